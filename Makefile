@@ -1,0 +1,59 @@
+# make app    install into .venv (once) and open the app       make test   every test but the slow
+# make check  lint, types, import rules, fast tests            make long   the slow tests
+# make bench  the measurements of benchmarks/                  make pictures  README's pictures
+
+SHELL := /bin/bash
+VENV ?= .venv
+# The first working Python of a version we support; PYTHON=python3.12 make ... chooses another.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null \
+	&& { echo $$p; break; }; done)
+PORT ?= 8866
+ARGS ?=
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: app test check lint bench long pictures install clean
+.DEFAULT_GOAL := app
+
+install: $(STAMP)
+
+# The stamp is written last: an interrupted install is taken up again by the next run.
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed; none was found. Install one, or name it: make PYTHON=/path/to/python3.11"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all]'
+	@touch $@
+
+app: $(STAMP)
+	$(BIN)/margin-explorer serve --port $(PORT) $(ARGS)
+
+test: $(STAMP)
+	chromium=$$(scripts/chromium.sh $(BIN)/python) && \
+	CHROMIUM="$$chromium" $(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint
+	$(BIN)/python -m pytest -m "not slow and not browser" $(ARGS)
+
+long: $(STAMP)
+	chromium=$$(scripts/chromium.sh $(BIN)/python) && \
+	CHROMIUM="$$chromium" $(BIN)/python -m pytest -m slow $(ARGS)
+
+# Each file of benchmarks/ whose name starts with bench_ is a script that prints one table.
+bench: $(STAMP)
+	chromium=$$(scripts/chromium.sh $(BIN)/python) && \
+	for script in benchmarks/bench_*.py; do \
+	echo "== $$script"; CHROMIUM="$$chromium" $(BIN)/python $$script $(ARGS) || exit 1; done
+
+pictures: $(STAMP)
+	chromium=$$(scripts/chromium.sh $(BIN)/python) && \
+	CHROMIUM="$$chromium" $(BIN)/python scripts/pictures.py $(ARGS)
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
