@@ -1,0 +1,132 @@
+r"""Margins, raw, normalised and smoothed, in a domain where nothing overflows.
+
+    q_i = y_i Phi(theta; x_i)
+    gamma_bar = q_min / rho^order,    gamma_tilde = l^{-1}(Loss) / rho^order
+
+with Loss = sum_i l(q_i) (Lyu and Li 2020, definitions 1 and 2; the logistic inverse is their
+appendix A, restated; see the paper for the original). On the exponential loss
+gamma_bar - log(n)/rho^order <= gamma_tilde <= gamma_bar, and gamma_tilde never falls along the
+gradient flow once the points are separated.
+
+A network whose norm has left the range of doubles is carried as (theta, log_scale), the true
+weights being exp(log_scale) theta. The functions here then take the q of the carried theta and
+`log_gain = order * log_scale`: the true outputs are exp(log_gain) q.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from explorer.engine.network import Network, phi, rescaled
+
+Loss = Literal["exponential", "logistic"]
+
+_MAX_LOG_GAIN = 600.0  # arbitrary, below log(1.8e308): beyond it gamma_tilde is gamma_bar anyway
+_FAR = 36.0  # log1p(exp(-t)) = exp(-t) in float64 for t > 36
+_TINY_LOG_LOSS = math.log(1e-12)  # below it log(expm1(loss)) = log(loss) to 1e-12
+
+
+def q_of(net: Network, x: Tensor, y: Tensor) -> Tensor:
+    """q_i = y_i Phi(theta; x_i). x (n, d), y (n,) in {-1, +1} -> (n,)."""
+    if y.shape != x.shape[:1]:
+        raise ValueError(f"y must be ({len(x)},), one label per point; got {tuple(y.shape)}")
+    return y.to(net.dtype) * phi(net, x)
+
+
+def normalised(q: Tensor, rho: float | Tensor, order: int) -> Tensor:
+    """The margins q / rho^order, which no rescaling of theta changes. q (n,) -> (n,)."""
+    return q / rho**order
+
+
+def gamma_bar(q_min: float | Tensor, rho: float | Tensor, order: int) -> float:
+    """The normalised margin q_min / rho^order (Lyu and Li 2020, definition 1); 0 when rho = 0."""
+    rho = float(rho)
+    return float(q_min) / rho**order if rho > 0 else 0.0
+
+
+def _gained(q: Tensor, log_gain: float) -> tuple[Tensor, float]:
+    """The true margins, in float64 on the CPU, and the gain used."""
+    gain = math.exp(min(log_gain, _MAX_LOG_GAIN))
+    return gain * q.detach().cpu().double(), gain
+
+
+def _log_each(t: Tensor, loss: Loss) -> Tensor:
+    """Log-losses log l(t_i), without ever forming l."""
+    if loss == "exponential":
+        return -t
+    if loss == "logistic":
+        return torch.where(t > _FAR, -t, softplus(-t.clamp_max(_FAR)).log())
+    raise ValueError(f"loss must be 'exponential' or 'logistic'; got {loss!r}")
+
+
+def log_loss(q: Tensor, loss: Loss, log_gain: float = 0.0) -> float:
+    """The logarithm of sum_i l(q_i). q (n,) -> a float; -inf for no points (an empty sum).
+
+    Finite for any finite q: a log_gain above 600 counts as 600.
+    """
+    each = _log_each(_gained(q, log_gain)[0], loss)
+    return float(torch.logsumexp(each, 0)) if len(each) else -math.inf
+
+
+def log_slopes(q: Tensor, loss: Loss, log_gain: float = 0.0) -> Tensor:
+    """The logarithms log(-l'(q_i)) of each point's pull on the gradient. q (n,) -> (n,).
+
+    Float64 on the CPU. Its softmax weighs the points in the direction of the gradient.
+    """
+    t, _ = _gained(q, log_gain)
+    if loss == "exponential":
+        return -t
+    if loss == "logistic":
+        return -torch.where(t > _FAR, t, softplus(t.clamp_max(_FAR)))
+    raise ValueError(f"loss must be 'exponential' or 'logistic'; got {loss!r}")
+
+
+def gamma_tilde(
+    q: Tensor, rho: float | Tensor, order: int, loss: Loss, log_gain: float = 0.0
+) -> float:
+    """The smoothed margin l^{-1}(sum_i l(q_i)) / rho^order (Lyu and Li 2020, definition 2).
+
+    Args:
+        q: margins (n,) of the carried theta.
+        rho: norm of the carried theta.
+        order: degree of homogeneity.
+        loss: "exponential" or "logistic".
+        log_gain: order * log_scale when the true weights are exp(log_scale) theta.
+
+    Returns:
+        A float; 0 for no points or rho = 0.
+    """
+    rho = float(rho)
+    if not len(q) or rho == 0:
+        return 0.0
+    log_total = log_loss(q, loss, log_gain)
+    gain = _gained(q, log_gain)[1]
+    if loss == "exponential" or log_total < _TINY_LOG_LOSS:
+        inverse = -log_total
+    else:  # -log(expm1(t)) = -t - log1p(-exp(-t)) does not overflow for large t
+        total = math.exp(log_total)
+        inverse = -total - math.log(-math.expm1(-total))
+    return inverse / gain / rho**order
+
+
+def normalise(net: Network, x: Tensor, y: Tensor) -> tuple[Network, float]:
+    """The network divided to margin 1, and the margin that was divided out.
+
+    x (n, d), y (n,). theta is scaled by q_min^(-1/order); for two layers the multipliers do not
+    change. ValueError when a point is not on its side, or there is no point.
+    """
+    if not len(x):
+        raise ValueError("a margin needs at least one point; got none. Draw a point first.")
+    q = q_of(net, x, y)
+    q_min = float(q.min())
+    if not q_min > 0:
+        raise ValueError(
+            f"not separated: {int((q <= 0).sum())} of {len(q)} points have q <= 0 "
+            f"(q_min = {q_min:.3g}). Train until every point is on its side."
+        )
+    return rescaled(net, q_min ** (-1 / net.order)), q_min
