@@ -1,0 +1,146 @@
+"""Datasets as CSV and NPZ. Nothing is ever unpickled, and nothing large is read by mistake."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import zipfile
+import zlib
+
+import numpy as np
+import torch
+
+from explorer.engine.dataset import Dataset
+from explorer.engine.presets import MAX_POINTS
+
+MAX_BYTES = 8 * 2**20  # arbitrary: 200 points of 1000 coordinates as text are about 4 MB
+
+
+class DataError(ValueError):
+    """A file that is not a dataset; the message says where, what was got and what to do."""
+
+
+def write_csv(dataset: Dataset) -> str:
+    """Text with the columns x1, ..., xd, y; every number reads back exactly."""
+    head = ",".join([*(f"x{i}" for i in range(1, dataset.d + 1)), "y"])
+    rows = zip(dataset.x.tolist(), dataset.y.tolist(), strict=True)
+    return "\n".join([head, *(",".join([*map(repr, x), str(int(y))]) for x, y in rows), ""])
+
+
+def read_csv(text: str | bytes) -> Dataset:
+    """Read what `write_csv` wrote; labels 0 and 1 are taken as -1 and +1. DataError otherwise."""
+    if isinstance(text, bytes):
+        _size(len(text))
+        try:
+            text = text.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise DataError("not a text file; expected CSV in UTF-8. Export as CSV.") from error
+    _size(len(text))
+    reader = csv.reader(io.StringIO(text))
+    try:
+        rows = [(reader.line_num, row) for row in reader if any(row)]
+    except csv.Error as error:
+        raise DataError(f"line {reader.line_num}: not CSV ({error}); write it again") from error
+    if not rows:
+        raise DataError("the file is empty; expected a header x1,x2,y and one line per point")
+    head = [cell.strip().lower() for cell in rows[0][1]]
+    expected = [*(f"x{i}" for i in range(1, len(head))), "y"]
+    if len(head) < 2 or head != expected:
+        got = ",".join(rows[0][1])[:60]
+        raise DataError(f"line {rows[0][0]}: expected the header x1,y or x1,x2,y; got {got!r}")
+    _count(len(rows) - 1)
+    table = np.array([_numbers(line, row, head) for line, row in rows[1:]], dtype=np.float64)
+    return _dataset(table[:, :-1], table[:, -1], [line for line, _ in rows[1:]])
+
+
+def write_npz(dataset: Dataset) -> bytes:
+    """Arrays x (n, d) and y (n,) in one NumPy archive."""
+    out = io.BytesIO()
+    np.savez(out, x=dataset.x.cpu().numpy(), y=dataset.y.cpu().numpy())
+    return out.getvalue()
+
+
+def read_npz(data: bytes) -> Dataset:
+    """Arrays x (n, d) and y (n,) of an archive; labels as in `read_csv`. Never unpickles."""
+    _size(len(data))
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            # The unpacked size, before anything is unpacked: a small file may hold a huge one.
+            _size(sum(member.file_size for member in archive.infolist()))
+            x, y = (_array(archive, name) for name in ("x", "y"))
+    except (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError) as error:
+        raise DataError(
+            "not an NPZ file with arrays x and y; write one with numpy.savez(file, x=x, y=y)"
+        ) from error
+    if x.ndim != 2 or x.shape[1] < 1 or y.shape != x.shape[:1]:
+        raise DataError(f"expected x (n, d) and y (n,); got {x.shape} and {y.shape}")
+    _count(x.shape[0])
+    return _dataset(x.astype(np.float64), y.astype(np.float64), list(range(x.shape[0])), "row")
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    raw = io.BytesIO(archive.read(f"{name}.npy"))
+    try:
+        version = np.lib.format.read_magic(raw)
+        header = np.lib.format.read_array_header_2_0
+        if version == (1, 0):
+            header = np.lib.format.read_array_header_1_0
+        shape, _, dtype = header(raw)
+    except (ValueError, EOFError, OverflowError) as error:
+        raise DataError(f"array {name} is damaged; write the file again") from error
+    if dtype.kind not in "fiu":
+        raise DataError(f"array {name}: expected real numbers; got {dtype}")
+    # Checked before reading: a header may promise an array far larger than the file.
+    if (
+        min(shape, default=0) < 0
+        or math.prod(shape) * dtype.itemsize != len(raw.getvalue()) - raw.tell()
+    ):
+        raise DataError(f"array {name} is damaged: its header says {shape}; write the file again")
+    raw.seek(0)
+    array: np.ndarray = np.lib.format.read_array(raw, allow_pickle=False)
+    return array
+
+
+def _numbers(line: int, row: list[str], head: list[str]) -> list[float]:
+    if len(row) != len(head):
+        raise DataError(
+            f"line {line}: expected {len(head)} values ({','.join(head)}); got {len(row)}"
+        )
+    values = []
+    for name, cell in zip(head, row, strict=True):
+        try:
+            values.append(float(cell))
+        except ValueError as error:
+            raise DataError(
+                f"line {line}: {name} must be a number with a decimal point; got {cell[:40]!r}"
+            ) from error
+    return values
+
+
+def _dataset(x: np.ndarray, y: np.ndarray, places: list[int], unit: str = "line") -> Dataset:
+    for place, point in zip(places, x, strict=True):
+        if not np.isfinite(point).all():
+            raise DataError(f"{unit} {place}: nan or inf in {point.tolist()}; remove that point")
+    zero_one = bool(np.isin(y, (0.0, 1.0)).all())
+    for place, label in zip(places, y, strict=True):
+        if label not in ((0.0, 1.0) if zero_one else (-1.0, 1.0)):
+            raise DataError(
+                f"{unit} {place}: label y must be -1 or 1 (or 0 and 1 throughout); got {label:g}"
+            )
+    labels = np.where(y > 0, 1.0, -1.0)
+    return Dataset(torch.from_numpy(np.ascontiguousarray(x)), torch.from_numpy(labels))
+
+
+def _count(n: int) -> None:
+    if n == 0:
+        raise DataError("the file holds no points; expected at least one")
+    if n > MAX_POINTS:
+        raise DataError(f"{n} points; at most {MAX_POINTS} are supported. Take a subset.")
+
+
+def _size(size: int) -> None:
+    if size > MAX_BYTES:
+        raise DataError(
+            f"{size / 2**20:.1f} MiB; at most {MAX_BYTES // 2**20} MiB are read. Take a subset."
+        )
