@@ -1,0 +1,47 @@
+"""Settings for Voila, and two repairs; Voila finds this file through JUPYTER_CONFIG_PATH.
+
+It is read by the stand-alone server and by Voila inside a Jupyter server alike. Nothing of it is
+imported by the package.
+"""
+
+from __future__ import annotations
+
+from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
+from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
+
+c = get_config()  # noqa: F821  (given by traitlets)
+
+# The template that asks no host but this one.
+c.VoilaConfiguration.template = "margin-explorer"
+
+# A page that closes says so and its kernel goes at once; a browser that dies says nothing, and
+# its kernel goes when it has been idle and alone this long. Both numbers together, with the ten
+# seconds after which a player without a browser pauses, stay under two minutes.
+c.MappingKernelManager.cull_idle_timeout = 75
+c.MappingKernelManager.cull_interval = 15
+c.MappingKernelManager.cull_connected = False
+
+# A kernel restarted behind the page has none of its widgets: let it go, and the page says so.
+c.KernelRestarter.restart_limit = 0
+
+
+def _without_nagle(handler: type) -> None:
+    """Send each frame at once: with Nagle's algorithm a live view stays under 15 frames/s."""
+    if getattr(handler, "sends_at_once", False):
+        return
+    opened = handler.open
+
+    async def open_(self, *args, **kwargs):
+        self.set_nodelay(True)
+        return await opened(self, *args, **kwargs)
+
+    handler.open = open_
+    handler.sends_at_once = True
+
+
+_without_nagle(KernelWebsocketHandler)
+
+# A closing page can send a beacon but no header, so the stock check refuses its request and the
+# kernel stays for ever (voila-dashboards/voila issue 1458). The kernel's id, which the request
+# must name, is a random secret of that page.
+VoilaShutdownKernelHandler.check_xsrf_cookie = lambda self: None

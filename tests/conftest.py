@@ -1,0 +1,27 @@
+"""What every test shares: one thread, and the same examples on every machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import settings
+
+# No deadline: a shared machine may stall any example. Derandomised: a run repeats exactly.
+settings.register_profile("project", deadline=None, derandomize=True, database=None)
+settings.load_profile("project")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> None:
+    """Two cores are shared with the browser; small matrices gain nothing from threads."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The folder of the repository."""
+    return ROOT

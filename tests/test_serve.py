@@ -1,0 +1,186 @@
+"""The served page names no foreign host, and no kernel outlives its page."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import runpy
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+
+import pytest
+from traitlets.config import Config
+
+from explorer import serve
+
+pytest.importorskip("voila")
+websocket = pytest.importorskip("websocket")
+
+CELLS = ("import ipywidgets", "ipywidgets.Button(description='Hello')")
+CULL_AFTER_S, CULL_EVERY_S = 3, 1
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[serve.Server]:
+    with serve.start(
+        port=0, cull_after_s=CULL_AFTER_S, cull_every_s=CULL_EVERY_S, cells=CELLS
+    ) as running:
+        yield running
+
+
+def status(url: str, method: str = "GET") -> int:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, method=method)) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+def read_page(server: serve.Server, query: str = "") -> str:
+    with urllib.request.urlopen(server.url + query) as answer:
+        return str(answer.read().decode())
+
+
+def kernel_of(page: str) -> str:
+    found = re.search(r'id="jupyter-config-data"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert found, page
+    return str(json.loads(found[1])["kernelId"])
+
+
+def within(seconds: float, holds: Callable[[], bool]) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.1)
+    return holds()
+
+
+@contextlib.contextmanager
+def connected(server: serve.Server, kernel: str) -> Iterator[None]:
+    address = f"{server.url.replace('http', 'ws', 1)}api/kernels/{kernel}/channels"
+    link = websocket.create_connection(address)
+    try:
+        yield
+    finally:
+        link.close()
+
+
+@pytest.mark.parametrize("theme", serve.THEMES)
+def test_page_names_no_foreign_host_and_says_what_it_waits_for(
+    server: serve.Server, theme: str
+) -> None:
+    page = read_page(server, f"?theme={theme}")
+    hosts = set(re.findall(r"(?:https?:|wss?:|[\"'(=]\s*)//([\w.-]+)", page))
+    # The name space of drawings is a name, not an address that is asked.
+    assert hosts <= {"www.w3.org"}
+    assert "<title>Margin Explorer</title>" in page
+    assert "Margin Explorer is starting" in page
+    assert f"theme-{theme}" in page
+    assert "Button(description" in page
+    assert CELLS[0] not in page  # the sources are not shown
+
+
+def test_every_visit_has_a_kernel_of_its_own(server: serve.Server) -> None:
+    assert kernel_of(read_page(server)) != kernel_of(read_page(server))
+
+
+def test_closing_page_ends_its_kernel_at_once(server: serve.Server) -> None:
+    gone, other = kernel_of(read_page(server)), kernel_of(read_page(server))
+    # Both are connected, so that it is the farewell that ends one and no idle time.
+    with connected(server, gone), connected(server, other):
+        assert status(f"{server.url}api/kernels/{gone}") == 200
+        # What Voila's page sends: a POST with no cookie and no token.
+        assert status(f"{server.url}voila/api/shutdown/{gone}", "POST") == 204
+        assert status(f"{server.url}api/kernels/{gone}") == 404
+        assert status(f"{server.url}api/kernels/{other}") == 200
+
+
+def test_abandoned_kernel_is_culled_and_a_connected_one_stays(server: serve.Server) -> None:
+    kept, left = kernel_of(read_page(server)), kernel_of(read_page(server))
+    kept_url, left_url = (f"{server.url}api/kernels/{kernel}" for kernel in (kept, left))
+    with connected(server, kept):
+        assert within(PATIENCE_S, lambda: status(left_url) == 404)
+        time.sleep(CULL_AFTER_S + 2 * CULL_EVERY_S)
+        assert status(kept_url) == 200
+    assert within(PATIENCE_S, lambda: status(kept_url) == 404)
+
+
+def test_waiting_kernels_are_not_culled_and_serve_the_next_visit() -> None:
+    cells = ("import os", "'waited: ' + os.environ['VOILA_PREHEAT']")
+    with serve.start(port=0, preheat=1, cull_after_s=1, cull_every_s=1, cells=cells) as server:
+        time.sleep(5)  # the pool is filled, and idle for longer than others are kept
+        page = read_page(server)
+        assert "waited: True" in page
+        assert status(f"{server.url}api/kernels/{kernel_of(page)}") == 200
+
+
+def test_taken_port_is_replaced_by_a_free_one() -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        taken = holder.getsockname()[1]
+        assert serve.free_port("127.0.0.1", taken) not in (0, taken)
+    assert serve.free_port("127.0.0.1", taken) == taken
+
+
+def test_settings_file_sends_frames_at_once_and_keeps_its_promises(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
+
+    calls: list[object] = []
+
+    async def stock_open(self: object, kernel_id: str) -> None:
+        calls.append(kernel_id)
+
+    monkeypatch.setattr(KernelWebsocketHandler, "open", stock_open)
+    config = Config()
+    for _ in range(2):  # read twice, as Voila may, it must not wrap twice
+        runpy.run_path(str(serve.SETTINGS / "voila.py"), {"get_config": lambda: config})
+
+    class Handler:
+        def set_nodelay(self, value: bool) -> None:
+            calls.append(value)
+
+    asyncio.run(KernelWebsocketHandler.open(Handler(), "kernel-7"))  # type: ignore[arg-type]
+    assert calls == [True, "kernel-7"]
+    # Ten seconds until a player without a browser pauses, then idle, then the next look.
+    culling = config.MappingKernelManager
+    assert 10 + culling.cull_idle_timeout + culling.cull_interval < 120
+
+
+def test_server_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(serve.ServeError, match=r"margin-explorer\[ui\]"):
+        serve.start()
+
+
+@pytest.mark.parametrize(("wrong", "words"), [({"theme": "blue"}, "light"), ({"preheat": -1}, "0")])
+def test_wrong_argument_is_named(wrong: dict[str, object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        serve.start(**wrong)  # type: ignore[arg-type]
+
+
+def test_serve_prints_the_address_and_closes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setenv("BROWSER", "some-browser")
+    monkeypatch.setattr(serve.webbrowser, "open", opened.append)
+    server = serve.serve(port=0, block=False)
+    try:
+        assert f"Margin Explorer: {server.url}" in capsys.readouterr().out
+        assert opened == [server.url]
+    finally:
+        server.close()
+    assert server.process.poll() is not None
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", int(server.url.rsplit(":", 1)[1].strip("/"))))
