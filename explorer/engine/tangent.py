@@ -57,8 +57,8 @@ class _Relu(torch.autograd.Function):
         return grad * slope, None
 
 
-def _forward(
-    net: Network, x: Tensor, slope: Slope | Sequence[Tensor]
+def forward_signals(
+    net: Network, x: Tensor, slope: Slope | Sequence[Tensor] = hard
 ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
     """Inputs A_{l-1} (ones column included), values z_l and slopes s_l, layer by layer."""
     if x.ndim != 2 or x.shape[1] != net.d:
@@ -78,7 +78,7 @@ def _forward(
     return inputs, values, slopes
 
 
-def _backward(net: Network, slopes: Sequence[Tensor], m: int) -> list[Tensor]:
+def backward_signals(net: Network, slopes: Sequence[Tensor], m: int) -> list[Tensor]:
     """B_l (m, k_l) for every layer, from the slopes alone."""
     b = net.weights[-1].new_ones(m, 1)
     out = [b]
@@ -102,8 +102,8 @@ def signals(
         One pair (B_l (m, k_l), A_{l-1} (m, k_{l-1})) per layer; where the layer has a bias,
         A_{l-1} ends in a column of ones, so that the pair covers (W_l, b_l).
     """
-    inputs, _, slopes = _forward(net, x, slope)
-    return list(zip(_backward(net, slopes, len(x)), inputs, strict=True))
+    inputs, _, slopes = forward_signals(net, x, slope)
+    return list(zip(backward_signals(net, slopes, len(x)), inputs, strict=True))
 
 
 def gram(net: Network, x: Tensor, z: Tensor | None = None, slope: Slope = hard) -> Tensor:
@@ -122,8 +122,8 @@ def inner_theta(net: Network, x: Tensor, slope: Slope = hard) -> Tensor:
     With `hard` slopes and a homogeneous network it is order * Phi(x) (Euler); with relaxed slopes
     it is not, and this is the sum the attack needs.
     """
-    _, values, slopes = _forward(net, x, slope)
-    pairs = zip(_backward(net, slopes, len(x)), values, strict=True)
+    _, values, slopes = forward_signals(net, x, slope)
+    pairs = zip(backward_signals(net, slopes, len(x)), values, strict=True)
     return torch.stack([(b * z).sum(dim=1) for b, z in pairs]).sum(dim=0)
 
 

@@ -1,0 +1,245 @@
+r"""How close the weights are to a KKT point of the maximum-margin problem, in numbers and in words.
+
+    (P)  min 1/2 ||theta||^2  subject to  y_i Phi(theta; x_i) >= 1
+    theta = sum_i lam_i y_i g_i,   g_i in dPhi(x_i),   lam_i >= 0,   lam_i (q_i - 1) = 0
+
+Gradient flow on the exponential or logistic loss converges in direction to such a point (Lyu and
+Li 2020; Ji and Telgarsky 2020). What the light must not be read as: a KKT point need not be the
+maximum margin; multipliers need not be unique; a point with lam_i = 0 leaves no trace in theta;
+and slopes are free within `tau` of a kink, so "exact" is exact for this tau.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import torch
+from torch import Tensor
+
+from explorer.engine.margin import Loss, gamma_bar, log_slopes, q_of
+from explorer.engine.multipliers import Fit, fit_multipliers
+from explorer.engine.network import Network, rescaled
+from explorer.engine.tangent import gram, inner_theta
+
+TAU_TRAINED = 1e-2  # measured: trained networks need 1e-3 to 3e-2
+TAU_EXACT = 1e-6  # measured: exactly built networks, after rounding
+
+# Relative size of the larger of residual and slackness, up to which each light shows; arbitrary.
+_EXACT, _NEAR, _APPROACHING = 1e-6, 0.05, 0.3
+_ON_MARGIN = 0.01  # arbitrary: a point within 1% of q_min counts as on the margin
+_SLACK_PRICE = 1e-3  # arbitrary: breaks ties between multipliers in favour of points on the margin
+_SUPPORT = 1e-3  # arbitrary: multipliers below this share of the largest are not counted
+
+
+class Light(Enum):
+    """How close to a KKT point; the value is what a user reads."""
+
+    NOT_SEPARATED = "Not separated yet: there is no margin, so no KKT point to be near to."
+    SEPARATED = "Separated, but far from a KKT point: keep training."
+    APPROACHING = "Approaching a KKT point: part of the weights is explained by the points."
+    NEAR = "Near a KKT point: most of the weights is explained by the points."
+    EXACT = "A KKT point to numerical precision. It need not be the one of largest margin."
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Conditions of (P) at one theta. Relative numbers are shares of |theta| or as stated.
+
+    Attributes:
+        q: margins (n,) of the network as given.
+        q_min: their minimum; 0 for no points.
+        on_margin: (n,) bool, within 1% of q_min.
+        lam: multipliers (n,) of the network rescaled to margin 1.
+        residual_strict: |theta - sum| / |theta| with torch's own slopes, 0 at 0.
+        residual: the same with free slopes at the kinks; attained by lam and some slopes, and
+            never above the strict one. Both fits weigh slackness a little (see `certify`).
+        tau: relative distance below which a slope was free.
+        n_kinks: how many (neuron, point) pairs that freed.
+        slackness: sum_i lam_i (q_i / q_min - 1) / sum_i lam_i.
+        primal_violation: max_i (1 - q_i)_+ after rescaling to margin 1; before it if not separated.
+        norm_identity: | |theta|^2 - order sum_i lam_i q_i | / |theta|^2.
+        balance: max_j | |in_j|^2 - |out_j|^2 | / max_j (|in_j|^2 + |out_j|^2), over hidden neurons.
+        gamma_bar: q_min / rho^order.
+        beta: cosine of theta and minus the gradient of the loss; None where that has no direction.
+        light: the verdict.
+        sentence: the verdict with its numbers.
+    """
+
+    q: Tensor
+    q_min: float
+    on_margin: Tensor
+    lam: Tensor
+    residual_strict: float
+    residual: float
+    tau: float
+    n_kinks: int
+    slackness: float
+    primal_violation: float
+    norm_identity: float
+    balance: float
+    gamma_bar: float
+    beta: float | None
+    light: Light
+    sentence: str
+
+
+def balance(net: Network) -> float:
+    """Largest | |in_j|^2 - |out_j|^2 | over hidden neurons, by the largest |in_j|^2 + |out_j|^2.
+
+    Zero at every KKT point; each difference is constant along the gradient flow (Du et al. 2018).
+    """
+    worst, size = 0.0, 0.0
+    for w, b, after in zip(net.weights[:-1], net.biases[:-1], net.weights[1:], strict=True):
+        incoming = w.square().sum(dim=1)
+        if b is not None:
+            incoming = incoming + b.square()
+        outgoing = after.square().sum(dim=0)
+        worst = max(worst, float((incoming - outgoing).abs().max()))
+        size = max(size, float((incoming + outgoing).max()))
+    return worst / size if size > 0 else 0.0
+
+
+def gradient_multipliers(
+    net: Network, x: Tensor, y: Tensor, loss: Loss = "exponential", log_gain: float = 0.0
+) -> tuple[Tensor, float] | None:
+    """The multipliers that the gradient of the loss itself gives, and beta.
+
+    lam_i = q_min^(1 - 2/order) rho |l'(q_i)| / |theta'|, for the network rescaled to margin 1, with
+    theta' = sum_i |l'(q_i)| y_i grad Phi(x_i) and beta = <theta, theta'> / (rho |theta'|). Exactly
+    |theta - sum_i lam_i y_i grad Phi| = sqrt(2 (1 - beta)) gamma_bar^(-1/order) at margin 1 (Lyu
+    and Li 2020, appendix C, restated; see the paper for the original).
+
+    x (n, d), y (n,) -> (lam (n,), beta); None where theta' = 0 or the points are not separated.
+    `log_gain`: see `margin`.
+    """
+    q = q_of(net, x, y)
+    if not len(q) or not float(q.min()) > 0:
+        return None
+    pull = torch.softmax(log_slopes(q, loss, log_gain), 0).to(q)
+    coef = pull * y.to(q)
+    speed = float((coef @ gram(net, x) @ coef).clamp_min(0).sqrt())
+    rho = float(net.rho)
+    if speed == 0:
+        return None
+    lam = float(q.min()) ** (1 - 2 / net.order) * rho * pull / speed
+    return lam, float(coef @ inner_theta(net, x)) / (rho * speed)
+
+
+def _light(residual: float, slackness: float) -> Light:
+    off = max(residual, slackness)
+    if off <= _EXACT:
+        return Light.EXACT
+    if off <= _NEAR:
+        return Light.NEAR
+    return Light.APPROACHING if off <= _APPROACHING else Light.SEPARATED
+
+
+def _share(value: float) -> str:
+    """A share in per cent, in plain digits unless it is tiny."""
+    return f"{value:.1%}" if value >= 1e-3 else f"{value:.0e}"
+
+
+def _sentence(light: Light, fit: Fit, slackness: float, tau: float) -> str:
+    n = len(fit.lam)
+    used = int((fit.lam > _SUPPORT * fit.lam.max()).sum())
+    return (
+        f"{light.value} {used} of {n} points carry it; {_share(fit.residual)} of the norm of the "
+        f"weights is left unexplained, slackness {_share(slackness)} "
+        f"(slopes free at {fit.n_kinks} kinks, tau = {tau:g})."
+    )
+
+
+def _unseparated(net: Network, q: Tensor, tau: float) -> Certificate:
+    wrong = int((q <= 0).sum())
+    if len(q):
+        sentence = f"{Light.NOT_SEPARATED.value} {wrong} of {len(q)} points are not on their side."
+    else:
+        sentence = "No points yet: draw some, of both classes, and train."
+    q_min = float(q.min()) if len(q) else 0.0
+    rho = float(net.rho)
+    return Certificate(
+        q=q,
+        q_min=q_min,
+        on_margin=torch.zeros_like(q, dtype=torch.bool),
+        lam=torch.zeros_like(q),
+        residual_strict=1.0,
+        residual=1.0,
+        tau=tau,
+        n_kinks=0,
+        slackness=0.0,
+        primal_violation=max(1 - q_min, 0.0) if len(q) else 0.0,
+        norm_identity=1.0,
+        balance=balance(net),
+        gamma_bar=gamma_bar(q_min, rho, net.order),
+        beta=None,
+        light=Light.NOT_SEPARATED,
+        sentence=sentence,
+    )
+
+
+def certify(
+    net: Network,
+    x: Tensor,
+    y: Tensor,
+    tau: float = TAU_TRAINED,
+    loss: Loss = "exponential",
+    log_gain: float = 0.0,
+) -> Certificate:
+    """Certificate of the network rescaled to margin 1, for points x (n, d) and labels y (n,).
+
+    It is of the weights as they are: neurons are not merged first, because merging balances them
+    and would hide how far the weights themselves are from a KKT point. Multipliers are seldom
+    unique: of near-equal fits the one of least slackness is taken, at a residual that may exceed
+    the least possible by about sqrt(2 * 1e-3 * slackness saved) of |theta|, at worst.
+
+    Args:
+        net: a homogeneous network; others raise ValueError (they have no margin).
+        x: points (n, d); n may be 0.
+        y: labels (n,) in {-1, +1}.
+        tau: a slope is free where |z_ij| <= tau |w~_j| |a_i|. `TAU_TRAINED` for trained weights,
+            `TAU_EXACT` for exactly built ones.
+        loss: the training loss, for beta alone.
+        log_gain: order * log_scale of a carried network, for beta alone; see `margin`.
+
+    Returns:
+        The numbers; unseparated points get the light NOT_SEPARATED, lam = 0 and residual 1.
+    """
+    if not tau >= 0:
+        raise ValueError(f"tau must be at least 0; got {tau}. Try 0.01, or 1e-6 for exact nets.")
+    net = net.with_parameters([p.detach() for p in net.parameters])
+    q = q_of(net, x, y).detach()
+    q_min = float(q.min()) if len(q) else 0.0
+    if not (q_min > 0 and math.isfinite(q_min)):
+        return _unseparated(net, q, tau)
+    one = rescaled(net, q_min ** (-1 / net.order))
+    # With order * sum lam = rho^2 this is 1/2 residual^2 + _SLACK_PRICE * slackness, times rho^2.
+    ratio = (q / q_min).cpu().double()
+    price = _SLACK_PRICE * net.order * (ratio - 1)
+    strict = fit_multipliers(one, x, y, tau=-1.0, price=price)
+    fit = fit_multipliers(one, x, y, tau=tau, price=price)
+    if fit.residual > strict.residual:  # both are attained; a capped search may end above
+        fit = strict
+    mass, norm2 = float(fit.lam.sum()), float(one.rho) ** 2
+    slackness = float(fit.lam @ (ratio - 1)) / mass if mass > 0 else 0.0
+    by_gradient = gradient_multipliers(net, x, y, loss, log_gain)
+    light = _light(fit.residual, slackness)
+    return Certificate(
+        q=q,
+        q_min=q_min,
+        on_margin=q <= (1 + _ON_MARGIN) * q_min,
+        lam=fit.lam.to(q),
+        residual_strict=strict.residual,
+        residual=fit.residual,
+        tau=tau,
+        n_kinks=fit.n_kinks,
+        slackness=slackness,
+        primal_violation=max(0.0, 1 - float(q_of(one, x, y).min())),
+        norm_identity=abs(norm2 - net.order * float(fit.lam @ ratio)) / norm2,
+        balance=balance(net),
+        gamma_bar=gamma_bar(q_min, float(net.rho), net.order),
+        beta=None if by_gradient is None else by_gradient[1],
+        light=light,
+        sentence=_sentence(light, fit, slackness, tau),
+    )
