@@ -1,0 +1,192 @@
+"""A real Chromium, servers to visit with it, and a guard on every page.
+
+Every page a test opens is watched: a request to any host but our own fails the test, and so does
+an error on the page's console, unless the test takes it out of `console_errors` itself.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from explorer import serve
+
+sync_api = pytest.importorskip("playwright.sync_api")
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",  # build machines run as root, where Chromium has no sandbox
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+LOCAL_SCHEMES = {"data", "blob", "about", "chrome-error"}
+PATIENCE_MS = 60_000  # arbitrary: for a loaded machine; nothing waits this long when all is well
+WIDE = {"width": 1366, "height": 900}  # a common projector's width
+TABLET = {"width": 820, "height": 1180}  # a tablet held upright, above the 800 px of the layout
+PICTURES = Path(__file__).resolve().parents[2] / "test-results"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder needs a browser."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item):
+    """Let the fixtures below know how the test went, for a picture of a failure."""
+    report = yield
+    if report.when == "call":
+        item.stash[FAILED] = report.failed
+    return report
+
+
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str:
+    named = os.environ.get("CHROMIUM")
+    for name in (named,) if named else NAMES:
+        path = shutil.which(name)
+        if path:
+            return path
+    reason = (
+        f"$CHROMIUM names {named!r}, which is no program"
+        if named
+        else f"no Chromium: none of {', '.join(NAMES)} is here; `make test` brings one"
+    )
+    # On a build machine a skip would look like success.
+    if os.environ.get("CI", "").lower() in ("1", "true"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def browser(chromium_path: str) -> Iterator[sync_api.Browser]:
+    with sync_api.sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path=chromium_path, args=list(FLAGS))
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def voila_server() -> Iterator[serve.Server]:
+    """The app as `make app` serves it. For the dark theme visit `server.url + "?theme=dark"`."""
+    with serve.start(port=0) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def lab_server(root: Path) -> Iterator[serve.Server]:
+    """JupyterLab on loopback in an empty folder with the app's notebook; see `open_in_lab`."""
+    folder = tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True)
+    home = Path(folder.name)
+    (home / "work").mkdir()
+    shutil.copy(root / "notebooks" / "explorer.ipynb", home / "work")
+    # Nobody's own settings, and nothing left behind in theirs.
+    own = {f"JUPYTER_{name}_DIR": str(home / name.lower()) for name in ("CONFIG", "RUNTIME")}
+    own |= {
+        f"JUPYTERLAB_{name}_DIR": str(home / name.lower()) for name in ("SETTINGS", "WORKSPACES")
+    }
+    port = serve.free_port("127.0.0.1", 0)
+    command = [
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+        *("--ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0"),
+        *("--IdentityProvider.token=", "--ServerApp.password=", "--log-level=ERROR"),
+        f"--ServerApp.root_dir={home / 'work'}",
+        *("--LabApp.news_url=None", "--LabApp.extension_manager=readonly"),
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]
+    process = subprocess.Popen(
+        command, env={**os.environ, "OMP_NUM_THREADS": "1"} | own, start_new_session=True
+    )
+    with serve.Server(f"http://127.0.0.1:{port}/", process, folder) as server:
+        serve.wait_until_listening(process, "127.0.0.1", port)
+        yield server
+
+
+@pytest.fixture
+def open_in_lab(lab_server: serve.Server) -> Callable[[sync_api.Page], None]:
+    """Open the app's notebook in JupyterLab on a page, and run its cell."""
+
+    def open_(page: sync_api.Page) -> None:
+        page.goto(f"{lab_server.url}lab/tree/explorer.ipynb?reset")
+        # The kernel is named in the toolbar once it is there; before that a run is lost.
+        page.locator(".jp-NotebookPanel .jp-Toolbar-kernelName", has_text="Python 3").wait_for()
+        page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
+        page.keyboard.press("Shift+Enter")
+
+    return open_
+
+
+@pytest.fixture
+def console_errors() -> list[str]:
+    """What the test's pages reported; a test that provokes an error clears it."""
+    return []
+
+
+@pytest.fixture
+def new_page(
+    request: pytest.FixtureRequest, browser: sync_api.Browser, console_errors: list[str]
+) -> Iterator[Callable[..., sync_api.Page]]:
+    """A function that opens a page as a new visitor; its arguments are Playwright's for one."""
+    requests: list[str] = []
+    pages: list[sync_api.Page] = []
+
+    def open_(**options: object) -> sync_api.Page:
+        page = browser.new_context(**{"viewport": WIDE, **options}).new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.context.on("request", lambda asked: requests.append(asked.url))
+        page.on("websocket", lambda socket: requests.append(socket.url))
+        page.on("pageerror", lambda error: console_errors.append(str(error)))
+        page.on("console", lambda said: said.type == "error" and console_errors.append(said.text))
+        pages.append(page)
+        return page
+
+    yield open_
+    if request.node.stash.get(FAILED, False):
+        PICTURES.mkdir(exist_ok=True)
+        for number, page in enumerate(pages, 1):
+            if not page.is_closed():
+                page.screenshot(path=PICTURES / f"{request.node.name}-{number}.png")
+    for page in pages:
+        if not page.is_closed():
+            page.goto("about:blank")  # leaves as a person does, so that the kernel is ended
+        page.context.close()
+    assert [url for url in requests if not is_ours(url)] == [], "asked another host"
+    assert console_errors == []
+
+
+def is_ours(url: str) -> bool:
+    """Whether an address stays on this machine."""
+    parts = urlsplit(url)
+    return parts.scheme in LOCAL_SCHEMES or parts.hostname in LOOPBACK
+
+
+@pytest.fixture
+def page(new_page: Callable[..., sync_api.Page]) -> sync_api.Page:
+    """A page with a mouse and a keyboard."""
+    return new_page()
+
+
+@pytest.fixture
+def touch_page(new_page: Callable[..., sync_api.Page]) -> sync_api.Page:
+    """A page that is touched: no mouse, a tablet's screen."""
+    return new_page(has_touch=True, is_mobile=True, viewport=TABLET)

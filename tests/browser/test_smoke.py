@@ -1,0 +1,99 @@
+"""The page comes up in both hosts, and says so when its kernel is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from explorer import serve
+
+FIRST_CONTROL = ".jupyter-button"  # buttons and toggles alike
+
+
+@pytest.fixture(scope="module")
+def plain_server() -> Iterator[serve.Server]:
+    """One button in the app's place: what is tested here is the page around it."""
+    with serve.start(port=0, cells=("import ipywidgets; ipywidgets.Button()",)) as server:
+        yield server
+
+
+def kernel_address(page: Page, server: serve.Server) -> str:
+    kernel = page.evaluate(
+        "JSON.parse(document.getElementById('jupyter-config-data').textContent).kernelId"
+    )
+    return f"{server.url}api/kernels/{kernel}"
+
+
+@pytest.mark.parametrize("theme", serve.THEMES)
+def test_app_appears_under_voila(page: Page, voila_server: serve.Server, theme: str) -> None:
+    page.goto(f"{voila_server.url}?theme={theme}")
+    page.locator(FIRST_CONTROL).first.wait_for()
+    assert page.title() == "Margin Explorer"
+    expect(page.locator("#loading")).to_have_count(0)
+
+
+def test_app_appears_in_jupyterlab(page: Page, open_in_lab: Callable[[Page], None]) -> None:
+    open_in_lab(page)
+    page.locator(f".jp-OutputArea {FIRST_CONTROL}").first.wait_for()
+
+
+def test_touched_page_knows_no_mouse(touch_page: Page, plain_server: serve.Server) -> None:
+    touch_page.goto(plain_server.url)
+    touch_page.locator(FIRST_CONTROL).first.tap()
+    assert touch_page.evaluate("matchMedia('(pointer: coarse)').matches")
+
+
+@pytest.mark.parametrize("theme", serve.THEMES)
+def test_waiting_page_is_readable_in_its_theme(
+    page: Page, plain_server: serve.Server, console_errors: list[str], theme: str
+) -> None:
+    # Scripts held back, the page stays as a visitor sees it first.
+    page.route("**/*.js*", lambda route: route.abort())
+    page.goto(f"{plain_server.url}?theme={theme}")
+    heading = page.get_by_role("heading", name="Margin Explorer is starting")
+    expect(heading).to_be_visible()
+    ink, paper = (
+        page.evaluate("([e, p]) => getComputedStyle(document.querySelector(e))[p]", pair)
+        for pair in (["#loading", "color"], ["body", "backgroundColor"])
+    )
+    brightness = [int(rgb.strip("rgba()").split(",")[0]) for rgb in (ink, paper)]
+    assert abs(brightness[0] - brightness[1]) > 150
+    assert (brightness[1] < 100) == (theme == "dark")
+    console_errors.clear()  # the console notes the scripts held back
+
+
+def test_page_says_when_its_kernel_has_ended(
+    page: Page, plain_server: serve.Server, console_errors: list[str]
+) -> None:
+    page.goto(plain_server.url)
+    page.locator(FIRST_CONTROL).first.wait_for()
+    banner = page.get_by_role("alert")
+    expect(banner).to_be_hidden()
+    address = kernel_address(page, plain_server)
+    ended = page.request.post(address.replace("api/kernels", "voila/api/shutdown"))
+    assert ended.status == 204
+    expect(banner).to_contain_text("Reload the page", timeout=20_000)
+    console_errors.clear()  # the console notes the kernel that is not found
+
+
+@pytest.mark.parametrize("leave", ["close", "reload"])
+def test_page_that_is_left_takes_its_kernel_with_it(
+    page: Page, new_page: Callable[..., Page], plain_server: serve.Server, leave: str
+) -> None:
+    page.goto(plain_server.url)
+    page.locator(FIRST_CONTROL).first.wait_for()
+    address = kernel_address(page, plain_server)
+    witness = new_page()
+    assert witness.request.get(address).status == 200
+    if leave == "close":
+        page.close(run_before_unload=True)
+    else:
+        page.reload()
+    # Its own farewell: idle kernels of this server are kept for longer than we wait here.
+    for _ in range(100):
+        if witness.request.get(address).status == 404:
+            return
+        witness.wait_for_timeout(100)
+    pytest.fail(f"the kernel is alive ten seconds after {leave}")
