@@ -1,0 +1,96 @@
+"""Pure updates: parameters, moments and gradients in, new parameters and moments out.
+
+Everything is a tuple of tensors of matching shapes; nothing is changed in place. A gradient here
+points uphill, the update goes down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+Tensors = tuple[Tensor, ...]
+
+
+def zeros_like(params: Sequence[Tensor]) -> Tensors:
+    """The velocity to begin with."""
+    return tuple(torch.zeros_like(p) for p in params)
+
+
+def momentum_step(
+    params: Sequence[Tensor],
+    velocity: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    lr: float,
+    beta: float,
+) -> tuple[Tensors, Tensors]:
+    """Heavy ball: v' = beta v - lr g, p' = p + v' (Polyak 1964). Returns (p', v').
+
+    The velocity is a displacement: a rate that changes between steps acts on the new gradient
+    alone, not on the steps already taken. With beta = 0 this is plain gradient descent.
+    """
+    new_velocity = tuple(
+        torch.add(v * beta, g, alpha=-lr) for v, g in zip(velocity, grads, strict=True)
+    )
+    return tuple(p + v for p, v in zip(params, new_velocity, strict=True)), new_velocity
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Adam's running means.
+
+    Attributes:
+        t: number of updates they have seen.
+        mean: of the gradients.
+        square: of the squared gradients.
+    """
+
+    t: int
+    mean: Tensors
+    square: Tensors
+
+    @classmethod
+    def zero(cls, params: Sequence[Tensor]) -> Moments:
+        """Before any update."""
+        return cls(0, zeros_like(params), zeros_like(params))
+
+
+def adam_step(
+    params: Sequence[Tensor],
+    moments: Moments,
+    grads: Sequence[Tensor],
+    lr: float | Sequence[float],
+    *,
+    beta_mean: float = 0.9,
+    beta_square: float = 0.999,
+    eps: float = 1e-8,
+) -> tuple[Tensors, Moments]:
+    """Adam with bias correction (Kingma and Ba 2015, algorithm 1, and its constants).
+
+    Args:
+        params: tensors to move.
+        moments: from the last call, or `Moments.zero(params)`.
+        grads: one gradient per parameter.
+        lr: one rate, or one per parameter.
+        beta_mean: decay of the mean.
+        beta_square: decay of the mean square.
+        eps: added to the root mean square.
+
+    Returns:
+        The new parameters and moments. A gradient that is zero throughout moves nothing.
+    """
+    t = moments.t + 1
+    rates = [lr] * len(params) if isinstance(lr, (int, float)) else list(lr)
+    mean = tuple(torch.lerp(g, m, beta_mean) for m, g in zip(moments.mean, grads, strict=True))
+    square = tuple(
+        torch.lerp(g.square(), s, beta_square) for s, g in zip(moments.square, grads, strict=True)
+    )
+    first, second = 1 - beta_mean**t, 1 - beta_square**t
+    moved = tuple(
+        torch.addcdiv(p, m, (s / second).sqrt_().add_(eps), value=-rate / first)
+        for p, m, s, rate in zip(params, mean, square, rates, strict=True)
+    )
+    return moved, Moments(t, mean, square)
