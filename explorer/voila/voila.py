@@ -14,6 +14,9 @@ c = get_config()  # noqa: F821  (given by traitlets)
 # The template that asks no host but this one.
 c.VoilaConfiguration.template = "margin-explorer"
 
+# Inside a Jupyter server the page would be told of a CDN for formulas; the app writes none.
+c.VoilaConfiguration.page_config_hook = lambda config, **_: {**config, "fullMathjaxUrl": None}
+
 # A page that closes says so and its kernel goes at once; a browser that dies says nothing, and
 # its kernel goes when it has been idle and alone this long. Both numbers together, with the ten
 # seconds after which a player without a browser pauses, stay under two minutes.

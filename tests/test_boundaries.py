@@ -1,0 +1,180 @@
+"""The house keeps its walls: imports, sizes, thin notebooks, no foreign host, papers at hand."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted((ROOT / "explorer").rglob("*.py"))
+NOTEBOOKS = sorted(
+    path for path in (ROOT / "notebooks").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts
+)
+SERVED = sorted(
+    path
+    for folder in ("explorer/voila", "explorer")
+    for kind in ("*.j2", "*.html", "*.css", "*.js")
+    for path in (ROOT / folder).rglob(kind)
+)
+LONGEST_FILE, LONGEST_NOTEBOOK = 300, 25  # lines; CONTRIBUTING.md
+# A name of the vocabulary of drawings; nothing is asked from there.
+NAMES_NOT_ADDRESSES = {"www.w3.org"}
+WIDGET_LIBRARIES = ("IPython", "anywidget", "bqplot", "contourpy", "ipywidgets", "traitlets")
+EXTRAS = ("matplotlib", "pandas", "rich", "safetensors", "tqdm", "typer", "voila")
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def test_imports_keep_their_contracts() -> None:
+    command = "from importlinter.cli import lint_imports_command as lint; lint()"
+    result = run("-c", command, "--no-cache")
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_package_imports_without_any_extra() -> None:
+    # What stands in the base dependencies must do: everything else is made unimportable.
+    blocked = (*WIDGET_LIBRARIES, *EXTRAS)
+    program = "\n".join(
+        [
+            "import sys",
+            f"for name in {blocked!r}: sys.modules[name] = None",
+            "import explorer",
+            "import explorer.engine",
+            "print(explorer.__version__)",
+        ]
+    )
+    result = run("-c", program)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == project()["version"]
+
+
+def test_attacks_never_name_the_truth() -> None:
+    # The contract above follows imports at module level; this one sees late imports by name too.
+    for path in sorted((ROOT / "explorer/engine/attacks").glob("*.py")):
+        named = {
+            name
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for name in (getattr(node, "module", None) or "", *(a.name for a in node.names))
+        }
+        assert not named & {"explorer.engine.data", "explorer.engine.scoring", "explorer"}, path
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_files_stay_readable(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    lines = text.count("\n")
+    assert lines < LONGEST_FILE, f"{relative(path)} has {lines} lines; split it by concept"
+    imports = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom)]
+    assert all(node.level == 0 for node in imports), "relative import"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=relative)
+def test_notebooks_are_words_and_a_few_lines_of_code(path: Path) -> None:
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    code = ["".join(cell["source"]) for cell in cells]
+    lines = [line for source in code for line in source.splitlines() if line.strip()]
+    assert len(lines) <= LONGEST_NOTEBOOK
+    for source in code:
+        defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        assert not any(isinstance(node, defined) for node in ast.walk(ast.parse(source)))
+    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells)
+
+
+def test_served_notebook_is_the_one_in_notebooks() -> None:
+    from explorer.serve import CELLS
+
+    notebook = json.loads((ROOT / "notebooks/explorer.ipynb").read_text(encoding="utf-8"))
+    code = [c for c in notebook["cells"] if c["cell_type"] == "code"]
+    assert tuple("".join(cell["source"]) for cell in code) == CELLS
+
+
+def test_what_the_page_is_made_of_names_no_foreign_host() -> None:
+    assert SERVED, "the template has moved; look for it where it is"
+    for path in (*SERVED, *SOURCES):
+        text = path.read_text(encoding="utf-8")
+        if path in SOURCES:
+            # In Python only strings reach a page; citations in docstrings may give addresses.
+            text = "\n".join(strings_that_are_used(text))
+        hosts = set(re.findall(r"(?:https?:|wss?:|[\"'(]\s*)//([\w-]+(?:\.[\w-]+)+)", text))
+        assert hosts <= NAMES_NOT_ADDRESSES, f"{relative(path)} names {hosts}"
+
+
+def strings_that_are_used(text: str) -> list[str]:
+    tree = ast.parse(text)
+    idle = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in idle
+    ]
+
+
+def project() -> dict[str, str]:
+    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"])
+
+
+def test_version_is_the_same_everywhere() -> None:
+    version = project()["version"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == version
+    package = (ROOT / "explorer/__init__.py").read_text(encoding="utf-8")
+    assert re.search(r'^__version__ = "(.+)"$', package, re.MULTILINE)[1] == version
+    assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("LICENSE", "BSD 3-Clause"),
+        ("README.md", "make app"),
+        ("CHANGELOG.md", "Unreleased"),
+        ("CONTRIBUTING.md", "make check"),
+        ("CITATION.cff", "cff-version"),
+        ("SECURITY.md", "toy"),
+        ("binder/requirements.txt", "constraints.txt"),
+    ],
+)
+def test_papers_are_at_hand(name: str, words: str) -> None:
+    assert words in (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", [".ci/run", "scripts/chromium.sh", "binder/start"])
+def test_scripts_can_be_run(name: str) -> None:
+    assert os.access(ROOT / name, os.X_OK)
+    assert subprocess.run(["bash", "-n", str(ROOT / name)], check=False).returncode == 0
+
+
+def test_constraints_pin_every_dependency_we_name() -> None:
+    pins = dict(
+        line.split("==")
+        for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+        if "==" in line
+    )
+    canonical = {re.sub(r"[-_.]+", "-", name).lower() for name in pins}
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = list(extras["dependencies"])
+    for group in extras["optional-dependencies"].values():
+        named += group
+    binder = (ROOT / "binder/requirements.txt").read_text(encoding="utf-8").split("\n")
+    named += [line for line in binder if line and line[0] not in "#-"]
+    for requirement in named:
+        name = re.match(r"[\w.-]+", requirement)[0]
+        assert name == "margin-explorer" or name in canonical, f"{name} is not pinned"
