@@ -44,6 +44,21 @@ def one_neuron_per_point(x, y):
     return known(neurons, x, y, lam)
 
 
+def chains(x, y, order):
+    """Any depth, obtuse sets: one chain of neurons per point, each of norm a_i, lam_i = a_i^2.
+
+    a_i = |(x_i, 1)|^(-1/order): then Phi(x_i) = y_i, and dPhi/da_l = 1 / a_i for every layer l.
+    """
+    x, y = tensor(x), tensor(y)
+    augmented = torch.cat([x, torch.ones(len(x), 1, dtype=torch.float64)], dim=1)
+    norm = augmented.norm(dim=1)
+    a = norm ** (-1 / order)
+    first = augmented * (a / norm)[:, None]
+    weights = (first[:, :-1], *[torch.diag(a)] * (order - 2), (y * a)[None])
+    net = Network(weights, (first[:, -1], *[None] * (order - 1)))
+    return Known(net, x, y, a**2)
+
+
 def opposite_pair(x0):
     """The line, +x0 labelled +1 and -x0 labelled -1: the neurons sit on the points if x0 <= 1."""
     x, y = [[x0], [-x0]], [1.0, -1.0]

@@ -1,0 +1,189 @@
+"""The certificate on exactly known networks, and the identity of Lyu and Li."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explorer.engine.certificate import Light, balance, certify, gradient_multipliers
+from explorer.engine.margin import normalise, q_of
+from explorer.engine.multipliers import fit_multipliers
+from explorer.engine.network import Network, init_network, phi, rescaled
+from explorer.engine.tangent import residual
+from tests.engine.closed_forms import (
+    TABLE,
+    chains,
+    like_pair,
+    one_neuron_per_point,
+    opposite_pair,
+)
+
+
+def separated(widths, seed, n=6):
+    """A random network and labels it gets right by more than rounding, or None."""
+    generator = torch.Generator().manual_seed(seed)
+    net = init_network(2, widths, generator=generator, first_scale=1.0)
+    x = torch.randn(n, 2, generator=generator, dtype=torch.float64)
+    x = x[phi(net, x).abs() > 1e-3]
+    return net, x, phi(net, x).sign()
+
+
+@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("c", [1.0, 0.3])
+def test_closed_forms_are_exact_at_any_scale(name, c):
+    case = TABLE[name]
+    found = certify(rescaled(case.net, c), case.x, case.y, tau=1e-6)
+    assert found.residual < 1e-10
+    torch.testing.assert_close(found.lam, case.lam, rtol=0, atol=1e-8)
+    assert found.light is Light.EXACT
+    assert found.on_margin.all()
+    assert found.q_min == pytest.approx(c**2, rel=1e-12)
+    for value in (found.slackness, found.primal_violation, found.norm_identity, found.balance):
+        assert abs(value) < 1e-10
+    half = 0.5 * float(case.net.rho) ** 2
+    assert half == pytest.approx(float(found.lam.sum()), abs=1e-8)
+    assert found.gamma_bar == pytest.approx(1 / (2 * half), rel=1e-10)
+
+
+@pytest.mark.parametrize("order", [3, 4])
+@pytest.mark.parametrize("c", [1.0, 0.5])
+def test_deep_closed_forms(order, c):
+    case = chains([[2.0, 0.0], [-1.0, 1.5], [-1.5, -2.0]], [1.0, 1.0, -1.0], order)
+    found = certify(rescaled(case.net, c), case.x, case.y, tau=1e-6)
+    assert found.residual_strict < 1e-10
+    assert found.residual < 1e-10
+    torch.testing.assert_close(found.lam, case.lam, rtol=0, atol=1e-8)
+    assert found.light is Light.EXACT
+    assert found.norm_identity < 1e-10
+    assert found.balance < 1e-10
+    assert found.q_min == pytest.approx(c**order, rel=1e-10)
+
+
+def test_values_written_in_the_theory():
+    def lam(case):
+        return certify(case.net, case.x, case.y, tau=1e-6).lam
+
+    assert float(lam(TABLE["one point on the line"])[0]) == pytest.approx(0.8192319205, abs=1e-10)
+    close = opposite_pair(0.5)
+    assert 0.5 * float(close.net.rho) ** 2 == pytest.approx(2.2360679775, abs=1e-10)
+    assert float(lam(close).sum()) == pytest.approx(2.2360679775, abs=1e-8)
+    assert float(lam(TABLE["120 degrees, mixed"]).sum()) == pytest.approx(1.3416407865, abs=1e-8)
+    assert lam(like_pair(1.2)).tolist() == pytest.approx([0.5, 0.5], abs=1e-8)
+
+
+def test_without_free_slopes_a_kinked_solution_looks_far_away():
+    case = opposite_pair(0.5)
+    found = certify(case.net, case.x, case.y, tau=1e-6)
+    assert found.residual_strict > 0.1
+    assert found.residual < 1e-10
+    assert found.n_kinks == 2
+
+
+def test_points_beyond_the_margin_carry_nothing():
+    case = opposite_pair(2.0)
+    x = torch.cat([case.x, torch.tensor([[3.0], [-3.0]], dtype=torch.float64)])
+    found = certify(case.net, x, torch.cat([case.y, case.y]), tau=1e-6)
+    assert found.lam.tolist() == pytest.approx([1 / math.sqrt(5)] * 2 + [0, 0], abs=1e-8)
+    assert found.on_margin.tolist() == [True, True, False, False]
+    assert "2 of 4 points carry it" in found.sentence
+
+
+def test_the_light_dims_with_noise():
+    case = one_neuron_per_point([[2.0, 0.0], [-1.0, 1.5], [-1.5, -2.0]], [1.0, 1.0, -1.0])
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(len(case.net.theta), generator=generator, dtype=torch.float64)
+    noise *= float(case.net.rho) / float(noise.norm())
+    lights = [
+        certify(case.net.with_theta(case.net.theta + e * noise), case.x, case.y).light
+        for e in (0.0, 0.01, 0.1)
+    ]
+    assert lights == [Light.EXACT, Light.NEAR, Light.APPROACHING]
+    # the same points, but a network that owes them nothing
+    net, x, y = separated((40,), 1)
+    assert certify(net, x, y).light is Light.SEPARATED
+
+
+def test_unseparated_points_get_a_light_and_no_exception():
+    case = opposite_pair(1.6)
+    found = certify(case.net, case.x, -case.y)
+    assert found.light is Light.NOT_SEPARATED
+    assert "2 of 2 points are not on their side" in found.sentence
+    assert (found.residual, found.beta, float(found.lam.sum())) == (1.0, None, 0.0)
+    assert found.primal_violation == pytest.approx(2)
+    zero = case.net.with_theta(torch.zeros_like(case.net.theta))
+    assert certify(zero, case.x, case.y).light is Light.NOT_SEPARATED
+
+
+def test_no_points_yet():
+    case = opposite_pair(1.6)
+    found = certify(case.net, case.x[:0], case.y[:0])
+    assert found.light is Light.NOT_SEPARATED
+    assert found.q.shape == found.lam.shape == (0,)
+    assert "No points yet" in found.sentence
+
+
+def test_what_has_no_margin_is_refused():
+    net = Network(
+        (torch.ones(3, 2, dtype=torch.float64), torch.ones(1, 3, dtype=torch.float64)),
+        (None, torch.ones(1, dtype=torch.float64)),
+    )
+    with pytest.raises(ValueError, match="homogeneous"):
+        certify(net, torch.ones(1, 2, dtype=torch.float64), torch.ones(1, dtype=torch.float64))
+    case = opposite_pair(1.6)
+    with pytest.raises(ValueError, match="tau must be at least 0; got -1"):
+        certify(case.net, case.x, case.y, tau=-1.0)
+
+
+def test_sentence_carries_its_numbers():
+    case = opposite_pair(0.5)
+    found = certify(case.net, case.x, case.y, tau=1e-3)
+    assert found.sentence.startswith(Light.EXACT.value)
+    assert "2 kinks" in found.sentence
+    assert "tau = 0.001" in found.sentence
+
+
+def test_balance_counts_every_hidden_layer():
+    w1 = torch.tensor([[3.0, 4.0], [0.0, 1.0]], dtype=torch.float64)
+    w2 = torch.tensor([[5.0, 1.0]], dtype=torch.float64)
+    assert balance(Network((w1, w2), (None, None))) == 0
+    assert balance(Network((w1, 2 * w2), (None, None))) == pytest.approx(75 / 125)
+    deep = Network((w1, w2, torch.tensor([[2.0]], dtype=torch.float64)), (None,) * 3)
+    assert balance(deep) == pytest.approx(22 / 50)
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+@pytest.mark.parametrize("widths", [(6,), (5, 4)])
+@given(seed=st.integers(0, 300), log_gain=st.sampled_from([0.0, 2.0, 300.0]))
+def test_identity_of_lyu_and_li(widths, loss, seed, log_gain):
+    net, x, y = separated(widths, seed)
+    found = gradient_multipliers(net, x, y, loss, log_gain) if len(x) else None
+    if found is None:
+        return
+    lam, beta = found
+    one, q_min = normalise(net, x, y)
+    bar = q_min / float(net.rho) ** net.order
+    left = float(residual(one, x, lam * y).norm())
+    assert left**2 == pytest.approx(2 * (1 - beta) * bar ** (-2 / net.order), rel=1e-10)
+    # more freedom can only leave less
+    fit = fit_multipliers(one, x, y, tau=-1.0, accuracy=0.0, rounds=200)
+    assert fit.residual * float(one.rho) <= left * (1 + 1e-9)
+    if loss == "exponential" and log_gain == 0:
+        slack = float(lam @ (q_of(net, x, y) / q_min - 1))
+        assert slack <= len(x) / (math.e * net.order * bar ** (2 / net.order) * q_min)
+
+
+@pytest.mark.parametrize("widths", [(6,), (5, 4)])
+@given(seed=st.integers(0, 200), c=st.floats(0.3, 3))
+def test_a_certificate_forgets_the_scale(widths, seed, c):
+    net, x, y = separated(widths, seed)
+    if not len(x):
+        return
+    one, two = certify(net, x, y), certify(rescaled(net, c), x, y)
+    assert two.residual == pytest.approx(one.residual, rel=1e-4, abs=1e-8)
+    assert two.balance == pytest.approx(one.balance, rel=1e-9, abs=1e-12)
+    assert two.gamma_bar == pytest.approx(one.gamma_bar, rel=1e-9)
+    assert one.residual <= one.residual_strict
