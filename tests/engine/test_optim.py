@@ -82,7 +82,7 @@ def test_zero_gradients_move_nothing() -> None:
 
 def test_lists_of_unequal_length_are_refused() -> None:
     params = tensors(0)
-    with pytest.raises(ValueError, match="shorter|longer"):
+    with pytest.raises(ValueError, match=r"shorter|longer"):
         momentum_step(params, zeros_like(params), params[:2], 0.1, 0.9)
-    with pytest.raises(ValueError, match="shorter|longer"):
+    with pytest.raises(ValueError, match=r"shorter|longer"):
         adam_step(params, Moments.zero(params), params, [0.1, 0.1])
