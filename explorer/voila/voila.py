@@ -6,6 +6,8 @@ imported by the package.
 
 from __future__ import annotations
 
+from typing import Any
+
 from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
 from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
 
@@ -28,15 +30,15 @@ c.MappingKernelManager.cull_connected = False
 c.KernelRestarter.restart_limit = 0
 
 
-def _without_nagle(handler: type) -> None:
+def _without_nagle(handler: Any) -> None:
     """Send each frame at once: with Nagle's algorithm a live view stays under 15 frames/s."""
     if getattr(handler, "sends_at_once", False):
         return
     opened = handler.open
 
-    async def open_(self, *args, **kwargs):
+    async def open_(self: Any, *args: Any, **kwargs: Any) -> None:
         self.set_nodelay(True)
-        return await opened(self, *args, **kwargs)
+        await opened(self, *args, **kwargs)
 
     handler.open = open_
     handler.sends_at_once = True
