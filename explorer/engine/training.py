@@ -1,0 +1,289 @@
+r"""Training to the maximum margin: gradient descent on an exponential-type loss, never overflowing.
+
+    Loss(theta) = sum_i l(q_i),  q_i = y_i Phi(theta; x_i),  l(q) = e^{-q} or log(1 + e^{-q})
+
+Once the points are separated the norm of theta grows without bound while its direction converges
+to a KKT point of the margin problem (Lyu and Li 2020). So theta is carried as (net, log_scale),
+the true weights being exp(log_scale) net.theta: the norm of `net` stays near 1 by factors of two,
+which round nothing, and everything that is exponential stays a logarithm.
+
+Three ways to choose the step along g = sum_i p_i y_i grad Phi(x_i), p = softmax(log -l'(q)):
+
+- gradient, constant: theta += rate * (-grad of the mean loss). Slows down as 1/t: the loss, and
+  with it the gradient, goes to 0.
+- gradient, loss-scaled: theta += rate * g / kappa, kappa = sum_i p_i ||grad Phi(x_i)||^2. For the
+  exponential loss g is the gradient of -log Loss (the loss-based rate of Lyu and Li 2020, section
+  on numerics), and kappa bounds the curvature of log Loss from the margins' side, so rate = 1
+  needs no tuning: each margin changes by about 1 per step.
+- ascent: theta on a sphere, p = softmax(-beta_t q / mean|q|) with beta_t rising geometrically,
+  a step of fixed length along g (smoothed-margin ascent; arbitrary schedule, measured).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from explorer.engine import backprop
+from explorer.engine.data import Dataset
+from explorer.engine.margin import Loss, gamma_bar, gamma_tilde, log_loss, log_slopes
+from explorer.engine.network import Network, init_network, rescaled
+from explorer.engine.optim import momentum_step
+from explorer.engine.status import Status
+from explorer.engine.training_config import TrainConfig
+
+__all__ = ["TrainConfig", "TrainState", "init", "iterate", "refresh", "step", "terminate"]
+
+TRUST = 0.3  # arbitrary, measured: the velocity never exceeds 0.3 of the norm (4 layers need it)
+NORM_RANGE = 16.0  # arbitrary: the carried norm is brought back to [1, 2) when it leaves 16^+-1
+MAX_EXPONENT = 700.0  # exp(700) is still a double
+
+
+@dataclass(frozen=True, eq=False)
+class TrainState:
+    """One iterate, with everything that belongs to it and nothing of the next.
+
+    Attributes:
+        t: steps taken.
+        net: the carried weights, of finite norm.
+        log_scale: the true weights are exp(log_scale) times those of `net`.
+        q: margins of `net` (n,); those of the true weights are exp(order * log_scale) q.
+        log_loss: log of the summed loss of the true weights; 0 for no points.
+        grads: (P,) like net.theta: sum_i p_i y_i grad Phi(net; x_i). With a mini-batch, the
+            unbiased estimate of it that this iterate's batch gives.
+        log_pull: log of the mean of -l'(q_i) at the true weights; see `loss_gradient`.
+        kappa: sum_i p_i ||grad Phi(net; x_i)||^2, 0 when no neuron is active on any point.
+        rho: norm of net.theta.
+        velocity: (P,) the last displacement, in the units of `net`.
+        batch_seed: with t it fixes every mini-batch.
+        loss: the loss that `log_loss` and `grads` are of.
+        diverged: the step from here would not be finite and was not taken.
+    """
+
+    t: int
+    net: Network
+    log_scale: float
+    q: Tensor
+    log_loss: float
+    grads: Tensor
+    log_pull: float
+    kappa: float
+    rho: float
+    velocity: Tensor
+    batch_seed: int
+    loss: Loss
+    diverged: bool = False
+
+    @cached_property
+    def q_min(self) -> float:
+        """The smallest margin of `net`; 0 for no points."""
+        return float(self.q.min()) if self.q.shape[0] else 0.0
+
+    @cached_property
+    def gamma_bar(self) -> float:
+        """The normalised margin q_min / rho^order, the same for `net` and the true weights."""
+        return gamma_bar(self.q_min, self.rho, self.net.order)
+
+    @cached_property
+    def gamma_tilde(self) -> float:
+        """The smoothed normalised margin of the true weights."""
+        gain = self.net.order * self.log_scale
+        return gamma_tilde(self.q, self.rho, self.net.order, self.loss, gain)
+
+    @property
+    def loss_gradient(self) -> Tensor:
+        """The gradient (P,) of the mean loss at the true weights. May overflow far from 1."""
+        exponent = self.log_pull + (self.net.order - 1) * self.log_scale
+        return -math.exp(min(exponent, MAX_EXPONENT)) * self.grads
+
+
+def init(
+    target: Dataset,
+    config: TrainConfig,
+    generator: torch.Generator,
+    net: Network | None = None,
+) -> TrainState:
+    """A random network, or the given one, on its first iterate.
+
+    Weights take the type and device of target.x. ValueError where `net` has another input
+    dimension than the points, or biases beyond its first layer.
+    """
+    if net is None:
+        net = init_network(
+            target.d,
+            config.widths,
+            generator=generator,
+            first_scale=config.init_scale,
+            bias=config.bias,
+        )
+    seed = int(torch.randint(2**31, (), generator=generator))
+    net = net.to(dtype=target.x.dtype, device=target.x.device)
+    state = _evaluate(target, config, 0, net, 0.0, torch.zeros_like(net.theta), seed)
+    if state is None:
+        raise ValueError("these weights give outputs that are not finite; give smaller ones")
+    return state
+
+
+def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
+    """One update. Where it would not be finite: the same state, marked as diverged."""
+    if state.diverged or not target.n:
+        return state if state.diverged else replace(state, t=state.t + 1)
+    if config.method == "ascent":
+        theta, velocity = _ascend(state, config)
+    else:
+        lr = _rate(state, config)
+        if not math.isfinite(lr):
+            return replace(state, diverged=True)
+        (theta,), (velocity,) = momentum_step(
+            (state.net.theta,), (state.velocity,), (state.grads,), -lr, config.momentum
+        )
+    net = state.net.with_theta(theta)
+    following = _evaluate(
+        target, config, state.t + 1, net, state.log_scale, velocity, state.batch_seed
+    )
+    return replace(state, diverged=True) if following is None else following
+
+
+def refresh(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
+    """The same weights, time and velocity on other points: training goes on from where it is."""
+    following = _evaluate(
+        target, config, state.t, state.net, state.log_scale, state.velocity, state.batch_seed
+    )
+    if following is None:
+        raise ValueError("a point lies so far out that the margins are not finite; move it closer")
+    return following
+
+
+def terminate(state: TrainState, config: TrainConfig) -> Status:
+    """How the run stands."""
+    if state.diverged:
+        return Status.DIVERGED
+    if state.q.shape[0] and state.kappa == 0:
+        return Status.DEAD
+    return Status.FINISHED if state.t >= config.steps else Status.RUNNING
+
+
+def iterate(target: Dataset, state: TrainState, config: TrainConfig) -> Iterator[TrainState]:
+    """The states after `state`, until `terminate` says that the run is over."""
+    while not terminate(state, config).over:
+        state = step(target, state, config)
+        yield state
+
+
+def _rate(state: TrainState, config: TrainConfig) -> float:
+    """The factor of `grads` in the next displacement, in the units of the carried weights."""
+    order = state.net.order
+    if config.step_rule == "constant":
+        exponent = state.log_pull + (order - 2) * state.log_scale
+        return config.rate * math.exp(exponent) if exponent < MAX_EXPONENT else math.inf
+    if state.kappa == 0:
+        return 0.0
+    gain = math.exp(min(order * state.log_scale, MAX_EXPONENT))
+    fade = 1 - config.momentum
+    # Far on the wrong side (a point added to a network trained for long) log Loss is about
+    # -q_min: a step in proportion to it (Polyak 1969) turns the point in about 1/fade steps.
+    behind = max(1.0, -fade * gain * state.q_min)
+    length = math.sqrt(float(torch.dot(state.grads, state.grads)))
+    if gain == 0 or length == 0:
+        return 0.0
+    # The second is the trust region: 1/fade such steps add up to TRUST times the norm.
+    return min(config.rate * behind / (state.kappa * gain), TRUST * fade * state.rho / length)
+
+
+def _beta(t: int, config: TrainConfig) -> float:
+    """The inverse temperature of the ascent: from 1 to beta_end over the planned steps."""
+    return float(config.beta_end ** min(1.0, t / max(config.steps, 1)))
+
+
+def _ascend(state: TrainState, config: TrainConfig) -> tuple[Tensor, Tensor]:
+    """A step of fixed angle along g, back onto the sphere (theory 1.7: min(1, 30 / beta))."""
+    length = math.sqrt(float(torch.dot(state.grads, state.grads)))
+    theta = state.net.theta
+    if length == 0:
+        return theta, torch.zeros_like(theta)
+    angle = config.rate * min(1.0, 30.0 / _beta(state.t, config))
+    moved = theta.add(state.grads, alpha=angle * state.rho / length)
+    moved *= state.rho / math.sqrt(float(torch.dot(moved, moved)))
+    return moved, moved - theta
+
+
+def _evaluate(
+    target: Dataset,
+    config: TrainConfig,
+    t: int,
+    net: Network,
+    log_scale: float,
+    velocity: Tensor,
+    batch_seed: int,
+) -> TrainState | None:
+    """The state at these weights, or None where a number of it is not finite."""
+    theta = net.theta
+    rho = math.sqrt(float(torch.dot(theta, theta)))  # one call; net.rho takes one per tensor
+    if not math.isfinite(rho):
+        return None
+    if rho and not 1 / NORM_RANGE <= rho <= NORM_RANGE:
+        power = math.frexp(rho)[1] - 1
+        net, velocity = rescaled(net, 2.0**-power), velocity * 2.0**-power
+        rho, log_scale = rho * 2.0**-power, log_scale + power * math.log(2)
+    if not target.n:
+        none = torch.zeros_like(velocity)
+        return TrainState(
+            t, net, log_scale, target.y, 0.0, none, 0.0, 0.0, rho, none, batch_seed, config.loss
+        )
+    values = backprop.run(net, target.x)
+    q = values.phi * target.y
+    if config.method == "ascent":
+        log_scale = _ascent_scale(q, net.order, _beta(t, config), log_scale)
+    gain = net.order * log_scale
+    total = log_loss(q, config.loss, gain)
+    p, log_pull, kappa = _weights(q, backprop.squared_norms(net, values), config.loss, gain)
+    if not (math.isfinite(total) and math.isfinite(kappa)):
+        return None
+    coef = p.to(q) * target.y
+    if config.batch is not None and config.batch < target.n:
+        # Weights from the full loss, the sum over a part: an unbiased estimate of the gradient.
+        coef = coef * _batch_mask(target.n, config.batch, t, batch_seed).to(coef)
+    grads = backprop.combined_gradient(net, values, coef)
+    return TrainState(
+        t, net, log_scale, q, total, grads, log_pull, kappa, rho, velocity, batch_seed, config.loss
+    )
+
+
+def _weights(q: Tensor, norms: Tensor, loss: Loss, gain: float) -> tuple[Tensor, float, float]:
+    """The p (n,), log of the mean pull, and kappa; p and kappa over the points that can pull.
+
+    A point on which no neuron is active has no gradient. Left in, its constant loss would
+    freeze all others once theirs is far below it.
+    """
+    slopes = log_slopes(q, loss, gain)
+    norms = norms.to("cpu", torch.float64)
+    if float(norms.min()) == 0:
+        if float(norms.max()) == 0:
+            return torch.zeros_like(slopes), 0.0, 0.0
+        slopes = slopes.masked_fill(norms == 0, -math.inf)
+    total = torch.logsumexp(slopes, 0)
+    p = (slopes - total).exp_()
+    return p, float(total) - math.log(q.shape[0]), float(torch.dot(p, norms))
+
+
+def _ascent_scale(q: Tensor, order: int, beta: float, log_scale: float) -> float:
+    """The log_scale at which the mean |q| of the true weights is beta."""
+    mean = float(q.abs().mean())
+    return (math.log(beta) - math.log(mean)) / order if mean > 0 else log_scale
+
+
+def _batch_mask(n: int, batch: int, t: int, seed: int) -> Tensor:
+    """Entries n / batch on the points of step t, else 0; an epoch is one permutation, cut up."""
+    per_epoch = -(-n // batch)
+    epoch, part = divmod(t, per_epoch)
+    # 2654435761 is Knuth's multiplicative hash: nearby epochs get unrelated generators.
+    generator = torch.Generator().manual_seed((seed + 2654435761 * epoch) % 2**63)
+    order = torch.randperm(n, generator=generator)[part * batch : (part + 1) * batch]
+    mask = torch.zeros(n, dtype=torch.float64)
+    mask[order] = n / len(order)
+    return mask

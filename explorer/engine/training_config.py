@@ -1,0 +1,89 @@
+"""What a training run is asked to do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from explorer.engine.margin import Loss
+
+Method = Literal["gradient", "ascent"]
+StepRule = Literal["constant", "loss-scaled"]
+
+# What `lr=None` stands for. The three rules measure a step in different units.
+RATES = {
+    "loss-scaled": 1.0,  # the inverse of the curvature bound
+    "constant": 0.01,  # Haim et al. 2022, appendix B
+    "ascent": 0.02,  # theory 1.7, an angle in radians
+}
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """A training run; the defaults reach the margin on every preset within seconds.
+
+    Attributes:
+        widths: hidden widths, first layer first: (100,) or (100, 100).
+        bias: whether the first layer has a bias. No other layer ever has one.
+        loss: "exponential" or "logistic".
+        method: "gradient" descent on the loss, or normalised "ascent" of the smoothed margin.
+        step_rule: "loss-scaled" or "constant"; for the gradient only.
+        lr: the rate in the units of the rule; None takes 1 (loss-scaled), 0.01 (constant, on
+            the mean loss) or 0.02 (ascent).
+        momentum: heavy ball, for the gradient only. 0.99 separates and levels the margins
+            several times sooner than 0.9 (benchmarks/training.py).
+        batch: points per step, or None for all.
+        init_scale: standard deviation of the first layer's weights and biases. 0.1 starts to
+            move at once; the 1e-4 of Haim et al. gives fewer neuron directions and, with the
+            constant rule, a plateau of many thousand steps.
+        steps: planned steps; raise it to go on.
+        beta_end: final inverse temperature of the ascent, reached after `steps`.
+    """
+
+    widths: tuple[int, ...] = (100,)
+    bias: bool = True
+    loss: Loss = "exponential"
+    method: Method = "gradient"
+    step_rule: StepRule = "loss-scaled"
+    lr: float | None = None
+    momentum: float = 0.99
+    batch: int | None = None
+    init_scale: float = 0.1
+    steps: int = 20_000
+    beta_end: float = 1e4
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot run, naming the field."""
+        object.__setattr__(self, "widths", tuple(self.widths))
+        if not self.widths or min(self.widths) < 1:
+            raise ValueError(
+                f"widths needs at least one hidden layer of at least 1; got {self.widths}"
+            )
+        _one_of("loss", self.loss, ("exponential", "logistic"))
+        _one_of("method", self.method, ("gradient", "ascent"))
+        _one_of("step_rule", self.step_rule, ("constant", "loss-scaled"))
+        if self.lr is not None and not (math.isfinite(self.lr) and self.lr > 0):
+            raise ValueError(f"lr must be finite and above 0, or None; got {self.lr}")
+        if not 0 <= self.momentum < 1:
+            raise ValueError(f"momentum must be in [0, 1); got {self.momentum}. Try 0.99.")
+        if self.batch is not None and self.batch < 1:
+            raise ValueError(f"batch must be at least 1, or None for all; got {self.batch}")
+        if not (math.isfinite(self.init_scale) and self.init_scale >= 0):
+            raise ValueError(f"init_scale must be finite, at least 0; got {self.init_scale}")
+        if self.steps < 0:
+            raise ValueError(f"steps must be at least 0; got {self.steps}")
+        if not (math.isfinite(self.beta_end) and self.beta_end >= 1):
+            raise ValueError(f"beta_end must be finite and at least 1; got {self.beta_end}")
+
+    @property
+    def rate(self) -> float:
+        """The rate in force: `lr`, or the default of the rule."""
+        if self.lr is not None:
+            return self.lr
+        return RATES["ascent" if self.method == "ascent" else self.step_rule]
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
