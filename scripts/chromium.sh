@@ -45,6 +45,9 @@ print(path)
 PY
 }
 
+if [[ -n ${CHROMIUM:-} ]] && ! "$CHROMIUM" --version >/dev/null 2>&1; then
+    echo "CHROMIUM=$CHROMIUM does not run; looking for another." >&2
+fi
 found && exit 0
 with_apt && found && exit 0
 with_playwright && exit 0
