@@ -1,0 +1,127 @@
+"""Make the README's pictures anew: the app in light and dark, and a recording of the road.
+
+Run by `make pictures`. The pictures go to docs/pictures/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import shutil
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
+
+from explorer import serve
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+SCREEN = {"width": 1366, "height": 900}
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+# A drawing of eight points per class: left and right, with two strays each. Shares of the plane.
+BLUE = [(0.22, 0.70), (0.30, 0.52), (0.20, 0.35), (0.36, 0.78), (0.62, 0.30), (0.40, 0.28)]
+RED = [(0.74, 0.72), (0.68, 0.52), (0.80, 0.40), (0.60, 0.82), (0.42, 0.62), (0.86, 0.62)]
+COLOURS = 96  # of the recording's palette; arbitrary
+FRAME_MS = 160  # arbitrary: calm enough to follow, small enough to load
+RECORDED_WIDTH = 900
+
+
+class Recorder:
+    """Takes pictures of a page, and puts them together to one moving picture."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.frames, self.times = page, [], []
+
+    def shoot(self, hold_ms: int = FRAME_MS) -> None:
+        """One more frame, shown for `hold_ms`."""
+        image = Image.open(io.BytesIO(self.page.screenshot())).convert("RGB")
+        size = (RECORDED_WIDTH, image.height * RECORDED_WIDTH // image.width)
+        self.frames.append(image.resize(size, Image.Resampling.LANCZOS))
+        self.times.append(hold_ms)
+
+    def watch(self, frames: int, every_ms: int) -> None:
+        """Frames of a run, in the pace it has."""
+        for _ in range(frames):
+            self.page.wait_for_timeout(every_ms)
+            self.shoot()
+
+    def save(self, path: Path) -> None:
+        """One palette for all frames, so that nothing flickers."""
+        palette = self.frames[-1].quantize(COLOURS)
+        frames = [f.quantize(palette=palette, dither=Image.Dither.NONE) for f in self.frames]
+        frames[0].save(
+            path, save_all=True, append_images=frames[1:], duration=self.times, loop=0,
+            optimize=True,
+        )  # fmt: skip
+
+
+def press(page: Page, label: str) -> None:
+    page.get_by_role("button", name=label, exact=False).first.click()
+
+
+def draw(page: Page, recorder: Recorder, tool: str, points: list[tuple[float, float]]) -> None:
+    """Click points of one class into the plane; `y` counts upward."""
+    press(page, tool)
+    surface = page.locator(".mx-plane .mx-pad-surface")
+    for x, y in points:
+        box = surface.bounding_box()
+        surface.click(position={"x": x * box["width"], "y": (1 - y) * box["height"]})
+        page.wait_for_timeout(120)
+        recorder.shoot()
+
+
+def record(page: Page, tools: tuple[str, str]) -> None:
+    """The road: draw, train, attack. Leaves the page at the end of the attack."""
+    recorder = Recorder(page)
+    recorder.shoot(800)
+    for tool, points in zip(tools, (BLUE, RED), strict=True):
+        draw(page, recorder, tool, points)
+    press(page, "2 Train")
+    press(page, "Play")
+    recorder.watch(frames=26, every_ms=300)
+    press(page, "Pause")
+    page.wait_for_timeout(500)
+    recorder.shoot(1500)
+    page.screenshot(path=FOLDER / "train.png")
+    press(page, "3 Attack")
+    press(page, "Play")
+    recorder.watch(frames=30, every_ms=400)
+    press(page, "Pause")
+    page.wait_for_timeout(500)
+    recorder.shoot(3000)
+    recorder.save(FOLDER / "road.gif")
+    page.screenshot(path=FOLDER / "app.png")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tools", nargs=2, default=("+1", "−1"), metavar="LABEL")
+    tools = tuple(parser.parse_args().tools)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    with serve.start(port=0) as server, sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
+        for theme in serve.THEMES:
+            page = browser.new_page(viewport=SCREEN)
+            page.goto(f"{server.url}?theme={theme}")
+            page.locator(".mx-plane .mx-pad-surface").wait_for()
+            page.wait_for_timeout(1500)  # the layout settles
+            if theme == "light":
+                record(page, tools)
+            else:
+                page.locator("select").first.select_option(index=1)
+                press(page, "2 Train")
+                press(page, "Play")
+                page.wait_for_timeout(4000)
+                press(page, "Pause")
+                page.wait_for_timeout(500)
+                page.screenshot(path=FOLDER / "app-dark.png")
+            page.close(run_before_unload=True)
+        browser.close()
+    for path in sorted(FOLDER.iterdir()):
+        print(f"{path.relative_to(FOLDER.parents[1])}  {path.stat().st_size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()
