@@ -60,6 +60,14 @@ def press(page: Page, label: str) -> None:
     page.get_by_role("button", name=label, exact=False).first.click()
 
 
+def pause(page: Page) -> None:
+    """Pause, unless the run has ended by itself; then wait for the last frame."""
+    button = page.get_by_role("button", name="Pause")
+    if button.count():
+        button.first.click()
+    page.wait_for_timeout(700)
+
+
 def draw(page: Page, recorder: Recorder, tool: str, points: list[tuple[float, float]]) -> None:
     """Click points of one class into the plane; `y` counts upward."""
     press(page, tool)
@@ -80,15 +88,13 @@ def record(page: Page, tools: tuple[str, str]) -> None:
     press(page, "2 Train")
     press(page, "Play")
     recorder.watch(frames=26, every_ms=300)
-    press(page, "Pause")
-    page.wait_for_timeout(500)
+    pause(page)
     recorder.shoot(1500)
     page.screenshot(path=FOLDER / "train.png")
     press(page, "3 Attack")
     press(page, "Play")
     recorder.watch(frames=30, every_ms=400)
-    press(page, "Pause")
-    page.wait_for_timeout(500)
+    pause(page)
     recorder.shoot(3000)
     recorder.save(FOLDER / "road.gif")
     page.screenshot(path=FOLDER / "app.png")
@@ -114,8 +120,7 @@ def main() -> None:
                 press(page, "2 Train")
                 press(page, "Play")
                 page.wait_for_timeout(4000)
-                press(page, "Pause")
-                page.wait_for_timeout(500)
+                pause(page)
                 page.screenshot(path=FOLDER / "app-dark.png")
             page.close(run_before_unload=True)
         browser.close()
