@@ -17,9 +17,9 @@ from playwright.sync_api import Page, sync_playwright
 from explorer import serve
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
-SCREEN = {"width": 1366, "height": 900}
+SCREEN = {"width": 1366, "height": 1000}
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-# A drawing of eight points per class: left and right, with two strays each. Shares of the plane.
+# Six points per class, one of each among the other; shares of the plane, y upward.
 BLUE = [(0.22, 0.70), (0.30, 0.52), (0.20, 0.35), (0.36, 0.78), (0.62, 0.30), (0.40, 0.28)]
 RED = [(0.74, 0.72), (0.68, 0.52), (0.80, 0.40), (0.60, 0.82), (0.42, 0.62), (0.86, 0.62)]
 COLOURS = 96  # of the recording's palette; arbitrary
