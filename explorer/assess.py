@@ -1,0 +1,67 @@
+"""What is seen now, computed: the certificate of a network, the verdict on an attack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.certificate import certify
+from explorer.engine.data import Dataset, heldout
+from explorer.engine.scoring import RADII, judge, score
+from explorer.frame import Frame
+
+CONTROLS = 10  # held-out sets behind a verdict: the smallest p-value is 1/11; arbitrary
+RADIUS = RADII[1]  # 0.03, the radius of the measured figures
+
+
+def control_sets(truth: Dataset) -> list[Dataset]:
+    """Held-out sets of the truth's source, seeds 1 to CONTROLS."""
+    return [heldout(truth, seed) for seed in range(1, CONTROLS + 1)]
+
+
+def certified(frame: Frame) -> dict[str, Any]:
+    """Frame fields with the certificate of the present network; empty where there is none."""
+    if frame.train is None or not frame.dataset.n:
+        return {}
+    made = certify(frame.train.net, frame.dataset.x, frame.dataset.y)
+    return {"certificate": made, "certified_t": frame.train.t}
+
+
+def judged(frame: Frame, config: KKTConfig, controls: list[Dataset]) -> dict[str, Any]:
+    """Frame fields with the scores and the verdict on the attack's claims."""
+    if frame.target is None or frame.attack is None or frame.truth is None:
+        return {}
+    claims = kkt.report(frame.target, frame.attack, config)
+    on_margin = None if frame.certificate is None else frame.certificate.on_margin
+    if on_margin is not None and len(on_margin) != frame.truth.n:
+        on_margin = None
+    verdict = judge(frame.truth, controls, claims.x, claims.y, RADIUS, on_margin)
+    pair = tuple(score(data, claims.x, claims.y) for data in (frame.truth, controls[0]))
+    return {"verdict": verdict, "scores": pair}
+
+
+def sentence(frame: Frame) -> tuple[str, str]:
+    """The one sentence on top of the page, and its tone: "", "good", "warn" or "bad"."""
+    if frame.stage == "attack" and frame.verdict is not None:
+        tone = {"FOUND": "good", "AMBIGUOUS": "warn"}.get(frame.verdict.kind.name, "")
+        return frame.verdict.sentence, tone
+    if not frame.dataset.n:
+        return "Nothing drawn yet: click on the plane to place points, or take a preset.", ""
+    if frame.stage == "draw" or frame.train is None:
+        return _drawn(frame.dataset), ""
+    if frame.certificate is not None:
+        tones = {"EXACT": "good", "NEAR": "good", "APPROACHING": "warn", "SEPARATED": "warn"}
+        return frame.certificate.sentence, tones.get(frame.certificate.light.name, "")
+    return "Training has not begun: press Play, or Step to take a single step.", ""
+
+
+def _drawn(dataset: Dataset) -> str:
+    blue = int((dataset.y > 0).sum())
+    text = f"{dataset.n} points: {blue} of class +1, {dataset.n - blue} of class −1."
+    clash = dataset.conflict()
+    if clash is not None:
+        return f"{text} Points {clash[0] + 1} and {clash[1] + 1} are equal with opposite labels: no network can separate them."
+    if blue in (0, dataset.n):
+        return f"{text} Add points of the other class, or train a network that is constant."
+    return f"{text} Press Play to train a network on them."

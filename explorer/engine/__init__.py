@@ -1,0 +1,1 @@
+"""The engine: torch, numpy and scipy; it never knows that it is watched."""

@@ -1,0 +1,168 @@
+r"""A bias-in-the-first-layer ReLU network as one frozen value, theta.
+
+    Phi(theta; x) = W_L relu(... relu(W_2 relu(W_1 x + b_1)) ...)
+
+With a bias in the first layer only, Phi(c theta; x) = c^L Phi(theta; x) for c > 0 and L layers:
+the degree of homogeneity `order` is the number of layers (Lyu and Li 2020, section 2).
+Later biases are allowed, for networks that others trained; then `order` has no meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """The weights of a fully connected ReLU network with one output.
+
+    Attributes:
+        weights: one (k_l, k_{l-1}) matrix per layer, k_0 = d and k_L = 1.
+        biases: one (k_l,) vector or None per layer.
+    """
+
+    weights: tuple[Tensor, ...]
+    biases: tuple[Tensor | None, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse shapes that do not chain, and outputs that are not scalar."""
+        if len(self.weights) != len(self.biases) or not self.weights:
+            raise ValueError(
+                "a Network needs one bias (or None) per weight matrix; "
+                f"got {len(self.weights)} weights and {len(self.biases)} biases"
+            )
+        for layer, (w, b) in enumerate(zip(self.weights, self.biases, strict=True), 1):
+            below = self.weights[layer - 2].shape[0] if layer > 1 else w.shape[-1]
+            if w.ndim != 2 or w.shape[1] != below or (b is not None and b.shape != w.shape[:1]):
+                raise ValueError(
+                    f"layer {layer}: expected a weight (k, {below}) and a bias (k,) or None; "
+                    f"got {tuple(w.shape)} and {None if b is None else tuple(b.shape)}"
+                )
+        if self.weights[-1].shape[0] != 1:
+            raise ValueError(
+                f"the output must be one number; got {self.weights[-1].shape[0]} outputs"
+            )
+
+    @property
+    def d(self) -> int:
+        """Dimension of the input."""
+        return self.weights[0].shape[1]
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Hidden widths, first layer first."""
+        return tuple(w.shape[0] for w in self.weights[:-1])
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether no layer but the first has a bias."""
+        return all(b is None for b in self.biases[1:])
+
+    @property
+    def order(self) -> int:
+        """Degree of homogeneity: the number of layers. ValueError where biases break it."""
+        if not self.homogeneous:
+            raise ValueError(
+                "order is defined for homogeneous networks only; this one has a bias beyond "
+                "the first layer. Train without those biases to use margins and KKT."
+            )
+        return len(self.weights)
+
+    @property
+    def parameters(self) -> tuple[Tensor, ...]:
+        """All tensors of theta: W_1, b_1 (if any), W_2, ..."""
+        pairs = zip(self.weights, self.biases, strict=True)
+        return tuple(p for pair in pairs for p in pair if p is not None)
+
+    @property
+    def theta(self) -> Tensor:
+        """All parameters as one vector (P,), in the order of `parameters`."""
+        return torch.cat([p.reshape(-1) for p in self.parameters])
+
+    @property
+    def rho(self) -> Tensor:
+        """The norm of theta, shape ()."""
+        return torch.stack([p.square().sum() for p in self.parameters]).sum().sqrt()
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Floating type of the weights."""
+        return self.weights[0].dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the weights."""
+        return self.weights[0].device
+
+    def with_parameters(self, parameters: Sequence[Tensor]) -> Network:
+        """The same architecture with other values, in the order of `parameters`."""
+        left = iter(parameters)
+        weights, biases = [], []
+        for b in self.biases:
+            weights.append(next(left))
+            biases.append(None if b is None else next(left))
+        return replace(self, weights=tuple(weights), biases=tuple(biases))
+
+    def with_theta(self, theta: Tensor) -> Network:
+        """The same architecture with theta (P,)."""
+        sizes = [p.numel() for p in self.parameters]
+        pieces = theta.split(sizes)
+        return self.with_parameters(
+            [piece.view_as(p) for piece, p in zip(pieces, self.parameters, strict=True)]
+        )
+
+    def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> Network:
+        """The same numbers in another floating type or on another device."""
+        return self.with_parameters([p.to(dtype=dtype, device=device) for p in self.parameters])
+
+
+def preactivations(net: Network, x: Tensor) -> list[Tensor]:
+    """Values before each ReLU and, last, before the output. x (m, d) -> [(m, k_1), ..., (m, 1)]."""
+    out: list[Tensor] = []
+    a = x
+    for layer, (w, b) in enumerate(zip(net.weights, net.biases, strict=True)):
+        if layer:
+            a = out[-1].clamp_min(0)
+        z = a @ w.T
+        out.append(z if b is None else z + b)
+    return out
+
+
+def phi(net: Network, x: Tensor) -> Tensor:
+    """Phi(theta; x). x (m, d) -> (m,)."""
+    if x.ndim != 2 or x.shape[1] != net.d:
+        raise ValueError(f"x must be (m, {net.d}) for this network; got {tuple(x.shape)}")
+    return preactivations(net, x)[-1].squeeze(-1)
+
+
+def rescaled(net: Network, c: float) -> Network:
+    """C theta, so that Phi becomes c^order Phi (theory of homogeneity)."""
+    return net.with_parameters([p * c for p in net.parameters])
+
+
+def init_network(
+    d: int,
+    widths: Sequence[int],
+    *,
+    generator: torch.Generator,
+    first_scale: float,
+    bias: bool = True,
+    dtype: torch.dtype = torch.float64,
+) -> Network:
+    """A random network: first layer N(0, first_scale^2), the others Kaiming-uniform.
+
+    Deeper layers follow torch's default for Linear, U(-1/sqrt(fan_in), 1/sqrt(fan_in)), and the
+    first layer and its bias the small normal initialisation of Haim et al. 2022, appendix B.
+    """
+    sizes = [d, *widths, 1]
+    weights = [torch.randn(sizes[1], d, generator=generator, dtype=torch.float64) * first_scale]
+    for fan_in, fan_out in zip(sizes[1:-1], sizes[2:], strict=True):
+        uniform = torch.rand(fan_out, fan_in, generator=generator, dtype=torch.float64)
+        weights.append((2 * uniform - 1) / fan_in**0.5)
+    first = torch.randn(sizes[1], generator=generator, dtype=torch.float64) * first_scale
+    biases = (first.to(dtype) if bias else None, *[None] * (len(weights) - 1))
+    return Network(tuple(w.to(dtype) for w in weights), biases)

@@ -1,0 +1,127 @@
+"""Bounded memory of a run, and undo of edits. Plain Python: no widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Generic, TypeVar
+
+from torch import Tensor
+
+S = TypeVar("S")
+
+MOST_STATES = 400  # arbitrary: finer than the pixels of the timeline
+MOST_BYTES = 96 * 2**20  # arbitrary: a third of what a kernel takes anyway
+MOST_UNDO = 200  # arbitrary
+
+
+def size_of(value: Any) -> int:  # noqa: ANN401 - walks any state
+    """Bytes of the tensors held by a state."""
+    if isinstance(value, Tensor):
+        return value.numel() * value.element_size()
+    if isinstance(value, tuple | list):
+        return sum(size_of(v) for v in value)
+    if is_dataclass(value):
+        return sum(size_of(getattr(value, f.name)) for f in fields(value))
+    return 0
+
+
+@dataclass
+class Timeline(Generic[S]):
+    """States of one run, thinned so that they fit: every `stride`-th is kept, and the last.
+
+    When full, every other one is dropped and the stride doubles, so the start of a run
+    stays as reachable as its end. Numbers for the curves are kept per state.
+    """
+
+    states: list[S] = field(default_factory=list)
+    rows: list[dict[str, float]] = field(default_factory=list)
+    stride: int = 1
+    bytes: int = 0
+
+    def append(self, state: S, row: Callable[[S], dict[str, float]]) -> None:
+        """Remember `state` if its t is due, or it is the first. `row` gives its numbers.
+
+        A run that was set back writes its new future over the old one.
+        """
+        t = state.t  # type: ignore[attr-defined]
+        if self.last_t >= t:
+            self._keep([i for i, s in enumerate(self.states) if s.t < t])  # type: ignore[attr-defined]
+        if self.states and t % self.stride:
+            return
+        self.states.append(state)
+        self.rows.append({"t": float(t), **row(state)})
+        self.bytes += size_of(state)
+        while len(self.states) > MOST_STATES or (self.bytes > MOST_BYTES and len(self.states) > 2):
+            self._thin()
+
+    def _thin(self) -> None:
+        self.stride *= 2
+        last = len(self.states) - 1
+        times: list[int] = [s.t for s in self.states]  # type: ignore[attr-defined]
+        keep = [i for i, t in enumerate(times) if i in (0, last) or t % self.stride == 0]
+        self._keep(keep if len(keep) < len(times) else keep[::2])
+
+    def _keep(self, indices: list[int]) -> None:
+        self.states = [self.states[i] for i in indices]
+        self.rows = [self.rows[i] for i in indices]
+        self.bytes = sum(size_of(s) for s in self.states)
+
+    def nearest(self, t: int) -> int:
+        """Index of the newest state kept at or before t."""
+        return max((i for i, s in enumerate(self.states) if s.t <= t), default=0)  # type: ignore[attr-defined]
+
+    @property
+    def last_t(self) -> int:
+        """Step of the newest state kept, -1 when empty."""
+        return self.states[-1].t if self.states else -1  # type: ignore[attr-defined]
+
+    def note(self, t: int, row: dict[str, float]) -> None:
+        """Add numbers known only later, such as a certificate, to the newest row up to t."""
+        rows = [r for r in self.rows if r["t"] <= t]
+        if rows:
+            rows[-1].update(row)
+
+    def cut(self, index: int) -> Timeline[S]:
+        """A timeline of its own up to and with `index`; the states are shared."""
+        states = self.states[: index + 1]
+        held = sum(size_of(s) for s in states)
+        return Timeline(states, [dict(r) for r in self.rows[: index + 1]], self.stride, held)
+
+    def column(self, name: str) -> tuple[list[float], list[float]]:
+        """T and the numbers called `name`, where they are known."""
+        known = [(r["t"], r[name]) for r in self.rows if name in r]
+        return [t for t, _ in known], [v for _, v in known]
+
+
+class Edits(Generic[S]):
+    """Undo and redo. One entry per gesture: edits under the same name and number fuse."""
+
+    def __init__(self, first: S) -> None:
+        """Start with `first`, nothing to undo."""
+        self.now = first
+        self._past: list[S] = []
+        self._future: list[S] = []
+        self._gesture: int | None = None
+
+    def push(self, value: S, gesture: int | None = None) -> None:
+        """Make `value` the present; edits of one gesture are undone together."""
+        if gesture is None or gesture != self._gesture:
+            self._past = [*self._past, self.now][-MOST_UNDO:]
+        self._gesture, self._future, self.now = gesture, [], value
+
+    def undo(self) -> bool:
+        """Go one entry back; False when there is none."""
+        if not self._past:
+            return False
+        self._future.append(self.now)
+        self.now, self._gesture = self._past.pop(), None
+        return True
+
+    def redo(self) -> bool:
+        """Take the last undo back; False when there is none."""
+        if not self._future:
+            return False
+        self._past.append(self.now)
+        self.now, self._gesture = self._future.pop(), None
+        return True

@@ -1,0 +1,1 @@
+"""One view each. A panel is given the session and nothing else."""

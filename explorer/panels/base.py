@@ -1,0 +1,122 @@
+"""What every panel does alike: one redraw a frame, failures in its own box, a clean end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+import bqplot as bq
+import ipywidgets as w
+import numpy as np
+
+from explorer.frame import Frame
+from explorer.session import Session
+from explorer.style import PLOT_MARGIN
+
+
+class Panel:
+    """A view of the session. Subclasses build `self.widget` and write `render`."""
+
+    widget: w.Widget
+    stages: tuple[str, ...] = ()  # drawn in these stages only; empty: in all
+
+    def __init__(self, session: Session) -> None:
+        """Build the widgets, then follow the session."""
+        self.session = session
+        self._failure = w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
+        self.box = w.VBox(layout=w.Layout(overflow="visible"))
+        self.build()
+        session.observe(self._on_frame, names=["frame"])
+        self._draw(session.frame)
+
+    def build(self) -> None:
+        """Make `self.widget`."""
+        raise NotImplementedError
+
+    def render(self, frame: Frame) -> None:
+        """Show `frame`."""
+
+    def _on_frame(self, change: dict[str, Any]) -> None:
+        self._draw(change["new"])
+
+    def _draw(self, frame: Frame) -> None:
+        # Taken out rather than hidden: a hidden bqplot figure fails on its size of zero.
+        seen = not self.stages or frame.stage in self.stages
+        if seen != bool(self.box.children):
+            self.box.children = [self.widget, self._failure] if seen else []
+        if not seen:
+            return
+        try:
+            self.render(frame)
+        except Exception as error:  # one broken view must not take the page down
+            self.fail(error)
+        else:
+            if self._failure.layout.display != "none":
+                self._failure.layout.display = "none"
+
+    def fail(self, error: Exception) -> None:
+        """Show what went wrong in this panel's own box."""
+        what = escape(f"{type(error).__name__}: {error}")
+        self._failure.value = f"This view failed: {what}. The others go on; press Reset."
+        self._failure.layout.display = ""
+
+    def command(self, call: Callable[[], None]) -> Callable[[Any], None]:
+        """A widget's callback that runs `call`; what it refuses is said on the page."""
+
+        def run(_: Any) -> None:  # noqa: ANN401 - widgets pass themselves or a change
+            try:
+                self.session.guarded(call)
+            except Exception as error:  # would vanish in the kernel's log
+                self.fail(error)
+
+        return run
+
+    def close(self) -> None:
+        """Unfollow the session and free the widgets in the browser."""
+        self.session.unobserve(self._on_frame, names=["frame"])
+        self.box.close()
+
+
+def button(label: str, tooltip: str, **traits: Any) -> w.Button:  # noqa: ANN401
+    """A button that explains itself."""
+    return w.Button(description=label, tooltip=tooltip, **traits)
+
+
+def chart(
+    x_label: str,
+    y_label: str,
+    marks: list[bq.Mark],
+    x: bq.Scale,
+    y: bq.Scale,
+    **y_traits: Any,  # noqa: ANN401 - traits of the upright axis
+) -> bq.Figure:
+    """A small figure with both axes."""
+    y_traits = {"num_ticks": 5, **y_traits}
+    axes = [
+        bq.Axis(scale=x, label=x_label, num_ticks=5, grid_lines="none", label_offset="2.2em"),
+        bq.Axis(
+            scale=y, label=y_label, orientation="vertical", grid_lines="none", label_offset="3em",
+            **y_traits,
+        ),
+    ]  # fmt: skip
+    figure = bq.Figure(
+        marks=marks, axes=axes, fig_margin={**PLOT_MARGIN, "left": 58}, padding_x=0, padding_y=0,
+        display_toolbar=False, layout=w.Layout(width="100%", height="190px", min_width="0"),
+        background_style={"fill": "transparent"},
+    )  # fmt: skip
+    return figure.add_class("mx-chart")
+
+
+def titled(title: str, body: w.Widget) -> w.VBox:
+    """A view under its title."""
+    head = w.HTML(title).add_class("mx-chart-title")
+    return w.VBox([head, body], layout=w.Layout(overflow="visible"))
+
+
+def thinned(t: list[float], v: list[float], most: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    """At most `most` points of a curve, ends included: more than the pixels of a chart."""
+    if len(t) > most:
+        at = np.unique(np.linspace(0, len(t) - 1, most).astype(int))
+        return np.asarray(t)[at], np.asarray(v)[at]
+    return np.asarray(t, dtype=float), np.asarray(v, dtype=float)

@@ -1,0 +1,107 @@
+"""In and out: points as CSV, a run as one file, weights of others, and the code that does the same."""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+from typing import Any
+
+import ipywidgets as w
+
+from explorer import travel
+from explorer.engine import store
+from explorer.engine.data import read_csv, write_csv
+from explorer.frame import Frame
+from explorer.panels.base import Panel, button
+
+MOST_UPLOAD = 64 * 2**20  # the store refuses more; asked here before anything is parsed
+
+
+class Files(Panel):
+    """Folded at the foot of the page; a refused file changes nothing on screen."""
+
+    def build(self) -> None:
+        """Two rows: the points, and the run; then the code."""
+        self.points = w.HTML()
+        self.table = w.HTML().add_class("mx-note")
+        csv = self._upload("Import CSV", ".csv", "Points from a file with the header x1,x2,y",
+                           self._read_points)  # fmt: skip
+        save = button("Save the run", "Points, network, settings and history in one file")
+        save.on_click(self.command(self._save))
+        self.saved = w.HTML()
+        run = self._upload("Open a run or weights", ".safetensors,.pt,.pth",
+                           "A saved run, or the state_dict of a ReLU network", self._read_run)  # fmt: skip
+        self.code = w.HTML()
+        rows = [w.HBox([self.points, csv]).add_class("mx-row"),
+                w.HBox([save, self.saved, run]).add_class("mx-row")]  # fmt: skip
+        self.fold = w.Accordion(
+            children=[w.VBox(rows), self.table, self.code], selected_index=None,
+            titles=("Files", "Points as a table", "The Python and the command that do the same"),
+        )  # fmt: skip
+        self.fold.observe(lambda _: self.render(self.session.frame), names=["selected_index"])
+        self.widget = self.fold
+
+    def _upload(self, label: str, accept: str, tip: str, read: Any) -> w.FileUpload:  # noqa: ANN401
+        upload = w.FileUpload(accept=accept, description=label, tooltip=tip)
+        upload.layout.width = "auto"
+
+        def take(change: dict[str, Any]) -> None:
+            if not change["new"]:
+                return
+            name, content = change["new"][0]["name"], bytes(change["new"][0]["content"])
+            self.command(lambda: read(name, content))(None)
+            upload.value = ()  # the same file may be chosen again
+
+        upload.observe(take, names=["value"])
+        return upload
+
+    def _read_points(self, name: str, content: bytes) -> None:
+        try:
+            self.session.load(read_csv(content))
+        except ValueError as error:
+            raise ValueError(f"{name}: {error} What was on screen stays.") from error
+
+    def _read_run(self, name: str, content: bytes) -> None:
+        try:
+            travel.open_file(self.session, name, content)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error} What was on screen stays.") from error
+
+    def _save(self) -> None:
+        data = store.dump(travel.as_run(self.session))
+        self.saved.value = _link("run.safetensors", "application/octet-stream", data)
+
+    def render(self, frame: Frame) -> None:
+        """Only what is unfolded is kept up to date."""
+        opened = self.fold.selected_index
+        if opened == 0:
+            data = write_csv(frame.dataset).encode()
+            self._put(self.points, _link("points.csv", "text/csv", data))
+        elif opened == 1:
+            self._put(self.table, _table(frame))
+        elif opened == 2:
+            self._put(self.code, f"<pre>{escape(travel.as_code(self.session))}</pre>")
+
+    def _put(self, widget: w.HTML, value: str) -> None:
+        if widget.value != value:
+            widget.value = value
+
+
+def _link(name: str, kind: str, data: bytes) -> str:
+    coded = base64.b64encode(data).decode()
+    size = f"{max(1, len(data) // 1024):,} kB"
+    return f"<a download='{name}' href='data:{kind};base64,{coded}'>Download {name}</a> ({size})"
+
+
+def _table(frame: Frame) -> str:
+    data = frame.dataset
+    if not data.n:
+        return "No points yet."
+    head = "".join(f"<th>x{i + 1}</th>" for i in range(data.d))
+    q = frame.train.q.tolist() if frame.train is not None else [None] * data.n
+    rows = "".join(
+        f"<tr><td>{i}</td>{''.join(f'<td>{v:.3f}</td>' for v in x)}<td>{int(y):+d}</td>"
+        f"<td>{'–' if m is None else f'{m:.4g}'}</td></tr>"
+        for i, (x, y, m) in enumerate(zip(data.x.tolist(), data.y.tolist(), q, strict=True), 1)
+    )
+    return f"<table><tr><th>point</th>{head}<th>y</th><th>q</th></tr>{rows}</table>"

@@ -1,0 +1,123 @@
+"""The top of the page: stage, preset, seed, and the one sentence that says what is seen."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import ipywidgets as w
+
+from explorer.assess import sentence
+from explorer.engine.data import PRESETS, preset
+from explorer.frame import Frame
+from explorer.panels.base import Panel, button
+
+STAGES = (("1 Draw", "draw"), ("2 Train", "train"), ("3 Attack", "attack"))
+TIPS = ("Draw points of two classes", "Train a network on them", "Recover them from its weights")
+BY_HAND = "by hand"
+
+
+class Header(Panel):
+    """Stage, preset with n, noise and seed; below, the verdict and any message."""
+
+    def build(self) -> None:
+        """Two rows and the sentence."""
+        session = self.session
+        self.stage = w.ToggleButtons(options=STAGES, tooltips=TIPS, value=session.frame.stage)
+        self.stage.style.button_width = "auto"
+        self.stage.observe(self._on_stage, names=["value"])
+        rows = [(f"{p.title} ({p.d}-D)", key) for key, p in PRESETS.items()]
+        self.preset = w.Dropdown(
+            options=[("choose a preset …", BY_HAND), *rows], value=BY_HAND,
+            tooltip="Draw a ready-made dataset; one undo brings yours back",
+            layout=w.Layout(width="220px"),
+        )  # fmt: skip
+        self.preset.observe(self._on_preset, names=["value"])
+        self.n = w.BoundedIntText(20, min=1, max=200, tooltip="Number of points of the preset",
+                                  description="n", layout=w.Layout(width="92px"))  # fmt: skip
+        self.noise = w.BoundedFloatText(
+            0.0, min=0, max=1, step=0.01, tooltip="Noise of the preset, in units of the plane",
+            description="noise", layout=w.Layout(width="126px"),
+        )  # fmt: skip
+        self.seed = w.BoundedIntText(
+            0, min=0, max=2**31 - 1, description="seed", layout=w.Layout(width="122px"),
+            tooltip="Seed of preset, initialisation and attack: the same seed, the same run",
+        )  # fmt: skip
+        for field in (self.n, self.noise, self.seed):
+            field.style.description_width = "initial"
+        draw = button("Draw again", "Draw the preset with these n, noise and seed")
+        draw.on_click(self.command(self._draw_preset))
+        self.seed.observe(self._on_seed, names=["value"])
+        title = w.HTML("Margin Explorer").add_class("mx-title")
+        first = w.HBox([title, self.stage]).add_class("mx-header")
+        second = w.HBox([self.preset, self.n, self.noise, self.seed, draw]).add_class("mx-row")
+        self.sentence = w.HTML()
+        self.verdict = w.VBox([self.sentence]).add_class("mx-verdict")
+        self.message = w.HTML()
+        self.message_box = w.VBox([self.message]).add_class("mx-message")
+        self.widget = w.VBox([w.HBox([first, second]).add_class("mx-header"), self.verdict,
+                              self.message_box])  # fmt: skip
+        self._setting, self._tone = False, ""
+        session.observe(self._on_message, names=["message"])
+        session.observe(self._on_session_seed, names=["seed"])
+        self._on_message({"new": session.message})
+
+    def _on_stage(self, change: dict[str, Any]) -> None:
+        if self._setting:
+            return
+        self.command(lambda: self.session.go(change["new"]))(None)
+        self._show_stage(self.session.frame.stage)  # where the turn was refused
+
+    def _on_preset(self, change: dict[str, Any]) -> None:
+        if self._setting or change["new"] == BY_HAND:
+            return
+        row = PRESETS[change["new"]]
+        self.n.value, self.noise.value = row.n, row.noise
+        self.command(self._draw_preset)(None)
+
+    def _draw_preset(self) -> None:
+        if self.preset.value == BY_HAND:
+            raise ValueError("Choose a preset first; points drawn by hand have no source.")
+        session = self.session
+        session.load(preset(self.preset.value, self.n.value, self.noise.value, session.seed))
+        session.message = PRESETS[self.preset.value].sentence
+
+    def _on_seed(self, change: dict[str, Any]) -> None:
+        self.session.seed = change["new"]
+
+    def _on_session_seed(self, change: dict[str, Any]) -> None:
+        self.seed.value = change["new"]
+
+    def _on_message(self, change: dict[str, Any]) -> None:
+        self.message.value = escape(change["new"])
+        # The box keeps its height, told or not: the plane below must never jump.
+        mark = self.message_box.add_class if change["new"] else self.message_box.remove_class
+        mark("told")
+
+    def _show_stage(self, stage: str) -> None:
+        self._setting = True
+        try:
+            self.stage.value = stage
+        finally:
+            self._setting = False
+
+    def render(self, frame: Frame) -> None:
+        """The sentence of this moment, and its tone as the colour of its edge."""
+        if self.stage.value != frame.stage:
+            self._show_stage(frame.stage)
+        source = frame.dataset.source
+        name = BY_HAND if source is None else source.preset
+        if self.preset.value != name:
+            self._setting = True
+            self.preset.value = name
+            self._setting = False
+        words, tone = sentence(frame)
+        words = f"<div aria-live='polite'>{escape(words)}</div>"
+        if self.sentence.value != words:
+            self.sentence.value = words
+        if tone != self._tone:
+            if self._tone:
+                self.verdict.remove_class(self._tone)
+            if tone:
+                self.verdict.add_class(tone)
+            self._tone = tone

@@ -1,0 +1,134 @@
+"""The plane: points, candidates and the network between them. In 1-D, the graph of Phi."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bqplot as bq
+import ipywidgets as w
+import numpy as np
+
+from explorer.parts import drawing
+from explorer.frame import Frame
+from explorer.gestures import Gestures
+from explorer.panels.base import Panel
+from explorer.parts.marks import PlaneMarks
+from explorer.parts.pad import Pad
+from explorer.style import COLOURS, PLOT_MARGIN
+
+KEYS = (
+    "Click to place, drag to spray. Keyboard: arrows move the cursor (Shift: further), Enter acts, "
+    "Delete erases, 1 and 2 choose the class, P place, M move, E erase, Ctrl+Z undo, Ctrl+Y redo."
+)
+SPACING = {"place": 16, "move": 3, "erase": 6}  # px; arbitrary
+
+
+class PlanePanel(Panel):
+    """The hero of the page; its axes never jump between stages."""
+
+    def build(self) -> None:
+        """A square figure with the pad over its plot area."""
+        session = self.session
+        e = session.extent
+        self.x_scale = bq.LinearScale(min=-e, max=e, allow_padding=False)
+        self.y_scale = bq.LinearScale(min=-e, max=e, allow_padding=False)
+        self.marks = PlaneMarks(self.x_scale, self.y_scale)
+        self.y_axis = bq.Axis(
+            scale=self.y_scale, orientation="vertical", label="x₂", grid_lines="none", num_ticks=5
+        )
+        x_axis = bq.Axis(scale=self.x_scale, label="x₁", grid_lines="none", num_ticks=5)
+        self.figure = bq.Figure(
+            marks=self.marks.all, axes=[x_axis, self.y_axis], fig_margin=PLOT_MARGIN, padding_x=0,
+            padding_y=0, min_aspect_ratio=1, max_aspect_ratio=1, display_toolbar=False,
+            background_style={"fill": "transparent"}, layout=w.Layout(width="100%"),
+        )  # fmt: skip
+        self.gestures = Gestures(session)
+        self.pad = Pad(tip=KEYS)
+        self.pad.on_msg(self._on_pad)
+        self.pad.observe(self._on_drawn, names=["drawn"])
+        self.pad.add_class("mx-pad")
+        self.widget = w.Box([self.figure, self.pad]).add_class("mx-plane")
+        session.observe(self._on_tool, names=["tool", "label", "truth_shown", "extent", "layers"])
+        self._on_tool(None)
+
+    def _on_pad(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from the browser
+        try:
+            self.gestures.handle(content)
+            self.pad.say = self.gestures.say
+        except Exception as error:  # would vanish in the kernel's log
+            self.fail(error)
+
+    def _on_drawn(self, change: dict[str, Any]) -> None:
+        self.session.drawn = change["new"]
+
+    def _on_tool(self, _: Any) -> None:  # noqa: ANN401
+        session = self.session
+        e = session.extent
+        for scale in (self.x_scale, self.y_scale):
+            if scale.max != e:
+                scale.min, scale.max = -e, e
+        with self.pad.hold_sync():
+            self.pad.spacing = SPACING[session.tool]
+            self.pad.echo = session.tool == "place"
+            self.pad.cursor = {"place": "crosshair", "move": "grab", "erase": "cell"}[session.tool]
+            self.pad.ink = COLOURS.get(session.label, "#777777")
+        self._draw(session.frame)
+
+    def render(self, frame: Frame) -> None:
+        """Show the network behind, the points and candidates before it; then ask for the ack."""
+        flat = frame.dataset.d == 1
+        self.y_axis.label = "Φ(x) / margin" if flat else "x₂"
+        net, unit = _network(frame)
+        if net is None:
+            self.marks.clear_backdrop()
+        elif flat:
+            self._graph(net, unit)
+        else:
+            self._map(net, unit)
+        if net is not None:
+            self.marks.hide(graph=not flat, plane=flat)
+        shown = frame.stage != "attack" or self.session.truth_shown
+        self.marks.points(frame, shown)
+        self.marks.candidates(frame)
+        self._tell(frame)
+
+    def _map(self, net: Any, unit: float) -> None:  # noqa: ANN401
+        e = self.session.extent
+        if "map" in self.session.layers:
+            values = drawing.field(net, e) / unit
+            self.marks.map(drawing.map_png(values), e)
+            self.marks.levels([drawing.level_lines(values, e, v) for v in (-1.0, 0.0, 1.0)])
+        else:
+            self.marks.clear_map()
+        lines = drawing.neuron_lines(net, e) if "lines" in self.session.layers else None
+        self.marks.neurons(lines)
+
+    def _graph(self, net: Any, unit: float) -> None:  # noqa: ANN401
+        e = self.session.extent
+        x, values = drawing.graph(net, e)
+        self.marks.graph(x, np.clip(values / unit, -e, e), e)
+        ticks = drawing.breakpoints(net, e) if "lines" in self.session.layers else None
+        self.marks.breakpoints(ticks, e)
+
+    def _tell(self, frame: Frame) -> None:
+        empty = not frame.dataset.n
+        n = frame.dataset.n
+        with self.pad.hold_sync():
+            self.pad.active = frame.stage != "attack"
+            self.pad.hint = "Click to place a point, drag to spray, or take a preset." * empty
+            self.pad.label = f"Plane with {n} points. {KEYS}"
+            self.pad.frame = frame.number
+
+
+def _network(frame: Frame) -> tuple[Any, float]:
+    """The network to draw and the value that counts as its margin."""
+    if frame.stage == "attack" and frame.target is not None:
+        return frame.target.net, 1.0
+    if frame.train is None or frame.stage == "draw":
+        return None, 1.0
+    q = frame.train.q.abs()
+    if not len(q):
+        return frame.train.net, 1.0
+    low = float(frame.train.q.min())
+    # Before the classes are separated there is no margin: the median keeps the map readable.
+    return frame.train.net, max(low if low > 0 else float(q.median()), 1e-300)

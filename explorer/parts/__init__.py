@@ -1,0 +1,1 @@
+"""What panels are made of: widgets and arrays that know no session."""

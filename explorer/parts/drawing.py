@@ -1,0 +1,152 @@
+"""From a network to arrays that a figure can show. Pure numpy and torch; no widgets."""
+
+from __future__ import annotations
+
+import io
+from functools import cache
+
+import numpy as np
+import torch
+from contourpy import contour_generator
+from numpy.typing import NDArray
+from PIL import Image
+
+from explorer.engine.network import Network, phi
+from explorer.style import NEGATIVE, POSITIVE
+
+Array = NDArray[np.float64]
+MAP_SIZE = 60  # pixels a side: below 2 ms a frame for two hidden layers of 100
+LEVELS = 64  # colours on either side of zero; arbitrary
+MOST_LINES = 60  # neuron lines on the plane; more cannot be told apart
+STRENGTHS = (0.02, 0.1, 0.3)  # share of the largest path weight from which a line is stronger
+TOGETHER = 0.03  # radians, and units of the plane: lines nearer than this are drawn once
+
+
+@cache
+def _pixels(size: int, extent: float) -> torch.Tensor:
+    """Centres of the pixels, first row on top. (size^2, 2)."""
+    g = (torch.arange(size, dtype=torch.float64) + 0.5) / size * 2 - 1
+    g = g * extent
+    yy, xx = torch.meshgrid(g.flip(0), g, indexing="ij")
+    return torch.stack([xx.reshape(-1), yy.reshape(-1)], 1)
+
+
+def field(net: Network, extent: float, size: int = MAP_SIZE) -> Array:
+    """Phi on a grid over [-extent, extent]^2. -> (size, size), first row on top.
+
+    Computed in float32: the picture has 2 * LEVELS colours, so rounding cannot be seen.
+    """
+    grid = _pixels(size, extent).to(device=net.device, dtype=torch.float32)
+    values = phi(net.to(dtype=torch.float32), grid).reshape(size, size)
+    return values.cpu().numpy().astype(np.float64)
+
+
+@cache
+def _palette() -> tuple[bytes, bytes]:
+    """RGB and alpha of the map: clear at zero, pale in the class's colour beyond."""
+    rgb, alpha = bytearray(), bytearray()
+    for i in range(2 * LEVELS + 1):
+        colour = POSITIVE if i >= LEVELS else NEGATIVE
+        rgb += bytes.fromhex(colour[1:])
+        alpha.append(round(84 * min(1.0, abs(i - LEVELS) / LEVELS) ** 0.8))
+    return bytes(rgb), bytes(alpha)
+
+
+def map_png(values: Array) -> bytes:
+    """A palette PNG of Phi / margin, saturated at 2. values (h, w) -> bytes."""
+    index = np.rint(np.clip(values, -2, 2) * (LEVELS / 2) + LEVELS).astype(np.uint8)
+    rgb, alpha = _palette()
+    image = Image.fromarray(index, mode="L")
+    image.putpalette(rgb)
+    out = io.BytesIO()
+    image.save(out, "PNG", transparency=alpha, compress_level=1)
+    return out.getvalue()
+
+
+def joined(pieces: list[Array]) -> tuple[Array, Array]:
+    """Polylines as one path with NaN gaps. [(k, 2)] -> x, y."""
+    if not pieces:
+        return np.zeros(2), np.zeros(2)  # draws nothing; an empty path is an error to a browser
+    gap = np.full((1, 2), np.nan)
+    path = np.concatenate([p for piece in pieces for p in (piece, gap)])
+    return path[:, 0], path[:, 1]
+
+
+def level_lines(values: Array, extent: float, level: float) -> tuple[Array, Array]:
+    """The set {Phi = level} on the grid of `field`, as one path with NaN gaps."""
+    size = values.shape[0]
+    g = ((np.arange(size) + 0.5) / size * 2 - 1) * extent
+    lines = contour_generator(g, g, values[::-1]).lines(level)
+    return joined([np.asarray(line, dtype=np.float64) for line in lines])
+
+
+def path_weights(net: Network) -> Array:
+    """|v_j| ||w_j|| of each first-layer neuron; deeper: its column's norm above. -> (k_1,)."""
+    first = net.weights[0].square().sum(1)
+    if net.biases[0] is not None:
+        first = first + net.biases[0].square()
+    above = net.weights[1].square().sum(0) if len(net.weights) > 1 else torch.ones_like(first)
+    return (first * above).sqrt().cpu().numpy()
+
+
+def neuron_lines(net: Network, extent: float) -> list[tuple[Array, Array]]:
+    """The first layer's lines w_j.x + b_j = 0 in the view, one path per strength.
+
+    Lines that fall together are drawn once with the sum of their path weights, so that a
+    bundle of weak neurons shows as the strong line it acts as. -> [(x, y)], weakest first.
+    """
+    w, b, weight = _lines_of(net)
+    norm = np.maximum(np.hypot(w[:, 0], w[:, 1]), 1e-300)
+    turn = np.arctan2(w[:, 1], w[:, 0]) % np.pi  # a line has no orientation
+    side = np.where(np.arctan2(w[:, 1], w[:, 0]) % (2 * np.pi) >= np.pi, -1, 1)
+    key = np.stack([np.rint(turn / TOGETHER), np.rint(side * b / norm / TOGETHER)], 1)
+    _, first, group = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    total = np.bincount(group.reshape(-1), weights=weight)
+    heaviest = np.argsort(-total)[:MOST_LINES]
+    pieces: list[list[Array]] = [[] for _ in STRENGTHS]
+    for g in heaviest[total[heaviest] > STRENGTHS[0] * total.max(initial=0.0)]:
+        strength = int(np.searchsorted(STRENGTHS, total[g] / total.max())) - 1
+        segment = _clipped(w[first[g]], b[first[g]], extent)
+        if len(segment):
+            pieces[strength].append(segment)
+    return [joined(p) for p in pieces]
+
+
+def _lines_of(net: Network) -> tuple[Array, Array, Array]:
+    """Direction, offset and path weight of each first-layer neuron."""
+    w = net.weights[0].cpu().numpy()
+    b = np.zeros(len(w)) if net.biases[0] is None else net.biases[0].cpu().numpy()
+    return w, b, path_weights(net)
+
+
+def _clipped(w: Array, b: float, extent: float) -> Array:
+    """The part of the line w.x + b = 0 inside [-extent, extent]^2. -> (2, 2) or (0, 2)."""
+    norm = float(np.hypot(*w))
+    if norm == 0 or abs(b) > 1.5 * extent * norm:  # 1.5 > sqrt 2: the line misses the view
+        return np.empty((0, 2))
+    foot, along = -b * w / norm**2, np.array([-w[1], w[0]]) / norm
+    low, high = -np.inf, np.inf
+    for p, u in zip(foot, along, strict=True):
+        if abs(u) < 1e-12:
+            if abs(p) > extent:
+                return np.empty((0, 2))
+            continue
+        ends = sorted(((-extent - p) / u, (extent - p) / u))
+        low, high = max(low, ends[0]), min(high, ends[1])
+    return np.array([foot + low * along, foot + high * along]) if low < high else np.empty((0, 2))
+
+
+def graph(net: Network, extent: float, points: int = 400) -> tuple[Array, Array]:
+    """X and Phi(x) of a univariate network over [-extent, extent]."""
+    x = torch.linspace(-extent, extent, points, dtype=net.dtype, device=net.device)
+    return x.cpu().numpy(), phi(net, x[:, None]).cpu().numpy()
+
+
+def breakpoints(net: Network, extent: float) -> list[Array]:
+    """Breakpoints -b_j / w_j of a univariate first layer in view, one array per strength."""
+    w, b, weight = _lines_of(net)
+    slope = np.where(np.abs(w[:, 0]) < 1e-12, np.nan, w[:, 0])
+    at = -b / slope
+    strength = np.searchsorted(STRENGTHS, weight / max(weight.max(initial=0.0), 1e-300))
+    inside = np.abs(at) <= extent
+    return [at[inside & (strength == level + 1)] for level in range(len(STRENGTHS))]

@@ -1,0 +1,191 @@
+"""The marks on the plane, from the map at the bottom to the candidates on top."""
+
+from __future__ import annotations
+
+import bqplot as bq
+import ipywidgets as w
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.frame import Frame
+from explorer.parts.drawing import map_png
+from explorer.style import COLOURS, LARGEST_AREA, MARKERS, NEGATIVE, POINT_AREA, POSITIVE
+
+Array = NDArray[np.float64]
+Path = tuple[Array, Array]
+# Two equal places: an empty path is an error to the browser, and this one draws nothing.
+NOWHERE = np.zeros(2)
+CLEAR = map_png(np.zeros((1, 1)))
+INK = "#7a7a7a"  # readable on white and on dark
+WIDTHS = (0.8, 1.4, 2.4)
+
+
+class PlaneMarks:
+    """All bqplot marks of the plane, each set by one method."""
+
+    def __init__(self, x: bq.Scale, y: bq.Scale) -> None:
+        """Make the marks, bottom first, on the scales of the plane."""
+        scales = {"x": x, "y": y}
+        self._images = [w.Image(value=CLEAR, format="png") for _ in range(2)]
+        self._front = 0
+        self._scales = scales
+        self.image = bq.Image(image=self._images[0], scales=scales, x=[-2, 2], y=[-2, 2])
+        self._neurons = [self._line(INK, width, 0.35 + 0.2 * i) for i, width in enumerate(WIDTHS)]
+        self._levels = [
+            self._line(NEGATIVE, 1.5, 1, "dashed"), self._line(INK, 2.5, 1),
+            self._line(POSITIVE, 1.5, 1, "dashed"),
+        ]  # fmt: skip
+        self._graph = self._line("#009E73", 3, 1)
+        self._trails = {y: self._line(COLOURS[y], 1, 0.6) for y in (1, -1)}
+        self._points = {y: self._scatter(y) for y in (1, -1)}
+        self._candidates = {y: self._scatter(y) for y in (1, -1)}
+        for scatter in self._candidates.values():
+            scatter.stroke, scatter.default_opacities = "white", [0.9]
+        self._past: dict[int, list[Array]] = {1: [], -1: []}
+        self._past_t = -1
+        self.all = [
+            self.image, *self._neurons, *self._levels, self._graph, *self._trails.values(),
+            *self._points.values(), *self._candidates.values(),
+        ]  # fmt: skip
+
+    def _line(self, colour: str, width: float, opacity: float, style: str = "solid") -> bq.Lines:
+        return bq.Lines(
+            x=NOWHERE, y=NOWHERE, scales=self._scales, colors=[colour], stroke_width=width,
+            opacities=[opacity], line_style=style, interpolation="linear",
+        )  # fmt: skip
+
+    def _scatter(self, label: int) -> bq.Scatter:
+        return bq.Scatter(
+            x=np.zeros(0), y=np.zeros(0), scales=self._scales, colors=[COLOURS[label]],
+            marker=MARKERS[label], default_size=POINT_AREA, stroke="white", stroke_width=1.2,
+        )  # fmt: skip
+
+    # --- backdrop ---------------------------------------------------------------------------
+    def map(self, png: bytes, extent: float) -> None:
+        """Show the decision map. Two images take turns: a new value in the shown one is ignored."""
+        self._front = 1 - self._front
+        image = self._images[self._front]
+        image.value = png
+        with self.image.hold_sync():
+            if self.image.x[1] != extent:
+                self.image.x = self.image.y = np.array([-extent, extent])
+            self.image.image = image
+
+    def clear_map(self) -> None:
+        """No decision map and no level lines."""
+        self.map(CLEAR, float(self.image.x[1]))
+        self.levels([(NOWHERE, NOWHERE)] * 3)
+
+    def levels(self, paths: list[Path]) -> None:
+        """Level lines at minus margin, zero and plus margin."""
+        for mark, path in zip(self._levels, paths, strict=True):
+            _set(mark, path)
+
+    def neurons(self, paths: list[Path] | None) -> None:
+        """Neurons' lines, weakest first."""
+        for mark, path in zip(self._neurons, paths or [(NOWHERE, NOWHERE)] * 3, strict=True):
+            _set(mark, path)
+
+    def graph(self, x: Array, values: Array, extent: float) -> None:
+        """The graph of Phi with its levels."""
+        _set(self._graph, (x, values))
+        ends = np.array([-extent, extent])
+        self.levels([(ends, np.full(2, level)) for level in (-1.0, 0.0, 1.0)])
+
+    def breakpoints(self, places: list[Array] | None, extent: float) -> None:
+        """Breakpoints as upright lines, weakest first."""
+        if places is None:
+            return self.neurons(None)
+        self.neurons([_upright(at, extent) for at in places])
+
+    def hide(self, graph: bool, plane: bool) -> None:
+        """Empty what the other dimension left."""
+        if graph and len(self._graph.x) > 2:
+            _set(self._graph, (NOWHERE, NOWHERE))
+        if plane and self._images[self._front].value != CLEAR:
+            self.map(CLEAR, float(self.image.x[1]))
+
+    def clear_backdrop(self) -> None:
+        """No network: nothing behind the points."""
+        if self._images[self._front].value != CLEAR:
+            self.map(CLEAR, float(self.image.x[1]))
+        for mark in (*self._levels, *self._neurons, self._graph):
+            if len(mark.x) > 2:
+                _set(mark, (NOWHERE, NOWHERE))
+
+    # --- points -----------------------------------------------------------------------------
+    def points(self, frame: Frame, shown: bool) -> None:
+        """The drawn points; hollow while they are the truth that an attack looks for."""
+        attack = frame.stage == "attack"
+        data = frame.truth if attack and frame.truth is not None else frame.dataset
+        x, y = data.x.cpu().numpy(), data.y.cpu().numpy()
+        made = frame.certificate
+        lam = None if made is None or attack or len(made.lam) != len(y) else made.lam.cpu().numpy()
+        for label, mark in self._points.items():
+            mine = (y == label) & shown
+            with mark.hold_sync():
+                _place(mark, x[mine], y[mine])
+                _areas(mark, None if lam is None else lam[mine], lam)
+                if mark.fill == attack:
+                    mark.fill = not attack
+                    mark.stroke = COLOURS[label] if attack else "white"
+                    mark.stroke_width = 2 if attack else 1.2
+
+    def candidates(self, frame: Frame) -> None:
+        """The attack's candidates with their last few places, multiplier as area."""
+        state = frame.attack if frame.stage == "attack" else None
+        if state is None:
+            self._past, self._past_t = {1: [], -1: []}, -1
+            for label, mark in self._candidates.items():
+                _place(mark, np.zeros((0, 2)), np.zeros(0))
+                _set(self._trails[label], (NOWHERE, NOWHERE))
+            return
+        x, y, lam = (v.cpu().numpy() for v in (state.x, state.y, state.lam))
+        for label, mark in self._candidates.items():
+            mine = y == label
+            with mark.hold_sync():
+                _place(mark, x[mine], y[mine])
+                _areas(mark, lam[mine], lam)
+            _set(self._trails[label], self._trail(label, x[mine], y[mine], state.t))
+        self._past_t = state.t
+
+    def _trail(self, label: int, x: Array, y: Array, t: int, length: int = 12) -> Path:
+        past = self._past[label]
+        if t < self._past_t or (past and past[-1].shape != (len(x), 2)):
+            past.clear()
+        past.append(np.column_stack([x[:, 0], x[:, 1] if x.shape[1] > 1 else y]))
+        del past[:-length]
+        gap = np.full((1, len(x), 2), np.nan)
+        path = np.concatenate([np.stack(past), gap]).transpose(1, 0, 2).reshape(-1, 2)
+        return (path[:, 0], path[:, 1]) if len(path) else (NOWHERE, NOWHERE)
+
+
+def _set(mark: bq.Mark, path: Path) -> None:
+    with mark.hold_sync():
+        mark.x, mark.y = path
+
+
+def _place(mark: bq.Scatter, x: Array, y: Array) -> None:
+    """Move a scatter; points of a line stand at the height of their label."""
+    height = x[:, 1] if x.shape[1] > 1 else y
+    if not (np.array_equal(mark.x, x[:, 0]) and np.array_equal(mark.y, height)):
+        mark.x, mark.y = x[:, 0].copy(), height.copy()
+
+
+def _areas(mark: bq.Scatter, lam: Array | None, everyone: Array | None) -> None:
+    """Area by multiplier, linear from a quarter of the plain size up to the largest."""
+    if lam is None or everyone is None or not len(lam) or everyone.max() <= 0:
+        if mark.size is not None:
+            mark.size = None
+        return
+    areas = np.rint(POINT_AREA / 4 + np.clip(lam / everyone.max(), 0, 1) * LARGEST_AREA)
+    if mark.size is None or not np.array_equal(mark.size, areas):
+        mark.size = areas
+
+
+def _upright(at: Array, extent: float) -> Path:
+    gap = np.full(len(at), np.nan)
+    x = np.column_stack([at, at, gap]).reshape(-1)
+    y = np.column_stack([gap * 0 - extent, gap * 0 + extent, gap])
+    y[:, 0], y[:, 1] = -extent, extent
+    return (x, y.reshape(-1)) if len(at) else (NOWHERE, NOWHERE)

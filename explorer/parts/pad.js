@@ -1,0 +1,100 @@
+// A transparent surface over the plane: one path for mouse, touch, pen and keyboard.
+// Positions go out as shares of the surface (0..1, y upward); the kernel knows the axes.
+// It also tells the kernel which frame was drawn, from requestAnimationFrame.
+function render({ model, el }) {
+  el.classList.add("mx-pad");
+  const surface = document.createElement("div");
+  surface.className = "mx-pad-surface";
+  surface.tabIndex = 0;
+  surface.setAttribute("role", "application");
+  const canvas = document.createElement("canvas");
+  const hint = document.createElement("div");
+  hint.className = "mx-pad-hint";
+  const said = document.createElement("div");
+  said.className = "mx-said";
+  said.setAttribute("aria-live", "polite");
+  surface.append(canvas, hint);
+  el.append(surface, said);
+
+  let queue = [], timer = null, gesture = 0, down = false, last = null;
+  let echo = [], cursor = [0.5, 0.5], keys = false;
+  const send = () => { timer = null; if (queue.length) { model.send({ events: queue }); queue = []; } };
+  const push = (event, now) => {
+    queue.push({ ...event, gesture });
+    if (now) { clearTimeout(timer); send(); } else if (!timer) timer = setTimeout(send, 40);
+  };
+  const place = (e) => {
+    const r = surface.getBoundingClientRect();
+    const clamp = (v) => Math.min(1, Math.max(0, v));
+    return [clamp((e.clientX - r.left) / r.width), clamp(1 - (e.clientY - r.top) / r.height)];
+  };
+  const draw = () => {
+    const r = surface.getBoundingClientRect(), k = window.devicePixelRatio || 1;
+    canvas.width = Math.max(1, r.width * k); canvas.height = Math.max(1, r.height * k);
+    const c = canvas.getContext("2d");
+    c.scale(k, k);
+    c.fillStyle = model.get("ink");
+    for (const [x, y] of echo) { c.beginPath(); c.arc(x * r.width, (1 - y) * r.height, 4, 0, 7); c.fill(); }
+    if (!keys) return;
+    const x = cursor[0] * r.width, y = (1 - cursor[1]) * r.height;
+    for (const [colour, width] of [["#fff", 4], ["#000", 2]]) {
+      c.strokeStyle = colour; c.lineWidth = width; c.beginPath();
+      c.moveTo(x - 12, y); c.lineTo(x + 12, y); c.moveTo(x, y - 12); c.lineTo(x, y + 12); c.stroke();
+    }
+  };
+  surface.addEventListener("pointerdown", (e) => {
+    if (!model.get("active") || e.button !== 0) return;
+    e.preventDefault(); surface.focus({ preventScroll: true }); surface.setPointerCapture(e.pointerId);
+    keys = false; gesture += 1; down = true; last = place(e);
+    if (model.get("echo")) { echo.push(last); draw(); }
+    push({ kind: "down", x: last[0], y: last[1] }, true);
+  });
+  surface.addEventListener("pointermove", (e) => {
+    if (!down) return;
+    const p = place(e), r = surface.getBoundingClientRect();
+    if (Math.hypot((p[0] - last[0]) * r.width, (p[1] - last[1]) * r.height) < model.get("spacing")) return;
+    last = p;
+    if (model.get("echo")) { echo.push(p); draw(); }
+    push({ kind: "move", x: p[0], y: p[1] }, false);
+  });
+  const up = (e) => { if (!down) return; down = false; const p = place(e); push({ kind: "up", x: p[0], y: p[1] }, true); };
+  surface.addEventListener("pointerup", up);
+  surface.addEventListener("pointercancel", up);
+  const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+  const named = { " ": "act", Enter: "act", Delete: "erase", Backspace: "erase", "1": "positive", "2": "negative", p: "place", m: "move-tool", e: "erase-tool" };
+  surface.addEventListener("keydown", (e) => {
+    if (!model.get("active")) return;
+    const chord = e.ctrlKey || e.metaKey, key = e.key.length === 1 ? e.key.toLowerCase() : e.key;
+    let kind = named[key];
+    if (chord) kind = key === "z" ? (e.shiftKey ? "redo" : "undo") : key === "y" ? "redo" : undefined;
+    if (moves[key]) {
+      const s = e.shiftKey ? 0.1 : 0.02;
+      cursor = cursor.map((v, i) => Math.min(1, Math.max(0, Math.round((v + s * moves[key][i]) * 1000) / 1000)));
+      kind = "cursor";
+    }
+    if (!kind) return;
+    e.preventDefault(); keys = true; draw(); gesture += 1;
+    push({ kind, x: cursor[0], y: cursor[1] }, kind !== "cursor");
+  });
+  surface.addEventListener("focus", () => { keys = surface.matches(":focus-visible"); draw(); });
+  surface.addEventListener("blur", () => { keys = false; draw(); });
+
+  const text = () => {
+    surface.setAttribute("aria-label", model.get("label"));
+    surface.title = model.get("tip");
+    surface.style.cursor = model.get("active") ? model.get("cursor") : "default";
+    hint.textContent = model.get("hint"); said.textContent = model.get("say");
+  };
+  const drawn = () => requestAnimationFrame(() => {
+    echo = down && model.get("echo") ? echo.slice(-1) : [];
+    draw();
+    model.set("drawn", model.get("frame")); model.save_changes();
+  });
+  for (const name of ["label", "tip", "active", "cursor", "hint", "say"]) model.on(`change:${name}`, text);
+  model.on("change:frame", drawn);
+  const watch = new ResizeObserver(draw);
+  watch.observe(surface);
+  text(); drawn();
+  return () => { watch.disconnect(); model.off("change:frame", drawn); };
+}
+export default { render };

@@ -1,0 +1,328 @@
+"""The one shared state of a page, its commands, and its bounded memory.
+
+Panels read `session.frame` and call the commands; they never know each other. A command that
+cannot be carried out says why in `session.message` and leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import torch
+from traitlets import Bool, Enum, Float, HasTraits, Instance, Int, List, Tuple, Unicode
+
+from explorer import assess
+from explorer.engine import data, training
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.target import Target
+from explorer.engine.data import Dataset
+from explorer.engine.exact import maximum_margin
+from explorer.engine.network import Network
+from explorer.engine.status import Status
+from explorer.engine.training import TrainConfig
+from explorer.frame import Branch, Frame, Stage, numbers
+from explorer.history import Edits, Timeline
+from explorer.starts import attack_start
+
+BIRTH = {"widths", "bias", "init_scale", "method"}  # settings that only a new run can have
+# Planned steps of a live run: an hour of gradient descent; the ascent's limit in about a second.
+LIVE_STEPS = {"gradient": 10_000_000, "ascent": 4000}
+MOST_BRANCHES = 8  # arbitrary: each keeps a bounded timeline
+
+
+class Session(HasTraits):
+    """State and commands of one visitor's page."""
+
+    frame = Instance(Frame)
+    running = Bool(False)
+    drawn = Int(0, help="number of the newest frame that a browser has drawn")
+    message = Unicode("", help="why the last command was refused, or a notice")
+    train_config = Instance(TrainConfig)
+    kkt_config = Instance(KKTConfig)
+    seed = Int(0, min=0)
+    mix = Tuple(Float(0.0), Float(0.0), default_value=(0.0, 0.0), help="mix_truth, mix_data")
+    tool = Enum(("place", "move", "erase"), "place")
+    label = Enum((1, -1, 0), 1, help="class to place; 0: by height, in 1-D")
+    truth_shown = Bool(True)
+    layers = Tuple(default_value=("map", "lines"), help="what is drawn behind the points")
+    extent = Float(data.PLANE, help="half width of the plane")
+    steps_per_second = Float(float("inf"))
+    branches = List(Instance(Branch))
+    branch_index = Int(0)
+
+    def __init__(self, dataset: Dataset | None = None, **traits: Any) -> None:  # noqa: ANN401
+        """Open with `dataset`, or with nothing drawn on the plane."""
+        first = dataset if dataset is not None else data.empty(2)
+        self._edits = Edits(first)
+        self._pending: dict[str, Any] = {}  # computed, and not yet on screen
+        self._controls: list[Dataset] = []
+        config = TrainConfig(steps=LIVE_STEPS["gradient"])
+        traits = {"train_config": config, "kkt_config": KKTConfig(), **traits}
+        super().__init__(frame=Frame(1, "draw", first), branches=[Branch("main")], **traits)
+        self.label = 0 if first.d == 1 else 1
+
+    # --- frames -----------------------------------------------------------------------------
+    @property
+    def now(self) -> Frame:
+        """The present moment, of which `frame` is what was last shown."""
+        return replace(self.frame, **self._pending) if self._pending else self.frame
+
+    def show(self, **changes: Any) -> None:  # noqa: ANN401 - fields of Frame
+        """Assign the next frame: one notification, one redraw."""
+        number = self.frame.number + 1
+        changes, self._pending = {**self._pending, **changes, "number": number}, {}
+        self.frame = replace(self.frame, **changes)
+
+    def guarded(self, command: Callable[..., None], *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        """Run a command; a ValueError becomes the message, and nothing is lost."""
+        self.message = ""
+        try:
+            command(*args, **kwargs)
+        except ValueError as error:
+            self.message = str(error)
+
+    def adopt(self, frame: Frame) -> None:
+        """Show a frame from elsewhere: another branch, or a file."""
+        self._pending = {}
+        if frame.dataset is not self._edits.now:
+            self._edits.push(frame.dataset)
+        self._controls = assess.control_sets(frame.truth) if frame.truth is not None else []
+        self._fit(frame.dataset)
+        self.frame = replace(frame, number=self.frame.number + 1)
+
+    def _fit(self, dataset: Dataset) -> None:
+        """The plane holds all points; a line is labelled by height until told otherwise."""
+        if dataset.d != self.frame.dataset.d:
+            self.label = 0 if dataset.d == 1 else 1
+        reach = float(dataset.x.abs().max()) if dataset.n else 0.0
+        self.extent = data.PLANE if reach <= data.PLANE else round(1.1 * reach, 2)
+
+    @property
+    def branch(self) -> Branch:
+        """The line of time on screen."""
+        return self.branches[self.branch_index]
+
+    @property
+    def timeline(self) -> Timeline[Any]:
+        """States of the present stage, for the slider and the curves."""
+        return self.branch.attack if self.frame.stage == "attack" else self.branch.train
+
+    # --- drawing ----------------------------------------------------------------------------
+    def edit(self, dataset: Dataset, gesture: int | None = None) -> None:
+        """Take `dataset` as the drawn set; edits of one gesture are undone together."""
+        self._edits.push(dataset, gesture)
+        self._take(dataset)
+
+    def add(
+        self, points: Iterable[tuple[Sequence[float], float]], gesture: int | None = None
+    ) -> None:
+        """Add ((x, ...), label) points; what does not fit is refused, the rest stays."""
+        before = dataset = self.frame.dataset
+        try:
+            for x, label in points:
+                dataset = dataset.with_point(x, label)
+        finally:
+            if dataset is not before:
+                self.edit(dataset, gesture)
+
+    def undo(self) -> None:
+        """Take the last edit back."""
+        if not self._edits.undo():
+            raise ValueError("Nothing to undo: no edit was made before.")
+        self._take(self._edits.now)
+
+    def redo(self) -> None:
+        """Take the last undo back."""
+        if not self._edits.redo():
+            raise ValueError("Nothing to redo: no edit was taken back.")
+        self._take(self._edits.now)
+
+    def clear(self) -> None:
+        """Erase all points; undo brings them back."""
+        if self.now.dataset.n:
+            self.edit(data.empty(self.now.dataset.d))
+
+    def load(self, dataset: Dataset) -> None:
+        """Replace the set by another, 1-D or 2-D; one undo brings the old one back."""
+        if dataset.d not in (1, 2):
+            raise ValueError(f"the plane shows points of 1 or 2 coordinates; got {dataset.d}")
+        self.edit(dataset)
+
+    def _take(self, dataset: Dataset) -> None:
+        """Show `dataset`; a network in training goes on from where it is, on the new points."""
+        old, train = self.now, self.now.train
+        stage: Stage = "train" if old.stage == "attack" else old.stage
+        if old.stage == "attack":
+            self.running = False
+            self.message = "The points changed; the attacked weights belong to the old ones."
+        if train is not None and train.net.d == dataset.d:
+            train = training.refresh(dataset, train, self.train_config)
+        elif train is not None:
+            train, stage, self.running = None, "draw", False
+            self.branch.train, self.branch.attack = Timeline(), Timeline()
+        self._fit(dataset)
+        self.show(
+            dataset=dataset, train=train, stage=stage, certificate=None, status=Status.RUNNING
+        )
+
+    # --- running ----------------------------------------------------------------------------
+    def go(self, stage: Stage) -> None:
+        """Turn to a stage; the attack begins anew when the weights are not those attacked."""
+        now = self.now
+        if stage == now.stage:
+            return
+        self.running = False
+        if stage == "train" and now.train is None:
+            self.begin_training()
+        elif stage == "attack" and (now.train is None or now.attacked is not now.train.net):
+            self.begin_attack()
+        else:
+            self.show(stage=stage, status=Status.RUNNING)
+
+    def begin_training(self, net: Network | None = None) -> None:
+        """Start training at t = 0 from the session's seed, or from `net`."""
+        dataset = self.now.dataset
+        if not dataset.n:
+            raise ValueError("No points yet: click on the plane, or take a preset.")
+        generator = torch.Generator().manual_seed(self.seed)
+        state = training.init(dataset, self.train_config, generator, net)
+        self.branch.train, self.branch.attack = Timeline(), Timeline()
+        self.branch.train.append(state, numbers)
+        fresh = {"certificate": None, "attacked": None, "target": None, "truth": None}
+        self.show(stage="train", train=state, attack=None, scores=None, verdict=None,
+                  status=Status.RUNNING, **fresh)  # fmt: skip
+        self.assess()
+
+    def jump_to_exact(self) -> None:
+        """Take the exact maximum-margin network (two layers; 1-D and 2-D)."""
+        dataset = self.now.dataset
+        exact = maximum_margin(dataset.x, dataset.y)
+        self.running = False
+        self.begin_training(exact.net)
+        if not exact.polished:
+            self.message = "Exact to the tolerance of a linear program only: see the residual."
+
+    def begin_attack(self) -> None:
+        """Take the present weights as the target, and start the attack at t = 0."""
+        now = self.now
+        if now.train is None or not now.dataset.n:
+            raise ValueError("No network to attack: draw points and train first.")
+        q_min = float(now.train.q.min())
+        if not q_min > 0:
+            raise ValueError(
+                "The network does not separate the points, so it has no margin to attack. "
+                "Train on until the light says that it separates them."
+            )
+        self._controls = assess.control_sets(now.dataset)
+        self.show(
+            stage="attack", attacked=now.train.net, target=Target.of(now.train.net, q_min),
+            truth=now.dataset, heldout=self._controls[0], attack=None, verdict=None,
+            **assess.certified(now),
+        )  # fmt: skip
+        self.restart_attack()
+
+    def restart_attack(self) -> None:
+        """Begin the attack again at t = 0, from the mix and the seed of the session."""
+        now, config = self.now, self.kkt_config
+        if now.target is None or now.truth is None or now.heldout is None:
+            raise ValueError("No attack to start: train a network, then turn to Attack.")
+        start = kkt.Start(
+            *attack_start(now.truth, now.heldout, config.m, config.sigma_x, self.seed, self.mix)
+        )
+        generator = torch.Generator().manual_seed(self.seed)
+        state = kkt.init(now.target, config, generator, start)
+        self.branch.attack = Timeline()
+        self.branch.attack.append(state, numbers)
+        self.show(attack=state, status=Status.RUNNING)
+        self.assess()
+
+    def reset(self) -> None:
+        """Back to t = 0 of the present stage, with the same seed."""
+        self.running = False
+        if self.frame.stage == "attack":
+            self.restart_attack()
+        else:
+            self.begin_training()
+
+    def reseed(self) -> None:
+        """Back to t = 0 of the present stage, with the next seed."""
+        self.seed += 1
+        self.reset()
+
+    def remix(self, mix_truth: float, mix_data: float) -> None:
+        """Start the attack anew from another mix of truth, held-out data and noise."""
+        self.running = False
+        self.mix = (mix_truth, mix_data)
+        self.restart_attack()
+
+    def configure(self, **changes: Any) -> None:  # noqa: ANN401 - fields of the configs
+        """Change settings of the present stage: the attack starts anew, training goes on.
+
+        Settings of the architecture or the initialisation start training anew.
+        """
+        if self.now.stage == "attack":
+            self.kkt_config = replace(self.kkt_config, **changes)
+            self.running = False
+            self.restart_attack()
+            return
+        if "method" in changes:
+            changes = {"steps": LIVE_STEPS[changes["method"]], **changes}
+        self.train_config = replace(self.train_config, **changes)
+        train = self.now.train
+        if train is None:
+            return
+        if changes.keys() & BIRTH:
+            self.running = False
+            self.begin_training()
+        else:
+            state = training.refresh(self.now.dataset, train, self.train_config)
+            self.show(train=state, status=Status.RUNNING)
+
+    def advance(self, seconds: float = float("inf"), steps: int = 10**9) -> int:
+        """Take steps of the present stage until time, number or run is over. -> steps taken.
+
+        The new state is `now`; it comes on screen with the next `show`.
+        """
+        now, begun, taken = self.now, perf_counter(), 0
+        attack = now.stage == "attack"
+        engine: Any = kkt if attack else training
+        target: Any = now.target if attack else now.dataset
+        state: Any = now.attack if attack else now.train
+        config: Any = self.kkt_config if attack else self.train_config
+        if state is None:
+            return 0
+        line = self.timeline
+        status = engine.terminate(state, config)
+        while not status.over and taken < steps and perf_counter() - begun < seconds:
+            state = engine.step(target, state, config)
+            status = engine.terminate(state, config)
+            line.append(state, numbers)
+            taken += 1
+        self._pending.update({"attack" if attack else "train": state, "status": status})
+        return taken
+
+    def step(self, n: int = 1) -> None:
+        """Pause, and take n steps."""
+        self.running = False
+        if self.now.stage != "attack" and self.now.train is None:
+            self.begin_training()
+        if self.now.stage == "draw":
+            self.show(stage="train")
+        self.advance(steps=n)
+        self.assess()
+
+    def assess(self) -> None:
+        """Compute the certificate or the verdict of the present moment, and show it."""
+        now = self.now
+        if now.stage == "attack":
+            self.show(**assess.judged(now, self.kkt_config, self._controls))
+            return
+        self.show(**assess.certified(now))
+        if now.train is not None and self.frame.certificate is not None:
+            made = self.frame.certificate
+            row = {"strict": made.residual_strict, "kink_aware": made.residual}
+            self.branch.train.note(now.train.t, row)

@@ -1,0 +1,75 @@
+"""Time: scrub back through a run, branch from a moment, go to another branch."""
+
+from __future__ import annotations
+
+from explorer.engine import training
+from explorer.engine.status import Status
+from explorer.frame import Branch
+from explorer.session import MOST_BRANCHES, Session
+
+
+def seek(session: Session, index: int) -> None:
+    """Show the kept state at `index` of the present stage; what follows stays until one plays.
+
+    A training state is shown on the present points: they may have been edited since.
+    """
+    line = session.timeline
+    if not line.states:
+        raise ValueError("Nothing to go back to: no step was taken yet.")
+    session.running = False
+    state = line.states[min(max(index, 0), len(line.states) - 1)]
+    if session.frame.stage == "attack":
+        session.show(attack=state, status=Status.RUNNING)
+    else:
+        state = training.refresh(session.frame.dataset, state, session.train_config)
+        session.show(stage="train", train=state, certificate=None, status=Status.RUNNING)
+    session.assess()
+
+
+def branch(session: Session) -> None:
+    """Go on from this moment on a line of its own; the old line stays as it is."""
+    now, old = session.now, session.branch
+    state = now.attack if now.stage == "attack" else now.train
+    if state is None:
+        raise ValueError("Nothing to branch from: train first.")
+    if len(session.branches) >= MOST_BRANCHES:
+        raise ValueError(f"At most {MOST_BRANCHES} branches are kept; go on in one of them.")
+    session.running = False
+    old.last = now
+    name = f"branch {len(session.branches)}, from {now.stage} step {state.t}"
+    train, attack = old.train, old.attack
+    if now.stage == "attack":
+        attack = attack.cut(attack.nearest(state.t))
+    else:
+        train, attack = train.cut(train.nearest(state.t)), type(attack)()
+    fresh = Branch(name, train.cut(len(train.states) - 1), attack.cut(len(attack.states) - 1))
+    session.branches = [*session.branches, fresh]
+    session.branch_index = len(session.branches) - 1
+    session.show()
+
+
+def select(session: Session, index: int) -> None:
+    """Go to another branch, where it was left, with the points it had then."""
+    if not 0 <= index < len(session.branches):
+        raise ValueError(f"there are branches 0 to {len(session.branches) - 1}; got {index}")
+    session.running = False
+    session.branch.last = session.now
+    session.branch_index = index
+    last = session.branch.last
+    if last is not None:
+        session.adopt(last)
+
+
+def open_file(session: Session, name: str, content: bytes) -> None:
+    """Show a saved run, or attack the weights of others."""
+    raise ValueError("not yet")
+
+
+def as_run(session: Session) -> object:
+    """This page's run, for the store."""
+    raise ValueError("not yet")
+
+
+def as_code(session: Session) -> str:
+    """Python that repeats this page."""
+    return ""

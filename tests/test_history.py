@@ -1,0 +1,106 @@
+"""Laws of the bounded memory and of undo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from explorer import history
+from explorer.history import Edits, Timeline, size_of
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A step and a tensor."""
+
+    t: int
+    x: Tensor
+
+
+def run(steps: int, numbers: int = 3) -> Timeline[State]:
+    line: Timeline[State] = Timeline()
+    for t in range(steps):
+        line.append(State(t, torch.zeros(numbers, dtype=torch.float64)), lambda s: {"t2": 2.0 * s.t})
+    return line
+
+
+def test_keeps_everything_while_it_fits() -> None:
+    line = run(history.MOST_STATES)
+    assert [s.t for s in line.states] == list(range(history.MOST_STATES))
+
+
+def test_long_run_is_thinned_evenly_and_keeps_its_start() -> None:
+    line = run(10 * history.MOST_STATES + 7)
+    times = [s.t for s in line.states]
+    assert len(times) <= history.MOST_STATES
+    assert times[0] == 0
+    assert max(b - a for a, b in zip(times, times[1:], strict=False)) <= line.stride
+    assert [r["t2"] for r in line.rows] == [2.0 * t for t in times]
+
+
+def test_bytes_are_bounded(monkeypatch: object) -> None:
+    size = 8 * 1000
+    monkeypatch.setattr(history, "MOST_BYTES", 10 * size)  # type: ignore[attr-defined]
+    line = run(500, numbers=1000)
+    assert line.bytes <= 10 * size
+    assert line.bytes == sum(size_of(s) for s in line.states)
+    assert line.states[0].t == 0
+
+
+def test_a_run_set_back_overwrites_its_future() -> None:
+    line = run(10)
+    line.append(State(4, torch.ones(1)), lambda s: {})
+    assert [s.t for s in line.states] == [0, 1, 2, 3, 4]
+    assert line.states[-1].x.sum() == 1
+
+
+def test_cut_is_independent_and_shares_states() -> None:
+    line = run(10)
+    part = line.cut(4)
+    part.append(State(5, torch.ones(1)), lambda s: {})
+    assert len(part.states) == 6 and len(line.states) == 10
+    assert part.states[2] is line.states[2]
+
+
+def test_note_adds_to_the_newest_row_up_to_t() -> None:
+    line = run(5)
+    line.note(3, {"residual": 0.5})
+    assert line.column("residual") == ([3.0], [0.5])
+
+
+def test_nearest_is_at_or_before() -> None:
+    line = run(3 * history.MOST_STATES)
+    t = 3 * history.MOST_STATES // 2 + 1
+    found = line.states[line.nearest(t)].t
+    assert t - line.stride < found <= t
+
+
+@given(st.lists(st.sampled_from(["push", "undo", "redo"]), max_size=40))
+def test_undo_and_redo_walk_one_line(moves: list[str]) -> None:
+    edits, line, at = Edits(0), [0], 0
+    for count, move in enumerate(moves, 1):
+        if move == "push":
+            line, at = [*line[: at + 1], count], at + 1
+            edits.push(count)
+        elif move == "undo":
+            assert edits.undo() == (at > 0)
+            at = max(0, at - 1)
+        else:
+            assert edits.redo() == (at < len(line) - 1)
+            at = min(len(line) - 1, at + 1)
+        assert edits.now == line[at]
+
+
+def test_one_gesture_is_one_undo() -> None:
+    edits = Edits(0)
+    for value in (1, 2, 3):
+        edits.push(value, gesture=7)
+    edits.push(4, gesture=8)
+    edits.undo()
+    assert edits.now == 3
+    edits.undo()
+    assert edits.now == 0
