@@ -90,6 +90,10 @@ def test_opposite_signs_and_wide_angles_stay_apart():
     assert merge_neurons(rays([0.3, 0.31], [1.0, 1.0])).net.widths == (1,)
 
 
+def test_a_zero_angle_merges_nothing_and_ends():
+    assert merge_neurons(rays([0.3, 0.31], [1.0, 1.0]), angle=0.0).net.widths == (2,)
+
+
 def test_in_a_deep_network_unlike_outgoing_weights_stay_apart():
     generator = torch.Generator().manual_seed(5)
     net = init_network(2, (4, 3), generator=generator, first_scale=1.0)

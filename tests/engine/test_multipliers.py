@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from explorer.engine.multipliers import fit_multipliers
-from explorer.engine.network import Network, init_network
+from explorer.engine.network import Network, init_network, phi
 from explorer.engine.tangent import gradient, hard, residual, signals
 from tests.engine.closed_forms import TABLE, opposite_pair
 
@@ -91,6 +91,16 @@ def test_deep_fits_lie_between_the_optimum_and_the_strict_fit(seed, tau):
     strict = fit_multipliers(net, x, y, -1.0, accuracy=0.0, rounds=500)
     assert strict.residual == pytest.approx(exhaustive(net, x, y, -1.0), rel=1e-7, abs=1e-9)
     assert fit.residual <= strict.residual + 1e-9
+
+
+def test_deep_pricing_seldom_misses_the_optimum():
+    missed = 0
+    for seed in range(60):  # local pricing: none of these misses, but it may
+        net, x = make((3, 6), seed), draw(2, 2, seed=seed)
+        y = phi(net, x).sign()
+        best = exhaustive(net, x, y, 0.25)
+        missed += fit_multipliers(net, x, y, 0.25, 0.0, rounds=500).residual > best + 1e-6
+    assert missed <= 3
 
 
 @pytest.mark.parametrize("widths", [(30,), (8, 9)])
