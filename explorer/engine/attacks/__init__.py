@@ -1,0 +1,1 @@
+"""One file per attack. An attack sees a Target, never the truth."""

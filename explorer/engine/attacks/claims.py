@@ -1,0 +1,68 @@
+"""From candidates to claims: which points an attacker says it has found, without any truth.
+
+Three filters, each computed from the weights and the candidates alone:
+
+1. candidates of one label within `MERGE_RADIUS` count as one, at their mean weighted by the
+   multipliers, which add up (Lemma 2 of "No Prior, No Leakage": merged points of one activation
+   pattern explain theta as well as the parts do);
+2. a multiplier below `LAM_SHARE` of the mean multiplier of the claims is negligible: lam = 0 means
+   that theta says nothing of the point;
+3. a support point lies on the margin, y Phi(x) = 1 (complementary slackness); a candidate off it by
+   more than `MARGIN_BAND` cannot be one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks.target import Target
+from explorer.engine.network import phi
+
+MERGE_RADIUS = 0.03  # arbitrary: the middle of the radii at which claims are scored
+LAM_SHARE = 0.1  # arbitrary
+MARGIN_BAND = 0.05  # arbitrary: the relaxed slopes move a candidate off the margin by up to 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What an attacker claims: x (c, d), y (c,), lam (c,), largest multiplier first."""
+
+    x: Tensor
+    y: Tensor
+    lam: Tensor
+
+
+def merge_candidates(x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report:
+    """Candidates of one label within `radius` of the heaviest one left become one point.
+
+    x (m, d), y and lam (m,) -> at most m points, largest multiplier first.
+    """
+    lam = lam.clamp_min(0)
+    left = torch.argsort(lam, descending=True, stable=True)
+    places, labels, weights = [], [], []
+    while len(left):
+        head = left[0]
+        near = ((x[left] - x[head]).norm(dim=1) <= radius) & (y[left] == y[head])
+        group, left = left[near], left[~near]
+        total = lam[group].sum()
+        share = lam[group] / total if bool(total > 0) else torch.ones_like(lam[group]) / len(group)
+        places.append(share @ x[group])
+        labels.append(y[head])
+        weights.append(total)
+    if not places:
+        return Report(x, y, lam)
+    merged = Report(torch.stack(places), torch.stack(labels), torch.stack(weights))
+    order = torch.argsort(merged.lam, descending=True, stable=True)
+    return Report(merged.x[order], merged.y[order], merged.lam[order])
+
+
+def claims(target: Target, x: Tensor, y: Tensor, lam: Tensor) -> Report:
+    """The candidates x (m, d), y and lam (m,) that pass the three filters of this file."""
+    merged = merge_candidates(x, y, lam, MERGE_RADIUS)
+    on_margin = (merged.y * phi(target.net, merged.x) - 1).abs() <= MARGIN_BAND
+    mean = merged.lam[merged.lam > 0].mean() if bool((merged.lam > 0).any()) else 0.0
+    kept = on_margin & (merged.lam > 0) & (merged.lam >= LAM_SHARE * mean)
+    return Report(merged.x[kept], merged.y[kept], merged.lam[kept])
