@@ -1,0 +1,185 @@
+"""Truth meets candidates here, and only here.
+
+A point counts as found within a radius if it can be given a claim of its own label at that distance
+or less, no claim serving two points: the largest such one-to-one matching. Claims that crowd
+around one point therefore count once, and a claim for nothing lowers the precision.
+
+Chance is measured, not assumed: the same claims are scored against held-out sets of the same source
+that the network has never seen. The p-value is that of a permutation test (Phipson and Smyth 2010),
+(1 + #{controls scored at least as well}) / (K + 1). It asks whether the claims know this training
+set rather than its kind; it does not say which single claim is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
+from torch import Tensor
+
+from explorer.engine.data import Dataset
+
+RADII = (0.01, 0.03, 0.1)  # those of the measured baselines; arbitrary, in units of the plane
+LEVEL = 0.1  # arbitrary: with ten controls, 1/11 is the smallest p-value there can be
+CROWDED = 0.5  # arbitrary: share of truth that held-out points meet by themselves
+MIN_POINTS = 3  # arbitrary: below, one lucky claim is a third of the score or more
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """How claims (c,) meet points (n,) at r radii.
+
+    Attributes:
+        radii: the radii, ascending or not, as given.
+        found: points found within each radius (r,), int64.
+        recall: found / n (r,); 0 for n = 0.
+        precision: found / c (r,); 0 for c = 0.
+        distances: from each point to its nearest claim of the same label (n,); inf if none.
+        matches: index of the claim matched to each point, or -1 (r, n).
+    """
+
+    radii: tuple[float, ...]
+    found: Tensor
+    recall: Tensor
+    precision: Tensor
+    distances: Tensor
+    matches: Tensor
+
+
+class Kind(Enum):
+    """What may be said of an attack; the value is what a user reads."""
+
+    FOUND = "Found: the claims meet at least half of the points in reach, and chance does not."
+    AMBIGUOUS = "Ambiguous: the claims explain the weights and yet are mostly other points."
+    NOT_RECOVERABLE = "Not recoverable: most points lie off the margin and leave no trace to find."
+    CANNOT_KNOW = "Cannot know: this comparison would say the same of a good and a bad attack."
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What may be said, in one word, in one paragraph with its numbers, and how likely by chance.
+
+    Attributes:
+        kind: the word.
+        sentence: what is seen, with its numbers.
+        p_value: chance of as many matches on held-out sets; nan where it cannot be known.
+    """
+
+    kind: Kind
+    sentence: str
+    p_value: float
+
+
+def score(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float] = RADII) -> Score:
+    """Match claims x (c, d), y (c,) one to one with the points of `truth`, at each radius.
+
+    Raises:
+        ValueError: where shapes do not fit, a claim is not finite or a radius is not positive.
+    """
+    x, y = _checked(truth, x, y, radii)
+    apart = torch.cdist(truth.x, x, compute_mode="donot_use_mm_for_euclid_dist")
+    apart = apart.masked_fill(truth.y[:, None] != y[None], torch.inf)
+    matches = torch.stack([_matched(apart <= radius) for radius in radii])
+    found = (matches >= 0).sum(1)
+    nearest = apart.min(1).values if len(x) else torch.full_like(truth.y, torch.inf)
+    recall, precision = found / max(truth.n, 1), found / max(len(x), 1)
+    return Score(tuple(radii), found, recall, precision, nearest, matches)
+
+
+def judge(
+    truth: Dataset,
+    controls: Sequence[Dataset],
+    x: Tensor,
+    y: Tensor,
+    radius: float,
+    on_margin: Tensor | None = None,
+) -> Verdict:
+    """What may be said of claims x (c, d), y (c,) at one radius, against held-out sets.
+
+    Args:
+        truth: the points the network was trained on.
+        controls: held-out sets of the same source; nine or more, or nothing can be said.
+        x: places of the claims.
+        y: labels of the claims.
+        radius: distance within which a point counts as found, in units of the data.
+        on_margin: which points lie on the margin (n,) bool, where that is known. The others have
+            lam = 0: an attack on the KKT conditions cannot see them.
+
+    Raises:
+        ValueError: as `score`, or where `on_margin` has another length than `truth`.
+    """
+    if on_margin is not None and on_margin.shape != (truth.n,):
+        raise ValueError(f"on_margin must be ({truth.n},); got {tuple(on_margin.shape)}")
+    found = int(score(truth, x, y, (radius,)).found)
+    chance = [int(score(control, x, y, (radius,)).found) for control in controls]
+    reason = _unknowable(truth, controls, len(x), radius)
+    if reason:
+        return Verdict(Kind.CANNOT_KNOW, reason, float("nan"))
+    p_value = (1 + sum(c >= found for c in chance)) / (len(chance) + 1)
+    in_reach = truth.n if on_margin is None else int(on_margin.sum())
+    kind = _kind(found, truth.n, in_reach, p_value)
+    mean = sum(chance) / len(chance)
+    sentence = (
+        f"{found} of {truth.n} found within {radius:g}; "
+        f"chance finds {mean:.2g} ({len(chance)} held-out sets). "
+        f"{found} of {len(x)} claims match a point."
+    )
+    if in_reach < truth.n:
+        off = truth.n - in_reach
+        sentence += (
+            f" {in_reach} lie on the margin; the other {off} have no multiplier, "
+            "so this attack cannot see them."
+        )
+    if p_value > LEVEL:
+        sentence += " That is no better than chance."
+    return Verdict(kind, sentence, p_value)
+
+
+def _kind(found: int, n: int, in_reach: int, p_value: float) -> Kind:
+    if p_value <= LEVEL and 2 * found >= in_reach:
+        return Kind.FOUND
+    return Kind.NOT_RECOVERABLE if 2 * in_reach < n else Kind.AMBIGUOUS
+
+
+def _unknowable(truth: Dataset, controls: Sequence[Dataset], claims: int, radius: float) -> str:
+    """Why nothing can be said, or an empty string."""
+    if not claims:
+        return "Nothing is claimed: no candidate lies on the margin with a multiplier of its own."
+    if truth.n < MIN_POINTS:
+        return f"With {truth.n} points a match may be luck; draw {MIN_POINTS} or more."
+    if 1 / (len(controls) + 1) > LEVEL:
+        need = round(1 / LEVEL) - 1
+        return f"{len(controls)} held-out sets cannot rule chance out; take {need} or more."
+    met = [int(score(truth, c.x, c.y, (radius,)).found) for c in controls]
+    mean = sum(met) / len(met)
+    if mean >= CROWDED * truth.n:
+        return (
+            f"Held-out points alone meet {mean:.2g} of {truth.n} points within {radius:g}: "
+            "the points lie too close for this radius. Take a smaller one."
+        )
+    return ""
+
+
+def _matched(near: Tensor) -> Tensor:
+    """The largest one-to-one matching of near (n, c): index of each row's column or -1 (n,)."""
+    if not near.any():
+        return torch.full((len(near),), -1)
+    columns = maximum_bipartite_matching(csr_matrix(near.numpy()), perm_type="column")
+    return torch.from_numpy(columns.astype(np.int64))
+
+
+def _checked(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float]) -> tuple[Tensor, Tensor]:
+    if x.ndim != 2 or x.shape[1] != truth.d or y.shape != x.shape[:1]:
+        raise ValueError(
+            f"claims need x (c, {truth.d}) and y (c,); got {tuple(x.shape)} and {tuple(y.shape)}"
+        )
+    if not bool(torch.isfinite(x).all()):
+        raise ValueError("a claim is not finite; keep the last finite state of the attack")
+    if not radii or not all(radius > 0 for radius in radii):
+        raise ValueError(f"radii must be positive; got {tuple(radii)}")
+    return x.detach().to(truth.x), y.detach().to(truth.y)
