@@ -1,0 +1,252 @@
+"""The exact maximum-margin network: closed forms, the proof of optimality, invariances."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from explorer.engine.certificate import TAU_EXACT, certify
+from explorer.engine.exact import MAX_POINTS_EXACT, maximum_margin
+from explorer.engine.exact_faces import arrange, evaluate, peaks
+from explorer.engine.network import phi
+
+ROOT3 = math.sqrt(3)
+
+
+def line(*xs):
+    return torch.tensor(xs, dtype=torch.float64)[:, None]
+
+
+def labels(*ys):
+    return torch.tensor(ys, dtype=torch.float64)
+
+
+def random_set(n, d, seed):
+    """Uniform points on [-2, 2]^d with labels of a coin."""
+    generator = torch.Generator().manual_seed(seed)
+    x = 4 * torch.rand(n, d, generator=generator, dtype=torch.float64) - 2
+    y = torch.randint(0, 2, (n,), generator=generator) * 2.0 - 1
+    return x, y.double()
+
+
+def circle(*degrees, radius=2.0):
+    angle = torch.deg2rad(labels(*degrees))
+    return radius * torch.stack([angle.cos(), angle.sin()], 1)
+
+
+CLOSED_FORMS = {
+    # name: x, y, 1/2 |theta|^2, multipliers where they are unique
+    "one point": (line(0.7), labels(1), 0.8192319205190405, [0.8192319205190405]),
+    "one point in the plane": (
+        torch.tensor([[0.3, 0.4]]).double(), labels(-1), 2 / math.sqrt(5), [2 / math.sqrt(5)]
+    ),
+    "opposite, close": (
+        line(-0.5, 0.5), labels(-1, 1), math.sqrt(1.25) / 0.5, [math.sqrt(1.25)] * 2
+    ),
+    "opposite, far": (line(-2, 2), labels(-1, 1), 2 / math.sqrt(5), [1 / math.sqrt(5)] * 2),
+    "two alike, near: a constant": (line(-1, 1), labels(1, 1), 1.0, [0.5, 0.5]),
+    "two alike, far: two neurons": (
+        line(-2, 2), labels(1, 1), 2 / math.sqrt(5), [1 / math.sqrt(5)] * 2
+    ),
+    "two alike, at the switch": (line(-ROOT3, ROOT3), labels(1, 1), 1.0, [0.5, 0.5]),
+    "inner pair": (
+        line(-2, -1, 1, 2), labels(-1, 1, 1, -1), 3 + 2 * ROOT3,
+        [(1 + ROOT3) / 2, 1 + ROOT3 / 2, 1 + ROOT3 / 2, (1 + ROOT3) / 2],
+    ),
+    "five points": (
+        line(-2, -1, 0.5, 1.5, 3), labels(1, -1, -1, 1, -1), 10.1323577514,
+        [1.2126781252, 1.4552137502, 2.4091147003, 3.8535007505, 1.2018504252],
+    ),
+    "invisible points": (
+        line(-3, -2, 2, 3), labels(-1, -1, 1, 1), 2 / math.sqrt(5),
+        [0, 1 / math.sqrt(5), 1 / math.sqrt(5), 0],
+    ),
+    "obtuse": (  # x~_i . x~_l <= 0 for all pairs: one neuron per point
+        line(-1.5, 2.5), labels(1, 1), 1 / math.sqrt(3.25) + 1 / math.sqrt(7.25),
+        [1 / math.sqrt(3.25), 1 / math.sqrt(7.25)],
+    ),
+    "120 degrees, one apart": (circle(0, 120, 240), labels(1, 1, -1), 1.15432037, None),
+    "120 degrees, alike": (circle(0, 120, 240), labels(1, 1, 1), 1.0, [1 / 3] * 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLOSED_FORMS)
+def test_closed_forms(name):
+    x, y, objective, lam = CLOSED_FORMS[name]
+    exact = maximum_margin(x, y)
+    assert exact.polished
+    assert exact.violation <= 1e-9
+    assert exact.objective == pytest.approx(objective, abs=1e-8)
+    assert exact.dual == pytest.approx(objective, abs=1e-8)
+    assert float(exact.net.rho) ** 2 / 2 == pytest.approx(objective, abs=1e-8)
+    if lam is not None:
+        assert exact.lam.tolist() == pytest.approx(lam, abs=1e-8)
+
+
+@pytest.mark.parametrize("x0", [0.3, 0.5, 1.0, 1.7])
+def test_two_opposite_points_give_the_published_function(x0):
+    exact = maximum_margin(line(-x0, x0), labels(-1, 1))
+    probe = torch.linspace(-3, 3, 41, dtype=torch.float64)
+    if x0 >= 1:
+        wanted = ((x0 * probe + 1).relu() - (1 - x0 * probe).relu()) / (1 + x0**2)
+    else:
+        wanted = ((probe + x0).relu() - (x0 - probe).relu()) / (2 * x0)
+    torch.testing.assert_close(phi(exact.net, probe[:, None]), wanted, atol=1e-8, rtol=0)
+
+
+def test_five_points_break_where_the_theory_says():
+    x, y, *_ = CLOSED_FORMS["five points"]
+    net = maximum_margin(x, y).net
+    bias = net.biases[0]
+    assert bias is not None
+    breaks = torch.unique((-bias / net.weights[0][:, 0] * 1e8).round() / 1e8)
+    assert breaks.tolist() == pytest.approx([-0.25, 1.5], abs=1e-8)
+    # between and beyond the breakpoints: slopes -2, 2, -4/3
+    probe = line(-2, -1, 0, 1, 2, 3)
+    values = phi(net, probe)
+    slopes = (values[1::2] - values[::2]).tolist()
+    assert slopes == pytest.approx([-2, 2, -4 / 3], abs=1e-8)
+
+
+def test_a_kkt_point_need_not_be_global():
+    """One neuron per point at 120 degrees is KKT with 3/sqrt 5, above the optimum."""
+    x = circle(0, 120, 240)
+    for y, best in ((labels(1, 1, -1), 1.15432037), (labels(1, 1, 1), 1.0)):
+        assert maximum_margin(x, y).objective < best + 1e-8 < 3 / math.sqrt(5)
+
+
+SIZES = [(4, 1), (9, 1), (15, 1), (5, 2), (8, 2), (12, 2)]
+
+
+@pytest.mark.parametrize(("n", "d"), SIZES)
+def test_random_sets_are_solved_and_proved(n, d):
+    """At least 95% polished; every net feasible; weak duality closed where polished."""
+    polished = 0
+    for seed in range(40):
+        x, y = random_set(n, d, seed)
+        exact = maximum_margin(x, y)
+        q = y * phi(exact.net, x)
+        assert float(q.min()) > 1 - 1e-9
+        assert float(exact.lam.min()) >= 0
+        # sum lam / max |h| bounds 1/2 |theta|^2 of every feasible network from below
+        assert exact.dual / (1 + exact.violation) <= exact.objective * (1 + 1e-9)
+        if exact.polished:
+            polished += 1
+            assert exact.violation <= 1e-9
+            assert exact.objective == pytest.approx(exact.dual, rel=1e-9)
+            assert float(exact.lam @ (q - 1).abs()) < 1e-7 * exact.dual
+    assert polished >= 38
+
+
+@pytest.mark.parametrize(("n", "d"), SIZES)
+def test_polished_networks_are_kkt_points(n, d):
+    for seed in range(6):
+        x, y = random_set(n, d, 100 + seed)
+        exact = maximum_margin(x, y)
+        certificate = certify(exact.net, x, y, tau=TAU_EXACT)
+        assert exact.polished
+        assert certificate.residual < 1e-10
+        assert certificate.norm_identity < 1e-10
+        assert certificate.balance < 1e-10
+
+
+def test_training_never_beats_it():
+    """No feasible network of any kind is below the dual bound: here random features."""
+    x, y = random_set(6, 2, 3)
+    exact = maximum_margin(x, y)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(20):
+        wt = torch.randn(50, 3, generator=generator, dtype=torch.float64)
+        features = (torch.cat([x, torch.ones(6, 1)], 1) @ wt.T).relu()
+        c = torch.linalg.lstsq(features, y).solution
+        if float((features @ c * y).min()) < 1 - 1e-9:
+            continue
+        assert float((c.abs() * wt.norm(dim=1)).sum()) >= exact.dual
+
+
+def test_without_newton_the_network_is_still_feasible_and_says_so(monkeypatch):
+    monkeypatch.setattr("explorer.engine.exact.polish", lambda *_: iter(()))
+    x, y = random_set(9, 2, 1)
+    rough = maximum_margin(x, y)
+    monkeypatch.undo()
+    exact = maximum_margin(x, y)
+    assert not rough.polished
+    assert float((y * phi(rough.net, x)).min()) >= 1 - 1e-12
+    assert exact.objective <= rough.objective <= exact.objective * 1.001
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_the_faces_hold_the_maximum(d):
+    """No direction of a fine sample exceeds the highest listed peak, and that one is attained."""
+    x, y = random_set(7, d, 11)
+    weight = (y * torch.rand(7, generator=torch.Generator().manual_seed(2))).double().numpy()
+    faces = arrange(x.numpy())
+    found = peaks(faces, weight, 1e-3)
+    u = torch.randn(20_000, d + 1, generator=torch.Generator().manual_seed(3)).double()
+    sample = abs(evaluate(faces, weight, (u / u.norm(dim=1, keepdim=True)).numpy())).max()
+    top = abs(found.h).max()
+    assert sample <= top * (1 + 1e-12)
+    assert sample > top * 0.98
+    torch.testing.assert_close(
+        torch.from_numpy(evaluate(faces, weight, found.u)), torch.from_numpy(found.h)
+    )
+
+
+def test_cells_of_points_on_a_common_line():
+    """Points on a line meet in one corner: 2n cones around it instead of n^2 - n + 2."""
+    t = torch.tensor([-1.0, -0.2, 0.7, 1.1], dtype=torch.float64)
+    assert len(arrange(torch.stack([t, 0.5 * t + 0.1], 1).numpy()).cells) == 8
+    x, _ = random_set(6, 2, 0)
+    assert len(arrange(x.numpy()).cells) == 6 * 5 + 2
+    assert len(arrange(x[:, :1].numpy()).cells) == 12
+
+
+def test_a_line_in_the_plane_is_the_line():
+    """The same points drawn on a horizontal line through 0 need the same norm."""
+    x, y, objective, _ = CLOSED_FORMS["five points"]
+    plane = torch.cat([x, torch.zeros_like(x)], 1)
+    assert maximum_margin(plane, y).objective == pytest.approx(objective, abs=1e-8)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6), st.integers(3, 8), st.floats(0, 6.28))
+def test_rotation_flip_and_order_change_nothing(seed, n, angle):
+    x, y = random_set(n, 2, seed)
+    exact = maximum_margin(x, y)
+    c, s = math.cos(angle), math.sin(angle)
+    turn = torch.tensor([[c, -s], [s, c]], dtype=torch.float64)
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
+    other = maximum_margin(x[order] @ turn, -y[order])
+    assert other.polished == exact.polished
+    assert other.objective == pytest.approx(exact.objective, rel=1e-8)
+    back = -phi(other.net, x @ turn) * y
+    assert float(back.min()) > 1 - 1e-8
+
+
+def test_twins_share_their_multiplier():
+    exact = maximum_margin(line(0.7, -1.2, 0.7), labels(1, -1, 1))
+    single = maximum_margin(line(0.7, -1.2), labels(1, -1))
+    assert exact.lam[0] == exact.lam[2]
+    assert float(exact.lam[0]) == pytest.approx(float(single.lam[0]) / 2)
+    assert exact.objective == pytest.approx(single.objective)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        (torch.zeros(0, 2), torch.zeros(0), "n=0, d=2"),
+        (torch.zeros(2, 3), torch.ones(2), "d=3"),
+        (torch.rand(MAX_POINTS_EXACT + 1, 2), torch.ones(MAX_POINTS_EXACT + 1), "200 points"),
+        (line(1.0, 2.0, 1.0), labels(1, 1, -1), "points 0 and 2 coincide"),
+        (line(1.0, 2.0), labels(1, 0.5), "labels"),
+        (line(1.0, math.nan), labels(1, 1), "finite"),
+        (line(1.0, 2.0), labels(1), r"y \(n,\)"),
+    ],
+)
+def test_bad_input_is_refused(x, y, message):
+    with pytest.raises(ValueError, match=message):
+        maximum_margin(x, y)
