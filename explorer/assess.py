@@ -44,7 +44,9 @@ def judged(frame: Frame, config: KKTConfig, controls: list[Dataset]) -> dict[str
 def sentence(frame: Frame) -> tuple[str, str]:
     """The one sentence on top of the page, and its tone: "", "good", "warn" or "bad"."""
     if frame.stage == "attack" and frame.verdict is not None:
-        tone = {"FOUND": "good", "AMBIGUOUS": "warn"}.get(frame.verdict.kind.name, "")
+        tone = {"FOUND": "good", "AMBIGUOUS": "warn", "NOT_RECOVERABLE": "bad"}.get(
+            frame.verdict.kind.name, ""
+        )
         return frame.verdict.sentence, tone
     if not frame.dataset.n:
         return "Nothing drawn yet: click on the plane to place points, or take a preset.", ""
@@ -61,7 +63,11 @@ def _drawn(dataset: Dataset) -> str:
     text = f"{dataset.n} points: {blue} of class +1, {dataset.n - blue} of class −1."
     clash = dataset.conflict()
     if clash is not None:
-        return f"{text} Points {clash[0] + 1} and {clash[1] + 1} are equal with opposite labels: no network can separate them."
+        first, second = clash[0] + 1, clash[1] + 1
+        return (
+            f"{text} Points {first} and {second} are equal with opposite labels: "
+            "no network can separate them."
+        )
     if blue in (0, dataset.n):
         return f"{text} Add points of the other class, or train a network that is constant."
     return f"{text} Press Play to train a network on them."

@@ -30,8 +30,10 @@ class Gestures:
             return
         for event in events[:MOST_EVENTS]:
             place = self._place(event)
+            if place is None:
+                continue
             act = getattr(self, f"_on_{str(event.get('kind')).replace('-', '_')}", None)
-            if place is not None and act is not None:
+            if act is not None:
                 gesture = event.get("gesture", 0)
                 act(place, gesture if isinstance(gesture, int) else 0)
 

@@ -23,8 +23,7 @@ def hand(*events: dict[str, object], session: Session) -> Gestures:
 def points(session: Session) -> list[tuple[list[float], float]]:
     data = session.frame.dataset
     return [
-        ([round(v, 6) for v in x], y)
-        for x, y in zip(data.x.tolist(), data.y.tolist(), strict=True)
+        ([round(v, 6) for v in x], y) for x, y in zip(data.x.tolist(), data.y.tolist(), strict=True)
     ]
 
 

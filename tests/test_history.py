@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from hypothesis import given
@@ -24,7 +25,9 @@ class State:
 def run(steps: int, numbers: int = 3) -> Timeline[State]:
     line: Timeline[State] = Timeline()
     for t in range(steps):
-        line.append(State(t, torch.zeros(numbers, dtype=torch.float64)), lambda s: {"t2": 2.0 * s.t})
+        line.append(
+            State(t, torch.zeros(numbers, dtype=torch.float64)), lambda s: {"t2": 2.0 * s.t}
+        )
     return line
 
 
@@ -38,7 +41,7 @@ def test_long_run_is_thinned_evenly_and_keeps_its_start() -> None:
     times = [s.t for s in line.states]
     assert len(times) <= history.MOST_STATES
     assert times[0] == 0
-    assert max(b - a for a, b in zip(times, times[1:], strict=False)) <= line.stride
+    assert max(b - a for a, b in pairwise(times)) <= line.stride
     assert [r["t2"] for r in line.rows] == [2.0 * t for t in times]
 
 

@@ -68,7 +68,10 @@ class CurvesPanel(Panel):
         unit = 1.0 if self.log else _round_up(max(high, 1e-12)) / 4
         bottom = unit * np.floor(low / unit) if self.log else 0.0
         top = max(unit * np.ceil(high / unit), bottom + unit)
-        for scale, bounds in ((self.x, (0.0, _round_up(max(longest, 10)))), (self.y, (bottom, top))):
+        for scale, bounds in (
+            (self.x, (0.0, _round_up(max(longest, 10)))),
+            (self.y, (bottom, top)),
+        ):
             if (scale.min, scale.max) != bounds:
                 with scale.hold_sync():
                     scale.min, scale.max = map(float, bounds)

@@ -1,4 +1,4 @@
-"""In and out: points as CSV, a run as one file, weights of others, and the code that does the same."""
+"""In and out: points as CSV, a run as one file, weights of others, and the code for it all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Files(Panel):
         save.on_click(self.command(self._save))
         self.saved = w.HTML()
         run = self._upload("Open a run or weights", ".safetensors,.pt,.pth",
-                           "A saved run, or the state_dict of a ReLU network", self._read_run)  # fmt: skip
+                           "A saved run, or a ReLU network's state_dict", self._read_run)  # fmt: skip
         self.code = w.HTML()
         rows = [w.HBox([self.points, csv]).add_class("mx-row"),
                 w.HBox([save, self.saved, run]).add_class("mx-row")]  # fmt: skip

@@ -8,7 +8,6 @@ from typing import Any
 
 import ipywidgets as w
 
-from explorer.frame import Frame
 from explorer.panels.base import Panel, button
 
 WIDE = w.Layout(width="250px")
@@ -67,7 +66,9 @@ class Form(Panel):
         """Lay the rows out in two columns where there is room."""
         shown, folded = self.rows()
         self.all = [*shown, *folded]
-        more = w.Accordion(children=[self._box(folded)], selected_index=None, titles=("More settings",))
+        more = w.Accordion(
+            children=[self._box(folded)], selected_index=None, titles=("More settings",)
+        )
         self.widget = w.VBox([self._box(shown, self.actions()), more])
         self._setting = False
         self._fill()

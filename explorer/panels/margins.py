@@ -36,8 +36,11 @@ class MarginsPanel(Panel):
             x=[0, 1], y=[1, 1], scales=scales, colors=["#7a7a7a"], stroke_width=1,
             line_style="dashed",
         )  # fmt: skip
-        figure = chart("points, nearest first", "qᵢ / q_min, up to 3", [self.level, *self.marks.values()],
-                       self.x, self.y, tick_values=[-1, 0, 1, 2, 3], tick_format="d")  # fmt: skip
+        marks = [self.level, *self.marks.values()]
+        ticks = {"tick_values": [-1, 0, 1, 2, 3], "tick_format": "d"}
+        figure = chart(
+            "points, nearest first", "qᵢ / q_min, up to 3", marks, self.x, self.y, **ticks
+        )
         self.widget = titled("", figure)
         self.title = self.widget.children[0]
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from time import time
 from typing import Any
 
 import bqplot as bq
 import ipywidgets as w
 import numpy as np
 
-from explorer.parts import drawing
 from explorer.frame import Frame
 from explorer.gestures import Gestures
 from explorer.panels.base import Panel
+from explorer.parts import drawing
 from explorer.parts.marks import PlaneMarks
 from explorer.parts.pad import Pad
 from explorer.style import COLOURS, PLOT_MARGIN
@@ -117,7 +118,7 @@ class PlanePanel(Panel):
             self.pad.active = frame.stage != "attack"
             self.pad.hint = "Click to place a point, drag to spray, or take a preset." * empty
             self.pad.label = f"Plane with {n} points. {KEYS}"
-            self.pad.frame = frame.number
+            self.pad.frame, self.pad.sent = frame.number, time() * 1000
 
 
 def _network(frame: Frame) -> tuple[Any, float]:

@@ -44,7 +44,9 @@ class Tools(Panel):
         }
         for layer in self.layers.values():
             layer.observe(self._on_layer, names=["value"])
-        self.legend = w.HTML("hollow: the truth; filled: candidates, area by λ").add_class("mx-note")
+        self.legend = w.HTML("hollow: the truth; filled: candidates, area by λ").add_class(
+            "mx-note"
+        )
         shown = w.HBox([*self.layers.values(), self.truth, self.legend]).add_class("mx-row")
         self.widget = w.VBox([self.drawing, shown])
         session.observe(self._on_session, names=["tool", "label"])

@@ -88,7 +88,9 @@ function render({ model, el }) {
   const drawn = () => requestAnimationFrame(() => {
     echo = down && model.get("echo") ? echo.slice(-1) : [];
     draw();
-    model.set("drawn", model.get("frame")); model.save_changes();
+    const frame = model.get("frame"), sent = model.get("sent");
+    model.set("drawn", frame); model.save_changes();
+    surface.dispatchEvent(new CustomEvent("mx-drawn", { bubbles: true, detail: { frame, sent } }));
   });
   for (const name of ["label", "tip", "active", "cursor", "hint", "say"]) model.on(`change:${name}`, text);
   model.on("change:frame", drawn);

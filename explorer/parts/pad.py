@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import anywidget
-from traitlets import Bool, Int, Unicode
+from traitlets import Bool, Float, Int, Unicode
 
 
 class Pad(anywidget.AnyWidget):
@@ -13,6 +13,7 @@ class Pad(anywidget.AnyWidget):
 
     _esm = Path(__file__).with_name("pad.js")
     frame = Int(0).tag(sync=True)  # number of the frame just sent
+    sent = Float(0.0).tag(sync=True)  # ms since the epoch; `benchmarks/bench_live.py` reads the lag
     drawn = Int(0).tag(sync=True)  # number of the newest frame that was drawn
     active = Bool(True).tag(sync=True)
     echo = Bool(True).tag(sync=True)  # show a dot at once, before the kernel answers

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from PIL import Image
 
-from explorer.parts import drawing
 from explorer.engine.network import Network, init_network, phi
+from explorer.parts import drawing
 
 
 def line_net(w: list[list[float]], b: list[float], v: list[float]) -> Network:

@@ -1,0 +1,195 @@
+"""How live the page is: drawn frames, their lag, the answer to a click, and the engine's speed.
+
+    python benchmarks/bench_live.py [--seconds 60] [--clicks 20] [--load]
+
+Chromium without a screen draws the page that Voila serves, on the same machine: 200 points, a
+2-100-100-1 network, the 60 x 60 map and three curves. A frame counts as drawn in the animation
+frame after its last message; its lag runs from the kernel's send to that moment, on one clock.
+The engine's share compares steps per second of the kernel's own CPU time with those of the same
+run without a page, so what the browser takes does not count against it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+import psutil
+from playwright.sync_api import Page, sync_playwright
+
+from explorer import serve
+
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-sync"]  # fmt: skip
+WATCH = """
+window.seen = [];
+document.addEventListener('mx-drawn', e => {
+  const now = performance.timeOrigin + performance.now();
+  window.seen.push([e.detail.frame, e.detail.sent, now]);
+});
+window.answers = [];
+window.clicked = (name, want) => new Promise(done => {
+  const buttons = [...document.querySelectorAll('.mx-app button')];
+  const button = buttons.find(b => b.textContent.trim() === name);
+  const play = [...document.querySelectorAll('.mx-transport button')][0];
+  const begun = performance.now();
+  const look = () => play.textContent.trim() === want
+    ? requestAnimationFrame(() => done(performance.now() - begun)) : requestAnimationFrame(look);
+  button.dispatchEvent(new MouseEvent('click', {bubbles: true}));
+  look();
+});
+"""
+HEADLESS = """
+import time, torch
+torch.set_num_threads(1)
+from explorer.engine import training
+from explorer.engine.data import preset
+from explorer.engine.training import TrainConfig
+data, config = preset("blobs", n=200), TrainConfig(widths=(100, 100), steps=10**9)
+state = training.init(data, config, torch.Generator().manual_seed(0))
+until, steps, cpu = time.perf_counter() + 8, 0, time.process_time()
+while time.perf_counter() < until:
+    state = training.step(data, state, config)
+    steps += 1
+print(steps / (time.process_time() - cpu))
+"""
+
+
+def quantile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def kernel_of(server: serve.Server) -> psutil.Process:
+    children = psutil.Process(server.process.pid).children(recursive=True)
+    kernels = [c for c in children if "ipykernel" in " ".join(c.cmdline())]
+    return max(kernels, key=lambda k: sum(k.cpu_times()[:2]))
+
+
+def steps_shown(page: Page) -> int:
+    text = page.locator(".mx-transport").inner_text()
+    return int(re.search(r"step ([\d,]+) of", text)[1].replace(",", ""))
+
+
+def open_page(page: Page, url: str) -> float:
+    begun = time.perf_counter()
+    page.goto(url)
+    page.locator(".mx-plane .mx-pad-surface").wait_for(timeout=90_000)
+    page.get_by_role("button", name="Step", exact=True).wait_for()
+    return time.perf_counter() - begun
+
+
+def set_up(page: Page) -> None:
+    """The measured page: 200 points, two hidden layers of 100, everything drawn."""
+    page.locator(".mx-app select").first.select_option(label="Blobs (2-D)")
+    box = page.get_by_label("n", exact=True)
+    box.fill("200")
+    box.press("Enter")
+    page.get_by_role("button", name="Draw again").click()
+    page.wait_for_function(
+        "document.querySelector('.mx-verdict').textContent.includes('200 points')"
+    )
+    page.get_by_label("hidden layers").select_option(label="2")
+    page.get_by_role("button", name="2 Train").click()
+    page.locator(".mx-chart").nth(2).wait_for()
+    time.sleep(2)
+
+
+def live(page: Page, server: serve.Server, seconds: float) -> dict[str, float]:
+    kernel = kernel_of(server)
+    page.get_by_role("button", name="Play").click()
+    time.sleep(3)  # the curves fill, the caches warm
+    page.evaluate("window.seen.length = 0")
+    cpu, steps, begun = sum(kernel.cpu_times()[:2]), steps_shown(page), time.perf_counter()
+    time.sleep(seconds)
+    took = time.perf_counter() - begun
+    used, done = sum(kernel.cpu_times()[:2]) - cpu, steps_shown(page) - steps
+    seen = page.evaluate("window.seen")
+    lags = [at - sent for _, sent, at in seen]
+    third = max(1, len(lags) // 3)
+    return {
+        "frames": len({at for *_, at in seen}) / took,
+        "lag50": statistics.median(lags),
+        "lag95": quantile(lags, 0.95),
+        "first": statistics.median(lags[:third]),
+        "last": statistics.median(lags[-third:]),
+        "steps_per_cpu": done / used,
+        "steps_per_s": done / took,
+    }
+
+
+def answers(page: Page, clicks: int) -> tuple[list[float], list[float]]:
+    pauses, steps = [], []
+    for name, into in [("Pause", pauses), ("Step", steps)] * clicks:
+        time.sleep(0.7)
+        into.append(page.evaluate(f"window.clicked({name!r}, 'Play')"))
+        time.sleep(0.3)
+        page.evaluate("window.clicked('Play', 'Pause')")
+    return pauses, steps
+
+
+def row(what: str, got: str, asked: str) -> None:
+    print(f"{what:<46} {got:>22}   {asked}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--clicks", type=int, default=20)
+    args = parser.parse_args()
+    program = os.environ.get("CHROMIUM", "chromium")
+    alone = [float(subprocess.run([sys.executable, "-c", HEADLESS], capture_output=True, text=True,
+                                  check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}).stdout)
+             for _ in range(3)]  # fmt: skip
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=_found(program), args=FLAGS)
+        loads = {}
+        for name, preheat in (("cold", 0), ("preheated", 1)):
+            with serve.start(port=0, preheat=preheat) as server:
+                time.sleep(12 if preheat else 0)  # until the spare kernel waits
+                page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+                loads[name] = open_page(page, server.url)
+                page.context.close()
+        with serve.start(port=0) as server:
+            page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+            page.add_init_script(WATCH)
+            open_page(page, server.url)
+            set_up(page)
+            seen = live(page, server, args.seconds)
+            pauses, steps = answers(page, args.clicks)
+        browser.close()
+    base = statistics.median(alone)
+    row("first usable page, cold kernel", f"{loads['cold']:.1f} s", "under 8 s")
+    row("first usable page, preheated kernel", f"{loads['preheated']:.1f} s", "under 4 s")
+    row(f"drawn frames over {args.seconds:.0f} s", f"{seen['frames']:.1f} /s", "at least 20 /s")
+    row("lag of a drawn frame, median", f"{seen['lag50']:.0f} ms", "")
+    row("lag of a drawn frame, 95th percentile", f"{seen['lag95']:.0f} ms", "under 100 ms")
+    row(
+        "median lag, first third to last",
+        f"{seen['first']:.0f} to {seen['last']:.0f} ms",
+        "not growing",
+    )
+    row("engine, steps per kernel CPU second", f"{seen['steps_per_cpu']:.0f}", "")
+    row("the same without a page, median of 3", f"{base:.0f}", "")
+    row("share of the headless speed", f"{seen['steps_per_cpu'] / base:.0%}", "at least 70%")
+    row("engine, steps per second of the clock", f"{seen['steps_per_s']:.0f}", "")
+    for name, values in (("Pause", pauses), ("Step", steps)):
+        got = f"{statistics.median(values):.0f} / {quantile(values, 0.95):.0f} ms"
+        row(f"click on {name} to its sight, median / 95th", got, "95th under 150 ms")
+    return 0
+
+
+def _found(program: str) -> str:
+    path = shutil.which(program)
+    if path is None:
+        raise SystemExit(f"no {program}: set CHROMIUM to a Chromium, or run `make bench`")
+    return path
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

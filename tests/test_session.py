@@ -1,0 +1,221 @@
+"""The shared state: commands, refusals that lose nothing, and runs that repeat."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from traitlets import TraitError
+
+from explorer import travel
+from explorer.engine.data import empty, preset
+from explorer.engine.network import phi
+from explorer.engine.status import Status
+from explorer.session import Session
+
+
+def trained(steps: int = 1500, name: str = "alternating-line") -> Session:
+    session = Session(preset(name))
+    session.go("train")
+    session.step(steps)
+    return session
+
+
+def test_one_command_is_one_frame_or_two() -> None:
+    session, frames = Session(), []
+    session.observe(lambda change: frames.append(change["new"]), names=["frame"])
+    session.add([((0.5, 0.5), 1.0)])
+    assert len(frames) == 1
+    assert frames[0].number == 2
+
+
+def test_training_goes_on_where_it_is_when_points_change() -> None:
+    session = trained(50, "two-points")
+    before = session.now.train
+    session.add([((0.1,), 1.0)])
+    after = session.now.train
+    assert after.t == before.t == 50
+    assert torch.equal(after.net.theta, before.net.theta)
+    assert len(after.q) == session.frame.dataset.n == before.q.shape[0] + 1
+    expected = session.frame.dataset.y * phi(after.net, session.frame.dataset.x)
+    assert torch.allclose(after.q, expected)
+    session.step(10)
+    assert session.now.train.t == 60
+
+
+def test_erasing_every_point_keeps_the_network_and_loses_nothing() -> None:
+    session = trained(20)
+    session.clear()
+    assert session.frame.dataset.n == 0
+    session.step(3)
+    assert session.now.train.t == 23
+    session.undo()
+    assert session.frame.dataset.n == 8
+
+
+def test_same_seed_same_run_and_reset_repeats_it() -> None:
+    one, two = trained(40), trained(40)
+    assert torch.equal(one.now.train.net.theta, two.now.train.net.theta)
+    one.reset()
+    assert one.now.train.t == 0
+    one.step(40)
+    assert torch.equal(one.now.train.net.theta, two.now.train.net.theta)
+    one.reseed()
+    one.step(40)
+    assert not torch.equal(one.now.train.net.theta, two.now.train.net.theta)
+
+
+def test_attack_before_the_points_are_separated_is_refused_with_a_remedy() -> None:
+    session = Session(preset("moons"))
+    session.go("train")
+    frame = session.frame
+    session.guarded(session.go, "attack")
+    assert "Train on" in session.message
+    assert session.frame is frame
+
+
+def test_training_without_points_is_refused() -> None:
+    session = Session()
+    session.guarded(session.go, "train")
+    assert "No points yet" in session.message
+    assert session.frame.stage == "draw"
+
+
+def test_the_attack_sees_the_weights_at_margin_one_and_the_truth_it_left() -> None:
+    session = trained()
+    session.go("attack")
+    frame = session.frame
+    q = frame.truth.y * phi(frame.target.net, frame.truth.x)
+    assert abs(float(q.min()) - 1) < 1e-9
+    assert frame.verdict is not None and frame.scores is not None
+    session.step(30)
+    assert session.now.attack.t == 30
+
+
+def test_attack_survives_a_look_at_training_and_restarts_on_new_weights() -> None:
+    session = trained()
+    session.go("attack")
+    session.step(5)
+    session.go("train")
+    session.go("attack")
+    assert session.now.attack.t == 5
+    session.go("train")
+    session.step(1)
+    session.go("attack")
+    assert session.now.attack.t == 0
+
+
+def test_mix_at_the_truth_starts_on_the_truth_and_moving_it_restarts() -> None:
+    session = trained()
+    session.go("attack")
+    session.step(5)
+    session.remix(1.0, 1.0)
+    state, truth = session.now.attack, session.frame.truth
+    assert state.t == 0
+    for x, y in zip(state.x, state.y, strict=True):
+        same = truth.x[truth.y == y]
+        assert float((same - x).abs().min()) < 1e-12
+
+
+def test_editing_during_an_attack_keeps_the_points_and_says_what_happened() -> None:
+    session = trained()
+    session.go("attack")
+    session.edit(session.frame.dataset.without([0]))
+    assert session.frame.stage == "train"
+    assert "older" in session.message or "old ones" in session.message
+    assert session.frame.dataset.n == 7
+
+
+def test_settings_of_training_apply_live_and_of_architecture_anew() -> None:
+    session = trained(20)
+    session.configure(lr=0.5)
+    assert session.now.train.t == 20
+    session.configure(widths=(30, 30))
+    assert session.now.train.t == 0
+    assert session.now.train.net.widths == (30, 30)
+    with pytest.raises(ValueError, match="lr"):
+        session.configure(lr=-1.0)
+    assert session.now.train.net.widths == (30, 30)
+
+
+def test_exact_solution_is_certified() -> None:
+    session = Session(preset("alternating-line"))
+    session.jump_to_exact()
+    assert session.frame.certificate.residual < 1e-9
+    assert session.frame.certificate.light.name == "EXACT"
+
+
+def test_exact_solution_of_conflicting_points_is_refused_and_nothing_is_lost() -> None:
+    session = Session(empty(1).with_point([0.5], 1).with_point([0.5], -1))
+    session.guarded(session.jump_to_exact)
+    assert "opposite labels" in session.message
+    assert session.frame.dataset.n == 2 and session.frame.train is None
+
+
+def test_loading_points_of_another_dimension_starts_over_and_undo_returns() -> None:
+    session = trained(10)
+    session.load(preset("moons"))
+    assert session.frame.train is None and session.frame.stage == "draw"
+    assert session.label == 1
+    session.undo()
+    assert session.frame.dataset.d == 1 and session.label == 0
+
+
+def test_points_far_out_widen_the_plane() -> None:
+    session = Session()
+    session.load(empty(2).with_point([5.0, 0.0], 1))
+    assert session.extent == pytest.approx(5.5)
+    session.undo()
+    assert session.extent == 2.0
+
+
+def test_a_label_outside_the_classes_is_refused() -> None:
+    with pytest.raises(TraitError):
+        Session().label = 3
+
+
+def test_a_finished_run_says_so_and_takes_no_more_steps() -> None:
+    session = trained(0)
+    session.configure(steps=5)
+    assert session.advance(steps=100) == 5
+    assert session.now.status is Status.FINISHED
+
+
+def test_seek_shows_the_kept_state_and_play_overwrites_the_future() -> None:
+    session = trained(60)
+    travel.seek(session, 20)
+    assert session.frame.train.t == 20
+    assert session.branch.train.last_t == 60, "looking back forgets nothing"
+    kept = session.branch.train.states[30].net.theta
+    session.step(10)
+    assert session.branch.train.last_t == 30
+    assert torch.equal(session.now.train.net.theta, kept), "the same seed, the same future"
+
+
+def test_branch_keeps_the_old_line_where_it_was() -> None:
+    session = trained(40)
+    travel.seek(session, 10)
+    travel.branch(session)
+    session.configure(lr=0.1)
+    session.step(5)
+    assert [b.train.last_t for b in session.branches] == [40, 15]
+    travel.select(session, 0)
+    assert session.frame.train.t == 10 and session.branch.train.last_t == 40
+    travel.select(session, 1)
+    assert session.frame.train.t == 15
+
+
+def test_branch_of_an_attack_keeps_both_attacks() -> None:
+    session = trained()
+    session.go("attack")
+    session.step(8)
+    travel.branch(session)
+    session.step(4)
+    assert [b.attack.last_t for b in session.branches] == [8, 12]
+
+
+def test_seek_after_an_edit_shows_old_weights_on_the_present_points() -> None:
+    session = trained(30)
+    session.add([((1.9,), 1.0)])
+    travel.seek(session, 5)
+    assert session.frame.train.t == 5
+    assert len(session.frame.train.q) == session.frame.dataset.n
