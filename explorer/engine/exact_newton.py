@@ -98,7 +98,7 @@ def _summits(faces: Faces, y: Array, point: Point, every: bool) -> Peaks | None:
 def _share(point: Point, tops: Peaks) -> Array:
     """Path weights of the summits: each neuron's goes to the nearest of its sign."""
     near = np.where(np.sign(tops.h) == np.sign(point.c)[:, None], point.u @ tops.u.T, -2)
-    return np.bincount(near.argmax(1), np.abs(point.c), minlength=len(tops.h))
+    return np.bincount(near.argmax(1), np.abs(point.c), minlength=len(tops.h)).astype(np.float64)
 
 
 def _directions(vectors: Array) -> Array:
@@ -126,9 +126,9 @@ def _restored(blocks: Array, projector: Array, path: Array) -> Array:
 def _solved(system: Array, target: Array) -> Array:
     """The solution; the shortest least-squares one where the system is singular to rounding."""
     try:
-        return np.linalg.solve(system, target)
+        return np.linalg.solve(system, target).astype(np.float64)
     except np.linalg.LinAlgError:
-        return np.linalg.lstsq(system, target, rcond=1e-13)[0]
+        return np.linalg.lstsq(system, target, rcond=1e-13)[0].astype(np.float64)
 
 
 def _newton(blocks: Array, lam: Array, a: Array) -> tuple[Array, Array] | None:
