@@ -43,6 +43,7 @@ __all__ = ["TrainConfig", "TrainState", "init", "iterate", "refresh", "step", "t
 
 TRUST = 0.1  # measured: at 0.3 hard 1-D sets lose their neurons early, at 0.03 they get stuck
 NORM_RANGE = 16.0  # arbitrary: the carried norm is brought back to [1, 2) when it leaves 16^+-1
+COOLED = 1.0  # arbitrary: p is then neither uniform nor all on the worst point
 MAX_EXPONENT = 700.0  # exp(700) is still a double
 
 
@@ -123,6 +124,11 @@ def init(
             first_scale=config.init_scale,
             bias=config.bias,
         )
+    if net.d != target.d:
+        raise ValueError(
+            f"the network takes points of dimension {net.d}; the set has dimension {target.d}"
+        )
+    net.order  # noqa: B018 - refuses biases beyond the first layer, here and not mid-run
     seed = int(torch.randint(2**31, (), generator=generator))
     net = net.to(dtype=target.x.dtype, device=target.x.device)
     state = _evaluate(target, config, 0, net, 0.0, torch.zeros_like(net.theta), seed)
@@ -149,12 +155,23 @@ def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
 
 
 def refresh(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
-    """The same weights, time and velocity on other points: training goes on from where it is."""
-    following = _evaluate(
-        target, config, state.t, state.net, state.log_scale, state.velocity, state.batch_seed
-    )
+    """The same direction and time on other points: training goes on from where it is.
+
+    A point on the wrong side of a network of large norm would outweigh all others until every
+    neuron that serves them is gone. So the scale, a mere temperature, is lowered until the worst
+    margin is -COOLED, and the velocity forgotten; `net` and gamma_bar stay as they are.
+    """
+    seed = state.batch_seed
+    following = _evaluate(target, config, state.t, state.net, state.log_scale, state.velocity, seed)
     if following is None:
         raise ValueError("a point lies so far out that the margins are not finite; move it closer")
+    order = following.net.order
+    if following.q_min < 0:
+        scale = (math.log(COOLED) - math.log(-following.q_min)) / order
+        if scale < following.log_scale:
+            still = torch.zeros_like(following.velocity)
+            cooled = _evaluate(target, config, state.t, following.net, scale, still, seed)
+            return following if cooled is None else cooled
     return following
 
 
@@ -184,14 +201,11 @@ def _rate(state: TrainState, config: TrainConfig) -> float:
         return 0.0
     gain = math.exp(min(order * state.log_scale, MAX_EXPONENT))
     fade = 1 - config.momentum
-    # Far on the wrong side (a point added to a network trained for long) log Loss is about
-    # -q_min: a step in proportion to it (Polyak 1969) turns the point in about 1/fade steps.
-    behind = max(1.0, -fade * gain * state.q_min)
     length = math.sqrt(float(torch.dot(state.grads, state.grads)))
     if gain == 0 or length == 0:
         return 0.0
     # The second is the trust region: 1/fade such steps add up to TRUST times the norm.
-    return min(config.rate * behind / (state.kappa * gain), TRUST * fade * state.rho / length)
+    return min(config.rate / (state.kappa * gain), TRUST * fade * state.rho / length)
 
 
 def _evaluate(
