@@ -26,6 +26,7 @@ from typing import NoReturn, Self
 # a Python kernel that keeps no history file and only logs errors.
 SETTINGS = Path(__file__).with_name("voila")
 KERNEL = "margin-explorer"
+TIED = "MARGIN_EXPLORER_TIED"
 THEMES = ("light", "dark")
 DEFAULT_PORT = 8866  # Voila's own
 CELLS = ("from explorer import app\n\napp();",)
@@ -78,6 +79,8 @@ class Server:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+        if self.process.stdin:
+            self.process.stdin.close()
         self.folder.cleanup()
 
 
@@ -163,7 +166,14 @@ def start(
         if value is not None:
             command.append(f"--MappingKernelManager.{name}={value}")
     # In a session of its own, so that an interrupt reaches us alone and we end it in good order.
-    process = subprocess.Popen(command, env=_environment(), cwd=folder.name, start_new_session=True)
+    # Its standard input is tied to us: when we are gone, however that came, it ends itself.
+    process = subprocess.Popen(
+        command,
+        env=_environment(),
+        cwd=folder.name,
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
     server = Server(f"http://{_named(host)}:{port}/", process, folder)
     try:
         wait_until_listening(process, host, port)
@@ -181,6 +191,7 @@ def _environment() -> dict[str, str]:
     # Visitors share the cores: threads of one kernel would only fight with the others' and with
     # the browser's. A user who knows better may set it.
     env.setdefault("OMP_NUM_THREADS", "1")
+    env[TIED] = "1"  # read by voila.py
     return env
 
 

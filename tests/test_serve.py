@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import re
 import runpy
+import shutil
 import socket
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from traitlets.config import Config
@@ -184,3 +189,37 @@ def test_serve_prints_the_address_and_closes(
     assert server.process.poll() is not None
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", int(server.url.rsplit(":", 1)[1].strip("/"))))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="looks for a process by POSIX means")
+def test_server_ends_when_the_program_that_started_it_is_killed() -> None:
+    program = "\n".join(
+        [
+            "import time",
+            "from explorer import serve",
+            "server = serve.start(port=0, cells=('1',))",
+            "print(server.process.pid, server.folder.name, flush=True)",
+            "time.sleep(600)",
+        ]
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        pid, folder = parent.stdout.readline().split()
+        os.kill(int(pid), 0)
+        parent.kill()
+    try:
+        assert within(PATIENCE_S, lambda: not lives(int(pid)))
+    finally:
+        shutil.rmtree(folder)
+
+
+def lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # Nobody may be there to collect an orphan's status: a zombie has ended too.
+    state = Path(f"/proc/{pid}/stat")
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")

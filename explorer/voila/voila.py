@@ -6,6 +6,10 @@ imported by the package.
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+import threading
 from typing import Any
 
 from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
@@ -50,3 +54,14 @@ _without_nagle(KernelWebsocketHandler)
 # kernel stays for ever (voila-dashboards/voila issue 1458). The kernel's id, which the request
 # must name, is a random secret of that page.
 VoilaShutdownKernelHandler.check_xsrf_cookie = lambda self: None
+
+
+def _end_with_parent() -> None:
+    """Wait until the process that started us is gone, then end, and our kernels with us."""
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+# Taken out at once: neither a second reading of this file nor a kernel is to see it.
+if os.environ.pop("MARGIN_EXPLORER_TIED", ""):
+    threading.Thread(target=_end_with_parent, daemon=True).start()
