@@ -83,7 +83,7 @@ class KKTConfig:
     def alpha(self, t: int) -> float:
         """The slope of the modified ReLU at iteration t."""
         start = self.relu_alpha if self.relu_alpha_start is None else self.relu_alpha_start
-        return start * (self.relu_alpha / start) ** min(t / self.steps, 1.0)
+        return start * math.pow(self.relu_alpha / start, min(t / self.steps, 1.0))
 
     def rate(self, t: int) -> float:
         """The share of lr_x and lr_lam taken at iteration t: half a cosine from 1 to `decay`."""

@@ -1,0 +1,181 @@
+"""Matching against brute force, and verdicts on made-up claims whose answer is known."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explorer.engine.data import Dataset, heldout, preset
+from explorer.engine.scoring import RADII, Kind, judge, score
+
+RADIUS = 0.03
+
+
+def draw(*shape, seed):
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def labels(n, seed):
+    return torch.where(draw(n, seed=seed) < 0.5, -1.0, 1.0).double()
+
+
+def brute_force(truth, x, y, radius):
+    """The best over all ways to give each claim a point (as many slots as the larger side)."""
+    size = max(truth.n, len(x))
+    best = 0
+    for order in permutations(range(size), truth.n):
+        pairs = [(i, j) for i, j in enumerate(order) if j < len(x)]
+        hits = sum(
+            bool(truth.y[i] == y[j] and math.dist(truth.x[i], x[j]) <= radius) for i, j in pairs
+        )
+        best = max(best, hits)
+    return best
+
+
+@given(seed=st.integers(0, 30), n=st.integers(0, 4), c=st.integers(0, 5))
+def test_matching_is_the_largest(seed, n, c):
+    truth = Dataset(draw(n, 2, seed=seed), labels(n, seed + 1))
+    x, y = draw(c, 2, seed=seed + 2), labels(c, seed + 3)
+    radii = (0.2, 0.5)
+    result = score(truth, x, y, radii)
+    for k, radius in enumerate(radii):
+        assert int(result.found[k]) == brute_force(truth, x, y, radius)
+        taken = [(i, j) for i, j in enumerate(result.matches[k].tolist()) if j >= 0]
+        assert len({j for _, j in taken}) == len(taken) == int(result.found[k])
+        assert all(math.dist(truth.x[i], x[j]) <= radius + 1e-12 for i, j in taken)
+        assert all(truth.y[i] == y[j] for i, j in taken)
+
+
+def test_greedy_matching_would_lose():
+    truth = Dataset(torch.tensor([[0.0], [0.1]]).double(), torch.ones(2).double())
+    x = torch.tensor([[0.05], [0.14]]).double()  # both reach point 1, only claim 0 reaches 0
+    result = score(truth, x, torch.ones(2).double(), (0.06,))
+    assert result.matches.tolist() == [[0, 1]]
+
+
+def test_a_crowd_of_claims_counts_once_and_costs_precision():
+    truth = preset("alternating-circle", n=20)
+    x = truth.x[:1].repeat(8, 1)
+    result = score(truth, x, truth.y[:1].repeat(8))
+    assert result.radii == RADII
+    assert result.found.tolist() == [1, 1, 1]
+    assert result.recall.tolist() == pytest.approx([0.05] * 3)
+    assert result.precision.tolist() == pytest.approx([0.125] * 3)
+
+
+def test_the_label_must_fit():
+    truth = preset("alternating-circle", n=20)
+    result = score(truth, truth.x, -truth.y)
+    assert result.found.tolist() == [0, 0, 0]
+    spacing = 2 * math.sin(math.pi / 20)
+    assert result.distances.tolist() == pytest.approx([spacing] * 20)
+
+
+def test_no_claims_and_no_points():
+    truth = preset("alternating-circle", n=20)
+    none = score(truth, truth.x[:0], truth.y[:0])
+    assert none.found.tolist() == none.recall.tolist() == none.precision.tolist() == [0, 0, 0]
+    assert bool(torch.isinf(none.distances).all()) and none.matches.shape == (3, 20)
+    empty = score(Dataset(truth.x[:0], truth.y[:0]), truth.x, truth.y)
+    assert empty.found.tolist() == [0, 0, 0] and empty.distances.shape == (0,)
+
+
+def test_score_errors():
+    truth = preset("alternating-circle", n=20)
+    with pytest.raises(ValueError, match=r"x \(c, 2\)"):
+        score(truth, torch.zeros(3, 1), torch.ones(3))
+    with pytest.raises(ValueError, match="not finite"):
+        score(truth, truth.x * math.inf, truth.y)
+    with pytest.raises(ValueError, match="radii must be positive"):
+        score(truth, truth.x, truth.y, (0.1, 0.0))
+    with pytest.raises(ValueError, match=r"on_margin must be \(20,\)"):
+        judge(truth, [], truth.x, truth.y, RADIUS, torch.ones(3) > 0)
+
+
+def controls(truth, count=10):
+    return [heldout(truth, seed) for seed in range(1, count + 1)]
+
+
+def margin(n, on):
+    return torch.arange(n) < on
+
+
+def test_found():
+    truth = preset("alternating-circle", n=20)
+    x = truth.x + 0.01
+    x[12:] += 5
+    verdict = judge(truth, controls(truth), x, truth.y, RADIUS)
+    assert verdict.kind is Kind.FOUND
+    assert verdict.p_value == pytest.approx(1 / 11)
+    assert verdict.sentence == (
+        "12 of 20 found within 0.03; chance finds 0 (10 held-out sets). "
+        "12 of 20 claims match a point."
+    )
+
+
+def test_points_off_the_margin_are_counted_out():
+    truth = preset("alternating-circle", n=20)
+    verdict = judge(truth, controls(truth), truth.x[:6], truth.y[:6], RADIUS, margin(20, 8))
+    assert verdict.kind is Kind.FOUND  # 6 of the 8 in reach
+    assert "8 lie on the margin; the other 12 have no multiplier" in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("hits", "on", "kind"),
+    [
+        (10, 20, Kind.FOUND),
+        (9, 20, Kind.AMBIGUOUS),
+        (0, 20, Kind.AMBIGUOUS),
+        (0, 10, Kind.AMBIGUOUS),
+        (0, 9, Kind.NOT_RECOVERABLE),
+        (5, 9, Kind.FOUND),
+        (4, 9, Kind.NOT_RECOVERABLE),
+    ],
+)
+def test_verdict_table(hits, on, kind):
+    truth = preset("alternating-circle", n=20)
+    x = truth.x.clone()
+    x[hits:] += 5
+    verdict = judge(truth, controls(truth), x, truth.y, RADIUS, margin(20, on))
+    assert verdict.kind is kind
+    assert verdict.sentence.startswith(f"{hits} of 20 found within 0.03; chance finds 0 ")
+    assert ("no better than chance" in verdict.sentence) == (hits == 0)
+
+
+def test_claims_that_know_the_kind_but_not_the_set_are_chance():
+    """The claims are one control: that control scores 20, so eleven sets rank it no lower."""
+    truth = preset("alternating-circle", n=20)
+    sets = controls(truth)
+    verdict = judge(truth, sets, sets[4].x, sets[4].y, RADIUS)
+    assert verdict.kind is Kind.AMBIGUOUS and verdict.p_value > 0.1
+
+
+def test_p_value_counts_ties():
+    truth = preset("alternating-circle", n=20)
+    sets = [truth.without([0]).with_point([5.0, 5.0], 1.0)] + [
+        Dataset(truth.x + 9, truth.y) for _ in range(10)
+    ]
+    verdict = judge(truth, sets, truth.x[:5], truth.y[:5], RADIUS)
+    assert verdict.p_value == pytest.approx(1 / 12)  # 4 < 5
+    verdict = judge(truth, sets, truth.x[1:6], truth.y[1:6], RADIUS)
+    assert verdict.p_value == pytest.approx(2 / 12)  # 5 >= 5
+
+
+def test_what_cannot_be_known():
+    truth = preset("alternating-circle", n=20)
+    small = preset("two-points", n=2)
+    cases = {
+        "Nothing is claimed": (truth, controls(truth), truth.x[:0], truth.y[:0], RADIUS),
+        "may be luck": (small, controls(small), small.x, small.y, RADIUS),
+        "cannot rule chance out": (truth, controls(truth, 8), truth.x, truth.y, RADIUS),
+        "too close for this radius": (truth, controls(truth), truth.x, truth.y, 0.3),
+    }
+    for words, case in cases.items():
+        verdict = judge(*case)
+        assert verdict.kind is Kind.CANNOT_KNOW and math.isnan(verdict.p_value)
+        assert words in verdict.sentence
