@@ -10,6 +10,7 @@ Published settings, measured on one core: 1e6 epochs, 353 CPU seconds, q spread 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import statistics
 import time
@@ -105,7 +106,7 @@ def long_runs(steps: int, only: list[str]) -> None:
                     assert bool(state.net.theta.isfinite().all())
                 if state.t in (steps // 4, steps // 2, steps):
                     marks.append(state.net.theta / state.rho)
-            turns = [float((b - a).norm()) for a, b in zip(marks, marks[1:], strict=False)]
+            turns = [float((b - a).norm()) for a, b in itertools.pairwise(marks)]
             shown = "".join(f"{t:>12.2e}" for t in turns)
             print(
                 f"{name:>20}{widths!s:>12}{terminate(state, config).name:>10}"
