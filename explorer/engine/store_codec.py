@@ -1,0 +1,129 @@
+"""Frozen dataclasses to and from plain JSON and named tensors, by their declared fields.
+
+A field added to a state travels without a word here. Nothing is looked up by a name that a file
+gives: only the classes that can be reached from the type hints of the wanted one are built.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import torch
+from torch import Tensor
+
+
+class StoreError(ValueError):
+    """A file that cannot be used, or a run that cannot be saved; the message says why."""
+
+
+def encode(value: object, tensors: dict[str, Tensor]) -> Any:  # noqa: ANN401 (JSON has no type)
+    """`value` as JSON; its tensors are added to `tensors` under names of their own."""
+    if isinstance(value, Tensor):
+        # A clone: pieces of one theta share memory, which the format refuses.
+        name = f"t{len(tensors)}"
+        tensors[name] = value.detach().cpu().clone(memory_format=torch.contiguous_format)
+        return {"tensor": name}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {
+            "kind": type(value).__name__,
+            "fields": {
+                f.name: encode(getattr(value, f.name), tensors) for f in fields(value) if f.init
+            },
+        }
+    if isinstance(value, tuple | list):
+        return [encode(item, tensors) for item in value]
+    if isinstance(value, Mapping):
+        return {"map": {str(key): encode(item, tensors) for key, item in value.items()}}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}  # JSON has no word for it
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise StoreError(
+        f"cannot save a {type(value).__name__}; expected numbers, text, tensors, tuples and "
+        "frozen dataclasses of these"
+    )
+
+
+def decode(node: Any, tensors: Mapping[str, Tensor], hint: Any) -> Any:  # noqa: ANN401
+    """The value of type `hint` that `encode` wrote. StoreError where the file does not fit it."""
+    origin, options = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return _first_that_fits(node, tensors, options)
+    if origin is Literal:
+        if node in options:
+            return node
+    elif is_dataclass(hint) and isinstance(hint, type):
+        if isinstance(node, dict) and node.get("kind") == hint.__name__:
+            return _build(hint, node.get("fields"), tensors)
+    elif hint is Tensor:
+        if isinstance(node, dict) and isinstance(node.get("tensor"), str):
+            if node["tensor"] in tensors:
+                return tensors[node["tensor"]]
+            raise StoreError(f"the file names a tensor {node['tensor']} that it does not hold")
+    elif origin is tuple:
+        if isinstance(node, list):
+            if options[-1] is not Ellipsis and len(options) != len(node):
+                raise StoreError(f"expected {len(options)} items; got {len(node)}")
+            each = [options[0]] * len(node) if options[-1] is Ellipsis else options
+            return tuple(decode(n, tensors, h) for n, h in zip(node, each, strict=True))
+    elif origin in (dict, Mapping):
+        if isinstance(node, dict) and isinstance(node.get("map"), dict):
+            return {k: decode(v, tensors, options[1]) for k, v in node["map"].items()}
+    elif hint is float:
+        if isinstance(node, dict) and node.get("float") in ("inf", "-inf", "nan"):
+            return float(node["float"])
+        if isinstance(node, int | float) and not isinstance(node, bool):
+            return float(node)
+    elif hint is NoneType:
+        if node is None:
+            return None
+    elif isinstance(hint, type) and type(node) is hint:
+        return node
+    raise StoreError(f"expected {_name(hint)}; got {str(node)[:60]}")
+
+
+def _first_that_fits(node: Any, tensors: Mapping[str, Tensor], options: tuple[Any, ...]) -> Any:  # noqa: ANN401
+    problem = StoreError("a union without options")
+    for option in options:
+        try:
+            return decode(node, tensors, option)
+        except StoreError as error:
+            # Of several complaints the one about the matching kind says most.
+            matches = isinstance(node, dict) and node.get("kind") == _name(option)
+            problem = error if matches or option is options[0] else problem
+    raise problem
+
+
+def _build(cls: type, given: Any, tensors: Mapping[str, Tensor]) -> Any:  # noqa: ANN401
+    if not isinstance(given, dict):
+        raise StoreError(f"{cls.__name__} has no fields in this file")
+    hints, known = get_type_hints(cls), {f.name: f for f in fields(cls) if f.init}
+    missing = [
+        name
+        for name, f in known.items()
+        if name not in given and f.default is MISSING and f.default_factory is MISSING
+    ]
+    unknown = sorted(set(given) - set(known))
+    if missing or unknown:
+        raise StoreError(
+            f"{cls.__name__} of this file has other fields than this version knows "
+            f"(missing: {missing}, unknown: {unknown}); open it with the version that wrote it"
+        )
+    values = {}
+    for name, node in given.items():
+        try:
+            values[name] = decode(node, tensors, hints[name])
+        except StoreError as error:
+            raise StoreError(f"{cls.__name__}.{name}: {error}") from error
+    try:
+        return cls(**values)
+    except (ValueError, TypeError, IndexError) as error:
+        raise StoreError(f"{cls.__name__}: {error}") from error
+
+
+def _name(hint: Any) -> str:  # noqa: ANN401
+    return hint.__name__ if isinstance(hint, type) else str(hint)
