@@ -37,19 +37,20 @@ class App:
         )  # fmt: skip
         self.panels = {kind.__name__: kind(self.session) for kind in kinds}
         box = {name: panel.box for name, panel in self.panels.items()}
-        left = w.VBox(
-            [box["PlanePanel"], box["Tools"], box["TrainForm"], box["AttackForm"]]
-        ).add_class("mx-left")  # fmt: skip
+        left = w.VBox([box["PlanePanel"], box["Tools"]]).add_class("mx-left")
         charts = [box[n] for n in ("MarginCurves", "ResidualCurves", "LossCurves", "Scoreboard")]
         right = w.VBox(
-            [box["MarginsPanel"], w.HBox(charts).add_class("mx-charts"), box["MixPad"]]
+            [box["MarginsPanel"], w.HBox(charts).add_class("mx-charts"), box["MixPad"],
+             box["TrainForm"], box["AttackForm"]]
         ).add_class("mx-right")  # fmt: skip
         body = w.Box([left, right]).add_class("mx-body")
         rows = [w.HTML(CSS), box["Header"], body, box["Transport"], box["Files"]]
         self.widget = w.VBox(rows).add_class("mx-app")
 
     def close(self) -> None:
-        """Stop the clock and free the widgets."""
+        """Stop the clock and free the widgets; a second call does nothing."""
+        if self.widget.comm is None:
+            return
         self.player.close()
         for panel in self.panels.values():
             panel.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch import Tensor
+
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.certificate import certify
@@ -12,6 +14,7 @@ from explorer.engine.scoring import RADII, judge, score
 from explorer.frame import Frame
 
 CONTROLS = 10  # held-out sets behind a verdict: the smallest p-value is 1/11; arbitrary
+SUPPORT = 1e-3  # arbitrary: share of the largest multiplier from which a point counts as support
 RADIUS = RADII[1]  # 0.03, the radius of the measured figures
 
 
@@ -33,12 +36,17 @@ def judged(frame: Frame, config: KKTConfig, controls: list[Dataset]) -> dict[str
     if frame.target is None or frame.attack is None or frame.truth is None:
         return {}
     claims = kkt.report(frame.target, frame.attack, config)
-    on_margin = None if frame.certificate is None else frame.certificate.on_margin
-    if on_margin is not None and len(on_margin) != frame.truth.n:
-        on_margin = None
-    verdict = judge(frame.truth, controls, claims.x, claims.y, RADIUS, on_margin)
+    verdict = judge(frame.truth, controls, claims.x, claims.y, RADIUS, _in_reach(frame))
     pair = tuple(score(data, claims.x, claims.y) for data in (frame.truth, controls[0]))
     return {"verdict": verdict, "scores": pair}
+
+
+def _in_reach(frame: Frame) -> Tensor | None:
+    """Points on the margin, or with a multiplier: only these leave a trace in the weights."""
+    made, truth = frame.certificate, frame.truth
+    if made is None or truth is None or len(made.lam) != truth.n:
+        return None
+    return made.on_margin | (made.lam > SUPPORT * made.lam.max())
 
 
 def sentence(frame: Frame) -> tuple[str, str]:

@@ -39,15 +39,15 @@ class Timeline(Generic[S]):
     stride: int = 1
     bytes: int = 0
 
-    def append(self, state: S, row: Callable[[S], dict[str, float]]) -> None:
-        """Remember `state` if its t is due, or it is the first. `row` gives its numbers.
+    def append(self, state: S, row: Callable[[S], dict[str, float]], always: bool = False) -> None:
+        """Remember `state` if its t is due, it is the first, or `always`. `row` has its numbers.
 
         A run that was set back writes its new future over the old one.
         """
         t = state.t  # type: ignore[attr-defined]
         if self.last_t >= t:
             self._keep([i for i, s in enumerate(self.states) if s.t < t])  # type: ignore[attr-defined]
-        if self.states and t % self.stride:
+        if self.states and t % self.stride and not always:
             return
         self.states.append(state)
         self.rows.append({"t": float(t), **row(state)})

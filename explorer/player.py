@@ -46,6 +46,7 @@ class Player:
             self.session.message = f"Stopped: {type(error).__name__}: {error}"
         finally:
             self.session.running = False
+            self.session.assess()
 
     async def _loop(self) -> None:
         session = self.session
@@ -75,4 +76,3 @@ class Player:
                     next_assess = now + cost / ASSESS_SHARE
                 next_frame = now + max(INTERVAL_S, cost / SHARE)
             await asyncio.sleep(0 if due >= 1 else min(0.02, (1 - due) / max(rate, 1e-9)))
-        session.assess()

@@ -60,18 +60,3 @@ def select(session: Session, index: int) -> None:
     last = session.branch.last
     if last is not None:
         session.adopt(last)
-
-
-def open_file(session: Session, name: str, content: bytes) -> None:
-    """Show a saved run, or attack the weights of others."""
-    raise ValueError("not yet")
-
-
-def as_run(session: Session) -> object:
-    """This page's run, for the store."""
-    raise ValueError("not yet")
-
-
-def as_code(session: Session) -> str:
-    """Python that repeats this page."""
-    return ""

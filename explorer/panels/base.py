@@ -96,7 +96,7 @@ def chart(
     axes = [
         bq.Axis(scale=x, label=x_label, num_ticks=5, grid_lines="none", label_offset="2.2em"),
         bq.Axis(
-            scale=y, label=y_label, orientation="vertical", grid_lines="none", label_offset="3em",
+            scale=y, label=y_label, side="left", grid_lines="none", label_offset="3em",
             **y_traits,
         ),
     ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import ipywidgets as w
 
-from explorer import travel
+from explorer import exchange
 from explorer.engine import store
 from explorer.engine.data import read_csv, write_csv
 from explorer.frame import Frame
@@ -24,13 +24,14 @@ class Files(Panel):
         """Two rows: the points, and the run; then the code."""
         self.points = w.HTML()
         self.table = w.HTML().add_class("mx-note")
-        csv = self._upload("Import CSV", ".csv", "Points from a file with the header x1,x2,y",
-                           self._read_points)  # fmt: skip
+        tip = "Points from a file with the header x1,x2,y"
+        csv = self._upload("Import CSV", ".csv", tip, self._read_points)
         save = button("Save the run", "Points, network, settings and history in one file")
         save.on_click(self.command(self._save))
         self.saved = w.HTML()
-        run = self._upload("Open a run or weights", ".safetensors,.pt,.pth",
-                           "A saved run, or a ReLU network's state_dict", self._read_run)  # fmt: skip
+        tip = "A saved run, or the state_dict of a ReLU network"
+        kinds = ".safetensors,.pt,.pth"
+        run = self._upload("Open a run or weights", kinds, tip, self._read_run)
         self.code = w.HTML()
         rows = [w.HBox([self.points, csv]).add_class("mx-row"),
                 w.HBox([save, self.saved, run]).add_class("mx-row")]  # fmt: skip
@@ -63,12 +64,12 @@ class Files(Panel):
 
     def _read_run(self, name: str, content: bytes) -> None:
         try:
-            travel.open_file(self.session, name, content)
+            exchange.open_file(self.session, content)
         except ValueError as error:
             raise ValueError(f"{name}: {error} What was on screen stays.") from error
 
     def _save(self) -> None:
-        data = store.dump(travel.as_run(self.session))
+        data = store.dump(exchange.as_run(self.session))
         self.saved.value = _link("run.safetensors", "application/octet-stream", data)
 
     def render(self, frame: Frame) -> None:
@@ -80,7 +81,7 @@ class Files(Panel):
         elif opened == 1:
             self._put(self.table, _table(frame))
         elif opened == 2:
-            self._put(self.code, f"<pre>{escape(travel.as_code(self.session))}</pre>")
+            self._put(self.code, f"<pre>{escape(exchange.as_code(self.session))}</pre>")
 
     def _put(self, widget: w.HTML, value: str) -> None:
         if widget.value != value:

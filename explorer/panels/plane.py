@@ -35,7 +35,7 @@ class PlanePanel(Panel):
         self.y_scale = bq.LinearScale(min=-e, max=e, allow_padding=False)
         self.marks = PlaneMarks(self.x_scale, self.y_scale)
         self.y_axis = bq.Axis(
-            scale=self.y_scale, orientation="vertical", label="x₂", grid_lines="none", num_ticks=5
+            scale=self.y_scale, side="left", label="x₂", grid_lines="none", num_ticks=5
         )
         x_axis = bq.Axis(scale=self.x_scale, label="x₁", grid_lines="none", num_ticks=5)
         self.figure = bq.Figure(
@@ -96,7 +96,8 @@ class PlanePanel(Panel):
     def _map(self, net: Any, unit: float) -> None:  # noqa: ANN401
         e = self.session.extent
         if "map" in self.session.layers:
-            values = drawing.field(net, e) / unit
+            size = drawing.map_size(net, self.session.running)
+            values = drawing.field(net, e, size) / unit
             self.marks.map(drawing.map_png(values), e)
             self.marks.levels([drawing.level_lines(values, e, v) for v in (-1.0, 0.0, 1.0)])
         else:

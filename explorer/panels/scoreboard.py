@@ -23,7 +23,7 @@ class Scoreboard(Panel):
 
     def build(self) -> None:
         """Grouped bars over the radii, and their counts in words."""
-        self.x = bq.OrdinalScale(padding=0.2)
+        self.x = bq.OrdinalScale()
         self.y = bq.LinearScale(min=0, max=1, allow_padding=False)
         self.bars = bq.Bars(
             x=["0.01", "0.03", "0.1"], y=np.zeros((4, 3)), type="grouped",

@@ -16,6 +16,7 @@ from explorer.style import NEGATIVE, POSITIVE
 
 Array = NDArray[np.float64]
 MAP_SIZE = 60  # pixels a side: below 2 ms a frame for two hidden layers of 100
+FINE_SIZE = 150  # likewise, for a picture that stands still
 LEVELS = 64  # colours on either side of zero; arbitrary
 MOST_LINES = 60  # neuron lines on the plane; more cannot be told apart
 STRENGTHS = (0.02, 0.1, 0.3)  # share of the largest path weight from which a line is stronger
@@ -78,6 +79,12 @@ def level_lines(values: Array, extent: float, level: float) -> tuple[Array, Arra
     g = ((np.arange(size) + 0.5) / size * 2 - 1) * extent
     lines = contour_generator(g, g, values[::-1]).lines(level)
     return joined([np.asarray(line, dtype=np.float64) for line in lines])
+
+
+def map_size(net: Network, moving: bool) -> int:
+    """Pixels a side: few while the picture moves, or where each costs much."""
+    small = sum(w.numel() for w in net.weights) <= 20_000  # then the fine map takes under 30 ms
+    return FINE_SIZE if small and not moving else MAP_SIZE
 
 
 def path_weights(net: Network) -> Array:

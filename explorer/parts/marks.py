@@ -17,7 +17,7 @@ Path = tuple[Array, Array]
 NOWHERE = np.zeros(2)
 CLEAR = map_png(np.zeros((1, 1)))
 INK = "#7a7a7a"  # readable on white and on dark
-WIDTHS = (0.8, 1.4, 2.4)
+WIDTHS = (0.7, 1.2, 2.0)
 
 
 class PlaneMarks:
@@ -30,7 +30,7 @@ class PlaneMarks:
         self._front = 0
         self._scales = scales
         self.image = bq.Image(image=self._images[0], scales=scales, x=[-2, 2], y=[-2, 2])
-        self._neurons = [self._line(INK, width, 0.35 + 0.2 * i) for i, width in enumerate(WIDTHS)]
+        self._neurons = [self._line(INK, width, 0.3 + 0.15 * i) for i, width in enumerate(WIDTHS)]
         self._levels = [
             self._line(NEGATIVE, 1.5, 1, "dashed"), self._line(INK, 2.5, 1),
             self._line(POSITIVE, 1.5, 1, "dashed"),
@@ -40,7 +40,7 @@ class PlaneMarks:
         self._points = {y: self._scatter(y) for y in (1, -1)}
         self._candidates = {y: self._scatter(y) for y in (1, -1)}
         for scatter in self._candidates.values():
-            scatter.stroke, scatter.default_opacities = "white", [0.9]
+            scatter.opacities = [0.9]
         self._past: dict[int, list[Array]] = {1: [], -1: []}
         self._past_t = -1
         self.all = [

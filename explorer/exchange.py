@@ -1,0 +1,137 @@
+"""A page and the world outside: a run as one file, weights of others, and the code of it all."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from explorer.engine import store
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.data import Dataset
+from explorer.engine.network import Network
+from explorer.engine.store import Run
+from explorer.engine.training import TrainConfig
+from explorer.frame import Frame, numbers
+from explorer.history import Timeline
+from explorer.session import Session
+
+MOST_SAVED = 16 * 2**20  # arbitrary: what a browser takes as one link without trouble
+
+
+def as_run(session: Session) -> Run:
+    """This page's points, network, attack and as much of their history as fits a download."""
+    now = session.now
+    attacked = now.attack is not None and now.truth is now.dataset
+    run = Run(
+        dataset=now.dataset,
+        train_config=session.train_config,
+        train_states=_until(session.branch.train.states, now.train),
+        attack_config=session.kkt_config if attacked else None,
+        attack_states=_until(session.branch.attack.states, now.attack) if attacked else (),
+        seed=session.seed,
+        mix=session.mix,
+    )
+    return store.thinned(run, MOST_SAVED)
+
+
+def _until(states: list[Any], present: Any) -> tuple[Any, ...]:  # noqa: ANN401 - of either engine
+    """The kept states before the present one, and the present one."""
+    if present is None:
+        return ()
+    return (*(s for s in states if s.t < present.t), present)
+
+
+def open_file(session: Session, content: bytes) -> None:
+    """Show a saved run, or take the weights of others as the network of the present points.
+
+    Raises:
+        ValueError: for a file that is neither, or weights that do not fit the points.
+    """
+    opened = store.open_bytes(content)
+    if isinstance(opened, Network):
+        points = session.now.dataset
+        if not points.n or points.d != opened.d:
+            raise ValueError(
+                f"the weights take points of {opened.d} coordinates; there are {points.n} points "
+                f"of {points.d} on screen. Draw or import the points they were trained on first."
+            )
+        session.begin_training(opened.to(dtype=points.x.dtype))
+        return
+    _show(session, opened)
+
+
+def _show(session: Session, run: Run) -> None:
+    if run.dataset.d not in (1, 2):
+        raise ValueError(f"the plane shows points of 1 or 2 coordinates; got {run.dataset.d}")
+    train = run.train_states[-1] if run.train_states else None
+    attack = run.attack_states[-1] if run.attack_states else None
+    frame = Frame(1, "train" if train else "draw", run.dataset, train=train)
+    session.running = False
+    session.train_config, session.seed = run.train_config, run.seed
+    session.kkt_config = run.attack_config or KKTConfig()
+    session.mix = run.mix or (0.0, 0.0)
+    session.branch.train, session.branch.attack = Timeline(), Timeline()
+    session.adopt(frame)
+    for state in run.train_states:
+        session.branch.train.append(state, numbers, always=True)
+    if train is not None:
+        session.assess()
+    if train is not None and attack is not None:
+        session.begin_attack()
+        session.branch.attack = Timeline()
+        for state in run.attack_states:
+            session.branch.attack.append(state, numbers, always=True)
+        session.show(attack=attack)
+        session.assess()
+
+
+def as_code(session: Session) -> str:
+    """Python that repeats this page from its seed, and the command that does so."""
+    now = session.now
+    t, a = (s.t if s is not None else 0 for s in (now.train, now.attack))
+    lines = [
+        "import torch",
+        "from explorer import KKTConfig, Target, TrainConfig, certify, kkt, preset, training",
+        "",
+        f"data = {_source(now.dataset)}",
+        f"config = TrainConfig({_changed(session.train_config, TrainConfig())})",
+        f"generator = torch.Generator().manual_seed({session.seed})",
+        "state = training.init(data, config, generator)",
+        f"while state.t < {t}:",
+        "    state = training.step(data, state, config)",
+        "print(certify(state.net, data.x, data.y).sentence)",
+    ]
+    if now.attack is not None:
+        lines += [
+            "",
+            "target = Target.of(state.net, state.q_min)",
+            f"attack = KKTConfig({_changed(session.kkt_config, KKTConfig())})",
+            f"found = kkt.init(target, attack, torch.Generator().manual_seed({session.seed}))",
+            f"while found.t < {a}:",
+            "    found = kkt.step(target, found, attack)",
+            "print(kkt.report(target, found, attack).x)",
+        ]
+    return "\n".join([*lines, "", f"# the same from the command line:\n# {_command(session, t)}"])
+
+
+def _source(data: Dataset) -> str:
+    s = data.source
+    if s is None:
+        return "explorer.read_csv(open('points.csv').read())  # exported above"
+    return f"preset({s.preset!r}, n={s.n}, noise={s.noise}, seed={s.seed})"
+
+
+def _changed(config: Any, default: Any) -> str:  # noqa: ANN401 - either config
+    pairs = ((f.name, getattr(config, f.name)) for f in fields(config))
+    return ", ".join(
+        f"{name}={value!r}" for name, value in pairs if value != getattr(default, name)
+    )
+
+
+def _command(session: Session, steps: int) -> str:
+    s = session.now.dataset.source
+    data = "--data points.csv" if s is None else f"--preset {s.preset} --n {s.n} --noise {s.noise}"
+    widths = ",".join(map(str, session.train_config.widths))
+    seed = f"--seed {session.seed}"
+    run = f"--widths {widths} --steps {steps} --out run.safetensors"
+    return f"margin-explorer train {data} {seed} {run}"

@@ -1,0 +1,151 @@
+"""Panels without a browser: what they show of a frame, and that one broken view is alone."""
+
+from __future__ import annotations
+
+import ipywidgets as w
+import numpy as np
+import pytest
+
+from explorer.apps import App
+from explorer.engine.data import preset
+
+
+@pytest.fixture
+def app():
+    made = App(preset("alternating-line"))
+    yield made
+    made.close()
+
+
+def named(root: w.Widget, kind: type, description: str) -> w.Widget:
+    """The widget of a kind that carries this name."""
+    found = [x for x in walk(root) if isinstance(x, kind) and x.description == description]
+    assert len(found) == 1, (description, len(found))
+    return found[0]
+
+
+def walk(root: w.Widget):
+    yield root
+    for child in getattr(root, "children", ()):
+        yield from walk(child)
+
+
+def no_failures(app: App) -> None:
+    for name, panel in app.panels.items():
+        assert panel._failure.layout.display == "none", (name, panel._failure.value)
+
+
+def test_the_whole_road_by_its_buttons(app: App) -> None:
+    session = app.session
+    header, transport = app.panels["Header"], app.panels["Transport"]
+    header.stage.value = "train"
+    transport.many.value = 1500
+    named(app.widget, w.Button, "Step × n").click()
+    assert session.now.train.t == 1500
+    assert "KKT" in header.sentence.value
+    header.stage.value = "attack"
+    transport.many.value = 20
+    named(app.widget, w.Button, "Step × n").click()
+    assert session.now.attack.t == 20
+    assert "of 8" in header.sentence.value or "claim" in header.sentence.value
+    no_failures(app)
+
+
+@pytest.mark.parametrize("name", ["moons", "two-points", "alternating-circle"])
+def test_every_stage_of_every_kind_of_preset_renders(app: App, name: str) -> None:
+    app.session.load(preset(name))
+    app.session.go("train")
+    no_failures(app)
+    app.session.step(2000)
+    app.session.go("attack")
+    app.session.step(3)
+    no_failures(app)
+    app.session.clear()
+    no_failures(app)
+
+
+def test_a_refused_turn_leaves_the_stage_button_where_it_was(app: App) -> None:
+    header = app.panels["Header"]
+    app.session.clear()
+    header.stage.value = "train"
+    assert header.stage.value == "draw"
+    assert "No points yet" in header.message.value
+
+
+def test_plane_shows_points_by_class_and_areas_by_multiplier(app: App) -> None:
+    session, marks = app.session, app.panels["PlanePanel"].marks
+    y = session.frame.dataset.y.numpy()
+    for label in (1, -1):
+        assert len(marks._points[label].x) == (y == label).sum()
+    session.jump_to_exact()
+    lam = session.frame.certificate.lam.numpy()
+    sizes = np.concatenate([marks._points[label].size for label in (1, -1)])
+    by_class = np.concatenate([lam[y == label] for label in (1, -1)])
+    assert np.corrcoef(sizes, by_class)[0, 1] > 0.999
+    assert sizes.max() > 2 * sizes.min()
+
+
+def test_hidden_truth_is_gone_from_the_plane_and_comes_back(app: App) -> None:
+    session, marks = app.session, app.panels["PlanePanel"].marks
+    session.go("train")
+    session.step(2000)
+    session.go("attack")
+    app.panels["Tools"].truth.value = False
+    assert len(marks._points[1].x) == 0
+    app.panels["Tools"].truth.value = True
+    assert len(marks._points[1].x) == 4
+
+
+def test_candidates_move_with_the_mix(app: App) -> None:
+    session, marks = app.session, app.panels["PlanePanel"].marks
+    session.go("train")
+    session.step(2000)
+    session.go("attack")
+    before = np.array(marks._candidates[1].x)
+    app.panels["MixPad"].sliders[1].value = 1.0
+    app.panels["MixPad"].sliders[0].value = 1.0
+    after = np.array(marks._candidates[1].x)
+    truth = session.frame.truth
+    allowed = truth.x[truth.y == 1, 0].numpy()
+    assert not np.array_equal(before, after)
+    assert all(np.abs(allowed - x).min() < 1e-12 for x in after)
+
+
+def test_a_broken_view_says_so_in_its_box_and_the_others_go_on(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(frame: object) -> None:
+        raise RuntimeError("broken on purpose")
+
+    monkeypatch.setattr(app.panels["MarginsPanel"], "render", broken)
+    app.session.go("train")
+    assert "broken on purpose" in app.panels["MarginsPanel"]._failure.value
+    app.session.step(5)
+    assert "5" in app.panels["Transport"].where.value
+
+
+def test_a_refused_setting_jumps_back(app: App) -> None:
+    form = app.panels["AttackForm"]
+    app.session.go("train")
+    app.session.step(2000)
+    app.session.go("attack")
+    number = next(r.widget for r in form.all if r.field == "m")
+    before = number.value
+    number.value = 41
+    assert number.value == before
+    assert "even" in app.session.message
+
+
+def test_every_control_explains_itself(app: App) -> None:
+    kinds = (w.Button, w.Dropdown, w.IntSlider, w.FloatSlider, w.BoundedIntText,
+             w.BoundedFloatText, w.Checkbox, w.FileUpload)  # fmt: skip
+    controls = [x for p in app.panels.values() for x in walk(p.widget) if isinstance(x, kinds)]
+    assert len(controls) > 30
+    assert [x for x in controls if not x.tooltip] == []
+
+
+def test_closing_unfollows_the_session(app: App) -> None:
+    app.close()
+    before = app.panels["Header"].sentence.value
+    app.session.load(preset("moons"))
+    assert app.panels["Header"].sentence.value == before

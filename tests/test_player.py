@@ -1,0 +1,113 @@
+"""The clock: frames wait for the browser, and a run nobody looks at stops."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from time import perf_counter
+
+import pytest
+
+from explorer import player as clock
+from explorer.engine.data import preset
+from explorer.player import Player
+from explorer.session import Session
+
+
+def session_in_training() -> Session:
+    session = Session(preset("alternating-line"))
+    session.go("train")
+    return session
+
+
+def play(
+    session: Session, until: Callable[[], bool], draw: bool = True, limit: int = 10**6
+) -> None:
+    """Run the clock, drawing each frame at once or never, until a condition holds."""
+
+    async def run() -> None:
+        player = Player(session)
+        session.drawn = session.frame.number
+        session.running = True
+        for _ in range(limit):
+            await asyncio.sleep(0)
+            if draw:
+                session.drawn = session.frame.number
+            if until() or not session.running:
+                break
+        else:
+            raise AssertionError("the condition never held")
+        session.running = False
+        await asyncio.sleep(0.05)
+        player.close()
+
+    asyncio.run(run())
+
+
+def test_playing_advances_and_pausing_stops() -> None:
+    session = session_in_training()
+    play(session, lambda: session.frame.train.t > 200)
+    t = session.now.train.t
+    assert t > 200
+    assert session.frame.train.t == t, "the last frame shows where the run stands"
+    assert session.frame.certificate is not None
+
+
+def test_without_a_drawn_frame_no_more_than_the_window_is_pushed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(clock, "PATIENCE_S", 0.3)
+    session = session_in_training()
+    first = session.frame.number
+    pushed = []
+    session.observe(lambda c: pushed.append(c["new"].number), names=["frame"])
+    play(session, lambda: False, draw=False, limit=10**9)
+    # the window, and the frame that shows how it ended
+    assert max(pushed) - first <= clock.WINDOW + 2
+    assert session.now.train.t > 0, "the engine goes on meanwhile"
+    assert not session.running
+    assert "no page has drawn" in session.message
+
+
+def test_a_finished_run_stops_the_clock_and_says_why() -> None:
+    session = session_in_training()
+    session.configure(steps=50)
+    play(session, lambda: False)
+    assert session.now.train.t == 50
+    assert session.message.startswith("Finished")
+
+
+def test_points_added_while_playing_stay_and_training_goes_on() -> None:
+    session = session_in_training()
+    added: list[int] = []
+
+    def until() -> bool:
+        if session.now.train.t > 100 and not added:
+            added.append(session.now.train.t)
+            session.add([((0.05,), -1.0)])
+        return bool(added) and session.now.train.t > added[0] + 100
+
+    play(session, until)
+    assert session.frame.dataset.n == 9
+    assert len(session.frame.train.q) == 9
+
+
+def test_an_error_in_the_engine_stops_the_clock_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = session_in_training()
+
+    def broken(*_: object, **__: object) -> int:
+        raise RuntimeError("broken on purpose")
+
+    monkeypatch.setattr(session, "advance", broken)
+    play(session, lambda: False)
+    assert "broken on purpose" in session.message
+
+
+def test_no_more_steps_than_the_chosen_speed_allows() -> None:
+    session = session_in_training()
+    session.steps_per_second = 100.0
+    begun = perf_counter()
+    play(session, lambda: session.now.train.t >= 20)
+    assert 20 <= session.now.train.t <= 100.0 * (perf_counter() - begun)
