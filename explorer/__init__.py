@@ -1,0 +1,100 @@
+"""Margin Explorer: draw points, train a ReLU network on them, attack its weights.
+
+from explorer import app; app()                    # the page, in JupyterLab or Voila
+from explorer import preset, maximum_margin        # the engine: torch, numpy and scipy alone
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from explorer.engine import training
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.kkt import KKTConfig, KKTState, Report, Start
+from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import Certificate, Light, certify
+from explorer.engine.data import (
+    PRESETS,
+    DataError,
+    Dataset,
+    Source,
+    empty,
+    heldout,
+    preset,
+    read_csv,
+    write_csv,
+)
+from explorer.engine.exact import Exact, maximum_margin
+from explorer.engine.landscape import mix_init
+from explorer.engine.margin import normalise, q_of
+from explorer.engine.merging import merge_neurons
+from explorer.engine.network import Network, phi, rescaled
+from explorer.engine.scoring import RADII, Kind, Score, Verdict, judge, score
+from explorer.engine.status import Status
+from explorer.engine.store import Run, StoreError, import_weights, load_run, save_run
+from explorer.engine.training import TrainConfig, TrainState
+
+if TYPE_CHECKING:
+    from explorer.apps import app
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "PRESETS",
+    "RADII",
+    "Certificate",
+    "DataError",
+    "Dataset",
+    "Exact",
+    "KKTConfig",
+    "KKTState",
+    "Kind",
+    "Light",
+    "Network",
+    "Report",
+    "Run",
+    "Score",
+    "Source",
+    "Start",
+    "Status",
+    "StoreError",
+    "Target",
+    "TrainConfig",
+    "TrainState",
+    "Verdict",
+    "__version__",
+    "app",
+    "certify",
+    "empty",
+    "heldout",
+    "import_weights",
+    "judge",
+    "kkt",
+    "load_run",
+    "maximum_margin",
+    "merge_neurons",
+    "mix_init",
+    "normalise",
+    "phi",
+    "preset",
+    "q_of",
+    "read_csv",
+    "rescaled",
+    "save_run",
+    "score",
+    "training",
+    "write_csv",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 (the module's attributes have every type)
+    """`app`, imported when it is asked for: the engine works without any widget library."""
+    if name != "app":
+        raise AttributeError(f"module 'explorer' has no attribute {name!r}")
+    try:
+        from explorer.apps import app
+    except ImportError as error:
+        raise ImportError(
+            f"the app needs its libraries ({error}): pip install margin-explorer[ui]"
+        ) from error
+    return app

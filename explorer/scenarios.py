@@ -1,0 +1,97 @@
+"""Ready runs as data: which points, which network, which attack, where to freeze.
+
+A lesson is a row here plus words; the page and `margin-explorer demo` open on a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.data import Dataset, Source, preset
+from explorer.engine.training import TrainConfig
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One row.
+
+    Attributes:
+        name: key in `SCENARIOS`.
+        sentence: what is to be seen.
+        source: the preset to draw, with n, noise and seed.
+        train: how to train.
+        attack: how to attack.
+        seed: of the first weights and the first candidates.
+        freeze: the training step to stop at.
+    """
+
+    name: str
+    sentence: str
+    source: Source
+    train: TrainConfig
+    attack: KKTConfig
+    seed: int
+    freeze: int
+
+    def __post_init__(self) -> None:
+        """Refuse a freeze beyond the plan."""
+        if not 0 <= self.freeze <= self.train.steps:
+            raise ValueError(
+                f"freeze must be within the {self.train.steps} planned steps; got {self.freeze}"
+            )
+
+    def dataset(self) -> Dataset:
+        """The points, drawn."""
+        source = self.source
+        return preset(source.preset, source.n, source.noise, source.seed)
+
+
+_LEVEL = TrainConfig(steps=12_000)  # measured: levels the margins of every row below
+
+_ROWS = (
+    Scenario(
+        "alternating circle",
+        "Every point is needed to hold the margin, so every point leaves a trace in the weights.",
+        Source("alternating-circle", 20, 0.0, 0),
+        _LEVEL, KKTConfig(), 0, 12_000,
+    ),
+    Scenario(
+        "random circle",
+        "The toy of Haim et al. (2022), narrower: three layers, 20 points, labels at random.",
+        Source("random-circle", 20, 0.0, 1),
+        TrainConfig(widths=(100, 100), steps=12_000), KKTConfig(), 0, 12_000,
+    ),
+    Scenario(
+        "moons",
+        "Only the points between the two arcs hold the margin; the others leave no trace.",
+        Source("moons", 20, 0.06, 0),
+        _LEVEL, KKTConfig(), 0, 12_000,
+    ),
+    Scenario(
+        "moons, too early",
+        "The same after 30 steps: nothing is at the margin yet, and the attack is lost.",
+        Source("moons", 20, 0.06, 0),
+        _LEVEL, KKTConfig(), 0, 30,
+    ),
+    Scenario(
+        "xor",
+        "Four clouds, two classes: a handful of neurons, and few points that they betray.",
+        Source("xor", 20, 0.05, 0),
+        _LEVEL, KKTConfig(), 0, 12_000,
+    ),
+    Scenario(
+        "alternating line",
+        "One dimension: the graph of the network breaks on the points themselves.",
+        Source("alternating-line", 8, 0.0, 0),
+        _LEVEL, KKTConfig(m=40), 0, 12_000,
+    ),
+    Scenario(
+        "two points",
+        "The smallest case, with a closed form: both points are breakpoints of the graph.",
+        Source("two-points", 2, 0.0, 0),
+        TrainConfig(steps=4000), KKTConfig(m=10), 0, 4000,
+    ),
+)  # fmt: skip
+
+SCENARIOS: dict[str, Scenario] = {row.name: row for row in _ROWS}

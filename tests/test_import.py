@@ -1,0 +1,81 @@
+"""`import explorer` and the whole engine road need torch, numpy and scipy, and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import explorer
+
+ROOT = Path(__file__).resolve().parents[1]
+OPTIONAL = (
+    "IPython", "anywidget", "bqplot", "contourpy", "ipywidgets", "matplotlib", "rich",
+    "safetensors", "tqdm", "traitlets", "typer", "voila",
+)  # fmt: skip
+ROAD = """
+import torch
+from explorer import *
+data = preset("two-points")
+config = TrainConfig(widths=(6,), steps=30)
+state = training.init(data, config, torch.Generator().manual_seed(0))
+for state in training.iterate(data, state, config):
+    pass
+exact = maximum_margin(data.x, data.y)
+assert certify(exact.net, data.x, data.y, tau=1e-6).residual < 1e-10
+target = Target.of(exact.net, 1.0)
+attack = KKTConfig(m=4, steps=5)
+claim = kkt.init(target, attack, torch.Generator().manual_seed(0))
+for claim in kkt.iterate(target, claim, attack):
+    pass
+report = kkt.report(target, claim, attack)
+print(judge(data, [heldout(data, k) for k in range(9)], report.x, report.y, 0.03).kind.name)
+try:
+    save_run(Run(data, config), "never-written")
+except ImportError as error:
+    print(error)
+try:
+    import explorer
+    explorer.app
+except ImportError as error:
+    print(error)
+"""
+
+
+def run(program):
+    return subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_road_runs_without_any_optional_library():
+    # `app` is optional itself: it is taken out of the star.
+    program = "\n".join([
+        "import sys",
+        f"for name in {OPTIONAL!r}: sys.modules[name] = None",
+        "import explorer",
+        "explorer.__all__.remove('app')",
+        ROAD,
+    ])  # fmt: skip
+    result = run(program)
+    assert result.returncode == 0, result.stderr
+    verdict, saving, app = result.stdout.splitlines()
+    assert verdict == "CANNOT_KNOW"
+    assert "margin-explorer[files]" in saving
+    assert "margin-explorer[ui]" in app
+    assert not (ROOT / "never-written").exists()
+
+
+def test_importing_loads_no_optional_library():
+    ours = [name for name in OPTIONAL if name != "tqdm"]  # torch takes that one by itself
+    program = f"import sys, explorer; print([n for n in {ours!r} if n in sys.modules])"
+    assert run(program).stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there_and_listed_in_order():
+    for name in set(explorer.__all__) - {"app"}:
+        assert getattr(explorer, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = explorer.nothing

@@ -1,0 +1,50 @@
+"""Every row can be drawn, trained and attacked, and says what is to be seen."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, replace
+from itertools import islice
+
+import pytest
+import torch
+
+from explorer.engine import training
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.target import Target
+from explorer.engine.data import PRESETS
+from explorer.engine.exact import maximum_margin
+from explorer.scenarios import SCENARIOS
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_row_runs_from_end_to_end(name):
+    row = SCENARIOS[name]
+    data = row.dataset()
+    assert data.source == row.source
+    assert data.n == row.source.n
+    assert PRESETS[row.source.preset].d == data.d
+    state = training.init(data, row.train, torch.Generator().manual_seed(row.seed))
+    states = list(islice(training.iterate(data, state, row.train), 20))
+    assert states[-1].t == 20
+    assert states[-1].log_loss < state.log_loss
+    target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
+    first = kkt.init(target, row.attack, torch.Generator().manual_seed(row.seed))
+    last = list(islice(kkt.iterate(target, first, row.attack), 5))[-1]
+    assert last.t == 5
+    assert torch.isfinite(last.loss)
+
+
+def test_rows_are_a_handful_of_frozen_sentences():
+    assert len(SCENARIOS) >= 6
+    assert {1, 2} == {row.dataset().d for row in SCENARIOS.values()}
+    for name, row in SCENARIOS.items():
+        assert row.name == name
+        assert row.sentence.endswith(".")
+        with pytest.raises(FrozenInstanceError):
+            row.seed = 1  # type: ignore[misc]
+
+
+def test_a_freeze_beyond_the_plan_is_refused():
+    row = SCENARIOS["two points"]
+    with pytest.raises(ValueError, match="within the 4000 planned"):
+        replace(row, freeze=4001)
