@@ -79,8 +79,8 @@ def _show(session: Session, run: Run) -> None:
     if train is not None and attack is not None:
         session.begin_attack()
         session.branch.attack = Timeline()
-        for state in run.attack_states:
-            session.branch.attack.append(state, numbers, always=True)
+        for candidates in run.attack_states:
+            session.branch.attack.append(candidates, numbers, always=True)
         session.show(attack=attack)
         session.assess()
 
@@ -91,7 +91,10 @@ def as_code(session: Session) -> str:
     t, a = (s.t if s is not None else 0 for s in (now.train, now.attack))
     lines = [
         "import torch",
-        "from explorer import KKTConfig, Target, TrainConfig, certify, kkt, preset, training",
+        "from pathlib import Path",
+        "from explorer import KKTConfig, Target, TrainConfig, certify, heldout, kkt, preset",
+        "from explorer import read_csv, training",
+        "from explorer.starts import attack_start",
         "",
         f"data = {_source(now.dataset)}",
         f"config = TrainConfig({_changed(session.train_config, TrainConfig())})",
@@ -106,7 +109,10 @@ def as_code(session: Session) -> str:
             "",
             "target = Target.of(state.net, state.q_min)",
             f"attack = KKTConfig({_changed(session.kkt_config, KKTConfig())})",
-            f"found = kkt.init(target, attack, torch.Generator().manual_seed({session.seed}))",
+            f"mix = attack_start(data, heldout(data, 1), attack.m, attack.sigma_x, {session.seed}, "
+            f"{session.mix})",
+            f"generator = torch.Generator().manual_seed({session.seed})",
+            "found = kkt.init(target, attack, generator, kkt.Start(*mix))",
             f"while found.t < {a}:",
             "    found = kkt.step(target, found, attack)",
             "print(kkt.report(target, found, attack).x)",
@@ -117,7 +123,7 @@ def as_code(session: Session) -> str:
 def _source(data: Dataset) -> str:
     s = data.source
     if s is None:
-        return "explorer.read_csv(open('points.csv').read())  # exported above"
+        return "read_csv(Path('points.csv').read_text())  # exported on this page"
     return f"preset({s.preset!r}, n={s.n}, noise={s.noise}, seed={s.seed})"
 
 

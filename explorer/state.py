@@ -90,7 +90,8 @@ class State(HasTraits):
     @property
     def branch(self) -> Branch:
         """The line of time on screen."""
-        return self.branches[self.branch_index]
+        branch: Branch = self.branches[self.branch_index]
+        return branch
 
     @property
     def timeline(self) -> Timeline[Any]:

@@ -1,0 +1,90 @@
+"""A page as a file, and as code: both give the same numbers again."""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stdout
+
+import pytest
+import torch
+
+from explorer import exchange
+from explorer.engine import store
+from explorer.engine.data import empty, preset
+from explorer.engine.network import init_network
+from explorer.session import Session
+
+
+def attacked() -> Session:
+    session = Session(preset("alternating-line"), seed=3)
+    session.go("train")
+    session.step(1500)
+    session.go("attack")
+    session.step(25)
+    return session
+
+
+def test_a_saved_page_opens_to_the_same_numbers_and_history() -> None:
+    session = attacked()
+    data = store.dump(exchange.as_run(session))
+    other = Session()
+    exchange.open_file(other, data)
+    assert torch.equal(other.now.dataset.x, session.now.dataset.x)
+    assert torch.equal(other.now.train.net.theta, session.now.train.net.theta)
+    assert torch.equal(other.now.attack.x, session.now.attack.x)
+    assert other.now.stage == "attack" and other.seed == 3
+    assert other.now.verdict.sentence == session.now.verdict.sentence
+    assert other.branch.attack.last_t == 25
+    session.step(5)
+    other.step(5)
+    assert torch.equal(other.now.attack.x, session.now.attack.x), "it goes on as it would have"
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage" * 50, b"\x80\x04N."])
+def test_a_foreign_file_is_refused_and_the_page_stays(content: bytes) -> None:
+    session = attacked()
+    before = session.now
+    with pytest.raises(ValueError):  # noqa: PT011 - each kind of file has its own message
+        exchange.open_file(session, content)
+    assert session.now.attack is before.attack and session.now.dataset is before.dataset
+
+
+def weights_of(d: int) -> bytes:
+    net = init_network(d, [7], generator=torch.Generator().manual_seed(0), first_scale=1.0)
+    state = {"fc1.weight": net.weights[0], "fc1.bias": net.biases[0], "fc2.weight": net.weights[1]}
+    out = io.BytesIO()
+    torch.save(state, out)
+    return out.getvalue()
+
+
+def test_weights_of_others_become_the_network_of_the_present_points() -> None:
+    session = Session(preset("moons"))
+    exchange.open_file(session, weights_of(2))
+    assert session.now.train.net.widths == (7,)
+    assert session.now.stage == "train"
+
+
+def test_weights_without_their_points_are_refused_with_the_remedy() -> None:
+    for points in (empty(2), preset("alternating-line")):
+        session = Session(points)
+        with pytest.raises(ValueError, match="Draw or import the points"):
+            exchange.open_file(session, weights_of(2))
+
+
+def test_the_shown_code_repeats_the_page() -> None:
+    session = attacked()
+    session.remix(0.75, 0.5)
+    session.step(25)
+    scope: dict[str, object] = {}
+    with redirect_stdout(io.StringIO()) as said:
+        exec(exchange.as_code(session), scope)  # noqa: S102 - our own text
+    assert torch.equal(scope["state"].net.theta, session.now.train.net.theta)  # type: ignore[attr-defined]
+    assert torch.equal(scope["found"].x, session.now.attack.x)  # type: ignore[attr-defined]
+    assert session.frame.certificate.sentence.split(":")[0] in said.getvalue()
+
+
+def test_points_drawn_by_hand_are_read_from_their_file() -> None:
+    session = Session(empty(2).with_point([0.5, 0.5], 1).with_point([-0.5, 0.5], -1))
+    session.go("train")
+    assert "read_csv" in exchange.as_code(session)
+    assert "--data points.csv" in exchange.as_code(session)
