@@ -36,6 +36,7 @@ from explorer.engine.data import Dataset
 from explorer.engine.margin import Loss, gamma_bar, gamma_tilde, log_loss, log_slopes
 from explorer.engine.network import Network, init_network, rescaled
 from explorer.engine.optim import momentum_step
+from explorer.engine.revival import revived
 from explorer.engine.status import Status
 from explorer.engine.training_config import TrainConfig
 
@@ -155,23 +156,25 @@ def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
 
 
 def refresh(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
-    """The same direction and time on other points: training goes on from where it is.
+    """The same weights and time on other points: training goes on from where it is.
 
-    A point on the wrong side of a network of large norm would outweigh all others until every
-    neuron that serves them is gone. So the scale, a mere temperature, is lowered until the worst
-    margin is -COOLED, and the velocity forgotten; `net` and gamma_bar stay as they are.
+    Where the points are still separated nothing else changes. Where they are not, three things
+    stand in the way of a network of large norm: the worst point would outweigh all others until
+    every neuron that serves them is gone, so the scale, a mere temperature, is lowered until the
+    worst margin is -COOLED; the velocity still serves the old points, so it is forgotten; and
+    with `config.revive` the neurons that are off on every point are drawn anew.
     """
-    seed = state.batch_seed
-    following = _evaluate(target, config, state.t, state.net, state.log_scale, state.velocity, seed)
+    net, scale, velocity = state.net, state.log_scale, state.velocity
+    following = _evaluate(target, config, state.t, net, scale, velocity, state.batch_seed)
+    if following is not None and following.q_min < 0:
+        if config.revive:
+            seed = (state.batch_seed + state.t) % 2**63
+            net = revived(following.net, target.x, torch.Generator().manual_seed(seed))
+        worst = (math.log(COOLED) - math.log(-following.q_min)) / net.order
+        scale, velocity = min(worst, following.log_scale), torch.zeros_like(velocity)
+        following = _evaluate(target, config, state.t, net, scale, velocity, state.batch_seed)
     if following is None:
         raise ValueError("a point lies so far out that the margins are not finite; move it closer")
-    order = following.net.order
-    if following.q_min < 0:
-        scale = (math.log(COOLED) - math.log(-following.q_min)) / order
-        if scale < following.log_scale:
-            still = torch.zeros_like(following.velocity)
-            cooled = _evaluate(target, config, state.t, following.net, scale, still, seed)
-            return following if cooled is None else cooled
     return following
 
 

@@ -38,6 +38,8 @@ class TrainConfig:
             move at once; the 1e-4 of Haim et al. gives fewer neuron directions and, with the
             constant rule, a plateau of many thousand steps.
         steps: planned steps; raise it to go on.
+        revive: whether `refresh` draws neurons that are off on every point anew when the points
+            are not separated. Without it a trained network often cannot learn a new point.
         beta_end: inverse temperature of the ascent, reached after `ascent_steps`. 1e3 leaves
             the margins of support points within 1% of each other.
         ascent_steps: length of that schedule. Measured: 4000 level all presets.
@@ -53,6 +55,7 @@ class TrainConfig:
     batch: int | None = None
     init_scale: float = 0.1
     steps: int = 20_000
+    revive: bool = True
     beta_end: float = 1e3
     ascent_steps: int = 4000
 
