@@ -46,5 +46,5 @@ def revived(net: Network, x: Tensor, generator: torch.Generator) -> Network:
 def _rows(count: int, length: int, size: float, generator: torch.Generator, like: Tensor) -> Tensor:
     """Random rows (count, length) of one norm."""
     rows = torch.randn(count, length, generator=generator, dtype=torch.float64)
-    unit = rows / torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-    return unit.mul_(size).to(like)
+    lengths: Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+    return (rows * (size / lengths)).to(like)

@@ -32,7 +32,7 @@ class TrainConfig:
         lr: the rate in the units of the rule; None takes 1 (loss-scaled) or 0.01 (constant, on
             the mean loss).
         momentum: heavy ball. 0.99 separates and levels the margins several times sooner than
-            0.9 (benchmarks/training.py).
+            0.9 (benchmarks/bench_training.py).
         batch: points per step, or None for all.
         init_scale: standard deviation of the first layer's weights and biases. 0.1 starts to
             move at once; the 1e-4 of Haim et al. gives fewer neuron directions and, with the
