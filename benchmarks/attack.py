@@ -3,7 +3,7 @@
     python benchmarks/attack.py                      all presets and networks below, seeds 0 to 2
     python benchmarks/attack.py --presets moons --widths 100 --seeds 0
 
-One row per run: points on the margin (within 1%), claims, then found/claims at each radius, the mean
+One row per run: points on the margin (within 1%), claims, then found at each radius with the mean
 that ten held-out sets give for the same claims, the verdict and the seconds. The default settings
 of the attack were chosen on seeds 100 and up; none of those is used here. The same integer seeds
 the points, the first weights and the first candidates.
