@@ -16,7 +16,7 @@ from explorer.session import Session
 SLICE_S = 0.004  # engine time between two looks at the browser's messages; measured, see docs
 INTERVAL_S = 1 / 24  # at most 24 frames a second: smooth, and a fifth cheaper than 30
 SHARE = 0.25  # of the kernel's CPU may go into making frames; the rest is the engine's
-ASSESS_SHARE = 0.05  # likewise into certificates and verdicts
+ASSESS_SHARE = 0.03  # likewise into certificates and verdicts
 WINDOW = 2  # frames on their way at once
 PATIENCE_S = 10.0  # without a drawn frame: then nobody is looking
 

@@ -110,13 +110,10 @@ def neuron_lines(net: Network, extent: float) -> list[tuple[Array, Array]]:
     _, first, group = np.unique(key, axis=0, return_index=True, return_inverse=True)
     total = np.bincount(group.reshape(-1), weights=weight)
     heaviest = np.argsort(-total)[:MOST_LINES]
-    pieces: list[list[Array]] = [[] for _ in STRENGTHS]
-    for g in heaviest[total[heaviest] > STRENGTHS[0] * total.max(initial=0.0)]:
-        strength = int(np.searchsorted(STRENGTHS, total[g] / total.max())) - 1
-        segment = _clipped(w[first[g]], b[first[g]], extent)
-        if len(segment):
-            pieces[strength].append(segment)
-    return [joined(p) for p in pieces]
+    heaviest = heaviest[total[heaviest] > STRENGTHS[0] * total.max(initial=0.0)]
+    strength = np.searchsorted(STRENGTHS, total[heaviest] / max(total.max(), 1e-300)) - 1
+    ends, seen = _clipped(w[first[heaviest]], b[first[heaviest]], extent)
+    return [_segments(ends[seen & (strength == level)]) for level in range(len(STRENGTHS))]
 
 
 def _lines_of(net: Network) -> tuple[Array, Array, Array]:
@@ -126,21 +123,30 @@ def _lines_of(net: Network) -> tuple[Array, Array, Array]:
     return w, b, path_weights(net)
 
 
-def _clipped(w: Array, b: float, extent: float) -> Array:
-    """The part of the line w.x + b = 0 inside [-extent, extent]^2. -> (2, 2) or (0, 2)."""
-    norm = float(np.hypot(*w))
-    if norm == 0 or abs(b) > 1.5 * extent * norm:  # 1.5 > sqrt 2: the line misses the view
-        return np.empty((0, 2))
-    foot, along = -b * w / norm**2, np.array([-w[1], w[0]]) / norm
-    low, high = -np.inf, np.inf
-    for p, u in zip(foot, along, strict=True):
-        if abs(u) < 1e-12:
-            if abs(p) > extent:
-                return np.empty((0, 2))
-            continue
-        ends = sorted(((-extent - p) / u, (extent - p) / u))
-        low, high = max(low, ends[0]), min(high, ends[1])
-    return np.array([foot + low * along, foot + high * along]) if low < high else np.empty((0, 2))
+def _clipped(w: Array, b: Array, extent: float) -> tuple[Array, NDArray[np.bool_]]:
+    """The parts of the lines w.x + b = 0 inside [-extent, extent]^2. -> ends (k, 2, 2), seen (k,).
+
+    Slab method: the line foot + s along is inside one pair of edges for s between two bounds.
+    """
+    norm = np.maximum(np.hypot(w[:, 0], w[:, 1]), 1e-300)[:, None]
+    foot, along = -b[:, None] * w / norm**2, np.stack([-w[:, 1], w[:, 0]], 1) / norm
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bounds = np.sort(np.stack([(-extent - foot) / along, (extent - foot) / along]), axis=0)
+    level = np.abs(along) < 1e-12  # parallel to these edges: inside for all s, or for none
+    low = np.where(level, -np.inf, bounds[0]).max(1)
+    high = np.where(level, np.inf, bounds[1]).min(1)
+    inside = (~level | (np.abs(foot) <= extent)).all(1)
+    seen = inside & (low < high) & np.isfinite(low) & np.isfinite(high)
+    low, high = np.where(seen, low, 0.0), np.where(seen, high, 0.0)
+    return np.stack([foot + low[:, None] * along, foot + high[:, None] * along], 1), seen
+
+
+def _segments(ends: Array) -> tuple[Array, Array]:
+    """Segments (k, 2, 2) as one path with NaN gaps."""
+    if not len(ends):
+        return joined([])
+    path = np.concatenate([ends, np.full((len(ends), 1, 2), np.nan)], 1).reshape(-1, 2)
+    return path[:, 0], path[:, 1]
 
 
 def graph(net: Network, extent: float, points: int = 400) -> tuple[Array, Array]:
