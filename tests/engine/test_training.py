@@ -433,7 +433,7 @@ def test_the_default_separates_and_its_direction_converges(name: str) -> None:
 
 
 def test_the_circle_of_the_paper_reaches_its_margin() -> None:
-    # benchmarks/bench_training.py has all seeds and 20,000 steps; this is the first of them, cut short.
+    # The first seed of benchmarks/bench_training.py, cut short.
     data, config = preset("alternating-circle"), TrainConfig(widths=(100, 100))
     state = after(data, config, 5000)
     assert int((state.q <= 1.01 * state.q_min).sum()) >= 19
