@@ -13,7 +13,7 @@ from explorer.engine.attacks import kkt
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import PRESETS
 from explorer.engine.exact import maximum_margin
-from explorer.scenarios import SCENARIOS
+from explorer.scenarios import SCENARIOS, by_name
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -48,3 +48,9 @@ def test_a_freeze_beyond_the_plan_is_refused():
     row = SCENARIOS["two points"]
     with pytest.raises(ValueError, match="within the 4000 planned"):
         replace(row, freeze=4001)
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones():
+    assert by_name("xor").source.preset == "xor"
+    with pytest.raises(ValueError, match=r"no scenario 'x'; there are: .*two points"):
+        by_name("x")

@@ -1,0 +1,134 @@
+"""The road without a page: train, certify, attack, judge. The caller sees each state go by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import torch
+
+from explorer.assess import control_sets, judged
+from explorer.engine import training
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.kkt import KKTConfig, KKTState, Report
+from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify
+from explorer.engine.data import Dataset
+from explorer.engine.exact import maximum_margin
+from explorer.engine.network import Network
+from explorer.engine.scoring import Score, Verdict
+from explorer.engine.status import Status
+from explorer.engine.training import TrainConfig, TrainState
+from explorer.frame import Frame
+
+KEPT = 100  # arbitrary: states of a run that a file keeps, evenly spaced
+
+State = TypeVar("State", bound=TrainState | KKTState)
+Watch = Callable[[Iterable[State], int, str], Iterable[State]]
+
+
+class RunFailed(RuntimeError):
+    """A run that ended without a result; the message says why and what to do."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A finished training: kept states, and the last one's certificate on the CPU in float64."""
+
+    states: tuple[TrainState, ...]
+    net: Network
+    certificate: Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class Attacked:
+    """A finished attack; scores (truth, held-out) and verdict where the truth is known."""
+
+    states: tuple[KKTState, ...]
+    target: Target
+    claims: Report
+    scores: tuple[Score, Score] | None = None
+    verdict: Verdict | None = None
+
+
+def unwatched(states: Iterable[State], total: int, label: str) -> Iterable[State]:
+    """No progress shown."""
+    return states
+
+
+def walked(states: Iterable[State], first: State, planned: int) -> tuple[State, ...]:
+    """The first and last state, and those between at even steps: at most about `KEPT`."""
+    stride = max(1, math.ceil(planned / KEPT))
+    kept: tuple[State, ...] = (first,)
+    last = first
+    for state in states:
+        last = state
+        if state.t % stride == 0:
+            kept = (*kept, state)
+    return kept if kept[-1] is last else (*kept, last)
+
+
+def train(
+    data: Dataset, config: TrainConfig, seed: int, *, exact: bool = False,
+    device: str = "cpu", dtype: torch.dtype = torch.float64, watch: Watch[TrainState] = unwatched,
+) -> Trained:  # fmt: skip
+    """Train on `data`, or take the exact solution. RunFailed where the points are not separated."""
+    placed = data.to(device=device, dtype=dtype)
+    net = maximum_margin(data.x, data.y).net if exact else None
+    config = replace(config, steps=0) if exact else config
+    first = training.init(placed, config, torch.Generator().manual_seed(seed), net)
+    steps = training.iterate(placed, first, config)
+    states = walked(watch(steps, config.steps, "training"), first, config.steps)
+    status = training.terminate(states[-1], config)
+    if status in (Status.DIVERGED, Status.DEAD):
+        raise RunFailed(status.value)
+    last = states[-1].net.to(device="cpu", dtype=torch.float64)
+    made = certify(last, data.x, data.y, TAU_EXACT if exact else TAU_TRAINED)
+    if made.q_min <= 0:
+        raise RunFailed(
+            f"the points are not separated after {states[-1].t} steps. "
+            "Take more steps, more neurons or another seed."
+        )
+    return Trained(states, last, made)
+
+
+def aim(
+    net: Network, truth: Dataset | None, margin: float | None
+) -> tuple[Target, Certificate | None, str]:
+    """The network at margin 1, its certificate on `truth`, and what had to be assumed.
+
+    The margin is that of the truth where it is known, else `margin`, else 1. RunFailed where the
+    network does not separate the truth.
+    """
+    if truth is not None:
+        if truth.d != net.d:
+            raise ValueError(f"the points are {truth.d}-D; the network takes {net.d} inputs")
+        truth = truth.to(dtype=net.dtype)
+        made = certify(net, truth.x, truth.y)
+        if made.q_min <= 0:
+            raise RunFailed("the network does not separate these points, so there is no margin.")
+        return Target.of(net, made.q_min), made, ""
+    note = "" if margin is not None else "The margin is not known and was taken as 1 (--margin)."
+    return Target.of(net, 1.0 if margin is None else margin), None, note
+
+
+def attack(
+    target: Target, config: KKTConfig, seed: int, *, truth: Dataset | None = None,
+    certificate: Certificate | None = None, watch: Watch[KKTState] = unwatched,
+) -> Attacked:  # fmt: skip
+    """Attack from noise; with `truth`, judge the claims. RunFailed where it diverges."""
+    first = kkt.init(target, config, torch.Generator().manual_seed(seed))
+    steps = watch(kkt.iterate(target, first, config), config.steps, "attack")
+    states = walked(steps, first, config.steps)
+    if kkt.terminate(states[-1], config) is Status.DIVERGED:
+        raise RunFailed(Status.DIVERGED.value)
+    done = Attacked(states, target, kkt.report(target, states[-1], config))
+    if truth is None:
+        return done
+    frame = Frame(
+        0, "attack", truth, certificate=certificate, truth=truth, target=target, attack=states[-1]
+    )
+    found = judged(frame, config, control_sets(truth))
+    return replace(done, scores=found["scores"], verdict=found["verdict"])

@@ -1,0 +1,285 @@
+"""The command line: the road headless, pure JSON, exit codes, one line for every mistake."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from typer.testing import CliRunner
+
+from explorer import __version__, cli, headless, serve
+from explorer.engine.data import preset, read_csv, write_csv
+from explorer.engine.exact import maximum_margin
+from explorer.engine.store import load_run
+
+ROOT = Path(__file__).resolve().parents[1]
+SMALL = ("--widths", "20", "--steps", "400", "--preset", "two-points")
+QUICK = ("--m", "6", "--attack-steps", "5")
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    """Run a command in an empty folder: call(*arguments) -> result, its exit code checked."""
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*arguments, code=0):
+        result = CliRunner().invoke(cli.app, [str(a) for a in arguments])
+        assert result.exit_code == code, result.stdout + result.stderr
+        return result
+
+    return invoke
+
+
+def answer(result):
+    """The JSON on stdout, which must hold nothing else."""
+    return json.loads(result.stdout)
+
+
+def mistake(result):
+    """The one line on stderr, with nothing on stdout."""
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("margin-explorer: ")
+    assert len(line) > 40
+    return line
+
+
+@pytest.fixture
+def weights(tmp_path):
+    """The state_dict of an exact network of 9 moons, and the CSV of its points."""
+    data = preset("moons", n=9)
+    net = maximum_margin(data.x, data.y).net
+    bias = net.biases[0]
+    assert bias is not None
+    state = {"0.weight": net.weights[0], "0.bias": bias, "2.weight": net.weights[1]}
+    save_file({k: v.contiguous() for k, v in state.items()}, tmp_path / "w.safetensors")
+    (tmp_path / "truth.csv").write_text(write_csv(data))
+    return tmp_path / "w.safetensors", tmp_path / "truth.csv"
+
+
+# -- the road -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["two-points", "moons"])
+def test_demo_prints_a_table_and_writes_a_picture(call, name):
+    result = call("demo", "--preset", name, "--method", "exact", *QUICK, "--out", "p.png")
+    for word in ("normalised margin", "certificate", "verdict", "found within 0.03", "p.png"):
+        assert word in result.stdout
+    picture = Path("p.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) > 10_000
+
+
+def test_demo_speaks_json(call):
+    out = answer(call("demo", *SMALL, *QUICK, "--json"))
+    assert out["version"] == __version__
+    assert out["dataset"]["n"] == 2
+    assert out["network"]["widths"] == [20]
+    assert out["training"]["t"] == 400
+    assert out["training"]["q_min"] > 0
+    assert len(out["training"]["lam"]) == 2
+    assert out["attack"]["verdict"]["kind"] == "CANNOT_KNOW"  # two points may be met by luck
+    assert out["attack"]["verdict"]["p_value"] is None  # nan is no JSON
+    assert [row["radius"] for row in out["attack"]["scores"]] == [0.01, 0.03, 0.1]
+    assert Path(out["picture"]).exists()
+
+
+def test_demo_of_a_scenario_takes_its_row(call, monkeypatch):
+    seen = []
+    real = headless.train
+
+    def watched(points, config, seed, **more):
+        seen.append((points.source.preset, config.steps, config.widths, seed))
+        return real(points, cli.TrainConfig(widths=(20,), steps=400), seed, **more)
+
+    monkeypatch.setattr(headless, "train", watched)
+    monkeypatch.setattr(headless, "attack", lambda *a, **k: pytest.skip("reached"))
+    with pytest.raises(pytest.skip.Exception):
+        CliRunner().invoke(
+            cli.app, ["demo", "--scenario", "moons, too early"], catch_exceptions=False
+        )
+    assert seen == [("moons", 30, (100,), 0)]
+
+
+def test_train_saves_a_run_that_show_and_attack_read(call):
+    out = answer(call("train", *SMALL, "--seed", 3, "--out", "r.safetensors", "--json"))
+    run = load_run("r.safetensors")
+    assert out["run"] == "r.safetensors"
+    assert run.seed == 3
+    assert run.train_states[-1].t == 400
+    assert run.train_states[0].t == 0
+    steps = [state.t for state in run.train_states]
+    assert all(b - a == 4 for a, b in pairwise(steps))  # a hundred states, evenly spaced
+    assert run.train_states[-1].q.tolist() == out["training"]["q"]
+
+    shown = answer(call("show", "r.safetensors", "--json"))
+    assert shown["kind"] == "run"
+    assert shown["train_steps"] == steps
+    assert shown["train_config"]["widths"] == [20]
+    assert "1-20-1" in call("show", "r.safetensors").stdout
+
+    hit = answer(call("attack", "r.safetensors", "--m", 6, "--steps", 5, "--out", "s", "--json"))
+    assert hit["attack"]["t"] == 5
+    assert hit["attack"]["verdict"] is not None
+    assert len(load_run("s").attack_states) == 6
+    assert answer(call("show", "s", "--json"))["attack_steps"] == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_same_seed_gives_the_same_numbers(call):
+    runs = [answer(call("demo", *SMALL, *QUICK, "--seed", s, "--json")) for s in (1, 1, 2)]
+    assert runs[0] == runs[1]
+    assert runs[0]["training"]["q"] != runs[2]["training"]["q"]
+
+
+def test_own_points_float32_and_several_layers(call):
+    Path("mine.csv").write_text("x1,x2,y\n0.5,0.25,1\n-0.5,0,-1\n0,-1,-1\n")
+    out = answer(
+        call(
+            "train",
+            "--data",
+            "mine.csv",
+            "--widths",
+            "30,20",
+            "--steps",
+            1500,
+            "--dtype",
+            "float32",
+            "--method",
+            "ascent",
+            "--json",
+        )
+    )
+    assert out["dataset"]["positive"] == 1
+    assert out["network"]["widths"] == [30, 20]
+    run = load_run("run.safetensors")
+    assert run.train_states[-1].net.dtype == torch.float32
+    assert run.train_config.method == "ascent"
+    torch.testing.assert_close(run.dataset.x, read_csv(Path("mine.csv").read_text()).x)
+
+
+def test_weights_with_their_truth_are_judged(call, weights):
+    file, truth = weights
+    out = answer(call("attack", file, "--truth", truth, "--m", 6, "--steps", 5, "--json"))
+    assert out["attack"]["verdict"]["sentence"]
+    assert out["note"] == ""
+    assert answer(call("show", file, "--json"))["kind"] == "weights"
+
+
+def test_weights_without_truth_cannot_be_judged(call, weights):
+    out = answer(call("attack", weights[0], "--m", 6, "--steps", 5, "--json"))
+    assert out["attack"]["verdict"] is None
+    assert "taken as 1" in out["note"]
+    text = call("attack", weights[0], "--margin", 1, "--m", 6, "--steps", 5).stdout
+    assert "Cannot know" in text
+    assert "taken as 1" not in text
+
+
+def test_the_margin_is_divided_out():
+    """A network of margin 3 and the same told "3" are one target."""
+    data = preset("two-points")
+    net = maximum_margin(data.x, data.y).net
+    wide = net.with_parameters([p * 3**0.5 for p in net.parameters])
+    known, made, _ = headless.aim(wide, data, None)
+    told, none, _ = headless.aim(wide, None, 3.0)
+    assert made is not None
+    assert none is None
+    for target in (known, told):
+        torch.testing.assert_close(target.net.theta, net.theta)
+
+
+# -- what goes wrong ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("train", "--preset", "nothing"), "no preset 'nothing'; there are"),
+        (("train", "--widths", "ten"), "100,100"),
+        (("train", "--widths", "0"), "at least 1"),
+        (("train", "--data", "absent.csv"), "cannot read absent.csv"),
+        (("train", *SMALL, "--out", "no/such/folder/run"), "no/such/folder"),
+        (("train", "--device", "mps", "--preset", "moons"), "mps"),
+        (("demo", "--m", "7"), "Try m=8"),
+        (("demo", "--scenario", "nothing"), "alternating circle"),
+        (("attack", "absent.safetensors"), "cannot read"),
+        (("show", "bad.csv"), "PyTorch"),
+        (("train", "--data", "bad.csv"), "line 2"),
+        (("train", "--data", "empty.csv"), "no points"),
+        (("train", "--data", "clash.csv", "--method", "exact"), "opposite labels"),
+    ],
+)
+def test_a_wrong_option_or_file_exits_with_2(call, arguments, words):
+    Path("bad.csv").write_text("x1,x2,y\n0,zero,1\n")
+    Path("empty.csv").write_text("x1,x2,y\n")
+    Path("clash.csv").write_text("x1,x2,y\n0,0,1\n0,0,-1\n")
+    assert words in mistake(call(*arguments, code=2))
+
+
+@pytest.mark.parametrize(
+    "arguments", [("train", "--n", "many"), ("fly",), ("train", "--dtype", "int8"), ("attack",)]
+)
+def test_usage_is_explained_with_2(call, arguments):
+    result = call(*arguments, code=2)
+    assert result.stdout == ""
+    assert "Usage" in result.stderr
+
+
+def test_a_run_that_fails_exits_with_1(call, weights):
+    early = call("train", "--preset", "moons", "--steps", 0, code=1)
+    assert "not separated after 0 steps" in mistake(early)
+    assert not Path("run.safetensors").exists()
+    Path("other.csv").write_text("x1,x2,y\n0.5,0.25,1\n0.4,0.2,-1\n")
+    other = call("attack", weights[0], "--truth", "other.csv", code=1)
+    assert "does not separate" in mistake(other)
+
+
+def test_wrong_weights_for_the_points_exit_with_2(call, weights):
+    Path("line.csv").write_text("x1,y\n0.5,1\n-1,-1\n")
+    assert "1-D" in mistake(call("attack", weights[0], "--truth", "line.csv", code=2))
+    assert "weights alone" in mistake(call("attack", weights[0], "--out", "x", code=2))
+    deep = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
+    save_file(deep.state_dict(), "biased.safetensors")
+    assert "homogeneous" in mistake(call("attack", "biased.safetensors", code=2))
+    assert "several layers" in call("show", "biased.safetensors").stdout
+
+
+def test_serve_hands_its_options_on(call, monkeypatch):
+    given = {}
+    monkeypatch.setattr(serve, "serve", lambda **options: given.update(options))
+    call("serve", "--port", 9000, "--no-open", "--theme", "dark", "--preheat", 2)
+    assert given == {"port": 9000, "open_browser": False, "theme": "dark", "preheat": 2}
+
+    def broken(**options):
+        raise serve.ServeError("Voila is missing; install it with pip install margin-explorer[ui]")
+
+    monkeypatch.setattr(serve, "serve", broken)
+    assert "Voila is missing" in mistake(call("serve", code=1))
+
+
+def test_the_command_as_a_process(tmp_path):
+    """Progress and mistakes on stderr, JSON alone on stdout, and no traceback."""
+
+    def command(*arguments):
+        return subprocess.run(
+            [sys.executable, "-m", "explorer.cli", *arguments],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+            env={"PYTHONPATH": str(ROOT), "PATH": "", "OPENBLAS_NUM_THREADS": "1"},
+        )  # fmt: skip
+
+    done = command("demo", *SMALL, *QUICK, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["training"]["t"] == 400
+    failed = command("show", "absent")
+    assert (failed.returncode, failed.stdout) == (2, "")
+    assert "Traceback" not in failed.stderr
+    assert len(failed.stderr.splitlines()) == 1
+
+
+def test_version(call):
+    assert call("--version").stdout.strip() == __version__
