@@ -28,7 +28,6 @@ class App:
     def __init__(self, dataset: Dataset | None = None, seed: int = 0) -> None:
         """Build the page. `dataset` is what is drawn at first."""
         torch.set_num_threads(1)  # many kernels share one machine
-        torch.set_flush_denormal(True)  # denormals slow the attack up to 35 times
         self.session = Session(dataset, seed=seed)
         self.player = Player(self.session)
         kinds = (

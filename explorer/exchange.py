@@ -109,8 +109,8 @@ def as_code(session: Session) -> str:
             "",
             "target = Target.of(state.net, state.q_min)",
             f"attack = KKTConfig({_changed(session.kkt_config, KKTConfig())})",
-            f"mix = attack_start(data, heldout(data, 1), attack.m, attack.sigma_x, {session.seed}, "
-            f"{session.mix})",
+            "control, m, size = heldout(data, 1), attack.m, attack.sigma_x",
+            f"mix = attack_start(data, control, m, size, {session.seed}, {session.mix})",
             f"generator = torch.Generator().manual_seed({session.seed})",
             "found = kkt.init(target, attack, generator, kkt.Start(*mix))",
             f"while found.t < {a}:",

@@ -17,6 +17,7 @@ import torch
 from explorer import assess
 from explorer.engine import data, training
 from explorer.engine.attacks import kkt
+from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset
 from explorer.engine.exact import maximum_margin
@@ -28,6 +29,10 @@ from explorer.starts import attack_start
 from explorer.state import LIVE_STEPS, State
 
 BIRTH = {"widths", "bias", "init_scale", "method"}  # settings that only a new run can have
+REVIVED = (
+    "Neurons that were off on every point were drawn anew: without them the network could not "
+    "learn the new points from where it is."
+)
 
 
 class Session(State):
@@ -82,7 +87,9 @@ class Session(State):
             self.running = False
             self.message = "The points changed; the attacked weights belong to the old ones."
         if train is not None and train.net.d == dataset.d:
-            train = training.refresh(dataset, train, self.train_config)
+            before, train = train.net, training.refresh(dataset, train, self.train_config)
+            if not torch.equal(before.theta, train.net.theta):
+                self.message = REVIVED
         elif train is not None:
             train, stage, self.running = None, "draw", False
             self.branch.train, self.branch.attack = Timeline(), Timeline()
@@ -179,6 +186,9 @@ class Session(State):
         """Start the attack anew from another mix of truth, held-out data and noise."""
         self.running = False
         self.mix = (mix_truth, mix_data)
+        # Annealing first drives candidates apart: right from noise, wrong from anywhere else.
+        start = KKTConfig().relu_alpha_start if mix_data == 0 else None
+        self.kkt_config = replace(self.kkt_config, relu_alpha_start=start)
         self.restart_attack()
 
     def configure(self, **changes: Any) -> None:  # noqa: ANN401 - fields of the configs
@@ -200,9 +210,11 @@ class Session(State):
         if changes.keys() & BIRTH:
             self.running = False
             self.begin_training()
+        elif "loss" in changes:
+            same = replace(self.train_config, revive=False)
+            self.show(train=training.refresh(self.now.dataset, train, same), status=Status.RUNNING)
         else:
-            state = training.refresh(self.now.dataset, train, self.train_config)
-            self.show(train=state, status=Status.RUNNING)
+            self.show(status=Status.RUNNING)
 
     def advance(self, seconds: float = float("inf"), steps: int = 10**9) -> int:
         """Take steps of the present stage until time, number or run is over. -> steps taken.

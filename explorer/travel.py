@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import torch
+
 from explorer.engine import training
+from explorer.engine.network import phi
 from explorer.engine.status import Status
+from explorer.engine.training import TrainState
 from explorer.frame import Branch
 from explorer.session import Session
 
@@ -23,9 +29,16 @@ def seek(session: Session, index: int) -> None:
     if session.frame.stage == "attack":
         session.show(attack=state, status=Status.RUNNING)
     else:
-        state = training.refresh(session.frame.dataset, state, session.train_config)
+        state = _on_present_points(session, state)
         session.show(stage="train", train=state, certificate=None, status=Status.RUNNING)
     session.assess()
+
+
+def _on_present_points(session: Session, state: TrainState) -> TrainState:
+    data = session.frame.dataset
+    if state.q.shape == data.y.shape and torch.allclose(state.q, data.y * phi(state.net, data.x)):
+        return state
+    return training.refresh(data, state, replace(session.train_config, revive=False))
 
 
 def branch(session: Session) -> None:

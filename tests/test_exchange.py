@@ -44,7 +44,7 @@ def test_a_saved_page_opens_to_the_same_numbers_and_history() -> None:
 def test_a_foreign_file_is_refused_and_the_page_stays(content: bytes) -> None:
     session = attacked()
     before = session.now
-    with pytest.raises(ValueError):  # noqa: PT011 - each kind of file has its own message
+    with pytest.raises(ValueError):
         exchange.open_file(session, content)
     assert session.now.attack is before.attack and session.now.dataset is before.dataset
 
@@ -77,7 +77,7 @@ def test_the_shown_code_repeats_the_page() -> None:
     session.step(25)
     scope: dict[str, object] = {}
     with redirect_stdout(io.StringIO()) as said:
-        exec(exchange.as_code(session), scope)  # noqa: S102 - our own text
+        exec(exchange.as_code(session), scope)
     assert torch.equal(scope["state"].net.theta, session.now.train.net.theta)  # type: ignore[attr-defined]
     assert torch.equal(scope["found"].x, session.now.attack.x)  # type: ignore[attr-defined]
     assert session.frame.certificate.sentence.split(":")[0] in said.getvalue()

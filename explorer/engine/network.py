@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -115,7 +116,9 @@ class Network:
             [piece.view_as(p) for piece, p in zip(pieces, self.parameters, strict=True)]
         )
 
-    def to(self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None) -> Network:
+    def to(
+        self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None
+    ) -> Network:
         """The same numbers in another floating type or on another device."""
         return self.with_parameters([p.to(dtype=dtype, device=device) for p in self.parameters])
 
@@ -160,7 +163,7 @@ def init_network(
     """
     sizes = [d, *widths, 1]
     weights = [torch.randn(sizes[1], d, generator=generator, dtype=torch.float64) * first_scale]
-    for fan_in, fan_out in zip(sizes[1:-1], sizes[2:], strict=True):
+    for fan_in, fan_out in pairwise(sizes[1:]):
         uniform = torch.rand(fan_out, fan_in, generator=generator, dtype=torch.float64)
         weights.append((2 * uniform - 1) / fan_in**0.5)
     first = torch.randn(sizes[1], generator=generator, dtype=torch.float64) * first_scale

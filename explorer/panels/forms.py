@@ -168,6 +168,9 @@ class AttackForm(Form):
             Row("multipliers", choice("multipliers", "Stepped with the candidates, or solved for "
                                       "exactly at each step", "joint", "projected")),
             Row("optimizer", choice("optimiser", "SGD with momentum, or Adam", "sgd", "adam")),
+            Row("relu_alpha_start", real("annealed from", "ReLU α at the first step; 0: "
+                                         "constant, as published", 0, 10_000),
+                lambda v: v or None, lambda v: v or 0.0),
             Row("lr_lam", real("rate of λ", "Learning rate of the multipliers", 1e-8, 10)),
             Row("sigma_x", real("noise σ_x", "Standard deviation of a start from noise", 0, 5)),
             Row("weight_margin", real("weight of margin", "Pull of the candidates onto |Φ| = 1: "
