@@ -51,7 +51,7 @@ class Exact:
         dual: sum of lam; equal to `objective` at the optimum.
         violation: max over |u| = 1 of |h(u)|, minus 1, at least 0; the network is within a
             factor 1 + violation of the global optimum when `objective` equals `dual`.
-        polished: whether Newton's method reached the optimum to rounding. When False, `net`
+        polished: whether it is exact to rounding, KKT residual below 1e-10. When False, `net`
             still has margin 1, and its objective is above the optimum by at most
             objective - dual / (1 + violation).
     """

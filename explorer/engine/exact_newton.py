@@ -21,6 +21,7 @@ from explorer.engine.exact_faces import Array, Faces, Mask, Peaks, peaks, summit
 _STEPS = 40  # arbitrary: a handful suffices where Newton's method converges at all
 _SOFT = 1e-10  # arbitrary: far above rounding, far below curvatures that matter
 _NOTHING = 1e-9  # arbitrary: a share of the path weights that is rounding
+_ALIGNED = 1e-10  # the KKT residual, relative, up to which a network is called exact
 _SLACK = 1e-10  # a margin short by less is rounding: |theta|^2 reaches 1e4 on close points
 _ROUNDS = 6  # arbitrary: changes of the set of support points or faces
 
@@ -79,6 +80,9 @@ def _saddle(faces: Faces, y: Array, start: Point, tops: Peaks, support: Mask) ->
     # Points without a multiplier may lie on the margin too, between others that hold it.
     tight = support | (np.abs(np.einsum("fdn,fd->n", blocks, path) - 1) < 1e-6)
     path = _restored(blocks[:, :, tight], tops.projector[alive], path)
+    off = _directions(path) - _directions(blocks @ lam)
+    if np.sqrt((a * (off**2).sum(1)).sum() / (2 * a.sum())) > _ALIGNED:
+        return None
     return Point(sign[:, None] * _directions(path), sign * np.linalg.norm(path, axis=1), lam)
 
 
@@ -123,17 +127,25 @@ def _restored(blocks: Array, projector: Array, path: Array) -> Array:
     return path
 
 
-def _solved(system: Array, target: Array) -> Array:
-    """The solution; the shortest least-squares one where the system is singular to rounding."""
-    try:
-        return np.linalg.solve(system, target).astype(np.float64)
-    except np.linalg.LinAlgError:
-        return np.linalg.lstsq(system, target, rcond=1e-13)[0].astype(np.float64)
+def _solved(system: Array, target: Array, m: int, careful: bool) -> Array:
+    """The step: quickly, or as the shortest of all least-squares solutions.
+
+    Where lam (the first m) or a is not unique the system is singular. With small diagonals it
+    never is (quasi-definite), and later steps take out what these leave, unless they are too slow.
+    """
+    if not careful:
+        soft = system.copy()
+        soft[np.diag_indices(len(soft))] += np.where(np.arange(len(soft)) < m, _SOFT, -_SOFT)
+        try:
+            return np.linalg.solve(soft, target).astype(np.float64)
+        except np.linalg.LinAlgError:
+            pass
+    return np.linalg.lstsq(system, target, rcond=1e-13)[0].astype(np.float64)
 
 
 def _newton(blocks: Array, lam: Array, a: Array) -> tuple[Array, Array] | None:
     """The saddle point for blocks (F, D, m) from lam (m,), a (F,); None where it runs away."""
-    best, scale = np.inf, max(float(lam.sum()), float(a.sum()))
+    careful, best, scale = False, np.inf, max(float(lam.sum()), float(a.sum()))
     for _ in range(_STEPS):
         pull = blocks @ lam
         length = np.linalg.norm(pull, axis=1)
@@ -143,8 +155,9 @@ def _newton(blocks: Array, lam: Array, a: Array) -> tuple[Array, Array] | None:
         slope = np.einsum("fdm,fd->fm", blocks, pull / length[:, None])
         residual = np.concatenate([1 - a @ slope, 1 - length])
         error = float(np.abs(residual).max())
-        if error < 1e-14 or (error < 1e-7 and error >= best / 2):
+        if error < 1e-14 or (error < 1e-7 and error >= best / 2 and careful):
             break
+        careful = careful or error >= best / 2
         best = min(best, error)
         curve = np.einsum("f,fdm,fdk->mk", a / length, blocks, blocks)
         curve -= np.einsum("f,fm,fk->mk", a / length, slope, slope)
@@ -152,10 +165,7 @@ def _newton(blocks: Array, lam: Array, a: Array) -> tuple[Array, Array] | None:
         unit = np.concatenate([np.maximum(np.abs(z), 1e-3 * np.abs(z).max()) for z in (lam, a)])
         system = np.block([[curve, slope.T], [slope, np.zeros((len(a), len(a)))]])
         system = unit[:, None] * system * unit
-        # Where lam or a is not unique the system is singular; with these diagonals it never is
-        # (quasi-definite), and later steps take out what they leave.
-        system[np.diag_indices(len(unit))] += np.repeat([_SOFT, -_SOFT], [len(lam), len(a)])
-        move = unit * _solved(system, unit * residual)
+        move = unit * _solved(system, unit * residual, len(lam), careful)
         # Half of the scale at most: further out the model of a length says nothing.
         reach = float(np.abs(move[: len(lam)]).max()) / max(1.0, float(lam.max()))
         pace = 1.0 if reach <= 0.5 else 0.5 / reach

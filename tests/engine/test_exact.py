@@ -144,7 +144,7 @@ def test_random_sets_are_solved_and_proved(n, d):
 
 @pytest.mark.parametrize(("n", "d"), SIZES)
 def test_polished_networks_are_kkt_points(n, d):
-    for seed in range(6):
+    for seed in range(25):
         x, y = random_set(n, d, 100 + seed)
         exact = maximum_margin(x, y)
         certificate = certify(exact.net, x, y, tau=TAU_EXACT)
@@ -250,3 +250,14 @@ def test_twins_share_their_multiplier():
 def test_bad_input_is_refused(x, y, message):
     with pytest.raises(ValueError, match=message):
         maximum_margin(x, y)
+
+
+def test_slow_newton_steps_do_not_pass_for_exact():
+    """Close points: the first, regularised steps stall here at a residual of 1e-7."""
+    generator = torch.Generator().manual_seed(0)
+    x = 4 * torch.rand(12, 2, generator=generator, dtype=torch.float64) - 2
+    x[1::2] = x[::2] + 0.02 * torch.randn(6, 2, generator=generator, dtype=torch.float64)
+    y = labels(1, -1, 1, 1, 1, -1, -1, -1, -1, 1, 1, 1)
+    exact = maximum_margin(x, y)
+    assert exact.polished
+    assert certify(exact.net, x, y, tau=TAU_EXACT).residual < 1e-10
