@@ -14,7 +14,8 @@ MARKERS = {1: "circle", -1: "triangle-up"}
 NAMES = {1: "+1 (blue circle)", -1: "−1 (orange triangle)"}
 
 POINT_AREA = 60  # px^2 of a point without a multiplier; arbitrary
-LARGEST_AREA = 260  # px^2 of the largest multiplier; arbitrary
+LARGEST_AREA = 220  # px^2 of the largest multiplier; arbitrary
+SMALLEST = 0.1  # share of that for a multiplier of zero: still to be seen
 PLOT_MARGIN = {"top": 12, "bottom": 40, "left": 44, "right": 8}
 
 CSS = f"<style>{Path(__file__).with_name('parts').joinpath('page.css').read_text()}</style>"

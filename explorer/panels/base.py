@@ -101,9 +101,9 @@ def chart(
         ),
     ]  # fmt: skip
     figure = bq.Figure(
-        marks=marks, axes=axes, fig_margin={**PLOT_MARGIN, "left": 58}, padding_x=0, padding_y=0,
-        display_toolbar=False, layout=w.Layout(width="100%", height="190px", min_width="0"),
-        background_style={"fill": "transparent"},
+        marks=marks, axes=axes, fig_margin={**PLOT_MARGIN, "left": 58, "right": 22},
+        padding_x=0, padding_y=0, display_toolbar=False, background_style={"fill": "transparent"},
+        layout=w.Layout(width="100%", height="190px", min_width="0"),
     )  # fmt: skip
     return figure.add_class("mx-chart")
 

@@ -13,6 +13,11 @@ from explorer.panels.base import Panel, button
 TOOLS = (("Place", "place"), ("Move", "move"), ("Erase", "erase"))
 TOOL_TIPS = ("Click adds a point, drag sprays", "Drag a point", "Click or drag over points")
 CLASSES = (("● +1", 1), ("▲ −1", -1))
+LEGENDS = {
+    "draw": "The axes stay the same from drawing to attack.",
+    "train": "Dashed: Φ = ± margin; thick: Φ = 0; grey: neurons. Area: multiplier λ.",
+    "attack": "Hollow: the truth. Filled: candidates, area by multiplier λ.",
+}
 BY_HEIGHT = ("by height", 0)
 
 
@@ -76,11 +81,12 @@ class Tools(Panel):
         for box, shown in (
             (self.drawing, not attack),
             (self.truth, attack),
-            (self.legend, attack),
         ):
             display = "" if shown else "none"
             if box.layout.display != display:
                 box.layout.display = display
+        if self.legend.value != LEGENDS[frame.stage]:
+            self.legend.value = LEGENDS[frame.stage]
         if (len(self.label.options) == 3) != (frame.dataset.d == 1):
             self._on_session(None)
 

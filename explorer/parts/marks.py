@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from explorer.frame import Frame
 from explorer.parts.drawing import map_png
-from explorer.style import COLOURS, LARGEST_AREA, MARKERS, NEGATIVE, POINT_AREA, POSITIVE
+from explorer.style import (
+    COLOURS,
+    LARGEST_AREA,
+    MARKERS,
+    NEGATIVE,
+    POINT_AREA,
+    POSITIVE,
+    SMALLEST,
+)
 
 Array = NDArray[np.float64]
 Path = tuple[Array, Array]
@@ -29,6 +37,7 @@ class PlaneMarks:
         self._images = [w.Image(value=CLEAR, format="png") for _ in range(2)]
         self._front = 0
         self._scales = scales
+        self._size = bq.LinearScale(min=0, max=1)  # of an area: the share of a mark's default size
         self.image = bq.Image(image=self._images[0], scales=scales, x=[-2, 2], y=[-2, 2])
         self._neurons = [self._line(INK, width, 0.3 + 0.15 * i) for i, width in enumerate(WIDTHS)]
         self._levels = [
@@ -56,7 +65,8 @@ class PlaneMarks:
 
     def _scatter(self, label: int) -> bq.Scatter:
         return bq.Scatter(
-            x=np.zeros(0), y=np.zeros(0), scales=self._scales, colors=[COLOURS[label]],
+            x=np.zeros(0), y=np.zeros(0), scales=self._scales | {"size": self._size},
+            colors=[COLOURS[label]],
             marker=MARKERS[label], default_size=POINT_AREA, stroke="white", stroke_width=1.2,
         )  # fmt: skip
 
@@ -173,14 +183,14 @@ def _place(mark: bq.Scatter, x: Array, y: Array) -> None:
 
 
 def _areas(mark: bq.Scatter, lam: Array | None, everyone: Array | None) -> None:
-    """Area by multiplier, linear from a quarter of the plain size up to the largest."""
+    """Area by multiplier, linear from a small share to the largest; plain without them."""
     if lam is None or everyone is None or not len(lam) or everyone.max() <= 0:
         if mark.size is not None:
-            mark.size = None
+            mark.size, mark.default_size = None, POINT_AREA
         return
-    areas = np.rint(POINT_AREA / 4 + np.clip(lam / everyone.max(), 0, 1) * LARGEST_AREA)
-    if mark.size is None or not np.array_equal(mark.size, areas):
-        mark.size = areas
+    shares = np.round(SMALLEST + (1 - SMALLEST) * np.clip(lam / everyone.max(), 0, 1), 3)
+    if mark.size is None or not np.array_equal(mark.size, shares):
+        mark.size, mark.default_size = shares, LARGEST_AREA
 
 
 def _upright(at: Array, extent: float) -> Path:
