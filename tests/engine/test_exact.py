@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -252,12 +253,12 @@ def test_bad_input_is_refused(x, y, message):
         maximum_margin(x, y)
 
 
-def test_slow_newton_steps_do_not_pass_for_exact():
-    """Close points: the first, regularised steps stall here at a residual of 1e-7."""
-    generator = torch.Generator().manual_seed(0)
-    x = 4 * torch.rand(12, 2, generator=generator, dtype=torch.float64) - 2
-    x[1::2] = x[::2] + 0.02 * torch.randn(6, 2, generator=generator, dtype=torch.float64)
-    y = labels(1, -1, 1, 1, 1, -1, -1, -1, -1, 1, 1, 1)
+@pytest.mark.parametrize("seed", [5120, 5155])
+def test_slow_newton_steps_do_not_pass_for_exact(seed):
+    """On these two sets the regularised steps stall at a residual of 1e-7."""
+    generator = np.random.default_rng(seed)
+    x = torch.from_numpy(generator.uniform(-2, 2, (12, 2)))
+    y = torch.from_numpy(generator.choice([-1.0, 1.0], 12))
     exact = maximum_margin(x, y)
     assert exact.polished
     assert certify(exact.net, x, y, tau=TAU_EXACT).residual < 1e-10
