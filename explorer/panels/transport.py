@@ -60,6 +60,7 @@ class Transport(Panel):
         second = [self.time, self.where, branch, self.branches]
         rows = [w.HBox(r).add_class("mx-row") for r in (first, second)]
         self.widget = w.VBox(rows).add_class("mx-transport")
+        self.box.add_class("mx-bottom")
         self._setting, self._slid = False, 0.0
         session.observe(self._on_running, names=["running"])
 
