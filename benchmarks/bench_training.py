@@ -1,7 +1,7 @@
 """How soon training reaches its margin, and that it never stops being finite.
 
     python benchmarks/bench_training.py            the table of seeds (about two minutes, one core)
-    python benchmarks/bench_training.py --long     200,000 steps on every preset (about an hour)
+    python benchmarks/bench_training.py --long     200,000 steps on every preset (about ten minutes)
 
 Published settings, measured on one core: 1e6 epochs, 353 CPU seconds, q spread over 13%
 (2-100-100-1, 20 points on the circle with alternating labels).
