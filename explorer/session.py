@@ -26,7 +26,7 @@ from explorer.engine.status import Status
 from explorer.frame import Stage, numbers
 from explorer.history import Timeline
 from explorer.starts import attack_start
-from explorer.state import LIVE_STEPS, State
+from explorer.state import State
 
 BIRTH = {"widths", "bias", "init_scale", "method"}  # settings that only a new run can have
 REVIVED = (
@@ -201,8 +201,6 @@ class Session(State):
             self.running = False
             self.restart_attack()
             return
-        if "method" in changes:
-            changes = {"steps": LIVE_STEPS[changes["method"]], **changes}
         self.train_config = replace(self.train_config, **changes)
         train = self.now.train
         if train is None:

@@ -16,8 +16,7 @@ from explorer.engine.training import TrainConfig
 from explorer.frame import Branch, Frame
 from explorer.history import Edits, Timeline
 
-# Planned steps of a live run: an hour of gradient descent; the ascent's limit in about a second.
-LIVE_STEPS = {"gradient": 10_000_000, "ascent": 4000}
+LIVE_STEPS = 10_000_000  # planned steps of a live run: about an hour at the usual speed
 
 
 class State(HasTraits):
@@ -46,7 +45,7 @@ class State(HasTraits):
         self._edits = Edits(first)
         self._pending: dict[str, Any] = {}  # computed, and not yet on screen
         self._controls: list[Dataset] = []
-        config = TrainConfig(steps=LIVE_STEPS["gradient"])
+        config = TrainConfig(steps=LIVE_STEPS)
         traits = {"train_config": config, "kkt_config": KKTConfig(), **traits}
         super().__init__(frame=Frame(1, "draw", first), branches=[Branch("main")], **traits)
         self.label = 0 if first.d == 1 else 1

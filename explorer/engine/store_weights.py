@@ -100,8 +100,10 @@ def _chained(layers: Mapping[str, Mapping[str, Tensor]], ordered: bool) -> Seque
         return all(a[0] == b[1] for a, b in pairwise(shapes))
 
     given, counted = list(layers), sorted(layers, key=_numbers)
-    for names in (given, counted) if ordered else (counted, given):
-        if chains(names):
+    # An order that a file does not keep, or an alphabet, says nothing about layers.
+    numbered = all(re.search(r"\d", name) for name in given)
+    for names, told in ((given, ordered), (counted, numbered)):
+        if told and chains(names):
             return names
     fitting = []
     if len(layers) <= _MOST_LAYERS:

@@ -129,8 +129,10 @@ class TrainForm(Form):
             Row("momentum", real("momentum", "Heavy-ball momentum, below 1", 0, 0.999)),
             Row("batch", whole("mini-batch", "Points per step; 0: all of them", 0, 200),
                 lambda v: v or None, lambda v: v or 0),
-            Row("steps", whole("steps", "Planned steps; the ascent reaches its limit with the last",
+            Row("steps", whole("steps", "Planned steps: the run ends there",
                                1, 10_000_000)),
+            Row("ascent_steps", whole("ascent steps", "Steps over which the normalised ascent goes to "
+                                      "its limit", 1, 1_000_000)),
             Row("init_scale", real("init scale", "Standard deviation of the first layer at t = 0; "
                                    "Haim et al.: 0.0001, with a long plateau", 1e-8, 10)),
         ]  # fmt: skip

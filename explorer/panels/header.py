@@ -72,7 +72,9 @@ class Header(Panel):
         if self._setting or change["new"] == BY_HAND:
             return
         row = PRESETS[change["new"]]
-        self.n.value, self.noise.value = row.n, row.noise
+        with self.n.hold_trait_notifications():  # bounds and value change together
+            self.n.min, self.n.max, self.n.value = row.n_min, row.n_max, row.n
+        self.noise.value = row.noise
         self.command(self._draw_preset)(None)
 
     def _draw_preset(self) -> None:

@@ -12,7 +12,7 @@ class KKTConfig:
     """Settings of the attack; see `kkt` for the losses they name.
 
     The defaults were chosen on the alternating and random circle with seeds 100 and up;
-    `benchmarks/attack.py` measures them on others.
+    `benchmarks/bench_attack.py` measures them on others.
 
     Attributes:
         m: number of candidates, half of each label; the paper takes at least 2 n.

@@ -1,7 +1,7 @@
 """How many training points the KKT reconstruction finds from noise, against held-out sets.
 
-    python benchmarks/attack.py                      all presets and networks below, seeds 0 to 2
-    python benchmarks/attack.py --presets moons --widths 100 --seeds 0
+    python benchmarks/bench_attack.py                      all presets and networks below, seeds 0 to 2
+    python benchmarks/bench_attack.py --presets moons --widths 100 --seeds 0
 
 One row per run: points on the margin (within 1%), claims, then found at each radius with the mean
 that ten held-out sets give for the same claims, the verdict and the seconds. The default settings
