@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from explorer import serve
+from tests.browser.steps import kernel_address
 
 FIRST_CONTROL = ".jupyter-button"  # buttons and toggles alike
 
@@ -17,13 +18,6 @@ def plain_server() -> Iterator[serve.Server]:
     """One button in the app's place: what is tested here is the page around it."""
     with serve.start(port=0, cells=("import ipywidgets; ipywidgets.Button()",)) as server:
         yield server
-
-
-def kernel_address(page: Page, server: serve.Server) -> str:
-    kernel = page.evaluate(
-        "JSON.parse(document.getElementById('jupyter-config-data').textContent).kernelId"
-    )
-    return f"{server.url}api/kernels/{kernel}"
 
 
 @pytest.mark.parametrize("theme", serve.THEMES)

@@ -1,0 +1,158 @@
+"""What a visitor's hand does on the page, and what the eye reads off it."""
+
+from __future__ import annotations
+
+import base64
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+from explorer import serve
+
+Place = tuple[float, float]  # shares of the plane, from its left and from its top
+HALF = 2.0  # the plane goes from -2 to 2
+NEGATIVE, POSITIVE = "▲ −1", "● +1"
+VERDICT = re.compile(r"\d+ of \d+ found within 0\.03; chance finds \d+")
+NEAR_KKT = re.compile("^(Approaching|Near|A KKT point)")
+
+# Twelve points that a network separates within a second or two.
+BLUE = ((0.2, 0.2), (0.5, 0.15), (0.8, 0.2), (0.85, 0.5))
+ORANGE = ((0.15, 0.5), (0.2, 0.8), (0.5, 0.5), (0.8, 0.8))
+STROKE = ((0.35, 0.9), (0.65, 0.9))
+SPRAYED = 4  # where the stroke begins, and at each of three moves
+
+
+class Explorer:
+    """The app on one page, in whichever host; waits are for what is seen, never for time."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.plane = page.locator(".mx-plane .mx-pad-surface")
+        self.verdict = page.locator(".mx-verdict")
+        self.message = page.locator(".mx-message")
+        self.said = page.locator(".mx-plane .mx-said")
+        self.where = page.locator(".mx-transport").get_by_text(re.compile("^step "))
+
+    def visit(self, url: str) -> Explorer:
+        """Open the page and wait until it can be drawn on."""
+        self.page.goto(url)
+        return self.ready()
+
+    def ready(self) -> Explorer:
+        """Wait until the plane has its size and its hint: only then is it on screen."""
+        self.plane.wait_for()
+        expect(self.page.locator(".mx-plane .mx-pad-hint")).to_contain_text("Click to place")
+        # Figures are laid out once more, 300 ms after their place on the page is known.
+        settled(self.plane)
+        return self
+
+    # --- controls ---------------------------------------------------------------------------
+    def button(self, name: str) -> Locator:
+        """A button by its words; some begin with an icon, which counts as text by name."""
+        return self.page.locator(".mx-app button").filter(
+            has_text=re.compile(rf"^\s*{re.escape(name)}\s*$")
+        )
+
+    def press(self, name: str) -> None:
+        self.button(name).click()
+
+    def fold(self, title: str) -> None:
+        """Open or close a folded part."""
+        self.page.locator(".jupyter-widget-Collapse-header", has_text=title).click()
+
+    def box(self) -> dict[str, float]:
+        """The plane on the screen, scrolled into view."""
+        self.plane.scroll_into_view_if_needed()
+        found = self.plane.bounding_box()
+        assert found is not None
+        return dict(found)
+
+    def at(self, place: Place) -> Place:
+        """A place on the plane in pixels of the screen."""
+        box = self.box()
+        return box["x"] + place[0] * box["width"], box["y"] + place[1] * box["height"]
+
+    def click(self, place: Place) -> None:
+        self.page.mouse.click(*self.at(place))
+
+    def drag(self, start: Place, end: Place, steps: int = 12) -> None:
+        """Press, go in a straight line, let go."""
+        self.page.mouse.move(*self.at(start))
+        self.page.mouse.down()
+        self.page.mouse.move(*self.at(end), steps=steps)
+        self.page.mouse.up()
+
+    def draw_twelve(self) -> None:
+        """Both classes; by clicks, and by a stroke that sprays."""
+        for name, places in ((POSITIVE, BLUE), (NEGATIVE, ORANGE)):
+            self.press(name)
+            for place in places:
+                self.click(place)
+        self.expect_points(8)
+        self.drag(*STROKE, steps=SPRAYED - 1)
+        self.expect_points(12)
+
+    # --- readings ---------------------------------------------------------------------------
+    def expect_points(self, n: int) -> None:
+        """The plane tells how many points it holds."""
+        expect(self.plane).to_have_attribute("aria-label", re.compile(rf"^Plane with {n} points\."))
+
+    def n_points(self) -> int:
+        said = self.plane.get_attribute("aria-label") or ""
+        return int(said.removeprefix("Plane with ").split()[0])
+
+    def step(self) -> int:
+        """The step shown now."""
+        return int(self.where.inner_text().split()[1].replace(",", ""))
+
+    def wait_for_step(self, least: int) -> int:
+        """Wait until the run has come at least so far; give the step shown then."""
+        self.page.wait_for_function(
+            """least => {
+                 const shown = document.querySelector('.mx-transport').innerText;
+                 const step = shown.match(/step ([\\d,]+)/);
+                 return step && Number(step[1].replaceAll(',', '')) >= least;
+               }""",
+            arg=least,
+        )
+        return self.step()
+
+    def points(self) -> list[tuple[float, float, int]]:
+        """(x1, x2, label) of every point, from the file that the page offers (unfolded)."""
+        return [
+            (float(x1), float(x2), int(y))
+            for x1, x2, y in (row.split(",") for row in self.csv().splitlines()[1:])
+        ]
+
+    def csv(self) -> str:
+        """The text of the file that the page offers (unfolded)."""
+        link = self.page.locator("a[download='points.csv']").get_attribute("href") or ""
+        return base64.b64decode(link.partition(",")[2]).decode()
+
+
+def on_plane(place: Place) -> Place:
+    """Coordinates of a place."""
+    return (2 * place[0] - 1) * HALF, (1 - 2 * place[1]) * HALF
+
+
+def settled(locator: Locator) -> None:
+    """Wait until an element has kept its box for 20 drawn frames, a third of a second."""
+    locator.evaluate(
+        """e => new Promise(done => {
+             let last = "", kept = 0;
+             const look = () => {
+               const now = JSON.stringify(e.getBoundingClientRect());
+               kept = now === last ? kept + 1 : 0; last = now;
+               kept >= 20 ? done() : requestAnimationFrame(look);
+             };
+             look();
+           })"""
+    )
+
+
+def kernel_address(page: Page, server: serve.Server) -> str:
+    """Where the server tells whether the kernel of a page under Voila is alive."""
+    kernel = page.evaluate(
+        "JSON.parse(document.getElementById('jupyter-config-data').textContent).kernelId"
+    )
+    return f"{server.url}api/kernels/{kernel}"

@@ -1,0 +1,66 @@
+"""Files in and out: what is offered equals what is drawn, and a bad file changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from explorer import serve
+from tests.browser.steps import Explorer
+
+GARBAGE = b"\x80\x04\x95 not a run at all" * 50
+
+
+def test_points_leave_as_csv_and_come_back(
+    page: Page, voila_server: serve.Server, tmp_path: Path
+) -> None:
+    app = Explorer(page).visit(voila_server.url)
+    page.get_by_title("Draw a ready-made dataset").select_option(label="Moons (2-D)")
+    app.expect_points(24)
+    app.fold("Files")
+    link = page.locator("a[download='points.csv']")
+    with page.expect_download() as download:
+        link.click()
+    saved = tmp_path / "points.csv"
+    download.value.save_as(saved)
+    assert saved.read_text() == app.csv()
+    app.fold("Points as a table")
+    table = page.locator(".mx-app table tr")
+    expect(table).to_have_count(25)
+    rows = [line.split(",") for line in saved.read_text().splitlines()[1:]]
+    for row, line in zip(rows, table.all_inner_texts()[1:], strict=True):
+        x1, x2, y = line.split()[1:4]
+        assert (float(x1), float(x2)) == pytest.approx([float(v) for v in row[:2]], abs=6e-4)
+        assert int(y) == int(row[2])
+
+    app.press("Clear")
+    app.expect_points(0)
+    app.fold("Files")
+    choose(app, "Import CSV", saved)
+    app.expect_points(24)
+    expect(link).to_be_visible()
+    assert app.csv() == saved.read_text()
+
+    # Twice a file that is refused, and what was drawn stays.
+    bad = tmp_path / "bad.csv"
+    bad.write_text("x1,x2,y\n0.5,0.5,1\n0.1,oops,-1\n")
+    choose(app, "Import CSV", bad)
+    expect(app.message).to_contain_text("bad.csv: line 3: x2 must be a number")
+    for name in ("weights.safetensors", "weights.pt"):
+        garbage = tmp_path / name
+        garbage.write_bytes(GARBAGE)
+        choose(app, "Open a run or weights", garbage)
+        expect(app.message).to_contain_text(f"{name}: ")
+        expect(app.message).to_contain_text("What was on screen stays.")
+    app.expect_points(24)
+    assert app.csv() == saved.read_text()
+
+
+def choose(app: Explorer, name: str, file: Path) -> None:
+    """Press an upload button and choose a file, as in the system's own dialogue."""
+    upload = app.page.locator(".widget-upload", has_text=name)
+    with app.page.expect_file_chooser() as chooser:
+        upload.click()
+    chooser.value.set_files(file)

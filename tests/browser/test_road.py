@@ -1,0 +1,134 @@
+"""The road by mouse: draw, train, attack, read the verdict; and time, back and forth."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from explorer import serve
+from tests.browser.steps import (
+    BLUE,
+    NEAR_KKT,
+    ORANGE,
+    POSITIVE,
+    SPRAYED,
+    STROKE,
+    VERDICT,
+    Explorer,
+    kernel_address,
+    on_plane,
+)
+
+LATE = (0.35, 0.3)
+
+WATCH_STEPS = """transport => {
+  window.steps = [];
+  const note = () => {
+    const step = transport.innerText.match(/step ([\\d,]+)/);
+    if (step) window.steps.push(Number(step[1].replaceAll(',', '')));
+  };
+  new MutationObserver(note).observe(transport, {subtree: true, childList: true});
+}"""
+
+
+def test_mouse_draws_trains_attacks_and_reads_the_verdict(
+    page: Page, voila_server: serve.Server
+) -> None:
+    app = Explorer(page).visit(voila_server.url)
+    app.draw_twelve()
+    app.fold("Files")
+    assert_points(app, [*((p, 1) for p in BLUE), *((p, -1) for p in (*ORANGE, *stroke()))])
+
+    app.press("Play")
+    app.wait_for_step(50)
+    page.locator(".mx-transport").evaluate(WATCH_STEPS)
+    app.press(POSITIVE)
+    app.click(LATE)
+    app.expect_points(13)
+    app.wait_for_step(app.step() + 50)
+    app.press("↶ Undo")
+    app.expect_points(12)
+    app.press("↷ Redo")
+    app.expect_points(13)
+    app.wait_for_step(app.step() + 50)
+    expect(app.button("Pause")).to_be_visible()  # it never stopped
+    expect(app.verdict).to_have_text(NEAR_KKT)
+    app.press("Pause")
+    expect(app.button("Play")).to_be_visible()
+    steps = page.evaluate("window.steps")
+    assert len(steps) > 2 and steps == sorted(steps)
+    assert_points(app, [(LATE, 1)], skip=12)
+    paused = app.step()
+
+    app.press("3 Attack")
+    app.press("Play")
+    expect(app.message).to_contain_text("Finished")
+    expect(app.button("Play")).to_be_visible()
+    expect(app.verdict).to_have_text(VERDICT)
+    expect(app.verdict).to_contain_text(" of 13 found")
+    attacked = app.where.inner_text()
+    app.press("2 Train")
+    expect(app.where).not_to_have_text(attacked)
+    assert app.step() >= paused  # the weights attacked are still there
+
+
+def test_time_goes_back_branches_and_leaves_nothing_behind(
+    page: Page, voila_server: serve.Server
+) -> None:
+    app = Explorer(page).visit(voila_server.url)
+    page.get_by_title("Draw a ready-made dataset").select_option(label="Moons (2-D)")
+    for end in (100, 200, 300):
+        app.press("Step × n")
+        expect(app.where).to_have_text(f"step {end} of {end}")
+
+    handle = page.locator(".mx-timeline [role=slider]")
+    handle.scroll_into_view_if_needed()
+    place = handle.bounding_box()
+    track = page.locator(".mx-timeline .noUi-base").bounding_box()
+    assert place is not None and track is not None
+    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(track["x"] + track["width"] / 2, track["y"], steps=5)
+    page.mouse.up()
+    expect(app.where).to_have_text(re.compile(r"^step 1[45]\d of 300$"))
+    handle.press("Home")
+    expect(app.where).to_have_text("step 0 of 300")
+
+    app.press("Branch here")
+    branches = page.get_by_title("Lines of time")
+    expect(branches.locator("option")).to_have_count(2)
+    app.press("Step × n")
+    expect(app.where).to_have_text("step 100 of 100")
+    branches.select_option(index=0)
+    expect(app.where).to_have_text("step 0 of 300")
+    branches.select_option(index=1)
+    expect(app.where).to_have_text("step 100 of 100")
+
+    app.press("Play")
+    app.wait_for_step(120)
+    address = kernel_address(page, voila_server)
+    page.reload()
+    app.ready()
+    app.expect_points(0)
+    # A busy kernel ends like an idle one; two minutes are promised.
+    for _ in range(120):
+        if page.request.get(address).status == 404:
+            return
+        page.wait_for_timeout(500)
+    pytest.fail("the kernel of the page before the reload is alive")
+
+
+def stroke() -> list[tuple[float, float]]:
+    """Where the stroke leaves its points."""
+    (x, y), (end, _) = STROKE
+    return [(x + i * (end - x) / (SPRAYED - 1), y) for i in range(SPRAYED)]
+
+
+def assert_points(app: Explorer, wanted: list[tuple], skip: int = 0) -> None:
+    """The page holds these points, each where the mouse was to a pixel, and of its class."""
+    got = app.points()[skip:]
+    assert [y for *_, y in got] == [label for _, label in wanted]
+    for (x1, x2, _), (place, _) in zip(got, wanted, strict=True):
+        assert (x1, x2) == pytest.approx(on_plane(place), abs=0.01)

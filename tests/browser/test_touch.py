@@ -1,0 +1,62 @@
+"""By touch: a tap adds, a swipe sprays, and the page stays where it is meanwhile."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page
+
+from explorer import serve
+from tests.browser.steps import NEGATIVE, Explorer, Place, on_plane
+
+SWIPE = ((0.3, 0.9), (0.3, 0.2))  # upward, as one scrolls a page down
+MOVES = 5
+SCROLLED = """e => {
+  let sum = 0;
+  for (; e; e = e.parentElement) sum += e.scrollTop;
+  return sum;
+}"""
+
+
+def test_tap_adds_and_swipe_sprays(touch_page: Page, voila_server: serve.Server) -> None:
+    app = Explorer(touch_page).visit(voila_server.url)
+    touch_page.touchscreen.tap(*app.at((0.6, 0.4)))
+    app.expect_points(1)
+    app.button(NEGATIVE).tap()
+    app.plane.scroll_into_view_if_needed()
+    before = app.plane.evaluate(SCROLLED)
+    swipe(app, *SWIPE)
+    app.expect_points(2 + MOVES)
+    assert app.plane.evaluate(SCROLLED) == before
+
+    app.button("↶ Undo").tap()  # one gesture, one undo
+    app.expect_points(1)
+    app.button("↷ Redo").tap()
+    app.expect_points(2 + MOVES)
+
+    app.button("Move").tap()
+    swipe(app, (0.6, 0.4), (0.8, 0.2))
+    touch_page.locator(".jupyter-widget-Collapse-header", has_text="Files").tap()
+    points = app.points()
+    assert [y for *_, y in points] == [1] + [-1] * (1 + MOVES)
+    assert all(
+        abs(got - wanted) < 0.02
+        for got, wanted in zip(points[0][:2], on_plane((0.8, 0.2)), strict=True)
+    )
+    app.button("Erase").tap()
+    swipe(app, *SWIPE)
+    app.expect_points(1)
+
+
+def swipe(app: Explorer, start: Place, end: Place) -> None:
+    """One finger down, along a line, and up. Playwright itself only taps."""
+    fingers = app.page.context.new_cdp_session(app.page)
+    (x, y), (u, v) = app.at(start), app.at(end)
+    for i in range(MOVES + 1):
+        share = i / MOVES
+        finger = {"x": x + share * (u - x), "y": y + share * (v - y)}
+        kind = "touchMove" if i else "touchStart"
+        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [finger]})
+    # The finger rests before it is lifted: the first tap after a fling only ends the fling.
+    app.page.wait_for_timeout(200)
+    fingers.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [finger]})
+    fingers.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    fingers.detach()
