@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import math
 import os
 import shutil
 from pathlib import Path
@@ -19,10 +20,13 @@ from explorer import serve
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 SCREEN = {"width": 1366, "height": 1000}
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-# Six points per class, one of each among the other; shares of the plane, y upward.
-BLUE = [(0.22, 0.70), (0.30, 0.52), (0.20, 0.35), (0.36, 0.78), (0.62, 0.30), (0.40, 0.28)]
-RED = [(0.74, 0.72), (0.68, 0.52), (0.80, 0.40), (0.60, 0.82), (0.42, 0.62), (0.86, 0.62)]
-COLOURS = 96  # of the recording's palette; arbitrary
+# Twelve points of a circle, classes in turn; shares of the plane, y upward.
+CIRCLE = [
+    (0.5 + 0.24 * math.cos(math.pi * k / 6), 0.5 + 0.24 * math.sin(math.pi * k / 6))
+    for k in range(12)
+]
+BLUE, RED = CIRCLE[::2], CIRCLE[1::2]
+COLOURS = 160  # of the recording's palette; arbitrary
 FRAME_MS = 160  # arbitrary: calm enough to follow, small enough to load
 RECORDED_WIDTH = 900
 
@@ -48,7 +52,12 @@ class Recorder:
 
     def save(self, path: Path) -> None:
         """One palette for all frames, so that nothing flickers."""
-        palette = self.frames[-1].quantize(COLOURS)
+        width, height = self.frames[0].size
+        some = self.frames[:: max(1, len(self.frames) // 6)] + self.frames[-1:]
+        sheet = Image.new("RGB", (width, height * len(some)))
+        for k, frame in enumerate(some):
+            sheet.paste(frame, (0, k * height))
+        palette = sheet.quantize(COLOURS)
         frames = [f.quantize(palette=palette, dither=Image.Dither.NONE) for f in self.frames]
         frames[0].save(
             path, save_all=True, append_images=frames[1:], duration=self.times, loop=0,
@@ -58,6 +67,10 @@ class Recorder:
 
 def press(page: Page, label: str) -> None:
     page.get_by_role("button", name=label, exact=False).first.click()
+
+
+def speed(page: Page, label: str) -> None:
+    page.locator(".mx-transport select").first.select_option(label=label)
 
 
 def pause(page: Page) -> None:
@@ -86,18 +99,33 @@ def record(page: Page, tools: tuple[str, str]) -> None:
     for tool, points in zip(tools, (BLUE, RED), strict=True):
         draw(page, recorder, tool, points)
     press(page, "2 Train")
+    speed(page, "1000 steps/s")
     press(page, "Play")
-    recorder.watch(frames=26, every_ms=300)
+    recorder.watch(frames=16, every_ms=350)
     pause(page)
     recorder.shoot(1500)
-    page.screenshot(path=FOLDER / "train.png")
     press(page, "3 Attack")
+    speed(page, "100 steps/s")
     press(page, "Play")
-    recorder.watch(frames=30, every_ms=400)
+    recorder.watch(frames=26, every_ms=600)
+    speed(page, "as fast as it goes")
+    page.get_by_text("Finished").wait_for(timeout=120_000)
     pause(page)
     recorder.shoot(3000)
     recorder.save(FOLDER / "road.gif")
-    page.screenshot(path=FOLDER / "app.png")
+
+
+def attack_circle(page: Page) -> None:
+    """Twenty alternating points on the circle, trained and attacked to the end."""
+    page.locator("select").first.select_option(label="Alternating circle (2-D)")
+    press(page, "2 Train")
+    press(page, "Play")
+    page.wait_for_timeout(8000)
+    pause(page)
+    press(page, "3 Attack")
+    press(page, "Play")
+    page.get_by_text("Finished").wait_for(timeout=120_000)
+    page.wait_for_timeout(1000)
 
 
 def main() -> None:
@@ -115,12 +143,13 @@ def main() -> None:
             page.wait_for_timeout(1500)  # the layout settles
             if theme == "light":
                 record(page, tools)
+                page.reload()
+                page.locator(".mx-plane .mx-pad-surface").wait_for()
+                page.wait_for_timeout(1500)
+                attack_circle(page)
+                page.screenshot(path=FOLDER / "app.png")
             else:
-                page.locator("select").first.select_option(index=1)
-                press(page, "2 Train")
-                press(page, "Play")
-                page.wait_for_timeout(4000)
-                pause(page)
+                attack_circle(page)
                 page.screenshot(path=FOLDER / "app-dark.png")
             page.close(run_before_unload=True)
         browser.close()

@@ -131,7 +131,7 @@ class TrainForm(Form):
                 lambda v: v or None, lambda v: v or 0),
             Row("steps", whole("steps", "Planned steps: the run ends there",
                                1, 10_000_000)),
-            Row("ascent_steps", whole("ascent steps", "Steps over which the normalised ascent goes to "
+            Row("ascent_steps", whole("ascent steps", "Steps in which the ascent goes to "
                                       "its limit", 1, 1_000_000)),
             Row("init_scale", real("init scale", "Standard deviation of the first layer at t = 0; "
                                    "Haim et al.: 0.0001, with a long plateau", 1e-8, 10)),
