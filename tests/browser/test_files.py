@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,31 @@ def test_points_leave_as_csv_and_come_back(
         expect(app.message).to_contain_text("What was on screen stays.")
     app.expect_points(24)
     assert app.csv() == saved.read_text()
+
+
+def test_run_is_saved_and_opened_by_another_visitor(
+    new_page: Callable[..., Page], voila_server: serve.Server, tmp_path: Path
+) -> None:
+    saved = tmp_path / "run.safetensors"
+    page = new_page()
+    app = Explorer(page).visit(voila_server.url)
+    page.get_by_title("Draw a ready-made dataset").select_option(label="XOR (2-D)")
+    app.press("Step × n")
+    expect(app.where).to_have_text("step 100 of 100")
+    app.fold("Files")
+    app.press("Save the run")
+    with page.expect_download() as download:
+        page.locator("a[download='run.safetensors']").click()
+    download.value.save_as(saved)
+
+    other = Explorer(new_page()).visit(voila_server.url)
+    other.fold("Files")
+    choose(other, "Open a run or weights", saved)
+    expect(other.where).to_have_text("step 100 of 100")
+    expect(other.verdict).to_have_text(app.verdict.inner_text())
+    assert other.csv() == app.csv()
+    other.press("Step")
+    expect(other.where).to_have_text("step 101 of 101")
 
 
 def choose(app: Explorer, name: str, file: Path) -> None:
