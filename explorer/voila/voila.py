@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from typing import Any
 
@@ -58,7 +57,9 @@ VoilaShutdownKernelHandler.check_xsrf_cookie = lambda self: None
 
 def _end_with_parent() -> None:
     """Wait until the process that started us is gone, then end, and our kernels with us."""
-    sys.stdin.buffer.read()
+    # Not through sys.stdin: a thread that holds its lock breaks the interpreter's shutdown.
+    while os.read(0, 4096):
+        pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 
