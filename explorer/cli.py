@@ -264,12 +264,13 @@ def serve(
     open_browser: Annotated[bool, _option("--open/--no-open", "Open the page.")] = True,
     theme: Annotated[str, _option("--theme", "light or dark.")] = "light",
     preheat: Annotated[int, _option("--preheat", "Kernels that wait ready.", min=0)] = 0,
+    host: Annotated[str, _option("--host", "0.0.0.0 serves a class on the network.")] = "127.0.0.1",
 ) -> None:
     """Open the app in a browser."""
     from explorer import serve as server
 
     try:
-        server.serve(port=port, open_browser=open_browser, theme=theme, preheat=preheat)
+        server.serve(port=port, open_browser=open_browser, theme=theme, preheat=preheat, host=host)
     except server.ServeError as error:
         raise RunFailed(str(error)) from error
 
@@ -286,7 +287,6 @@ def version(
 
 def main() -> None:
     """The command `margin-explorer`."""
-    torch.set_flush_denormal(True)  # denormals slow the attack up to 35 times
     app()
 
 

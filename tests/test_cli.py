@@ -252,8 +252,9 @@ def test_wrong_weights_for_the_points_exit_with_2(call, weights):
 def test_serve_hands_its_options_on(call, monkeypatch):
     given = {}
     monkeypatch.setattr(serve, "serve", lambda **options: given.update(options))
-    call("serve", "--port", 9000, "--no-open", "--theme", "dark", "--preheat", 2)
-    assert given == {"port": 9000, "open_browser": False, "theme": "dark", "preheat": 2}
+    call("serve", "--port", 9000, "--no-open", "--theme", "dark", "--preheat", 2, "--host", "::1")
+    expected = {"port": 9000, "open_browser": False, "theme": "dark", "preheat": 2, "host": "::1"}
+    assert given == expected
 
     def broken(**options):
         raise serve.ServeError("Voila is missing; install it with pip install margin-explorer[ui]")
