@@ -1,0 +1,156 @@
+"""What the pages of docs/ name is there: commands, files, Python names with values, controls."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from types import ModuleType
+
+import ipywidgets as w
+import pytest
+from typer.main import get_command
+
+import explorer
+from explorer.apps import App
+from explorer.cli import app as command
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.data import preset
+from explorer.engine.training import TrainConfig
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ("guide.md", "science.md")
+
+
+def text_of(page: str) -> str:
+    return (ROOT / "docs" / page).read_text(encoding="utf-8")
+
+
+def quoted(page: str) -> list[str]:
+    """What stands in backticks, and each line of an indented block that is a command or code."""
+    text = text_of(page)
+    blocks = re.findall(r"^ {4}((?:margin-explorer|python|make|from) .*)$", text, re.MULTILINE)
+    return [*re.findall(r"`([^`\n]+)`", text), *blocks]
+
+
+def modules() -> list[ModuleType]:
+    """All of the package but the server's settings, which no module imports."""
+    found = pkgutil.walk_packages(explorer.__path__, "explorer.")
+    names = [m.name for m in found if not m.name.startswith("explorer.voila")]
+    return [explorer, *map(importlib.import_module, names)]
+
+
+def values(name: str) -> list[object]:
+    """What a name or a dotted name stands for in the package: values, and defaults of fields."""
+    head, *rest = name.split(".")
+    found: list[object] = []
+    for module in modules():
+        if hasattr(module, head):
+            found.append(getattr(module, head))
+    for part in rest:
+        found = [v for owner in found for v in members(owner, part)]
+    if not rest:
+        found += [v for owner in (TrainConfig, KKTConfig) for v in members(owner, head)]
+    return found
+
+
+def members(owner: object, name: str) -> Iterator[object]:
+    if is_dataclass(owner):
+        yield from (f.default for f in fields(owner) if f.name == name)
+    elif hasattr(owner, name):
+        yield getattr(owner, name)
+
+
+def problem(token: str) -> str:
+    """Why a quoted token names nothing, or an empty string."""
+    verb, *rest = token.split()
+    if verb == "margin-explorer":
+        return wrong_command(rest)
+    if verb == "make":
+        made = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        return "" if set(rest) <= set(made) else "no such target"
+    if verb == "python":
+        script = ROOT / rest[0]
+        if not script.is_file():
+            return "no such script"
+        return "" if all(f'"{o}"' in script.read_text() for o in rest[1:]) else "no such option"
+    if verb == "from":
+        taken = [n for n in ast.walk(ast.parse(token)) if isinstance(n, ast.ImportFrom)]
+        owners = [(importlib.import_module(n.module or ""), a.name) for n in taken for a in n.names]
+        return "" if all(hasattr(*pair) for pair in owners) else "no such import"
+    if "/" in token:
+        return "" if (ROOT / token).exists() else "no such file"
+    if re.fullmatch(r"[\w.]+ = .+", token):
+        name, value = token.split(" = ")
+        return "" if ast.literal_eval(value) in values(name) else f"the code has {values(name)}"
+    if re.fullmatch(r"[A-Za-z_][\w.]*", token) and token != "None":
+        return "" if values(token) else "no such name"
+    ast.literal_eval(token)  # a value: it is read beside its field
+    return ""
+
+
+def wrong_command(words: list[str]) -> str:
+    verbs = get_command(command).commands  # type: ignore[attr-defined]
+    if not words:
+        return ""
+    if words[0] not in verbs:
+        return "no such command"
+    there = {o for p in verbs[words[0]].params for o in (*p.opts, *p.secondary_opts)}
+    unknown = {o for o in words if o.startswith("--")} - there
+    return f"no option {unknown}" if unknown else ""
+
+
+def labels() -> set[str]:
+    """Every name that a control of the page carries, its choices and the titles of its folds."""
+    app = App(preset("alternating-line", n=3))
+    found: set[str] = set()
+    roots = [panel.widget for panel in app.panels.values()]
+    while roots:
+        widget = roots.pop()
+        roots += getattr(widget, "children", ())
+        options = getattr(widget, "options", ())
+        found |= {o if isinstance(o, str) else str(o[0]) for o in options}
+        found |= set(getattr(widget, "titles", ()))
+        if isinstance(widget, w.ValueWidget | w.Button):
+            found.add(getattr(widget, "description", ""))
+    app.close()
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_name_in_backticks_is_there(page: str) -> None:
+    tokens = quoted(page)
+    assert len(tokens) > 10
+    assert [(t, why) for t in tokens if (why := problem(t))] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_control_in_bold_is_on_the_page(page: str) -> None:
+    bold = set(re.findall(r"\*\*([^*\n]+)\*\*", text_of(page)))
+    assert len(bold) > 10
+    assert bold - labels() == set()
+
+
+def test_the_tables_hold_every_setting() -> None:
+    named = {token.split(" = ")[0] for token in quoted("science.md")}
+    for config in (TrainConfig, KKTConfig):
+        assert {f.name for f in fields(config)} <= named
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["margin-explorer fly", "margin-explorer demo --fast", "make tea", "python benchmarks/no.py",
+     "from explorer import nothing", "explorer/nothing.py", "KKTConfig.m = 7", "nothing_at_all"],
+)  # fmt: skip
+def test_what_is_not_there_is_seen(token: str) -> None:
+    assert problem(token)
+
+
+def test_every_link_leads_somewhere() -> None:
+    for page in PAGES:
+        for link in re.findall(r"\]\((?!http)([^)#]+)\)", text_of(page)):
+            assert (ROOT / "docs" / link).exists(), link
