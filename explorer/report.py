@@ -12,14 +12,13 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.kkt import Report
-from explorer.engine.data import Dataset
+from explorer.engine.data import PLANE, Dataset
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network, phi
 from explorer.engine.store import Run
 from explorer.headless import Attacked, Trained
 from explorer.style import NEGATIVE, POSITIVE
 
-HALF = 2.0  # the drawing plane is [-2, 2]; points stay within 1.6
 GRID = 160  # arbitrary: pixels of the decision map along one side
 
 
@@ -218,7 +217,7 @@ def picture(path: Path, data: Dataset, net: Network, claims: Report | None, titl
 
 def _level_lines(axes: Any, net: Network, margin: float) -> None:  # noqa: ANN401
     """The decision map, pale, and the lines where Phi is 0 and +-margin."""
-    side = torch.linspace(-HALF, HALF, GRID, dtype=net.dtype)
+    side = torch.linspace(-PLANE, PLANE, GRID, dtype=net.dtype)
     grid = torch.stack(torch.meshgrid(side, side, indexing="xy"), -1).reshape(-1, 2)
     values = phi(net, grid).reshape(GRID, GRID) / margin
     sides = torch.where(values > 0, 1.0, -1.0)
@@ -229,7 +228,7 @@ def _level_lines(axes: Any, net: Network, margin: float) -> None:  # noqa: ANN40
     if inside:
         widths = [1.2 if v == 0 else 0.6 for v in inside]
         axes.contour(at, at, values.numpy(), levels=inside, colors="black", linewidths=widths)
-    axes.set(ylim=(-HALF, HALF), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
+    axes.set(ylim=(-PLANE, PLANE), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
 
 
 def _two_colours() -> Any:  # noqa: ANN401 (a class of an untyped library)
@@ -240,7 +239,7 @@ def _two_colours() -> Any:  # noqa: ANN401 (a class of an untyped library)
 
 def _graph(axes: Any, net: Network, margin: float) -> None:  # noqa: ANN401
     """The graph of Phi over the axis, at margin 1, with the levels that points must reach."""
-    side = torch.linspace(-HALF, HALF, 8 * GRID, dtype=net.dtype)
+    side = torch.linspace(-PLANE, PLANE, 8 * GRID, dtype=net.dtype)
     axes.plot(side.numpy(), (phi(net, side[:, None]) / margin).numpy(), color="black", linewidth=1)
     for level in (-1, 0, 1):
         axes.axhline(level, color="grey", linewidth=0.5)
@@ -258,7 +257,7 @@ def _marks(axes: Any, data: Dataset, claims: Report | None) -> None:  # noqa: AN
             areas = (8 + 37 * lam / claims.lam.max()).tolist()  # within the marks of the truth
             axes.scatter(*_places(claims.x, claims.y, label), areas, color=colour, marker=marker,
                          linewidths=0, label=f"claim {label:+d}")  # fmt: skip
-    axes.set(xlim=(-HALF, HALF))
+    axes.set(xlim=(-PLANE, PLANE))
     axes.legend(fontsize=7, loc="upper right")
 
 

@@ -38,11 +38,6 @@ def q_of(net: Network, x: Tensor, y: Tensor) -> Tensor:
     return y.to(net.dtype) * phi(net, x)
 
 
-def normalised(q: Tensor, rho: float | Tensor, order: int) -> Tensor:
-    """The margins q / rho^order, which no rescaling of theta changes. q (n,) -> (n,)."""
-    return q / rho**order
-
-
 def gamma_bar(q_min: float | Tensor, rho: float | Tensor, order: int) -> float:
     """The normalised margin q_min / rho^order (Lyu and Li 2020, definition 1); 0 when rho = 0."""
     rho = float(rho)

@@ -16,9 +16,11 @@ from explorer.engine.attacks.claims import MERGE_RADIUS, claims, merge_candidate
 from explorer.engine.attacks.kkt import KKTConfig, KKTState, Start
 from explorer.engine.attacks.stationarity import signals_at, stationarity
 from explorer.engine.attacks.target import Target
-from explorer.engine.network import Network, init_network, phi, rescaled
+from explorer.engine.network import Network, phi, rescaled
 from explorer.engine.status import Status
+from tests.engine import draws
 from tests.engine.closed_forms import chains, one_neuron_per_point, tensor, three_at_120
+from tests.engine.draws import draw, published_phi, rng
 
 PLAIN = KKTConfig(
     m=6, steps=40, multipliers="joint", relu_alpha=9.0, relu_alpha_start=None, weight_margin=0.0,
@@ -35,16 +37,8 @@ OBTUSE = {
 }
 
 
-def rng(seed=0):
-    return torch.Generator().manual_seed(seed)
-
-
-def draw(*shape, seed=1):
-    return torch.randn(*shape, generator=rng(seed), dtype=torch.float64)
-
-
 def make(widths, seed=0, bias=True):
-    return init_network(2, widths, generator=rng(seed), first_scale=0.8, bias=bias)
+    return draws.make(widths, seed, bias, scale=0.8)
 
 
 def begin(target, config, x, y, lam=None, seed=3):
@@ -60,32 +54,11 @@ def last(target, state, config):
     return state
 
 
-class ModifiedRelu(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, z, alpha):
-        ctx.save_for_backward(z)
-        ctx.alpha = alpha
-        return z.clamp_min(0)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (z,) = ctx.saved_tensors
-        return grad * torch.sigmoid(ctx.alpha * z), None
-
-
-def forward(net, x, alpha):
-    a = x
-    for layer, (w, b) in enumerate(zip(net.weights, net.biases, strict=True)):
-        z = a @ w.T if b is None else a @ w.T + b
-        a = ModifiedRelu.apply(z, alpha) if layer < len(net.weights) - 1 else z
-    return a.squeeze(-1)
-
-
 def published(net, x, y, lam_code, alpha, lam_min_code):
     """Their code: grad_outputs 1 / m, squared hinges, weight 5, double backward."""
     ps = [p.detach().clone().requires_grad_() for p in net.parameters]
     x, lam_code = x.clone().requires_grad_(), lam_code.clone().requires_grad_()
-    values = forward(net.with_parameters(ps), x, alpha) * y * lam_code
+    values = published_phi(net.with_parameters(ps), x, alpha) * y * lam_code
     ones = torch.full_like(values, 1 / len(x))
     grads = torch.autograd.grad(values, ps, grad_outputs=ones, create_graph=True)
     loss = sum((p.detach() - g).square().sum() for p, g in zip(ps, grads, strict=True))
@@ -238,7 +211,7 @@ def test_the_margin_term_and_its_growth():
     )
     one = kkt.step(target, state, config)
     z = one.x.clone().requires_grad_()
-    term = (y * forward(target.net, z, 9.0) - 1).square().sum()
+    term = (y * published_phi(target.net, z, 9.0) - 1).square().sum()
     (along,) = torch.autograd.grad(term, z)
     fit = stationarity(target.net, signals_at(target.net, one.x, 9.0), y, one.lam, 9.0)
     rho2 = float(target.net.rho) ** 2

@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network, init_network, phi
 from explorer.engine.tangent import residual
-
-
-def draw(*shape, seed=1):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+from tests.engine.draws import draw
 
 
 def balanced(k, seed, bias=True):

@@ -13,18 +13,10 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from explorer.engine.multipliers import fit_multipliers
-from explorer.engine.network import Network, init_network, phi
+from explorer.engine.network import Network, phi
 from explorer.engine.tangent import gradient, hard, residual, signals
 from tests.engine.closed_forms import TABLE, opposite_pair
-
-
-def make(widths, seed=0, bias=True):
-    generator = torch.Generator().manual_seed(seed)
-    return init_network(2, widths, generator=generator, first_scale=1.0, bias=bias)
-
-
-def draw(*shape, seed=1):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+from tests.engine.draws import draw, make
 
 
 def labels(n, seed):

@@ -10,17 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.engine.network import Network, init_network, phi, preactivations, rescaled
+from tests.engine.draws import draw, make
 
 WIDTHS = [(5,), (6, 4), (4, 3, 5)]
-
-
-def make(widths, seed=0, d=2, bias=True):
-    generator = torch.Generator().manual_seed(seed)
-    return init_network(d, widths, generator=generator, first_scale=1.0, bias=bias)
-
-
-def points(m, d=2, seed=1):
-    return torch.randn(m, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def test_phi_is_the_formula():
@@ -36,7 +28,7 @@ def test_phi_is_the_formula():
 def test_a_bias_of_the_output_is_added_and_breaks_the_order():
     net = make((5,))
     biased = Network(net.weights, (net.biases[0], torch.tensor([0.7], dtype=torch.float64)))
-    x = points(3)
+    x = draw(3, 2)
     torch.testing.assert_close(phi(biased, x), phi(net, x) + 0.7, rtol=0, atol=1e-14)
     assert not biased.homogeneous
     with pytest.raises(ValueError, match="homogeneous"):
@@ -47,7 +39,7 @@ def test_a_bias_of_the_output_is_added_and_breaks_the_order():
 @pytest.mark.parametrize("bias", [True, False])
 @given(c=st.floats(0.1, 10), seed=st.integers(0, 1000))
 def test_phi_is_homogeneous_of_its_order(widths, bias, c, seed):
-    net, x = make(widths, seed, bias=bias), points(7, seed=seed)
+    net, x = make(widths, seed, bias=bias), draw(7, 2, seed=seed)
     assert net.order == len(widths) + 1
     expected = c**net.order * phi(net, x)
     torch.testing.assert_close(phi(rescaled(net, c), x), expected, rtol=1e-11, atol=1e-12)
@@ -55,7 +47,7 @@ def test_phi_is_homogeneous_of_its_order(widths, bias, c, seed):
 
 @given(seed=st.integers(0, 1000), angle=st.floats(0, 6.3))
 def test_phi_is_unchanged_by_rotating_points_and_weights(seed, angle):
-    net, x = make((6, 4), seed), points(7, seed=seed)
+    net, x = make((6, 4), seed), draw(7, 2, seed=seed)
     c, s = math.cos(angle), math.sin(angle)
     turn = torch.tensor([[c, -s], [s, c]], dtype=torch.float64)
     turned = Network((net.weights[0] @ turn, *net.weights[1:]), net.biases)
@@ -75,7 +67,7 @@ def test_theta_goes_there_and_back_in_the_order_of_parameters(widths):
 
 
 def test_preactivations_chain():
-    net, x = make((6, 4)), points(3)
+    net, x = make((6, 4)), draw(3, 2)
     z = preactivations(net, x)
     assert [tuple(t.shape) for t in z] == [(3, 6), (3, 4), (3, 1)]
     torch.testing.assert_close(z[1], z[0].clamp_min(0) @ net.weights[1].T)

@@ -7,49 +7,23 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.engine.network import Network, init_network, phi
+from explorer.engine.network import Network, phi
 from explorer.engine.tangent import gradient, gram, hard, inner_theta, relaxed, residual, signals
+from tests.engine.draws import draw, make, published_phi
 
 WIDTHS = [(7,), (6, 4), (4, 3, 5)]
-
-
-def make(widths, seed=0, bias=True):
-    generator = torch.Generator().manual_seed(seed)
-    return init_network(2, widths, generator=generator, first_scale=1.0, bias=bias)
-
-
-def draw(*shape, seed=1):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def biased_everywhere(net):
     return Network(net.weights, tuple(draw(len(w), seed=9) for w in net.weights))
 
 
-class ModifiedRelu(torch.autograd.Function):
-    """The published trick: forward relu, backward sigmoid(alpha z), also when differentiated."""
-
-    @staticmethod
-    def forward(ctx, z, alpha):
-        ctx.save_for_backward(z)
-        ctx.alpha = alpha
-        return z.clamp_min(0)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (z,) = ctx.saved_tensors
-        return grad * torch.sigmoid(ctx.alpha * z), None
-
-
 def published_loss(net, x, coef, alpha):
     """|| theta - sum_i coef_i grad Phi(x_i) ||^2 and its derivatives by a double backward."""
     parameters = [p.clone().requires_grad_() for p in net.parameters]
     x, coef = x.clone().requires_grad_(), coef.clone().requires_grad_()
-    moving, a = net.with_parameters(parameters), x
-    for layer, (w, b) in enumerate(zip(moving.weights, moving.biases, strict=True)):
-        z = a @ w.T if b is None else a @ w.T + b
-        a = ModifiedRelu.apply(z, alpha) if layer < len(net.weights) - 1 else z
-    grads = torch.autograd.grad((coef * a.squeeze(-1)).sum(), parameters, create_graph=True)
+    total = (coef * published_phi(net.with_parameters(parameters), x, alpha)).sum()
+    grads = torch.autograd.grad(total, parameters, create_graph=True)
     loss = sum((p.detach() - g).square().sum() for p, g in zip(parameters, grads, strict=True))
     return loss, *torch.autograd.grad(loss, (x, coef))
 
