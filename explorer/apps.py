@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import ipywidgets as w
 import torch
 from IPython.display import display
@@ -73,5 +75,6 @@ def app(dataset: Dataset | None = None, seed: int = 0) -> App:
     if _shown is not None:
         _shown.close()  # widgets are never collected while open
     _shown = App(dataset, seed)
+    gc.freeze()  # the page's many small objects stay: looking through them cost 3% of the engine
     display(_shown.widget)
     return _shown

@@ -51,6 +51,9 @@ def _in_reach(frame: Frame) -> Tensor | None:
 
 def sentence(frame: Frame) -> tuple[str, str]:
     """The one sentence on top of the page, and its tone: "", "good", "warn" or "bad"."""
+    if frame.stage == "attack" and frame.attack is not None and not frame.attack.t:
+        m = len(frame.attack.x)
+        return f"{m} candidates stand at their start and know the weights alone: press Play.", ""
     if frame.stage == "attack" and frame.verdict is not None:
         tone = {"FOUND": "good", "AMBIGUOUS": "warn", "NOT_RECOVERABLE": "bad"}.get(
             frame.verdict.kind.name, ""
@@ -68,7 +71,8 @@ def sentence(frame: Frame) -> tuple[str, str]:
 
 def _drawn(dataset: Dataset) -> str:
     blue = int((dataset.y > 0).sum())
-    text = f"{dataset.n} points: {blue} of class +1, {dataset.n - blue} of class −1."
+    points = "1 point" if dataset.n == 1 else f"{dataset.n} points"
+    text = f"{points}: {blue} of class +1, {dataset.n - blue} of class −1."
     clash = dataset.conflict()
     if clash is not None:
         first, second = clash[0] + 1, clash[1] + 1

@@ -13,10 +13,10 @@ from typing import Any
 
 from explorer.session import Session
 
-SLICE_S = 0.004  # engine time between two looks at the browser's messages; measured, see docs
-INTERVAL_S = 1 / 24  # at most 24 frames a second: smooth, and a fifth cheaper than 30
-SHARE = 0.25  # of the kernel's CPU may go into making frames; the rest is the engine's
-ASSESS_SHARE = 0.03  # likewise into certificates and verdicts
+SLICE_S = 0.007  # engine time between two looks at the browser's messages; measured
+INTERVAL_S = 1 / 25  # at most 25 frames a second: smooth, and cheaper than 30
+SHARE = 0.3  # of the kernel's CPU may go into making frames; the rest is the engine's
+ASSESS_SHARE = 0.02  # likewise into certificates and verdicts
 WINDOW = 2  # frames on their way at once
 PATIENCE_S = 10.0  # without a drawn frame: then nobody is looking
 

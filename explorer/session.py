@@ -253,8 +253,9 @@ class Session(State):
         if now.stage == "attack":
             self.show(**assess.judged(now, self.kkt_config, self._controls))
             return
-        self.show(**assess.certified(now))
-        if now.train is not None and self.frame.certificate is not None:
-            made = self.frame.certificate
+        seen = assess.certified(now)
+        if seen and now.train is not None:
+            made = seen["certificate"]
             row = {"strict": made.residual_strict, "kink_aware": made.residual}
             self.branch.train.note(now.train.t, row)
+        self.show(**seen)

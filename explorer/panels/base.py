@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
+from time import perf_counter
 from typing import Any
 
 import bqplot as bq
@@ -20,10 +21,11 @@ class Panel:
 
     widget: w.Widget
     stages: tuple[str, ...] = ()  # drawn in these stages only; empty: in all
+    every_s = 0.0  # while running, no oftener: what is read rather than watched can be slower
 
     def __init__(self, session: Session) -> None:
         """Build the widgets, then follow the session."""
-        self.session = session
+        self.session, self._drawn_s = session, 0.0
         self._failure = w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
         self.box = w.VBox(layout=w.Layout(overflow="visible"))
         self.build()
@@ -45,8 +47,10 @@ class Panel:
         seen = not self.stages or frame.stage in self.stages
         if seen != bool(self.box.children):
             self.box.children = [self.widget, self._failure] if seen else []
-        if not seen:
+        now = perf_counter()
+        if not seen or (self.session.running and now - self._drawn_s < self.every_s):
             return
+        self._drawn_s = now
         try:
             self.render(frame)
         except Exception as error:  # one broken view must not take the page down
@@ -92,17 +96,21 @@ def chart(
     **y_traits: Any,  # noqa: ANN401 - traits of the upright axis
 ) -> bq.Figure:
     """A small figure with both axes."""
-    y_traits = {"num_ticks": 5, **y_traits}
+    y_traits = {"num_ticks": 5, "tick_format": "~g", **y_traits}
     axes = [
-        bq.Axis(scale=x, label=x_label, num_ticks=5, grid_lines="none", label_offset="2.2em"),
+        bq.Axis(
+            scale=x, label=x_label, num_ticks=5, grid_lines="none", label_offset="2.2em",
+            tick_format="~s",
+        ),
         bq.Axis(
             scale=y, label=y_label, side="left", grid_lines="none", label_offset="3em",
             **y_traits,
         ),
     ]  # fmt: skip
+    margin = {**PLOT_MARGIN, "left": 58 if y_label else 42, "right": 22}
     figure = bq.Figure(
-        marks=marks, axes=axes, fig_margin={**PLOT_MARGIN, "left": 58, "right": 22},
-        padding_x=0, padding_y=0, display_toolbar=False, background_style={"fill": "transparent"},
+        marks=marks, axes=axes, fig_margin=margin, padding_x=0, padding_y=0,
+        display_toolbar=False, background_style={"fill": "transparent"},
         layout=w.Layout(width="100%", height="190px", min_width="0"),
     )  # fmt: skip
     return figure.add_class("mx-chart")

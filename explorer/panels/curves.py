@@ -16,8 +16,8 @@ FLOOR = 1e-16  # below the rounding of float64: a residual of zero on a log axis
 class CurvesPanel(Panel):
     """Curves of columns of the timeline. Subclasses say which."""
 
+    every_s = 0.2
     title = ""
-    y_label = ""
     columns: tuple[tuple[str, str], ...] = ()  # (column, its name on screen)
     log = True
 
@@ -33,7 +33,8 @@ class CurvesPanel(Panel):
             for (column, _), colour in zip(self.columns, CURVES, strict=False)
         }  # fmt: skip
         self.legend = w.HTML()
-        figure = chart("step t", self.y_label, list(self.lines.values()), self.x, self.y)
+        figure = chart("step t", "", list(self.lines.values()), self.x, self.y)
+        self.axes = figure.axes
         self.widget = titled(self.title, w.VBox([figure, self.legend.add_class("mx-note")]))
 
     def render(self, frame: Frame) -> None:
@@ -51,6 +52,8 @@ class CurvesPanel(Panel):
             line = self.lines[column]
             if not len(t):
                 t = v = np.zeros(2)  # an empty path is an error to the browser
+            elif len(t) == 1:  # one value: a short level line, to be seen at all
+                t, v = np.array([t[0], t[0] + 0.05 * self.x.max]), np.repeat(v, 2)
             if not np.array_equal(t, line.x) or not np.array_equal(v, line.y):
                 with line.hold_sync():
                     line.x, line.y = t, v
@@ -65,16 +68,22 @@ class CurvesPanel(Panel):
         longest = max(float(t[-1]) for t, _ in curves)
         low = min(float(v.min()) for _, v in curves)
         high = max(float(v.max()) for _, v in curves)
-        unit = 1.0 if self.log else _round_up(max(high, 1e-12)) / 4
-        bottom = unit * np.floor(low / unit) if self.log else 0.0
-        top = max(unit * np.ceil(high / unit), bottom + unit)
-        for scale, bounds in (
-            (self.x, (0.0, _round_up(max(longest, 10)))),
-            (self.y, (bottom, top)),
-        ):
-            if (scale.min, scale.max) != bounds:
-                with scale.hold_sync():
-                    scale.min, scale.max = map(float, bounds)
+        if self.log:
+            step = max(1.0, np.ceil((high - low) / 5))
+            bottom = step * np.floor(low / step)
+        else:
+            step, bottom = _round_up(max(high, 1e-12)) / 4, 0.0
+        top = max(step * np.ceil(high / step), bottom + step)
+        self._bound(0, 0.0, _round_up(max(longest, 10)), 4)
+        self._bound(1, bottom, top, round((top - bottom) / step))
+
+    def _bound(self, axis: int, low: float, high: float, parts: int) -> None:
+        """Set an axis' bounds with ticks at equal parts: bqplot rounds the labels of its own."""
+        scale = (self.x, self.y)[axis]
+        if (scale.min, scale.max) != (low, high):
+            with scale.hold_sync():
+                scale.min, scale.max = float(low), float(high)
+            self.axes[axis].tick_values = np.linspace(low, high, parts + 1)
 
 
 def _round_up(value: float) -> float:
@@ -87,8 +96,7 @@ class MarginCurves(CurvesPanel):
     """The normalised margin of Lyu and Li, and its smoothed lower bound."""
 
     stages = ("train",)
-    title = "Normalised margin"
-    y_label = "margin / ρ^L"
+    title = "Normalised margin q_min / ρ^L"
     columns = (("gamma_bar", "γ̄ normalised"), ("gamma_tilde", "γ̃ smoothed"))
     log = False
 
@@ -97,8 +105,7 @@ class ResidualCurves(CurvesPanel):
     """How far the weights are from a KKT point, with hard slopes and with free ones at kinks."""
 
     stages = ("train",)
-    title = "KKT residual"
-    y_label = "log₁₀ ‖θ − Σ‖ / ‖θ‖"
+    title = "KKT residual ‖θ − Σ‖ / ‖θ‖, log₁₀"
     columns = (("strict", "strict slopes"), ("kink_aware", "kink-aware"))
 
 
@@ -106,8 +113,7 @@ class LossCurves(CurvesPanel):
     """The parts of the attack's loss."""
 
     stages = ("attack",)
-    title = "Losses of the attack"
-    y_label = "log₁₀ loss"
+    title = "Losses of the attack, log₁₀"
     columns = (
         ("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
         ("l_prior", "prior box"),

@@ -17,6 +17,7 @@ class MarginsPanel(Panel):
     """One mark per point; those on the margin are filled, the others hollow."""
 
     stages = ("train",)
+    every_s = 0.2
 
     def build(self) -> None:
         """A scatter per class, and hollow ones for points off the margin."""

@@ -43,7 +43,7 @@ class PlanePanel(Panel):
             padding_y=0, min_aspect_ratio=1, max_aspect_ratio=1, display_toolbar=False,
             background_style={"fill": "transparent"}, layout=w.Layout(width="100%"),
         )  # fmt: skip
-        self.gestures = Gestures(session)
+        self.gestures, self._odd = Gestures(session), False
         self.pad = Pad(tip=KEYS)
         self.pad.on_msg(self._on_pad)
         self.pad.observe(self._on_drawn, names=["drawn"])
@@ -99,9 +99,12 @@ class PlanePanel(Panel):
             size = drawing.map_size(net, self.session.running)
             values = drawing.field(net, e, size) / unit
             self.marks.map(drawing.map_png(values), e)
-            self.marks.levels([drawing.level_lines(values, e, v) for v in (-1.0, 0.0, 1.0)])
+            self.marks.levels(drawing.level_lines(values, e, (-1.0, 0.0, 1.0)))
         else:
             self.marks.clear_map()
+        self._odd = not self._odd
+        if self.session.running and self._odd:
+            return  # the neurons' lines move slowly: every other frame will do
         lines = drawing.neuron_lines(net, e) if "lines" in self.session.layers else None
         self.marks.neurons(lines)
 

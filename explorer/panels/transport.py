@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any
 
 import ipywidgets as w
@@ -14,11 +13,12 @@ from explorer.panels.base import Panel, button
 SPEEDS = (("1 step/s", 1.0), ("10 steps/s", 10.0), ("100 steps/s", 100.0),
           ("1000 steps/s", 1000.0), ("as fast as it goes", float("inf")))  # fmt: skip
 TICKS = 1000  # of the slider: fixed, for a browser answers a moving range with values of its own
-SLIDER_S = 0.2  # the slider follows a run this often; it need not move every frame
 
 
 class Transport(Panel):
     """The bar at the bottom of the page, the same for training and attack."""
+
+    every_s = 0.2
 
     def build(self) -> None:
         """Buttons, speed, and the timeline with its branches."""
@@ -61,7 +61,7 @@ class Transport(Panel):
         rows = [w.HBox(r).add_class("mx-row") for r in (first, second)]
         self.widget = w.VBox(rows).add_class("mx-transport")
         self.box.add_class("mx-bottom")
-        self._setting, self._slid = False, 0.0
+        self._setting = False
         session.observe(self._on_running, names=["running"])
 
     def _toggle(self) -> None:
@@ -94,11 +94,7 @@ class Transport(Panel):
             self.command(lambda: travel.select(self.session, change["new"]))(None)
 
     def render(self, frame: Frame) -> None:
-        """Follow the run; the slider does so a few times a second only."""
-        now = perf_counter()
-        if self.session.running and now - self._slid < SLIDER_S:
-            return
-        self._slid = now
+        """Where the run stands, and its branches."""
         state = frame.attack if frame.stage == "attack" else frame.train
         line = self.session.timeline
         self._setting = True

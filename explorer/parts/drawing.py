@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -26,7 +27,7 @@ TOGETHER = 0.03  # radians, and units of the plane: lines nearer than this are d
 @cache
 def _pixels(size: int, extent: float) -> torch.Tensor:
     """Centres of the pixels, first row on top. (size^2, 2)."""
-    g = (torch.arange(size, dtype=torch.float64) + 0.5) / size * 2 - 1
+    g = (torch.arange(size, dtype=torch.float32) + 0.5) / size * 2 - 1
     g = g * extent
     yy, xx = torch.meshgrid(g.flip(0), g, indexing="ij")
     return torch.stack([xx.reshape(-1), yy.reshape(-1)], 1)
@@ -37,7 +38,7 @@ def field(net: Network, extent: float, size: int = MAP_SIZE) -> Array:
 
     Computed in float32: the picture has 2 * LEVELS colours, so rounding cannot be seen.
     """
-    grid = _pixels(size, extent).to(device=net.device, dtype=torch.float32)
+    grid = _pixels(size, extent).to(device=net.device)
     values = phi(net.to(dtype=torch.float32), grid).reshape(size, size)
     return values.cpu().numpy().astype(np.float64)
 
@@ -73,12 +74,15 @@ def joined(pieces: list[Array]) -> tuple[Array, Array]:
     return path[:, 0], path[:, 1]
 
 
-def level_lines(values: Array, extent: float, level: float) -> tuple[Array, Array]:
-    """The set {Phi = level} on the grid of `field`, as one path with NaN gaps."""
+def level_lines(values: Array, extent: float, levels: Sequence[float]) -> list[tuple[Array, Array]]:
+    """The sets {Phi = level} on the grid of `field`, each as one path with NaN gaps."""
     size = values.shape[0]
     g = ((np.arange(size) + 0.5) / size * 2 - 1) * extent
-    lines = contour_generator(g, g, values[::-1]).lines(level)
-    return joined([np.asarray(line, dtype=np.float64) for line in lines])
+    generator = contour_generator(g, g, values[::-1])
+    return [
+        joined([np.asarray(line, dtype=np.float64) for line in generator.lines(level)])
+        for level in levels
+    ]
 
 
 def map_size(net: Network, moving: bool) -> int:

@@ -86,8 +86,7 @@ function render({ model, el }) {
     hint.textContent = model.get("hint"); said.textContent = model.get("say");
   };
   const drawn = () => requestAnimationFrame(() => {
-    echo = down && model.get("echo") ? echo.slice(-1) : [];
-    draw();
+    if (echo.length) { echo = down && model.get("echo") ? echo.slice(-1) : []; draw(); }
     const frame = model.get("frame"), sent = model.get("sent");
     model.set("drawn", frame); model.save_changes();
     surface.dispatchEvent(new CustomEvent("mx-drawn", { bubbles: true, detail: { frame, sent } }));

@@ -14,7 +14,8 @@ class Pad(anywidget.AnyWidget):
     _esm = Path(__file__).with_name("pad.js")
     frame = Int(0).tag(sync=True)  # number of the frame just sent
     sent = Float(0.0).tag(sync=True)  # ms since the epoch; `benchmarks/bench_live.py` reads the lag
-    drawn = Int(0).tag(sync=True)  # number of the newest frame that was drawn
+    # Number of the newest frame that was drawn; not echoed to the page, which knows it.
+    drawn = Int(0).tag(sync=True, echo_update=False)
     active = Bool(True).tag(sync=True)
     echo = Bool(True).tag(sync=True)  # show a dot at once, before the kernel answers
     spacing = Int(14).tag(sync=True)  # px between two events of one stroke

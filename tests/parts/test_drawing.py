@@ -36,7 +36,7 @@ def test_map_is_clear_at_zero_and_coloured_by_sign() -> None:
 def test_level_line_of_a_linear_function() -> None:
     # relu(x) - relu(-x) = x: the level 0.5 is the upright line x = 0.5
     net = line_net([[1.0, 0.0], [-1.0, 0.0]], [0.0, 0.0], [1.0, -1.0])
-    x, y = drawing.level_lines(drawing.field(net, 2.0), 2.0, 0.5)
+    ((x, y),) = drawing.level_lines(drawing.field(net, 2.0), 2.0, (0.5,))
     seen = np.isfinite(x)
     assert seen.sum() >= 2
     assert np.abs(x[seen] - 0.5).max() < 1e-6
