@@ -1,6 +1,6 @@
 """How many training points the KKT reconstruction finds from noise, against held-out sets.
 
-    python benchmarks/bench_attack.py                      all presets and networks below, seeds 0 to 2
+    python benchmarks/bench_attack.py             all presets and networks below, seeds 0 to 2
     python benchmarks/bench_attack.py --presets moons --widths 100 --seeds 0
 
 One row per run: points on the margin (within 1%), claims, then found at each radius with the mean

@@ -8,13 +8,12 @@ from torch import Tensor
 
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.certificate import certify
+from explorer.engine.certificate import SUPPORT, certify
 from explorer.engine.data import Dataset, heldout
 from explorer.engine.scoring import RADII, judge, score
 from explorer.frame import Frame
 
 CONTROLS = 10  # held-out sets behind a verdict: the smallest p-value is 1/11; arbitrary
-SUPPORT = 1e-3  # arbitrary: share of the largest multiplier from which a point counts as support
 RADIUS = RADII[1]  # 0.03, the radius of the measured figures
 
 

@@ -70,9 +70,9 @@ _ROWS = (
     ),
     Scenario(
         "moons, too early",
-        "The same after 30 steps: nothing is at the margin yet, and the attack is lost.",
+        "The same after 100 steps: separated, but far from a KKT point, and the attack is lost.",
         Source("moons", 20, 0.06, 0),
-        _LEVEL, KKTConfig(), 0, 30,
+        _LEVEL, KKTConfig(), 0, 100,
     ),
     Scenario(
         "xor",

@@ -48,7 +48,7 @@ class Session(State):
         self, points: Iterable[tuple[Sequence[float], float]], gesture: int | None = None
     ) -> None:
         """Add ((x, ...), label) points; what does not fit is refused, the rest stays."""
-        before = dataset = self.frame.dataset
+        before = dataset = self.now.dataset
         try:
             for x, label in points:
                 dataset = dataset.with_point(x, label)

@@ -104,7 +104,7 @@ def test_demo_of_a_scenario_takes_its_row(call, monkeypatch):
         CliRunner().invoke(
             cli.app, ["demo", "--scenario", "moons, too early"], catch_exceptions=False
         )
-    assert seen == [("moons", 30, (100,), 0)]
+    assert seen == [("moons", 100, (100,), 0)]
 
 
 def test_train_saves_a_run_that_show_and_attack_read(call):

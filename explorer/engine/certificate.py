@@ -28,9 +28,9 @@ TAU_EXACT = 1e-6  # measured: exactly built networks, after rounding
 
 # Relative size of the larger of residual and slackness, up to which each light shows; arbitrary.
 _EXACT, _NEAR, _APPROACHING = 1e-6, 0.05, 0.3
-_ON_MARGIN = 0.01  # arbitrary: a point within 1% of q_min counts as on the margin
+ON_MARGIN = 0.01  # arbitrary: a point within 1% of q_min counts as on the margin
 _SLACK_PRICE = 1e-3  # arbitrary: breaks ties between multipliers in favour of points on the margin
-_SUPPORT = 1e-3  # arbitrary: multipliers below this share of the largest are not counted
+SUPPORT = 1e-3  # arbitrary: multipliers below this share of the largest are not counted
 
 
 class Light(Enum):
@@ -143,7 +143,7 @@ def _share(value: float) -> str:
 
 def _sentence(light: Light, fit: Fit, slackness: float, tau: float) -> str:
     n = len(fit.lam)
-    used = int((fit.lam > _SUPPORT * fit.lam.max()).sum())
+    used = int((fit.lam > SUPPORT * fit.lam.max()).sum())
     return (
         f"{light.value} {used} of {n} points carry it; {_share(fit.residual)} of the norm of the "
         f"weights is left unexplained, slackness {_share(slackness)} "
@@ -228,7 +228,7 @@ def certify(
     return Certificate(
         q=q,
         q_min=q_min,
-        on_margin=q <= (1 + _ON_MARGIN) * q_min,
+        on_margin=q <= (1 + ON_MARGIN) * q_min,
         lam=fit.lam.to(q),
         residual_strict=strict.residual,
         residual=fit.residual,

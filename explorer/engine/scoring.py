@@ -54,7 +54,9 @@ class Score:
 class Kind(Enum):
     """What may be said of an attack; the value is what a user reads."""
 
-    FOUND = "Found: the claims meet at least half of the points in reach, and chance does not."
+    FOUND = (
+        "Found: half of the points in reach or more, half of the claims right, chance ruled out."
+    )
     AMBIGUOUS = "Ambiguous: the claims explain the weights and yet are mostly other points."
     NOT_RECOVERABLE = "Not recoverable: most points lie off the margin and leave no trace to find."
     CANNOT_KNOW = "Cannot know: this comparison would say the same of a good and a bad attack."
@@ -122,27 +124,27 @@ def judge(
         return Verdict(Kind.CANNOT_KNOW, reason, float("nan"))
     p_value = (1 + sum(c >= found for c in chance)) / (len(chance) + 1)
     in_reach = truth.n if on_margin is None else int(on_margin.sum())
-    kind = _kind(found, truth.n, in_reach, p_value)
+    kind = _kind(found, truth.n, in_reach, len(x), p_value)
     mean = sum(chance) / len(chance)
     sentence = (
         f"{found} of {truth.n} found within {radius:g}; "
-        f"chance finds {mean:.2g} ({len(chance)} held-out sets). "
+        f"chance finds {mean:.2g} ({len(chance)} held-out sets, p = {p_value:.2g}). "
         f"{found} of {len(x)} claims match a point."
     )
     if in_reach < truth.n:
         off = truth.n - in_reach
         sentence += (
-            f" {in_reach} lie on the margin; the other {off} have no multiplier, "
-            "so this attack cannot see them."
+            f" {in_reach} lie on the margin or carry a multiplier; the other {off} leave no trace "
+            "for this attack."
         )
     if p_value > LEVEL:
         sentence += " That is no better than chance."
     return Verdict(kind, sentence, p_value)
 
 
-def _kind(found: int, n: int, in_reach: int, p_value: float) -> Kind:
+def _kind(found: int, n: int, in_reach: int, claims: int, p_value: float) -> Kind:
     if p_value <= LEVEL and 2 * found >= in_reach:
-        return Kind.FOUND
+        return Kind.FOUND if 2 * found >= claims else Kind.AMBIGUOUS
     return Kind.NOT_RECOVERABLE if 2 * in_reach < n else Kind.AMBIGUOUS
 
 

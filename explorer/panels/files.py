@@ -14,8 +14,6 @@ from explorer.engine.data import read_csv, write_csv
 from explorer.frame import Frame
 from explorer.panels.base import Panel, button
 
-MOST_UPLOAD = 64 * 2**20  # the store refuses more; asked here before anything is parsed
-
 
 class Files(Panel):
     """Folded at the foot of the page; a refused file changes nothing on screen."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import bqplot as bq
 import numpy as np
 
+from explorer.engine.certificate import ON_MARGIN
 from explorer.frame import Frame
 from explorer.panels.base import Panel, chart, titled
 from explorer.style import COLOURS, MARKERS, NAMES
 
 TOP = 3.0  # q / q_min shown; points beyond stand at the top edge
-NEAR = 0.01  # on the margin: within 1% of q_min
 
 
 class MarginsPanel(Panel):
@@ -57,7 +57,7 @@ class MarginsPanel(Panel):
         unit = low if low > 0 else max(np.abs(q).max(), 1e-300)
         order = np.argsort(q, kind="stable")
         height, labels = np.clip(q[order] / unit, -1, TOP), y[order]
-        on = (q[order] <= (1 + NEAR) * low) & (low > 0)
+        on = (q[order] <= (1 + ON_MARGIN) * low) & (low > 0)
         rank = np.arange(1, len(q) + 1, dtype=float)
         if self.x.max != len(q) + 1:
             self.x.max = len(q) + 1

@@ -113,7 +113,7 @@ def test_found():
     assert verdict.kind is Kind.FOUND
     assert verdict.p_value == pytest.approx(1 / 11)
     assert verdict.sentence == (
-        "12 of 20 found within 0.03; chance finds 0 (10 held-out sets). "
+        "12 of 20 found within 0.03; chance finds 0 (10 held-out sets, p = 0.091). "
         "12 of 20 claims match a point."
     )
 
@@ -122,7 +122,7 @@ def test_points_off_the_margin_are_counted_out():
     truth = preset("alternating-circle", n=20)
     verdict = judge(truth, controls(truth), truth.x[:6], truth.y[:6], RADIUS, margin(20, 8))
     assert verdict.kind is Kind.FOUND  # 6 of the 8 in reach
-    assert "8 lie on the margin; the other 12 have no multiplier" in verdict.sentence
+    assert "8 lie on the margin or carry a multiplier; the other 12" in verdict.sentence
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_points_off_the_margin_are_counted_out():
         (0, 20, Kind.AMBIGUOUS),
         (0, 10, Kind.AMBIGUOUS),
         (0, 9, Kind.NOT_RECOVERABLE),
-        (5, 9, Kind.FOUND),
+        (5, 9, Kind.AMBIGUOUS),  # more than half in reach, but 15 of 20 claims wrong
         (4, 9, Kind.NOT_RECOVERABLE),
     ],
 )
