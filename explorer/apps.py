@@ -19,6 +19,7 @@ from explorer.panels.plane import PlanePanel
 from explorer.panels.scoreboard import Scoreboard
 from explorer.panels.tools import Tools
 from explorer.panels.transport import Transport
+from explorer.parts.access import Access, tips_of
 from explorer.player import Player
 from explorer.session import Session
 from explorer.style import CSS
@@ -45,7 +46,8 @@ class App:
              box["TrainForm"], box["AttackForm"]]
         ).add_class("mx-right")  # fmt: skip
         body = w.Box([left, right]).add_class("mx-body")
-        rows = [w.HTML(CSS), box["Header"], body, box["Transport"], box["Files"]]
+        tips = {k: v for p in self.panels.values() for k, v in tips_of(p.widget).items()}
+        rows = [w.HTML(CSS), Access(tips=tips), box["Header"], body, box["Transport"], box["Files"]]
         self.widget = w.VBox(rows).add_class("mx-app")
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.certificate import SUPPORT, certify
 from explorer.engine.data import Dataset, heldout
-from explorer.engine.scoring import RADII, judge, score
+from explorer.engine.scoring import RADII, Kind, judge, score
 from explorer.frame import Frame
 
 CONTROLS = 10  # held-out sets behind a verdict: the smallest p-value is 1/11; arbitrary
@@ -50,10 +50,10 @@ def _in_reach(frame: Frame) -> Tensor | None:
 
 def sentence(frame: Frame) -> tuple[str, str]:
     """The one sentence on top of the page, and its tone: "", "good", "warn" or "bad"."""
-    if frame.stage == "attack" and frame.attack is not None and not frame.attack.t:
-        m = len(frame.attack.x)
-        return f"{m} candidates stand at their start and know the weights alone: press Play.", ""
-    if frame.stage == "attack" and frame.verdict is not None:
+    if frame.stage == "attack" and frame.verdict is not None and frame.attack is not None:
+        if not frame.attack.t and frame.verdict.kind is Kind.CANNOT_KNOW:
+            m = len(frame.attack.x)
+            return f"{m} candidates stand at their start and know only the weights: press Play.", ""
         tone = {"FOUND": "good", "AMBIGUOUS": "warn", "NOT_RECOVERABLE": "bad"}.get(
             frame.verdict.kind.name, ""
         )

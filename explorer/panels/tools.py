@@ -18,6 +18,7 @@ LEGENDS = {
     "train": "Dashed: Φ = ± margin; thick: Φ = 0; grey: neurons. Area: multiplier λ.",
     "attack": "Hollow: the truth. Filled: candidates, area by multiplier λ.",
 }
+CLASS_TIPS = ("blue circle", "orange triangle", "above the axis +1, below it −1")
 BY_HEIGHT = ("by height", 0)
 
 
@@ -29,7 +30,7 @@ class Tools(Panel):
         session = self.session
         self.tool = w.ToggleButtons(options=TOOLS, tooltips=TOOL_TIPS, value=session.tool)
         self.label = w.ToggleButtons(options=CLASSES, value=session.label or 1,
-                                     tooltips=("blue circle", "orange triangle"))  # fmt: skip
+                                     tooltips=CLASS_TIPS[:2])  # fmt: skip
         for toggle in (self.tool, self.label):
             toggle.style.button_width = "auto"
         self.tool.observe(self._setter("tool"), names=["value"])
@@ -71,6 +72,7 @@ class Tools(Panel):
         options = (*CLASSES, BY_HEIGHT) if flat or self.session.label == 0 else CLASSES
         if self.label.options != options:
             wanted = self.session.label
+            self.label.tooltips = CLASS_TIPS[: len(options)]
             self.label.options = options
             self.session.label = wanted
         self.label.value = self.session.label

@@ -29,9 +29,10 @@ class Transport(Panel):
         step = button("Step", "Pause, and take one full-batch step")
         step.on_click(self.command(lambda: session.step(1)))
         self.many = w.BoundedIntText(
-            100, min=2, max=100_000, tooltip="How many steps the next button takes",
-            layout=w.Layout(width="84px"),
+            100, min=2, max=100_000, description="n", tooltip="Steps that the next button takes",
+            layout=w.Layout(width="104px"),
         )  # fmt: skip
+        self.many.style.description_width = "initial"
         steps = button("Step × n", "Pause, and take n steps at once")
         steps.on_click(self.command(lambda: session.step(self.many.value)))
         speed = w.Dropdown(
@@ -49,7 +50,7 @@ class Transport(Panel):
         ).add_class("mx-timeline")  # fmt: skip
         self.time.observe(self._on_time, names=["value"])
         self.where = w.HTML()
-        branch = button("Branch here", "Keep this run and go on from this moment on a new branch")
+        branch = button("Branch here", "Keep this run; go on from this moment on a new branch")
         branch.on_click(self.command(lambda: travel.branch(session)))
         self.branches = w.Dropdown(
             options=[("main", 0)], tooltip="Lines of time: where each was left",

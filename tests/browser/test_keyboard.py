@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from explorer import serve
@@ -28,7 +27,6 @@ UNREACHED = """() => [...window.unreached].map(
   e => (e.innerText || e.title || e.getAttribute('aria-label') || e.outerHTML).slice(0, 60))"""
 
 
-@pytest.mark.xfail(reason="the heads of ipywidgets' accordions take no focus")
 def test_tab_reaches_every_control(page: Page, voila_server: serve.Server) -> None:
     app = Explorer(page).visit(voila_server.url)
     page.get_by_title("Draw a ready-made dataset").select_option(label="Moons (2-D)")

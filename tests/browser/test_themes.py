@@ -61,7 +61,6 @@ def look(app: Explorer, name: str) -> None:
         assert app.page.evaluate(OVERFLOWING) == [], f"{name} at {width} px"
 
 
-@pytest.mark.xfail(reason="dropdowns and checkboxes of ipywidgets show no tooltip of their own")
 def test_every_control_explains_and_names_itself(page: Page, voila_server: serve.Server) -> None:
     app = Explorer(page).visit(voila_server.url)
     page.get_by_title("Draw a ready-made dataset").select_option(label="Two points (1-D)")
@@ -77,7 +76,6 @@ def test_every_control_explains_and_names_itself(page: Page, voila_server: serve
     assert missing == []
 
 
-@pytest.mark.xfail(reason="the box of the sentence grows with its lines")
 def test_plane_stays_in_place_whatever_the_sentence_says(
     page: Page, voila_server: serve.Server
 ) -> None:

@@ -1,0 +1,32 @@
+"""Focus, tooltips and names where ipywidgets gives none. Nothing to see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import anywidget
+import ipywidgets as w
+from traitlets import Dict
+
+
+class Access(anywidget.AnyWidget):
+    """Mends the page it stands on; `tips` maps a control's words to its tooltip."""
+
+    _esm = Path(__file__).with_name("access.js")
+    tips = Dict().tag(sync=True)
+
+
+def tips_of(root: w.Widget) -> dict[str, str]:
+    """The tooltip of every control below `root` that has words of its own."""
+    return {x.description: x.tooltip for x in _below(root) if _told(x)}
+
+
+def _told(widget: w.Widget) -> bool:
+    return bool(getattr(widget, "description", "") and getattr(widget, "tooltip", None))
+
+
+def _below(root: w.Widget) -> Iterator[w.Widget]:
+    yield root
+    for child in getattr(root, "children", ()):
+        yield from _below(child)
