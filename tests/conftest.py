@@ -15,6 +15,12 @@ settings.load_profile("project")
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests last: Playwright leaves an event loop running, and others need their own."""
+    items.sort(key=lambda item: "browser" in item.path.parts)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
     """Two cores are shared with the browser; small matrices gain nothing from threads."""

@@ -33,6 +33,7 @@ class Scoreboard(Panel):
         legend = " &nbsp; ".join(f"<span><b style='color:{c}'>■</b> {n}</span>" for n, c in SERIES)
         figure = chart("radius", "share", [self.bars], self.x, self.y, tick_format=".2f",
                        tick_values=[0, 0.25, 0.5, 0.75, 1])  # fmt: skip
+        figure.axes[0].tick_format = "~g"
         body = w.VBox([figure, w.HTML(legend).add_class("mx-note"), self.counts])
         self.widget = titled("Found, one to one", body)
 
