@@ -45,8 +45,13 @@ class Player:
         except Exception as error:  # a task's error would vanish unseen
             self.session.message = f"Stopped: {type(error).__name__}: {error}"
         finally:
-            self.session.running = False
+            self.session.running, self.session.stop_at = False, -1
             self.session.assess()
+
+    def _t(self) -> int:
+        now = self.session.now
+        state = now.attack if now.stage == "attack" else now.train
+        return 0 if state is None else state.t
 
     async def _loop(self) -> None:
         session = self.session
@@ -56,6 +61,10 @@ class Player:
         while session.running:
             rate = session.steps_per_second
             due = (perf_counter() - begun) * rate - taken if rate != float("inf") else 1e9
+            if session.stop_at >= 0:
+                due = min(due, session.stop_at - self._t())
+                if due <= 0:
+                    break
             if due >= 1:
                 taken += session.advance(seconds=SLICE_S, steps=int(min(due, 1e9)))
             now = perf_counter()

@@ -20,7 +20,7 @@ from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset
-from explorer.engine.exact import maximum_margin
+from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.network import Network
 from explorer.engine.status import Status
 from explorer.frame import Stage, numbers
@@ -29,6 +29,7 @@ from explorer.starts import attack_start
 from explorer.state import State
 
 BIRTH = {"widths", "bias", "init_scale", "method"}  # settings that only a new run can have
+AT_ONCE_S = 1.0  # arbitrary: longer, and a page without a sign of life would seem broken
 REVIVED = (
     "Neurons that were off on every point were drawn anew: without them the network could not "
     "learn the new points from where it is."
@@ -126,10 +127,10 @@ class Session(State):
                   status=Status.RUNNING, **fresh)  # fmt: skip
         self.assess()
 
-    def jump_to_exact(self) -> None:
-        """Take the exact maximum-margin network (two layers; 1-D and 2-D)."""
+    def jump_to_exact(self, exact: Exact | None = None) -> None:
+        """Take the exact maximum-margin network (two layers; 1-D and 2-D), solved here or given."""
         dataset = self.now.dataset
-        exact = maximum_margin(dataset.x, dataset.y)
+        exact = exact or maximum_margin(dataset.x, dataset.y)
         self.running = False
         self.begin_training(exact.net)
         if not exact.polished:
@@ -246,6 +247,17 @@ class Session(State):
             self.show(stage="train")
         self.advance(steps=n)
         self.assess()
+
+    def go_on(self, n: int) -> None:
+        """Take n steps: at once where that is quick, else as a run that pauses by itself."""
+        state = self.now.attack if self.now.stage == "attack" else self.now.train
+        end = n + (0 if state is None else state.t)
+        self.step(0)
+        self.advance(seconds=AT_ONCE_S, steps=n)
+        self.assess()
+        state = self.now.attack if self.now.stage == "attack" else self.now.train
+        if state is not None and state.t < end and not self.now.status.over:
+            self.stop_at, self.running = end, True
 
     def assess(self) -> None:
         """Compute the certificate or the verdict of the present moment, and show it."""

@@ -35,6 +35,7 @@ class State(HasTraits):
     truth_shown = Bool(True)
     layers = Tuple(default_value=("map", "lines"), help="what is drawn behind the points")
     extent = Float(data.PLANE, help="half width of the plane")
+    stop_at = Int(-1, help="step at which a run pauses by itself; -1: none")
     steps_per_second = Float(float("inf"))
     branches = List(Instance(Branch))
     branch_index = Int(0)

@@ -9,6 +9,7 @@ from time import perf_counter
 import pytest
 
 from explorer import player as clock
+from explorer import session as sessions
 from explorer.engine.data import preset
 from explorer.player import Player
 from explorer.session import Session
@@ -111,3 +112,23 @@ def test_no_more_steps_than_the_chosen_speed_allows() -> None:
     begun = perf_counter()
     play(session, lambda: session.now.train.t >= 20)
     assert 20 <= session.now.train.t <= 100.0 * (perf_counter() - begun)
+
+
+def test_a_long_number_of_steps_runs_as_a_run_and_pauses_at_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sessions, "AT_ONCE_S", 0.0)
+    session = session_in_training()
+
+    async def run() -> None:
+        player = Player(session)
+        session.go_on(300)
+        assert session.running, "it has only begun"
+        while session.running:
+            session.drawn = session.frame.number
+            await asyncio.sleep(0)
+        player.close()
+
+    asyncio.run(run())
+    assert session.frame.train.t == 300
+    assert session.stop_at == -1

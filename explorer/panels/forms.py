@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import ipywidgets as w
 
+from explorer.engine.data import Dataset
+from explorer.engine.exact import maximum_margin
 from explorer.panels.base import Panel, button
 
+JUMP = "Jump to the exact solution"
+QUICK = 40  # points that are solved within a fraction of a second
 WIDE = w.Layout(width="250px")
 
 
@@ -143,12 +148,38 @@ class TrainForm(Form):
 
     def actions(self) -> list[w.Widget]:
         """The way to the limit without training."""
-        jump = button(
-            "Jump to the exact solution",
-            "Solve for the exact maximum-margin network: two layers, 1-D and 2-D",
+        self.jump = button(
+            JUMP, "Solve for the exact maximum-margin network: two layers, 1-D and 2-D"
         )
-        jump.on_click(self.command(self.session.jump_to_exact))
-        return [jump]
+        self.jump.on_click(self.command(self._jump))
+        self._solving: asyncio.Task[None] | None = None
+        return [self.jump]
+
+    def _jump(self) -> None:
+        data = self.session.now.dataset
+        if self._solving is not None and not self._solving.done():
+            self._solving.cancel()
+        elif data.n <= QUICK:
+            self.session.jump_to_exact()
+        else:
+            self._solving = asyncio.get_event_loop().create_task(self._solve(data))
+
+    async def _solve(self, data: Dataset) -> None:
+        """Solve beside the page; press again to cancel, and edited points are left alone."""
+        session = self.session
+        self.jump.description = "Cancel solving"
+        session.message = f"Solving for {data.n} points; this may take ten seconds."
+        try:
+            exact = await asyncio.to_thread(maximum_margin, data.x, data.y)
+            session.message = "The points changed meanwhile; press again to solve for these."
+            if session.now.dataset is data:
+                session.guarded(session.jump_to_exact, exact)
+        except asyncio.CancelledError:
+            session.message = "Solving was cancelled; the network is as it was."
+        except ValueError as error:
+            session.message = str(error)
+        finally:
+            self.jump.description = JUMP
 
 
 class AttackForm(Form):

@@ -34,7 +34,7 @@ class Transport(Panel):
         )  # fmt: skip
         self.many.style.description_width = "initial"
         steps = button("Step × n", "Pause, and take n steps at once")
-        steps.on_click(self.command(lambda: session.step(self.many.value)))
+        steps.on_click(self.command(lambda: session.go_on(self.many.value)))
         speed = w.Dropdown(
             options=SPEEDS, value=float("inf"), tooltip="Steps per second while playing",
             layout=w.Layout(width="160px"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+
 import ipywidgets as w
 import numpy as np
 import pytest
@@ -149,3 +152,32 @@ def test_closing_unfollows_the_session(app: App) -> None:
     before = app.panels["Header"].sentence.value
     app.session.load(preset("moons"))
     assert app.panels["Header"].sentence.value == before
+
+
+def solve(app: App, meanwhile: Callable[[w.Button], None]) -> None:
+    """Press the button for many points, do something, and wait for the end."""
+
+    async def run() -> None:
+        form = app.panels["TrainForm"]
+        form.jump.click()
+        await asyncio.sleep(0)
+        assert form.jump.description == "Cancel solving"
+        meanwhile(form.jump)
+        await form._solving
+
+    asyncio.run(run())
+    assert app.panels["TrainForm"].jump.description == "Jump to the exact solution"
+
+
+def test_many_points_are_solved_beside_the_page(app: App) -> None:
+    app.session.load(preset("alternating-line", n=50))
+    solve(app, lambda jump: None)
+    assert app.session.frame.certificate.light.name == "EXACT"
+
+
+def test_solving_can_be_cancelled_and_leaves_edited_points_alone(app: App) -> None:
+    app.session.load(preset("alternating-line", n=50))
+    solve(app, lambda jump: jump.click())
+    assert app.session.frame.train is None and "cancelled" in app.session.message
+    solve(app, lambda jump: app.session.edit(app.session.now.dataset.without([0])))
+    assert app.session.frame.train is None and "changed meanwhile" in app.session.message
