@@ -93,7 +93,7 @@ def open_page(page: Page, url: str) -> float:
 def set_up(page: Page) -> None:
     """The measured page: 200 points, two hidden layers of 100, everything drawn."""
     page.locator(".mx-app select").first.select_option(label="Blobs (2-D)")
-    box = page.get_by_label("n", exact=True)
+    box = page.locator(".mx-header").get_by_label("n", exact=True)
     box.fill("200")
     box.press("Enter")
     page.get_by_role("button", name="Draw again").click()

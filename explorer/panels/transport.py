@@ -29,8 +29,8 @@ class Transport(Panel):
         step = button("Step", "Pause, and take one full-batch step")
         step.on_click(self.command(lambda: session.step(1)))
         self.many = w.BoundedIntText(
-            100, min=2, max=100_000, description="n", tooltip="Steps that the next button takes",
-            layout=w.Layout(width="104px"),
+            100, min=2, max=100_000, description="n steps", tooltip="Steps of the next button",
+            layout=w.Layout(width="136px"),
         )  # fmt: skip
         self.many.style.description_width = "initial"
         steps = button("Step × n", "Pause, and take n steps at once")
