@@ -38,6 +38,11 @@ class Frame:
     verdict: Verdict | None = None
     status: Status = Status.RUNNING
 
+    @property
+    def state(self) -> TrainState | KKTState | None:
+        """The state of the present stage's run."""
+        return self.attack if self.stage == "attack" else self.train
+
 
 @dataclass(eq=False)
 class Branch:

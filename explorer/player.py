@@ -48,11 +48,6 @@ class Player:
             self.session.running, self.session.stop_at = False, -1
             self.session.assess()
 
-    def _t(self) -> int:
-        now = self.session.now
-        state = now.attack if now.stage == "attack" else now.train
-        return 0 if state is None else state.t
-
     async def _loop(self) -> None:
         session = self.session
         begun = heard = perf_counter()
@@ -62,7 +57,8 @@ class Player:
             rate = session.steps_per_second
             due = (perf_counter() - begun) * rate - taken if rate != float("inf") else 1e9
             if session.stop_at >= 0:
-                due = min(due, session.stop_at - self._t())
+                state = session.now.state
+                due = min(due, session.stop_at - (0 if state is None else state.t))
                 if due <= 0:
                     break
             if due >= 1:

@@ -240,24 +240,26 @@ class Session(State):
 
     def step(self, n: int = 1) -> None:
         """Pause, and take n steps."""
+        self._pause_in_run()
+        self.advance(steps=n)
+        self.assess()
+
+    def _pause_in_run(self) -> None:
+        """Pause, with a run there to go on with."""
         self.running = False
         if self.now.stage != "attack" and self.now.train is None:
             self.begin_training()
         if self.now.stage == "draw":
             self.show(stage="train")
-        self.advance(steps=n)
-        self.assess()
 
     def go_on(self, n: int) -> None:
         """Take n steps: at once where that is quick, else as a run that pauses by itself."""
-        state = self.now.attack if self.now.stage == "attack" else self.now.train
-        end = n + (0 if state is None else state.t)
-        self.step(0)
-        self.advance(seconds=AT_ONCE_S, steps=n)
+        self._pause_in_run()
+        taken = self.advance(seconds=AT_ONCE_S, steps=n)
         self.assess()
-        state = self.now.attack if self.now.stage == "attack" else self.now.train
-        if state is not None and state.t < end and not self.now.status.over:
-            self.stop_at, self.running = end, True
+        now = self.now
+        if now.state is not None and taken < n and not now.status.over:
+            self.stop_at, self.running = now.state.t + n - taken, True
 
     def assess(self) -> None:
         """Compute the certificate or the verdict of the present moment, and show it."""

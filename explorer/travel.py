@@ -44,7 +44,7 @@ def _on_present_points(session: Session, state: TrainState) -> TrainState:
 def branch(session: Session) -> None:
     """Go on from this moment on a line of its own; the old line stays as it is."""
     now, old = session.now, session.branch
-    state = now.attack if now.stage == "attack" else now.train
+    state = now.state
     if state is None:
         raise ValueError("Nothing to branch from: train first.")
     if len(session.branches) >= MOST_BRANCHES:

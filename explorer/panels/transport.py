@@ -96,7 +96,7 @@ class Transport(Panel):
 
     def render(self, frame: Frame) -> None:
         """Where the run stands, and its branches."""
-        state = frame.attack if frame.stage == "attack" else frame.train
+        state = frame.state
         line = self.session.timeline
         self._setting = True
         try:
