@@ -7,12 +7,13 @@ torch; whatever needs the other choices at the kinks uses `tangent`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from explorer.engine.network import Network
+from explorer.engine.network import Network, one_output
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +21,7 @@ class Pass:
     """All values of one pass; the layer-l block of grad Phi(x_i) is B_l[i] (x) A_l[i].
 
     Attributes:
-        phi: outputs (n,).
+        phi: outputs (n,), or with several outputs their product with a covector per point.
         inputs: A_l (n, k_{l-1}), what layer l reads.
         signals: B_l (n, k_l), the derivative of the output by the layer's pre-activation.
     """
@@ -30,18 +31,31 @@ class Pass:
     signals: tuple[Tensor, ...]
 
 
-def run(net: Network, x: Tensor) -> Pass:
-    """Forward and backward for every point. x (n, d)."""
+def forward(net: Network, x: Tensor) -> tuple[list[Tensor], Tensor]:
+    """What every layer reads, and the outputs. x (n, d) -> [(n, k_{l-1}), ...], (n, C)."""
     inputs, z = [x], x
     for layer, (w, b) in enumerate(zip(net.weights, net.biases, strict=True)):
         if layer:
             inputs.append(z.clamp_min(0))
         z = inputs[-1] @ w.T if b is None else torch.addmm(b, inputs[-1], w.T)
-    signals = [torch.ones_like(z)]
+    return inputs, z
+
+
+def backward(net: Network, inputs: Sequence[Tensor], z: Tensor, cover: Tensor) -> Pass:
+    """The pass of <cover_i, Phi(x_i)>, from what `forward` gave. cover (n, C)."""
+    signals = [cover]
     for w, a in zip(reversed(net.weights[1:]), reversed(inputs[1:]), strict=True):
         # One fused call for "times the slope": the signal where a > 0, else 0.
         signals.append(torch.ops.aten.threshold_backward(signals[-1] @ w, a, 0))
-    return Pass(z.squeeze(1), tuple(inputs), tuple(reversed(signals)))
+    phi = (cover * z).sum(1) if z.shape[1] > 1 else (cover * z).squeeze(1)
+    return Pass(phi, tuple(inputs), tuple(reversed(signals)))
+
+
+def run(net: Network, x: Tensor) -> Pass:
+    """Forward and backward for every point, of a network with one output. x (n, d)."""
+    one_output(net)
+    inputs, z = forward(net, x)
+    return backward(net, inputs, z, torch.ones_like(z))
 
 
 def squared_norms(net: Network, values: Pass) -> Tensor:

@@ -3,6 +3,9 @@ r"""How close the weights are to a KKT point of the maximum-margin problem, in n
     (P)  min 1/2 ||theta||^2  subject to  y_i Phi(theta; x_i) >= 1
     theta = sum_i lam_i y_i g_i,   g_i in dPhi(x_i),   lam_i >= 0,   lam_i (q_i - 1) = 0
 
+With several outputs q_i = Phi_{y_i} - max_{c != y_i} Phi_c takes the place of y_i Phi, and grad q_i
+that of y_i g_i; rivals that tie within `tau` are free like slopes at a kink (`classes`).
+
 Gradient flow on the exponential or logistic loss converges in direction to such a point (Lyu and
 Li 2020; Ji and Telgarsky 2020). What the light must not be read as: a KKT point need not be the
 maximum margin; multipliers need not be unique; a point with lam_i = 0 leaves no trace in theta;
@@ -18,9 +21,10 @@ from enum import Enum
 import torch
 from torch import Tensor
 
+from explorer.engine.classes import contrast
 from explorer.engine.margin import Loss, gamma_bar, log_slopes, q_of
 from explorer.engine.multipliers import Fit, fit_multipliers
-from explorer.engine.network import Network, rescaled
+from explorer.engine.network import Network, phi_all, rescaled
 from explorer.engine.tangent import gram, inner_theta
 
 TAU_TRAINED = 1e-2  # measured: trained networks need 1e-3 to 3e-2
@@ -118,13 +122,13 @@ def gradient_multipliers(
     if not len(q) or not float(q.min()) > 0:
         return None
     pull = torch.softmax(log_slopes(q, loss, log_gain), 0).to(q)
-    coef = pull * y.to(q)
-    speed = float((coef @ gram(net, x) @ coef).clamp_min(0).sqrt())
+    cover = contrast(phi_all(net, x), y)
+    speed = float((pull @ gram(net, x, cover=cover) @ pull).clamp_min(0).sqrt())
     rho = float(net.rho)
     if speed == 0:
         return None
     lam = float(q.min()) ** (1 - 2 / net.order) * rho * pull / speed
-    return lam, float(coef @ inner_theta(net, x)) / (rho * speed)
+    return lam, float(pull @ inner_theta(net, x, cover=cover)) / (rho * speed)
 
 
 def _light(residual: float, slackness: float) -> Light:
@@ -197,7 +201,7 @@ def certify(
     Args:
         net: a homogeneous network; others raise ValueError (they have no margin).
         x: points (n, d); n may be 0.
-        y: labels (n,) in {-1, +1}.
+        y: labels (n,).
         tau: a slope is free where |z_ij| <= tau |w~_j| |a_i|. `TAU_TRAINED` for trained weights,
             `TAU_EXACT` for exactly built ones.
         loss: the training loss, for beta alone.

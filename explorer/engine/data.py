@@ -76,7 +76,7 @@ def _generator(*seeds: int) -> torch.Generator:
 def _bootstrap(dataset: Dataset, generator: torch.Generator) -> Dataset:
     x, d = dataset.x.to("cpu", torch.float64), dataset.d
     fresh = x.clone()
-    for label in (-1.0, 1.0):
+    for label in sorted({-1.0, 1.0, *dataset.y.tolist()}):
         members = (dataset.y.to("cpu") == label).nonzero().squeeze(1)
         count = members.numel()
         if not count:

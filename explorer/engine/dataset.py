@@ -1,6 +1,6 @@
-"""A training set as a frozen value: x (n, d) with labels y (n,) in {-1, +1}.
+"""A training set as a frozen value: x (n, d) with labels y (n,) in {-1, +1}, or more classes.
 
-Every edit returns a new set.
+Further classes have the labels 3, 4, ... (see `classes`). Every edit returns a new set.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.engine.classes import outputs_for, valid
 from explorer.engine.presets import MAX_POINTS
 
 
@@ -30,7 +31,7 @@ class Dataset:
 
     Attributes:
         x: (n, d) floating, finite; n may be 0.
-        y: (n,) in {-1, +1}, of the type and on the device of x.
+        y: (n,) in {-1, +1} and, with more classes, 3, 4, ...; of the type and on the device of x.
         source: the preset it was drawn from, or None once a hand has touched it.
     """
 
@@ -52,13 +53,21 @@ class Dataset:
             )
         if not bool(torch.isfinite(self.x).all()):
             raise ValueError("x holds nan or inf; remove those points")
-        if not bool((self.y.abs() == 1).all()):
-            raise ValueError(f"labels must be -1 or 1; got {sorted(set(self.y.tolist()))}")
+        if not bool(valid(self.y).all()):
+            raise ValueError(
+                "labels must be -1 or 1, and 3, 4, ... for further classes; "
+                f"got {sorted(set(self.y.tolist()))}"
+            )
 
     @property
     def n(self) -> int:
         """Number of points."""
         return self.x.shape[0]
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs a network for these labels needs: 1 for -1 and +1."""
+        return outputs_for(self.y)
 
     @property
     def d(self) -> int:
@@ -94,7 +103,7 @@ class Dataset:
         return Dataset(places, self.y)
 
     def conflict(self) -> tuple[int, int] | None:
-        """The first pair of equal points with opposite labels: no network can separate them."""
+        """The first pair of equal points with different labels: no network can separate them."""
         seen: dict[tuple[float, ...], tuple[int, float]] = {}
         for i, (point, label) in enumerate(zip(self.x.tolist(), self.y.tolist(), strict=True)):
             first, other = seen.setdefault(tuple(point), (i, label))

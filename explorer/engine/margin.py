@@ -1,6 +1,6 @@
 r"""Margins, raw, normalised and smoothed, in a domain where nothing overflows.
 
-    q_i = y_i Phi(theta; x_i)
+    q_i = y_i Phi(theta; x_i), or Phi_{y_i} - max_{c != y_i} Phi_c with several outputs (`classes`)
     gamma_bar = q_min / rho^order,    gamma_tilde = l^{-1}(Loss) / rho^order
 
 with Loss = sum_i l(q_i) (Lyu and Li 2020, definitions 1 and 2; the logistic inverse is their
@@ -22,7 +22,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from explorer.engine.network import Network, phi, rescaled
+from explorer.engine.classes import margins
+from explorer.engine.network import Network, phi_all, rescaled
 
 Loss = Literal["exponential", "logistic"]
 
@@ -32,10 +33,10 @@ _TINY_LOG_LOSS = math.log(1e-12)  # below it log(expm1(loss)) = log(loss) to 1e-
 
 
 def q_of(net: Network, x: Tensor, y: Tensor) -> Tensor:
-    """q_i = y_i Phi(theta; x_i). x (n, d), y (n,) in {-1, +1} -> (n,)."""
+    """The margins q_i. x (n, d), y (n,) labels -> (n,)."""
     if y.shape != x.shape[:1]:
         raise ValueError(f"y must be ({len(x)},), one label per point; got {tuple(y.shape)}")
-    return y.to(net.dtype) * phi(net, x)
+    return margins(phi_all(net, x), y)
 
 
 def gamma_bar(q_min: float | Tensor, rho: float | Tensor, order: int) -> float:
@@ -44,10 +45,14 @@ def gamma_bar(q_min: float | Tensor, rho: float | Tensor, order: int) -> float:
     return float(q_min) / rho**order if rho > 0 else 0.0
 
 
-def _gained(q: Tensor, log_gain: float) -> tuple[Tensor, float]:
-    """The true margins, in float64 on the CPU, and the gain used."""
-    gain = math.exp(min(log_gain, _MAX_LOG_GAIN))
-    return gain * q.detach().cpu().double(), gain
+def gain_of(log_gain: float) -> float:
+    """The factor between carried and true outputs; a log_gain above 600 counts as 600."""
+    return math.exp(min(log_gain, _MAX_LOG_GAIN))
+
+
+def _gained(q: Tensor, log_gain: float) -> Tensor:
+    """The true margins, in float64 on the CPU."""
+    return gain_of(log_gain) * q.detach().cpu().double()
 
 
 def _log_each(t: Tensor, loss: Loss) -> Tensor:
@@ -64,7 +69,7 @@ def log_loss(q: Tensor, loss: Loss, log_gain: float = 0.0) -> float:
 
     Finite for any finite q: a log_gain above 600 counts as 600.
     """
-    each = _log_each(_gained(q, log_gain)[0], loss)
+    each = _log_each(_gained(q, log_gain), loss)
     return float(torch.logsumexp(each, 0)) if len(each) else -math.inf
 
 
@@ -73,7 +78,7 @@ def log_slopes(q: Tensor, loss: Loss, log_gain: float = 0.0) -> Tensor:
 
     Float64 on the CPU. Its softmax weighs the points in the direction of the gradient.
     """
-    t, _ = _gained(q, log_gain)
+    t = _gained(q, log_gain)
     if loss == "exponential":
         return -t
     if loss == "logistic":
@@ -96,11 +101,17 @@ def gamma_tilde(
     Returns:
         A float; 0 for no points or rho = 0.
     """
+    return smoothed(log_loss(q, loss, log_gain), rho, order, loss, log_gain) if len(q) else 0.0
+
+
+def smoothed(
+    log_total: float, rho: float | Tensor, order: int, loss: Loss, log_gain: float = 0.0
+) -> float:
+    """The gamma_tilde of a summed loss exp(log_total); the other arguments as there."""
     rho = float(rho)
-    if not len(q) or rho == 0:
+    if rho == 0:
         return 0.0
-    log_total = log_loss(q, loss, log_gain)
-    gain = _gained(q, log_gain)[1]
+    gain = gain_of(log_gain)
     if loss == "exponential" or log_total < _TINY_LOG_LOSS:
         inverse = -log_total
     else:  # -log(expm1(t)) = -t - log1p(-exp(-t)) does not overflow for large t

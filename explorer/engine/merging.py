@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.engine.network import Network, phi
+from explorer.engine.network import Network, phi_all
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +74,9 @@ def merge_neurons(
 ) -> Merged:
     """Merge the parallel neurons of one sign, layer by layer from the first, and balance the rest.
 
-    In two layers, neurons with one sign(v) and directions (w, b) within `angle` become one, whose
-    w~ is along sum_j c_j u_j. Deeper, the whole outgoing columns must be parallel within `angle`
-    too: otherwise the neurons are different ones.
+    In two layers with one output, neurons with one sign(v) and directions (w, b) within `angle`
+    become one, whose w~ is along sum_j c_j u_j. Deeper, or with several outputs, the whole outgoing
+    columns must be parallel within `angle` too: otherwise the neurons are different ones.
 
     Args:
         net: the network, any depth; it is not changed.
@@ -103,5 +103,5 @@ def merge_neurons(
     merged = Network(tuple(weights), tuple(biases))
     if probe is None:
         return Merged(merged, None)
-    change = (phi(merged, probe) - phi(net, probe)).abs()
+    change = (phi_all(merged, probe) - phi_all(net, probe)).abs()
     return Merged(merged, float(change.max()) if len(probe) else 0.0)

@@ -4,6 +4,7 @@ r"""A bias-in-the-first-layer ReLU network as one frozen value, theta.
 
 With a bias in the first layer only, Phi(c theta; x) = c^L Phi(theta; x) for c > 0 and L layers:
 the degree of homogeneity `order` is the number of layers (Lyu and Li 2020, section 2).
+Two classes need one output, Phi; C classes have C outputs Phi_c (see `classes`).
 Later biases are allowed, for networks that others trained; then `order` has no meaning.
 """
 
@@ -19,10 +20,10 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """The weights of a fully connected ReLU network with one output.
+    """The weights of a fully connected ReLU network.
 
     Attributes:
-        weights: one (k_l, k_{l-1}) matrix per layer, k_0 = d and k_L = 1.
+        weights: one (k_l, k_{l-1}) matrix per layer, k_0 = d and k_L = C outputs.
         biases: one (k_l,) vector or None per layer.
     """
 
@@ -30,7 +31,7 @@ class Network:
     biases: tuple[Tensor | None, ...]
 
     def __post_init__(self) -> None:
-        """Refuse shapes that do not chain, and outputs that are not scalar."""
+        """Refuse shapes that do not chain."""
         if len(self.weights) != len(self.biases) or not self.weights:
             raise ValueError(
                 "a Network needs one bias (or None) per weight matrix; "
@@ -43,15 +44,18 @@ class Network:
                     f"layer {layer}: expected a weight (k, {below}) and a bias (k,) or None; "
                     f"got {tuple(w.shape)} and {None if b is None else tuple(b.shape)}"
                 )
-        if self.weights[-1].shape[0] != 1:
-            raise ValueError(
-                f"the output must be one number; got {self.weights[-1].shape[0]} outputs"
-            )
+        if not self.weights[-1].shape[0]:
+            raise ValueError("a network needs one output or more; got 0 outputs")
 
     @property
     def d(self) -> int:
         """Dimension of the input."""
         return self.weights[0].shape[1]
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs C: 1 for two classes."""
+        return self.weights[-1].shape[0]
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -124,7 +128,7 @@ class Network:
 
 
 def preactivations(net: Network, x: Tensor) -> list[Tensor]:
-    """Values before each ReLU and, last, before the output. x (m, d) -> [(m, k_1), ..., (m, 1)]."""
+    """Values before each ReLU and, last, before the output. x (m, d) -> [(m, k_1), ..., (m, C)]."""
     out: list[Tensor] = []
     a = x
     for layer, (w, b) in enumerate(zip(net.weights, net.biases, strict=True)):
@@ -135,11 +139,26 @@ def preactivations(net: Network, x: Tensor) -> list[Tensor]:
     return out
 
 
-def phi(net: Network, x: Tensor) -> Tensor:
-    """Phi(theta; x). x (m, d) -> (m,)."""
+def phi_all(net: Network, x: Tensor) -> Tensor:
+    """All outputs Phi_c(theta; x). x (m, d) -> (m, C)."""
     if x.ndim != 2 or x.shape[1] != net.d:
         raise ValueError(f"x must be (m, {net.d}) for this network; got {tuple(x.shape)}")
-    return preactivations(net, x)[-1].squeeze(-1)
+    return preactivations(net, x)[-1]
+
+
+def phi(net: Network, x: Tensor) -> Tensor:
+    """Phi(theta; x) of a network with one output. x (m, d) -> (m,)."""
+    one_output(net)
+    return phi_all(net, x).squeeze(-1)
+
+
+def one_output(net: Network) -> None:
+    """ValueError where the network has several outputs."""
+    if net.outputs != 1:
+        raise ValueError(
+            f"one output is expected here; this network has {net.outputs}, one per class. "
+            "Take phi_all, or a set of two classes."
+        )
 
 
 def rescaled(net: Network, c: float) -> Network:
@@ -155,13 +174,14 @@ def init_network(
     first_scale: float,
     bias: bool = True,
     dtype: torch.dtype = torch.float64,
+    outputs: int = 1,
 ) -> Network:
     """A random network: first layer N(0, first_scale^2), the others Kaiming-uniform.
 
     Deeper layers follow torch's default for Linear, U(-1/sqrt(fan_in), 1/sqrt(fan_in)), and the
     first layer and its bias the small normal initialisation of Haim et al. 2022, appendix B.
     """
-    sizes = [d, *widths, 1]
+    sizes = [d, *widths, outputs]
     weights = [torch.randn(sizes[1], d, generator=generator, dtype=torch.float64) * first_scale]
     for fan_in, fan_out in pairwise(sizes[1:]):
         uniform = torch.rand(fan_out, fan_in, generator=generator, dtype=torch.float64)

@@ -18,7 +18,7 @@ SIZE = 0.2  # measured on a point added to each preset: below 0.1 often too smal
 
 def off_neurons(net: Network, x: Tensor) -> list[Tensor]:
     """Per hidden layer, which neurons are off on every point. x (n, d) -> [(k_l,) bool, ...]."""
-    return [(a == 0).all(dim=0) for a in backprop.run(net, x).inputs[1:]]
+    return [(a == 0).all(dim=0) for a in backprop.forward(net, x)[0][1:]]
 
 
 def revived(net: Network, x: Tensor, generator: torch.Generator) -> Network:

@@ -91,7 +91,7 @@ def from_state_dict(state: Mapping[str, object], ordered: bool = True) -> Networ
     try:
         return Network(weights, biases)
     except ValueError as error:
-        raise StoreError(f"{error}. Only networks with one output can be imported.") from error
+        raise StoreError(f"{error}. Check the shapes of the layers.") from error
 
 
 def _chained(layers: Mapping[str, Mapping[str, Tensor]], ordered: bool) -> Sequence[str]:

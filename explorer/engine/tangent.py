@@ -2,14 +2,16 @@ r"""Tangent kernel of a ReLU network: what every certificate, attack and landsca
 
 With z_l the values before the ReLU, A_l = relu(z_l) and slopes s_l in [0, 1],
 
-    B_L = 1,    B_l = s_l * (B_{l+1} W_{l+1}),    dPhi/dW_l = B_l (x) A_{l-1},
+    B_L = v,    B_l = s_l * (B_{l+1} W_{l+1}),    dPhi/dW_l = B_l (x) A_{l-1},
 
-so two gradients meet in <grad Phi(x), grad Phi(z)> = sum_l (B_l . B'_l)(A_{l-1} . A'_{l-1}), and no
-vector of the length of theta is needed. The slope at a kink is the choice of a subgradient:
-`hard` is torch's own (0 at 0); `relaxed(alpha)` is Haim et al. 2022, section 5.1: relu(z) forward,
-sigmoid(alpha z) as its derivative, everywhere, the derivative of the gradient included. Because B_l
-is built from explicit slopes, one autograd pass through any function here gives what a double
-backward through the network would.
+where Phi has one output and v = 1, or Phi stands for <v, Phi> with a covector v (C,) per point, as
+the margin with several classes has (see `classes`). So two gradients meet in
+<grad Phi(x), grad Phi(z)> = sum_l (B_l . B'_l)(A_{l-1} . A'_{l-1}), and no vector of the length of
+theta is needed. The slope at a kink is the choice of a subgradient: `hard` is torch's own (0 at 0);
+`relaxed(alpha)` is Haim et al. 2022, section 5.1: relu(z) forward, sigmoid(alpha z) as its
+derivative, everywhere, the derivative of the gradient included. Because B_l is built from explicit
+slopes, one autograd pass through any function here gives what a double backward through the
+network would.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from explorer.engine.network import Network
+from explorer.engine.network import Network, one_output
 
 Slope = Callable[[Tensor], Tensor]
 """Slopes of the ReLU at z, any shape -> same shape."""
@@ -78,9 +80,16 @@ def forward_signals(
     return inputs, values, slopes
 
 
-def backward_signals(net: Network, slopes: Sequence[Tensor], m: int) -> list[Tensor]:
-    """B_l (m, k_l) for every layer, from the slopes alone."""
-    b = net.weights[-1].new_ones(m, 1)
+def backward_signals(
+    net: Network, slopes: Sequence[Tensor], m: int, cover: Tensor | None = None
+) -> list[Tensor]:
+    """B_l (m, k_l) for every layer, from the slopes and the covectors (m, C) alone."""
+    if cover is None:
+        one_output(net)
+        cover = net.weights[-1].new_ones(m, 1)
+    elif cover.shape != (m, net.outputs):
+        raise ValueError(f"cover must be ({m}, {net.outputs}); got {tuple(cover.shape)}")
+    b = cover
     out = [b]
     for w, s in zip(reversed(net.weights[1:]), reversed(slopes), strict=True):
         b = (b @ w) * s
@@ -89,7 +98,10 @@ def backward_signals(net: Network, slopes: Sequence[Tensor], m: int) -> list[Ten
 
 
 def signals(
-    net: Network, x: Tensor, slope: Slope | Sequence[Tensor] = hard
+    net: Network,
+    x: Tensor,
+    slope: Slope | Sequence[Tensor] = hard,
+    cover: Tensor | None = None,
 ) -> list[tuple[Tensor, Tensor]]:
     """The two factors of every block of grad Phi: dPhi/dW_l = B_l (x) A_{l-1}.
 
@@ -97,40 +109,50 @@ def signals(
         net: the network.
         x: points (m, d).
         slope: slopes as a function of z, or given: one (m, k_l) tensor per hidden layer.
+        cover: covectors (m, C): the gradient is that of <cover_i, Phi(x_i)>. None: Phi itself.
 
     Returns:
         One pair (B_l (m, k_l), A_{l-1} (m, k_{l-1})) per layer; where the layer has a bias,
         A_{l-1} ends in a column of ones, so that the pair covers (W_l, b_l).
     """
     inputs, _, slopes = forward_signals(net, x, slope)
-    return list(zip(backward_signals(net, slopes, len(x)), inputs, strict=True))
+    return list(zip(backward_signals(net, slopes, len(x), cover), inputs, strict=True))
 
 
-def gram(net: Network, x: Tensor, z: Tensor | None = None, slope: Slope = hard) -> Tensor:
+def gram(
+    net: Network,
+    x: Tensor,
+    z: Tensor | None = None,
+    slope: Slope = hard,
+    cover: Tensor | None = None,
+    cover_z: Tensor | None = None,
+) -> Tensor:
     """K_ij = <grad Phi(x_i), grad Phi(z_j)>. x (m, d), z (m', d) or None for x -> (m, m')."""
-    left = signals(net, x, slope)
-    right = left if z is None else signals(net, z, slope)
+    left = signals(net, x, slope, cover)
+    right = left if z is None else signals(net, z, slope, cover_z)
     total = net.weights[0].new_zeros(len(x), len(right[0][0]))
     for (b, a), (b2, a2) in zip(left, right, strict=True):
         total = total + (b @ b2.T) * (a @ a2.T)
     return total
 
 
-def inner_theta(net: Network, x: Tensor, slope: Slope = hard) -> Tensor:
+def inner_theta(
+    net: Network, x: Tensor, slope: Slope = hard, cover: Tensor | None = None
+) -> Tensor:
     """<theta, grad Phi(x)>. x (m, d) -> (m,).
 
     With `hard` slopes and a homogeneous network it is order * Phi(x) (Euler); with relaxed slopes
     it is not, and this is the sum the attack needs.
     """
     _, values, slopes = forward_signals(net, x, slope)
-    pairs = zip(backward_signals(net, slopes, len(x)), values, strict=True)
+    pairs = zip(backward_signals(net, slopes, len(x), cover), values, strict=True)
     return torch.stack([(b * z).sum(dim=1) for b, z in pairs]).sum(dim=0)
 
 
-def gradient(net: Network, x: Tensor, slope: Slope = hard) -> Tensor:
+def gradient(net: Network, x: Tensor, slope: Slope = hard, cover: Tensor | None = None) -> Tensor:
     """Rows grad_theta Phi(x_i), ordered like `net.theta`. x (m, d) -> (m, P). For small P."""
     blocks: list[Tensor] = []
-    for (b, a), bias in zip(signals(net, x, slope), net.biases, strict=True):
+    for (b, a), bias in zip(signals(net, x, slope, cover), net.biases, strict=True):
         a_weights = a if bias is None else a[:, :-1]
         blocks.append((b[:, :, None] * a_weights[:, None, :]).flatten(1))
         if bias is not None:
@@ -138,7 +160,9 @@ def gradient(net: Network, x: Tensor, slope: Slope = hard) -> Tensor:
     return torch.cat(blocks, dim=1)
 
 
-def residual(net: Network, x: Tensor, coef: Tensor, slope: Slope = hard) -> Tensor:
+def residual(
+    net: Network, x: Tensor, coef: Tensor, slope: Slope = hard, cover: Tensor | None = None
+) -> Tensor:
     """Theta - sum_i coef_i grad Phi(x_i), ordered like `net.theta`.
 
     x (m, d), coef (m,) -> (P,). With coef = lam * y its squared norm is the stationarity loss of
@@ -147,7 +171,7 @@ def residual(net: Network, x: Tensor, coef: Tensor, slope: Slope = hard) -> Tens
     to about 1e-16 rho^2 only.
     """
     blocks: list[Tensor] = []
-    factors = signals(net, x, slope)
+    factors = signals(net, x, slope, cover)
     for (b, a), w, bias in zip(factors, net.weights, net.biases, strict=True):
         total = (b * coef[:, None]).T @ a
         if bias is None:

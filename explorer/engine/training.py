@@ -2,6 +2,9 @@ r"""Training to the maximum margin: gradient descent on an exponential-type loss
 
     Loss(theta) = sum_i l(q_i),  q_i = y_i Phi(theta; x_i),  l(q) = e^{-q} or log(1 + e^{-q})
 
+With C > 2 classes and outputs q_i is the smooth margin -log sum_{c != y_i} e^{Phi_c - Phi_{y_i}}
+(`classes`): l(q_i) = log(1 + e^{-q_i}) is then the cross-entropy.
+
 Once the points are separated the norm of theta grows without bound while its direction converges
 to a KKT point of the margin problem (Lyu and Li 2020). So theta is carried as (net, log_scale),
 the true weights being exp(log_scale) net.theta: the norm of `net` stays near 1 by factors of two,
@@ -32,10 +35,12 @@ import torch
 from torch import Tensor
 
 from explorer.engine import backprop
+from explorer.engine.classes import check_labels, margins, soft_contrast
 from explorer.engine.data import Dataset
-from explorer.engine.margin import Loss, gamma_bar, gamma_tilde, log_loss, log_slopes
+from explorer.engine.margin import Loss, gain_of, gamma_bar, log_loss, smoothed
 from explorer.engine.network import Network, init_network, rescaled
 from explorer.engine.optim import momentum_step
+from explorer.engine.pulls import batch_mask, weights
 from explorer.engine.revival import revived
 from explorer.engine.status import Status
 from explorer.engine.training_config import TrainConfig
@@ -97,7 +102,9 @@ class TrainState:
     def gamma_tilde(self) -> float:
         """The smoothed normalised margin of the true weights."""
         gain = self.net.order * self.log_scale
-        return gamma_tilde(self.q, self.rho, self.net.order, self.loss, gain)
+        if not self.q.shape[0]:
+            return 0.0
+        return smoothed(self.log_loss, self.rho, self.net.order, self.loss, gain)
 
     @property
     def loss_gradient(self) -> Tensor:
@@ -124,11 +131,13 @@ def init(
             generator=generator,
             first_scale=config.init_scale,
             bias=config.bias,
+            outputs=target.outputs,
         )
     if net.d != target.d:
         raise ValueError(
             f"the network takes points of dimension {net.d}; the set has dimension {target.d}"
         )
+    check_labels(target.y, net.outputs)
     net.order  # noqa: B018 - refuses biases beyond the first layer, here and not mid-run
     seed = int(torch.randint(2**31, (), generator=generator))
     net = net.to(dtype=target.x.dtype, device=target.x.device)
@@ -234,40 +243,26 @@ def _evaluate(
         return TrainState(
             t, net, log_scale, target.y, 0.0, none, 0.0, 0.0, rho, none, batch_seed, config.loss
         )
-    values = backprop.run(net, target.x)
-    q = values.phi * target.y
+    inputs, outputs = backprop.forward(net, target.x)
+    q = margins(outputs, target.y)
     if config.method == "ascent":
         log_scale = _ascent_scale(q, net.order, t / config.ascent_steps, log_scale, config)
     gain = net.order * log_scale
-    total = log_loss(q, config.loss, gain)
-    p, log_pull, kappa = _weights(q, backprop.squared_norms(net, values), config.loss, gain)
+    # With several classes the cross-entropy sees all rivals: a smooth margin and its covector.
+    smooth, cover = soft_contrast(outputs, target.y, gain_of(gain))
+    values = backprop.backward(net, inputs, outputs, cover)
+    total = log_loss(smooth, config.loss, gain)
+    p, log_pull, kappa = weights(smooth, backprop.squared_norms(net, values), config.loss, gain)
     if not (math.isfinite(total) and math.isfinite(kappa)):
         return None
-    coef = p.to(q) * target.y
+    coef = p.to(q)
     if config.batch is not None and config.batch < target.n:
         # Weights from the full loss, the sum over a part: an unbiased estimate of the gradient.
-        coef = coef * _batch_mask(target.n, config.batch, t, batch_seed).to(coef)
+        coef = coef * batch_mask(target.n, config.batch, t, batch_seed).to(coef)
     grads = backprop.combined_gradient(net, values, coef)
     return TrainState(
         t, net, log_scale, q, total, grads, log_pull, kappa, rho, velocity, batch_seed, config.loss
     )
-
-
-def _weights(q: Tensor, norms: Tensor, loss: Loss, gain: float) -> tuple[Tensor, float, float]:
-    """The p (n,), log of the mean pull, and kappa; p and kappa over the points that can pull.
-
-    A point on which no neuron is active has no gradient. Left in, its constant loss would
-    freeze all others once theirs is far below it.
-    """
-    slopes = log_slopes(q, loss, gain)
-    norms = norms.to("cpu", torch.float64)
-    if float(norms.min()) == 0:
-        if float(norms.max()) == 0:
-            return torch.zeros_like(slopes), 0.0, 0.0
-        slopes = slopes.masked_fill(norms == 0, -math.inf)
-    total = torch.logsumexp(slopes, 0)
-    p = (slopes - total).exp_()
-    return p, float(total) - math.log(q.shape[0]), float(torch.dot(p, norms))
 
 
 def _ascent_scale(
@@ -278,15 +273,3 @@ def _ascent_scale(
         return log_scale
     log_beta = min(1.0, part) * math.log(config.beta_end)
     return max(log_scale, (log_beta - math.log(float(q.mean()))) / order)
-
-
-def _batch_mask(n: int, batch: int, t: int, seed: int) -> Tensor:
-    """Entries n / batch on the points of step t, else 0; an epoch is one permutation, cut up."""
-    per_epoch = -(-n // batch)
-    epoch, part = divmod(t, per_epoch)
-    # 2654435761 is Knuth's multiplicative hash: nearby epochs get unrelated generators.
-    generator = torch.Generator().manual_seed((seed + 2654435761 * epoch) % 2**63)
-    order = torch.randperm(n, generator=generator)[part * batch : (part + 1) * batch]
-    mask = torch.zeros(n, dtype=torch.float64)
-    mask[order] = n / len(order)
-    return mask

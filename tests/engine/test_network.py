@@ -92,7 +92,9 @@ def test_misfits_are_refused_with_both_shapes():
         phi(make((5,)), torch.zeros(4, 3, dtype=torch.float64))
     with pytest.raises(ValueError, match="layer 2: expected a weight"):
         Network((torch.zeros(5, 2), torch.zeros(1, 4)), (None, None))
-    with pytest.raises(ValueError, match="one number; got 3"):
-        Network((torch.zeros(3, 2),), (None,))
+    with pytest.raises(ValueError, match="one output is expected here; this network has 3"):
+        phi(Network((torch.zeros(3, 2),), (None,)), torch.zeros(4, 2))
+    with pytest.raises(ValueError, match="one output or more; got 0"):
+        Network((torch.zeros(0, 2),), (None,))
     with pytest.raises(ValueError, match="one bias"):
         Network((torch.zeros(1, 2),), ())

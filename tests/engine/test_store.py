@@ -309,7 +309,6 @@ def test_half_precision_becomes_single():
 
 SQUARE = {f"{k}.weight": torch.ones(3, 3) for k in "ab"}
 BAD_STATES = {
-    "two outputs": (mlp(2, 5, 2).state_dict(), "one output"),
     "convolution": ({"c.weight": torch.ones(3, 1, 2, 2)}, r"c.weight \(3, 1, 2, 2\).*Only fully"),
     "batch norm": (torch.nn.BatchNorm1d(3).state_dict(), "weight"),
     "not a layer": ({"scale": torch.ones(3)}, "scale"),

@@ -1,0 +1,138 @@
+r"""Labels and margins with two classes and with more.
+
+Two classes are the labels +1 and -1 of one output, margin q_i = y_i Phi(x_i). Further classes carry
+the labels 3, 4, ...: class 2 stays -1, so that a set of two classes is what it always was. With C
+outputs, class k has the output Phi_k and
+
+    q_i = Phi_{y_i}(x_i) - max_{c != y_i} Phi_c(x_i)
+
+(Buzaglo et al. 2023, section 3, restated; see the paper for the original). Either way q_i is the
+product of the outputs with a covector, <v_i, Phi(x_i)>: v_i = y_i, or e_{y_i} - e_c with the
+runner-up c. grad q_i = sum_c v_ic grad Phi_c is then all that certificates and attacks need. Where
+several classes tie as runner-up, each of their covectors gives a subgradient.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+MAX_CLASSES = 10  # the ten digits
+
+
+def label_of(index: int) -> int:
+    """The label of class `index`, counted from 0: 1, -1, 3, 4, ..."""
+    return -1 if index == 1 else index + 1
+
+
+def labels(outputs: int) -> tuple[int, ...]:
+    """The labels that a network with so many outputs tells apart; one output tells two."""
+    return tuple(label_of(index) for index in range(max(outputs, 2)))
+
+
+def class_numbers(y: Tensor) -> Tensor:
+    """Class numbers 1, 2, 3, ... of labels 1, -1, 3, ... (n,) -> (n,) int64."""
+    whole = y.to(torch.int64)
+    return torch.where(whole == -1, 2, whole)
+
+
+def from_numbers(numbers: Tensor) -> Tensor:
+    """The labels of class numbers 1, 2, 3, ...: the inverse of `class_numbers`."""
+    return torch.where(numbers == 2, -1.0, numbers.to(torch.float64))
+
+
+def outputs_for(y: Tensor) -> int:
+    """How many outputs tell these labels apart: 1 for -1 and +1, else the largest class number."""
+    return int(y.max()) if bool((y.abs() > 1).any()) else 1
+
+
+def valid(y: Tensor) -> Tensor:
+    """Which labels are labels: -1, +1, 3, 4, ..., MAX_CLASSES. (n,) -> (n,) bool."""
+    return (y.abs() == 1) | ((y >= 3) & (y <= MAX_CLASSES) & (y == y.round()))
+
+
+def fair_labels(m: int, outputs: int) -> Tensor:
+    """Fixed labels of m candidates, as many of each class, in blocks; the first get the rest.
+
+    With one output the first half is +1 (Haim et al. 2022). -> (m,) float64
+    """
+    several = max(outputs, 2)
+    sizes = torch.tensor([(m + several - 1 - k) // several for k in range(several)])
+    return from_numbers(torch.repeat_interleave(torch.arange(1, several + 1), sizes))
+
+
+def check_labels(y: Tensor, outputs: int) -> None:
+    """ValueError where a label is none of a network with so many outputs."""
+    known = torch.tensor(labels(outputs), dtype=y.dtype, device=y.device)
+    if not bool(torch.isin(y, known).all()):
+        got = sorted(set(y.tolist()))
+        if outputs == 1:
+            raise ValueError(f"labels must be -1 or 1 for a network with one output; got {got}")
+        raise ValueError(f"labels must be among {labels(outputs)}; got {got}")
+
+
+def _others(values: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Class indices (n,), their own outputs (n,), and the outputs with -inf at their own."""
+    if y.shape != values.shape[:1]:
+        raise ValueError(f"y must be ({len(values)},), one label per point; got {tuple(y.shape)}")
+    check_labels(y, values.shape[1])
+    index = class_numbers(y) - 1
+    own = values.gather(1, index[:, None]).squeeze(1)
+    return index, own, values.scatter(1, index[:, None], -torch.inf)
+
+
+def margins(values: Tensor, y: Tensor) -> Tensor:
+    """q_i of outputs (n, C) and labels (n,); C = 1 for two classes. -> (n,)."""
+    if values.shape[1] == 1:
+        return y.to(values.dtype) * values.squeeze(1)
+    _, own, others = _others(values, y)
+    return own - others.max(1).values
+
+
+def contrast(values: Tensor, y: Tensor) -> Tensor:
+    """The covector of the margin, <v_i, Phi(x_i)> = q_i. Outputs (n, C), y (n,) -> (n, C)."""
+    if values.shape[1] == 1:
+        return y.to(values.dtype)[:, None]
+    index, _, others = _others(values, y)
+    return _pairs(index, others.argmax(1), values)
+
+
+def rivals(values: Tensor, y: Tensor, share: float) -> tuple[Tensor, Tensor]:
+    """All covectors e_{y_i} - e_c whose margin exceeds q_i by at most `share` |q_i|.
+
+    Outputs (n, C), y (n,) -> the points' indices (r,) and the covectors (r, C). With share = inf
+    every rival of every point; a negative share takes the runner-up alone.
+    """
+    if values.shape[1] == 1 or share < 0:
+        return torch.arange(len(values), device=values.device), contrast(values, y)
+    index, own, others = _others(values, y)
+    best = others.max(1, keepdim=True).values
+    near = torch.isfinite(others)
+    if share < torch.inf:
+        near &= best - others <= share * (own[:, None] - best).abs()
+    owner, rival = near.nonzero(as_tuple=True)
+    return owner, _pairs(index[owner], rival, values)
+
+
+def soft_contrast(values: Tensor, y: Tensor, gain: float) -> tuple[Tensor, Tensor]:
+    r"""Smooth margins and their covectors, for the cross-entropy of gain * Phi.
+
+    s_i = -(1/gain) log sum_{c != y_i} exp(-gain (Phi_{y_i} - Phi_c)); the cross-entropy of point i
+    is log(1 + exp(-gain s_i)), and grad s_i has the covector e_{y_i} - sum_c w_ic e_c with the
+    softmax w_i of gain Phi over the rivals. Outputs (n, C), y (n,) -> (n,), (n, C). For C = 1 they
+    are q_i and y_i.
+    """
+    if values.shape[1] == 1:
+        return margins(values, y), contrast(values, y)
+    index, own, others = _others(values, y)
+    best = others.max(1, keepdim=True).values
+    scaled = (gain * (values - best)).scatter(1, index[:, None], -torch.inf)
+    soft = own - best.squeeze(1) - torch.logsumexp(scaled, 1) / gain
+    cover = -torch.softmax(scaled, 1)
+    return soft, cover.scatter(1, index[:, None], 1.0)
+
+
+def _pairs(index: Tensor, rival: Tensor, like: Tensor) -> Tensor:
+    """Rows e_index - e_rival."""
+    eye = torch.eye(like.shape[1], dtype=like.dtype, device=like.device)
+    return eye[index] - eye[rival]
