@@ -29,6 +29,7 @@ from explorer.engine.landscape import mix_init
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network, phi, rescaled
+from explorer.engine.roster import ROSTER, by_key
 from explorer.engine.scoring import RADII, Kind, Score, Verdict, judge, score
 from explorer.engine.status import Status
 from explorer.engine.store import Run, StoreError, import_weights, load_run, save_run
@@ -42,6 +43,7 @@ __version__ = "0.1.0"
 __all__ = [
     "PRESETS",
     "RADII",
+    "ROSTER",
     "Certificate",
     "DataError",
     "Dataset",
@@ -64,6 +66,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "app",
+    "by_key",
     "certify",
     "empty",
     "heldout",

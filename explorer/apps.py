@@ -9,6 +9,8 @@ import torch
 from IPython.display import display
 
 from explorer.engine.data import Dataset
+from explorer.opening import open_scenario
+from explorer.panels.base import Panel
 from explorer.panels.curves import LossCurves, MarginCurves, ResidualCurves
 from explorer.panels.files import Files
 from explorer.panels.forms import AttackForm, TrainForm
@@ -24,31 +26,34 @@ from explorer.player import Player
 from explorer.session import Session
 from explorer.style import CSS
 
+# Every view once: where it stands, and in which order. A new panel is one row here.
+LEFT: tuple[type[Panel], ...] = (PlanePanel, Tools)
+CHARTS: tuple[type[Panel], ...] = (MarginCurves, ResidualCurves, LossCurves, Scoreboard)
+BELOW: tuple[type[Panel], ...] = (MixPad, TrainForm, AttackForm)
+ALL: tuple[type[Panel], ...] = (Header, *LEFT, MarginsPanel, *CHARTS, *BELOW, Transport, Files)
+
 
 class App:
     """One visitor's page: a session, its clock and its panels."""
 
-    def __init__(self, dataset: Dataset | None = None, seed: int = 0) -> None:
-        """Build the page. `dataset` is what is drawn at first."""
+    def __init__(
+        self, dataset: Dataset | None = None, seed: int = 0, scenario: str | None = None
+    ) -> None:
+        """Build the page. `dataset` is what is drawn at first; `scenario` a row to open on."""
         torch.set_num_threads(1)  # many kernels share one machine
         self.session = Session(dataset, seed=seed)
         self.player = Player(self.session)
-        kinds = (
-            Header, PlanePanel, Tools, MarginsPanel, MarginCurves, ResidualCurves, LossCurves,
-            Scoreboard, MixPad, TrainForm, AttackForm, Transport, Files,
-        )  # fmt: skip
-        self.panels = {kind.__name__: kind(self.session) for kind in kinds}
-        box = {name: panel.box for name, panel in self.panels.items()}
-        left = w.VBox([box["PlanePanel"], box["Tools"]]).add_class("mx-left")
-        charts = [box[n] for n in ("MarginCurves", "ResidualCurves", "LossCurves", "Scoreboard")]
-        right = w.VBox(
-            [box["MarginsPanel"], w.HBox(charts).add_class("mx-charts"), box["MixPad"],
-             box["TrainForm"], box["AttackForm"]]
-        ).add_class("mx-right")  # fmt: skip
-        body = w.Box([left, right]).add_class("mx-body")
+        self.panels = {kind.__name__: kind(self.session) for kind in ALL}
+        box = {kind: self.panels[kind.__name__].box for kind in ALL}
+        left = w.VBox([box[kind] for kind in LEFT]).add_class("mx-left")
+        charts = w.HBox([box[kind] for kind in CHARTS]).add_class("mx-charts")
+        right = w.VBox([box[MarginsPanel], charts, *(box[kind] for kind in BELOW)])
+        body = w.Box([left, right.add_class("mx-right")]).add_class("mx-body")
         tips = {k: v for p in self.panels.values() for k, v in tips_of(p.widget).items()}
-        rows = [w.HTML(CSS), Access(tips=tips), box["Header"], body, box["Transport"], box["Files"]]
+        rows = [w.HTML(CSS), Access(tips=tips), box[Header], body, box[Transport], box[Files]]
         self.widget = w.VBox(rows).add_class("mx-app")
+        if scenario is not None:
+            open_scenario(self.session, scenario)
 
     def close(self) -> None:
         """Stop the clock and free the widgets; a second call does nothing."""
@@ -63,12 +68,13 @@ class App:
 _shown: App | None = None
 
 
-def app(dataset: Dataset | None = None, seed: int = 0) -> App:
+def app(dataset: Dataset | None = None, seed: int = 0, scenario: str | None = None) -> App:
     """Show the explorer in this cell. Showing it again replaces the page shown before.
 
     Args:
         dataset: what is drawn at first; nothing by default.
         seed: of initialisation and attack.
+        scenario: name of a row in `explorer.scenarios` to open on instead.
 
     Returns:
         The page: `.session` holds its data, network and attack.
@@ -76,7 +82,7 @@ def app(dataset: Dataset | None = None, seed: int = 0) -> App:
     global _shown
     if _shown is not None:
         _shown.close()  # widgets are never collected while open
-    _shown = App(dataset, seed)
+    _shown = App(dataset, seed, scenario)
     gc.freeze()  # the page's many small objects stay: looking through them cost 3% of the engine
     display(_shown.widget)
     return _shown

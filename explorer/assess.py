@@ -6,10 +6,9 @@ from typing import Any
 
 from torch import Tensor
 
-from explorer.engine.attacks import kkt
-from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.certificate import SUPPORT, certify
 from explorer.engine.data import Dataset, heldout
+from explorer.engine.roster import AttackConfig, by_key
 from explorer.engine.scoring import RADII, Kind, judge, score
 from explorer.frame import Frame
 
@@ -30,11 +29,11 @@ def certified(frame: Frame) -> dict[str, Any]:
     return {"certificate": made, "certified_t": frame.train.t}
 
 
-def judged(frame: Frame, config: KKTConfig, controls: list[Dataset]) -> dict[str, Any]:
+def judged(frame: Frame, config: AttackConfig, controls: list[Dataset]) -> dict[str, Any]:
     """Frame fields with the scores and the verdict on the attack's claims."""
     if frame.target is None or frame.attack is None or frame.truth is None:
         return {}
-    claims = kkt.report(frame.target, frame.attack, config)
+    claims = by_key(frame.attack_name).report(frame.target, frame.attack, config)
     verdict = judge(frame.truth, controls, claims.x, claims.y, RADIUS, _in_reach(frame))
     pair = tuple(score(data, claims.x, claims.y) for data in (frame.truth, controls[0]))
     return {"verdict": verdict, "scores": pair}

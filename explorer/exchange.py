@@ -6,9 +6,9 @@ from dataclasses import fields
 from typing import Any
 
 from explorer.engine import store
-from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import Dataset
 from explorer.engine.network import Network
+from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.frame import Frame, numbers
@@ -26,7 +26,8 @@ def as_run(session: Session) -> Run:
         dataset=now.dataset,
         train_config=session.train_config,
         train_states=_until(session.branch.train.states, now.train),
-        attack_config=session.kkt_config if attacked else None,
+        attack_name=now.attack_name if attacked else "kkt",
+        attack_config=session.attack_config if attacked else None,
         attack_states=_until(session.branch.attack.states, now.attack) if attacked else (),
         seed=session.seed,
         mix=session.mix,
@@ -65,13 +66,14 @@ def _show(session: Session, run: Run) -> None:
         raise ValueError(f"the plane shows points of 1 or 2 coordinates; got {run.dataset.d}")
     train = run.train_states[-1] if run.train_states else None
     attack = run.attack_states[-1] if run.attack_states else None
-    frame = Frame(1, "train" if train else "draw", run.dataset, train=train)
+    name = run.attack_name
+    frame = Frame(1, "train" if train else "draw", run.dataset, train=train, attack_name=name)
     session.running = False
     session.train_config, session.seed = run.train_config, run.seed
-    session.kkt_config = run.attack_config or KKTConfig()
     session.mix = run.mix or (0.0, 0.0)
     session.branch.train, session.branch.attack = Timeline(), Timeline()
     session.adopt(frame)
+    session.attack_config = run.attack_config or by_key(name).config()
     for state in run.train_states:
         session.branch.train.append(state, numbers, always=True)
     if train is not None:
@@ -92,8 +94,8 @@ def as_code(session: Session) -> str:
     lines = [
         "import torch",
         "from pathlib import Path",
-        "from explorer import KKTConfig, Target, TrainConfig, certify, heldout, kkt, preset",
-        "from explorer import read_csv, training",
+        "from explorer import Target, TrainConfig, by_key, certify, heldout, preset, read_csv",
+        "from explorer import training",
         "from explorer.starts import attack_start",
         "",
         f"data = {_source(now.dataset)}",
@@ -108,16 +110,25 @@ def as_code(session: Session) -> str:
         lines += [
             "",
             "target = Target.of(state.net, state.q_min)",
-            f"attack = KKTConfig({_changed(session.kkt_config, KKTConfig())})",
-            "control, m, size = heldout(data, 1), attack.m, attack.sigma_x",
-            f"mix = attack_start(data, control, m, size, {session.seed}, {session.mix})",
+            f"attack = by_key({now.attack_name!r})",
+            f"config = attack.config({_changed(session.attack_config, session.entry.config())})",
+            *_start(session),
             f"generator = torch.Generator().manual_seed({session.seed})",
-            "found = kkt.init(target, attack, generator, kkt.Start(*mix))",
+            "found = attack.init(target, config, generator, start)",
             f"while found.t < {a}:",
-            "    found = kkt.step(target, found, attack)",
-            "print(kkt.report(target, found, attack).x)",
+            "    found = attack.step(target, found, config)",
+            "print(attack.report(target, found, config).x)",
         ]
     return "\n".join([*lines, "", f"# the same from the command line:\n# {_command(session, t)}"])
+
+
+def _start(session: Session) -> list[str]:
+    if not session.entry.takes_start:
+        return ["start = None"]
+    return [
+        "control, m, size = heldout(data, 1), config.m, config.sigma_x",
+        f"start = attack_start(data, control, m, size, {session.seed}, {session.mix})",
+    ]
 
 
 def _source(data: Dataset) -> str:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
-from explorer.engine.attacks.kkt import KKTState
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
 from explorer.engine.data import Dataset
 from explorer.engine.network import Network
+from explorer.engine.roster import AttackState
 from explorer.engine.scoring import Score, Verdict
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.history import Timeline
 
-Stage = Literal["draw", "train", "attack"]
-STAGES: tuple[Stage, ...] = ("draw", "train", "attack")
+Stage = str
+# Key, title and tooltip. All but the first two look at attacked weights.
+STAGES: tuple[tuple[Stage, str, str], ...] = (
+    ("draw", "1 Draw", "Draw points of two classes"),
+    ("train", "2 Train", "Train a network on them"),
+    ("attack", "3 Attack", "Recover them from its weights"),
+)
+BEFORE: tuple[Stage, ...] = ("draw", "train")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +38,23 @@ class Frame:
     target: Target | None = None
     truth: Dataset | None = None  # what the attacked network was trained on
     heldout: Dataset | None = None  # the control drawn from the same source
-    attack: KKTState | None = None
+    attack_name: str = "kkt"  # its key in the roster
+    attack: AttackState | None = None
     scores: tuple[Score, Score] | None = None  # of the truth, of the control
     verdict: Verdict | None = None
     status: Status = Status.RUNNING
 
     @property
-    def state(self) -> TrainState | KKTState | None:
-        """The state of the present stage's run."""
-        return self.attack if self.stage == "attack" else self.train
+    def aimed(self) -> bool:
+        """Whether this stage looks at the attacked weights rather than at training."""
+        return self.stage not in BEFORE
+
+    @property
+    def state(self) -> TrainState | AttackState | None:
+        """The state of the present stage's run; stages beyond the attack have none."""
+        if self.stage in BEFORE:
+            return self.train
+        return self.attack if self.stage == "attack" else None
 
 
 @dataclass(eq=False)
@@ -50,13 +63,12 @@ class Branch:
 
     name: str
     train: Timeline[TrainState] = field(default_factory=Timeline)
-    attack: Timeline[KKTState] = field(default_factory=Timeline)
+    attack: Timeline[AttackState] = field(default_factory=Timeline)
     last: Frame | None = None  # where it was left
 
 
-def numbers(state: TrainState | KKTState) -> dict[str, float]:
+def numbers(state: TrainState | AttackState) -> dict[str, float]:
     """What the curves show of a state."""
-    if isinstance(state, KKTState):
-        names = ("l_stationary", "l_margin", "l_dual", "l_prior", "loss")
-        return {name: float(getattr(state, name)) for name in names}
-    return {"gamma_bar": state.gamma_bar, "gamma_tilde": state.gamma_tilde}
+    if isinstance(state, TrainState):
+        return {"gamma_bar": state.gamma_bar, "gamma_tilde": state.gamma_tilde}
+    return state.numbers()

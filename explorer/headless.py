@@ -11,13 +11,13 @@ import torch
 
 from explorer.assess import control_sets, judged
 from explorer.engine import training
-from explorer.engine.attacks import kkt
-from explorer.engine.attacks.kkt import KKTConfig, KKTState, Report
+from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify
 from explorer.engine.data import Dataset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.network import Network
+from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.scoring import Score, Verdict
 from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig, TrainState
@@ -25,7 +25,7 @@ from explorer.frame import Frame
 
 KEPT = 100  # arbitrary: states of a run that a file keeps, evenly spaced
 
-State = TypeVar("State", bound=TrainState | KKTState)
+State = TypeVar("State", bound=TrainState | AttackState)
 Watch = Callable[[Iterable[State], int, str], Iterable[State]]
 
 
@@ -46,7 +46,7 @@ class Trained:
 class Attacked:
     """A finished attack; scores (truth, held-out) and verdict where the truth is known."""
 
-    states: tuple[KKTState, ...]
+    states: tuple[AttackState, ...]
     target: Target
     claims: Report
     scores: tuple[Score, Score] | None = None
@@ -115,20 +115,26 @@ def aim(
 
 
 def attack(
-    target: Target, config: KKTConfig, seed: int, *, truth: Dataset | None = None,
-    certificate: Certificate | None = None, watch: Watch[KKTState] = unwatched,
+    target: Target, config: AttackConfig, seed: int, *, name: str = "kkt",
+    truth: Dataset | None = None, certificate: Certificate | None = None,
+    watch: Watch[AttackState] = unwatched,
 ) -> Attacked:  # fmt: skip
-    """Attack from noise; with `truth`, judge the claims. RunFailed where it diverges."""
-    first = kkt.init(target, config, torch.Generator().manual_seed(seed))
-    steps = watch(kkt.iterate(target, first, config), config.steps, "attack")
-    states = walked(steps, first, config.steps)
-    if kkt.terminate(states[-1], config) is Status.DIVERGED:
+    """Attack from noise; with `truth`, judge the claims. RunFailed where it diverges.
+
+    `name` is the attack's key in the roster, `config` of its class.
+    """
+    entry = by_key(name)
+    first = entry.init(target, config, torch.Generator().manual_seed(seed))
+    planned: int = getattr(config, "steps", KEPT)  # attacks of few steps plan none
+    states = walked(watch(entry.iterate(target, first, config), planned, "attack"), first, planned)
+    if entry.terminate(states[-1], config) is Status.DIVERGED:
         raise RunFailed(Status.DIVERGED.value)
-    done = Attacked(states, target, kkt.report(target, states[-1], config))
+    done = Attacked(states, target, entry.report(target, states[-1], config))
     if truth is None:
         return done
     frame = Frame(
-        0, "attack", truth, certificate=certificate, truth=truth, target=target, attack=states[-1]
-    )
+        0, "attack", truth, certificate=certificate, truth=truth, target=target,
+        attack_name=name, attack=states[-1],
+    )  # fmt: skip
     found = judged(frame, config, control_sets(truth))
     return replace(done, scores=found["scores"], verdict=found["verdict"])

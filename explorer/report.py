@@ -85,8 +85,7 @@ def of_attack(done: Attacked) -> dict[str, Any]:
     out: dict[str, Any] = {
         "t": state.t,
         "candidates": len(state.x),
-        "loss": state.loss,
-        "l_stationary": state.l_stationary,
+        **state.numbers(),
         "claims": [
             {"x": x, "y": int(y), "lam": lam}
             for x, y, lam in zip(

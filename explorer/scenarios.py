@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import Dataset, Source, preset
+from explorer.engine.roster import AttackConfig
 from explorer.engine.training import TrainConfig
 
 
@@ -24,15 +25,19 @@ class Scenario:
         attack: how to attack.
         seed: of the first weights and the first candidates.
         freeze: the training step to stop at.
+        attack_name: key of the attack in the roster.
+        stage: where the page opens.
     """
 
     name: str
     sentence: str
     source: Source
     train: TrainConfig
-    attack: KKTConfig
+    attack: AttackConfig
     seed: int
     freeze: int
+    attack_name: str = "kkt"
+    stage: str = "train"
 
     def __post_init__(self) -> None:
         """Refuse a freeze beyond the plan."""

@@ -14,19 +14,14 @@ from typing import Any
 
 import torch
 
-from explorer import assess
+from explorer.attacking import Attacking
 from explorer.engine import data, training
-from explorer.engine.attacks import kkt
-from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset
 from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.network import Network
 from explorer.engine.status import Status
-from explorer.frame import Stage, numbers
+from explorer.frame import BEFORE, Stage, numbers
 from explorer.history import Timeline
-from explorer.starts import attack_start
-from explorer.state import State
 
 BIRTH = {"widths", "bias", "init_scale", "method"}  # settings that only a new run can have
 AT_ONCE_S = 1.0  # arbitrary: longer, and a page without a sign of life would seem broken
@@ -36,7 +31,7 @@ REVIVED = (
 )
 
 
-class Session(State):
+class Session(Attacking):
     """State and commands of one visitor's page."""
 
     # --- drawing ----------------------------------------------------------------------------
@@ -83,8 +78,8 @@ class Session(State):
     def _take(self, dataset: Dataset) -> None:
         """Show `dataset`; a network in training goes on from where it is, on the new points."""
         old, train = self.now, self.now.train
-        stage: Stage = "train" if old.stage == "attack" else old.stage
-        if old.stage == "attack":
+        stage: Stage = "train" if old.aimed else old.stage
+        if old.aimed:
             self.running = False
             self.message = "The points changed; the attacked weights belong to the old ones."
         if train is not None and train.net.d == dataset.d:
@@ -108,10 +103,11 @@ class Session(State):
         self.running = False
         if stage == "train" and now.train is None:
             self.begin_training()
-        elif stage == "attack" and (now.train is None or now.attacked is not now.train.net):
-            self.begin_attack()
-        else:
-            self.show(stage=stage, status=Status.RUNNING)
+        elif stage not in BEFORE and (now.train is None or now.attacked is not now.train.net):
+            self.take_target()
+        self.show(stage=stage, status=Status.RUNNING)
+        if stage == "attack" and self.now.attack is None:
+            self.restart_attack()
 
     def begin_training(self, net: Network | None = None) -> None:
         """Start training at t = 0 from the session's seed, or from `net`."""
@@ -136,46 +132,12 @@ class Session(State):
         if not exact.polished:
             self.message = "Exact to the tolerance of a linear program only: see the residual."
 
-    def begin_attack(self) -> None:
-        """Take the present weights as the target, and start the attack at t = 0."""
-        now = self.now
-        if now.train is None or not now.dataset.n:
-            raise ValueError("No network to attack: draw points and train first.")
-        q_min = float(now.train.q.min())
-        if not q_min > 0:
-            raise ValueError(
-                "The network does not separate the points, so it has no margin to attack. "
-                "Train on until the light says that it separates them."
-            )
-        self._controls = assess.control_sets(now.dataset)
-        self.show(
-            stage="attack", attacked=now.train.net, target=Target.of(now.train.net, q_min),
-            truth=now.dataset, heldout=self._controls[0], attack=None, verdict=None,
-            **assess.certified(now),
-        )  # fmt: skip
-        self.restart_attack()
-
-    def restart_attack(self) -> None:
-        """Begin the attack again at t = 0, from the mix and the seed of the session."""
-        now, config = self.now, self.kkt_config
-        if now.target is None or now.truth is None or now.heldout is None:
-            raise ValueError("No attack to start: train a network, then turn to Attack.")
-        start = kkt.Start(
-            *attack_start(now.truth, now.heldout, config.m, config.sigma_x, self.seed, self.mix)
-        )
-        generator = torch.Generator().manual_seed(self.seed)
-        state = kkt.init(now.target, config, generator, start)
-        self.branch.attack = Timeline()
-        self.branch.attack.append(state, numbers)
-        self.show(attack=state, status=Status.RUNNING)
-        self.assess()
-
     def reset(self) -> None:
         """Back to t = 0 of the present stage, with the same seed."""
         self.running = False
         if self.frame.stage == "attack":
             self.restart_attack()
-        else:
+        elif not self.frame.aimed:
             self.begin_training()
 
     def reseed(self) -> None:
@@ -183,22 +145,13 @@ class Session(State):
         self.seed += 1
         self.reset()
 
-    def remix(self, mix_truth: float, mix_data: float) -> None:
-        """Start the attack anew from another mix of truth, held-out data and noise."""
-        self.running = False
-        self.mix = (mix_truth, mix_data)
-        # Annealing first drives candidates apart: right from noise, wrong from anywhere else.
-        start = KKTConfig().relu_alpha_start if mix_data == 0 else None
-        self.kkt_config = replace(self.kkt_config, relu_alpha_start=start)
-        self.restart_attack()
-
     def configure(self, **changes: Any) -> None:  # noqa: ANN401 - fields of the configs
         """Change settings of the present stage: the attack starts anew, training goes on.
 
         Settings of the architecture or the initialisation start training anew.
         """
         if self.now.stage == "attack":
-            self.kkt_config = replace(self.kkt_config, **changes)
+            self.attack_config = replace(self.attack_config, **changes)
             self.running = False
             self.restart_attack()
             return
@@ -222,11 +175,11 @@ class Session(State):
         """
         now, begun, taken = self.now, perf_counter(), 0
         attack = now.stage == "attack"
-        engine: Any = kkt if attack else training
+        engine: Any = self.entry if attack else training
         target: Any = now.target if attack else now.dataset
         state: Any = now.attack if attack else now.train
-        config: Any = self.kkt_config if attack else self.train_config
-        if state is None:
+        config: Any = self.attack_config if attack else self.train_config
+        if state is None or (now.aimed and not attack):
             return 0
         line = self.timeline
         status = engine.terminate(state, config)
@@ -247,7 +200,7 @@ class Session(State):
     def _pause_in_run(self) -> None:
         """Pause, with a run there to go on with."""
         self.running = False
-        if self.now.stage != "attack" and self.now.train is None:
+        if not self.now.aimed and self.now.train is None:
             self.begin_training()
         if self.now.stage == "draw":
             self.show(stage="train")
@@ -260,16 +213,3 @@ class Session(State):
         now = self.now
         if now.state is not None and taken < n and not now.status.over:
             self.stop_at, self.running = now.state.t + n - taken, True
-
-    def assess(self) -> None:
-        """Compute the certificate or the verdict of the present moment, and show it."""
-        now = self.now
-        if now.stage == "attack":
-            self.show(**assess.judged(now, self.kkt_config, self._controls))
-            return
-        seen = assess.certified(now)
-        if seen and now.train is not None:
-            made = seen["certificate"]
-            row = {"strict": made.residual_strict, "kink_aware": made.residual}
-            self.branch.train.note(now.train.t, row)
-        self.show(**seen)

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from traitlets import Any as AnyTrait
 from traitlets import Bool, Enum, Float, HasTraits, Instance, Int, List, Tuple, Unicode
 
 from explorer import assess
 from explorer.engine import data
-from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import Dataset
+from explorer.engine.roster import AttackConfig, Entry, by_key
 from explorer.engine.training import TrainConfig
 from explorer.frame import Branch, Frame
 from explorer.history import Edits, Timeline
@@ -27,7 +28,7 @@ class State(HasTraits):
     drawn = Int(0, help="number of the newest frame that a browser has drawn")
     message = Unicode("", help="why the last command was refused, or a notice")
     train_config = Instance(TrainConfig)
-    kkt_config = Instance(KKTConfig)
+    attack_config = AnyTrait(help="settings of the present attack, of its own class")
     seed = Int(0, min=0)
     mix = Tuple(Float(0.0), Float(0.0), default_value=(0.0, 0.0), help="mix_truth, mix_data")
     tool = Enum(("place", "move", "erase"), "place")
@@ -46,8 +47,9 @@ class State(HasTraits):
         self._edits = Edits(first)
         self._pending: dict[str, Any] = {}  # computed, and not yet on screen
         self._controls: list[Dataset] = []
+        self._configs: dict[str, AttackConfig] = {}  # as each attack was left
         config = TrainConfig(steps=LIVE_STEPS)
-        traits = {"train_config": config, "kkt_config": KKTConfig(), **traits}
+        traits = {"train_config": config, "attack_config": by_key("kkt").config(), **traits}
         super().__init__(frame=Frame(1, "draw", first), branches=[Branch("main")], **traits)
         self.label = 0 if first.d == 1 else 1
 
@@ -74,11 +76,24 @@ class State(HasTraits):
     def adopt(self, frame: Frame) -> None:
         """Show a frame from elsewhere: another branch, or a file."""
         self._pending = {}
+        self._turn_to(frame.attack_name)
         if frame.dataset is not self._edits.now:
             self._edits.push(frame.dataset)
         self._controls = assess.control_sets(frame.truth) if frame.truth is not None else []
         self._fit(frame.dataset)
         self.frame = replace(frame, number=self.frame.number + 1)
+
+    @property
+    def entry(self) -> Entry:
+        """The present attack's row in the roster."""
+        return by_key(self.frame.attack_name)
+
+    def _turn_to(self, name: str) -> None:
+        """Keep the present attack's settings, and take up those of another."""
+        now = self.frame.attack_name
+        if name != now:
+            self._configs[now] = self.attack_config
+            self.attack_config = self._configs.get(name) or by_key(name).config()
 
     def _fit(self, dataset: Dataset) -> None:
         """The plane holds all points; a line is labelled by height until told otherwise."""

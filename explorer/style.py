@@ -8,6 +8,8 @@ from pathlib import Path
 POSITIVE = "#0072B2"
 NEGATIVE = "#D55E00"
 CONTROL = "#999999"
+INK = "#7a7a7a"  # readable on white and on dark
+PROVEN = "#009E73"
 CURVES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 COLOURS = {1: POSITIVE, -1: NEGATIVE}
 MARKERS = {1: "circle", -1: "triangle-up"}

@@ -26,7 +26,7 @@ def seek(session: Session, index: int) -> None:
         raise ValueError("Nothing to go back to: no step was taken yet.")
     session.running = False
     state = line.states[min(max(index, 0), len(line.states) - 1)]
-    if session.frame.stage == "attack":
+    if session.frame.aimed:
         session.show(attack=state, status=Status.RUNNING)
     else:
         state = _on_present_points(session, state)

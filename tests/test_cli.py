@@ -17,6 +17,7 @@ from explorer import __version__, cli, headless, serve
 from explorer.engine.data import preset, read_csv, write_csv
 from explorer.engine.exact import maximum_margin
 from explorer.engine.store import load_run
+from explorer.engine.training import TrainConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = ("--widths", "20", "--steps", "400", "--preset", "two-points")
@@ -96,7 +97,7 @@ def test_demo_of_a_scenario_takes_its_row(call, monkeypatch):
 
     def watched(points, config, seed, **more):
         seen.append((points.source.preset, config.steps, config.widths, seed))
-        return real(points, cli.TrainConfig(widths=(20,), steps=400), seed, **more)
+        return real(points, TrainConfig(widths=(20,), steps=400), seed, **more)
 
     monkeypatch.setattr(headless, "train", watched)
     monkeypatch.setattr(headless, "attack", lambda *a, **k: pytest.skip("reached"))

@@ -21,6 +21,7 @@ from explorer.cli import app as command
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import preset
 from explorer.engine.training import TrainConfig
+from explorer.panels.forms import SETTINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("guide.md", "science.md")
@@ -109,6 +110,7 @@ def labels() -> set[str]:
     app = App(preset("alternating-line", n=3))
     found: set[str] = set()
     roots = [panel.widget for panel in app.panels.values()]
+    roots += [row.widget for rows in SETTINGS.values() for part in rows() for row in part]
     while roots:
         widget = roots.pop()
         roots += getattr(widget, "children", ())

@@ -21,9 +21,9 @@ import scipy
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.kkt import KKTConfig, KKTState
 from explorer.engine.data import Dataset
 from explorer.engine.network import Network
+from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.store_codec import StoreError, decode, encode
 from explorer.engine.store_weights import MAX_BYTES, from_pickle, from_state_dict
 from explorer.engine.training import TrainConfig, TrainState
@@ -72,19 +72,22 @@ class Run:
         seed: of the generators of the run.
         mix: (mix_truth, mix_data) of the start of the attack, or None for noise.
         versions: of what wrote it.
+        attack_name: key of the attack in the roster.
     """
 
     dataset: Dataset
     train_config: TrainConfig
     train_states: tuple[TrainState, ...] = ()
-    attack_config: KKTConfig | None = None
-    attack_states: tuple[KKTState, ...] = ()
+    attack_config: AttackConfig | None = None
+    attack_states: tuple[AttackState, ...] = ()
     seed: int = 0
     mix: tuple[float, float] | None = None
     versions: dict[str, str] = field(default_factory=_versions)
+    attack_name: str = "kkt"
 
     def __post_init__(self) -> None:
-        """Refuse states of another dimension than the points."""
+        """Refuse unknown attacks, and states of another dimension than the points."""
+        by_key(self.attack_name)
         dims = {state.net.d for state in self.train_states}
         dims |= {state.x.shape[1] for state in self.attack_states}
         if dims - {self.dataset.d}:
@@ -142,8 +145,8 @@ def load(data: bytes) -> Run:
 def import_weights(data: bytes) -> Network:
     """The network of a state_dict, `.safetensors` or `.pt`/`.pth`. StoreError otherwise.
 
-    Linear layers of any names, with or without biases, ReLU in between, one output. Half
-    precision becomes float32; other types stay.
+    Linear layers of any names, with or without biases, ReLU in between, one output or one per
+    class. Half precision becomes float32; other types stay.
     """
     _check_size(len(data))
     if _is_safetensors(data):

@@ -21,6 +21,7 @@ class Panel:
 
     widget: w.Widget
     stages: tuple[str, ...] = ()  # drawn in these stages only; empty: in all
+    attacks: tuple[str, ...] = ()  # in the attack stage, for these attacks only; empty: for all
     every_s = 0.0  # while running, no oftener: what is read rather than watched can be slower
 
     def __init__(self, session: Session) -> None:
@@ -39,12 +40,18 @@ class Panel:
     def render(self, frame: Frame) -> None:
         """Show `frame`."""
 
+    def seen(self, frame: Frame) -> bool:
+        """Whether this view belongs to the stage and the attack on screen."""
+        if self.attacks and frame.stage == "attack" and frame.attack_name not in self.attacks:
+            return False
+        return not self.stages or frame.stage in self.stages
+
     def _on_frame(self, change: dict[str, Any]) -> None:
         self._draw(change["new"])
 
     def _draw(self, frame: Frame) -> None:
         # Taken out rather than hidden: a hidden bqplot figure fails on its size of zero.
-        seen = not self.stages or frame.stage in self.stages
+        seen = self.seen(frame)
         if seen != bool(self.box.children):
             self.box.children = [self.widget, self._failure] if seen else []
         now = perf_counter()

@@ -110,11 +110,24 @@ class ResidualCurves(CurvesPanel):
 
 
 class LossCurves(CurvesPanel):
-    """The parts of the attack's loss."""
+    """What the present attack counts, step by step; each attack names its own columns."""
 
     stages = ("attack",)
     title = "Losses of the attack, log₁₀"
-    columns = (
-        ("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
-        ("l_prior", "prior box"),
-    )  # fmt: skip
+
+    def build(self) -> None:
+        """As many lines as there are colours."""
+        self.columns = tuple((f"unused {i}", "") for i in range(len(CURVES)))
+        super().build()
+
+    def render(self, frame: Frame) -> None:
+        """The columns of the present attack."""
+        columns = self.session.entry.curves
+        if columns != self.columns:
+            lines = list(self.lines.values())
+            self.columns = columns
+            self.lines = {c: line for (c, _), line in zip(columns, lines, strict=False)}
+            for line in lines:
+                line.x = line.y = np.zeros(2)
+            self.lines |= {f"unused {i}": x for i, x in enumerate(lines[len(columns) :])}
+        super().render(frame)

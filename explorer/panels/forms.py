@@ -4,54 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import ipywidgets as w
 
 from explorer.engine.data import Dataset
 from explorer.engine.exact import maximum_margin
+from explorer.engine.roster import ROSTER
+from explorer.frame import Frame
 from explorer.panels.base import Panel, button
+from explorer.parts import settings_kkt
+from explorer.parts.settings import Row, Rows, choice, real, whole
+from explorer.session import Session
 
 JUMP = "Jump to the exact solution"
+SETTINGS: dict[str, Callable[[], Rows]] = {"kkt": settings_kkt.rows}
 QUICK = 40  # points that are solved within a fraction of a second
-WIDE = w.Layout(width="250px")
-
-
-@dataclass(frozen=True)
-class Row:
-    """One setting: the config's field, its widget, and how the two translate."""
-
-    field: str
-    widget: w.Widget
-    to_config: Callable[[Any], Any] = lambda v: v
-    to_widget: Callable[[Any], Any] = lambda v: v
-
-
-def choice(name: str, tip: str, *options: Any) -> w.Dropdown:  # noqa: ANN401
-    """A dropdown over (words, value) or plain values."""
-    return _named(w.Dropdown(options=options, description=name, tooltip=tip, layout=WIDE))
-
-
-def whole(name: str, tip: str, low: int, high: int) -> w.BoundedIntText:
-    """A whole number between two bounds."""
-    return _named(
-        w.BoundedIntText(min=low, max=high, description=name, tooltip=tip, layout=WIDE,
-                         continuous_update=False)
-    )  # fmt: skip
-
-
-def real(name: str, tip: str, low: float, high: float) -> w.BoundedFloatText:
-    """A real number between two bounds."""
-    return _named(
-        w.BoundedFloatText(min=low, max=high, description=name, tooltip=tip, layout=WIDE,
-                           continuous_update=False)
-    )  # fmt: skip
-
-
-def _named(widget: w.Widget) -> w.Widget:
-    widget.style.description_width = "112px"
-    return widget
 
 
 class Form(Panel):
@@ -59,7 +28,7 @@ class Form(Panel):
 
     config_trait = ""
 
-    def rows(self) -> tuple[list[Row], list[Row]]:
+    def rows(self) -> Rows:
         """Settings in sight, and folded ones."""
         raise NotImplementedError
 
@@ -71,10 +40,14 @@ class Form(Panel):
         """Lay the rows out in two columns where there is room."""
         shown, folded = self.rows()
         self.all = [*shown, *folded]
-        more = w.Accordion(
-            children=[self._box(folded)], selected_index=None, titles=("More settings",)
-        )
-        self.widget = w.VBox([self._box(shown, self.actions()), more])
+        boxes: list[w.Widget] = [self._box(shown, self.actions())]
+        if folded:
+            boxes.append(
+                w.Accordion(
+                    children=[self._box(folded)], selected_index=None, titles=("More settings",)
+                )
+            )
+        self.widget = w.VBox(boxes)
         self._setting = False
         self._fill()
         for row in self.all:
@@ -96,6 +69,8 @@ class Form(Panel):
 
     def _fill(self) -> None:
         config = getattr(self.session, self.config_trait)
+        if not all(hasattr(config, row.field) for row in self.all):
+            return  # another attack is on screen
         self._setting = True
         try:
             for row in self.all:
@@ -112,7 +87,7 @@ class TrainForm(Form):
     stages = ("draw", "train")
     config_trait = "train_config"
 
-    def rows(self) -> tuple[list[Row], list[Row]]:
+    def rows(self) -> Rows:
         """What a teacher changes in sight; the rest folded."""
         self.layers = choice("hidden layers", "Two layers of weights, or three", ("1", 1), ("2", 2))
         self.width = whole("width", "Neurons in each hidden layer", 1, 2000)
@@ -182,42 +157,62 @@ class TrainForm(Form):
             self.jump.description = JUMP
 
 
-class AttackForm(Form):
-    """Candidates, multipliers and optimiser of the KKT attack."""
+class AttackForm(Panel):
+    """Which attack, its settings, and a new target."""
 
     stages = ("attack",)
-    config_trait = "kkt_config"
 
-    def rows(self) -> tuple[list[Row], list[Row]]:
-        """Haim's four knobs in sight."""
-        shown = [
-            Row("m", whole("candidates m", "Half of them per class; at least 2n is usual", 2, 400)),
-            Row("relu_alpha", real("ReLU α", "Slope sigmoid(αz) in the backward pass", 1, 10_000)),
-            Row("lam_min", real("floor λ_min", "Multipliers below this share of their mean are "
-                                "pulled up", 0, 10)),
-            Row("lr_x", real("rate of x", "Learning rate of the candidates", 1e-8, 10)),
-        ]  # fmt: skip
-        folded = [
-            Row("multipliers", choice("multipliers", "Stepped with the candidates, or solved for "
-                                      "exactly at each step", "joint", "projected")),
-            Row("optimizer", choice("optimiser", "SGD with momentum, or Adam", "sgd", "adam")),
-            Row("relu_alpha_start", real("annealed from", "ReLU α at the first step; 0: "
-                                         "constant, as published", 0, 10_000),
-                lambda v: v or None, lambda v: v or 0.0),
-            Row("lr_lam", real("rate of λ", "Learning rate of the multipliers", 1e-8, 10)),
-            Row("sigma_x", real("noise σ_x", "Standard deviation of a start from noise", 0, 5)),
-            Row("weight_margin", real("weight of margin", "Pull of the candidates onto |Φ| = 1: "
-                                      "support points lie there; 0 as published", 0, 1000)),
-            Row("merge_angle", real("merge angle", "Neurons closer than this many radians are "
-                                    "merged before the attack; 0: none", 0, 1)),
-            Row("prior", real("prior box", "Half width of the box that holds the data; 0: none",
-                              0, 100), lambda v: v or None, lambda v: v or 0.0),
-            Row("steps", whole("steps", "Length of the attack", 1, 1_000_000)),
-        ]  # fmt: skip
-        return shown, folded
-
-    def actions(self) -> list[w.Widget]:
-        """Take the newest weights as the target."""
+    def build(self) -> None:
+        """A choice over the roster; below, the form of the chosen attack."""
+        self.attack = choice(
+            "attack", "Which attack runs on these weights",
+            *((entry.title, key) for key, entry in ROSTER.items()),
+        )  # fmt: skip
+        self.attack.observe(self._on_attack, names=["value"])
+        self.words = w.HTML().add_class("mx-note")
+        self.forms: dict[str, AttackSettings] = {}
+        self.body = w.VBox()
         again = button("Attack the newest weights", "Take the present network as the target anew")
         again.on_click(self.command(self.session.begin_attack))
-        return [again]
+        head = w.HBox([self.attack, again]).add_class("mx-row")
+        self.widget = w.VBox([head, self.words, self.body])
+        self._setting = False
+
+    def _on_attack(self, change: dict[str, Any]) -> None:
+        if not self._setting:
+            self.command(lambda: self.session.choose_attack(change["new"]))(None)
+            self.render(self.session.frame)  # where the choice was refused
+
+    def render(self, frame: Frame) -> None:
+        """The form of the present attack, made when it is first looked at."""
+        name = frame.attack_name
+        self._setting = True
+        self.attack.value = name
+        self._setting = False
+        if name not in self.forms:
+            self.forms[name] = AttackSettings(self.session, name)
+        if self.body.children != (self.forms[name].box,):
+            entry = self.session.entry
+            self.words.value = f"{escape(entry.paper)}: {escape(entry.sentence)}"
+            self.body.children = [self.forms[name].box]
+
+    def close(self) -> None:
+        """Close the forms with it."""
+        for form in self.forms.values():
+            form.close()
+        super().close()
+
+
+class AttackSettings(Form):
+    """The settings of one attack."""
+
+    config_trait = "attack_config"
+
+    def __init__(self, session: Session, name: str) -> None:
+        """A form for the attack of this key."""
+        self.name, self.attacks = name, (name,)
+        super().__init__(session)
+
+    def rows(self) -> Rows:
+        """From the table of settings; an attack without a row there has none to set."""
+        return SETTINGS[self.name]() if self.name in SETTINGS else ([], [])

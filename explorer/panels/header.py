@@ -9,11 +9,9 @@ import ipywidgets as w
 
 from explorer.assess import sentence
 from explorer.engine.data import PRESETS, preset
-from explorer.frame import Frame
+from explorer.frame import STAGES, Frame
 from explorer.panels.base import Panel, button
 
-STAGES = (("1 Draw", "draw"), ("2 Train", "train"), ("3 Attack", "attack"))
-TIPS = ("Draw points of two classes", "Train a network on them", "Recover them from its weights")
 BY_HAND = "by hand"
 
 
@@ -23,7 +21,10 @@ class Header(Panel):
     def build(self) -> None:
         """Two rows and the sentence."""
         session = self.session
-        self.stage = w.ToggleButtons(options=STAGES, tooltips=TIPS, value=session.frame.stage)
+        self.stage = w.ToggleButtons(
+            options=[(title, key) for key, title, _ in STAGES],
+            tooltips=[tip for *_, tip in STAGES], value=session.frame.stage,
+        )  # fmt: skip
         self.stage.style.button_width = "auto"
         self.stage.observe(self._on_stage, names=["value"])
         rows = [(f"{p.title} ({p.d}-D)", key) for key, p in PRESETS.items()]

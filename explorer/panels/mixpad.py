@@ -69,6 +69,10 @@ class MixPad(Panel):
         self.widget = titled("Start of the attack (Runkel et al., eq. 10)", body)
         self._setting = False
 
+    def seen(self, frame: Frame) -> bool:
+        """Only for attacks that begin at given candidates."""
+        return super().seen(frame) and self.session.entry.takes_start
+
     def _on_pad(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from the browser
         events = content.get("events") if isinstance(content, dict) else None
         if not isinstance(events, list) or not events or not isinstance(events[-1], dict):

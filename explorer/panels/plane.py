@@ -14,6 +14,7 @@ from explorer.gestures import Gestures
 from explorer.panels.base import Panel
 from explorer.parts import drawing
 from explorer.parts.marks import PlaneMarks
+from explorer.parts.overlays import overlay_of
 from explorer.parts.pad import Pad
 from explorer.style import COLOURS, PLOT_MARGIN
 
@@ -88,9 +89,10 @@ class PlanePanel(Panel):
             self._map(net, unit)
         if net is not None:
             self.marks.hide(graph=not flat, plane=flat)
-        shown = frame.stage != "attack" or self.session.truth_shown
+        shown = not frame.aimed or self.session.truth_shown
         self.marks.points(frame, shown)
         self.marks.candidates(frame)
+        self.marks.overlay.show(overlay_of(frame), self.session.extent)
         self._tell(frame)
 
     def _map(self, net: Any, unit: float) -> None:  # noqa: ANN401
@@ -119,7 +121,7 @@ class PlanePanel(Panel):
         empty = not frame.dataset.n
         n = frame.dataset.n
         with self.pad.hold_sync():
-            self.pad.active = frame.stage != "attack"
+            self.pad.active = not frame.aimed
             self.pad.hint = "Click to place a point, drag to spray, or take a preset." * empty
             self.pad.label = f"Plane with {n} points. {KEYS}"
             self.pad.frame, self.pad.sent = frame.number, time() * 1000
@@ -127,7 +129,7 @@ class PlanePanel(Panel):
 
 def _network(frame: Frame) -> tuple[Any, float]:
     """The network to draw and the value that counts as its margin."""
-    if frame.stage == "attack" and frame.target is not None:
+    if frame.aimed and frame.target is not None:
         return frame.target.net, 1.0
     if frame.train is None or frame.stage == "draw":
         return None, 1.0

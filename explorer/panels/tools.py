@@ -79,7 +79,7 @@ class Tools(Panel):
 
     def render(self, frame: Frame) -> None:
         """Drawing tools while one can draw; the truth's switch while one attacks."""
-        attack = frame.stage == "attack"
+        attack = frame.aimed
         for box, shown in (
             (self.drawing, not attack),
             (self.truth, attack),
@@ -87,8 +87,9 @@ class Tools(Panel):
             display = "" if shown else "none"
             if box.layout.display != display:
                 box.layout.display = display
-        if self.legend.value != LEGENDS[frame.stage]:
-            self.legend.value = LEGENDS[frame.stage]
+        legend = LEGENDS.get(frame.stage, LEGENDS["attack"])
+        if self.legend.value != legend:
+            self.legend.value = legend
         if (len(self.label.options) == 3) != (frame.dataset.d == 1):
             self._on_session(None)
 

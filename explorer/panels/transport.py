@@ -19,6 +19,7 @@ class Transport(Panel):
     """The bar at the bottom of the page, the same for training and attack."""
 
     every_s = 0.2
+    stages = ("draw", "train", "attack")
 
     def build(self) -> None:
         """Buttons, speed, and the timeline with its branches."""
@@ -70,7 +71,7 @@ class Transport(Panel):
         if session.running:
             session.running = False
             return
-        if session.now.stage != "attack" and session.now.train is None:
+        if not session.now.aimed and session.now.train is None:
             session.begin_training()
         elif session.now.stage == "draw":
             session.go("train")

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from explorer.frame import Frame
 from explorer.parts.drawing import map_png
+from explorer.parts.overlay import OverlayMarks
 from explorer.style import (
     COLOURS,
+    INK,
     LARGEST_AREA,
     MARKERS,
     NEGATIVE,
@@ -24,7 +26,6 @@ Path = tuple[Array, Array]
 # Two equal places: an empty path is an error to the browser, and this one draws nothing.
 NOWHERE = np.zeros(2)
 CLEAR = map_png(np.zeros((1, 1)))
-INK = "#7a7a7a"  # readable on white and on dark
 WIDTHS = (0.7, 1.2, 2.0)
 
 
@@ -52,9 +53,11 @@ class PlaneMarks:
             scatter.opacities = [0.9]
         self._past: dict[int, list[Array]] = {1: [], -1: []}
         self._past_t = -1
+        self.overlay = OverlayMarks(scales)
         self.all = [
             self.image, *self._neurons, *self._levels, self._graph, *self._trails.values(),
-            *self._points.values(), *self._candidates.values(),
+            *self.overlay.below, *self._points.values(), *self._candidates.values(),
+            *self.overlay.above,
         ]  # fmt: skip
 
     def _line(self, colour: str, width: float, opacity: float, style: str = "solid") -> bq.Lines:
@@ -126,7 +129,7 @@ class PlaneMarks:
     # --- points -----------------------------------------------------------------------------
     def points(self, frame: Frame, shown: bool) -> None:
         """The drawn points; hollow while they are the truth that an attack looks for."""
-        attack = frame.stage == "attack"
+        attack = frame.aimed
         data = frame.truth if attack and frame.truth is not None else frame.dataset
         x, y = data.x.cpu().numpy(), data.y.cpu().numpy()
         made = frame.certificate

@@ -132,6 +132,7 @@ def test_a_refused_setting_jumps_back(app: App) -> None:
     app.session.go("train")
     app.session.step(2000)
     app.session.go("attack")
+    form = app.panels["AttackForm"].forms["kkt"]
     number = next(r.widget for r in form.all if r.field == "m")
     before = number.value
     number.value = 41

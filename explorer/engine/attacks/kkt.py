@@ -102,6 +102,11 @@ class KKTState:
     moments: Moments
     diverged: bool = False
 
+    def numbers(self) -> dict[str, float]:
+        """The parts of the loss, for curves."""
+        names = ("l_stationary", "l_margin", "l_dual", "l_prior", "loss")
+        return {name: float(getattr(self, name)) for name in names}
+
 
 def init(
     target: Target, config: KKTConfig, generator: torch.Generator, start: Start | None = None

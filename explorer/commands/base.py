@@ -1,0 +1,175 @@
+"""What the verbs of the command line share: options, the guard, progress and printing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from ast import literal_eval
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, ParamSpec
+
+import torch
+import typer
+from rich.console import Console
+from rich.table import Table
+from tqdm import tqdm
+
+from explorer import __version__, headless, report
+from explorer.engine import store
+from explorer.engine.data import PRESETS, Dataset, preset, read_csv
+from explorer.engine.roster import ROSTER, AttackConfig, by_key
+from explorer.engine.training import TrainConfig
+from explorer.headless import RunFailed, State, Trained
+from explorer.scenarios import SCENARIOS
+
+P = ParamSpec("P")
+
+
+class Device(StrEnum):
+    """Where to train."""
+
+    cpu = "cpu"
+    cuda = "cuda"
+    mps = "mps"
+
+
+class Dtype(StrEnum):
+    """Floating type of the training."""
+
+    float64 = "float64"
+    float32 = "float32"
+
+
+class Method(StrEnum):
+    """How to reach the margin."""
+
+    gradient = "gradient"
+    ascent = "ascent"
+    exact = "exact"
+
+
+def option(name: str, text: str, **more: Any) -> Any:  # noqa: ANN401
+    """An option of a verb with its help."""
+    return typer.Option(name, help=text, **more)
+
+
+Preset = Annotated[str, option("--preset", f"Points to draw: {', '.join(PRESETS)}.")]
+Count = Annotated[int | None, option("--n", "Number of points.", min=1)]
+Noise = Annotated[float | None, option("--noise", "Jitter of the points.", min=0)]
+Seed = Annotated[int, option("--seed", "Of the points, the weights and the candidates.", min=0)]
+Data = Annotated[Path | None, option("--data", "CSV with the header x1,x2,y instead of a preset.")]
+Widths = Annotated[str, option("--widths", "Hidden widths, such as 100 or 100,100.")]
+Steps = Annotated[int, option("--steps", "Training steps.", min=0)]
+How = Annotated[Method, option("--method", "Gradient descent, ascent, or the exact solution.")]
+Where = Annotated[Device, option("--device", "Where to train; the attack runs on the CPU.")]
+Type = Annotated[Dtype, option("--dtype", "Floating type of the training.")]
+Json = Annotated[bool, option("--json", "Print JSON, and nothing else, on stdout.")]
+Candidates = Annotated[int | None, option("--m", "Candidates of the attack, an even number.")]
+Row = Annotated[str | None, option("--scenario", f"One of: {', '.join(SCENARIOS)}.")]
+Truth = Annotated[Path | None, option("--truth", "CSV of the points it was trained on.")]
+AttackSteps = Annotated[int | None, option("--attack-steps", "Steps of the attack.", min=1)]
+Which = Annotated[str, option("--attack", f"One of: {', '.join(ROSTER)}.")]
+Set = Annotated[list[str] | None, option("--set", "A setting of the attack, such as lr_x=0.01.")]
+
+
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """Say what is wrong in one line on stderr, never in a traceback."""
+
+    @wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except RunFailed as error:
+            fail(error, 1)
+        except (ValueError, OSError, ImportError) as error:
+            fail(error, 2)
+
+    return run
+
+
+def fail(error: Exception, code: int) -> None:
+    """Say what is wrong in one line on stderr, and end with this exit code."""
+    print(f"margin-explorer: {' '.join(str(error).split())}", file=sys.stderr)
+    raise typer.Exit(code)
+
+
+def watch(states: Iterable[State], total: int, label: str) -> Iterable[State]:
+    """A progress bar on stderr, where that is a terminal."""
+    return tqdm(states, total=total, desc=label, file=sys.stderr, disable=None, leave=False)
+
+
+def points_of(
+    name: str, n: int | None, noise: float | None, seed: int, data: Path | None
+) -> Dataset:
+    """The points of a preset or of a CSV file."""
+    points = preset(name, n, noise, seed) if data is None else read_csv(store.read_file(data))
+    if not points.n:
+        raise ValueError(f"{data} holds no points. Add lines below its header.")
+    return points
+
+
+def train_config(widths: str, steps: int, method: Method) -> TrainConfig:
+    """Settings of a training from the words of the command line."""
+    try:
+        sizes = tuple(int(w) for w in widths.split(","))
+    except ValueError as error:
+        raise ValueError(f"--widths takes numbers such as 100,100; got {widths!r}") from error
+    return TrainConfig(
+        widths=sizes, steps=steps, method="ascent" if method is Method.ascent else "gradient"
+    )
+
+
+def trained_net(
+    points: Dataset, config: TrainConfig, seed: int, method: Method, device: Device, dtype: Dtype
+) -> Trained:
+    """Train, on a device that is there."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not there.get(device, True):
+        raise ValueError(f"this machine has no {device.value}. Take --device cpu.")
+    if device is Device.mps and dtype is Dtype.float64:
+        raise ValueError("mps has no float64. Add --dtype float32.")
+    return headless.train(
+        points, config, seed, exact=method is Method.exact, device=device.value,
+        dtype=getattr(torch, dtype.value), watch=watch,
+    )  # fmt: skip
+
+
+def show_result(
+    as_json: bool, content: dict[str, Any], title: str, rows: list[tuple[str, str]]
+) -> None:
+    """Print JSON alone, or a table."""
+    if as_json:
+        content = {"version": __version__, **content}
+        print(json.dumps(report.jsonable(content), indent=1, allow_nan=False))
+        return
+    table = Table(title=title, show_header=False)
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def attack_config(name: str, settings: list[str] | None, **given: Any) -> AttackConfig:  # noqa: ANN401
+    """The settings of the attack `name`: its defaults, the options given, then --set NAME=VALUE.
+
+    Raises:
+        ValueError: for an unknown attack or setting, or a value that it refuses.
+    """
+    kind = by_key(name).config
+    known = [f.name for f in fields(kind)]
+    chosen = {key: value for key, value in given.items() if value is not None}
+    for pair in settings or []:
+        key, equals, text = pair.partition("=")
+        if not equals:
+            raise ValueError(f"--set takes NAME=VALUE, such as lr_x=0.01; got {pair!r}")
+        try:
+            chosen[key] = literal_eval(text)
+        except (ValueError, SyntaxError):
+            chosen[key] = text  # a word
+    unknown = sorted(set(chosen) - set(known))
+    if unknown:
+        raise ValueError(f"{name} has no setting {unknown[0]!r}; it has: {', '.join(known)}")
+    return kind(**chosen)

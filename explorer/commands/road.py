@@ -1,0 +1,164 @@
+"""The road from points to a verdict: demo, train, attack, show, serve."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+
+from explorer import headless, report
+from explorer.commands.base import (
+    AttackSteps,
+    Candidates,
+    Count,
+    Data,
+    Device,
+    Dtype,
+    How,
+    Json,
+    Method,
+    Noise,
+    Preset,
+    Row,
+    Seed,
+    Set,
+    Steps,
+    Truth,
+    Type,
+    Where,
+    Which,
+    Widths,
+    attack_config,
+    option,
+    points_of,
+    show_result,
+    train_config,
+    trained_net,
+    watch,
+)
+from explorer.engine import store
+from explorer.engine.attacks.target import Target
+from explorer.engine.data import read_csv
+from explorer.engine.store import Run, thinned
+from explorer.headless import RunFailed
+from explorer.scenarios import by_name
+
+
+def demo(
+    preset: Preset = "alternating-circle", n: Count = None, noise: Noise = None, seed: Seed = 0,
+    data: Data = None, widths: Widths = "100", steps: Steps = 20_000, method: How = Method.gradient,
+    attack: Which = "kkt", m: Candidates = None, attack_steps: AttackSteps = None,
+    settings: Set = None, scenario: Row = None,
+    out: Annotated[Path, option("--out", "The picture.")] = Path("margin-explorer.png"),
+    device: Where = Device.cpu, dtype: Type = Dtype.float64, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Run the whole road, print a table and write a picture."""
+    if scenario is None:
+        points = points_of(preset, n, noise, seed, data)
+        config = train_config(widths, steps, method)
+        hit = attack_config(attack, settings, m=m, steps=attack_steps)
+    else:
+        row = by_name(scenario)
+        points, seed, attack, hit = row.dataset(), row.seed, row.attack_name, row.attack
+        config = replace(row.train, steps=row.freeze)
+    trained = trained_net(points, config, seed, method, device, dtype)
+    target = Target.of(trained.net, trained.certificate.q_min)
+    attacked = headless.attack(
+        target, hit, seed, name=attack, truth=points, certificate=trained.certificate, watch=watch
+    )
+    verdict = attacked.verdict.sentence if attacked.verdict else ""
+    if points.d in (1, 2):
+        report.picture(out, points, trained.net, attacked.claims, verdict)
+    content = {
+        **report.of_training(points, trained),
+        "attack": report.of_attack(attacked),
+        "picture": out if points.d in (1, 2) else None,
+    }
+    rows = [
+        *report.training_rows(points, trained),
+        *report.attack_rows(attacked),
+        ("picture", str(out)),
+    ]
+    show_result(as_json, content, "Margin Explorer", rows)
+
+
+def train(
+    preset: Preset = "alternating-circle", n: Count = None, noise: Noise = None, seed: Seed = 0,
+    data: Data = None, widths: Widths = "100", steps: Steps = 20_000, method: How = Method.gradient,
+    out: Annotated[Path, option("--out", "The file of the run.")] = Path("run.safetensors"),
+    device: Where = Device.cpu, dtype: Type = Dtype.float64, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Train a network and save the run."""
+    points = points_of(preset, n, noise, seed, data)
+    config = train_config(widths, steps, method)
+    trained = trained_net(points, config, seed, method, device, dtype)
+    store.save_run(thinned(Run(points, config, trained.states, seed=seed)), out)
+    content = {
+        **report.of_training(points, trained),
+        "run": out,
+    }
+    rows = [*report.training_rows(points, trained), ("run", str(out))]
+    show_result(as_json, content, "Training", rows)
+
+
+def attack_file(
+    file: Annotated[Path, typer.Argument(help="A saved run, or the state_dict of a ReLU network.")],
+    truth: Truth = None,
+    margin: Annotated[float | None, option("--margin", "Smallest y Phi(x), if known.")] = None,
+    attack: Which = "kkt", m: Candidates = None, seed: Seed = 0,
+    steps: Annotated[int | None, option("--steps", "Steps of the attack.", min=1)] = None,
+    settings: Set = None,
+    out: Annotated[Path | None, option("--out", "Save the run with the attack.")] = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Attack trained weights; without the truth, nobody can say which claims are right."""
+    opened = store.open_bytes(store.read_file(file))
+    run, net = (opened, opened.net) if isinstance(opened, Run) else (None, opened)
+    if net is None:
+        raise ValueError(f"{file} holds points but no weights. Train first.")
+    known = run.dataset if run else None
+    points = read_csv(store.read_file(truth)) if truth else known
+    if out is not None and run is None:
+        raise ValueError("--out saves a run; these are weights alone. Leave it away.")
+    config = attack_config(attack, settings, m=m, steps=steps)
+    target, made, note = headless.aim(net.to(dtype=torch.float64), points, margin)
+    done = headless.attack(
+        target, config, seed, name=attack, truth=points, certificate=made, watch=watch
+    )
+    if run is not None and out is not None:
+        saved = replace(run, attack_name=attack, attack_config=config, attack_states=done.states)
+        store.save_run(thinned(saved), out)
+    content = {"network": report.of_network(net), "note": note, "attack": report.of_attack(done)}
+    rows = [("note", note)] if note else []
+    show_result(as_json, content, f"Attack on {file.name}", [*rows, *report.attack_rows(done)])
+
+
+def show(
+    file: Annotated[Path, typer.Argument(help="A saved run, or the state_dict of a ReLU network.")],
+    as_json: Json = False,
+) -> None:
+    """Say what a file holds."""
+    content, rows = report.of_file(store.open_bytes(store.read_file(file)))
+    show_result(as_json, content, file.name, rows)
+
+
+def serve(
+    port: Annotated[int, option("--port", "A free one is taken when it is not.")] = 8866,
+    open_browser: Annotated[bool, option("--open/--no-open", "Open the page.")] = True,
+    theme: Annotated[str, option("--theme", "light or dark.")] = "light",
+    preheat: Annotated[int, option("--preheat", "Kernels that wait ready.", min=0)] = 0,
+    host: Annotated[str, option("--host", "0.0.0.0 serves a class on the network.")] = "127.0.0.1",
+) -> None:
+    """Open the app in a browser."""
+    from explorer import serve as server
+
+    try:
+        server.serve(port=port, open_browser=open_browser, theme=theme, preheat=preheat, host=host)
+    except server.ServeError as error:
+        raise RunFailed(str(error)) from error
+
+
+VERBS = {"demo": demo, "train": train, "attack": attack_file, "show": show, "serve": serve}

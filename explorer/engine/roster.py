@@ -1,0 +1,127 @@
+"""Every attack there is, as one row: what it is called, which paper it restates, who runs it.
+
+An attack is a module that speaks the four words of the engine and reports its claims:
+
+    init(target, config, generator, start=None) -> state      step(target, state, config) -> state
+    terminate(state, config) -> Status                        iterate(target, state, config)
+    report(target, state, config) -> Report                   fits(target) -> str, optional
+
+A state holds t, x (m, d), y (m,), lam (m,) and `numbers()`, what the curves show of it. Page,
+command line, files and arena take their attacks from here; a new one is a row and two names in
+the unions below, which say what a saved run may hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.kkt import KKTConfig, KKTState
+from explorer.engine.attacks.target import Target
+from explorer.engine.status import Status
+
+AttackConfig = KKTConfig
+AttackState = KKTState
+
+
+class Engine(Protocol):
+    """The module behind a row."""
+
+    init: Any
+    step: Any
+    terminate: Any
+    iterate: Any
+    report: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One attack.
+
+    Attributes:
+        key: its name in files, options and this table.
+        title: its name on screen.
+        paper: whose it is.
+        sentence: what it does, for a tooltip.
+        engine: the module.
+        config: its class of settings; `config()` are the defaults.
+        curves: columns of `state.numbers()` with their names on screen, at most four.
+        takes_start: whether it begins at given candidates, so that starts can be mixed.
+    """
+
+    key: str
+    title: str
+    paper: str
+    sentence: str
+    engine: Engine
+    config: type[AttackConfig]
+    curves: tuple[tuple[str, str], ...]
+    takes_start: bool = False
+
+    def refusal(self, target: Target) -> str:
+        """Why this attack cannot be used on these weights, or an empty string."""
+        asked = getattr(self.engine, "fits", None)
+        return "" if asked is None else str(asked(target))
+
+    def init(
+        self,
+        target: Target,
+        config: AttackConfig,
+        generator: torch.Generator,
+        start: tuple[Tensor, Tensor] | None = None,
+    ) -> AttackState:
+        """The first state; `start` is x (m, d), y (m,), for attacks that take one."""
+        why = self.refusal(target)
+        if why:
+            raise ValueError(why)
+        given = kkt.Start(*start) if start is not None and self.takes_start else None
+        state: AttackState = self.engine.init(target, config, generator, given)
+        return state
+
+    def step(self, target: Target, state: AttackState, config: AttackConfig) -> AttackState:
+        """The next state."""
+        following: AttackState = self.engine.step(target, state, config)
+        return following
+
+    def iterate(
+        self, target: Target, state: AttackState, config: AttackConfig
+    ) -> Iterator[AttackState]:
+        """The states after `state`, to the end of the run."""
+        return iter(self.engine.iterate(target, state, config))
+
+    def terminate(self, state: AttackState, config: AttackConfig) -> Status:
+        """How the run stands."""
+        status: Status = self.engine.terminate(state, config)
+        return status
+
+    def report(self, target: Target, state: AttackState, config: AttackConfig) -> Report:
+        """What the attacker claims."""
+        claimed: Report = self.engine.report(target, state, config)
+        return claimed
+
+
+_ROWS = (
+    Entry(
+        "kkt", "KKT reconstruction", "Haim et al. 2022",
+        "Candidates and multipliers that explain the weights as a KKT point, by descent.",
+        kkt, KKTConfig,
+        (("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
+         ("l_prior", "prior box")),
+        takes_start=True,
+    ),
+)  # fmt: skip
+
+ROSTER: dict[str, Entry] = {row.key: row for row in _ROWS}
+
+
+def by_key(key: str) -> Entry:
+    """The attack of this key. ValueError with the keys there are."""
+    if key not in ROSTER:
+        raise ValueError(f"no attack {key!r}; there are: {', '.join(ROSTER)}")
+    return ROSTER[key]

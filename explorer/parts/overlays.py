@@ -1,0 +1,20 @@
+"""Which overlay belongs to which attack: one function per row of the roster that draws one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from explorer.engine.attacks.target import Target
+from explorer.frame import Frame
+from explorer.parts.overlay import EMPTY, Overlay
+
+OVERLAYS: dict[str, Callable[[Target, Any], Overlay]] = {}
+
+
+def overlay_of(frame: Frame) -> Overlay:
+    """What the present attack draws beside its candidates."""
+    draw = OVERLAYS.get(frame.attack_name)
+    if frame.stage != "attack" or draw is None or frame.target is None or frame.attack is None:
+        return EMPTY
+    return draw(frame.target, frame.attack)
