@@ -1,0 +1,193 @@
+r"""Membership inference: was this point trained on? Asked of the values Phi(x) alone.
+
+Smorodinsky, Vardi and Safran 2024, section 4 (restated; see the paper for the original). On nearly
+orthogonal data every training point of a network at a KKT point lies on the margin,
+|Phi(x_i)| = m, while |Phi(x)| = O(n m delta / Delta) = o(m) at a fresh x from the same law. An
+attacker who may only query Phi therefore calls x a member when |Phi(x)| >= threshold, where
+
+    known margin     m / 2, or another share of m                            (theorem 4.3)
+    leaked point     M / 2 with M = max |Phi| over k points, one a member    (theorem 4.4)
+    bounded margin   sqrt(c m_low), from m >= m_low and a ceiling c on |Phi| at fresh points, such
+                     as rho m_high; for c < m_low                            (theorem 4.5)
+
+All but `isolation` works from values of Phi. `isolation` is the analyst's view: it needs the data,
+and proves with constants when no rule can err (our own derivation, B1 to B3). With
+x~ = (x, 1), delta = max |x~_i . x~_l| over training pairs, delta_fresh = max |x~ . x~_i| over the
+fresh points, Delta = min |x~_i|^2 and xi the largest lam_i sum_j v_j^2 s_ij over neurons of one
+sign,
+
+    (B1)  xi <= m / (Delta - 2 (n-1) delta)                       if Delta > 2 (n-1) delta
+    (B2)  every training point is on the margin                   if Delta > 3 (n-1) delta
+    (B3)  |Phi(x)| <= n delta_fresh xi <= rho m,   rho = n delta_fresh / (Delta - 2 (n-1) delta)
+
+With rho < 1/2 and (B2) the first two rules make no error on those points.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+SHARE = 0.5  # of the margin: the paper's threshold m / 2
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A threshold and where it comes from.
+
+    Attributes:
+        threshold: a point is called a member when |Phi(x)| reaches it; positive.
+        name: which rule.
+        reason: how the threshold was found, in one sentence with its numbers.
+    """
+
+    threshold: float
+    name: str
+    reason: str
+
+
+def decide(values: Tensor, rule: Rule) -> Tensor:
+    """Whether each point is called a member. values Phi(x) (m,) -> bool (m,)."""
+    return values.abs() >= rule.threshold
+
+
+def known_margin(margin: float, share: float = SHARE) -> Rule:
+    """The rule |Phi(x)| >= share * m, for an attacker who knows the margin m (theorem 4.3)."""
+    _positive("the margin", margin)
+    _is_share(share)
+    return Rule(
+        share * margin, "known margin", f"{share:g} of the margin m = {margin:.4g}, which is known"
+    )
+
+
+def leaked_point(values: Tensor, share: float = SHARE) -> Rule:
+    """The rule |Phi(x)| >= share * M, M the largest |Phi| over points with a member among them.
+
+    values (k,): Phi at the suspects. M = m whenever rho <= 1 (theorem 4.4).
+    """
+    if values.ndim != 1 or not len(values):
+        raise ValueError(
+            f"values must be (k,), Phi at one suspect or more; got {tuple(values.shape)}"
+        )
+    _is_share(share)
+    top = float(values.abs().max())
+    _positive("the largest |Phi| of the suspects", top)
+    return Rule(
+        share * top, "leaked point",
+        f"{share:g} of M = {top:.4g}, the largest |Φ| of {len(values)} suspects",
+    )  # fmt: skip
+
+
+def bounded_margin(low: float, ceiling: float) -> Rule:
+    """The rule |Phi(x)| >= sqrt(ceiling * low), for m >= low only (theorem 4.5).
+
+    Args:
+        low: a lower bound of the margin.
+        ceiling: a bound of |Phi| at fresh points: rho m_high where it is certified, or the largest
+            |Phi| that an attacker met at points of their own.
+
+    Returns:
+        The rule. With ceiling >= low no threshold separates the two, and the threshold is `low`,
+        which misses no member on the margin; `reason` says so.
+    """
+    _positive("the lower bound of the margin", low)
+    if not ceiling >= 0:
+        raise ValueError(f"the ceiling of |Phi| at fresh points must be 0 or more; got {ceiling}")
+    if ceiling < low:
+        threshold = math.sqrt(ceiling * low) if ceiling > 0 else low / 2
+        return Rule(
+            threshold, "bounded margin",
+            f"between the ceiling {ceiling:.4g} of fresh points and the margin's bound {low:.4g}",
+        )  # fmt: skip
+    return Rule(
+        low, "bounded margin",
+        f"the margin's bound {low:.4g} itself: fresh points reach {ceiling:.4g}, so no threshold "
+        "separates them",
+    )  # fmt: skip
+
+
+def margin_from_loss(mean_loss: float, n: int | None = None) -> tuple[float, float]:
+    """Bounds of the margin from the mean logistic loss: (low, high).
+
+    l^{-1}(n L) <= m <= l^{-1}(L) with l^{-1}(t) = -log(e^t - 1); equality on the right iff all
+    points are on the margin. Without n the lower bound is unknown, -inf (the paper's remarks
+    B.5 and B.6, our derivation).
+    """
+    _positive("the mean loss", mean_loss)
+    if n is not None and n < 1:
+        raise ValueError(f"n is a number of points, 1 or more; got {n}")
+    low = -math.inf if n is None else _inverse_logistic(n * mean_loss)
+    return low, _inverse_logistic(mean_loss)
+
+
+def _inverse_logistic(loss: float) -> float:
+    # -log(e^t - 1) = -t - log(1 - e^-t) does not overflow for large t.
+    return -loss - math.log(-math.expm1(-loss))
+
+
+@dataclass(frozen=True, eq=False)
+class Isolation:
+    """How far a training set is from meeting the theorem with constants.
+
+    Attributes:
+        n: number of training points.
+        delta: largest |x~_i . x~_l| of a training pair; 0 for one point.
+        delta_fresh: largest |x~ . x~_i| of a fresh and a training point.
+        least: Delta, the smallest |x~_i|^2.
+        xi: the bound of xi at margin 1; inf where (B1) does not hold.
+        rho: largest possible |Phi(x)| / m over the fresh points; inf where it does not hold.
+        all_on_margin: whether (B2) proves that every training point is on the margin.
+    """
+
+    n: int
+    delta: float
+    delta_fresh: float
+    least: float
+    xi: float
+    rho: float
+    all_on_margin: bool
+
+    @property
+    def error_free(self) -> bool:
+        """Whether the rules at m/2 provably make no error on these points."""
+        return self.all_on_margin and self.rho < SHARE
+
+
+def isolation(x: Tensor, fresh: Tensor) -> Isolation:
+    """The certificate rho of (B1) to (B3). The analyst's: it needs the training set.
+
+    x (n, d) training points, fresh (m, d) others -> Isolation. It holds for every two-layer
+    network with hidden biases at an exact KKT point of these points, whatever its width.
+    """
+    if x.ndim != 2 or fresh.ndim != 2 or x.shape[1] != fresh.shape[1] or not len(x):
+        raise ValueError(
+            "expected x (n, d), n >= 1, and fresh (m, d); "
+            f"got {tuple(x.shape)} and {tuple(fresh.shape)}"
+        )
+    inner = (x @ x.T).double() + 1
+    squares = inner.diagonal().clone()
+    n, least = len(x), float(squares.min())
+    off = inner - torch.diag(squares)
+    delta = float(off.abs().max())
+    reach = float(((fresh.to(x.dtype) @ x.T).double() + 1).abs().max()) if len(fresh) else 0.0
+    room = least - 2 * (n - 1) * delta
+    xi = 1 / room if room > 0 else math.inf
+    return Isolation(
+        n, delta, reach, least, xi, n * reach * xi, all_on_margin=least > 3 * (n - 1) * delta
+    )
+
+
+def _positive(what: str, value: float) -> None:
+    if not (value > 0 and math.isfinite(value)):
+        raise ValueError(
+            f"{what} must be a positive number; got {value}. "
+            "A network that does not separate its points has no margin."
+        )
+
+
+def _is_share(share: float) -> None:
+    if not 0 < share <= 1:
+        raise ValueError(f"share is the part of the margin to reach, in (0, 1]; got {share}")
