@@ -12,6 +12,10 @@ of `explorer.engine.tangent`,
 where A_{l-1} ends in a one if layer l has a bias, which is then W_l's last column. One sweep up
 through the B and one down through the A give the gradients at any depth, at the cost of a few
 matrix products: no autograd, nothing is differentiated twice.
+
+With several outputs a candidate pulls with a covector v_i (C,): its contribution is
+c_i grad <v_i, Phi(x_i)>, so that B_L = v_i takes the place of B_L = 1, and the sweep up ends in the
+gradient on v_i. This covers contributions lam_i grad[Phi_{y_i} - Phi_c] and lam_i in R^C alike.
 """
 
 from __future__ import annotations
@@ -67,21 +71,39 @@ class Signals:
 
 @dataclass(frozen=True, eq=False)
 class Stationarity:
-    """The loss () and its gradients on x (m, d) and on lam (m,)."""
+    """The loss () and its gradients on x (m, d), on lam (m,) and on the covectors (m, C)."""
 
     loss: Tensor
     grad_x: Tensor
     grad_lam: Tensor
+    grad_cover: Tensor
 
 
-def signals_at(net: Network, x: Tensor, alpha: float) -> Signals:
-    """Values forward and signals back under the modified ReLU. x (m, d)."""
+def values_at(net: Network, x: Tensor, alpha: float) -> Signals:
+    """Values forward under the modified ReLU, nothing back yet. x (m, d)."""
     inputs, values, slopes = forward_signals(net, x, relaxed(alpha))
-    return Signals(inputs, values, slopes, backward_signals(net, slopes, len(x)))
+    return Signals(inputs, values, slopes, [])
+
+
+def covered(
+    net: Network, at: Signals, cover: Tensor | None, owner: Tensor | None = None
+) -> Signals:
+    """Signals back from covectors (m, C); those of candidates `owner` (r,) for covectors (r, C)."""
+    if owner is not None:
+        parts = (at.inputs, at.values, at.slopes)
+        inputs, values, slopes = ([v[owner] for v in part] for part in parts)
+        at = Signals(inputs, values, slopes, [])
+    back = backward_signals(net, at.slopes, len(at.inputs[0]), cover)
+    return Signals(at.inputs, at.values, at.slopes, back)
+
+
+def signals_at(net: Network, x: Tensor, alpha: float, cover: Tensor | None = None) -> Signals:
+    """Values forward and signals back under the modified ReLU. x (m, d), covectors (m, C)."""
+    return covered(net, values_at(net, x, alpha), cover)
 
 
 def input_gradient(net: Network, at: Signals) -> Tensor:
-    """The gradient of Phi on x under the modified ReLU, (m, d)."""
+    """The gradient of Phi, or <v_i, Phi>, on x under the modified ReLU, (m, d)."""
     return at.back[0] @ net.weights[0]
 
 
@@ -109,14 +131,14 @@ def stationarity(net: Network, at: Signals, y: Tensor, lam: Tensor, alpha: float
         along = along + (pulled * a).sum(1)
         grad_inputs.append(-2 * c * pulled[:, : w.shape[1]])
         grad_back.append(-2 * c * (a @ residual.T))
-    grad_x = _to_inputs(net, at, grad_inputs, grad_back, alpha)
-    return Stationarity(loss, grad_x, -2 * y * along)
+    grad_x, grad_cover = _to_inputs(net, at, grad_inputs, grad_back, alpha)
+    return Stationarity(loss, grad_x, -2 * y * along, grad_cover)
 
 
 def _to_inputs(
     net: Network, at: Signals, grad_inputs: list[Tensor], grad_back: list[Tensor], alpha: float
-) -> Tensor:
-    """Chain the gradients on every A and B back to x (m, d)."""
+) -> tuple[Tensor, Tensor]:
+    """Chain the gradients on every A and B back to x (m, d) and to the covectors (m, C)."""
     grad_slopes: list[Tensor] = []
     carried = torch.zeros_like(grad_back[0])
     for layer, s in enumerate(at.slopes):  # up: B_l depends on B_{l+1} and on its own slopes
@@ -129,4 +151,4 @@ def _to_inputs(
         s = at.slopes[layer]
         grad_z = grad_a * s + grad_slopes[layer] * (alpha * s * (1 - s))
         grad_a = grad_inputs[layer] + grad_z @ net.weights[layer]
-    return grad_a
+    return grad_a, grad_back[-1] + carried

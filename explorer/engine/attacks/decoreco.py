@@ -1,0 +1,261 @@
+r"""Reconstruction beyond two classes and beyond the margin (Buzaglo et al. 2023).
+
+The attack of Haim et al. needs stationarity alone, theta = sum of contributions of the training
+points, and that holds more widely (restated; see the paper for the original):
+
+    margin     theta = sum_i lam_i grad [Phi_{y_i}(x_i) - max_{c != y_i} Phi_c(x_i)],   lam_i >= 0
+    outputs    theta = sum_i sum_c lam_ic grad Phi_c(x_i),                  lam_ic of any sign
+
+"margin" is the KKT point of several classes. At an exact one each rival class that ties has its own
+multiplier lam_ic; `rivals="all"` keeps them, the published code keeps the runner-up. "outputs"
+holds exactly at every stationary point of (1/n) sum_i l(Phi(x_i), y_i) + (mu/2) ||theta||^2,
+whatever the differentiable loss, with lam_i = -grad l / (n mu): no margin, no homogeneity, biases
+anywhere, regression included. Candidates x (m, d) and lam are sought with
+
+    loss = l_stationary + weight_dual l_dual + weight_prior l_prior + weight_margin l_margin
+    l_stationary = || theta - sum of contributions ||^2 / ||theta||^2
+    l_dual       = sum relu(lam_min - lam / mean)^2           "margin" only
+    l_prior      = sum_i relu(|x_i| - prior)^2                over all coordinates
+    l_margin     = sum_i (q_i(x_i) / level - 1)^2             "margin" only
+
+in the units of `kkt`, and the mean multiplier is rho^2 / (order m) as there; for "outputs" that is
+no more than a unit. Every contribution is a covector pull_i (C,) times the outputs' gradients, so
+one closed form (`stationarity`) serves all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks.claims import Report, claims
+from explorer.engine.attacks.decoreco_config import DecoRecoConfig
+from explorer.engine.attacks.descent import losses, moved, projected
+from explorer.engine.attacks.kkt import Start
+from explorer.engine.attacks.stationarity import (
+    Signals,
+    covered,
+    denormals_flushed,
+    input_gradient,
+    normal_equations,
+    stationarity,
+    values_at,
+)
+from explorer.engine.attacks.target import Target
+from explorer.engine.classes import (
+    check_labels,
+    contrast,
+    fair_labels,
+    from_numbers,
+    margins,
+    rivals,
+)
+from explorer.engine.network import Network
+from explorer.engine.optim import Moments
+from explorer.engine.status import Status
+
+__all__ = ["DecoRecoConfig", "DecoRecoState", "Start", "init", "iterate", "report", "step",
+           "terminate"]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class DecoRecoState:
+    """One iterate, with the losses and gradients of this very iterate.
+
+    Attributes:
+        t: iteration.
+        x: candidates (m, d).
+        y: their labels (m,): fixed for "margin"; for "outputs" the class they pull towards most.
+        lam: size of each candidate's multipliers (m,): their sum, or for "outputs" their norm.
+        coef: multipliers (m, k): one per rival, or for "outputs" one per output.
+        pull: covectors (m, C); the contribution of i is sum_c pull_ic grad Phi_c(x_i).
+        l_stationary: share of ||theta||^2 left unexplained, ().
+        l_dual: see the module, ().
+        l_prior: see the module, ().
+        l_margin: see the module, ().
+        loss: the weighted sum, ().
+        grad_x: gradient of `loss` (m, d).
+        grad_coef: gradient of `loss` (m, k).
+        moments: of the optimiser, for x and for coef in units of the mean.
+        diverged: whether the next step was not finite and was not taken.
+    """
+
+    t: int
+    x: Tensor
+    y: Tensor
+    lam: Tensor
+    coef: Tensor
+    pull: Tensor
+    l_stationary: Tensor
+    l_dual: Tensor
+    l_prior: Tensor
+    l_margin: Tensor
+    loss: Tensor
+    grad_x: Tensor
+    grad_coef: Tensor
+    moments: Moments
+    diverged: bool = False
+
+    def numbers(self) -> dict[str, float]:
+        """The parts of the loss, for curves."""
+        return losses(self)
+
+
+def init(
+    target: Target, config: DecoRecoConfig, generator: torch.Generator, start: Start | None = None
+) -> DecoRecoState:
+    """The first iterate: x ~ N(0, sigma_x^2), equal shares of the classes.
+
+    lam / mean starts uniform in (0, lam_start), or for "outputs" normal with that deviation. With
+    `start`, its candidates and labels are taken instead, however many they are.
+    """
+    net = target.net
+    if start is None:
+        noise = torch.randn(config.m, net.d, generator=generator, dtype=torch.float64)
+        x, y = (config.sigma_x * noise).to(net.dtype), fair_labels(config.m, net.outputs)
+    else:
+        x, y = start.x.detach().to(net.dtype).clone(), start.y.detach().clone()
+        if x.ndim != 2 or x.shape[1] != net.d or not len(x) or y.shape != x.shape[:1]:
+            raise ValueError(
+                f"start needs x (m, {net.d}) and y (m,) with m >= 1; "
+                f"got {tuple(x.shape)} and {tuple(y.shape)}"
+            )
+    y = y.to(net.dtype)
+    check_labels(y, net.outputs)
+    shape = (len(x), _per_candidate(net, config))
+    drawn = torch.randn if config.contribution == "outputs" else torch.rand
+    first = drawn(shape, generator=generator, dtype=torch.float64)
+    share = (config.lam_start * first).to(net.dtype)
+    state = _evaluate(target, config, 0, x, y, share, Moments.zero((x, share)))
+    if not _finite(state):
+        raise ValueError("the loss is not finite at the start; take candidates closer to the data")
+    return state
+
+
+def step(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> DecoRecoState:
+    """One full-batch step on x, and on lam by descent or by projection.
+
+    A step that would not be finite is not taken: the same iterate comes back, `diverged`.
+    """
+    unit = _unit(target, state.coef)
+    grads = (state.grad_x, state.grad_coef * (unit if config.multipliers == "joint" else 0.0))
+    rate = config.rate(state.t)
+    (x, share), moments = moved(
+        config.optimizer, (state.x, state.coef / unit), state.moments, grads,
+        (config.lr_x * rate, config.lr_lam * rate), config.momentum,
+    )  # fmt: skip
+    if not (bool(torch.isfinite(x).all()) and bool(torch.isfinite(share).all())):
+        return replace(state, diverged=True)
+    after = _evaluate(target, config, state.t + 1, x, state.y, share, moments)
+    return after if _finite(after) else replace(state, diverged=True)
+
+
+def terminate(state: DecoRecoState, config: DecoRecoConfig) -> Status:
+    """How the run stands."""
+    if state.diverged:
+        return Status.DIVERGED
+    if not (bool(state.grad_x.any()) or bool(state.grad_coef.any())):
+        return Status.CONVERGED
+    return Status.FINISHED if state.t >= config.steps else Status.RUNNING
+
+
+def iterate(
+    target: Target, state: DecoRecoState, config: DecoRecoConfig
+) -> Iterator[DecoRecoState]:
+    """Yield the states after `state`, until `terminate` says that the run is over."""
+    while not terminate(state, config).over:
+        state = step(target, state, config)
+        yield state
+
+
+def report(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> Report:
+    """What the attacker claims at this iterate; weight decay puts no point on a margin."""
+    return claims(target, state.x, state.y, state.lam, banded=config.contribution == "margin")
+
+
+def _per_candidate(net: Network, config: DecoRecoConfig) -> int:
+    """How many multipliers a candidate has."""
+    if config.contribution == "outputs":
+        return net.outputs
+    return max(net.outputs - 1, 1) if config.rivals == "all" else 1
+
+
+def _unit(target: Target, coef: Tensor) -> float:
+    """The mean multiplier of a margin's KKT point with so many multipliers."""
+    return target.mass / coef.numel()
+
+
+def _finite(state: DecoRecoState) -> bool:
+    parts = (state.loss, state.grad_x, state.grad_coef, state.coef)
+    return all(bool(torch.isfinite(part).all()) for part in parts)
+
+
+def _basis(values: Tensor, y: Tensor, config: DecoRecoConfig) -> Tensor:
+    """The covectors that a candidate's multipliers weigh, (m, k, C)."""
+    if config.contribution == "outputs":
+        return torch.eye(values.shape[1], dtype=values.dtype).expand(len(y), -1, -1)
+    if config.rivals == "all" and values.shape[1] > 1:
+        return rivals(values, y, math.inf)[1].reshape(len(y), -1, values.shape[1])
+    return contrast(values, y)[:, None, :]
+
+
+def _project(net: Network, at: Signals, basis: Tensor, floor: float, signed: bool) -> Tensor:
+    """The multipliers (m, k) of least stationarity loss at these candidates."""
+    m, k, _ = basis.shape
+    rows = covered(net, at, basis.flatten(0, 1), torch.arange(m).repeat_interleave(k))
+    gram, inner = normal_equations(rows)
+    return projected(gram, inner, floor, signed).reshape(m, k)
+
+
+def _towards(pull: Tensor) -> Tensor:
+    """The label of the class that each covector (m, C) raises most."""
+    if pull.shape[1] == 1:
+        return torch.where(pull[:, 0] < 0, -1.0, 1.0).to(pull)
+    return from_numbers(pull.argmax(1) + 1).to(pull)
+
+
+@torch.no_grad()
+@denormals_flushed()
+def _evaluate(
+    target: Target,
+    config: DecoRecoConfig,
+    t: int,
+    x: Tensor,
+    y: Tensor,
+    share: Tensor,
+    moments: Moments,
+) -> DecoRecoState:
+    """The state at these candidates: losses and gradients. lam is solved for if projected."""
+    net, alpha = target.merged(config.merge_angle), config.alpha(t)
+    signed = config.contribution == "outputs"
+    rho2, unit = float(net.rho) ** 2, _unit(target, share)
+    at = values_at(net, x, alpha)
+    basis = _basis(at.values[-1], y, config)
+    coef = share * unit
+    if config.multipliers == "projected":
+        coef = _project(net, at, basis, config.lam_min * unit, signed)
+    pull = (coef[:, :, None] * basis).sum(1)
+    ones = torch.ones_like(y)
+    fit = stationarity(net, covered(net, at, pull), ones, ones, alpha)
+    grad_coef = (fit.grad_cover[:, None, :] * basis).sum(2) / rho2
+    low = (config.lam_min - coef / unit).clamp_min(0) * (not signed)
+    outside = (x.abs() - (math.inf if config.prior is None else config.prior)).clamp_min(0)
+    off = torch.zeros_like(y) if signed else margins(at.values[-1], y) / target.level - 1
+    weight = config.weight_margin * min(t / config.steps, 1.0)
+    l_stationary, l_dual = fit.loss / rho2, low.square().sum()
+    l_prior, l_margin = outside.square().sum(), off.square().sum()
+    loss = l_stationary + config.weight_dual * l_dual + config.weight_prior * l_prior
+    grad_x = fit.grad_x / rho2 + config.weight_prior * 2 * outside * x.sign()
+    if weight and not signed:
+        along = input_gradient(net, covered(net, at, contrast(at.values[-1], y)))
+        loss = loss + weight * l_margin
+        grad_x = grad_x + weight * 2 / target.level * off[:, None] * along
+    return DecoRecoState(
+        t, x, _towards(pull) if signed else y, pull.norm(dim=1) if signed else coef.sum(1), coef,
+        pull, l_stationary, l_dual, l_prior, l_margin, loss, grad_x,
+        grad_coef - config.weight_dual * 2 * low / unit, moments,
+    )  # fmt: skip

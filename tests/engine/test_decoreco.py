@@ -1,0 +1,177 @@
+"""DecoReco against autograd, closed KKT points, and the identity of weight decay."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.nn.functional import relu
+
+from explorer.engine.attacks import decoreco, kkt
+from explorer.engine.attacks.decoreco import DecoRecoConfig, Start
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.target import Target
+from explorer.engine.classes import class_numbers, margins
+from explorer.engine.network import Network
+from explorer.engine.status import Status
+from tests.engine.draws import draw, published_phi, rng
+from tests.engine.test_classes import make
+
+Y = torch.tensor([1.0, -1, 3, 3, 1], dtype=torch.float64)
+PLAIN = DecoRecoConfig(
+    m=6, steps=40, multipliers="joint", relu_alpha=9.0, relu_alpha_start=None, weight_margin=0.0,
+    merge_angle=0.0,
+)  # fmt: skip
+
+
+def biased(widths, outputs, seed=2):
+    """A network with a bias in every layer."""
+    net = make(widths, outputs, seed)
+    biases = tuple(draw(len(w), seed=seed + i) for i, w in enumerate(net.weights))
+    return Network(net.weights, biases)
+
+
+def outputs_of(net, x, alpha):
+    """All outputs under the modified ReLU, (m, C)."""
+    return published_phi(net, x, alpha).reshape(len(x), -1)
+
+
+def double_backward(net, x, y, coef, config):
+    """The loss of the docstring by plain autograd, with its gradients on x and coef."""
+    ps = [p.detach().clone().requires_grad_() for p in net.parameters]
+    x, coef = x.clone().requires_grad_(), coef.clone().requires_grad_()
+    values = outputs_of(net.with_parameters(ps), x, config.relu_alpha)
+    index = class_numbers(y) - 1
+    if config.contribution == "outputs":
+        total = (coef * values).sum()
+    elif net.outputs == 1:
+        total = (coef * y[:, None] * values).sum()
+    elif config.rivals == "all":
+        apart = values.gather(1, index[:, None]) - values
+        keep = torch.ones_like(values, dtype=torch.bool).scatter(1, index[:, None], False)
+        total = (coef * apart[keep].reshape(len(x), -1)).sum()
+    else:
+        others = values.scatter(1, index[:, None], -math.inf)
+        apart = values.gather(1, index[:, None]).squeeze(1) - others.max(1).values
+        total = (coef[:, 0] * apart).sum()
+    grads = torch.autograd.grad(total, ps, create_graph=True)
+    rho2 = net.theta.square().sum()
+    loss = sum((p.detach() - g).square().sum() for p, g in zip(ps, grads, strict=True)) / rho2
+    loss = loss + config.weight_prior * relu(x.abs() - config.prior).square().sum()
+    if config.contribution == "margin":
+        unit = float(rho2) / len(net.weights) / coef.numel()
+        loss = loss + config.weight_dual * relu(config.lam_min - coef / unit).square().sum()
+    return loss.detach(), *torch.autograd.grad(loss, (x, coef))
+
+
+@pytest.mark.parametrize("outputs", [1, 3, 4])
+@pytest.mark.parametrize("widths", [(7,), (6, 5)])
+@pytest.mark.parametrize(
+    ("contribution", "rivals"), [("margin", "runner-up"), ("margin", "all"), ("outputs", "all")]
+)
+def test_gradients_are_those_of_autograd(outputs, widths, contribution, rivals):
+    net = biased(widths, outputs) if contribution == "outputs" else make(widths, outputs)
+    config = replace(PLAIN, contribution=contribution, rivals=rivals, prior=0.8, lam_min=0.5)
+    x, y = 1.3 * draw(5, 2), torch.where(Y > outputs, -1.0, Y)
+    state = decoreco.init(Target(net), config, rng(3), Start(x, y))
+    loss, grad_x, grad_coef = double_backward(net, x, y, state.coef, config)
+    torch.testing.assert_close(state.loss, loss, rtol=1e-10, atol=0)
+    torch.testing.assert_close(state.grad_x, grad_x, rtol=1e-10, atol=1e-11)
+    torch.testing.assert_close(state.grad_coef, grad_coef, rtol=1e-10, atol=1e-11)
+
+
+def test_the_margin_term_has_its_gradient():
+    target, x = Target(make((6, 5), 3)), draw(5, 2)
+    config = replace(PLAIN, weight_margin=0.7)
+    state = decoreco.init(target, config, rng(3), Start(x, Y))
+    share = state.coef / unit(target, state)
+    with_it, without = (
+        decoreco._evaluate(target, c, 40, x, Y, share, state.moments)
+        for c in (config, replace(config, weight_margin=0.0))
+    )
+    z = x.clone().requires_grad_()
+    values = outputs_of(target.net, z, config.relu_alpha)
+    expected = torch.autograd.grad((margins(values, Y) - 1).square().sum(), z)[0]
+    torch.testing.assert_close(with_it.grad_x - without.grad_x, 0.7 * expected)
+
+
+def unit(target, state):
+    return target.mass / state.coef.numel()
+
+
+@pytest.mark.parametrize("multipliers", ["joint", "projected"])
+def test_with_one_output_it_is_the_kkt_reconstruction(multipliers):
+    target, x = Target(make((7,), 1)), draw(6, 2)
+    y = torch.tensor([1.0, -1, -1, 1, 1, -1], dtype=torch.float64)
+    config = replace(PLAIN, multipliers=multipliers, weight_margin=0.3, lam_min=0.1)
+    twin = KKTConfig(
+        m=6, steps=40, multipliers=multipliers, relu_alpha=9.0, relu_alpha_start=None,
+        weight_margin=0.3, merge_angle=0.0, lam_min=0.1,
+    )  # fmt: skip
+    a = decoreco.init(target, config, rng(3), Start(x, y))
+    b = kkt.init(target, twin, rng(3), Start(x, y))
+    for _ in range(5):
+        a, b = decoreco.step(target, a, config), kkt.step(target, b, twin)
+    torch.testing.assert_close(a.x, b.x, rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(a.lam, b.lam, rtol=1e-6, atol=1e-8)
+    torch.testing.assert_close(a.loss, b.loss)
+
+
+def test_projected_multipliers_leave_no_descent_direction():
+    target = Target(make((6, 5), 4))
+    for contribution in ("margin", "outputs"):
+        config = replace(PLAIN, multipliers="projected", contribution=contribution)
+        state = decoreco.init(target, config, rng(3), Start(draw(5, 2), Y))
+        slope = state.grad_coef * unit(target, state)
+        free = state.coef > 0 if contribution == "margin" else torch.ones_like(slope).bool()
+        assert float(slope[free].abs().max()) < 1e-6
+        assert bool((slope[~free] > -1e-6).all())
+
+
+def test_labels_are_shared_fairly_and_states_repeat():
+    target, config = Target(make((7,), 3)), DecoRecoConfig(m=7, steps=3)
+    one, two = (decoreco.init(target, config, rng(5)) for _ in range(2))
+    assert torch.equal(one.x, two.x) and torch.equal(one.coef, two.coef)
+    assert one.y.tolist() == [1, 1, 1, -1, -1, 3, 3]
+    last = list(decoreco.iterate(target, one, config))[-1]
+    assert last.t == 3 and decoreco.terminate(last, config) is Status.FINISHED
+    assert set(last.numbers()) == {"l_stationary", "l_margin", "l_dual", "l_prior", "loss"}
+
+
+def test_labels_of_outputs_follow_the_pull():
+    target = Target(biased((7,), 3))
+    state = decoreco.init(target, DecoRecoConfig(m=6, contribution="outputs"), rng(1))
+    assert torch.equal(class_numbers(state.y) - 1, state.pull.argmax(1))
+
+
+def test_published_settings_in_our_units():
+    target = Target(make((7,), 3))
+    rho2, mass = float(target.net.rho) ** 2, target.mass
+    config = DecoRecoConfig.published(target, "multiclass", m=9)
+    assert (config.m, config.contribution, config.rivals) == (9, "margin", "runner-up")
+    assert math.isclose(config.lr_lam, 0.479 * rho2 / mass**2)
+    assert math.isclose(config.lam_min, 0.203 / mass) and config.relu_alpha == 39.5
+    assert DecoRecoConfig.published(target, "regression").contribution == "outputs"
+    with pytest.raises(ValueError, match="no published run 'x'"):
+        DecoRecoConfig.published(target, "x")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"m": 1}, "at least 2"), ({"rivals": "none"}, "rivals must be one of"),
+     ({"lr_x": 0.0}, "lr_x must be positive"), ({"lam_min": -1.0}, "lam_min must not be neg"),
+     ({"momentum": 1.0}, "momentum < 1")],
+)  # fmt: skip
+def test_settings_that_cannot_run_are_refused(changes, words):
+    with pytest.raises(ValueError, match=words):
+        replace(DecoRecoConfig(), **changes)
+
+
+def test_start_errors():
+    target = Target(make((7,), 3))
+    with pytest.raises(ValueError, match="labels must be among"):
+        decoreco.init(target, PLAIN, rng(), Start(draw(2, 2), torch.tensor([1.0, 4.0])))
+    with pytest.raises(ValueError, match=r"x \(m, 2\)"):
+        decoreco.init(target, PLAIN, rng(), Start(draw(2, 3), Y[:2]))
