@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
+from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import SUPPORT, certify
 from explorer.engine.data import Dataset, heldout
 from explorer.engine.roster import AttackConfig, by_key
@@ -22,8 +23,11 @@ def control_sets(truth: Dataset) -> list[Dataset]:
 
 
 def certified(frame: Frame) -> dict[str, Any]:
-    """Frame fields with the certificate of the present network; empty where there is none."""
-    if frame.train is None or not frame.dataset.n:
+    """Frame fields with the certificate of the present network; empty where there is none.
+
+    A network that is not homogeneous has none: the KKT conditions are those of no limit.
+    """
+    if frame.train is None or not frame.dataset.n or not frame.train.net.homogeneous:
         return {}
     made = certify(frame.train.net, frame.dataset.x, frame.dataset.y)
     return {"certificate": made, "certified_t": frame.train.t}
@@ -56,11 +60,16 @@ def sentence(frame: Frame) -> tuple[str, str]:
         tone = {"FOUND": "good", "AMBIGUOUS": "warn", "NOT_RECOVERABLE": "bad"}.get(
             frame.verdict.kind.name, ""
         )
-        return frame.verdict.sentence, tone
+        caveat = frame.target.caveat if frame.target is not None else ""
+        return f"{frame.verdict.sentence} {caveat}".rstrip(), "warn" if caveat else tone
     if not frame.dataset.n:
         return "Nothing drawn yet: click on the plane to place points, or take a preset.", ""
     if frame.stage == "draw" or frame.train is None:
         return _drawn(frame.dataset), ""
+    if not frame.train.net.homogeneous:
+        wrong = int((frame.train.q <= 0).sum())
+        state = f"{wrong} points are on the wrong side" if wrong else "All points are separated"
+        return f"{state}; smallest margin {frame.train.q_min:.3g}. {NO_THEOREM}", "warn"
     if frame.certificate is not None:
         tones = {"EXACT": "good", "NEAR": "good", "APPROACHING": "warn", "SEPARATED": "warn"}
         return frame.certificate.sentence, tones.get(frame.certificate.light.name, "")

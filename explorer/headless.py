@@ -16,6 +16,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify
 from explorer.engine.data import Dataset
 from explorer.engine.exact import maximum_margin
+from explorer.engine.margin import q_of
 from explorer.engine.network import Network
 from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.scoring import Score, Verdict
@@ -35,11 +36,15 @@ class RunFailed(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A finished training: kept states, and the last one's certificate on the CPU in float64."""
+    """A finished training: kept states, and the last one's certificate on the CPU in float64.
+
+    Weights that are not homogeneous have a smallest margin `q_min` and no certificate.
+    """
 
     states: tuple[TrainState, ...]
     net: Network
-    certificate: Certificate
+    certificate: Certificate | None
+    q_min: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,13 +90,15 @@ def train(
     if status in (Status.DIVERGED, Status.DEAD):
         raise RunFailed(status.value)
     last = states[-1].net.to(device="cpu", dtype=torch.float64)
-    made = certify(last, data.x, data.y, TAU_EXACT if exact else TAU_TRAINED)
-    if made.q_min <= 0:
+    q_min = float(q_of(last, data.x, data.y).min())
+    if q_min <= 0:
         raise RunFailed(
             f"the points are not separated after {states[-1].t} steps. "
             "Take more steps, more neurons or another seed."
         )
-    return Trained(states, last, made)
+    tau = TAU_EXACT if exact else TAU_TRAINED
+    made = certify(last, data.x, data.y, tau) if last.homogeneous else None
+    return Trained(states, last, made, q_min)
 
 
 def aim(
@@ -106,12 +113,14 @@ def aim(
         if truth.d != net.d:
             raise ValueError(f"the points are {truth.d}-D; the network takes {net.d} inputs")
         truth = truth.to(dtype=net.dtype)
-        made = certify(net, truth.x, truth.y)
-        if made.q_min <= 0:
+        q_min = float(q_of(net, truth.x, truth.y).min())
+        if q_min <= 0:
             raise RunFailed("the network does not separate these points, so there is no margin.")
-        return Target.of(net, made.q_min), made, ""
+        target = Target.of(net, q_min)
+        return target, certify(net, truth.x, truth.y) if net.homogeneous else None, target.caveat
     note = "" if margin is not None else "The margin is not known and was taken as 1 (--margin)."
-    return Target.of(net, 1.0 if margin is None else margin), None, note
+    target = Target.of(net, 1.0 if margin is None else margin)
+    return target, None, f"{note} {target.caveat}".strip()
 
 
 def attack(

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.kkt import Report
+from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.data import PLANE, Dataset
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network, phi
@@ -67,15 +68,18 @@ def of_training(data: Dataset, done: Trained) -> dict[str, Any]:
         "gamma_bar": state.gamma_bar,
         "gamma_tilde": state.gamma_tilde,
         "q": state.q,
-        "q_min": made.q_min,
-        "on_margin": int(made.on_margin.sum()),
-        "lam": made.lam,
-        "residual": made.residual,
-        "residual_strict": made.residual_strict,
-        "slackness": made.slackness,
-        "light": made.light,
-        "sentence": made.sentence,
+        "q_min": done.q_min,
     }
+    if made is not None:
+        training |= {
+            "on_margin": int(made.on_margin.sum()),
+            "lam": made.lam,
+            "residual": made.residual,
+            "residual_strict": made.residual_strict,
+            "slackness": made.slackness,
+            "light": made.light,
+            "sentence": made.sentence,
+        }
     return {"dataset": of_dataset(data), "network": of_network(done.net), "training": training}
 
 
@@ -145,7 +149,11 @@ def of_file(opened: Run | Network) -> tuple[dict[str, Any], list[tuple[str, str]
 
 
 def _network_rows(net: Network) -> list[tuple[str, str]]:
-    biases = "first layer" if net.homogeneous else "several layers: no margin, no KKT attack"
+    biases = (
+        "first layer"
+        if net.homogeneous
+        else "several layers: not homogeneous, no margin to scale to"
+    )
     if all(b is None for b in net.biases):
         biases = "none"
     return [
@@ -159,10 +167,15 @@ def _network_rows(net: Network) -> list[tuple[str, str]]:
 def training_rows(points: Dataset, done: Trained) -> list[tuple[str, str]]:
     """Names and values of a finished training, for a table."""
     made, last = done.certificate, done.states[-1]
-    return [
+    rows = [
         ("points", f"{points.n} in {points.d}-D"),
         ("network", "-".join(map(str, (done.net.d, *done.net.widths, 1)))),
         ("steps", f"{last.t}"),
+    ]
+    if made is None:
+        return [*rows, ("smallest margin", f"{done.q_min:.6g}"), ("certificate", NO_THEOREM)]
+    return [
+        *rows,
         ("normalised margin", f"{last.gamma_bar:.6g}"),
         ("on the margin (1%)", f"{int(made.on_margin.sum())} of {points.n}"),
         ("KKT residual", f"{made.residual:.2g} (strict {made.residual_strict:.2g})"),
@@ -174,7 +187,7 @@ def attack_rows(done: Attacked) -> list[tuple[str, str]]:
     """Names and values of a finished attack, for a table."""
     rows = [
         ("attack steps", f"{done.states[-1].t}"),
-        ("theta unexplained", f"{float(done.states[-1].l_stationary):.2%}"),
+        *_unexplained(done),
         ("claims", f"{len(done.claims.x)} of {len(done.states[-1].x)} candidates"),
     ]
     if done.scores is None or done.verdict is None:
@@ -184,6 +197,12 @@ def attack_rows(done: Attacked) -> list[tuple[str, str]]:
         found = f"{int(truth.found[i])} (held-out: {int(control.found[i])})"
         rows.append((f"found within {radius:g}", found))
     return [*rows, ("verdict", f"{done.verdict.kind.name}: {done.verdict.sentence}")]
+
+
+def _unexplained(done: Attacked) -> list[tuple[str, str]]:
+    """The share of ||theta||^2 left over, of attacks that explain theta."""
+    share = done.states[-1].numbers().get("l_stationary")
+    return [] if share is None else [("theta unexplained", f"{share:.2%}")]
 
 
 def picture(path: Path, data: Dataset, net: Network, claims: Report | None, title: str) -> None:

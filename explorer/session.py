@@ -23,7 +23,8 @@ from explorer.engine.status import Status
 from explorer.frame import BEFORE, Stage, numbers
 from explorer.history import Timeline
 
-BIRTH = {"widths", "bias", "init_scale", "method"}  # settings that only a new run can have
+# Settings that only a new run can have.
+BIRTH = {"widths", "bias", "all_biases", "init_scale", "init", "method"}
 AT_ONCE_S = 1.0  # arbitrary: longer, and a page without a sign of life would seem broken
 REVIVED = (
     "Neurons that were off on every point were drawn anew: without them the network could not "

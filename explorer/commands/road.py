@@ -65,7 +65,7 @@ def demo(
         points, seed, attack, hit = row.dataset(), row.seed, row.attack_name, row.attack
         config = replace(row.train, steps=row.freeze)
     trained = trained_net(points, config, seed, method, device, dtype)
-    target = Target.of(trained.net, trained.certificate.q_min)
+    target = Target.of(trained.net, trained.q_min)
     attacked = headless.attack(
         target, hit, seed, name=attack, truth=points, certificate=trained.certificate, watch=watch
     )

@@ -10,6 +10,7 @@ Later biases are allowed, for networks that others trained; then `order` has no 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -61,6 +62,11 @@ class Network:
     def widths(self) -> tuple[int, ...]:
         """Hidden widths, first layer first."""
         return tuple(w.shape[0] for w in self.weights[:-1])
+
+    @property
+    def depth(self) -> int:
+        """Number of layers, homogeneous or not."""
+        return len(self.weights)
 
     @property
     def homogeneous(self) -> bool:
@@ -171,21 +177,36 @@ def init_network(
     widths: Sequence[int],
     *,
     generator: torch.Generator,
-    first_scale: float,
+    first_scale: float | None,
     bias: bool = True,
+    all_biases: bool = False,
     dtype: torch.dtype = torch.float64,
     outputs: int = 1,
 ) -> Network:
     """A random network: first layer N(0, first_scale^2), the others Kaiming-uniform.
 
     Deeper layers follow torch's default for Linear, U(-1/sqrt(fan_in), 1/sqrt(fan_in)), and the
-    first layer and its bias the small normal initialisation of Haim et al. 2022, appendix B.
+    first layer and its bias the small normal initialisation of Haim et al. 2022, appendix B, or
+    torch's default too where `first_scale` is None. Biases beyond the first layer (`all_biases`)
+    are drawn as torch draws them; they make the network non-homogeneous.
     """
     sizes = [d, *widths, outputs]
-    weights = [torch.randn(sizes[1], d, generator=generator, dtype=torch.float64) * first_scale]
-    for fan_in, fan_out in pairwise(sizes[1:]):
-        uniform = torch.rand(fan_out, fan_in, generator=generator, dtype=torch.float64)
-        weights.append((2 * uniform - 1) / fan_in**0.5)
-    first = torch.randn(sizes[1], generator=generator, dtype=torch.float64) * first_scale
-    biases = (first.to(dtype) if bias else None, *[None] * (len(weights) - 1))
-    return Network(tuple(w.to(dtype) for w in weights), biases)
+
+    def uniform(*shape: int, fan_in: int) -> Tensor:
+        drawn: Tensor = 2 * torch.rand(*shape, generator=generator, dtype=torch.float64) - 1
+        return drawn / math.sqrt(fan_in)
+
+    def first(*shape: int) -> Tensor:
+        if first_scale is None:
+            return uniform(*shape, fan_in=d)
+        return torch.randn(*shape, generator=generator, dtype=torch.float64) * first_scale
+
+    weights = [first(sizes[1], d)]
+    weights += [uniform(out, fan_in, fan_in=fan_in) for fan_in, out in pairwise(sizes[1:])]
+    biases: list[Tensor | None] = [first(sizes[1]) if bias else None]
+    for fan_in, out in pairwise(sizes[1:]):
+        biases.append(uniform(out, fan_in=fan_in) if all_biases else None)
+    return Network(
+        tuple(w.to(dtype) for w in weights),
+        tuple(None if b is None else b.to(dtype) for b in biases),
+    )

@@ -20,14 +20,15 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks import kkt
+from explorer.engine.attacks import inversion, kkt
 from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.inversion import InversionConfig, InversionState
 from explorer.engine.attacks.kkt import KKTConfig, KKTState
 from explorer.engine.attacks.target import Target
 from explorer.engine.status import Status
 
-AttackConfig = KKTConfig
-AttackState = KKTState
+AttackConfig = KKTConfig | InversionConfig
+AttackState = KKTState | InversionState
 
 
 class Engine(Protocol):
@@ -66,6 +67,8 @@ class Entry:
 
     def refusal(self, target: Target) -> str:
         """Why this attack cannot be used on these weights, or an empty string."""
+        if target.caveat and not getattr(self.engine, "NON_HOMOGENEOUS", False):
+            return f"{self.title} rests on homogeneity. {target.caveat}"
         asked = getattr(self.engine, "fits", None)
         return "" if asked is None else str(asked(target))
 
@@ -114,6 +117,12 @@ _ROWS = (
         (("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
          ("l_prior", "prior box")),
         takes_start=True,
+    ),
+    Entry(
+        "inversion", "Model inversion", "Fredrikson et al. 2015",
+        "The baseline: inputs of the largest output, or of a wanted one. It sees no multipliers.",
+        inversion, InversionConfig,
+        (("output", "output y Φ"), ("off_margin", "off the margin")),
     ),
 )  # fmt: skip
 

@@ -8,7 +8,8 @@ With C > 2 classes and outputs q_i is the smooth margin -log sum_{c != y_i} e^{P
 Once the points are separated the norm of theta grows without bound while its direction converges
 to a KKT point of the margin problem (Lyu and Li 2020). So theta is carried as (net, log_scale),
 the true weights being exp(log_scale) net.theta: the norm of `net` stays near 1 by factors of two,
-which round nothing, and everything that is exponential stays a logarithm.
+which round nothing, and everything that is exponential stays a logarithm. A network with biases
+beyond its first layer is not homogeneous: there log_scale stays 0.
 
 Three ways to choose the step along g = sum_i p_i y_i grad Phi(x_i), p = softmax(log -l'(q)):
 
@@ -96,20 +97,20 @@ class TrainState:
     @cached_property
     def gamma_bar(self) -> float:
         """The normalised margin q_min / rho^order, the same for `net` and the true weights."""
-        return gamma_bar(self.q_min, self.rho, self.net.order)
+        return gamma_bar(self.q_min, self.rho, self.net.depth)
 
     @cached_property
     def gamma_tilde(self) -> float:
         """The smoothed normalised margin of the true weights."""
-        gain = self.net.order * self.log_scale
+        gain = self.net.depth * self.log_scale
         if not self.q.shape[0]:
             return 0.0
-        return smoothed(self.log_loss, self.rho, self.net.order, self.loss, gain)
+        return smoothed(self.log_loss, self.rho, self.net.depth, self.loss, gain)
 
     @property
     def loss_gradient(self) -> Tensor:
         """The gradient (P,) of the mean loss at the true weights. May overflow far from 1."""
-        exponent = self.log_pull + (self.net.order - 1) * self.log_scale
+        exponent = self.log_pull + (self.net.depth - 1) * self.log_scale
         return -math.exp(min(exponent, MAX_EXPONENT)) * self.grads
 
 
@@ -122,15 +123,16 @@ def init(
     """A random network, or the given one, on its first iterate.
 
     Weights take the type and device of target.x. ValueError where `net` has another input
-    dimension than the points, or biases beyond its first layer.
+    dimension than the points, or the ascent meets biases beyond its first layer.
     """
     if net is None:
         net = init_network(
             target.d,
             config.widths,
             generator=generator,
-            first_scale=config.init_scale,
+            first_scale=config.init_scale if config.init == "small" else None,
             bias=config.bias,
+            all_biases=config.all_biases,
             outputs=target.outputs,
         )
     if net.d != target.d:
@@ -138,7 +140,8 @@ def init(
             f"the network takes points of dimension {net.d}; the set has dimension {target.d}"
         )
     check_labels(target.y, net.outputs)
-    net.order  # noqa: B018 - refuses biases beyond the first layer, here and not mid-run
+    if not net.homogeneous and config.method == "ascent":
+        raise ValueError("the ascent needs a homogeneous network; take method='gradient'")
     seed = int(torch.randint(2**31, (), generator=generator))
     net = net.to(dtype=target.x.dtype, device=target.x.device)
     state = _evaluate(target, config, 0, net, 0.0, torch.zeros_like(net.theta), seed)
@@ -179,8 +182,10 @@ def refresh(target: Dataset, state: TrainState, config: TrainConfig) -> TrainSta
         if config.revive:
             seed = (state.batch_seed + state.t) % 2**63
             net = revived(following.net, target.x, torch.Generator().manual_seed(seed))
-        worst = (math.log(COOLED) - math.log(-following.q_min)) / net.order
-        scale, velocity = min(worst, following.log_scale), torch.zeros_like(velocity)
+        if net.homogeneous:  # only then is the scale a mere temperature
+            worst = (math.log(COOLED) - math.log(-following.q_min)) / net.order
+            scale = min(worst, following.log_scale)
+        velocity = torch.zeros_like(velocity)
         following = _evaluate(target, config, state.t, net, scale, velocity, state.batch_seed)
     if following is None:
         raise ValueError("a point lies so far out that the margins are not finite; move it closer")
@@ -205,7 +210,7 @@ def iterate(target: Dataset, state: TrainState, config: TrainConfig) -> Iterator
 
 def _rate(state: TrainState, config: TrainConfig) -> float:
     """The factor of `grads` in the next displacement, in the units of the carried weights."""
-    order = state.net.order
+    order = state.net.depth
     if config.rule == "constant":
         exponent = state.log_pull + (order - 2) * state.log_scale
         return config.rate * math.exp(exponent) if exponent < MAX_EXPONENT else math.inf
@@ -234,7 +239,7 @@ def _evaluate(
     rho = math.sqrt(float(torch.dot(theta, theta)))  # one call; net.rho takes one per tensor
     if not math.isfinite(rho):
         return None
-    if rho and not 1 / NORM_RANGE <= rho <= NORM_RANGE:
+    if net.homogeneous and rho and not 1 / NORM_RANGE <= rho <= NORM_RANGE:
         power = math.frexp(rho)[1] - 1
         net, velocity = rescaled(net, 2.0**-power), velocity * 2.0**-power
         rho, log_scale = rho * 2.0**-power, log_scale + power * math.log(2)
@@ -246,8 +251,8 @@ def _evaluate(
     inputs, outputs = backprop.forward(net, target.x)
     q = margins(outputs, target.y)
     if config.method == "ascent":
-        log_scale = _ascent_scale(q, net.order, t / config.ascent_steps, log_scale, config)
-    gain = net.order * log_scale
+        log_scale = _ascent_scale(q, net.depth, t / config.ascent_steps, log_scale, config)
+    gain = net.depth * log_scale
     # With several classes the cross-entropy sees all rivals: a smooth margin and its covector.
     smooth, cover = soft_contrast(outputs, target.y, gain_of(gain))
     values = backprop.backward(net, inputs, outputs, cover)

@@ -10,6 +10,7 @@ from explorer.engine.margin import Loss
 
 Method = Literal["gradient", "ascent"]
 StepRule = Literal["constant", "loss-scaled"]
+Init = Literal["small", "standard"]
 
 # What `lr=None` stands for. The two rules measure a step in different units.
 RATES: dict[StepRule, float] = {
@@ -24,7 +25,9 @@ class TrainConfig:
 
     Attributes:
         widths: hidden widths, first layer first: (100,) or (100, 100).
-        bias: whether the first layer has a bias. No other layer ever has one.
+        bias: whether the first layer has a bias.
+        all_biases: whether the other layers have one too. The network is then not homogeneous:
+            margins have no limit theorem, and the constant or loss-scaled gradient alone trains it.
         loss: "exponential" or "logistic".
         method: "gradient" descent on the loss, or normalised "ascent" of the smoothed margin,
             which always takes the loss-scaled step.
@@ -37,6 +40,8 @@ class TrainConfig:
         init_scale: standard deviation of the first layer's weights and biases. 0.1 starts to
             move at once; the 1e-4 of Haim et al. gives fewer neuron directions and, with the
             constant rule, a plateau of many thousand steps.
+        init: "small" for `init_scale` in the first layer, or "standard" for torch's default
+            in every layer.
         steps: planned steps; raise it to go on.
         revive: whether `refresh` draws neurons that are off on every point anew when the points
             are not separated. Without it a trained network often cannot learn a new point.
@@ -47,6 +52,7 @@ class TrainConfig:
 
     widths: tuple[int, ...] = (100,)
     bias: bool = True
+    all_biases: bool = False
     loss: Loss = "exponential"
     method: Method = "gradient"
     step_rule: StepRule = "loss-scaled"
@@ -54,6 +60,7 @@ class TrainConfig:
     momentum: float = 0.99
     batch: int | None = None
     init_scale: float = 0.1
+    init: Init = "small"
     steps: int = 20_000
     revive: bool = True
     beta_end: float = 1e3
@@ -69,6 +76,12 @@ class TrainConfig:
         _one_of("loss", self.loss, ("exponential", "logistic"))
         _one_of("method", self.method, ("gradient", "ascent"))
         _one_of("step_rule", self.step_rule, ("constant", "loss-scaled"))
+        _one_of("init", self.init, ("small", "standard"))
+        if self.all_biases and (self.method == "ascent" or not self.bias):
+            raise ValueError(
+                "all_biases needs method='gradient', as the ascent scales homogeneous weights, and "
+                f"bias=True; got method={self.method!r} and bias={self.bias}"
+            )
         if self.lr is not None and not (math.isfinite(self.lr) and self.lr > 0):
             raise ValueError(f"lr must be finite and above 0, or None; got {self.lr}")
         if not 0 <= self.momentum < 1:

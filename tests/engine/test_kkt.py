@@ -361,8 +361,10 @@ def test_target_errors():
     for margin in (0.0, -1.0, math.nan):
         with pytest.raises(ValueError, match="margin must be positive"):
             Target.of(net, margin)
-    with pytest.raises(ValueError, match="homogeneous"):
-        Target(Network(net.weights, (net.biases[0], torch.zeros(1, dtype=torch.float64))))
+    with pytest.raises(ValueError, match="margin 1"):
+        Target(net, 2.0)
+    with pytest.raises(ValueError, match="level must be positive"):
+        Target(net, 0.0)
     with pytest.raises(ValueError, match="not all zero"):
         Target(rescaled(net, 0.0))
 

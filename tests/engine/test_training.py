@@ -517,9 +517,9 @@ def test_given_weights_are_the_start() -> None:
     net = init_network(2, (4, 3), generator=seeded(9), first_scale=0.5)
     state = init(data, config, seeded(), net)
     assert torch.equal(state.net.theta, net.theta)
-    with pytest.raises(ValueError, match="order"):
+    with pytest.raises(ValueError, match="homogeneous"):
         biased = replace(net, biases=(net.biases[0], torch.zeros(3).double(), None))
-        init(data, config, seeded(), biased)
+        init(data, TrainConfig(method="ascent"), seeded(), biased)
     with pytest.raises(ValueError, match="dimension"):
         init(preset("two-points"), config, seeded(), net)
 

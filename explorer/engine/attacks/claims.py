@@ -62,7 +62,8 @@ def merge_candidates(x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report
 def claims(target: Target, x: Tensor, y: Tensor, lam: Tensor) -> Report:
     """The candidates x (m, d), y and lam (m,) that pass the three filters of this file."""
     merged = merge_candidates(x, y, lam, MERGE_RADIUS)
-    on_margin = (merged.y * phi(target.net, merged.x) - 1).abs() <= MARGIN_BAND
+    output = merged.y * phi(target.net, merged.x) / target.level
+    on_margin = (output - 1).abs() <= MARGIN_BAND
     mean = merged.lam[merged.lam > 0].mean() if bool((merged.lam > 0).any()) else 0.0
     kept = on_margin & (merged.lam > 0) & (merged.lam >= LAM_SHARE * mean)
     return Report(merged.x[kept], merged.y[kept], merged.lam[kept])

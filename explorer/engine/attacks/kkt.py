@@ -8,7 +8,7 @@ sum explains theta:
     l_stationary = || theta - sum_i lam_i y_i grad Phi(theta; x_i) ||^2 / ||theta||^2
     l_dual       = sum_i relu(lam_min - lam_i / mean)^2       mean = rho^2 / (order m)
     l_prior      = sum_i relu(|x_i| - prior)^2                over all coordinates
-    l_margin     = sum_i (y_i Phi(x_i) - 1)^2
+    l_margin     = sum_i (y_i Phi(x_i) / level - 1)^2           level = 1, see `Target`
 
 The target is at margin 1, so the multipliers of any exact KKT point sum to rho^2 / order: all is
 measured in these units, and one setting serves networks of any scale. The published code has the
@@ -55,6 +55,8 @@ __all__ = [
     "step",
     "terminate",
 ]
+
+NON_HOMOGENEOUS = True  # the loss needs no theorem, what it finds does: see `Target.caveat`
 
 _RIDGE = 1e-10  # arbitrary, of the trace: the Gram matrix of close candidates stays definite
 _EPS = 1e-12  # arbitrary: below Adam's usual 1e-8, as gradients of a share of ||theta||^2 are small
@@ -111,7 +113,7 @@ class KKTState:
 def init(
     target: Target, config: KKTConfig, generator: torch.Generator, start: Start | None = None
 ) -> KKTState:
-    """The first iterate: x ~ N(0, sigma_x^2), half of each label, lam ~ U(0, 2) of their mean.
+    """The first iterate: x ~ N(0, sigma_x^2), half of each label, lam / mean ~ U(0, lam_start).
 
     With `start`, its candidates and labels are taken instead, however many they are. The published
     code draws lam' from U(0, 1) whatever the scale of the network; here the mean is known.
@@ -125,7 +127,8 @@ def init(
     else:
         x, y = start.x.detach().to(dtype).clone(), start.y.detach().to(dtype).clone()
         _check_start(target, x, y)
-    share = 2 * torch.rand(len(x), generator=generator, dtype=torch.float64).to(dtype)
+    uniform = torch.rand(len(x), generator=generator, dtype=torch.float64)
+    share = (config.lam_start * uniform).to(dtype)
     lam = share * target.mass / len(x)
     state = _evaluate(target, config, 0, x, y, lam, Moments.zero((x, share)))
     if not _finite(state):
@@ -232,7 +235,7 @@ def _evaluate(
     low = (config.lam_min - lam / mean).clamp_min(0)
     box = math.inf if config.prior is None else config.prior
     outside = (x.abs() - box).clamp_min(0)
-    off = y * at.phi - 1
+    off = y * at.phi / target.level - 1
     l_stationary, l_dual = fit.loss / rho2, low.square().sum()
     l_prior, l_margin = outside.square().sum(), off.square().sum()
     loss = l_stationary + config.weight_dual * l_dual
@@ -240,7 +243,7 @@ def _evaluate(
     loss = loss + config.weight_prior * l_prior + weight_margin * l_margin
     grad_x = fit.grad_x / rho2 + config.weight_prior * 2 * outside * x.sign()
     along = input_gradient(net, at)
-    grad_x = grad_x + weight_margin * (2 * off * y)[:, None] * along
+    grad_x = grad_x + weight_margin * (2 * off * y / target.level)[:, None] * along
     grad_lam = fit.grad_lam / rho2 - config.weight_dual * 2 * low / mean
     return KKTState(
         t, x, y, lam, l_stationary, l_dual, l_prior, l_margin, loss, grad_x, grad_lam, moments

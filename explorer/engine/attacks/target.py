@@ -8,43 +8,73 @@ from dataclasses import dataclass, field
 from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network, rescaled
 
+NO_THEOREM = (
+    "This network has biases beyond its first layer and is not homogeneous: no theorem says that "
+    "training takes it to a KKT point, its weights cannot be brought to margin 1, and the sum of "
+    "the multipliers is not known. What an attack finds here rests on trial alone."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Target:
     """The attacked network at margin 1; no attack is given more than this.
 
+    A network with biases everywhere is not homogeneous and is taken as it is: see `caveat`.
+
     Attributes:
-        net: homogeneous weights with min_i y_i Phi(theta; x_i) = 1 on the unseen training data.
+        net: weights with min_i y_i Phi(theta; x_i) = level on the unseen training data.
+        level: 1 for homogeneous weights, else their own margin.
     """
 
     net: Network
+    level: float = 1.0
     _merged: dict[float, Network] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse networks to which the KKT conditions do not apply."""
+        """Refuse weights that no attack could explain."""
         rho = float(self.net.rho)
-        if self.net.order < 1 or not (math.isfinite(rho) and rho > 0):
+        if not (math.isfinite(rho) and rho > 0):
             raise ValueError(f"the weights must be finite and not all zero; got norm {rho}")
+        if not (math.isfinite(self.level) and self.level > 0):
+            raise ValueError(f"level must be positive and finite; got {self.level}")
+        if self.net.homogeneous and self.level != 1:
+            raise ValueError(
+                f"homogeneous weights are attacked at margin 1; got level={self.level}. "
+                "Take Target.of(net, margin)."
+            )
 
     @classmethod
     def of(cls, net: Network, margin: float) -> Target:
         """The network with `margin` divided out: margin^(-1/order) theta has margin 1.
 
+        Where a bias beyond the first layer breaks homogeneity, no factor does that: the weights
+        stay as they are, and `level` is the margin.
+
         Raises:
-            ValueError: where `margin` is not a positive number (the data are not separated), or
-                where a bias beyond the first layer breaks homogeneity.
+            ValueError: where `margin` is not a positive number: the data are not separated.
         """
         if not (math.isfinite(margin) and margin > 0):
             raise ValueError(
                 f"the margin must be positive and finite; got {margin}. "
                 "Train until every point is on its side."
             )
+        if not net.homogeneous:
+            return cls(net, float(margin))
         return cls(rescaled(net, margin ** (-1 / net.order)))
 
     @property
+    def caveat(self) -> str:
+        """What no theorem covers here, as a sentence for the screen; "" for homogeneous weights."""
+        return "" if self.net.homogeneous else NO_THEOREM
+
+    @property
     def mass(self) -> float:
-        """The sum of the multipliers at any exact KKT point, rho^2 / order (norm identity)."""
-        return float(self.net.rho) ** 2 / self.net.order
+        """The sum of the multipliers at any exact KKT point, rho^2 / order (norm identity).
+
+        Without homogeneity there is no such identity, and rho^2 / (layers * level) is no more than
+        a unit in which multipliers are counted, and the scale of the first ones.
+        """
+        return float(self.net.rho) ** 2 / (len(self.net.weights) * self.level)
 
     def merged(self, angle: float) -> Network:
         """The network with its parallel neurons merged, kept once made; angle 0 merges nothing.

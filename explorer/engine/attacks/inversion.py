@@ -1,0 +1,210 @@
+r"""Model inversion, the baseline that every reconstruction has to beat (Fredrikson et al. 2015).
+
+Candidates of fixed labels y (m,) move over x (m, d) alone, until the output is what was wanted:
+
+    goal "extreme":  loss = -mean_i y_i Phi(theta; x_i)
+    goal "value":    loss = mean_i (y_i Phi(theta; x_i) - value)^2
+
+with Phi in units of the margin. The gradient is closed, y_i grad_x Phi = y_i sum_j v_j s_j w_j for
+two layers and B_1 W_1 for any depth, with torch's own slopes: there is one derivative, so nothing
+has to be relaxed. Haim et al. 2022, appendix, show this baseline beside theirs (restated; see the
+paper for the original).
+
+A homogeneous network has no largest output: from most places Phi grows without end along a ray,
+and `box` is all that holds a candidate. With "value" = 1 all of {y Phi = 1} is a minimum, a curve
+in the plane: training points lie on it, and so does everything else there. Inversion sees what
+the network answers, and not which points its weights are made of; so its multipliers `lam` are 0
+throughout: no candidate claims a share in theta, and lam = 0 is what the KKT conditions give to a
+point that explains nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks.claims import MARGIN_BAND, MERGE_RADIUS, Report, merge_candidates
+from explorer.engine.attacks.stationarity import denormals_flushed
+from explorer.engine.attacks.target import Target
+from explorer.engine.network import phi
+from explorer.engine.optim import Moments, adam_step
+from explorer.engine.status import Status
+from explorer.engine.tangent import backward_signals, forward_signals
+
+NON_HOMOGENEOUS = True  # outputs are all it needs
+
+
+@dataclass(frozen=True)
+class InversionConfig:
+    """Settings of the baseline.
+
+    Attributes:
+        m: number of candidates, half of each label.
+        steps: planned steps.
+        goal: "extreme" for the largest y Phi, "value" for y Phi = value.
+        value: wanted output of "value", in units of the margin.
+        lr_x: Adam's rate, in units of the data.
+        decay: last rate as a share of the first (half a cosine); 1 keeps it constant.
+        sigma_x: standard deviation of the first candidates, N(0, sigma_x^2).
+        box: half width of the box that candidates stay in, or None.
+    """
+
+    m: int = 40
+    steps: int = 500
+    goal: Literal["extreme", "value"] = "extreme"
+    value: float = 1.0
+    lr_x: float = 0.02
+    decay: float = 0.01
+    sigma_x: float = 0.7
+    box: float | None = 2.0
+
+    def __post_init__(self) -> None:
+        """Refuse settings with which no step could be taken."""
+        if self.m < 2 or self.m % 2:
+            near = max(2, self.m + 1)
+            raise ValueError(
+                f"m must be even (half the candidates per label); got m={self.m}. Try m={near}."
+            )
+        if self.goal not in ("extreme", "value"):
+            raise ValueError(f"goal must be 'extreme' or 'value'; got {self.goal!r}")
+        for name in ("steps", "lr_x", "decay", "box"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be positive; got {value}")
+        if not (math.isfinite(self.sigma_x) and self.sigma_x >= 0 and self.decay <= 1):
+            raise ValueError(
+                "expected sigma_x >= 0 and decay <= 1; "
+                f"got sigma_x={self.sigma_x} and decay={self.decay}"
+            )
+        if not math.isfinite(self.value):
+            raise ValueError(f"value must be finite; got {self.value}. Try 1, the margin.")
+
+    def rate(self, t: int) -> float:
+        """The rate at iteration t: half a cosine from lr_x to decay * lr_x."""
+        fall = (1 + math.cos(math.pi * min(t / self.steps, 1.0))) / 2
+        return self.lr_x * (self.decay + (1 - self.decay) * fall)
+
+
+@dataclass(frozen=True, eq=False)
+class InversionState:
+    """One iterate, with the loss and the gradient of this very iterate.
+
+    Attributes:
+        t: iteration.
+        x: candidates (m, d).
+        y: their labels (m,), never changed.
+        lam: zeros (m,); see the module.
+        output: y_i Phi(x_i) in units of the margin (m,).
+        loss: see the module, ().
+        grad_x: its gradient (m, d).
+        moments: of Adam.
+        diverged: whether the next step was not finite and was not taken.
+    """
+
+    t: int
+    x: Tensor
+    y: Tensor
+    lam: Tensor
+    output: Tensor
+    loss: Tensor
+    grad_x: Tensor
+    moments: Moments
+    diverged: bool = False
+
+    def numbers(self) -> dict[str, float]:
+        """The mean output, and how far from the margin the candidates are on average."""
+        return {
+            "output": float(self.output.mean()),
+            "off_margin": float((self.output - 1).abs().mean()),
+            "loss": float(self.loss),
+        }
+
+
+def fits(target: Target) -> str:
+    """Why the baseline cannot be used on this network, or an empty string."""
+    if target.net.outputs != 1:
+        return f"Inversion takes one output; this network has {target.net.outputs}, one per class."
+    return ""
+
+
+def init(
+    target: Target, config: InversionConfig, generator: torch.Generator, start: object = None
+) -> InversionState:
+    """The first iterate: x ~ N(0, sigma_x^2) cut to the box, half of each label."""
+    if start is not None:
+        raise ValueError("inversion begins at noise; leave `start` away")
+    noise = torch.randn(config.m, target.net.d, generator=generator, dtype=torch.float64)
+    x = _boxed((config.sigma_x * noise).to(target.net.dtype), config)
+    y = torch.ones(config.m, dtype=x.dtype)
+    y[config.m // 2 :] = -1
+    return _evaluate(target, config, 0, x, y, Moments.zero((x,)))
+
+
+def step(target: Target, state: InversionState, config: InversionConfig) -> InversionState:
+    """One step of Adam on x, cut to the box; not taken where it would not be finite."""
+    grads = (state.grad_x * len(state.x),)  # each candidate's own, whatever their number
+    (x,), moments = adam_step((state.x,), state.moments, grads, config.rate(state.t))
+    after = _evaluate(target, config, state.t + 1, _boxed(x, config), state.y, moments)
+    finite = torch.isfinite(after.grad_x).all() & torch.isfinite(after.x).all()
+    if not bool(finite & torch.isfinite(after.loss)):
+        return replace(state, diverged=True)
+    return after
+
+
+def terminate(state: InversionState, config: InversionConfig) -> Status:
+    """How the run stands."""
+    if state.diverged:
+        return Status.DIVERGED
+    if not bool(state.grad_x.any()):
+        return Status.CONVERGED
+    return Status.FINISHED if state.t >= config.steps else Status.RUNNING
+
+
+def iterate(
+    target: Target, state: InversionState, config: InversionConfig
+) -> Iterator[InversionState]:
+    """Yield the states after `state`, until `terminate` says that the run is over."""
+    while not terminate(state, config).over:
+        state = step(target, state, config)
+        yield state
+
+
+def report(target: Target, state: InversionState, config: InversionConfig) -> Report:
+    """Candidates within `MERGE_RADIUS` made one; kept on their side, or at the wanted value.
+
+    Their multipliers are 0: the baseline knows of none.
+    """
+    merged = merge_candidates(state.x, state.y, torch.ones_like(state.lam), MERGE_RADIUS)
+    output = merged.y * phi(target.net, merged.x) / target.level
+    kept = output > 0
+    if config.goal == "value":
+        kept = (output - config.value).abs() <= MARGIN_BAND
+    return Report(merged.x[kept], merged.y[kept], torch.zeros_like(merged.lam[kept]))
+
+
+def _boxed(x: Tensor, config: InversionConfig) -> Tensor:
+    return x if config.box is None else x.clamp(-config.box, config.box)
+
+
+@torch.no_grad()
+@denormals_flushed()
+def _evaluate(
+    target: Target, config: InversionConfig, t: int, x: Tensor, y: Tensor, moments: Moments
+) -> InversionState:
+    """The state at these candidates: outputs, loss and gradient."""
+    _, values, slopes = forward_signals(target.net, x)
+    back = backward_signals(target.net, slopes, len(x))
+    output = y * values[-1].squeeze(-1) / target.level
+    along = (y / target.level)[:, None] * (back[0] @ target.net.weights[0])
+    if config.goal == "value":
+        off = output - config.value
+        loss, weight = off.square().mean(), 2 * off / len(x)
+    else:
+        loss, weight = -output.mean(), torch.full_like(output, -1 / len(x))
+    grad_x = weight[:, None] * along
+    return InversionState(t, x, y, torch.zeros_like(y), output, loss, grad_x, moments)

@@ -1,0 +1,138 @@
+"""Post-processing of images against closed forms and constructed cases."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.engine import postprocess as post
+from tests.engine.draws import draw
+
+SHAPE = (3, 5, 4)  # channels, height, width: none equal
+
+
+def images(m, seed=1):
+    return draw(m, *SHAPE, seed=seed)
+
+
+def test_scaling_fills_the_range_and_guards_constant_images() -> None:
+    x = torch.cat([images(4), torch.full((1, *SHAPE), 7.0, dtype=torch.float64)])
+    s = post.scaled(x)
+    assert torch.allclose(s[:4].amin((1, 2, 3)), torch.zeros(4, dtype=torch.float64))
+    assert torch.allclose(s[:4].amax((1, 2, 3)), torch.ones(4, dtype=torch.float64))
+    assert bool((s[4] == 0.5).all())
+    assert torch.allclose(post.scaled(3 * x[:4] - 2), s[:4])
+
+
+def test_ncc_is_two_times_one_minus_the_correlation() -> None:
+    a, b = images(4), images(6, seed=2)
+    pixels = SHAPE[1] * SHAPE[2]
+    got = post.ncc_distance(a, b)
+    for i in range(4):
+        for j in range(6):
+            corr = [np.corrcoef(a[i, c].flatten(), b[j, c].flatten())[0, 1] for c in range(3)]
+            assert float(got[i, j]) == pytest.approx(
+                2 * (1 - np.mean(corr)) * (pixels - 1) / pixels, rel=1e-12
+            )
+
+
+def test_ncc_sees_neither_brightness_nor_contrast() -> None:
+    a = images(3)
+    apart = post.ncc_distance(a, 0.2 * a + 4)
+    assert float(apart.diagonal().max()) < 1e-12
+    assert float(post.ncc_distance(a, -a).diagonal().min()) == pytest.approx(4 * 19 / 20)
+
+
+def test_ncc_at_reduced_resolution_forgives_fine_noise() -> None:
+    smooth = torch.linspace(0, 1, 64, dtype=torch.float64).reshape(1, 1, 8, 8)
+    checks = ((torch.arange(8)[:, None] + torch.arange(8)) % 2).double() - 0.5
+    full, half, quarter = (post.ncc_distance(smooth, smooth + 2 * checks, p) for p in (1, 2, 4))
+    assert float(full) > 1
+    assert float(half) < 0.1
+    assert float(quarter) < 0.1
+    with pytest.raises(ValueError, match="parts"):
+        post.ncc_distance(smooth, smooth, 16)
+
+
+def test_constant_images_never_give_nan() -> None:
+    flat, other = torch.full((1, *SHAPE), 2.0, dtype=torch.float64), images(2)
+    assert float(post.ncc_distance(flat, flat)) == 0
+    assert float(post.ncc_distance(flat, other)[0, 0]) == pytest.approx(2 * 19 / 20)
+    assert bool(torch.isfinite(post.ranked(torch.cat([flat, other]), other).ssim).all())
+
+
+def test_ssim_of_an_image_with_itself_is_one() -> None:
+    x = post.scaled(images(4))
+    assert torch.allclose(post.ssim(x, x), torch.ones(4, dtype=torch.float64))
+    assert torch.allclose(post.dssim(x, x), torch.zeros(4, dtype=torch.float64))
+    assert len(post.ssim(x[:0], x[:0])) == 0
+
+
+def test_ssim_of_two_constant_images_is_the_closed_form() -> None:
+    a, b = (torch.full((1, 1, 6, 7), v, dtype=torch.float64) for v in (0.3, 0.8))
+    c1 = 0.01**2
+    assert float(post.ssim(a, b)) == pytest.approx(
+        (2 * 0.3 * 0.8 + c1) / (0.3**2 + 0.8**2 + c1), rel=1e-6
+    )
+
+
+def test_voting_hears_those_within_a_tenth_of_the_nearest() -> None:
+    found = torch.stack([torch.full(SHAPE, v, dtype=torch.float64) for v in (0.0, 1.0, 5.0, 9.0)])
+    near = torch.tensor([1.0, 1.09, 1.08, 1.2], dtype=torch.float64)
+    assert bool((post.voted(found, near, "min") == 0).all())
+    assert torch.allclose(post.voted(found, near, "mean"), torch.full(SHAPE, 2.0).double())
+    assert torch.allclose(post.voted(found, near, "median"), torch.full(SHAPE, 1.0).double())
+    even = torch.tensor([1.0, 1.09, 1.2, 1.2], dtype=torch.float64)
+    assert torch.allclose(post.voted(found, even, "median"), torch.full(SHAPE, 0.5).double())
+    with pytest.raises(ValueError, match="finite"):
+        post.voted(found, torch.full((4,), torch.inf), "mean")
+    with pytest.raises(ValueError, match="vote"):
+        post.voted(found, near, "max")
+
+
+def test_one_truth_per_reconstruction() -> None:
+    got = post.only_best(torch.tensor([[1.0, 3.0, 0.1], [2.0, 0.5, 0.2]]))
+    inf = torch.inf
+    assert got.tolist() == [[1.0, inf, pytest.approx(0.1)], [inf, 0.5, inf]]
+
+
+def test_ranking_finds_hidden_copies_and_sorts_by_ssim() -> None:
+    truth = images(5)
+    noise = images(5, seed=3)
+    found = torch.cat([images(4, seed=4), truth[2:3] * 3 + 1, truth[4:5] + 0.4 * noise[:1]])
+    got = post.ranked(truth, found)
+    assert got.order[0] == 2
+    assert got.nearest[0] == 4
+    assert float(got.ssim[0]) == pytest.approx(1)
+    assert float(got.distance[0]) < 1e-12
+    assert got.order[1] == 4
+    assert got.nearest[1] == 5
+    assert sorted(got.order.tolist()) == list(range(5))
+    assert bool((got.ssim[:-1] >= got.ssim[1:]).all())
+    assert torch.allclose(got.images[0], post.scaled(truth)[2])
+
+
+def test_ranking_leaves_training_images_empty_where_each_serves_one() -> None:
+    truth = images(3)
+    got = post.ranked(truth, truth[:1], one_truth=True)
+    assert got.nearest.tolist() == [0, -1, -1]
+    assert got.ssim.tolist() == [pytest.approx(1), -1, -1]
+    assert bool(torch.isinf(got.distance[1:]).all())
+
+
+def test_shapes_that_are_no_images_are_refused() -> None:
+    with pytest.raises(ValueError, match="Reshape"):
+        post.scaled(draw(4, 64))
+    with pytest.raises(ValueError, match="one shape"):
+        post.ncc_distance(images(2), draw(2, 1, 5, 4))
+    with pytest.raises(ValueError, match="one shape"):
+        post.ssim(images(2), images(3))
+
+
+def test_without_kornia_the_extra_is_named(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "kornia.metrics", None)
+    with pytest.raises(ImportError, match=r"margin-explorer\[images\]"):
+        post.ssim(images(1), images(1))
