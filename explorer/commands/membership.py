@@ -1,0 +1,116 @@
+"""The verb `membership`: the trained experiment in any dimensions, its table and its figures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from tqdm import tqdm
+
+from explorer import __version__, membership_report, rates, report
+from explorer.commands.base import Json, option
+from explorer.engine.highdim import LABELS, LAWS, Labels, Law
+from explorer.engine.membership_runs import DIMS, MembershipConfig, membership_experiment
+
+_Law = StrEnum("_Law", {law: law for law in LAWS})  # type: ignore[misc]
+_Labels = StrEnum("_Labels", {name: name for name in LABELS})  # type: ignore[misc]
+_SPHERE, _PARITY = _Law("sphere"), _Labels("parity")
+COLUMNS = (
+    ("on_margin", "on the\nmargin"),
+    ("beyond_signed", "y Φ ≥ m"),
+    ("beyond", "|Φ| ≥ m"),
+    ("beyond_half", "|Φ| ≥ m/2"),
+    ("tpr_0.1%", "TPR\nat 0.1%"),
+    ("tpr_1%", "TPR\nat 1%"),
+)
+
+
+def dims_of(text: str) -> tuple[int, ...]:
+    """Dimensions from words such as 10,20,100 or 1:99 or 100:1150:50, ends included."""
+    found: list[int] = []
+    for word in text.split(","):
+        try:
+            start, *rest = (int(part) for part in word.split(":"))
+            end, step = (*rest, *(start, 1)[len(rest) :])
+        except ValueError as error:
+            raise ValueError(
+                f"--d takes numbers and ranges such as 10,20 or 100:1150:50; got {text!r}"
+            ) from error
+        if start < 1 or end < start or step < 1:
+            raise ValueError(f"--d: {word!r} holds no dimension; ranges rise, from 1 on")
+        found += range(start, end + 1, step)
+    return tuple(dict.fromkeys(found))
+
+
+def membership(
+    d: Annotated[str, option("--d", "Dimensions: 10,20 or ranges such as 100:1150:50.")] = ",".join(
+        map(str, DIMS)
+    ),
+    trials: Annotated[int, option("--trials", "Networks per dimension.", min=1)] = 5,
+    law: Annotated[_Law, option("--distribution", "Of the points.")] = _SPHERE,
+    labels: Annotated[_Labels, option("--labels", "How they are labelled.")] = _PARITY,
+    width: Annotated[int, option("--width", "Hidden neurons.", min=1)] = MembershipConfig.width,
+    n: Annotated[int, option("--n", "Training points.", min=1)] = MembershipConfig.n,
+    test: Annotated[int, option("--test", "Fresh points.", min=1)] = MembershipConfig.test,
+    seed: Annotated[int, option("--seed", "Of points and weights.", min=0)] = 0,
+    out: Annotated[Path | None, option("--out", "Folder for CSV and three figures.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Train in high dimension and infer membership: margins, false positives, ROC."""
+    config = MembershipConfig(
+        dims=dims_of(d), trials=trials, n=n, width=width, test=test,
+        law=cast(Law, law.value), labels=cast(Labels, labels.value), seed=seed,
+    )  # fmt: skip
+    rates.roc(torch.ones(1), torch.zeros(1))  # a missing library is said before the work
+    made, rows = [], []
+    total = len(config.dims) * trials
+    for trial in tqdm(
+        membership_experiment(config), total=total, desc="trials", file=sys.stderr,
+        disable=None, leave=False,
+    ):  # fmt: skip
+        made.append(trial)
+        rows.append(rates.rated(trial))
+    found = rates.summary(rows)
+    files = membership_report.write(out, made, rows) if out else []
+    if as_json:
+        content = {
+            "version": __version__,
+            "config": asdict(config),
+            "trials": rows,
+            "summary": {d: {k: asdict(v) for k, v in row.items()} for d, row in found.items()},
+            "files": files,
+        }
+        print(json.dumps(report.jsonable(content), indent=1, allow_nan=False))
+        return
+    _print(found, config)
+    for path in files:
+        print(path)
+
+
+def _print(found: dict[int, dict[str, rates.Interval]], config: MembershipConfig) -> None:
+    table = Table(
+        title=f"Membership, {config.law}, n = {config.n}, width {config.width}, "
+        f"{config.trials} trials:\nmean ± half of its 95% interval",
+        box=None,
+    )
+    for title in ("d", *(title for _, title in COLUMNS)):
+        table.add_column(title, justify="right", no_wrap=True)
+    for d, row in found.items():
+        table.add_row(str(d), *(_cell(row[name]) for name, _ in COLUMNS))
+    Console().print(table)
+
+
+def _cell(value: rates.Interval) -> str:
+    if value.mean != value.mean:
+        return "no margin"
+    return f"{value.mean:.3f}" + ("" if value.half != value.half else f"±{value.half:.3f}")
+
+
+VERBS: dict[str, Any] = {"membership": membership}
