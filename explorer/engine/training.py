@@ -38,6 +38,7 @@ from torch import Tensor
 from explorer.engine import backprop
 from explorer.engine.classes import check_labels, margins, soft_contrast
 from explorer.engine.data import Dataset
+from explorer.engine.decay import decayed
 from explorer.engine.margin import Loss, gain_of, gamma_bar, log_loss, smoothed
 from explorer.engine.network import Network, init_network, rescaled
 from explorer.engine.optim import momentum_step
@@ -154,11 +155,15 @@ def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
     """One update. Where it would not be finite: the same state, marked as diverged."""
     if state.diverged or not target.n:
         return state if state.diverged else replace(state, t=state.t + 1)
-    lr = _rate(state, config)
+    lr, pull = 1.0, state.grads
+    if config.weight_decay:
+        pull = _decayed(state, config)
+    else:
+        lr = _rate(state, config)
     if not math.isfinite(lr):
         return replace(state, diverged=True)
     (theta,), (velocity,) = momentum_step(
-        (state.net.theta,), (state.velocity,), (state.grads,), -lr, config.momentum
+        (state.net.theta,), (state.velocity,), (pull,), -lr, config.momentum
     )
     net = state.net.with_theta(theta)
     following = _evaluate(
@@ -223,6 +228,15 @@ def _rate(state: TrainState, config: TrainConfig) -> float:
         return 0.0
     # The second is the trust region: 1/fade such steps add up to TRUST times the norm.
     return min(config.rate / (state.kappa * gain), TRUST * fade * state.rho / length)
+
+
+def _decayed(state: TrainState, config: TrainConfig) -> Tensor:
+    """The next displacement with weight decay, in the units of the carried weights."""
+    reach = TRUST * (1 - config.momentum) * state.rho
+    return decayed(
+        state.net.theta, state.grads, state.net.depth, state.log_scale, state.log_pull,
+        state.kappa, reach, config,
+    )  # fmt: skip
 
 
 def _evaluate(

@@ -113,6 +113,8 @@ class TrainForm(Form):
                                1, 10_000_000)),
             Row("ascent_steps", whole("ascent steps", "Steps in which the ascent goes to "
                                       "its limit", 1, 1_000_000)),
+            Row("weight_decay", real("weight decay", "mu of mean loss + mu/2 |theta|^2, a defence: "
+                                     "the norm stays finite; gradient descent only", 0, 100)),
             Row("init_scale", real("init scale", "Standard deviation of the first layer at t = 0; "
                                    "Haim et al.: 0.0001, with a long plateau", 1e-8, 10)),
         ]  # fmt: skip
