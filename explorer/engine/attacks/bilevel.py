@@ -1,0 +1,236 @@
+r"""Reconstruction as a bilevel problem (Runkel et al., "Privacy due to Uncertainty?", eq. (1)-(7)).
+
+    min_x  l(x) = || theta(x) - theta* ||^2 / 2,   theta(x) = argmin_theta E(x, y; theta)
+
+over candidates x (m, d) of fixed labels, with E as in `bilevel_lower`. The implicit function
+theorem gives, with H the Hessian of E in theta at theta(x),
+
+    H p = theta(x) - theta*,    dl/dx = - d<dE/dtheta(x, y; theta), p>/dx  at theta = theta(x).
+
+Restated: the printed iteration holds the gradient twice and the other sign; see the paper for the
+original. The KKT-like surrogate of its eq. (3), || dE/dtheta(x, y; theta*) ||^2, bounds l where E
+is mu-strongly convex (the affine model): l <= surrogate / (2 mu^2).
+
+With one hidden layer E has many minima: the lower level follows the last one found, and every
+`restart` steps is solved from theta* as well, of which the nearer to theta* is kept.
+
+What l cannot decide: it is P equations in m d unknowns, so its zero set has dimension m d - P or
+more. A run that ends at l = 0 away from the truth has not failed to converge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks.bilevel_config import BilevelConfig
+from explorer.engine.attacks.bilevel_lower import Lower, Point, solve
+from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidates
+from explorer.engine.attacks.implicit import Solved, conjugate_gradients, exact, quasi_newton
+from explorer.engine.attacks.kkt import Start
+from explorer.engine.network import Network
+from explorer.engine.optim import Moments, adam_step, momentum_step
+from explorer.engine.status import Status
+
+__all__ = ["BilevelConfig", "BilevelState", "BilevelTarget", "init", "iterate", "report", "step",
+           "terminate"]  # fmt: skip
+
+_EPS = 1e-12  # arbitrary: below Adam's usual 1e-8, as l and its gradient become small
+
+
+@dataclass(frozen=True, eq=False)
+class BilevelTarget:
+    """What the attacker sees: trained weights theta (P,), and how they were trained."""
+
+    theta: Tensor
+    lower: Lower
+
+    def __post_init__(self) -> None:
+        """Refuse weights of another size."""
+        size = self.lower.shape.size
+        if self.theta.shape != (size,) or not bool(torch.isfinite(self.theta).all()):
+            raise ValueError(
+                f"theta must be ({size},) and finite for this model; got {tuple(self.theta.shape)}"
+            )
+
+    @property
+    def net(self) -> Network:
+        """The weights as a ReLU network with biases in all layers."""
+        return self.lower.shape.network(self.theta)
+
+
+@dataclass(frozen=True, eq=False)
+class BilevelState:
+    """One iterate, with the losses and gradients of this very iterate.
+
+    Attributes:
+        t: iteration.
+        x: candidates (m, d).
+        y: their labels (m,), never changed.
+        lam: multipliers of weight decay at theta(x), -y_i l'(z_i) / (m mu), (m,).
+        theta: theta(x) (P,).
+        l_upper: || theta(x) - theta* ||^2 / 2, ().
+        surrogate: || dE/dtheta(x, y; theta*) ||^2, ().
+        grad_x: dl/dx (m, d).
+        lower_gradient: || dE/dtheta || at theta(x): how exactly the lower level is solved.
+        implicit: relative residual of H p = theta(x) - theta*.
+        scale: |dl/dx| at the start, the unit of the momentum step.
+        moments: of the optimiser; under "momentum" their mean is the velocity.
+        diverged: whether the next step was not finite and was not taken.
+    """
+
+    t: int
+    x: Tensor
+    y: Tensor
+    lam: Tensor
+    theta: Tensor
+    l_upper: Tensor
+    surrogate: Tensor
+    grad_x: Tensor
+    lower_gradient: float
+    implicit: float
+    scale: float
+    moments: Moments
+    diverged: bool = False
+
+    def numbers(self) -> dict[str, float]:
+        """The two levels, for curves."""
+        return {
+            "l_upper": float(self.l_upper),
+            "surrogate": float(self.surrogate),
+            "lower_gradient": self.lower_gradient,
+        }
+
+
+def init(
+    target: BilevelTarget,
+    config: BilevelConfig,
+    generator: torch.Generator,
+    start: Start | None = None,
+) -> BilevelState:
+    """The first iterate: `start`, or x ~ N(0, sigma_x^2) with half of each label.
+
+    The lower level is first solved from theta*, which the attacker has.
+
+    Raises:
+        ValueError: where the settings describe another training than the target's.
+    """
+    shape = target.lower.shape
+    if config.lower(shape.d) != target.lower:
+        raise ValueError(
+            f"the weights were trained as {target.lower}; the settings say "
+            f"{config.lower(shape.d)}. Train the victim with these settings."
+        )
+    if start is None:
+        noise = torch.randn(config.m, shape.d, generator=generator, dtype=torch.float64)
+        x, y = config.sigma_x * noise, torch.ones(config.m, dtype=torch.float64)
+        y[config.m // 2 :] = -1
+    else:
+        x, y = start.x.detach().to(target.theta).clone(), start.y.detach().to(target.theta)
+        if x.ndim != 2 or x.shape[1] != shape.d or not len(x) or y.shape != x.shape[:1]:
+            raise ValueError(
+                f"start needs x (m, {shape.d}) and y (m,) with m >= 1; "
+                f"got {tuple(x.shape)} and {tuple(y.shape)}"
+            )
+    state = _evaluate(target, config, 0, x, y, target.theta, Moments.zero((x,)), 1.0)
+    if not _finite(state):
+        raise ValueError("the loss is not finite at the start; take candidates closer to the data")
+    return replace(state, scale=float(state.grad_x.norm()) or 1.0)
+
+
+def step(target: BilevelTarget, state: BilevelState, config: BilevelConfig) -> BilevelState:
+    """Train on the candidates, take the implicit gradient, move the candidates.
+
+    A step that would not be finite is not taken: the same iterate comes back, `diverged`.
+    """
+    lr = config.lr_x * config.rate(state.t)
+    if config.optimizer == "adam":
+        (x,), moments = adam_step(
+            (state.x,), state.moments, (state.grad_x,), lr, beta_mean=config.momentum, eps=_EPS
+        )
+    else:
+        (x,), velocity = momentum_step(
+            (state.x,), state.moments.mean, (state.grad_x,), lr / state.scale, config.momentum
+        )
+        moments = Moments(state.moments.t + 1, velocity, state.moments.square)
+    if not bool(torch.isfinite(x).all()):
+        return replace(state, diverged=True)
+    after = _evaluate(
+        target, config, state.t + 1, x, state.y, state.theta, moments, state.scale
+    )  # fmt: skip
+    return after if _finite(after) else replace(state, diverged=True)
+
+
+def terminate(state: BilevelState, config: BilevelConfig) -> Status:
+    """How the run stands."""
+    if state.diverged:
+        return Status.DIVERGED
+    if not bool(state.grad_x.any()):
+        return Status.CONVERGED
+    return Status.FINISHED if state.t >= config.steps else Status.RUNNING
+
+
+def iterate(
+    target: BilevelTarget, state: BilevelState, config: BilevelConfig
+) -> Iterator[BilevelState]:
+    """Yield the states after `state`, until `terminate` says that the run is over."""
+    while not terminate(state, config).over:
+        state = step(target, state, config)
+        yield state
+
+
+def report(target: BilevelTarget, state: BilevelState, config: BilevelConfig) -> Report:
+    """All candidates, those of one label within 0.03 as one: nothing tells them apart."""
+    return merge_candidates(state.x, state.y, state.lam, MERGE_RADIUS)
+
+
+def implicit(point: Point, gap: Tensor, config: BilevelConfig) -> Solved:
+    """P with (H + damping I) p = gap (P,), H the Hessian of E at `point`."""
+    if config.solver == "exact":
+        hessian = point.hessian
+        hessian.diagonal().add_(config.damping)
+        return exact(hessian, gap)
+
+    def product(p: Tensor) -> Tensor:
+        return point.product(p) + config.damping * p
+
+    tol, most = config.solver_tol, config.solver_steps
+    if config.solver == "cg":
+        return conjugate_gradients(product, gap, tol, most)
+    return quasi_newton(product, gap, tol, most, config.memory)
+
+
+def _evaluate(
+    target: BilevelTarget, config: BilevelConfig, t: int, x: Tensor, y: Tensor, theta: Tensor,
+    moments: Moments, scale: float,
+) -> BilevelState:  # fmt: skip
+    """The state at x, the lower level solved from `theta`."""
+    lower = target.lower
+    low = solve(lower, x, y, theta)
+    if lower.shape.model == "hidden" and t and config.restart and t % config.restart == 0:
+        low = min(low, solve(lower, x, y, target.theta), key=lambda m: _apart(m.theta, target))
+    point = lower.point(low.theta, x, y)
+    gap = low.theta - target.theta
+    size = float(gap.norm())
+    if size:
+        solved = implicit(point, gap, config)
+        grad, left = -point.mixed(solved.p), solved.residual / size
+    else:  # exactly the weights: no step can do better
+        grad, left = torch.zeros_like(x), 0.0
+    surrogate = lower.point(target.theta, x, y).gradient.square().sum()
+    return BilevelState(
+        t, x, y, -y * point.r / lower.mu, low.theta, gap.square().sum() / 2, surrogate, grad,
+        low.gradient, left, scale, moments,
+    )  # fmt: skip
+
+
+def _apart(theta: Tensor, target: BilevelTarget) -> float:
+    return float((theta - target.theta).norm())
+
+
+def _finite(state: BilevelState) -> bool:
+    parts = (state.l_upper, state.surrogate, state.grad_x)
+    return all(bool(torch.isfinite(p).all()) for p in parts)
