@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -112,7 +112,7 @@ def first_state(
     target, truth, heldout = frame.target, frame.truth, frame.heldout
     if target is None or truth is None or heldout is None:
         raise ValueError("No weights to attack: train a network first.")
-    start = None
+    start, given = None, cast(Any, config)
     if entry.takes_start:
-        start = attack_start(truth, heldout, config.m, config.sigma_x, seed, mix)
+        start = attack_start(truth, heldout, given.m, given.sigma_x, seed, mix)
     return entry.init(target, config, torch.Generator().manual_seed(seed), start)

@@ -20,15 +20,16 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks import inversion, kkt
+from explorer.engine.attacks import inversion, kkt, univariate
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.inversion import InversionConfig, InversionState
 from explorer.engine.attacks.kkt import KKTConfig, KKTState
 from explorer.engine.attacks.target import Target
+from explorer.engine.attacks.univariate import UnivariateConfig, UnivariateState
 from explorer.engine.status import Status
 
-AttackConfig = KKTConfig | InversionConfig
-AttackState = KKTState | InversionState
+AttackConfig = KKTConfig | InversionConfig | UnivariateConfig
+AttackState = KKTState | InversionState | UnivariateState
 
 
 class Engine(Protocol):
@@ -123,6 +124,12 @@ _ROWS = (
         "The baseline: inputs of the largest output, or of a wanted one. It sees no multipliers.",
         inversion, InversionConfig,
         (("output", "output y Φ"), ("off_margin", "off the margin")),
+    ),
+    Entry(
+        "univariate", "Provable, on the line", "Smorodinsky, Vardi and Safran 2024",
+        "Walks over the intervals of the graph of Φ and names places of which some must be "
+        "training points; then proves single ones.",
+        univariate, UnivariateConfig, (),
     ),
 )  # fmt: skip
 

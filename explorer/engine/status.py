@@ -10,6 +10,7 @@ class Status(Enum):
 
     RUNNING = "Running."
     FINISHED = "Finished: all planned steps are done. Raise the number of steps to go on."
+    COMPLETE = "Finished: the algorithm has come to its end, and nothing is left to do."
     CONVERGED = "Converged: another step changes less than the set tolerance."
     DEAD = (
         "Stopped: no neuron is active on any point, so the gradient is zero. "

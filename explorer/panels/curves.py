@@ -6,6 +6,7 @@ import bqplot as bq
 import ipywidgets as w
 import numpy as np
 
+from explorer.engine.roster import by_key
 from explorer.frame import Frame
 from explorer.panels.base import Panel, chart, thinned, titled
 from explorer.style import CURVES
@@ -114,6 +115,10 @@ class LossCurves(CurvesPanel):
 
     stages = ("attack",)
     title = "Losses of the attack, log₁₀"
+
+    def seen(self, frame: Frame) -> bool:
+        """An attack that descends on nothing has no curves."""
+        return super().seen(frame) and bool(by_key(frame.attack_name).curves)
 
     def build(self) -> None:
         """As many lines as there are colours."""

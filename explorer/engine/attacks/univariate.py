@@ -1,0 +1,215 @@
+r"""The provable attack on networks of one input (Smorodinsky, Vardi and Safran, Algorithm 1).
+
+At a KKT point of margin 1 every support point lies where |Phi| = 1, and between two of them the
+graph of Phi breaks at most twice. Hence whole stretches of the graph must hold a training point:
+`univariate_walk` lists them, one turn of the walk per step, and names for each a few candidates.
+The union S of the groups is what the paper claims: under (a) some neuron is active on all training
+points and (b) theta is a local minimum, a quarter of S or more are training points.
+
+Then, ours: all places with |Phi| = 1 are gathered, and linear programs (`univariate_proof`) tell
+which of them must be training points; one step for each candidate. Restated; see the paper for the
+original.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import torch
+
+from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.target import Target
+from explorer.engine.attacks.univariate_config import EXACT, Tolerances, UnivariateConfig
+from explorer.engine.attacks.univariate_state import Phase, UnivariateState
+from explorer.engine.attacks.univariate_view import programs, seen, tolerances
+from explorer.engine.attacks.univariate_walk import (
+    Group,
+    Point,
+    crossings,
+    distinct,
+    turn,
+)
+from explorer.engine.network import Network
+from explorer.engine.piecewise import Piecewise, refusal
+from explorer.engine.status import Status
+
+__all__ = [
+    "Group",
+    "UnivariateConfig",
+    "UnivariateState",
+    "fits",
+    "init",
+    "iterate",
+    "report",
+    "step",
+    "terminate",
+    "view",
+]
+
+
+def fits(target: Target) -> str:
+    """Why the attack cannot be used on these weights, or an empty string."""
+    why = refusal(target.net)
+    return why and f"The univariate attack does not apply: {why}"
+
+
+def view(target: Target, state: UnivariateState) -> Piecewise:
+    """The graph that the attack walks on: that of the merged weights."""
+    return seen(target, state.tol)[1]
+
+
+def init(
+    target: Target,
+    config: UnivariateConfig,
+    generator: torch.Generator,
+    start: object = None,
+) -> UnivariateState:
+    """Nothing found yet; the tolerances are chosen. Draws nothing, and takes no start."""
+    why = fits(target)
+    if why:
+        raise ValueError(why)
+    tol = tolerances(target, config)
+    line = seen(target, tol)[1]
+    kind = "exact" if tol is EXACT else "trained"
+    sentence = f"Φ is cut into {len(line)} intervals ({kind} tolerances); the walk begins at 0."
+    none = torch.zeros(0, dtype=torch.float64)
+    return UnivariateState(
+        0, none[:, None], none, none, none, none, (), (), 0, (-1, -1), "walk", tol,
+        math.nan, math.nan, sentence,
+    )  # fmt: skip
+
+
+def step(target: Target, state: UnivariateState, config: UnivariateConfig) -> UnivariateState:
+    """One turn of the walk; then all crossings, the multipliers, and one proof per step."""
+    tol = state.tol
+    net, line = seen(target, tol)
+    if state.phase == "walk":
+        after = _walk(target, state, config, line, tol)
+    elif state.phase == "gather":
+        after = _gather(target, state, config, line, tol)
+    elif state.phase == "fit":
+        after = _fit(net, state, config, line, tol)
+    elif state.phase == "prove":
+        after = _prove(net, line, state, tol)
+    else:
+        return state
+    return replace(after, t=state.t + 1)
+
+
+def terminate(state: UnivariateState, config: UnivariateConfig) -> Status:
+    """How the run stands."""
+    return Status.COMPLETE if state.phase == "done" else Status.RUNNING
+
+
+def iterate(
+    target: Target, state: UnivariateState, config: UnivariateConfig
+) -> Iterator[UnivariateState]:
+    """Yield the states after `state`, until the algorithm has come to its end."""
+    while not terminate(state, config).over:
+        state = step(target, state, config)
+        yield state
+
+
+def report(target: Target, state: UnivariateState, config: UnivariateConfig) -> Report:
+    """The candidates, or under "certified" those that are proven, largest multiplier first."""
+    kept = state.proven if config.mode == "certified" else state.y != 0
+    order = torch.argsort(state.lam[kept], descending=True, stable=True)
+    x, y, lam = (part[kept][order] for part in (state.x, state.y, state.lam))
+    return Report(x.to(target.net.dtype), y.to(target.net.dtype), lam.to(target.net.dtype))
+
+
+def _points(state: UnivariateState) -> list[Point]:
+    return list(zip(state.x[:, 0].tolist(), state.y.tolist(), strict=True))
+
+
+def _with(target: Target, state: UnivariateState, points: list[Point]) -> UnivariateState:
+    """The state with these candidates, nothing known of their multipliers."""
+    x, y = torch.tensor(points, dtype=torch.float64).reshape(-1, 2).T
+    unknown = torch.full_like(y, math.nan)
+    lam = torch.full_like(y, target.mass / max(len(y), 1))
+    return replace(
+        state, x=x[:, None].contiguous(), y=y.contiguous(), lam=lam, least=unknown, most=unknown
+    )
+
+
+def _walk(
+    target: Target, state: UnivariateState, config: UnivariateConfig, line: Piecewise,
+    tol: Tolerances,
+) -> UnivariateState:  # fmt: skip
+    made = turn(line, state.at, tol, state.groups, config.strict)
+    groups, alone, points = state.groups, state.alone, _points(state)
+    if made.group is None:
+        alone = (*alone, made.first)
+    else:
+        groups = (*groups, made.group)
+        points = distinct([*points, *zip(made.group.x, made.group.y, strict=True)], tol.same)
+    over = made.following >= len(line)
+    following: Phase = "walk" if not over else "done" if config.mode == "algorithm 1" else "gather"
+    return replace(
+        _with(target, state, points), groups=groups, alone=alone, at=made.following,
+        looked=(made.first, made.last), phase=following, sentence=made.sentence,
+    )  # fmt: skip
+
+
+def _gather(
+    target: Target, state: UnivariateState, config: UnivariateConfig, line: Piecewise,
+    tol: Tolerances,
+) -> UnivariateState:  # fmt: skip
+    points = distinct([*_points(state), *crossings(line, tol)], tol.same)
+    more = len(points) - len(state.x)
+    sentence = (
+        f"All {len(points)} places with |Φ| = 1 are gathered, {more} of them in no group: every "
+        "support point is one of them."
+    )
+    over = config.mode == "all crossings" or not points
+    return replace(
+        _with(target, state, points), looked=(-1, -1), at=0, phase="done" if over else "fit",
+        sentence=sentence,
+    )  # fmt: skip
+
+
+def _fit(
+    net: Network, state: UnivariateState, config: UnivariateConfig, line: Piecewise,
+    tol: Tolerances,
+) -> UnivariateState:  # fmt: skip
+    lam, miss = programs(net, line, _points(state), tol).fit()
+    eps = max(config.slack * miss, tol.eps)
+    phase: Phase = "prove"
+    sentence = (
+        f"With the best multipliers no equation of stationarity is missed by more than {miss:.1e} "
+        f"of |θ|; the proofs allow {eps:.1e}."
+    )
+    if miss > config.largest_miss:
+        phase = "done"
+        sentence = (
+            f"Nothing can be proven: the equations are missed by {miss:.1e} of |θ|, too far from a "
+            "KKT point. Train longer."
+        )
+    fitted = torch.from_numpy(lam)
+    if float(fitted.sum()) <= 0:
+        fitted = state.lam
+    return replace(state, lam=fitted, miss=miss, eps=eps, phase=phase, sentence=sentence)
+
+
+def _prove(
+    net: Network, line: Piecewise, state: UnivariateState, tol: Tolerances
+) -> UnivariateState:
+    i = state.at
+    low, high = programs(net, line, _points(state), tol).bounds(i, state.eps)
+    least, most = state.least.clone(), state.most.clone()
+    least[i], most[i] = low, high
+    after = replace(
+        state, least=least, most=most, at=i + 1,
+        phase="done" if i + 1 == len(state.x) else "prove",
+    )  # fmt: skip
+    x = float(state.x[i, 0])
+    verdict = (
+        "no explanation does without it: a training point"
+        if bool(after.proven[i])
+        else "the weights can be explained without it: not proven"
+    )
+    return replace(
+        after, sentence=f"x = {x:.3f} has λ between {low:.3g} and {high:.3g}; {verdict}."
+    )

@@ -1,0 +1,101 @@
+"""Settings of the univariate attack, and the tolerances they stand for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+Mode = Literal["algorithm 1", "all crossings", "certified"]
+Weights = Literal["automatic", "exact", "trained"]
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """What counts as equal.
+
+    Attributes:
+        angle: neurons closer than this (radians) are merged; 0 merges none.
+        breaks: breakpoints within this share of max(1, |beta|) are one.
+        flat: how far Phi may be from constant at the margin, as a share of the margin.
+        same: crossings of one label this close are one, and solutions of a line this far beyond
+            the end of its interval count as that end; units of x.
+        tau: a slope is free where |z| <= tau |(w, b)| |(x, 1)|.
+        eps: least miss allowed to an equation of stationarity, as a share of |theta|.
+    """
+
+    angle: float
+    breaks: float
+    flat: float
+    same: float
+    tau: float
+    eps: float
+
+
+# Rounding of float64: breakpoints of exactly solved networks agree to 1e-12 (measured); arbitrary
+# above that. No angle: exactly solved networks have one neuron per direction.
+EXACT = Tolerances(angle=0.0, breaks=1e-7, flat=1e-6, same=1e-6, tau=1e-6, eps=1e-9)
+NEARLY = 1e-7  # arbitrary: crossings that miss no equation by more leave no doubt of exactness
+
+
+@dataclass(frozen=True)
+class UnivariateConfig:
+    """Settings; `benchmarks/bench_univariate.py` measures the defaults.
+
+    Attributes:
+        mode: what is claimed. "algorithm 1" claims the union of the groups, as published; "all
+            crossings" every place where |Phi| = 1; "certified" the crossings that must be
+            training points, which two linear programs for each decide.
+        strict: leave out groups that share a candidate with the one before, so that a quarter of
+            the union is guaranteed; the published count takes closed intervals, which may share.
+        weights: which tolerances: "exact" those of rounding, "trained" the fields below;
+            "automatic" takes the first if they leave no equation missed by more than `NEARLY`.
+        merge_angle: neurons closer than this (radians) are one in trained weights. Measured: 100
+            trained neurons give 50 breakpoints, and most groups would hold no candidate.
+        break_tol: breakpoints within this share of max(1, |beta|) are one; arbitrary.
+        flat_tol: how far from constant counts as constant; arbitrary.
+        same_tol: crossings this close are one; units of x. The radius at which claims are merged.
+        tau: a slope is free within this relative distance of a kink. Measured: trained networks
+            need 1e-3 to 3e-2.
+        slack: how many times the least possible miss is allowed to the equations of a proof: more
+            is safer and proves less. Measured: with 1.5 one false proof in 52, with 3 none.
+        largest_miss: weights whose equations are missed by more than this share of |theta| are too
+            far from a KKT point to prove anything; arbitrary.
+    """
+
+    mode: Mode = "certified"
+    strict: bool = False
+    weights: Weights = "automatic"
+    merge_angle: float = 0.05
+    break_tol: float = 1e-3
+    flat_tol: float = 1e-2
+    same_tol: float = 0.03
+    tau: float = 2e-2
+    slack: float = 3.0
+    largest_miss: float = 0.05
+
+    def __post_init__(self) -> None:
+        """Refuse unknown words and settings without a meaning."""
+        if self.mode not in ("algorithm 1", "all crossings", "certified"):
+            raise ValueError(
+                f"mode must be 'algorithm 1', 'all crossings' or 'certified'; got {self.mode!r}"
+            )
+        if self.weights not in ("automatic", "exact", "trained"):
+            raise ValueError(
+                f"weights must be 'automatic', 'exact' or 'trained'; got {self.weights!r}"
+            )
+        for name in ("merge_angle", "break_tol", "flat_tol", "same_tol", "tau", "largest_miss"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} must not be negative; got {value}")
+        if not (math.isfinite(self.slack) and self.slack >= 1):
+            raise ValueError(
+                f"slack must be at least 1 (the least possible miss); got {self.slack}. Try 3."
+            )
+
+    @property
+    def trained(self) -> Tolerances:
+        """The tolerances of trained weights."""
+        return Tolerances(
+            self.merge_angle, self.break_tol, self.flat_tol, self.same_tol, self.tau, EXACT.eps
+        )

@@ -1,0 +1,144 @@
+r"""Which candidates on the line must be training points: two linear programs for each.
+
+Every support point lies on the margin, so at a KKT point of margin 1 it is one of the finitely many
+crossings C = {x: |Phi(x)| = 1}, or lies inside an interval on which Phi is constant at +-1. Over
+
+    theta = sum_{x in C} lam_x y_x g_x + (flat intervals),   lam_x >= 0,   g_x in dPhi(theta; x),
+
+up to `eps` in each coordinate, lam_x has a least and a largest value, each a linear program: the
+slope s of a neuron at a kink is free, and a = lam s with 0 <= a <= lam is linear; inside a flat
+interval grad Phi is affine in x, so all that points there can do is a cone with two edges. A
+candidate whose least multiplier is positive is a training point. Derived here; it needs no local
+minimum and no neuron that is active everywhere, only an exact KKT point and its margin. With `eps`
+and free slopes within `tau` it is a statement up to these tolerances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import csr_matrix
+
+from explorer.engine.network import Network
+from explorer.engine.piecewise import Array, neurons
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """The stationarity equations over candidates x (m,) with labels y (m,).
+
+    Attributes:
+        table: (3k, m + q + f); columns are lam (m,), a (q,) of the kinks, then two edges of the
+            cone of each flat interval.
+        theta: w, b and v of each neuron (3k,).
+        owner: candidate of each kink (q,).
+        m: candidates.
+    """
+
+    table: Array
+    theta: Array
+    owner: NDArray[np.int64]
+    m: int
+
+
+Flat = tuple[float, float, float]  # low, high and label of an interval constant at the margin
+
+
+def system(net: Network, x: Array, y: Array, tau: float, flats: Sequence[Flat] = ()) -> System:
+    """The equations at x (m,), y (m,), with the slope free where |z| <= tau |(w, b)| |(x, 1)|."""
+    w, b, v = neurons(net)
+    z = x[:, None] * w + b
+    kinks = np.abs(z) <= tau * np.hypot(x, 1)[:, None] * np.hypot(w, b)
+    hard = (z > 0) & ~kinks
+    sign = y[:, None] * v
+    columns = np.stack([hard * sign * x[:, None], hard * sign, y[:, None] * np.maximum(z, 0)], 2)
+    owner, neuron = np.nonzero(kinks)
+    free = np.zeros((len(owner), len(v), 3))
+    at = np.arange(len(owner))
+    free[at, neuron, 0] = (sign * x[:, None])[owner, neuron]
+    free[at, neuron, 1] = sign[owner, neuron]
+    edges = [edge for flat in flats for edge in _edges(w, b, v, flat)]
+    all_columns = np.concatenate([columns, free, np.array(edges).reshape(-1, len(v), 3)])
+    theta = np.stack([w, b, v], 1).reshape(-1)
+    return System(all_columns.reshape(len(all_columns), -1).T, theta, owner, len(x))
+
+
+def _edges(w: Array, b: Array, v: Array, flat: Flat) -> list[Array]:
+    """Y grad Phi at both ends of a flat interval, with the slopes of its inside. [(k, 3)].
+
+    An end at infinity gives the direction in which the gradient grows.
+    """
+    low, high, label = flat
+    ends = [end for end in (low, high) if np.isfinite(end)] or [0.0]
+    inside = sum(ends) / len(ends) + np.isfinite(low) - np.isfinite(high)
+    on = w * inside + b > 0
+    edges = [label * np.stack([on * v * x, on * v, on * (w * x + b)], 1) for x in ends]
+    for end, side in ((low, -1.0), (high, 1.0)):
+        if not np.isfinite(end):
+            edges.append(label * side * np.stack([on * v, 0 * v, on * w], 1))
+    return edges
+
+
+@dataclass(frozen=True, eq=False)
+class Programs:
+    """The linear programs of one system: A z <= b over z = (lam (m,), a (q,), flats, miss).
+
+    `miss` bounds every equation's error, as a share of |theta|; lam and a are shares of the mass
+    |theta|^2 / 2, the sum of the multipliers at a KKT point of two layers.
+    """
+
+    table: csr_matrix
+    right: Array
+    m: int
+    mass: float
+
+    @classmethod
+    def of(cls, s: System) -> Programs:
+        """|table z - theta| <= miss |theta| in every row, and a <= lam at every kink."""
+        rows, columns = s.table.shape
+        rho = float(np.linalg.norm(s.theta))
+        table, theta = s.table * (rho / 2), s.theta / rho
+        miss = np.full((rows, 1), -1.0)
+        links = np.zeros((len(s.owner), columns + 1))
+        at = np.arange(len(s.owner))
+        links[at, s.m + at], links[at, s.owner] = 1.0, -1.0
+        both = csr_matrix(np.concatenate([np.block([[table, miss], [-table, miss]]), links]))
+        return cls(both, np.concatenate([theta, -theta, np.zeros(len(links))]), s.m, rho**2 / 2)
+
+    def _solve(self, cost: Array, eps: float | None) -> Array | None:
+        bounds = [(0.0, None)] * (len(cost) - 1) + [(0.0, eps)]
+        for tolerance in (1e-10, 1e-7):  # the tightest that HiGHS takes, then its default
+            found = linprog(
+                cost, A_ub=self.table, b_ub=self.right, bounds=bounds, method="highs",
+                options={"primal_feasibility_tolerance": tolerance,
+                         "dual_feasibility_tolerance": tolerance},
+            )  # fmt: skip
+            if found.x is not None:
+                return np.asarray(found.x, dtype=np.float64)
+        return None
+
+    def _unit(self, at: int) -> Array:
+        cost = np.zeros(self.table.shape[1])
+        cost[at] = 1.0
+        return cost
+
+    def fit(self) -> tuple[Array, float]:
+        """Multipliers (m,) of least miss, and that miss; all of theta is missed without any."""
+        found = self._solve(self._unit(-1), None) if self.m else None
+        if found is None:
+            return np.zeros(self.m), 1.0
+        return self.mass * np.maximum(found[: self.m], 0.0), float(max(found[-1], 0.0))
+
+    def bounds(self, i: int, eps: float) -> tuple[float, float]:
+        """The least and the largest lam_i with no equation missed by more than eps |theta|.
+
+        (0, inf) where no multipliers meet them: then nothing is known.
+        """
+        cost = self._unit(i)
+        low, high = self._solve(cost, eps), self._solve(-cost, eps)
+        least = 0.0 if low is None else self.mass * max(float(low[i]), 0.0)
+        return least, np.inf if high is None else max(self.mass * float(high[i]), least)

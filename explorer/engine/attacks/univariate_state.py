@@ -1,0 +1,80 @@
+"""The state of the univariate attack."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from explorer.engine.attacks.univariate_config import EXACT, Tolerances
+from explorer.engine.attacks.univariate_walk import Group, guarantee
+
+FIRM = 1e-5  # of the mass; arbitrary, 100 times what HiGHS may be off: a least multiplier above 0
+
+Phase = Literal["walk", "gather", "fit", "prove", "done"]
+
+
+@dataclass(frozen=True, eq=False)
+class UnivariateState:
+    """Where the walk stands, and what it has found.
+
+    Attributes:
+        t: steps taken.
+        x: candidates (m, 1), ascending.
+        y: their labels (m,), the sign of Phi.
+        lam: multipliers (m,); equal shares of the mass until they are fitted.
+        least: least multiplier with which the weights can be explained (m,); nan until solved.
+        most: the largest (m,); nan until solved.
+        groups: the groups found so far.
+        alone: intervals that no group covers.
+        at: the interval that is looked at next, or in the proof the next candidate.
+        looked: the first and last interval of the step just taken; (-1, -1) where none.
+        phase: what the next step does.
+        tol: the tolerances in force: those of rounding, or those of the settings.
+        miss: the least possible miss of an equation, a share of |theta|; nan until fitted.
+        eps: the miss allowed in the proofs.
+        sentence: what the step just taken did, and why.
+    """
+
+    t: int
+    x: Tensor
+    y: Tensor
+    lam: Tensor
+    least: Tensor
+    most: Tensor
+    groups: tuple[Group, ...]
+    alone: tuple[int, ...]
+    at: int
+    looked: tuple[int, int]
+    phase: Phase
+    tol: Tolerances
+    miss: float
+    eps: float
+    sentence: str
+
+    @property
+    def exact(self) -> bool:
+        """Whether the tolerances are those of rounding."""
+        return self.tol == EXACT
+
+    @property
+    def proven(self) -> Tensor:
+        """Which candidates must be training points (m,) bool; `FIRM` of the mass or more."""
+        return self.least > FIRM * self.lam.sum()
+
+    @property
+    def guaranteed(self) -> float:
+        """The share of the candidates that the counted groups make training points."""
+        return guarantee(self.groups, len(self.x))
+
+    def numbers(self) -> dict[str, float]:
+        """Counts and the miss, for curves."""
+        miss = {} if math.isnan(self.miss) else {"miss": self.miss}
+        return {
+            "candidates": float(len(self.x)),
+            "groups": float(len(self.groups)),
+            "proven": float(self.proven.sum()),
+            **miss,
+        }

@@ -1,0 +1,86 @@
+"""What the univariate attack works with: the graph, its tolerances, and the margin if unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from explorer.engine.attacks.target import Target
+from explorer.engine.attacks.univariate_config import (
+    EXACT,
+    NEARLY,
+    Tolerances,
+    UnivariateConfig,
+)
+from explorer.engine.attacks.univariate_proof import Programs, system
+from explorer.engine.attacks.univariate_walk import Point, crossings
+from explorer.engine.network import Network
+from explorer.engine.piecewise import Piecewise, describe
+
+SWEEP = tuple(float(f) for f in np.geomspace(0.25, 4.0, 41))  # arbitrary; the middle one is 1
+
+
+def tolerances(target: Target, config: UnivariateConfig) -> Tolerances:
+    """Those of rounding, or those of the settings.
+
+    "automatic" takes the first where the crossings explain the weights to rounding: that is
+    computed from the weights alone.
+    """
+    if config.weights == "automatic":
+        net, line = seen(target, EXACT)
+        miss = programs(net, line, crossings(line, EXACT), EXACT).fit()[1]
+        return EXACT if miss <= NEARLY else config.trained
+    return EXACT if config.weights == "exact" else config.trained
+
+
+def seen(target: Target, tol: Tolerances) -> tuple[Network, Piecewise]:
+    """The weights with parallel neurons merged, and their graph."""
+    net = target.merged(tol.angle)
+    return net, describe(net, tol.breaks)
+
+
+def programs(
+    net: Network, line: Piecewise, points: list[Point], tol: Tolerances, level: float = 1.0
+) -> Programs:
+    """The linear programs over these candidates, and what points in flat intervals can do."""
+    x, y = np.array(points, dtype=float).reshape(-1, 2).T
+    flats = [
+        (*line.ends(i), 1.0 if line.value(line.middle(i)) > 0 else -1.0)
+        for i in range(len(line))
+        if line.on_margin(i, level, tol.flat)
+    ]
+    return Programs.of(system(net, x, y, tol.tau, flats))
+
+
+@dataclass(frozen=True, eq=False)
+class SweepPoint:
+    """What the attack would see if the margin were `margin`.
+
+    Attributes:
+        margin: the margin tried, in units of the one known.
+        size: how many places have |Phi| = margin.
+        miss: least miss with which they explain the weights, a share of |theta|.
+    """
+
+    margin: float
+    size: int
+    miss: float
+
+
+def sweep(
+    target: Target,
+    config: UnivariateConfig,
+    margins: tuple[float, ...] = SWEEP,
+) -> Iterator[SweepPoint]:
+    """For each margin: the number of crossings, and how well they explain the weights.
+
+    An attacker who does not know the margin takes the one at which the miss vanishes: multipliers
+    do not change when theta is rescaled, but the places with |Phi| = m do. One linear program each.
+    """
+    tol = tolerances(target, config)
+    net, line = seen(target, tol)
+    for margin in margins:
+        points = crossings(line, tol, margin)
+        yield SweepPoint(margin, len(points), programs(net, line, points, tol, margin).fit()[1])
