@@ -1,0 +1,140 @@
+"""One attack on one network, judged: what a row of a sweep and of the arena holds.
+
+Claims are matched one to one with the points (`scoring`), and the same claims with ten held-out
+sets. `residual` is a yardstick that all attacks share, whatever they minimise themselves: the share
+of |theta| that the claims leave unexplained with the best multipliers and free slopes at the kinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from explorer import headless
+from explorer.assess import CONTROLS, RADIUS
+from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate
+from explorer.engine.data import Dataset
+from explorer.engine.multipliers import fit_multipliers
+from explorer.engine.roster import AttackConfig, AttackState, by_key
+from explorer.engine.scoring import RADII, judge, score
+
+
+@dataclass(frozen=True, eq=False)
+class Ring:
+    """Where attacks meet: attacked weights, and what only the judge may see.
+
+    Attributes:
+        target: the weights at margin 1.
+        truth: the points they were trained on.
+        controls: held-out sets of the same source.
+        certificate: of the weights on the truth; None for networks that are not homogeneous.
+        gamma_bar: normalised margin of the trained network.
+    """
+
+    CONTROLS: ClassVar[int] = CONTROLS
+
+    target: Target
+    truth: Dataset
+    controls: tuple[Dataset, ...]
+    certificate: Certificate | None
+    gamma_bar: float
+
+    @property
+    def in_reach(self) -> Tensor:
+        """Points (n,) bool on the margin or with a multiplier: only these leave a trace."""
+        made = self.certificate
+        if made is None or len(made.lam) != self.truth.n or not self.truth.n:
+            return torch.ones(self.truth.n, dtype=torch.bool)
+        return made.on_margin | (made.lam > SUPPORT * made.lam.max())
+
+
+class Refused(ValueError):
+    """This attack cannot be used on these weights; the message says why."""
+
+
+def settings(key: str, given: Mapping[str, Any]) -> AttackConfig:
+    """The settings of an attack: its defaults, but `given`. ValueError for an unknown one."""
+    kind = by_key(key).config
+    known = [f.name for f in fields(kind)]
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise ValueError(f"{key} has no setting {unknown[0]!r}; it has: {', '.join(known)}")
+    return kind(**given)
+
+
+def unwatched(states: Iterable[AttackState], total: int, label: str) -> Iterable[AttackState]:
+    """No progress shown."""
+    return states
+
+
+def bout(
+    ring: Ring, key: str, given: Mapping[str, Any], seed: int,
+    watch: headless.Watch[AttackState] = unwatched,
+) -> dict[str, Any]:  # fmt: skip
+    """Run an attack on the ring's network, and judge its claims.
+
+    Returns:
+        n, reach (points in reach), claims, found and found_reach at each of `RADII`, chance (what
+        each held-out set scores at each radius), distance (median to the nearest claim of the same
+        label), residual, kind, sentence and p_value of the verdict, and the claims x, y, lam.
+
+    Raises:
+        Refused: where the attack does not fit these weights.
+        RunFailed: where it diverged.
+    """
+    why = by_key(key).refusal(ring.target)
+    if why:
+        raise Refused(why)
+    done = headless.attack(ring.target, settings(key, given), seed, name=key, watch=watch)
+    return {"steps_taken": done.states[-1].t, **judged(ring, done.claims)}
+
+
+def judged(ring: Ring, claims: Report) -> dict[str, Any]:
+    """What may be said of claims on the ring's network; see `bout`."""
+    truth, reach = ring.truth, ring.in_reach
+    within = Dataset(truth.x[reach], truth.y[reach])
+    x, y = claims.x, claims.y
+    all_of, of_reach = score(truth, x, y), score(within, x, y)
+    verdict = judge(truth, ring.controls, x, y, RADIUS, reach)
+    chance = [score(control, x, y).found.tolist() for control in ring.controls]
+    distance = float(all_of.distances.median()) if truth.n else float("inf")
+    return {
+        "reach": int(reach.sum()), "claims": len(x), "radii": list(RADII),
+        "found": all_of.found.tolist(), "found_reach": of_reach.found.tolist(), "chance": chance,
+        "distance": distance if distance < float("inf") else None,
+        "residual": _residual(ring.target, claims),
+        "kind": verdict.kind.name, "sentence": verdict.sentence,
+        "p_value": verdict.p_value if verdict.p_value == verdict.p_value else None,
+        "x": x.tolist(), "y": y.tolist(), "lam": claims.lam.tolist(),
+    }  # fmt: skip
+
+
+def _residual(target: Target, claims: Report) -> float | None:
+    if not target.net.homogeneous:
+        return None
+    if not len(claims.x):
+        return 1.0
+    x, y = claims.x.to(target.net.theta), claims.y.to(target.net.theta)
+    return fit_multipliers(target.net, x, y, TAU_TRAINED).residual
+
+
+def flipped(data: Dataset, share: float, seed: int) -> Dataset:
+    """A share of the labels flipped, chosen by the seed; the source is kept, for its controls.
+
+    ValueError with more than two classes, where a flip would have to choose.
+    """
+    count = round(share * data.n)
+    if not count:
+        return data
+    if data.outputs != 1:
+        raise ValueError("label_noise flips between two classes; this set has more")
+    chosen = torch.randperm(data.n, generator=torch.Generator().manual_seed(seed))[:count]
+    y = data.y.clone()
+    y[chosen] = -y[chosen]
+    return Dataset(data.x, y, data.source)

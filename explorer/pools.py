@@ -1,0 +1,102 @@
+"""Where the rows of a sweep run: threads, processes of this machine, or a Dask cluster."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from concurrent.futures import CancelledError as Cancelled
+from typing import Any
+
+Make = Callable[[], Executor]
+LOST = ("KilledWorker", "CommClosedError", "FutureCancelledError")  # Dask's, by name: not imported
+
+
+def threads(workers: int = 2) -> Make:
+    """Threads of this process: no start-up, but Python runs one of them at a time."""
+    return lambda: ThreadPoolExecutor(workers)
+
+
+def processes(workers: int = 2) -> Make:
+    """Processes of this machine, started afresh: a fork would copy torch's threads half-way."""
+    context = multiprocessing.get_context("spawn")
+    return lambda: ProcessPoolExecutor(workers, mp_context=context, initializer=_deaf)
+
+
+def dask_client(address: str | None = None, workers: int = 2) -> Any:  # noqa: ANN401 - untyped
+    """A Dask client of the scheduler at `address`, or of worker processes started here.
+
+    Its `get_executor` makes executors; close it when done. ImportError names the extra.
+    """
+    try:
+        import distributed
+    except ImportError as missing:
+        raise ImportError(
+            f"Dask is needed ({missing}): pip install margin-explorer[cluster]"
+        ) from missing
+    library: Any = distributed  # untyped
+    if address is not None:
+        return library.Client(address)
+    return library.Client(
+        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+    )
+
+
+class Pool:
+    """The executor of the moment; a new one is made when it breaks.
+
+    An executor given ready-made belongs to its giver: it is neither replaced nor shut down.
+    """
+
+    def __init__(self, source: Executor | Make) -> None:
+        """From an executor, or from a function that makes one."""
+        self._make = None if isinstance(source, Executor) else source
+        self._now = source if isinstance(source, Executor) else None
+
+    def submit(self, call: Callable[..., Any], *args: Any) -> Future[Any]:  # noqa: ANN401
+        """Hand in a call; BrokenExecutor where the pool has lost a worker."""
+        if self._now is None:
+            if self._make is None:
+                raise BrokenExecutor("the executor broke, and only its giver can make another")
+            self._now = self._make()
+        return self._now.submit(call, *args)
+
+    def broken(self) -> None:
+        """Give up the present executor: the next call goes to a new one."""
+        if self._now is not None and self._make is not None:
+            self._now.shutdown(wait=False)
+            self._now = None
+
+    @property
+    def replaceable(self) -> bool:
+        """Whether a new executor can be made."""
+        return self._make is not None
+
+    def close(self, at_once: bool) -> None:
+        """Shut down; at once ends processes in the middle of their rows."""
+        if self._make is None or self._now is None:
+            return
+        # Only private names lead to the processes of a pool before Python 3.14.
+        running = list((getattr(self._now, "_processes", None) or {}).values())
+        self._now.shutdown(wait=not at_once)
+        if at_once:
+            for process in running:
+                process.terminate()
+        self._now = None
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether this is a worker's death rather than a failure of the row."""
+    return isinstance(error, BrokenExecutor | Cancelled) or type(error).__name__ in LOST
+
+
+def _deaf() -> None:
+    # Ctrl-C reaches the whole group; only the parent answers, and ends these.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,197 @@
+"""One row of a sweep: which points, which training, which defence, which attack; and its run.
+
+A row is plain data, so that it can be sent to another process or machine, and everything random in
+it comes from its seeds. What a run gives back is plain data too: it is a line of JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from functools import lru_cache
+from itertools import product
+from time import perf_counter
+from typing import Any, get_args
+
+import torch
+
+from explorer import headless
+from explorer.bout import Ring, bout, flipped
+from explorer.engine.attacks.target import Target
+from explorer.engine.data import Dataset, heldout, preset
+from explorer.engine.roster import ROSTER
+from explorer.engine.training import TrainConfig, TrainState
+from explorer.engine.training_config import Method
+from explorer.headless import Trained
+
+METHODS = (*get_args(Method), "exact")
+KEPT_NETWORKS = 4  # per worker; arbitrary: attacks on one network follow each other
+KEY_LENGTH = 16  # hex digits: two of a million rows agree by chance once in 10^7 sweeps
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A configuration of a sweep.
+
+    Attributes:
+        preset: points to draw.
+        n: how many; None for the preset's own number.
+        noise: their jitter; None for the preset's own.
+        seed: of points, first weights, flipped labels and first candidates.
+        data_seed: of the points alone; None takes `seed`.
+        widths: hidden widths.
+        steps: planned training steps.
+        method: "gradient", "ascent", or "exact" for the exact solution without training.
+        train: other settings of the training, by name.
+        early_stop: a defence: training ends so many steps after it first separates the points.
+        weight_decay: a defence: mu of mean loss + mu/2 |theta|^2.
+        label_noise: a defence: share of labels flipped before training.
+        attack: key of the attack in the roster; "" trains alone.
+        attack_config: its settings other than the defaults, by name.
+    """
+
+    preset: str = "alternating-circle"
+    n: int | None = None
+    noise: float | None = None
+    seed: int = 0
+    data_seed: int | None = None
+    widths: tuple[int, ...] = (100,)
+    steps: int = 20_000
+    method: str = "gradient"
+    train: Mapping[str, Any] = field(default_factory=dict)
+    early_stop: int | None = None
+    weight_decay: float = 0.0
+    label_noise: float = 0.0
+    attack: str = "kkt"
+    attack_config: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what no run could take, naming the field."""
+        given: Any = self.widths  # a table names the width of one layer as a number
+        widths = (given,) if isinstance(given, int) else tuple(given)
+        object.__setattr__(self, "widths", widths)
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}; got {self.method!r}")
+        if self.early_stop is not None and self.early_stop < 0:
+            raise ValueError(f"early_stop must be at least 0, or None; got {self.early_stop}")
+        if not 0 <= self.label_noise < 1:
+            raise ValueError(f"label_noise is a share from 0 to below 1; got {self.label_noise}")
+        if self.attack and self.attack not in ROSTER:
+            raise ValueError(f"no attack {self.attack!r}; there are: {', '.join(ROSTER)}")
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Trial:
+        """From a mapping. ValueError with the fields there are, for an unknown one."""
+        known = [f.name for f in fields(cls)]
+        unknown = sorted(set(row) - set(known))
+        if unknown:
+            raise ValueError(f"a row has no field {unknown[0]!r}; it has: {', '.join(known)}")
+        return cls(**row)
+
+
+def key_of(row: Any) -> str:  # noqa: ANN401 - a frozen dataclass of plain data
+    """The name of a configuration: the same on every machine, another for any other value."""
+    if not is_dataclass(row) or isinstance(row, type):
+        raise TypeError(f"a row must be a dataclass or a mapping; got {type(row).__name__}")
+    text = json.dumps(asdict(row), sort_keys=True, allow_nan=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
+
+
+def trials(table: Mapping[str, Any]) -> Iterator[Trial]:
+    """Every combination of a table: a list is an axis, anything else is the same in all rows.
+
+    `widths` takes a list of widths or of lists of widths. The settings in `train` and
+    `attack_config` may be lists too. Attacks vary fastest, so that they meet the same network.
+    """
+    flat = [(k, v) for k, v in table.items() if k not in ("train", "attack_config", "attack")]
+    nested = [((k, n), v) for k in ("train", "attack_config") for n, v in table.get(k, {}).items()]
+    axes: list[tuple[Any, Any]] = [*flat, *nested]
+    if "attack" in table:
+        axes.append(("attack", table["attack"]))
+    names = [name for name, _ in axes]
+    for values in product(*(v if isinstance(v, list) else [v] for _, v in axes)):
+        row: dict[str, Any] = {}
+        for name, value in zip(names, values, strict=True):
+            if isinstance(name, tuple):
+                row.setdefault(name[0], {})[name[1]] = value
+            else:
+                row[name] = value
+        yield Trial.of(row)
+
+
+def run_trial(row: Trial) -> dict[str, Any]:
+    """Train, attack and judge. -> the result of the row; see `bout`. RunFailed where it fails."""
+    begun = perf_counter()
+    ring = _ring(json.dumps(asdict(replace(row, attack="", attack_config={})), sort_keys=True))
+    trained_s = perf_counter() - begun
+    result: dict[str, Any] = {
+        "d": ring.truth.d, "n": ring.truth.n, "gamma_bar": ring.gamma_bar,
+        "train_residual": None if ring.certificate is None else ring.certificate.residual,
+    }  # fmt: skip
+    seconds = {"train": trained_s}
+    if row.attack:
+        begun = perf_counter()
+        result |= bout(ring, row.attack, row.attack_config, row.seed)
+        seconds["attack"] = perf_counter() - begun
+    return {**result, "seconds": seconds}
+
+
+@lru_cache(maxsize=KEPT_NETWORKS)
+def _ring(text: str) -> Ring:
+    """The trained network of a row, with its truth and its controls."""
+    row = Trial.of(json.loads(text))
+    seed = row.seed if row.data_seed is None else row.data_seed
+    clean = preset(row.preset, row.n, row.noise, seed)
+    truth = flipped(clean, row.label_noise, row.seed)
+    done = _trained(row, truth)
+    controls = tuple(
+        flipped(heldout(clean, k), row.label_noise, row.seed + k)
+        for k in range(1, Ring.CONTROLS + 1)
+    )
+    target = Target.of(done.net, done.q_min)
+    return Ring(target, truth, controls, done.certificate, done.states[-1].gamma_bar)
+
+
+def _trained(row: Trial, truth: Dataset) -> Trained:
+    config = TrainConfig(
+        widths=row.widths, steps=row.steps, weight_decay=row.weight_decay,
+        method="ascent" if row.method == "ascent" else "gradient", **row.train,
+    )  # fmt: skip
+
+    def stopped(states: Iterable[TrainState], total: int, label: str) -> Iterator[TrainState]:
+        left = row.early_stop
+        for state in states:
+            yield state
+            if left is not None and (left < (row.early_stop or 0) or state.q_min > 0):
+                if left == 0:
+                    return
+                left -= 1
+
+    exact = row.method == "exact"
+    return headless.train(truth, config, row.seed, exact=exact, watch=stopped)
+
+
+def seeds_of(text: str) -> list[int]:
+    """Seeds from words such as "0-4" or "0,3,7-9"."""
+    found: list[int] = []
+    for part in text.split(","):
+        low, dash, high = part.strip().partition("-")
+        if not low.isdigit() or (dash and not high.isdigit()):
+            raise ValueError(f"seeds are numbers and ranges such as 0-4 or 0,3,7-9; got {text!r}")
+        found += range(int(low), int(high or low) + 1)
+    return found
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - anything a run may give back
+    """JSON's own types: tensors and tuples become lists, what is not finite becomes None."""
+    if isinstance(value, torch.Tensor):
+        return plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(v) for v in value]
+    if isinstance(value, float) and value - value != 0:
+        return None
+    return value

@@ -1,0 +1,209 @@
+"""The sweep: every row comes back once, whatever dies; files go on; executors agree."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import asdict, replace
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from explorer.rowfile import RowFile, flat, write_csv
+from explorer.sweep import Trial, key_of, processes, seeds_of, sweep, threads, trials
+from explorer.trial import _ring, run_trial
+from tests.sweep_rows import Small, deadly, doubled, slow
+
+TINY = {
+    "preset": "blobs", "n": 8, "noise": 0.2, "widths": (16,), "steps": 300,
+    "attack_config": {"steps": 20, "m": 8},
+}  # fmt: skip
+
+
+def without_time(rows):
+    return {row["key"]: {k: v for k, v in row.items() if k != "seconds"} for row in rows}
+
+
+def test_a_table_is_a_product_and_attacks_vary_fastest() -> None:
+    rows = list(trials({
+        "preset": ["xor", "moons"], "widths": [8, [9, 7]], "seed": 3, "attack": ["kkt"],
+        "attack_config": {"m": [8, 10]}, "train": {"momentum": 0.9},
+    }))  # fmt: skip
+    assert len(rows) == 8 and len({key_of(r) for r in rows}) == 8
+    assert {r.widths for r in rows} == {(8,), (9, 7)}
+    assert rows[0].attack_config == {"m": 8} and rows[1].attack_config == {"m": 10}
+    with pytest.raises(ValueError, match="no field 'sead'"):
+        list(trials({"sead": 1}))
+
+
+def test_keys_are_stable_over_processes_and_releases() -> None:
+    # Written down: a change here makes every file of rows that people have start anew.
+    assert key_of(Small(3)) == "32a548ed525368aa"
+    assert key_of(Trial(widths=[4])) == key_of(Trial(widths=(4,))) != key_of(Trial(widths=(5,)))
+    code = "from explorer.sweep import *; print(key_of(Trial(seed=7, train={'b': 1, 'a': 2})))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == key_of(Trial(seed=7, train={"a": 2, "b": 1}))
+
+
+def test_failing_rows_are_rows() -> None:
+    rows = list(sweep([Small(1), Small(-1), Small(2), Small(1)], threads(2), run=doubled))
+    found = {row["trial"]["number"]: row for row in rows}
+    assert len(rows) == 3
+    assert found[2]["result"] == {"double": 4, "pair": [2, None]}
+    assert found[-1]["status"] == "failed" and found[-1]["message"] == "ValueError: no double of -1"
+
+
+def test_bad_settings_fail_their_own_row_alone() -> None:
+    rows = [
+        {**TINY, "attack_config": {"speed": 1}}, {**TINY, "widths": (1,), "steps": 1},
+        {**TINY, "train": {"lr": -1}}, TINY,
+    ]  # fmt: skip
+    found = list(sweep(rows, threads(1)))
+    assert [row["status"] for row in found].count("done") == 1
+    messages = " ".join(row["message"] for row in found)
+    assert (
+        "no setting 'speed'" in messages and "not separated" in messages and "lr must" in messages
+    )
+
+
+def test_threads_and_processes_give_identical_rows() -> None:
+    rows = [{**TINY, "seed": seed} for seed in (0, 1)]
+    one = list(sweep(rows, threads(2)))
+    two = list(sweep(rows, processes(2)))
+    assert without_time(one) == without_time(two)
+    assert [row["message"] for row in one] == ["", ""]
+    assert all(row["seconds"]["attack"] > 0 for row in one)
+
+
+def test_a_row_that_kills_its_worker_costs_only_itself(tmp_path: Path) -> None:
+    table = [Small(k, str(tmp_path)) for k in range(7)]
+    rows = list(sweep(table, processes(2), run=deadly, in_flight=3, retries=1))
+    found = {row["trial"]["number"]: row for row in rows}
+    assert sorted(found) == list(range(7))
+    assert [k for k in found if found[k]["status"] == "failed"] == [3]
+    assert "died 2 times" in found[3]["message"]
+    assert (tmp_path / "died").exists() and found[5]["result"] == {"double": 10}
+
+
+def test_a_broken_executor_of_the_caller_ends_in_failed_rows(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as closed:
+        pass
+    rows = list(sweep([Small(1), Small(2)], closed, run=doubled))
+    assert [row["status"] for row in rows] == ["failed"] * 2
+    assert not ProcessPoolExecutor(1).shutdown()
+
+
+def test_a_file_goes_on_and_a_torn_line_is_run_again(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    table = [Small(k) for k in range(5)]
+    first = sweep(table, threads(1), path=path, run=doubled, in_flight=1)
+    next(first), next(first)
+    first.close()
+    kept = path.read_text().splitlines()
+    assert len(kept) == 2
+    torn = '{"key": "x", "status": "do'
+    path.write_text("\n".join(kept) + "\n" + torn)
+    seen = list(sweep(table, threads(1), path=path, run=doubled))
+    assert [json.loads(line)["key"] for line in path.read_text().splitlines()] == [
+        row["key"] for row in seen
+    ]
+    assert len(seen) == 5
+    # a line that parses, but whose end is missing, counts as torn too
+    path.write_text(path.read_text()[:-1])
+    assert len(RowFile(path).rows) == 4
+    path.write_text("nonsense\n" + path.read_text())
+    with pytest.raises(ValueError, match="line 1"):
+        RowFile(path)
+    assert path.read_text().startswith("nonsense")
+
+
+def test_failed_rows_are_kept_or_run_again(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    for again, runs in ((False, 1), (True, 2)):
+        list(sweep([Small(-1), Small(1)], threads(1), path=path, run=doubled, again=again))
+        assert len(path.read_text().splitlines()) == 1 + runs
+    assert len(RowFile(path).rows) == 2
+
+
+def test_kill_and_resume(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    code = (
+        "from pathlib import Path; from explorer.sweep import *; "
+        "from tests.sweep_rows import Small, slow\n"
+        f"for row in sweep([Small(k) for k in range(40)], threads(1), path=Path({str(path)!r}),"
+        " run=slow): pass"
+    )
+    root = Path(__file__).resolve().parents[1]
+    with subprocess.Popen([sys.executable, "-c", code], cwd=root) as process:
+        until = monotonic() + 60
+        while monotonic() < until and (not path.exists() or path.read_text().count("\n") < 2):
+            sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+    before = path.read_text().count("\n")
+    assert 2 <= before < 40
+    table = [Small(k) for k in range(before + 2)]
+    seen = list(sweep(table, threads(4), path=path, run=doubled))
+    assert sum("pid" in row["result"] for row in seen) == before
+    assert len(seen) == before + 2
+
+
+def test_every_row_comes_back_when_a_dask_worker_is_killed(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="distributed")
+        warnings.filterwarnings("ignore", message=".*distributed.*")
+        distributed = pytest.importorskip("distributed")
+        with (
+            distributed.LocalCluster(
+                n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+                silence_logs=50, local_directory=str(tmp_path),
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):  # fmt: skip
+            pids = list(client.run(os.getpid).values())
+            table, seen = [Small(k) for k in range(16)], []
+            for row in sweep(table, client.get_executor, run=slow, in_flight=4):
+                seen.append(row)
+                if len(seen) == 3:
+                    os.kill(pids[0], signal.SIGKILL)
+    assert sorted(row["result"]["double"] for row in seen) == [2 * k for k in range(16)]
+    assert {row["result"]["pid"] for row in seen} != set(pids)
+
+
+def test_defences_do_what_they_say() -> None:
+    row = Trial(**TINY, attack="")
+    whole = run_trial(row)
+    early = run_trial(replace(row, early_stop=0))
+    assert early["gamma_bar"] < whole["gamma_bar"]
+    ring = _ring(
+        json.dumps(asdict(replace(row, label_noise=0.25, attack_config={})), sort_keys=True)
+    )
+    clean = _ring(json.dumps(asdict(replace(row, attack_config={})), sort_keys=True))
+    assert int((ring.truth.y != clean.truth.y).sum()) == 2
+    assert all(int((a.y != b.y).sum()) for a, b in zip(ring.controls, clean.controls, strict=True))
+    decayed = run_trial(replace(row, weight_decay=1e-3))
+    assert decayed["gamma_bar"] != whole["gamma_bar"]
+
+
+def test_csv_holds_one_line_a_row(tmp_path: Path) -> None:
+    rows = list(sweep([TINY, {**TINY, "widths": (1,), "steps": 1}], threads(1)))
+    write_csv(tmp_path / "a" / "rows.csv", rows)
+    lines = (tmp_path / "a" / "rows.csv").read_text().splitlines()
+    assert len(lines) == 3 and "found@0.03" in lines[0] and "seconds.attack" in lines[0]
+    assert flat(next(r for r in rows if r["status"] == "done"))["widths"] == "16"
+
+
+@pytest.mark.parametrize("text,seeds", [("3", [3]), ("0-2", [0, 1, 2]), ("1, 4-5", [1, 4, 5])])
+def test_seeds_are_read(text: str, seeds: list[int]) -> None:
+    assert seeds_of(text) == seeds
+
+
+@pytest.mark.parametrize("bad", ["", "a", "1-", "-3"])
+def test_seeds_that_are_none_are_refused(bad: str) -> None:
+    with pytest.raises(ValueError, match="seeds are"):
+        seeds_of(bad)
