@@ -149,7 +149,12 @@ def inner_theta(
     return torch.stack([(b * z).sum(dim=1) for b, z in pairs]).sum(dim=0)
 
 
-def gradient(net: Network, x: Tensor, slope: Slope = hard, cover: Tensor | None = None) -> Tensor:
+def gradient(
+    net: Network,
+    x: Tensor,
+    slope: Slope | Sequence[Tensor] = hard,
+    cover: Tensor | None = None,
+) -> Tensor:
     """Rows grad_theta Phi(x_i), ordered like `net.theta`. x (m, d) -> (m, P). For small P."""
     blocks: list[Tensor] = []
     for (b, a), bias in zip(signals(net, x, slope, cover), net.biases, strict=True):
@@ -161,7 +166,11 @@ def gradient(net: Network, x: Tensor, slope: Slope = hard, cover: Tensor | None 
 
 
 def residual(
-    net: Network, x: Tensor, coef: Tensor, slope: Slope = hard, cover: Tensor | None = None
+    net: Network,
+    x: Tensor,
+    coef: Tensor,
+    slope: Slope | Sequence[Tensor] = hard,
+    cover: Tensor | None = None,
 ) -> Tensor:
     """Theta - sum_i coef_i grad Phi(x_i), ordered like `net.theta`.
 

@@ -1,0 +1,248 @@
+r"""All explanations of the same weights at once: forced masses and the farthest training set.
+
+The explanations of theta that keep the margin are the non-negative measures on {|Phi| = 1} with
+
+    sum_q lam_q y_q g_q = theta,   g_q in dPhi(q),   y_q = sign Phi(q),
+
+a convex set; all of them have the mass sum lam = rho^2 / order (norm identity). On finitely many
+points (`margin_set`) with kink variables 0 <= a_qj <= lam_q it is a polytope, and two linear
+programs ask what the weights tell: the least mass that must lie within a radius of a given point,
+and the explanation whose points are farthest from the given ones on average. Own construction,
+after the splitting of "No Prior, No Leakage" (Refael et al.); see docs/explanations.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import csr_matrix, hstack, vstack
+from torch import Tensor
+
+from explorer.engine.cells import KINK
+from explorer.engine.explanations import USED, Explanation, explanation_of, residual
+from explorer.engine.margin_set import GRID, checked, kinks_of, margin_points
+from explorer.engine.network import Network, phi
+from explorer.engine.tangent import gradient
+
+Array = NDArray[np.float64]
+TOLERANCE = 1e-6  # of |theta|, per component: what the sum may miss in an exactly built network
+RADIUS = 0.03  # the radius within which a point counts as found (`scoring.RADII`)
+NEAR = 1e-3  # arbitrary: samples within this share of the radius of a given point are that point
+_ROOM = 1.05  # arbitrary: slack beyond what the given points themselves miss
+_SLOPE_GAP = 1e-7  # |z| up to this share of its size is a kink at a sampled point: rounding
+
+Progress = Callable[[int, int], bool]
+"""Called with (done, of how many); returns whether to go on."""
+
+
+class Stopped(RuntimeError):
+    """The caller's progress said no."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The polytope of explanations on finitely many points.
+
+    Attributes:
+        net: the network at margin 1.
+        truth: the given explanation; its points are the first of `x`.
+        x: points (m, d).
+        y: labels (m,).
+        on: one (m, k_l) of slopes per layer, 0 at kinks.
+        owner: point of each kink variable (r,).
+        where: (layer, neuron) of each kink variable (r, 2).
+        columns: (P, m + r), the gradients times labels, then the kinks' shares of them.
+        tolerance: by how much each component of theta may be missed, as a share of |theta|.
+        extent: half width of the box that was sampled.
+        radius: mass within it counts as mass at a given point.
+        exact: whether the sample decides what is forced within the box (two layers).
+    """
+
+    net: Network
+    truth: Explanation
+    x: Tensor
+    y: Tensor
+    on: tuple[Tensor, ...]
+    owner: NDArray[np.int64]
+    where: NDArray[np.int64]
+    columns: Array
+    tolerance: float
+    extent: float
+    radius: float
+    exact: bool
+    _rows: list[csr_matrix] = field(default_factory=list, repr=False)
+
+    @property
+    def mass(self) -> float:
+        """rho^2 / order: the mass of every explanation."""
+        return float(self.net.rho) ** 2 / self.net.order
+
+
+def sample_of(
+    net: Network,
+    x: Tensor,
+    y: Tensor,
+    extent: float,
+    tau: float = KINK,
+    grid: int = GRID,
+    radius: float = RADIUS,
+) -> Sample:
+    """The polytope on sampled points of the margin and on the given points.
+
+    Args:
+        net: at margin 1, one output, d = 1 or 2. Merge the parallel neurons of a trained one
+            first (`Target.merged`): every neuron is a kink of its own here.
+        x: the points that it was trained on (n, d).
+        y: their labels.
+        extent: half width of the box.
+        tau: relative distance of a kink at the given points.
+        grid: lines each way; 0 leaves the ends of the segments, which decide what is forced in
+            two layers.
+        radius: of the circles around the given points.
+    """
+    checked(net)
+    if not radius > 0:
+        raise ValueError(f"radius must be positive; got {radius}. Try 0.03.")
+    net = net.to(dtype=torch.float64)
+    truth = explanation_of(net, x, y, tau)
+    others = margin_points(net, extent, grid, truth.x, radius)
+    if len(others):
+        gap = torch.cdist(others, truth.x).amin(dim=1)
+        others = others[gap > NEAR * radius]
+    places = torch.cat([truth.x, others])
+    labels = torch.cat([truth.y, phi(net, others).sign()])
+    on, kinks = [], []
+    for part, limit in ((truth.x, tau), (others, _SLOPE_GAP)):
+        slopes, near = kinks_of(net, part, limit)
+        on.append(slopes)
+        kinks.append(near)
+    slopes = [torch.cat(pair) for pair in zip(*on, strict=True)]
+    near = [torch.cat(pair) for pair in zip(*kinks, strict=True)]
+    if net.depth > 2:  # gradients are products of slopes: given points keep those of their fit
+        n = truth.n
+        slopes = [torch.cat([s, t[n:]]) for s, t in zip(truth.slopes, slopes, strict=True)]
+        near = [torch.zeros_like(k) for k in near]
+    owner, where, columns = _columns(net, places, labels, slopes, near)
+    missed = residual(net, truth)
+    return Sample(
+        net, truth, places, labels, tuple(slopes), owner, where, columns,
+        max(TOLERANCE, _ROOM * missed), extent, radius, net.depth == 2,
+    )  # fmt: skip
+
+
+def _columns(
+    net: Network, x: Tensor, y: Tensor, slopes: list[Tensor], kinks: list[Tensor]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+    """Gradients with the slopes 0 at the kinks, and what each kink adds when its slope is 1."""
+    base = y[:, None] * gradient(net, x, slopes)
+    owners, places, extra = [], [], []
+    for layer, near in enumerate(kinks):
+        for i, j in near.nonzero().tolist():
+            one = [s[i : i + 1].clone() for s in slopes]
+            one[layer][0, j] = 1.0
+            row = y[i] * gradient(net, x[i : i + 1], one)[0]
+            owners.append(i)
+            places.append((layer, j))
+            extra.append(row - base[i])
+    table = torch.stack([*base, *extra]).T.numpy()
+    return (
+        np.array(owners, dtype=np.int64),
+        np.array(places, dtype=np.int64).reshape(-1, 2),
+        np.ascontiguousarray(table),
+    )
+
+
+def _program(sample: Sample) -> csr_matrix:
+    """Rows of A z <= b: the sum within the tolerance from both sides, and a <= lam."""
+    if not sample._rows:
+        r, m = len(sample.owner), len(sample.x)
+        table = csr_matrix(sample.columns)
+        pick = csr_matrix((-np.ones(r), (np.arange(r), sample.owner)), shape=(r, m))
+        bound = hstack([pick, csr_matrix(np.eye(r))]) if r else csr_matrix((0, m))
+        sample._rows.append(vstack([table, -table, bound]).tocsr())
+    return sample._rows[0]
+
+
+def _solve(sample: Sample, cost: Array) -> tuple[Array, float]:
+    """The point of the polytope of least cost on the multipliers. -> (z, cost)."""
+    theta = sample.net.theta.numpy()
+    room = sample.tolerance * float(sample.net.rho)
+    r = len(sample.owner)
+    b = np.concatenate([theta + room, -theta + room, np.zeros(r)])
+    done = linprog(
+        np.concatenate([cost, np.zeros(r)]), A_ub=_program(sample), b_ub=b, method="highs"
+    )
+    if done.status != 0:
+        raise ValueError(
+            f"the linear program has no solution ({done.message.split('.')[0]}). The given points "
+            "must explain the weights: train longer, or take the exact network."
+        )
+    return done.x, float(done.fun)
+
+
+def forced_mass(sample: Sample, progress: Progress | None = None) -> Tensor:
+    """Least mass within the radius of each given point over all explanations. -> (n,).
+
+    Two layers: exact for explanations within the box, up to the tolerance, where no cell is flat
+    on the margin. Elsewhere the sample may lack an explanation, and the mass is an upper bound.
+
+    Raises:
+        Stopped: where `progress` returns False.
+    """
+    out = []
+    gap = torch.cdist(sample.x, sample.truth.x).numpy()
+    for i in range(sample.truth.n):
+        if progress is not None and not progress(i, sample.truth.n):
+            raise Stopped("stopped before the last point")
+        within = gap[:, i] < sample.radius * (1 - NEAR)
+        out.append(max(_solve(sample, within.astype(float))[1], 0.0))
+    return torch.tensor(out, dtype=torch.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Farthest:
+    """The explanation whose points are farthest from the given ones.
+
+    Attributes:
+        explanation: its points of positive multiplier.
+        distance: mean distance of its mass from the nearest given point.
+        residual: what its sum misses, relative to |theta|.
+        sentence: these numbers in words.
+    """
+
+    explanation: Explanation
+    distance: float
+    residual: float
+    sentence: str
+
+
+def farthest(sample: Sample) -> Farthest:
+    """Max sum_q lam_q dist(q, truth) over all explanations of the sample, by mass."""
+    gap = torch.cdist(sample.x, sample.truth.x).amin(dim=1).numpy()
+    z, cost = _solve(sample, -gap)
+    made = _explanation(sample, z)
+    distance, off = -cost / sample.mass, residual(sample.net, made)
+    words = (
+        f"{made.n} other points explain the same weights: on average {distance:.2g} from the "
+        f"nearest true one, residual {off:.1e} (the box is ±{sample.extent:g}; "
+        f"{len(sample.x)} margin points sampled)."
+    )
+    return Farthest(made, distance, off, words)
+
+
+def _explanation(sample: Sample, z: Array) -> Explanation:
+    m = len(sample.x)
+    lam = torch.from_numpy(z[:m].copy()).clamp_min(0)
+    slopes = [s.clone() for s in sample.on]
+    for owner, (layer, j), a in zip(sample.owner, sample.where, z[m:], strict=True):
+        if lam[owner] > 0:
+            slopes[layer][owner, j] = min(max(float(a) / float(lam[owner]), 0.0), 1.0)
+    origin = torch.full((m,), -1)
+    origin[: sample.truth.n] = sample.truth.origin
+    made = Explanation(sample.x, sample.y, lam, tuple(slopes), origin)
+    return made.keep(lam > USED * lam.sum())
