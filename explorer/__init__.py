@@ -1,11 +1,13 @@
 """Margin Explorer: draw points, train a ReLU network on them, attack its weights.
 
 from explorer import app; app()                    # the page, in JupyterLab or Voila
+from explorer import membership; membership()      # the page on membership inference
 from explorer import preset, maximum_margin        # the engine: torch, numpy and scipy alone
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from explorer.engine import training
@@ -37,6 +39,7 @@ from explorer.engine.training import TrainConfig, TrainState
 
 if TYPE_CHECKING:
     from explorer.apps import app
+    from explorer.membership_app import membership as membership
 
 __version__ = "0.1.0"
 
@@ -90,14 +93,18 @@ __all__ = [
 ]
 
 
+# What needs a widget library, by the module that holds it; imported when it is asked for, so that
+# the engine works without any.
+_PAGES = {"app": "explorer.apps", "membership": "explorer.membership_app"}
+
+
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (the module's attributes have every type)
-    """`app`, imported when it is asked for: the engine works without any widget library."""
-    if name != "app":
+    """`app` and the other pages, imported when they are asked for."""
+    if name not in _PAGES:
         raise AttributeError(f"module 'explorer' has no attribute {name!r}")
     try:
-        from explorer.apps import app
+        return getattr(import_module(_PAGES[name]), name)
     except ImportError as error:
         raise ImportError(
             f"the app needs its libraries ({error}): pip install margin-explorer[ui]"
         ) from error
-    return app

@@ -56,6 +56,11 @@ def roc(members: Tensor, fresh: Tensor) -> Roc:
     return Roc(fpr, tpr, float(metrics.auc(fpr, tpr)))
 
 
+def ready() -> None:
+    """Load scikit-learn now, rather than at the first curve; ImportError as in `roc`."""
+    _metrics()
+
+
 def _metrics() -> Any:  # noqa: ANN401 (scikit-learn is untyped)
     try:
         from sklearn import metrics

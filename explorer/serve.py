@@ -30,6 +30,8 @@ TIED = "MARGIN_EXPLORER_TIED"
 THEMES = ("light", "dark")
 DEFAULT_PORT = 8866  # Voila's own
 CELLS = ("from explorer import app\n\napp();",)
+# Further pages, each at voila/render/<name>.
+PAGES = {"membership.ipynb": ("from explorer import membership\n\nmembership();",)}
 # Arbitrary: a loaded two-core machine starts Voila in under ten seconds.
 START_WITHIN_S = 60.0
 STOP_WITHIN_S = 10.0  # arbitrary
@@ -155,6 +157,8 @@ def start(
     if importlib.util.find_spec("voila") is None:
         raise ServeError("Serving needs Voila. Install it: pip install 'margin-explorer[ui]'")
     folder = tempfile.TemporaryDirectory(prefix="margin-explorer-", ignore_cleanup_errors=True)
+    for name, code in PAGES.items():
+        _write_notebook(Path(folder.name), code, name)
     port = free_port(host, port)
     command = [
         *(sys.executable, "-m", "voila", str(_write_notebook(Path(folder.name), cells))),
@@ -195,8 +199,8 @@ def _environment() -> dict[str, str]:
     return env
 
 
-def _write_notebook(folder: Path, cells: tuple[str, ...]) -> Path:
-    """A notebook of the given code cells; alone in its folder, so that nothing else is served."""
+def _write_notebook(folder: Path, cells: tuple[str, ...], name: str = "explorer.ipynb") -> Path:
+    """A notebook of the given code cells, in a folder of ours: nothing else is served."""
     notebook = {
         "cells": [
             {
@@ -216,7 +220,7 @@ def _write_notebook(folder: Path, cells: tuple[str, ...]) -> Path:
         "nbformat": 4,
         "nbformat_minor": 5,
     }
-    path = folder / "explorer.ipynb"
+    path = folder / name
     path.write_text(json.dumps(notebook), encoding="utf-8")
     return path
 

@@ -98,12 +98,13 @@ def test_notebooks_are_words_and_a_few_lines_of_code(path: Path) -> None:
     assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells)
 
 
-def test_served_notebook_is_the_one_in_notebooks() -> None:
-    from explorer.serve import CELLS
+def test_served_notebooks_are_those_in_notebooks() -> None:
+    from explorer.serve import CELLS, PAGES
 
-    notebook = json.loads((ROOT / "notebooks/explorer.ipynb").read_text(encoding="utf-8"))
-    code = [c for c in notebook["cells"] if c["cell_type"] == "code"]
-    assert tuple("".join(cell["source"]) for cell in code) == CELLS
+    for name, cells in {"explorer.ipynb": CELLS, **PAGES}.items():
+        notebook = json.loads((ROOT / "notebooks" / name).read_text(encoding="utf-8"))
+        code = [c for c in notebook["cells"] if c["cell_type"] == "code"]
+        assert tuple("".join(cell["source"]) for cell in code) == cells
 
 
 def test_what_the_page_is_made_of_names_no_foreign_host() -> None:

@@ -93,6 +93,16 @@ def test_page_names_no_foreign_host_and_says_what_it_waits_for(
     assert CELLS[0] not in page  # the sources are not shown
 
 
+def test_further_pages_are_served_and_nothing_else(server: serve.Server) -> None:
+    for name, cells in serve.PAGES.items():
+        path = server.folder.name
+        assert cells[0] in json.loads(Path(path, name).read_text())["cells"][0]["source"]
+        page = read_page(server, f"voila/render/{name}")
+        assert kernel_of(page)
+        assert cells[0] not in page  # the sources are not shown
+    assert status(f"{server.url}voila/render/other.ipynb") == 403
+
+
 def test_every_visit_has_a_kernel_of_its_own(server: serve.Server) -> None:
     assert kernel_of(read_page(server)) != kernel_of(read_page(server))
 

@@ -9,7 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-import torch
 from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
@@ -68,7 +67,7 @@ def membership(
         dims=dims_of(d), trials=trials, n=n, width=width, test=test,
         law=cast(Law, law.value), labels=cast(Labels, labels.value), seed=seed,
     )  # fmt: skip
-    rates.roc(torch.ones(1), torch.zeros(1))  # a missing library is said before the work
+    rates.ready()  # a missing library is said before the work
     made, rows = [], []
     total = len(config.dims) * trials
     for trial in tqdm(

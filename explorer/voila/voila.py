@@ -1,4 +1,4 @@
-"""Settings for Voila, and two repairs; Voila finds this file through JUPYTER_CONFIG_PATH.
+"""Settings for Voila, and three repairs; Voila finds this file through JUPYTER_CONFIG_PATH.
 
 It is read by the stand-alone server and by Voila inside a Jupyter server alike. Nothing of it is
 imported by the package.
@@ -7,11 +7,14 @@ imported by the package.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
+from pathlib import Path
 from typing import Any
 
 from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
+from voila.app import Voila
 from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
 
 c = get_config()  # noqa: F821  (given by traitlets)
@@ -53,6 +56,34 @@ _without_nagle(KernelWebsocketHandler)
 # kernel stays for ever (voila-dashboards/voila issue 1458). The kernel's id, which the request
 # must name, is a random secret of that page.
 VoilaShutdownKernelHandler.check_xsrf_cookie = lambda self: None
+
+
+def _with_further_pages(server: Any) -> None:
+    """Serve the notebooks beside the first one too, each at voila/render/<name>.
+
+    Voila serves one notebook at its root, or a whole folder with a listing in its place.
+    """
+    if getattr(server, "has_further_pages", False):
+        return
+    made = server.init_handlers
+
+    def init_handlers(self: Any) -> list[Any]:
+        handlers = list(made(self))
+        if not self.notebook_path:
+            return handlers
+        first = Path(self.notebook_path)
+        _, page, settings = handlers[-1]  # of the first notebook; it takes every address left
+        for path in sorted(first.parent.glob("*.ipynb")):
+            address = f"{self.server_url.rstrip('/')}/voila/render/{re.escape(path.name)}"
+            here = {**settings, "notebook_path": os.path.relpath(path, self.root_dir)}
+            handlers.insert(-1, (address, page, here))
+        return handlers
+
+    server.init_handlers = init_handlers
+    server.has_further_pages = True
+
+
+_with_further_pages(Voila)
 
 
 def _end_with_parent() -> None:

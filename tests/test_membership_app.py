@@ -1,0 +1,201 @@
+"""The membership page without a browser: what it says and draws, its rules, its experiment."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import replace
+
+import ipywidgets as w
+import numpy as np
+import pytest
+
+import explorer
+from explorer import serve
+from explorer.engine.highdim import LAWS
+from explorer.membership_app import MembershipApp
+from explorer.membership_scene import RULES, Settings, judged, rule_of, scene, sentence, world
+from explorer.parts.membership_charts import BINS, WIDEST, steps
+
+SMALL = Settings(d=200, n=10)
+
+
+@pytest.fixture
+def app():
+    made = MembershipApp(SMALL)
+    yield made
+    made.close()
+
+
+def well(app: MembershipApp) -> None:
+    assert app.failure.layout.display == "none", app.failure.value
+
+
+def test_says_what_is_measured(app: MembershipApp) -> None:
+    found = judged(SMALL, world(*SMALL.drawn))
+    assert f"{found.alarms} of 2000 fresh points" in app.sentence.value
+    assert "10 of 10 members" in app.sentence.value
+    assert "Assumes" in app.theorem.value and "exact KKT point" in app.theorem.value
+    well(app)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("law", LAWS)
+def test_every_rule_and_distribution_draws(app: MembershipApp, rule: str, law: str) -> None:
+    app.controls.law.value = law
+    app.controls.rule.value = rule
+    assert "true positive rate" in app.sentence.value
+    assert {"known": "known", "leaked": "suspects", "bounded": "bound"}[rule] in app.theorem.value
+    well(app)
+
+
+def test_false_positives_fall_as_d_grows_and_vanish_at_2000(app: MembershipApp) -> None:
+    rates = []
+    for d in (20, 60, 200, 2000):
+        settings = replace(SMALL, d=d)
+        rates.append(judged(settings, world(*settings.drawn)).fpr)
+    assert sorted(rates, reverse=True) == rates
+    assert rates[-1] == 0
+    app.controls.d.value = 2000
+    assert "vacuous" in app.sentence.value
+    assert "good" in app.verdict._dom_classes
+
+
+def test_few_points_in_many_dimensions_are_certified(app: MembershipApp) -> None:
+    app.controls.d.value, app.controls.n.value = 2000, 3
+    assert "impossible" in app.sentence.value
+    there = world(*app.controls.settings().drawn)
+    assert there.proof.error_free
+    found = judged(app.controls.settings(), there)
+    assert (found.tpr, found.fpr) == (1, 0)
+
+
+def test_nothing_to_attack_is_an_empty_state_with_a_remedy(app: MembershipApp) -> None:
+    app.controls.d.value = 2
+    app.controls.n.value = 40
+    assert "No network to attack" in app.sentence.value and "Raise d" in app.sentence.value
+    assert "warn" in app.verdict._dom_classes
+    app.controls.d.value = 200
+    assert "members" in app.sentence.value
+    well(app)
+
+
+def test_labels_by_component_are_offered_for_the_mixture_alone(app: MembershipApp) -> None:
+    app.controls.law.value = "mixture"
+    app.controls.labels.value = "component"
+    assert app.controls.settings().labels == "component"
+    app.controls.law.value = "sphere"
+    assert app.controls.settings().labels == "parity"
+    well(app)
+
+
+def test_rules_use_what_their_attacker_knows() -> None:
+    there = world(*SMALL.drawn)
+    assert rule_of(SMALL, there).threshold == 0.5
+    leaked = rule_of(replace(SMALL, rule="leaked", share=0.9), there)
+    assert leaked.threshold == pytest.approx(0.9 * max(1, float(there.queries[:9].max())))
+    ceiling = float(there.queries.max())
+    bounded = rule_of(replace(SMALL, rule="bounded", low=0.95), there)
+    assert bounded.threshold == pytest.approx(math.sqrt(ceiling * 0.95))
+
+
+def test_the_interval_of_no_false_positive_is_clopper_and_pearsons() -> None:
+    settings = replace(SMALL, d=2000)
+    low, high = judged(settings, world(*settings.drawn)).fpr_interval
+    assert low == 0
+    assert high == pytest.approx(1 - 0.025 ** (1 / 2000), rel=1e-6)
+
+
+def test_where_two_neurons_are_too_few_it_says_so() -> None:
+    settings = Settings(d=20, n=20)
+    there = world(*settings.drawn)
+    assert not there.made.ok
+    assert "impossible" not in sentence(there, judged(settings, there))[0]
+
+
+def test_outline_of_a_histogram_by_hand() -> None:
+    x, y = steps(np.array([0.01, 0.02, 1.0, 9.0]))
+    assert len(x) == len(y) == 2 * (BINS + 1)
+    assert x[0] == 0 and x[-1] == WIDEST
+    assert y[0] == y[-1] == 0
+    assert sorted(set(y)) == [0, 0.5, 1]
+    assert y[-2] == 0.5  # beyond the end: in the last bin
+
+
+def test_experiment_shows_each_network_and_can_be_cancelled(
+    app: MembershipApp, monkeypatch
+) -> None:
+    full = app.trained.config
+    monkeypatch.setattr(
+        app.trained,
+        "config",
+        lambda s: replace(full(s), dims=(12, 60), trials=2, width=50, test=40),
+    )
+    asyncio.run(app.run_trained())
+    assert [t.d for t in app.trials] == [12, 12, 60, 60]
+    assert "At d = 60" in app.trained.note.value
+    progress = app.trained.progress
+
+    def stop(done: int, d: int) -> None:
+        progress(done, d)
+        app.cancelled = done == 2
+
+    monkeypatch.setattr(app.trained, "progress", stop)
+    asyncio.run(app.run_trained())
+    assert len(app.trials) == 2
+    assert "Cancelled after 2 of 4" in app.trained.note.value
+    assert app.trained.button.description == "Run the trained experiment"
+    well(app)
+
+
+def test_wrong_dimensions_are_said_on_the_page(app: MembershipApp) -> None:
+    app.trained.dims.value = "ten"
+    asyncio.run(app.run_trained())
+    assert "10, 20, 100" in app.failure.value
+    app.redraw()
+    well(app)
+
+
+def test_a_failure_is_shown_and_the_next_moment_heals(app: MembershipApp, monkeypatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("explorer.rates.roc", lambda *_: 1 / 0)
+        app.redraw()
+    assert "ZeroDivisionError" in app.failure.value
+    app.redraw()
+    well(app)
+
+
+def test_every_control_explains_itself(app: MembershipApp) -> None:
+    for field in vars(app.controls).values():
+        if isinstance(field, w.ValueWidget) and not isinstance(field, w.ToggleButtons):
+            assert field.tooltip, field
+    assert len(app.controls.rule.tooltips) == len(RULES)
+
+
+def test_it_is_exported_and_served() -> None:
+    assert explorer.membership.__name__ == "membership"
+    (code,) = serve.PAGES["membership.ipynb"]
+    assert "membership()" in code
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("few dimensions", "errs"), ("threshold", "errs"), ("vacuous certificate", "vacuous"),
+     ("certified", "impossible")],
+)  # fmt: skip
+def test_rows_show_what_their_sentence_says(name: str, words: str) -> None:
+    settings = scene(name)
+    there = world(*settings.drawn)
+    assert there.made.ok
+    assert words in sentence(there, judged(settings, there))[0]
+
+
+def test_a_larger_threshold_heals_the_row_on_thresholds() -> None:
+    settings = replace(scene("threshold"), share=0.95)
+    found = judged(settings, world(*settings.drawn))
+    assert (found.hits, found.alarms) == (20, 0)
+
+
+def test_an_unknown_row_is_refused() -> None:
+    with pytest.raises(ValueError, match="few dimensions"):
+        scene("no such row")
