@@ -5,13 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from explorer.engine.classes import fair_labels
 from explorer.engine.data import Dataset
 from explorer.engine.landscape import mix_init
 
 
 def half_and_half(m: int) -> Tensor:
     """Fixed labels of m candidates: first half +1, second half -1 (Haim et al. 2022). (m,)."""
-    return torch.where(torch.arange(m) < (m + 1) // 2, 1.0, -1.0).double()
+    return fair_labels(m, 1)
 
 
 def paired(dataset: Dataset, y: Tensor) -> Tensor:
@@ -20,7 +21,7 @@ def paired(dataset: Dataset, y: Tensor) -> Tensor:
     A class without points borrows from all: its candidates then start at points of the other.
     """
     out = torch.empty(len(y), dataset.d, dtype=dataset.x.dtype)
-    for label in (1.0, -1.0):
+    for label in y.unique().tolist():
         wanted = (y == label).nonzero().squeeze(1)
         members = (dataset.y == label).nonzero().squeeze(1)
         pool = members if len(members) else torch.arange(dataset.n)
@@ -37,7 +38,7 @@ def attack_start(
     mix: tuple[float, float],
 ) -> tuple[Tensor, Tensor]:
     """Candidates of Runkel's eq. (10): x (m, d), y (m,). mix = (mix_truth, mix_data)."""
-    y = half_and_half(m)
+    y = fair_labels(m, truth.outputs)
     generator = torch.Generator().manual_seed(seed)
     noise = sigma_x * torch.randn(m, truth.d, generator=generator, dtype=truth.x.dtype)
     return mix_init(paired(truth, y), paired(control, y), noise, *mix), y

@@ -1,4 +1,7 @@
-"""Datasets as CSV and NPZ. Nothing is ever unpickled, and nothing large is read by mistake."""
+"""Datasets as CSV and NPZ: labels y of two classes, or class numbers 1, 2, 3, ...
+
+Nothing is ever unpickled, and nothing large is read by mistake.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,11 @@ import zlib
 import numpy as np
 import torch
 
+from explorer.engine.classes import MAX_CLASSES, class_numbers, from_numbers
 from explorer.engine.dataset import Dataset
 from explorer.engine.presets import MAX_POINTS
 
+CLASS = "class"  # the column of class numbers; y is that of two labels
 MAX_BYTES = 8 * 2**20  # arbitrary: 200 points of 1000 coordinates as text are about 4 MB
 
 
@@ -22,9 +27,14 @@ class DataError(ValueError):
 
 
 def write_csv(dataset: Dataset) -> str:
-    """Text with the columns x1, ..., xd, y; every number reads back exactly."""
-    head = ",".join([*(f"x{i}" for i in range(1, dataset.d + 1)), "y"])
-    rows = zip(dataset.x.tolist(), dataset.y.tolist(), strict=True)
+    """Text with the columns x1, ..., xd, y; every number reads back exactly.
+
+    With more than two classes the last column is `class` and counts from 1.
+    """
+    several = dataset.outputs > 1
+    head = ",".join([*(f"x{i}" for i in range(1, dataset.d + 1)), CLASS if several else "y"])
+    labels = class_numbers(dataset.y) if several else dataset.y
+    rows = zip(dataset.x.tolist(), labels.tolist(), strict=True)
     return "\n".join([head, *(",".join([*map(repr, x), str(int(y))]) for x, y in rows), ""])
 
 
@@ -45,19 +55,25 @@ def read_csv(text: str | bytes) -> Dataset:
     if not rows:
         raise DataError("the file is empty; expected a header x1,x2,y and one line per point")
     head = [cell.strip().lower() for cell in rows[0][1]]
-    expected = [*(f"x{i}" for i in range(1, len(head))), "y"]
-    if len(head) < 2 or head != expected:
+    names = [f"x{i}" for i in range(1, len(head))]
+    if len(head) < 2 or head not in ([*names, "y"], [*names, CLASS]):
         got = ",".join(rows[0][1])[:60]
-        raise DataError(f"line {rows[0][0]}: expected the header x1,y or x1,x2,y; got {got!r}")
+        raise DataError(
+            f"line {rows[0][0]}: expected the header x1,y or x1,x2,y, or {CLASS} in place of y for "
+            f"class numbers; got {got!r}"
+        )
     _count(len(rows) - 1)
     table = np.array([_numbers(line, row, head) for line, row in rows[1:]], dtype=np.float64)
-    return _dataset(table[:, :-1], table[:, -1], [line for line, _ in rows[1:]])
+    lines = [line for line, _ in rows[1:]]
+    return _dataset(table[:, :-1], table[:, -1], lines, several=head[-1] == CLASS)
 
 
 def write_npz(dataset: Dataset) -> bytes:
-    """Arrays x (n, d) and y (n,) in one NumPy archive."""
+    """Arrays x (n, d) and y (n,), or `class` in place of y, in one NumPy archive."""
     out = io.BytesIO()
-    np.savez(out, x=dataset.x.cpu().numpy(), y=dataset.y.cpu().numpy())
+    several = dataset.outputs > 1
+    labels = class_numbers(dataset.y) if several else dataset.y
+    np.savez(out, x=dataset.x.cpu().numpy(), **{CLASS if several else "y": labels.cpu().numpy()})
     return out.getvalue()
 
 
@@ -68,7 +84,8 @@ def read_npz(data: bytes) -> Dataset:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             # The unpacked size, before anything is unpacked: a small file may hold a huge one.
             _size(sum(member.file_size for member in archive.infolist()))
-            x, y = (_array(archive, name) for name in ("x", "y"))
+            several = f"{CLASS}.npy" in archive.namelist()
+            x, y = (_array(archive, name) for name in ("x", CLASS if several else "y"))
     except (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError) as error:
         raise DataError(
             "not an NPZ file with arrays x and y; write one with numpy.savez(file, x=x, y=y)"
@@ -76,7 +93,8 @@ def read_npz(data: bytes) -> Dataset:
     if x.ndim != 2 or x.shape[1] < 1 or y.shape != x.shape[:1]:
         raise DataError(f"expected x (n, d) and y (n,); got {x.shape} and {y.shape}")
     _count(x.shape[0])
-    return _dataset(x.astype(np.float64), y.astype(np.float64), list(range(x.shape[0])), "row")
+    rows = list(range(x.shape[0]))
+    return _dataset(x.astype(np.float64), y.astype(np.float64), rows, "row", several)
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
@@ -118,10 +136,21 @@ def _numbers(line: int, row: list[str], head: list[str]) -> list[float]:
     return values
 
 
-def _dataset(x: np.ndarray, y: np.ndarray, places: list[int], unit: str = "line") -> Dataset:
+def _dataset(
+    x: np.ndarray, y: np.ndarray, places: list[int], unit: str = "line", several: bool = False
+) -> Dataset:
     for place, point in zip(places, x, strict=True):
         if not np.isfinite(point).all():
             raise DataError(f"{unit} {place}: nan or inf in {point.tolist()}; remove that point")
+    points = torch.from_numpy(np.ascontiguousarray(x))
+    if several:
+        for place, label in zip(places, y, strict=True):
+            if label not in range(1, MAX_CLASSES + 1):
+                raise DataError(
+                    f"{unit} {place}: {CLASS} must be a number from 1 to {MAX_CLASSES}; "
+                    f"got {label:g}"
+                )
+        return Dataset(points, from_numbers(torch.from_numpy(y)))
     zero_one = bool(np.isin(y, (0.0, 1.0)).all())
     for place, label in zip(places, y, strict=True):
         if label not in ((0.0, 1.0) if zero_one else (-1.0, 1.0)):
@@ -129,7 +158,7 @@ def _dataset(x: np.ndarray, y: np.ndarray, places: list[int], unit: str = "line"
                 f"{unit} {place}: label y must be -1 or 1 (or 0 and 1 throughout); got {label:g}"
             )
     labels = np.where(y > 0, 1.0, -1.0)
-    return Dataset(torch.from_numpy(np.ascontiguousarray(x)), torch.from_numpy(labels))
+    return Dataset(points, torch.from_numpy(labels))
 
 
 def _count(n: int) -> None:

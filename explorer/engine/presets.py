@@ -1,7 +1,8 @@
 """The drawing recipes behind the presets: pure functions from (n, noise, generator) to points.
 
 Every recipe keeps its points inside [-BOX, BOX] per coordinate and gives label counts that depend
-on n alone (ceil(n / 2) points of +1), so that a fresh draw always has the counts of the first.
+on n alone (ceil(n / 2) points of +1; with more classes the points go round them), so that a fresh
+draw always has the counts of the first.
 With `fresh=True` the recipes that are regular without noise take another phase, at least a
 quarter of a spacing away from the regular one: the control for a regular set must not be that set.
 """
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
+
+from explorer.engine.classes import from_numbers
 
 BOX = 1.6  # half width of the region the presets fill; the drawing plane is [-2, 2] (arbitrary)
 MAX_POINTS = 200  # issue: "up to 200 points"
@@ -32,9 +35,10 @@ class Preset:
         d: dimension of the input.
         n: default number of points.
         noise: default standard deviation of the Gaussian jitter, in plane units.
-        draw: (n, noise, generator, fresh) -> x (n, d) float64, y (n,) in {-1, +1}.
+        draw: (n, noise, generator, fresh) -> x (n, d) float64, y (n,) labels.
         n_min: fewest points the recipe makes sense for.
         n_max: most points.
+        classes: how many classes it draws.
     """
 
     name: str
@@ -46,6 +50,7 @@ class Preset:
     draw: Draw
     n_min: int = 2
     n_max: int = MAX_POINTS
+    classes: int = 2
 
 
 def fold(x: Tensor, half: float) -> Tensor:
@@ -160,6 +165,37 @@ def _two_points(n: int, noise: float, generator: Generator, fresh: bool) -> tupl
     return _jitter(x, noise, generator), _alternating(2)
 
 
+def _in_turn(n: int, classes: int) -> Tensor:
+    """Class numbers 1, 2, ..., C, 1, 2, ... (n,)."""
+    return torch.arange(n) % classes + 1
+
+
+def _several_blobs(classes: int) -> Draw:
+    def draw(n: int, noise: float, generator: Generator, fresh: bool) -> tuple[Tensor, Tensor]:
+        number = _in_turn(n, classes)
+        # arbitrary radius 0.95: neighbouring centres 1.6 (three) and 1.3 (four) apart
+        centre = _polar(0.95, 2 * math.pi * (number - 1).double() / classes + math.pi / 2)
+        return _jitter(centre, noise, generator), from_numbers(number)
+
+    return draw
+
+
+def _arms(n: int, noise: float, generator: Generator, fresh: bool) -> tuple[Tensor, Tensor]:
+    number = _in_turn(n, 3)
+    t = _uniform(n, generator, 0.2, 1.0)
+    # Three arms of half a turn, a third of a turn apart.
+    angle = math.pi * t + 2 * math.pi * (number - 1).double() / 3
+    return _jitter(_polar(1.4 * t, angle), noise, generator), from_numbers(number)
+
+
+def _pie(n: int, noise: float, generator: Generator, fresh: bool) -> tuple[Tensor, Tensor]:
+    number = _in_turn(n, 4)
+    # Four quarters of a ring, a gap of a fifth of a quarter between them.
+    angle = math.pi / 2 * ((number - 1).double() + _uniform(n, generator, 0.1, 0.9))
+    radius = _uniform(n, generator, 0.3, 1.3)  # arbitrary
+    return _jitter(_polar(radius, angle), noise, generator), from_numbers(number)
+
+
 _ROWS = (
     Preset("moons", "Moons", "Two half circles that reach into each other.", 2, 24, 0.06, _moons),
     Preset("circles", "Circles", "One class around the other.", 2, 24, 0.05, _circles),
@@ -214,6 +250,14 @@ _ROWS = (
         _pairs_line,
         3,
     ),
-)
+    Preset("three-blobs", "Three blobs", "Three classes, one cloud each: few points hold the "
+           "margin.", 2, 18, 0.25, _several_blobs(3), 3, classes=3),
+    Preset("spiral-arms", "Spiral arms", "Three classes, one arm each: most points are needed.",
+           2, 18, 0.02, _arms, 3, classes=3),
+    Preset("four-blobs", "Four blobs", "Four classes, one cloud each.",
+           2, 20, 0.2, _several_blobs(4), 4, classes=4),
+    Preset("pie", "Pie", "Four classes, the quarters of a ring: every class has two rivals.",
+           2, 24, 0.0, _pie, 4, classes=4),
+)  # fmt: skip
 
 PRESETS: dict[str, Preset] = {row.name: row for row in _ROWS}

@@ -20,16 +20,17 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks import inversion, kkt, univariate
+from explorer.engine.attacks import decoreco, inversion, kkt, univariate
 from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.decoreco import DecoRecoConfig, DecoRecoState
 from explorer.engine.attacks.inversion import InversionConfig, InversionState
 from explorer.engine.attacks.kkt import KKTConfig, KKTState
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateConfig, UnivariateState
 from explorer.engine.status import Status
 
-AttackConfig = KKTConfig | InversionConfig | UnivariateConfig
-AttackState = KKTState | InversionState | UnivariateState
+AttackConfig = KKTConfig | InversionConfig | UnivariateConfig | DecoRecoConfig
+AttackState = KKTState | InversionState | UnivariateState | DecoRecoState
 
 
 class Engine(Protocol):
@@ -55,6 +56,7 @@ class Entry:
         config: its class of settings; `config()` are the defaults.
         curves: columns of `state.numbers()` with their names on screen, at most four.
         takes_start: whether it begins at given candidates, so that starts can be mixed.
+        several: whether it understands networks with one output per class.
     """
 
     key: str
@@ -65,9 +67,15 @@ class Entry:
     config: type[AttackConfig]
     curves: tuple[tuple[str, str], ...]
     takes_start: bool = False
+    several: bool = False
 
     def refusal(self, target: Target) -> str:
         """Why this attack cannot be used on these weights, or an empty string."""
+        if target.net.outputs > 1 and not self.several:
+            return (
+                f"{self.title} knows networks with one output, for two classes; this one has "
+                f"{target.net.outputs}, one per class. Take {ROSTER['decoreco'].title}."
+            )
         if target.caveat and not getattr(self.engine, "NON_HOMOGENEOUS", False):
             return f"{self.title} rests on homogeneity. {target.caveat}"
         asked = getattr(self.engine, "fits", None)
@@ -130,6 +138,15 @@ _ROWS = (
         "Walks over the intervals of the graph of Φ and names places of which some must be "
         "training points; then proves single ones.",
         univariate, UnivariateConfig, (),
+    ),
+    Entry(
+        "decoreco", "DecoReco", "Buzaglo et al. 2023",
+        "KKT reconstruction for several classes, by the margin to the rival classes, and for "
+        "networks trained with weight decay.",
+        decoreco, DecoRecoConfig,
+        (("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
+         ("l_prior", "prior box")),
+        takes_start=True, several=True,
     ),
 )  # fmt: skip
 

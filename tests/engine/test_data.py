@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from explorer.engine.classes import labels
 from explorer.engine.data import (
     BOX,
     MAX_POINTS,
@@ -43,13 +44,15 @@ def hand_drawn(seed: int = 0, n: int = 7, d: int = 2) -> Dataset:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("noise", [None, 0.0, 5.0])
-def test_presets_fill_the_box_with_both_labels(name: str, noise: float | None) -> None:
+def test_presets_fill_the_box_with_every_label(name: str, noise: float | None) -> None:
     for n in sizes(name):
         data = preset(name, n, noise, seed=3)
         assert data.x.shape == (n, PRESETS[name].d)
         assert data.x.dtype == torch.float64
         assert float(data.x.abs().max()) <= BOX
-        assert set(data.y.tolist()) == {-1.0, 1.0}
+        assert set(data.y.tolist()) == {1.0, -1.0, 3.0, 4.0}.intersection(
+            labels(PRESETS[name].classes)
+        )
         assert data.conflict() is None or noise == 0.0
         assert data.source is not None
         assert data.source.n == n
@@ -288,6 +291,25 @@ def zeros_bomb() -> bytes:
 def test_bad_npz_says_what(data: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_npz(data)
+
+
+def test_class_numbers_go_out_and_come_back() -> None:
+    data = preset("pie", 7)
+    text = write_csv(data)
+    assert text.splitlines()[0] == "x1,x2,class"
+    assert [line.split(",")[2] for line in text.splitlines()[1:]] == list("1234123")
+    for back in (read_csv(text), read_npz(write_npz(data))):
+        assert torch.equal(back.x, data.x) and torch.equal(back.y, data.y)
+    assert read_csv("x1,class\n1,1\n2,2\n").y.tolist() == [1, -1]
+    with pytest.raises(DataError, match="line 3: class must be a number from 1 to 10; got 0"):
+        read_csv("x1,class\n1,1\n2,0\n")
+
+
+def test_editing_keeps_further_classes() -> None:
+    data = hand_drawn().with_point((0.0, 0.0), 4.0)
+    assert data.outputs == 4 and data.moved(0, (1.0, 1.0)).outputs == 4
+    assert data.without([7]).outputs == 1
+    assert set(heldout(data, 1).y.tolist()) == {1.0, -1.0, 4.0}
 
 
 def test_npz_takes_whole_numbers_and_zero_one_labels() -> None:

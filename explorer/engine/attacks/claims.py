@@ -7,7 +7,7 @@ Three filters, each computed from the weights and the candidates alone:
    pattern explain theta as well as the parts do);
 2. a multiplier below `LAM_SHARE` of the mean multiplier of the claims is negligible: lam = 0 means
    that theta says nothing of the point;
-3. a support point lies on the margin, y Phi(x) = 1 (complementary slackness); a candidate off it by
+3. a support point lies on the margin, q = 1 (complementary slackness); a candidate off it by
    more than `MARGIN_BAND` cannot be one.
 """
 
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.network import phi
+from explorer.engine.margin import q_of
 
 MERGE_RADIUS = 0.03  # arbitrary: the middle of the radii at which claims are scored
 LAM_SHARE = 0.1  # arbitrary
@@ -59,11 +59,14 @@ def merge_candidates(x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report
     return Report(merged.x[order], merged.y[order], merged.lam[order])
 
 
-def claims(target: Target, x: Tensor, y: Tensor, lam: Tensor) -> Report:
-    """The candidates x (m, d), y and lam (m,) that pass the three filters of this file."""
+def claims(target: Target, x: Tensor, y: Tensor, lam: Tensor, banded: bool = True) -> Report:
+    """The candidates x (m, d), y and lam (m,) that pass the three filters of this file.
+
+    Unless `banded`, the third is left out: weight decay puts no point on a margin.
+    """
     merged = merge_candidates(x, y, lam, MERGE_RADIUS)
-    output = merged.y * phi(target.net, merged.x) / target.level
-    on_margin = (output - 1).abs() <= MARGIN_BAND
+    q = q_of(target.net, merged.x, merged.y) / target.level
+    on_margin = (q - 1).abs() <= (MARGIN_BAND if banded else torch.inf)
     mean = merged.lam[merged.lam > 0].mean() if bool((merged.lam > 0).any()) else 0.0
     kept = on_margin & (merged.lam > 0) & (merged.lam >= LAM_SHARE * mean)
     return Report(merged.x[kept], merged.y[kept], merged.lam[kept])
