@@ -13,7 +13,7 @@ that was killed goes on where its file ends: rows are known by the key of their 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -46,7 +46,7 @@ def sweep(
     in_flight: int = IN_FLIGHT,
     retries: int = RETRIES,
     again: bool = False,
-) -> Iterator[Row]:
+) -> Generator[Row, None, None]:
     """Run every row, and yield each as it is finished; rows already in the file come first.
 
     Closing the generator, as `break` in a loop does, cancels what is under way and keeps the rest.

@@ -124,7 +124,7 @@ def judge(
         return Verdict(Kind.CANNOT_KNOW, reason, float("nan"))
     p_value = (1 + sum(c >= found for c in chance)) / (len(chance) + 1)
     in_reach = truth.n if on_margin is None else int(on_margin.sum())
-    kind = _kind(found, truth.n, in_reach, len(x), p_value)
+    kind = kind_of(found, truth.n, in_reach, len(x), p_value)
     mean = sum(chance) / len(chance)
     sentence = (
         f"{found} of {truth.n} found within {radius:g}; "
@@ -142,7 +142,8 @@ def judge(
     return Verdict(kind, sentence, p_value)
 
 
-def _kind(found: int, n: int, in_reach: int, claims: int, p_value: float) -> Kind:
+def kind_of(found: int, n: int, in_reach: int, claims: int, p_value: float) -> Kind:
+    """The word for so many found of n, `in_reach` of them on the margin, by so many claims."""
     if p_value <= LEVEL and 2 * found >= in_reach:
         return Kind.FOUND if 2 * found >= claims else Kind.AMBIGUOUS
     return Kind.NOT_RECOVERABLE if 2 * in_reach < n else Kind.AMBIGUOUS

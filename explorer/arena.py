@@ -1,0 +1,241 @@
+"""Attacks side by side on the same networks: recall, precision, control, verdict, intervals.
+
+For each seed all attacks meet one network (the same points, weights and seed of the candidates). A
+line pools the seeds of one attack: shares are sums over the seeds, divided. Their intervals are at
+95%: at each end the wider of Wilson's interval (Wilson 1927), which counts every point as a draw of
+its own, and, from three seeds on, the percentile bootstrap over the seeds (Efron 1979), which keeps
+together the points of one run. The p-value is that of `scoring`, for the sum over the seeds against
+the sums of the held-out sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest, bootstrap
+
+from explorer import headless
+from explorer.assess import RADIUS
+from explorer.bout import Refused, Ring, bout, unwatched
+from explorer.engine.roster import AttackState, by_key
+from explorer.engine.scoring import RADII, Kind, kind_of
+from explorer.trial import Trial, plain
+
+LEVEL = 0.95
+RESAMPLES = 2000  # arbitrary: the ends move by less than 0.01 from one generator to another
+FEWEST = 3  # runs; arbitrary: fewer have no spread to resample
+AT = RADII.index(RADIUS)
+
+Row = Mapping[str, Any]
+Counts = Sequence[int] | np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share with its interval; all nan where there was nothing to share."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Such as 0.45 (0.36 to 0.55); a dash for nothing."""
+        if self.value != self.value:
+            return "–"
+        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One attack over its runs; the tuples are over `RADII`.
+
+    Attributes:
+        key: of the attack.
+        title: its name on screen.
+        runs: how many ended well.
+        message: why others did not; "" where all did.
+        n: points, over the runs.
+        found: of them, at each radius.
+        claims: over the runs.
+        recall: found of all points.
+        reach: found of the points on the margin or with a multiplier.
+        precision: found of the claims.
+        control: share of held-out points that the same claims meet by chance.
+        distance: median over points and then runs, to the nearest claim of the same label.
+        residual: mean share of |theta| the claims leave unexplained; nan where not homogeneous.
+        seconds: mean of a run.
+        kind: the verdict's word.
+        p_value: chance of as many matches on held-out sets; nan where it cannot be known.
+    """
+
+    key: str
+    title: str
+    runs: int
+    message: str
+    n: int = 0
+    found: tuple[int, ...] = ()
+    claims: int = 0
+    recall: tuple[Share, ...] = ()
+    reach: tuple[Share, ...] = ()
+    precision: tuple[Share, ...] = ()
+    control: tuple[float, ...] = ()
+    distance: float = float("nan")
+    residual: float = float("nan")
+    seconds: float = float("nan")
+    kind: Kind = Kind.CANNOT_KNOW
+    p_value: float = float("nan")
+
+    @property
+    def merit(self) -> float:
+        """Harmonic mean of the share in reach and the precision within 0.03; 0 without claims."""
+        if not self.runs or not self.claims:
+            return 0.0
+        r, p = self.reach[AT].value, self.precision[AT].value
+        return 2 * r * p / (r + p) if r + p > 0 else 0.0
+
+
+def arena_rows(base: Trial, attacks: Sequence[str], seeds: Iterable[int]) -> list[Trial]:
+    """The rows of an arena for `sweep`; attacks vary fastest. ValueError for an unknown attack."""
+    for key in attacks:
+        by_key(key)
+    return [replace(base, seed=seed, attack=key) for seed in seeds for key in attacks]
+
+
+def fight(
+    ring: Ring, key: str, seed: int, given: Mapping[str, Any] | None = None,
+    watch: headless.Watch[AttackState] = unwatched,
+) -> dict[str, Any]:  # fmt: skip
+    """One attack on a network at hand, as a row like those of a sweep; failures are rows too."""
+    row = {"status": "done", "message": "", "trial": {"attack": key, "seed": seed}}
+    begun = perf_counter()
+    try:
+        result = bout(ring, key, given or {}, seed, watch)
+    except Refused as why:
+        return {**row, "status": "refused", "message": str(why), "result": {}, "seconds": {}}
+    except (headless.RunFailed, ValueError) as error:
+        return {**row, "status": "failed", "message": str(error), "result": {}, "seconds": {}}
+    result["n"] = ring.truth.n
+    made: dict[str, Any] = plain(
+        {**row, "result": result, "seconds": {"attack": perf_counter() - begun}}
+    )
+    return made
+
+
+def lines_of(rows: Iterable[Row]) -> list[Line]:
+    """One line per attack, in the order of the rows."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row["trial"]["attack"], []).append(row)
+    return [_line(key, group) for key, group in groups.items()]
+
+
+def _line(key: str, rows: list[Row]) -> Line:
+    good = [row for row in rows if row["status"] == "done"]
+    message = "; ".join(dict.fromkeys(r["message"] for r in rows if r["status"] != "done"))
+    title = by_key(key).title
+    if not good:
+        return Line(key, title, 0, message)
+    results = [row["result"] for row in good]
+
+    def of(name: str) -> np.ndarray[Any, Any]:
+        return np.array([result[name] for result in results])
+
+    n, claims, found, reach = of("n"), of("claims"), of("found"), of("found_reach")
+    chance = of("chance").sum(0)  # (controls, radii): of each held-out set over the runs
+    at = range(len(RADII))
+    total, p_value = int(found[:, AT].sum()), float("nan")
+    kind = Kind.CANNOT_KNOW
+    if any(result["p_value"] is not None for result in results):
+        p_value = (1 + int((chance[:, AT] >= total).sum())) / (1 + len(chance))
+        kind = kind_of(total, int(n.sum()), int(of("reach").sum()), int(claims.sum()), p_value)
+    distances = [r["distance"] for r in results if r["distance"] is not None]
+    residuals = [r["residual"] for r in results if r["residual"] is not None]
+    return Line(
+        key, title, len(good), message, int(n.sum()), tuple(int(v) for v in found.sum(0)),
+        int(claims.sum()),
+        tuple(share(found[:, i], n) for i in at),
+        tuple(share(reach[:, i], of("reach")) for i in at),
+        tuple(share(found[:, i], claims) for i in at),
+        tuple(float(v) for v in chance.mean(0) / max(int(n.sum()), 1)),
+        float(np.median(distances)) if distances else float("nan"),
+        float(np.mean(residuals)) if residuals else float("nan"),
+        float(np.mean([row["seconds"]["attack"] for row in good])), kind, p_value,
+    )  # fmt: skip
+
+
+def share(found: Counts, total: Counts) -> Share:
+    """Sum of found over sum of total, over runs, with the interval of this file."""
+    hits, draws = np.asarray(found, dtype=int), np.asarray(total, dtype=int)
+    if draws.sum() == 0:
+        return Share(float("nan"), float("nan"), float("nan"))
+    wilson = binomtest(int(hits.sum()), int(draws.sum())).proportion_ci(LEVEL, method="wilson")
+    low, high = float(wilson.low), float(wilson.high)
+    if len(hits) >= FEWEST and len({*zip(hits.tolist(), draws.tolist(), strict=True)}) > 1:
+        drawn = bootstrap(
+            (hits, draws), _ratio, paired=True, vectorized=True, n_resamples=RESAMPLES,
+            confidence_level=LEVEL, method="percentile", random_state=np.random.default_rng(0),
+        ).confidence_interval  # fmt: skip
+        low, high = min(low, float(drawn.low)), max(high, float(drawn.high))
+    return Share(float(hits.sum() / draws.sum()), max(low, 0.0), min(high, 1.0))
+
+
+def _ratio(hits: Any, draws: Any, axis: int = -1) -> Any:  # noqa: ANN401 - arrays of any shape
+    # A resample without any claim has no share; it counts as none found.
+    return hits.sum(axis=axis) / np.maximum(draws.sum(axis=axis), 1)
+
+
+def best(lines: Sequence[Line]) -> Line | None:
+    """The attack of largest merit; None where none found anything."""
+    ranked = sorted(lines, key=lambda line: line.merit, reverse=True)
+    return ranked[0] if ranked and ranked[0].merit > 0 else None
+
+
+def sentence(lines: Sequence[Line]) -> str:
+    """What is seen, with its numbers."""
+    ran = [line for line in lines if line.runs]
+    if not ran:
+        return "No attack has run yet." if not lines else "No attack could run: see its row."
+    first = best(ran)
+    if first is None:
+        return f"None of {_many(len(ran), 'attack')} found a point within {RADIUS:g}."
+    chance = first.control[AT] * first.n
+    text = (
+        f"{first.title} does best: {first.found[AT]} of {first.n} points within {RADIUS:g}, "
+        f"{first.found[AT]} of {first.claims} claims right; chance finds {chance:.2g}"
+        f" ({_many(first.runs, 'run')}"
+        + (f", p = {first.p_value:.2g})." if first.p_value == first.p_value else ").")
+    )
+    others = [f"{line.title} {line.found[AT]}" for line in ran if line is not first]
+    if others:
+        text += f" Others found: {', '.join(others)}."
+    if first.p_value > 0.1:
+        text += " That is no better than chance."
+    return text
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" + ("" if count == 1 else "s")
+
+
+def table(lines: Iterable[Line]) -> list[dict[str, Any]]:
+    """Lines as flat rows, for a CSV."""
+    found = []
+    for line in lines:
+        row: dict[str, Any] = {"attack": line.key, "runs": line.runs, "n": line.n,
+                               "claims": line.claims}  # fmt: skip
+        for i, radius in enumerate(RADII):
+            for name in ("recall", "reach", "precision"):
+                shares = getattr(line, name)
+                for end in ("value", "low", "high"):
+                    column = f"{name}@{radius:g}" + ("" if end == "value" else f".{end}")
+                    row[column] = getattr(shares[i], end) if shares else None
+            row[f"control@{radius:g}"] = line.control[i] if line.control else None
+        row |= {"distance": line.distance, "residual": line.residual, "seconds": line.seconds,
+                "verdict": line.kind.name if line.runs else "", "p_value": line.p_value,
+                "message": line.message}  # fmt: skip
+        found.append(row)
+    return found
