@@ -21,6 +21,7 @@ from explorer.panels.plane import PlanePanel
 from explorer.panels.scoreboard import Scoreboard
 from explorer.panels.tools import Tools
 from explorer.panels.transport import Transport
+from explorer.panels.tuner import Tuner
 from explorer.parts.access import Access, tips_of
 from explorer.player import Player
 from explorer.session import Session
@@ -29,7 +30,7 @@ from explorer.style import CSS
 # Every view once: where it stands, and in which order. A new panel is one row here.
 LEFT: tuple[type[Panel], ...] = (PlanePanel, Tools)
 CHARTS: tuple[type[Panel], ...] = (MarginCurves, ResidualCurves, LossCurves, Scoreboard)
-BELOW: tuple[type[Panel], ...] = (MixPad, TrainForm, AttackForm)
+BELOW: tuple[type[Panel], ...] = (MixPad, TrainForm, AttackForm, Tuner)
 ALL: tuple[type[Panel], ...] = (Header, *LEFT, MarginsPanel, *CHARTS, *BELOW, Transport, Files)
 
 

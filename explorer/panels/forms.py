@@ -14,12 +14,14 @@ from explorer.engine.exact import maximum_margin
 from explorer.engine.roster import ROSTER
 from explorer.frame import Frame
 from explorer.panels.base import Panel, button
-from explorer.parts import settings_kkt
+from explorer.parts import settings_inversion, settings_kkt
 from explorer.parts.settings import Row, Rows, choice, real, whole
 from explorer.session import Session
 
 JUMP = "Jump to the exact solution"
-SETTINGS: dict[str, Callable[[], Rows]] = {"kkt": settings_kkt.rows}
+SETTINGS: dict[str, Callable[[], Rows]] = {
+    "kkt": settings_kkt.rows, "inversion": settings_inversion.rows,
+}
 QUICK = 40  # points that are solved within a fraction of a second
 
 
@@ -117,6 +119,12 @@ class TrainForm(Form):
                                      "the norm stays finite; gradient descent only", 0, 100)),
             Row("init_scale", real("init scale", "Standard deviation of the first layer at t = 0; "
                                    "Haim et al.: 0.0001, with a long plateau", 1e-8, 10)),
+            Row("init", choice("first weights", "Small in the first layer, or torch's default in "
+                               "every layer", ("small first layer", "small"),
+                               ("standard", "standard"))),
+            Row("all_biases", choice("biases", "In every layer the network is no longer "
+                                     "homogeneous: the theorems do not apply",
+                                     ("first layer", False), ("every layer", True))),
         ]  # fmt: skip
         return shown, folded
 

@@ -9,9 +9,8 @@ from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network, rescaled
 
 NO_THEOREM = (
-    "This network has biases beyond its first layer and is not homogeneous: no theorem says that "
-    "training takes it to a KKT point, its weights cannot be brought to margin 1, and the sum of "
-    "the multipliers is not known. What an attack finds here rests on trial alone."
+    "With biases beyond its first layer the network is not homogeneous: no theorem leads it to a "
+    "KKT point, no factor brings it to margin 1, and the sum of the multipliers is not known."
 )
 
 

@@ -1,0 +1,193 @@
+"""The verb `tune`: settings of the KKT attack from the weights alone, and what they are worth."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from rich.console import Console
+from rich.table import Table
+from tqdm import tqdm
+
+from explorer import headless, report
+from explorer import tune as tuning
+from explorer.commands.base import (
+    Count,
+    Data,
+    Device,
+    Dtype,
+    How,
+    Json,
+    Method,
+    Noise,
+    Preset,
+    Seed,
+    Steps,
+    Truth,
+    Widths,
+    option,
+    points_of,
+    show_result,
+    train_config,
+    trained_net,
+    watch,
+)
+from explorer.engine import store
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import Certificate
+from explorer.engine.data import Dataset, read_csv
+from explorer.engine.store import Run
+from explorer.style import INK, POSITIVE, PROVEN
+from explorer.tune import Trial, TuneConfig
+
+SHOWN = ("lr_x", "relu_alpha", "relu_alpha_start", "lam_min", "weight_margin", "sigma_x")
+
+
+class Kind(StrEnum):
+    """Which search."""
+
+    auto = "auto"
+    random = "random"
+
+
+def tune(
+    file: Annotated[Path | None, typer.Argument(help="A saved run or a state_dict.")] = None,
+    preset: Preset = "alternating-circle", n: Count = None, noise: Noise = None, seed: Seed = 0,
+    data: Data = None, widths: Widths = "100", steps: Steps = 20_000, method: How = Method.gradient,
+    truth: Truth = None,
+    margin: Annotated[float | None, option("--margin", "Smallest y Phi(x), if known.")] = None,
+    search: Annotated[Kind, option("--search", "Auto-tune, or the published draws.")] = Kind.auto,
+    trials: Annotated[int, option("--trials", "How many.", min=1)] = TuneConfig.trials,
+    restarts: Annotated[int, option("--restarts", "Attacks per trial.", min=2)] = 3,
+    m: Annotated[int, option("--m", "Candidates in a trial.")] = TuneConfig.m,
+    trial_steps: Annotated[int, option("--trial-steps", "Steps in a trial.", min=1)] = 500,
+    log: Annotated[Path | None, option("--log", "JSONL file to resume from and add to.")] = None,
+    out: Annotated[Path | None, option("--out", "Figure of the front, a PNG.")] = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Tune the KKT attack without the truth; Ctrl-C keeps what is done."""
+    config = TuneConfig(search.value, trials, restarts, m, trial_steps, seed)
+    if file is None:
+        points = points_of(preset, n, noise, seed, data)
+        trained = trained_net(
+            points, train_config(widths, steps, method), seed, method, Device.cpu, Dtype.float64
+        )
+        target, made, note = Target.of(trained.net, trained.q_min), trained.certificate, ""
+        known: Dataset | None = points
+    else:
+        target, made, note, known = _aimed(file, truth, margin)
+    rows = _searched(target, config, log)
+    chosen = tuning.best(rows, config.search)
+    if out is not None:
+        figure(out, rows, chosen)
+    _show(as_json, config, rows, chosen, _judged(target, config, chosen, known, made), note)
+
+
+def _aimed(
+    file: Path, truth: Path | None, margin: float | None
+) -> tuple[Target, Certificate | None, str, Dataset | None]:
+    opened = store.open_bytes(store.read_file(file))
+    net, known = (opened.net, opened.dataset) if isinstance(opened, Run) else (opened, None)
+    if net is None:
+        raise ValueError(f"{file} holds points but no weights. Train first.")
+    points = read_csv(store.read_file(truth)) if truth else known
+    target, made, note = headless.aim(net.to(dtype=torch.float64), points, margin)
+    return target, made, note, points
+
+
+def _searched(target: Target, config: TuneConfig, log: Path | None) -> list[Trial]:
+    """All trials; an interrupt ends the search and keeps them."""
+    rows = [] if log is None else tuning.start_file(log, target, config)
+    todo = tqdm(
+        tuning.tune(target, config, rows[: config.trials]), initial=len(rows), total=config.trials,
+        desc="trials", file=sys.stderr, disable=None, leave=False,
+    )  # fmt: skip
+    try:
+        for trial in todo:
+            rows.append(trial)
+            if log is not None:
+                tuning.append(log, trial)
+    except KeyboardInterrupt:
+        print(f"stopped after {len(rows)} trials", file=sys.stderr)
+    return rows
+
+
+def _judged(
+    target: Target, config: TuneConfig, chosen: Trial | None, known: Dataset | None,
+    made: Certificate | None,
+) -> dict[str, headless.Attacked]:  # fmt: skip
+    """The best settings and the defaults at full length, from a noise that no trial used."""
+    if chosen is None:
+        return {}
+    pair = {"tuned": tuning.full_length(chosen), "defaults": KKTConfig()}
+    fresh = 1000 * config.seed + 999
+    return {
+        name: headless.attack(target, each, fresh, truth=known, certificate=made, watch=watch)
+        for name, each in pair.items()
+    }
+
+
+def _show(
+    as_json: bool, config: TuneConfig, rows: Sequence[Trial], chosen: Trial | None,
+    done: dict[str, headless.Attacked], note: str,
+) -> None:  # fmt: skip
+    ahead = tuning.front(rows)
+    if as_json:
+        content = {
+            "tune": asdict(config), "note": note, "trials": [asdict(t) for t in rows],
+            "front": [t.number for t in ahead], "best": None if chosen is None else chosen.number,
+            "attacks": {name: report.of_attack(each) for name, each in done.items()},
+        }  # fmt: skip
+        show_result(True, content, "", [])
+        return
+    table = Table(title=f"Front of {len(rows)} trials, none of which saw the truth")
+    for head in ("trial", "residual", "agreement", "claims"):
+        table.add_column(head, justify="right")
+    for trial in ahead:
+        table.add_row(
+            f"{trial.number}{' *' if trial is chosen else ''}", f"{trial.residual:.3g}",
+            f"{trial.agreement:.3g}", f"{trial.claims:.3g}",
+        )  # fmt: skip
+    Console().print(table)
+    lines = [("note", note)] if note else []
+    if chosen is not None:
+        values = {name: getattr(chosen.config, name) for name in SHOWN}
+        words = [f"{k}={v:.3g}" for k, v in values.items() if v is not None]
+        lines.append(("settings taken", " ".join(words)))
+    for name, each in done.items():
+        lines += [(f"{name}: {key}", value) for key, value in report.attack_rows(each)]
+    show_result(False, {}, "From a fresh noise (* the settings taken)", lines or [("", FAILED)])
+
+
+FAILED = "Every trial failed. Take more steps in training, or other weights."
+
+
+def figure(path: Path, rows: Sequence[Trial], chosen: Trial | None) -> None:
+    """Write a PNG: every trial, and the front."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(5.2, 3.8), dpi=130, layout="constrained")
+    FigureCanvasAgg(made)
+    axes: Any = made.subplots()
+    good, ahead = [t for t in rows if not t.failure], tuning.front(rows)
+    axes.scatter([t.residual for t in good], [t.agreement for t in good], color=INK, s=18)
+    axes.step(
+        [t.residual for t in ahead], [t.agreement for t in ahead], where="post", color=POSITIVE
+    )
+    if chosen is not None:
+        axes.scatter([chosen.residual], [chosen.agreement], color=PROVEN, s=90, marker="*")
+    axes.set_xscale("log")
+    axes.set_xlabel("stationarity residual, share of ‖θ‖²")
+    axes.set_ylabel("agreement of restarts")
+    made.savefig(path, format="png")
+
+
+VERBS = {"tune": tune}

@@ -1,0 +1,250 @@
+"""Settings of the KKT attack found without the truth: a live front, and the published ones."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, replace
+from typing import Any, cast
+
+import bqplot as bq
+import ipywidgets as w
+import numpy as np
+import torch
+
+from explorer import assess, tune
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.kkt_config import PUBLISHED
+from explorer.engine.attacks.target import Target
+from explorer.frame import Frame
+from explorer.panels.base import Panel, button, chart
+from explorer.parts.settings import choice, whole
+from explorer.style import CURVES, INK, PROVEN
+from explorer.tune import Search, Trial, TuneConfig
+
+TUNE, CANCEL = "Tune", "Cancel tuning"
+OURS = "our defaults"
+EMPTY = (
+    "Press Tune: each trial attacks from three noises. Low residual and high agreement of the "
+    "three are what an attacker can see; the truth is not asked."
+)
+HINT = "Click a trial to load its settings."
+SIZE: dict[str, int] = {}  # of a trial, where it is not that of TuneConfig
+FRESH = 7001  # seed of a noise that no trial uses
+
+
+class Tuner(Panel):
+    """Tune, watch the front, click a trial; or take published settings. Folded at first."""
+
+    stages = ("attack",)
+    attacks = ("kkt",)
+
+    def build(self) -> None:
+        """Controls over a scatter that is there only while unfolded."""
+        self.target: Target | None = None
+        self.rows: list[Trial] = []
+        self.search: Search = "auto"
+        self._task: asyncio.Task[None] | None = None
+        published = [(f"as published, {name}", name) for name in PUBLISHED]
+        self.ready = choice(
+            "ready settings", "Defaults, or a published run of Haim et al. 2022 in our units, on "
+            "these weights at margin 1", (OURS, ""), *published,
+        )  # fmt: skip
+        load = button("Load", "Put these settings into the form and start the attack anew")
+        load.on_click(self.command(self._load_ready))
+        self.kind = choice(
+            "search", "For two goals at once over our knobs, or the published random draws over "
+            "Haim's four", ("auto-tune", "auto"), ("published draws", "random"),
+        )  # fmt: skip
+        self.trials = whole("trials", "How many settings are tried", 1, 500)
+        self.trials.value = TuneConfig.trials
+        self.go = button(TUNE, "Try settings on the attacked weights; what is done stays")
+        self.go.on_click(self.command(self._toggle))
+        self.progress = w.FloatProgress(
+            value=0, min=0, max=1, layout=w.Layout(width="160px"), tooltip="Trials done"
+        )
+        self.said = w.HTML(EMPTY).add_class("mx-note")
+        self._build_chart()
+        self.plot = w.VBox(layout=w.Layout(overflow="visible"))
+        head = w.HBox([self.ready, load]).add_class("mx-row")
+        run = w.HBox([self.kind, self.trials, self.go, self.progress]).add_class("mx-row")
+        self.fold = w.Accordion(
+            children=[w.VBox([head, run, self.plot, self.said])], selected_index=None,
+            titles=("Tune without the truth",),
+        )  # fmt: skip
+        self.fold.observe(self._on_fold, names=["selected_index"])
+        self.widget = self.fold
+
+    def _build_chart(self) -> None:
+        self.x = bq.LinearScale(min=-3, max=0, allow_padding=False)
+        self.y = bq.LinearScale(min=0, max=1, allow_padding=False)
+        scales = {"x": self.x, "y": self.y}
+        self.line = bq.Lines(
+            x=np.zeros(2),
+            y=np.zeros(2),
+            scales=scales,
+            colors=[CURVES[0]],
+            stroke_width=2,
+            interpolation="step-after",
+        )
+        self.dots = bq.Scatter(
+            x=np.zeros(0),
+            y=np.zeros(0),
+            scales=scales,
+            colors=[INK],
+            default_size=64,
+            stroke="white",
+        )
+        self.best = bq.Scatter(
+            x=np.zeros(0), y=np.zeros(0), scales=scales, colors=[PROVEN], default_size=260,
+            fill=False, stroke=PROVEN, stroke_width=2.5,
+        )  # fmt: skip
+        self.dots.on_element_click(self._on_trial)
+        self.chart = chart("residual, log₁₀", "agreement", [self.line, self.best, self.dots],
+                           self.x, self.y)  # fmt: skip
+        self.chart.axes[0].tick_values = [-3, -2, -1, 0]
+        self.chart.axes[0].tick_format = "d"
+
+    def _on_fold(self, change: dict[str, Any]) -> None:
+        # A figure that is hidden fails on its size of zero: it is taken out instead.
+        self.plot.children = [] if change["new"] is None else [self.chart]
+
+    # --- settings ---------------------------------------------------------------------------
+    def _load_ready(self) -> None:
+        target, now = self._aimed(), cast(KKTConfig, self.session.attack_config)
+        if not self.ready.value:
+            config = KKTConfig()
+        else:
+            config = KKTConfig.published(target, self.ready.value, now.m, now.steps)
+        self.session.configure(**asdict(config))
+
+    def _on_trial(self, _: Any, event: dict[str, Any]) -> None:  # noqa: ANN401
+        self.command(lambda: self.load(event["data"]["index"]))(None)
+
+    def load(self, index: int) -> None:
+        """Put the settings of the drawn trial of this index into the form."""
+        trial = self._good()[index]
+        now = cast(KKTConfig, self.session.attack_config)
+        self.session.configure(**asdict(tune.full_length(trial, now.m, now.steps)))
+        self.said.value = (
+            f"Trial {trial.number} is loaded: residual {trial.residual:.3g}, agreement "
+            f"{trial.agreement:.3g} in {TuneConfig.steps} steps. Press Play; the verdict on top "
+            "compares its claims with held-out sets."
+        )
+
+    def _aimed(self) -> Target:
+        target = self.session.now.target
+        if target is None:
+            raise ValueError("No weights to tune on: train a network, then turn to Attack.")
+        return target
+
+    # --- search -----------------------------------------------------------------------------
+    def _toggle(self) -> None:
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            return
+        target = self._aimed()
+        self.search = self.kind.value
+        config = TuneConfig(self.search, self.trials.value, seed=self.session.seed, **SIZE)
+        trials = tune.tune(target, config)
+        self.session.running = False
+        self.target, self.rows = target, []
+        self.draw()
+        self._task = asyncio.get_event_loop().create_task(self._run(trials, config, target))
+
+    async def _run(self, trials: Any, config: TuneConfig, target: Target) -> None:  # noqa: ANN401
+        """One trial after the other beside the page."""
+        self.go.description = CANCEL
+        self.progress.value = 0
+        try:
+            while (trial := await asyncio.to_thread(next, trials, None)) is not None:
+                if self.session.now.target is not target:
+                    return  # the weights changed: these trials are of no use any more
+                self.rows.append(trial)
+                self.progress.value = len(self.rows) / config.trials
+                self.said.value = f"{len(self.rows)} of {config.trials} trials. {HINT}"
+                self.draw()
+            self.said.value = "Trying the best and the defaults from a fresh noise."
+            self.said.value = await asyncio.to_thread(self.verdict, config)
+        except asyncio.CancelledError:
+            self.said.value = f"Cancelled after {len(self.rows)} trials, which stay. {HINT}"
+        except Exception as error:  # would vanish in the task
+            self.said.value = ""
+            self.fail(error)
+        finally:
+            self.go.description = TUNE
+
+    def verdict(self, config: TuneConfig) -> str:
+        """What the best trial is worth, from a noise that no trial used, beside the defaults."""
+        chosen, target = tune.best(self.rows, config.search), self.target
+        if chosen is None or target is None:
+            return "Every trial failed: train longer, or take other weights."
+        texts = []
+        usual = KKTConfig(m=config.m, steps=config.steps)
+        for settings in (chosen.config, usual):
+            state = kkt.init(target, settings, torch.Generator().manual_seed(FRESH))
+            for following in kkt.iterate(target, state, settings):
+                state = following
+            truth = self.session.now.truth
+            if truth is None:
+                return HINT
+            frame = replace(self.session.now, target=target, attack=state, attack_name="kkt")
+            judged = assess.judged(frame, settings, assess.control_sets(truth))
+            texts.append(judged["verdict"].sentence)
+        return (
+            f"Trial {chosen.number} is the best of {len(self.rows)} by what the weights tell. From "
+            f"a fresh noise, {config.steps} steps: {texts[0]} The defaults: {texts[1]} {HINT}"
+        )
+
+    # --- view -------------------------------------------------------------------------------
+    def _good(self) -> list[Trial]:
+        return [t for t in self.rows if not t.failure]
+
+    def draw(self) -> None:
+        """All trials, their front, and a ring around the best."""
+        good, ahead = self._good(), tune.front(self.rows)
+        chosen = tune.best(self.rows, self.search)
+        top = max([1.0, *(t.agreement for t in good)])
+        low = min([-1.0, *(float(_log(t)) for t in good)])
+        self._bound(int(np.floor(low)), top)
+        x, y = (np.array(v) for v in ([_log(t) for t in ahead], [t.agreement for t in ahead]))
+        if len(x):  # to the right edge: whatever is worse there is beaten
+            x, y = np.append(x, 1.0), np.append(y, y[-1])
+        for mark, (px, py) in (
+            (self.line, (x, y) if len(x) else (np.zeros(2), np.zeros(2))),
+            (self.dots, _places(good)),
+            (self.best, _places([chosen] if chosen else [])),
+        ):
+            with mark.hold_sync():
+                mark.x, mark.y = px, py
+
+    def _bound(self, low: int, top: float) -> None:
+        ticks = list(range(low, 2))
+        high = float(np.ceil(top * 1.1))
+        self.x.min, self.x.max = float(low), 1.0
+        self.y.max = high
+        self.chart.axes[0].tick_values = ticks
+        self.chart.axes[1].tick_values = np.linspace(0, high, 5)
+
+    def render(self, frame: Frame) -> None:
+        """Forget trials on weights that are no longer the attacked ones."""
+        if self.target is not None and frame.target is not self.target:
+            if self._task is not None:
+                self._task.cancel()
+            self.target, self.rows = None, []
+            self.progress.value, self.said.value = 0, EMPTY
+            self.draw()
+
+    def close(self) -> None:
+        """End the search with the page."""
+        if self._task is not None:
+            self._task.cancel()
+        super().close()
+
+
+def _log(trial: Trial) -> float:
+    return float(np.log10(min(max(trial.residual, 1e-16), 10.0)))
+
+
+def _places(trials: list[Trial]) -> tuple[Any, Any]:
+    return np.array([_log(t) for t in trials]), np.array([t.agreement for t in trials])

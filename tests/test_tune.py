@@ -1,0 +1,182 @@
+"""Tuning: what an attacker can compute, resumed searches, fronts, files, and no truth."""
+
+from __future__ import annotations
+
+import ast
+import math
+import sys
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+import torch
+
+from explorer import tune
+from explorer.engine.attacks.agreement import agreement, survivors
+from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.target import Target
+from explorer.engine.network import Network
+from explorer.tune import Trial, TuneConfig
+from tests.engine.closed_forms import three_at_120
+
+TARGET = Target(three_at_120([1.0, 1.0, -1.0]).net)
+SMALL = TuneConfig(trials=4, restarts=2, m=4, steps=3)
+
+
+def report(*points, label=1.0):
+    x = torch.tensor(points, dtype=torch.float64).reshape(-1, 2)
+    return Report(x, torch.full((len(x),), label, dtype=torch.float64), torch.ones(len(x)).double())
+
+
+def same(a: Trial, b: Trial) -> bool:
+    return (a.number, a.params, a.config, a.residual, a.agreement, a.claims, a.failure) == (
+        b.number, b.params, b.config, b.residual, b.agreement, b.claims, b.failure
+    )  # fmt: skip
+
+
+def row(number, residual, agreed, failure=""):
+    return Trial(number, {}, KKTConfig(), residual, agreed, 0.0, failure)
+
+
+# --- agreement ------------------------------------------------------------------------------
+def test_restarts_that_claim_the_same_points_agree_on_all_of_them() -> None:
+    one = report((0.0, 1.0), (2.0, -1.0), (0.5, 0.5))
+    assert agreement([one, one, one]) == 3
+
+
+def test_agreement_counts_pairs_of_one_label_within_the_radius() -> None:
+    a = report((0.0, 0.0), (1.0, 0.0), (5.0, 5.0))
+    b = report((0.02, 0.0), (1.0, 0.04))
+    assert survivors(a, b) == survivors(b, a) == 1
+    assert survivors(a, report((0.0, 0.0), label=-1.0)) == 0
+    assert agreement([a, b]) == pytest.approx(1 * 2 / 5)
+
+
+def test_one_claim_is_not_paired_twice() -> None:
+    assert survivors(report((0.0, 0.0)), report((0.01, 0.0), (-0.01, 0.0))) == 1
+
+
+def test_claims_that_nobody_repeats_lower_the_agreement() -> None:
+    one = report((0.0, 1.0), (2.0, -1.0))
+    more = report((0.0, 1.0), (2.0, -1.0), (9.0, 9.0), (8.0, -9.0))
+    assert agreement([one, more]) < agreement([one, one])
+
+
+def test_agreement_of_nothing_is_none() -> None:
+    assert agreement([report(), report()]) == 0
+    assert agreement([report(), report((0.0, 1.0))]) == 0
+    with pytest.raises(ValueError, match="two restarts"):
+        agreement([report()])
+
+
+# --- search ---------------------------------------------------------------------------------
+@pytest.mark.parametrize("search", ["auto", "random"])
+def test_a_resumed_search_is_an_unbroken_one(search) -> None:
+    config = replace(SMALL, search=search, trials=10)  # beyond the startup trials of TPE
+    whole = list(tune.tune(TARGET, config))
+    begun = list(islice(tune.tune(TARGET, config), 3))
+    rest = list(tune.tune(TARGET, config, begun))
+    assert [t.number for t in whole] == list(range(10))
+    assert all(same(a, b) for a, b in zip(whole, begun + rest, strict=True))
+    other = next(tune.tune(TARGET, replace(config, seed=1), begun[:1]))
+    assert other.params != whole[1].params
+
+
+def test_the_first_trial_of_auto_are_the_defaults() -> None:
+    first = next(tune.tune(TARGET, SMALL))
+    assert first.config == KKTConfig(m=4, steps=3)
+
+
+def test_random_draws_from_the_published_ranges() -> None:
+    config = replace(SMALL, search="random", trials=30, steps=1)
+    trials = list(tune.tune(TARGET, config))
+    ranges = {"sigma_x": (1e-6, 0.1), "rate_x": (1e-5, 1), "lam_min": (0.01, 0.5),
+              "relu_alpha": (10, 500)}  # fmt: skip
+    for name, (low, high) in ranges.items():
+        drawn = [t.params[name] for t in trials]
+        assert all(low <= v <= high for v in drawn)
+        middle = math.sqrt(low * high) if high / low > 1e3 else (low + high) / 2
+        assert 6 < sum(v < middle for v in drawn) < 24
+    assert all(t.config.optimizer == "sgd" and t.config.weight_margin == 0 for t in trials)
+
+
+def test_a_failed_trial_is_a_row_and_the_search_goes_on() -> None:
+    hot = {"sigma_x": 0.1, "rate_x": 1.0, "lam_min": 0.1, "relu_alpha": 100.0}
+    huge = Target(Network(tuple(1e40 * w for w in TARGET.net.weights), TARGET.net.biases))
+    failed = tune.attempt(huge, replace(SMALL, search="random"), 0, hot)
+    assert failed.failure
+    assert math.isinf(failed.residual)
+    following = next(tune.tune(TARGET, replace(SMALL, search="random"), [failed]))
+    assert following.number == 1
+
+
+def test_the_front_and_the_best() -> None:
+    trials = [row(0, 0.5, 3.0), row(1, 0.1, 1.0), row(2, 0.2, 1.0), row(3, 0.6, 5.0),
+              row(4, math.inf, 0.0, "diverged"), row(5, 0.7, 5.0)]  # fmt: skip
+    assert [t.number for t in tune.front(trials)] == [1, 0, 3]
+    assert tune.best(trials).number == 3
+    assert tune.best(trials, "random").number == 1
+    assert tune.best(trials[4:5]) is None
+    assert tune.front(trials[4:5]) == []
+
+
+def test_a_trial_at_full_length_keeps_its_knobs() -> None:
+    trial = next(tune.tune(TARGET, SMALL))
+    assert tune.full_length(trial) == KKTConfig()
+
+
+# --- file -----------------------------------------------------------------------------------
+def test_a_search_lives_on_in_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "search.jsonl"
+    assert tune.start_file(path, TARGET, SMALL) == []
+    trials = list(islice(tune.tune(TARGET, SMALL), 2))
+    for trial in trials:
+        tune.append(path, trial)
+    tune.append(path, row(2, math.inf, 0.0, "diverged"))
+    with path.open("a") as file:
+        file.write('{"number": 3, "par')  # killed while writing
+    read = tune.start_file(path, TARGET, replace(SMALL, trials=9))
+    assert all(same(a, b) for a, b in zip(read[:2], trials, strict=True))
+    assert math.isinf(read[2].residual)
+    tune.append(path, trials[0])
+    assert len(tune.start_file(path, TARGET, SMALL)) == 4
+
+
+def test_a_file_of_another_search_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "search.jsonl"
+    tune.start_file(path, TARGET, SMALL)
+    with pytest.raises(ValueError, match="differs in seed"):
+        tune.start_file(path, TARGET, replace(SMALL, seed=3))
+    with pytest.raises(ValueError, match="differs in weights"):
+        tune.start_file(path, Target(three_at_120([1.0, 1.0, 1.0]).net), SMALL)
+    path.write_text("x1,x2,y\n")
+    with pytest.raises(ValueError, match="no file of a search"):
+        tune.start_file(path, TARGET, SMALL)
+
+
+# --- walls ----------------------------------------------------------------------------------
+def test_no_truth_is_in_reach() -> None:
+    tree = ast.parse(Path(tune.__file__).read_text())
+    taken = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    ours = {m for m in taken if m and m.startswith("explorer.")}
+    assert ours == {"explorer.engine.status"} | {
+        f"explorer.engine.attacks{m}" for m in ("", ".agreement", ".kkt", ".kkt_config", ".target")
+    }
+
+
+def test_without_optuna_the_extra_is_named(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(ImportError, match=r"margin-explorer\[tune\]"):
+        next(tune.tune(TARGET, SMALL))
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [({"search": "grid"}, "search"), ({"restarts": 1}, "restarts"), ({"m": 3}, "even"),
+     ({"trials": 0}, "trials"), ({"steps": 0}, "steps"), ({"seed": -1}, "seed")],
+)  # fmt: skip
+def test_what_cannot_run_is_refused(changes, word) -> None:
+    with pytest.raises(ValueError, match=word):
+        TuneConfig(**changes)
