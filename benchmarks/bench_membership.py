@@ -1,8 +1,10 @@
 """The trained experiment on membership beside its reference values, and the total time.
 
-    python benchmarks/bench_membership.py               five trials per dimension, about 30 s
+    python benchmarks/bench_membership.py               five trials per dimension, about a minute
     python benchmarks/bench_membership.py --trials 40   the same with smaller errors
     python benchmarks/bench_membership.py --quick       three dimensions
+    python benchmarks/bench_membership.py --exact       exact two-neuron networks instead: time of a
+                                                        redraw at d = 2000, rates, and rho
 
 The reference is an independent run of the published settings by torch's layers and optimiser, of
 five trials (three from d = 600), given to the digits below. z is the difference in units of
@@ -14,12 +16,16 @@ from __future__ import annotations
 
 import argparse
 import math
+import statistics
 import time
+from dataclasses import replace
 
 import numpy as np
 import torch
 
+from explorer.engine.highdim import LAWS
 from explorer.engine.membership_runs import DIMS, MembershipConfig, Trial, membership_experiment
+from explorer.membership_scene import Settings, judged, world
 
 NAMES = ("on_margin", "beyond_signed", "beyond", "beyond_half")
 TITLES = ("train within 10% of m", "test y Phi >= m", "test |Phi| >= m", "test |Phi| >= m/2")
@@ -58,13 +64,51 @@ def z_of(mean: float, spread: float, trials: int, d: int, known: tuple[float, fl
     return away / (spread * math.sqrt(1 / trials + 1 / reference_trials(d)))
 
 
+def exact_networks() -> None:
+    """What the page computes: how long a redraw takes, and what it shows over ten seeds."""
+    from explorer.membership_app import MembershipApp
+
+    app = MembershipApp(Settings(d=2000))
+    for n in (3, 20, 50):
+        times = []
+        for seed in range(7):
+            app.controls.n.value, app.controls.seed.value = n, seed
+            app.redraw()  # the moves above have drawn; points and network are kept, so clear them
+            app._world = None
+            app.redraw()
+            times.append(app.drawn_ms)
+        print(f"redraw at d = 2000, n = {n}: median {statistics.median(times):.0f} ms, "
+              f"longest {max(times):.0f} ms of 7")  # fmt: skip
+    print(f"\n{'law':>10}{'d':>6}{'KKT':>8}{'FPR at m/2':>12}{'at 0.95 m':>12}   n = 20, ten seeds")
+    for law in LAWS:
+        for d in (50, 100, 200, 400, 1000, 2000):
+            settings = [Settings(d=d, law=law, seed=seed) for seed in range(10)]
+            worlds = [world(*s.drawn) for s in settings]
+            half, high = (
+                np.mean([judged(replace(s, share=c), v).fpr
+                         for s, v in zip(settings, worlds, strict=True)])
+                for c in (0.5, 0.95)
+            )  # fmt: skip
+            ok = sum(v.made.ok for v in worlds)
+            print(f"{law:>10}{d:>6}{ok:>5}/10{half:>12.2%}{high:>12.2%}")
+    print(f"\n{'n':>3}{'d':>6}{'rho < 1/2':>11}{'median rho':>12}   sphere, ten seeds")
+    for n in (2, 3, 4, 5, 8):
+        for d in (500, 1000, 2000):
+            rho = [world(d, n, "sphere", "parity", seed).proof.rho for seed in range(10)]
+            print(f"{n:>3}{d:>6}{sum(r < 0.5 for r in rho):>8}/10{statistics.median(rho):>12.3g}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="d = 20, 100, 400 alone")
+    parser.add_argument("--exact", action="store_true", help="what the page computes")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if options.exact:
+        exact_networks()
+        return
     dims = (20, 100, 400) if options.quick else DIMS
     config = MembershipConfig(dims=dims, trials=options.trials, seed=options.seed)
     print(f"sphere, parity labels, n = 20, width 10000, 5000 test points, seed {config.seed}, "
