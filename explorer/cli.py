@@ -12,7 +12,7 @@ from typing import Annotated
 try:
     import typer
 
-    from explorer.commands import membership, road, tune
+    from explorer.commands import grid, membership, road, sweep, tune
     from explorer.commands.base import guarded, option
 except ImportError as missing:  # the engine is installed without its command
     sys.exit(
@@ -21,7 +21,8 @@ except ImportError as missing:  # the engine is installed without its command
 
 from explorer import __version__
 
-TOPICS = (road, membership, tune)  # each has VERBS, the functions by the name they are called with
+# each has VERBS, the functions by the name they are called with
+TOPICS = (road, membership, tune, grid, sweep)
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,

@@ -1,0 +1,192 @@
+"""The verbs `grid` and `bilevel`: attacks from starts between truth, held-out data and noise."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from ast import literal_eval
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from rich.console import Console
+from rich.table import Table
+from tqdm import tqdm
+
+from explorer.commands.base import Count, Json, Noise, Set, option, show_result
+from explorer.engine.data import PRESETS
+from explorer.engine.lambda_grid import NAMES, SIDE
+from explorer.grid import DIGITS, STEPS, Cell, grid_attacks, grid_rows, run_cell
+from explorer.grid_figure import picture
+from explorer.grid_maps import WORDS, maps, of_sweep
+from explorer.headless import RunFailed
+from explorer.sweep import processes, sweep, threads
+
+# || theta* - theta ||^2 of Runkel et al., table 1, on CIFAR-10: (affine, one hidden layer).
+PAPER = {"random": (1.12e-3, 6.1e-5), "truth": (1.39e-3, 1.7e-3), "partition": (2.97e-3, 6.4e-3)}
+THREE = {"random": (0.0, 0.0), "truth": (1.0, 1.0), "partition": (0.0, 1.0)}
+MODELS: dict[str, dict[str, Any]] = {
+    "affine": {"lr_x": 0.02, "steps": 400},
+    "hidden": {"model": "hidden", "solver": "cg", "beta": 10.0},
+}
+
+Preset = Annotated[str, option("--preset", f"Points to draw: {', '.join(PRESETS)}.")]
+Digits = Annotated[bool, option("--digits", "The 8 x 8 digits, odd against even, instead.")]
+Seeds = Annotated[str, option("--seeds", "Of points, partition, victim and noise, such as 0,1,2.")]
+Workers = Annotated[int, option("--workers", "Processes to run on; 0 runs in this one.", min=0)]
+Rows = Annotated[Path | None, option("--rows", "JSON lines to go on from and to append to.")]
+
+
+def grid(
+    preset: Preset = "moons", digits: Digits = False, n: Count = None, noise: Noise = None,
+    attack: Annotated[str, option("--attack", f"One of: {', '.join(grid_attacks())}.")] = "kkt",
+    side: Annotated[int, option("--side", "Cells along an axis: 5, 11 or 26.", min=2)] = SIDE,
+    seeds: Seeds = "0", set_: Set = None, workers: Workers = 0, rows: Rows = None,
+    out: Annotated[Path, option("--out", "The picture.")] = Path("grid.png"),
+    table: Annotated[Path | None, option("--csv", "A table of all cells.")] = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Run an attack from a grid of starts; write a picture, a table, and one sentence."""
+    data = DIGITS if digits else preset
+    chosen = {"steps": STEPS, **_settings(set_)}
+    cells = grid_rows(
+        data, attack, side=side, seeds=_numbers(seeds), n=n, noise=noise, settings=chosen
+    )
+    done = _run(cells, workers, rows)
+    found = maps(side, done)
+    picture(out, found, done, f"{attack} on {data}, seeds {seeds}")
+    if table is not None:
+        _write(table, done)
+    content = {
+        "data": data, "attack": attack, "side": side, "sentence": found.sentence(),
+        "cells": [{**_flat(row), "trail": row["result"]["trail"]} for row in done],
+        "picture": out,
+    }  # fmt: skip
+    lines = [("data", data), ("attack", attack), ("starts", f"{len(cells)}")]
+    for name, (a, b) in THREE.items():
+        lines.append((f"from {name}", _ends(done, a, b)))
+    show_result(
+        as_json, content, "Grid of starts",
+        [*lines, ("seen", found.sentence()), ("picture", str(out))],
+    )  # fmt: skip
+
+
+def bilevel(
+    preset: Preset = "moons", digits: Digits = False, n: Count = None, noise: Noise = None,
+    seeds: Seeds = "0", set_: Set = None, workers: Workers = 0, rows: Rows = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Attack by the bilevel problem from noise, truth and a held-out partition; compare."""
+    data = DIGITS if digits else preset
+    cells = [
+        Cell(data, "bilevel", a, b, n, noise, seed, settings={**chosen, **_settings(set_)})
+        for chosen in MODELS.values()
+        for a, b in THREE.values()
+        for seed in _numbers(seeds)
+    ]
+    done = _run(cells, workers, rows)
+    entries = [_entry(done, model, start, k) for k, model in enumerate(MODELS) for start in THREE]
+    if as_json:
+        show_result(True, {"data": data, "seeds": seeds, "rows": entries}, "", [])
+        return
+    shown = Table(title=f"Bilevel attack on {data}, seeds {seeds}: means over the seeds")
+    for head in ("model", "start", "|θ*-θ|² before", "after", "paper (CIFAR-10)",
+                 "to truth", "to partition", "nearer to"):  # fmt: skip
+        shown.add_column(head)
+    for e in entries:
+        shown.add_row(
+            e["model"], e["start"], f"{e['before']:.2e}", f"{e['after']:.2e}",
+            f"{e['paper']:.2e}", f"{e['truth_before']:.3f} → {e['truth']:.3f}",
+            f"{e['heldout_before']:.3f} → {e['heldout']:.3f}",
+            "truth" if e["truth"] < e["heldout"] else "partition",
+        )  # fmt: skip
+    Console(width=None if sys.stdout.isatty() else 120).print(shown)
+
+
+def _entry(done: Sequence[dict[str, Any]], model: str, start: str, k: int) -> dict[str, Any]:
+    """Means over the seeds of one model and one start."""
+    kind = MODELS[model].get("model", "affine")
+    a, b = THREE[start]
+    mine = [
+        r["result"] for r in done
+        if (r["mix_truth"], r["mix_data"], r["model"]) == (a, b, kind)
+    ]  # fmt: skip
+
+    def mean(pick: Any) -> float:  # noqa: ANN401
+        return sum(map(pick, mine)) / len(mine) if mine else float("nan")
+
+    return {
+        "model": model, "start": start, "seeds": len(mine), "paper": PAPER[start][k],
+        "before": mean(lambda r: 2 * r["first_numbers"]["l_upper"]),
+        "after": mean(lambda r: 2 * r["numbers"]["l_upper"]),
+        **{name: mean(lambda r, name=name: r[name]) for name in NAMES},
+        **{f"{name}_before": mean(lambda r, name=name: r["start"][name]) for name in NAMES},
+    }  # fmt: skip
+
+
+def _run(cells: Sequence[Cell], workers: int, path: Path | None) -> list[dict[str, Any]]:
+    """All cells; a failure is told on stderr, and the others go on. RunFailed where all failed."""
+    pool = processes(workers) if workers else threads(1)
+    kept = []
+    running = sweep(cells, pool, path=path, run=run_cell)
+    for row in tqdm(running, total=len(cells), desc="cells", file=sys.stderr, disable=None):
+        kept.append(row)
+        if row["status"] != "done":
+            print(f"margin-explorer: a cell failed: {row['message']}", file=sys.stderr)
+    done = of_sweep(kept)
+    if not done:
+        raise RunFailed("no cell came to an end; see the messages above.")
+    models = [r["trial"]["settings"].get("model", "affine") for r in kept if r["status"] == "done"]
+    return [{**row, "model": model} for row, model in zip(done, models, strict=True)]
+
+
+def _ends(done: Sequence[dict[str, Any]], a: float, b: float) -> str:
+    mine = [r["result"] for r in done if (r["mix_truth"], r["mix_data"]) == (a, b)]
+    if not mine:
+        return "not done"
+    parts = (f"{sum(r[n] for r in mine) / len(mine):.3f} to {WORDS[n]}" for n in NAMES)
+    return ", ".join(parts)
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    result = row["result"]
+    return {
+        "mix_truth": row["mix_truth"], "mix_data": row["mix_data"], "seed": row["seed"],
+        **{f"{n}_before": result["start"][n] for n in NAMES}, **{n: result[n] for n in NAMES},
+        "steps": result["steps"], **result["numbers"],
+    }  # fmt: skip
+
+
+def _write(path: Path, done: Sequence[dict[str, Any]]) -> None:
+    lines = [_flat(row) for row in done]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        seeds = [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise ValueError(f"--seeds takes numbers such as 0,1,2; got {text!r}") from error
+    if min(seeds) < 0:
+        raise ValueError(f"seeds must be at least 0; got {text!r}")
+    return seeds
+
+
+def _settings(pairs: list[str] | None) -> dict[str, Any]:
+    """--set NAME=VALUE, as for the other verbs; the attack refuses names that it does not know."""
+    chosen: dict[str, Any] = {}
+    for pair in pairs or []:
+        key, equals, text = pair.partition("=")
+        if not equals:
+            raise ValueError(f"--set takes NAME=VALUE, such as lr_x=0.01; got {pair!r}")
+        try:
+            chosen[key] = literal_eval(text)
+        except (ValueError, SyntaxError):
+            chosen[key] = text
+    return chosen
+
+
+VERBS = {"grid": grid, "bilevel": bilevel}

@@ -1,0 +1,214 @@
+"""One cell of the grid of starts as a row of a sweep: data, victim, start, attack, three distances.
+
+A row is plain data, so a grid runs on any executor and goes on where its file ends (`sweep`):
+
+    rows = grid_rows("digits", "bilevel", side=5, seeds=(0, 1, 2))
+    for row in sweep(rows, processes(2), path=Path("grid.jsonl"), run=run_cell): ...
+
+The seed is that of everything: points, partition, victim and noise. Bands over seeds are bands over
+repeated experiments.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from explorer.engine import training
+from explorer.engine.attacks.bilevel import BilevelConfig
+from explorer.engine.attacks.bilevel import init as bilevel_init
+from explorer.engine.attacks.bilevel import iterate as bilevel_iterate
+from explorer.engine.attacks.kkt import Start
+from explorer.engine.attacks.target import Target
+from explorer.engine.bilevel_victim import victim
+from explorer.engine.classes import fair_labels
+from explorer.engine.data import PRESETS, Dataset, heldout, preset
+from explorer.engine.exact import maximum_margin
+from explorer.engine.lambda_grid import SIDE, Parts, starts
+from explorer.engine.parity import IMAGE, parity_digits
+from explorer.engine.roster import ROSTER, by_key
+from explorer.engine.training import TrainConfig
+from explorer.starts import paired
+
+DIGITS = "digits"
+STEPS = 300  # arbitrary: steps per cell; both attacks have left their start by then
+TRAIL = 20  # arbitrary: places kept of a trajectory
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A start of the grid, and all that leads there.
+
+    Attributes:
+        data: name of a preset, or "digits" for odd against even.
+        attack: "bilevel", or the key of an attack in the roster that takes a start.
+        mix_truth: lambda_1.
+        mix_data: lambda_2.
+        n: training points; None for the preset's own number, 20 digits.
+        noise: jitter of a preset; None for its own.
+        seed: of points, partition, victim and noise.
+        width: hidden neurons of the trained victim of roster attacks, where there is no exact one.
+        settings: of the attack, other than its defaults, by name.
+    """
+
+    data: str
+    attack: str
+    mix_truth: float
+    mix_data: float
+    n: int | None = None
+    noise: float | None = None
+    seed: int = 0
+    width: int = 100
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse names that lead nowhere."""
+        if self.data != DIGITS and self.data not in PRESETS:
+            raise ValueError(f"data is digits or one of {', '.join(PRESETS)}; got {self.data!r}")
+        known = grid_attacks()
+        if self.attack not in known:
+            raise ValueError(
+                f"the grid takes attacks with a start: {', '.join(known)}; got {self.attack!r}"
+            )
+
+
+def grid_attacks() -> list[str]:
+    """Keys of the attacks that begin at given candidates."""
+    return [*dict.fromkeys([*(k for k, e in ROSTER.items() if e.takes_start), "bilevel"])]
+
+
+def grid_rows(
+    data: str,
+    attack: str,
+    *,
+    side: int = SIDE,
+    seeds: Iterable[int] = (0,),
+    **more: Any,  # noqa: ANN401
+) -> list[Cell]:
+    """The distinct starts of a grid, for each seed; the corners of all seeds first."""
+    seeds = list(seeds)
+    return [
+        Cell(data, attack, a, b, seed=seed, **more) for a, b in starts(side) for seed in seeds
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What the cells of one seed share: the parts of a start, and a way to run from one."""
+
+    parts: Parts
+    config: Any
+    run: Any  # (x, y, config) -> iterator over states, the first one at t = 0
+
+    def states(self, mix_truth: float, mix_data: float) -> Iterator[Any]:
+        """The run from a start."""
+        config = suited(self.config, mix_data)
+        states: Iterator[Any] = self.run(self.parts.start(mix_truth, mix_data), config)
+        return states
+
+
+def suited(config: Any, mix_data: float) -> Any:  # noqa: ANN401 - of any attack
+    """Without annealing, unless the start is noise: it first drives candidates apart."""
+    if mix_data and getattr(config, "relu_alpha_start", None) is not None:
+        return replace(config, relu_alpha_start=None)
+    return config
+
+
+def run_cell(cell: Cell) -> dict[str, Any]:
+    """Run one cell. -> its distances at the start and at the end, its loss and its trajectory."""
+    torch.set_num_threads(1)
+    shared = replace(cell, mix_truth=0.0, mix_data=0.0)
+    problem = _problem(json.dumps(asdict(shared), sort_keys=True))
+    return outcome(problem.parts, problem.states(cell.mix_truth, cell.mix_data))
+
+
+def outcome(parts: Parts, states: Iterable[Any]) -> dict[str, Any]:
+    """What a run came to: plain data. The trajectory holds about TRAIL places."""
+    trail: list[tuple[int, tuple[float, float, float]]] = []
+    first = last = None
+    for state in states:
+        first, last = first or state, state
+        trail.append((state.t, parts.weights(state.x)))
+        if len(trail) > 2 * TRAIL:
+            trail = [*trail[:-1:2], trail[-1]] if len(trail) % 2 == 0 else trail[::2]
+    if first is None or last is None:
+        raise ValueError("a run has at least its first state; got none")
+    return {
+        "start": dict(zip(("truth", "heldout", "noise"), parts.distances(first.x), strict=True)),
+        **dict(zip(("truth", "heldout", "noise"), parts.distances(last.x), strict=True)),
+        "steps": last.t, "numbers": last.numbers(), "first_numbers": first.numbers(),
+        "trail": [list(w) for _, w in trail],
+    }  # fmt: skip
+
+
+@lru_cache(maxsize=8)  # arbitrary: seeds that follow each other in one worker
+def _problem(text: str) -> Problem:
+    cell = Cell(**json.loads(text))
+    truth, control = _sets(cell)
+    if cell.attack == "bilevel":
+        return _bilevel(cell, truth, control)
+    entry = by_key(cell.attack)
+    settings = {"steps": STEPS, "m": truth.n + truth.n % 2, **cell.settings}
+    names = {f.name for f in fields(entry.config)}
+    config = entry.config(**{k: v for k, v in settings.items() if k in names})
+    parts = _parts(cell, truth, control, fair_labels(settings["m"], truth.outputs), config)
+    target = _target(cell, truth)
+
+    def run(x: Tensor, chosen: Any) -> Iterator[Any]:  # noqa: ANN401
+        generator = torch.Generator().manual_seed(cell.seed)
+        first = entry.init(target, chosen, generator, (x, parts.y))
+        yield first
+        yield from entry.iterate(target, first, chosen)
+
+    return Problem(parts, config, run)
+
+
+def _bilevel(cell: Cell, truth: Dataset, control: Dataset) -> Problem:
+    config = BilevelConfig(**{"steps": STEPS, **cell.settings})
+    parts = _parts(cell, truth, control, truth.y, config)
+    target = victim(truth.x, truth.y, config, torch.Generator().manual_seed(cell.seed))
+
+    def run(x: Tensor, chosen: BilevelConfig) -> Iterator[Any]:
+        generator = torch.Generator().manual_seed(cell.seed)
+        first = bilevel_init(target, chosen, generator, Start(x, parts.y))
+        yield first
+        yield from bilevel_iterate(target, first, chosen)
+
+    return Problem(parts, config, run)
+
+
+def _sets(cell: Cell) -> tuple[Dataset, Dataset]:
+    if cell.data == DIGITS:
+        return parity_digits(20 if cell.n is None else cell.n, cell.seed)
+    truth = preset(cell.data, cell.n, cell.noise, cell.seed)
+    return truth, heldout(truth, 1)
+
+
+def _parts(cell: Cell, truth: Dataset, control: Dataset, y: Tensor, config: Any) -> Parts:  # noqa: ANN401
+    generator = torch.Generator().manual_seed(cell.seed)
+    size = (len(y), truth.d)
+    same = len(y) == truth.n and bool((y == truth.y).all())
+    x, other = (truth.x, control.x) if same else (paired(truth, y), paired(control, y))
+    if same and not bool((control.y == y).all()):
+        other = paired(control, y)
+    if cell.data == DIGITS:  # U(0, 1), as published for images
+        noise = torch.rand(size, generator=generator, dtype=torch.float64)
+        return Parts(y, x, other, noise, IMAGE)
+    noise = config.sigma_x * torch.randn(size, generator=generator, dtype=torch.float64)
+    return Parts(y, x, other, noise)
+
+
+def _target(cell: Cell, truth: Dataset) -> Target:
+    if truth.d <= 2:
+        return Target.of(maximum_margin(truth.x, truth.y).net, 1.0)
+    config = TrainConfig(widths=(cell.width,), method="ascent", steps=TrainConfig.ascent_steps)
+    state = training.init(truth, config, torch.Generator().manual_seed(cell.seed))
+    while not training.terminate(state, config).over:
+        state = training.step(truth, state, config)
+    return Target.of(state.net, float(state.q.min()))

@@ -1,0 +1,163 @@
+"""The grid of starts: its cells, distances, triangle, rows of a sweep, maps and verbs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.engine.lambda_grid import Parts, pairwise_ssim, start_of, starts, steps_of
+from explorer.engine.landscape import mix_weights
+from explorer.grid import Cell, grid_attacks, grid_rows, run_cell, suited
+from explorer.grid_maps import band, maps, of_sweep
+from explorer.sweep import sweep, threads
+
+
+def parts(m: int = 6, d: int = 4, image: tuple[int, int] | None = None) -> Parts:
+    generator = torch.Generator().manual_seed(3)
+    sets = [torch.rand(m, d, generator=generator, dtype=torch.float64) for _ in range(3)]
+    y = torch.where(torch.arange(m) % 2 == 0, 1.0, -1.0).double()
+    return Parts(y, *sets, image)
+
+
+@pytest.mark.parametrize(("side", "count"), [(2, 3), (5, 21), (11, 111), (26, 651)])
+def test_a_grid_has_so_many_distinct_starts(side, count):
+    cells = starts(side)
+    assert len(cells) == len(set(cells)) == count
+    assert {start_of(a, b) for a in steps_of(side) for b in steps_of(side)} == set(cells)
+    assert set(cells[:3]) == {(0.0, 0.0), (0.0, 1.0), (1.0, 1.0)}  # the corners first
+    weights = {tuple(round(w, 9) for w in mix_weights(a, b)) for a, b in cells}
+    assert len(weights) == count
+
+
+def test_a_grid_of_one_cell_is_refused():
+    with pytest.raises(ValueError, match="2 or more"):
+        steps_of(1)
+
+
+def test_distances_are_zero_at_the_corners_and_linear_along_the_edges():
+    p = parts()
+    assert p.distances(p.start(1, 1))[0] == 0
+    assert p.distances(p.start(0, 1))[1] == 0
+    assert p.distances(p.start(0.3, 0))[2] == 0
+    lone = Parts(p.y[:1], p.truth[:1], p.heldout[:1], p.noise[:1])
+    whole = float((lone.heldout - lone.truth).norm())
+    for share in (0.25, 0.5, 0.75):
+        truth, held, _ = lone.distances(lone.start(share, 1))
+        assert truth == pytest.approx((1 - share) * whole)
+        assert held == pytest.approx(share * whole)
+
+
+def test_nearest_is_of_the_same_label_on_points_and_by_structure_on_images():
+    y = torch.tensor([1.0, -1.0], dtype=torch.float64)
+    truth = torch.tensor([[0.0, 0.0], [1.0, 0.0]], dtype=torch.float64)
+    p = Parts(y, truth, truth, truth)
+    assert p.distances(truth.flip(0))[0] == pytest.approx(1.0)  # each sits on the other class
+    images = parts(5, 64, (8, 8))
+    like = pairwise_ssim(images.truth.view(-1, 8, 8), images.truth.view(-1, 8, 8))
+    assert like.shape == (5, 5)
+    torch.testing.assert_close(like.diagonal(), torch.ones(5, dtype=torch.float64))
+    assert images.distances(images.truth.flip(0))[0] == 0
+
+
+@pytest.mark.parametrize("mix", [(0.0, 0.0), (0.25, 0.75), (1.0, 0.5), (1.0, 1.0)])
+def test_the_place_on_the_triangle_is_the_mixture(mix):
+    p = parts(7, 3)
+    assert p.weights(p.start(*mix)) == pytest.approx(mix_weights(*mix), abs=1e-9)
+
+
+def test_a_cell_from_the_truth_stays_under_bilevel():
+    cell = Cell("moons", "bilevel", 1.0, 1.0, n=8, settings={"steps": 5, "loss": "ridge"})
+    result = run_cell(cell)
+    assert result["steps"] == 0 and result["truth"] == 0
+    assert result["numbers"]["l_upper"] == 0
+    assert result["trail"][0] == pytest.approx([1, 0, 0], abs=1e-9)
+
+
+@pytest.mark.parametrize("attack", ["kkt", "bilevel"])
+def test_a_cell_ends_where_the_attack_ends(attack):
+    cell = Cell("blobs", attack, 0.5, 0.5, n=6, settings={"steps": 7})
+    result = run_cell(cell)
+    assert result["steps"] == 7 and len(result["trail"]) == 8
+    assert all(np.isfinite(result[name]) for name in ("truth", "heldout", "noise"))
+    assert json.loads(json.dumps(result)) == result  # plain data, as a sweep keeps it
+    assert run_cell(cell) == result  # the seed is all there is
+
+
+def test_digits_are_cells_too():
+    pytest.importorskip("sklearn")
+    cell = Cell("digits", "bilevel", 0.0, 1.0, n=6, settings={"steps": 3})
+    result = run_cell(cell)
+    assert result["start"]["heldout"] == 0
+    assert result["heldout"] < result["truth"]  # it stays nearer to the partition
+    from explorer.engine.parity import parity_digits
+
+    truth, held = parity_digits(7, 1)
+    assert truth.x.shape == held.x.shape == (7, 64)
+    assert float(truth.y.sum()) == 1 and bool((truth.y == held.y).all())
+    assert not bool((torch.cdist(truth.x, held.x) == 0).any())
+    with pytest.raises(ValueError, match="2 to 800"):
+        parity_digits(1, 0)
+
+
+def test_a_long_run_keeps_about_twenty_places():
+    trail = run_cell(Cell("blobs", "bilevel", 0.0, 0.0, n=6, settings={"steps": 150}))["trail"]
+    assert 20 <= len(trail) <= 41
+
+
+def test_annealing_is_for_noise_alone():
+    from explorer.engine.attacks.kkt import KKTConfig
+
+    usual = KKTConfig()
+    assert suited(usual, 0.0) is usual
+    assert suited(usual, 0.5).relu_alpha_start is None
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(ValueError, match="digits or one of"):
+        Cell("rings", "kkt", 0, 0)
+    with pytest.raises(ValueError, match="attacks with a start"):
+        Cell("moons", "inversion", 0, 0)
+    assert {"kkt", "bilevel"} <= set(grid_attacks())
+
+
+def test_a_sweep_goes_on_where_its_file_ends_and_fills_the_maps(tmp_path: Path):
+    cells = grid_rows(
+        "blobs", "bilevel", side=3, seeds=(0, 1), n=6, settings={"steps": 2, "loss": "ridge"}
+    )
+    assert len(cells) == 2 * 7
+    path = tmp_path / "rows.jsonl"
+    running = sweep(cells, threads(1), path=path, run=run_cell)
+    first = [next(running) for _ in range(5)]
+    running.close()  # cancelled
+    half = maps(3, of_sweep(first))
+    assert 0 < half.done < 9 and "not done" in half.sentence()
+    rows = of_sweep(sweep(cells, threads(1), path=path, run=run_cell))
+    found = maps(3, rows)
+    assert found.done == 9 and found.seeds == (0, 1)
+    assert found.mean.shape == (3, 3, 3)
+    assert np.ptp(found.mean[:, 0, :], axis=1) == pytest.approx([0, 0, 0])  # one and the same start
+    assert found.mean[0, -1, -1] == 0 and found.nearest[-1, -1] == 0
+    assert found.nearest[-1, 0] == 1
+    end, start = found.edge("data")
+    assert end.shape == start.shape == (2, 3, 3)
+    assert start[:, 1, 0] == pytest.approx([0, 0])
+    assert found.edge("noise")[1][:, 2, 0] == pytest.approx([0, 0])
+    with pytest.raises(ValueError, match="'data' or 'noise'"):
+        found.edge("truth")
+
+
+def test_bands_hold_their_means_and_know_what_is_missing():
+    curves = np.array([[1.0, np.nan, 3.0], [3.0, np.nan, np.nan]])
+    mean, low, high = band(curves)
+    assert mean[[0, 2]] == pytest.approx([2, 3])
+    assert (low[0], high[0]) == (1, 3) and np.isnan([mean[1], low[1], high[1]]).all()
+
+
+def test_nothing_done_is_said():
+    empty = maps(5, [])
+    assert empty.done == 0 and "No cell" in empty.sentence()
+    assert (empty.nearest == -1).all()
