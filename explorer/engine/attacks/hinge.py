@@ -1,0 +1,289 @@
+r"""The hinge attack: training points where the kinks of the network and its margin meet.
+
+Near a KKT point the kinks of neurons pass through training points, and points with a multiplier lie
+on |Phi| = 1. So the candidates are finitely many (`crossings`), and which of them carry theta is a
+convex question (`pursuit`). The attack asks three in turn:
+
+    lines     the kink sets of the neurons
+    cross     their crossings and their crossings of |Phi| = 1, filtered by | |Phi| - 1 |
+    fit       multipliers >= 0 on few of them that explain theta, slopes free at kinks
+    prove     for each fitted candidate: is theta explained as well without its neighbourhood?
+
+The last is what makes a claim. With r the residual of the fit and r_i the least residual found
+without any candidate of the same label within `radius` of candidate i, i is *needed* if
+
+    r_i >= (1 + rise) r + floor.
+
+At an exact KKT point of a two-layer network, with r = 0 and a complete pool, a needed candidate
+has a training point within `radius` (the min lam > 0 over all explanations of theory 2.5, as a
+residual). Near one it is evidence of that: a network far from its KKT point is explained better
+by other points than by its own. Own construction; the 1-D proof is of the univariate attack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks import crossings, pursuit
+from explorer.engine.attacks.claims import Report, merge_candidates
+from explorer.engine.attacks.hinge_config import HingeConfig
+from explorer.engine.attacks.pursuit import Explanation, Pool
+from explorer.engine.attacks.target import Target
+from explorer.engine.network import Network
+from explorer.engine.status import Status
+
+__all__ = ["HingeConfig", "HingeState", "fits", "init", "iterate", "report", "step", "terminate"]
+
+Stage = Literal["lines", "cross", "fit", "prove", "done"]
+_GAIN = 0.995  # arbitrary: a round that lowers the residual by less than 0.5% is no progress
+_FIRST = 6  # arbitrary: rounds before that is asked; the first ones only fill the set
+_TRIES = 6  # arbitrary: rounds in which the rest may make up for a candidate
+_DUST = 1e-7  # arbitrary: residuals below this share of |theta| are rounding of the fit
+
+_POOLS: WeakKeyDictionary[Target, tuple[object, Pool]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, eq=False)
+class HingeState:
+    """One moment of the attack.
+
+    Attributes:
+        t: steps taken.
+        stage: what the next step does.
+        x: candidates (m, d) in sight: the pool, then those that carry, then the merged ones.
+        y: their labels (m,).
+        lam: their multipliers (m,), 0 before the fit.
+        without: (m,) the residual without each one's neighbourhood; nan where not asked yet.
+        residual: |theta - sum| / |theta| of the fit; 1 before it.
+        normal: unit normals of the lines (K, d).
+        offset: of the lines (K,): normal . x + offset = 0.
+        weight: path weights of the lines (K,).
+        pool: all candidates (N, d).
+        active: those that carry theta, as indices (A,) into the pool.
+        mass: their multipliers (A,).
+        left: what they leave of theta, block by block.
+        sentence: what was done last, with its numbers.
+    """
+
+    t: int
+    stage: Stage
+    x: Tensor
+    y: Tensor
+    lam: Tensor
+    without: Tensor
+    residual: float
+    normal: Tensor
+    offset: Tensor
+    weight: Tensor
+    pool: Tensor
+    active: Tensor
+    mass: Tensor
+    left: tuple[Tensor, ...]
+    sentence: str
+
+    def numbers(self) -> dict[str, float]:
+        """For the curves: the residual, candidates in sight, and how many were asked about."""
+        return {
+            "residual": self.residual,
+            "candidates": float(len(self.x)),
+            "asked": float((~self.without.isnan()).sum()),
+        }
+
+
+def fits(target: Target) -> str:
+    """Why this attack cannot be used on these weights, or an empty string."""
+    net = target.net
+    if net.d > 2:
+        return (
+            "The hinge attack lists crossings of lines, so it needs inputs of 1 or 2 coordinates; "
+            f"these have {net.d}. Beyond 2-D kinks of d neurons meet in a point, and their "
+            "number grows as (neurons)^d."
+        )
+    if len(net.weights) not in (2, 3) or len(net.weights[-1]) != 1:
+        return (
+            "The hinge attack knows the kinks of two and three layers of weights with one output; "
+            f"these weights have {len(net.weights)} layers and {len(net.weights[-1])} outputs."
+        )
+    return ""
+
+
+def threshold(state: HingeState, config: HingeConfig) -> float:
+    """The residual from which on a candidate counts as needed."""
+    return (1 + config.rise) * state.residual + config.floor
+
+
+def needed(state: HingeState, config: HingeConfig) -> Tensor:
+    """Which candidates are needed, (m,) bool; not asked is not needed."""
+    return state.without.nan_to_num(0.0) >= threshold(state, config)
+
+
+def init(
+    target: Target, config: HingeConfig, generator: torch.Generator, start: object = None
+) -> HingeState:
+    """The lines, and no candidate yet. Draws nothing, and takes no start."""
+    why = fits(target)
+    if why:
+        raise ValueError(why)
+    net = _net(target, config)
+    found = crossings.lines(net)
+    none = net.weights[0].new_zeros(0, dtype=torch.float64)
+    spots, labels = none.reshape(0, net.d), none
+    return HingeState(
+        0, "lines", spots, labels, none, none, 1.0, found.normal, found.offset, found.weight,
+        spots, torch.zeros(0, dtype=torch.long), none, (),
+        f"{len(found.offset)} lines of neurons that differ.",
+    )  # fmt: skip
+
+
+def step(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
+    """One stage, or one batch of candidates of it, or one question."""
+    take = {"lines": _cross, "cross": _open, "fit": _fit, "prove": _prove}.get(state.stage)
+    if take is None:
+        return state
+    return replace(take(target, state, config), t=state.t + 1)
+
+
+def terminate(state: HingeState, config: HingeConfig) -> Status:
+    """How the run stands."""
+    return Status.COMPLETE if state.stage == "done" else Status.RUNNING
+
+
+def iterate(target: Target, state: HingeState, config: HingeConfig) -> Iterator[HingeState]:
+    """The states after `state`, to the end."""
+    while not terminate(state, config).over:
+        state = step(target, state, config)
+        yield state
+
+
+def report(target: Target, state: HingeState, config: HingeConfig) -> Report:
+    """The needed candidates, or all fitted ones; nothing before the questions are asked."""
+    if state.stage not in ("prove", "done"):
+        return Report(state.x[:0], state.y[:0], state.lam[:0])
+    kept = needed(state, config) if config.claim == "proven" else _worth(state, config)
+    return Report(state.x[kept], state.y[kept], state.lam[kept])
+
+
+def _worth(state: HingeState, config: HingeConfig) -> Tensor:
+    return state.lam >= config.lam_share * state.lam.mean() if len(state.lam) else state.lam > 0
+
+
+def _net(target: Target, config: HingeConfig) -> Network:
+    """Merged where that is faithful: in two layers."""
+    net = target.merged(config.merge_angle) if len(target.net.weights) == 2 else target.net
+    return net.to(dtype=torch.float64, device="cpu")
+
+
+def _pool(target: Target, state: HingeState, config: HingeConfig) -> Pool:
+    """The pool of the state, with what pricing needs; kept while the target lives."""
+    kept = _POOLS.get(target)
+    if kept is None or kept[0] is not state.pool:
+        made = Pool.of(_net(target, config), state.pool, config.tau)
+        _POOLS[target] = kept = (state.pool, made)
+    return kept[1]
+
+
+def _cross(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
+    net = _net(target, config)
+    lines = crossings.Lines(state.normal, state.offset, state.weight)
+    met, along, owners = crossings.vertices(net, lines, config.reach)
+    found = [met, along, *crossings.curve_vertices(net, along, owners, config.reach)]
+    kept = [crossings.on_margin(net, some, config.tolerance) for some in found]
+    thin = crossings.thinned(net, crossings.joined(kept, met.x), config.spacing)
+    sampled = crossings.sampled(net, config.grid, config.reach)
+    both = crossings.joined([thin, sampled], met.x)
+    pool = Pool.of(net, both.x, config.tau)
+    _POOLS[target] = (pool.x, pool)
+    zero = torch.zeros(len(both), dtype=torch.float64)
+    tried, near = sum(map(len, found)), sum(map(len, kept))
+    return replace(
+        state, stage="cross", x=thin.x, y=pool.y[: len(thin)], lam=zero[: len(thin)],
+        without=zero[: len(thin)] * torch.nan, pool=pool.x,
+        sentence=f"{tried} crossings tried, {near} of them with |Φ| within "
+        f"{config.tolerance:g} of 1: {len(thin)} candidates {config.spacing:g} apart. Beside "
+        f"them stand {len(sampled)} sampled points of the margin.",
+    )  # fmt: skip
+
+
+def _open(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
+    """Begin the fit: the first batch."""
+    start = pursuit.nothing(_pool(target, state, config))
+    return _grown(target, state, config, start)
+
+
+def _fit(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
+    now = Explanation(state.active, state.mass, state.residual, list(state.left))
+    return _grown(target, state, config, now)
+
+
+def _grown(target: Target, state: HingeState, config: HingeConfig, now: Explanation) -> HingeState:
+    pool = _pool(target, state, config)
+    after = pursuit.grown(pool, now, config.batch, config.apart)
+    rounds = state.t - 1
+    slow = after.residual > _GAIN * now.residual and rounds >= _FIRST
+    x, y = pool.x[after.index], pool.y[after.index]
+    grown = replace(
+        state, stage="fit", x=x, y=y, lam=after.lam, without=after.lam * torch.nan,
+        residual=after.residual, active=after.index, mass=after.lam, left=tuple(after.left),
+        sentence=f"{len(x)} candidates explain all but {after.residual:.1%} of the weights.",
+    )  # fmt: skip
+    if slow or rounds >= config.rounds or after.residual < _DUST or after is now:
+        return _merged(grown, config)
+    return grown
+
+
+def _merged(state: HingeState, config: HingeConfig) -> HingeState:
+    """Fitted candidates of one place become one, and the questions begin."""
+    merged = merge_candidates(state.x, state.y, state.lam, config.merge_radius)
+    return replace(
+        state, stage="prove" if len(merged.x) else "done", x=merged.x, y=merged.y, lam=merged.lam,
+        without=merged.lam * torch.nan,
+        sentence=f"{len(merged.x)} places explain all but {state.residual:.1%} of the weights. "
+        "Which of them are needed?",
+    )  # fmt: skip
+
+
+def _prove(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
+    """Ask of the heaviest candidate not asked yet whether the others can make up for it."""
+    open_ = (state.without.isnan() & _worth(state, config)).nonzero()[:, 0]
+    if not len(open_):
+        return _finished(state, config)
+    i = int(open_[0])
+    pool = _pool(target, state, config)
+    near = ((pool.x - state.x[i]).norm(dim=1) <= config.radius) & (pool.y == state.y[i])
+    kept = (~near).nonzero()[:, 0]
+    place = torch.full((len(near),), -1)
+    place[kept] = torch.arange(len(kept))
+    rest, carried = pool.take(kept), place[state.active]
+    now, stop = pursuit.fitted(rest, carried[carried >= 0]), threshold(state, config)
+    for _ in range(_TRIES):
+        if now.residual < stop:
+            break
+        after = pursuit.grown(rest, now, config.batch, config.apart)
+        stuck, now = after.residual > 0.99 * now.residual, after
+        if stuck:
+            break
+    without = state.without.clone()
+    without[i] = now.residual
+    verdict = "needed" if now.residual >= stop else "not needed"
+    asked = replace(
+        state, without=without,
+        sentence=f"Without the candidates around place {i + 1} of {len(state.x)} at least "
+        f"{now.residual:.1%} of the weights stays unexplained, with them {state.residual:.1%}: "
+        f"{verdict}.",
+    )  # fmt: skip
+    return asked if len(open_) > 1 else _finished(asked, config)
+
+
+def _finished(state: HingeState, config: HingeConfig) -> HingeState:
+    count = int(needed(state, config).sum())
+    return replace(
+        state, stage="done",
+        sentence=f"{count} of {len(state.x)} fitted places are needed: no explanation found does "
+        f"without a point within {config.radius:g} of them.",
+    )  # fmt: skip

@@ -1,0 +1,162 @@
+r"""Few points of a large pool that explain theta: column generation over points and their slopes.
+
+    min over measures lam >= 0 on the pool and slopes s of  || theta - sum_x lam_x y_x g(x; s) ||
+
+Pools hold thousands of candidates and an explanation needs a few dozen, so the problem is solved
+on a growing active set (the fully corrective Frank-Wolfe method): fit the active candidates
+(`multipliers.fit_multipliers`, slopes free at kinks), price the whole pool by the residual R,
+
+    score(x) = max over s of <R, y g(x; s)> / |g(x; s)|,
+
+and take in the best, no two within one another's neighbourhood. At an optimum over the pool no
+score is above 0. In more than two layers pricing is local, as in `multipliers`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explorer.engine.multipliers import Fit, fit_multipliers
+from explorer.engine.network import Network, phi
+from explorer.engine.tangent import backward_signals, forward_signals
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Candidates with what pricing needs of them, made once.
+
+    Attributes:
+        net: the network whose theta is to be explained.
+        x: candidates (N, d).
+        y: their labels (N,), the sign of Phi.
+        tau: slopes are free where |z| <= tau |w~| |a|.
+        inputs: A_{l-1} (N, .) per layer.
+        hard: torch's slopes per hidden layer.
+        kinks: which slopes are free, per hidden layer.
+    """
+
+    net: Network
+    x: Tensor
+    y: Tensor
+    tau: float
+    inputs: list[Tensor]
+    hard: list[Tensor]
+    kinks: list[Tensor]
+
+    @staticmethod
+    def of(net: Network, x: Tensor, tau: float) -> Pool:
+        """The pool of candidates x (N, d) of a network at margin 1."""
+        y = phi(net, x).sign()
+        y = torch.where(y == 0, torch.ones_like(y), y)
+        inputs, values, hard = forward_signals(net, x)
+        kinks = [
+            z.abs() <= tau * a.norm(dim=1)[:, None] * block.norm(dim=1)
+            for block, a, z in zip(_blocks(net)[:-1], inputs[:-1], values[:-1], strict=True)
+        ]
+        return Pool(net, x, y, tau, inputs, hard, kinks)
+
+    def take(self, kept: Tensor) -> Pool:
+        """The pool of some candidates, by index or mask."""
+        return Pool(
+            self.net, self.x[kept], self.y[kept], self.tau,
+            [a[kept] for a in self.inputs], [s[kept] for s in self.hard],
+            [k[kept] for k in self.kinks],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Active candidates, their multipliers and what they leave unexplained.
+
+    Attributes:
+        index: (A,) into the pool.
+        lam: (A,), all positive.
+        residual: |theta - sum| / |theta|.
+        left: the residual, block by block (W_l, b_l).
+    """
+
+    index: Tensor
+    lam: Tensor
+    residual: float
+    left: list[Tensor]
+
+
+def _blocks(net: Network) -> list[Tensor]:
+    return [
+        w if b is None else torch.cat([w, b[:, None]], dim=1)
+        for w, b in zip(net.weights, net.biases, strict=True)
+    ]
+
+
+def nothing(pool: Pool) -> Explanation:
+    """The empty explanation: all of theta is left."""
+    return Explanation(torch.zeros(0, dtype=torch.long), pool.x.new_zeros(0), 1.0,
+                       _blocks(pool.net))  # fmt: skip
+
+
+def scores(pool: Pool, left: list[Tensor], sweeps: int = 2) -> Tensor:
+    """The score of every candidate against the residual `left`, see the module. (N,)."""
+    net = pool.net
+    reach = [a @ r.T for a, r in zip(pool.inputs, left, strict=True)]
+    slopes = list(pool.hard)
+    for _ in range(sweeps if len(slopes) > 1 else 1):
+        tangents = [reach[0]]
+        for w, s, u in zip(net.weights[1:-1], slopes, reach[1:-1], strict=False):
+            tangents.append(u + (s * tangents[-1]) @ w.T)
+        b = pool.y[:, None]
+        for layer in range(len(slopes) - 1, -1, -1):
+            above = b @ net.weights[layer + 1]
+            best = (above * tangents[layer] > 0).to(above)
+            slopes[layer] = torch.where(pool.kinks[layer], best, pool.hard[layer])
+            b = above * slopes[layer]
+    signals = [b * pool.y[:, None] for b in backward_signals(net, slopes, len(pool.x))]
+    gain = torch.stack([(b * u).sum(1) for b, u in zip(signals, reach, strict=True)]).sum(0)
+    norm = [b.square().sum(1) * a.square().sum(1)
+            for b, a in zip(signals, pool.inputs, strict=True)]  # fmt: skip
+    return gain / torch.stack(norm).sum(0).sqrt().clamp_min(1e-300)
+
+
+def fitted(pool: Pool, index: Tensor, accuracy: float = 1e-2, rounds: int = 20) -> Explanation:
+    """The best multipliers of some candidates (A,); those of multiplier 0 are left out."""
+    if not len(index):
+        return nothing(pool)
+    made = fit_multipliers(
+        pool.net, pool.x[index], pool.y[index], pool.tau, accuracy=accuracy, rounds=rounds
+    )
+    used = made.lam > 0
+    return Explanation(index[used], made.lam[used], made.residual, _left(pool, index, made))
+
+
+def _left(pool: Pool, index: Tensor, made: Fit) -> list[Tensor]:
+    at = index[made.point]
+    coef = (made.weight * pool.y[at])[:, None]
+    signals = backward_signals(pool.net, made.slopes, len(at))
+    return [
+        block - (b * coef).T @ a[at]
+        for block, b, a in zip(_blocks(pool.net), signals, pool.inputs, strict=True)
+    ]
+
+
+def newcomers(pool: Pool, score: Tensor, batch: int, apart: float, share: float = 0.3) -> Tensor:
+    """The best `batch` candidates by score, `apart` from one another, above `share` of the best."""
+    chosen: list[Tensor] = []
+    order = torch.argsort(score, descending=True, stable=True)
+    order = order[score[order] > max(share * float(score.max()), 0.0)]
+    while len(order) and len(chosen) < batch:
+        head = order[0]
+        chosen.append(head)
+        order = order[(pool.x[order] - pool.x[head]).norm(dim=1) > apart]
+    return torch.stack(chosen) if chosen else torch.zeros(0, dtype=torch.long)
+
+
+def grown(pool: Pool, now: Explanation, batch: int, apart: float) -> Explanation:
+    """One round: the best newcomers join, and all multipliers are fitted anew."""
+    if not len(pool.x):
+        return now
+    fresh = newcomers(pool, scores(pool, now.left), batch, apart)
+    index = torch.cat([now.index, fresh]).unique()
+    following = fitted(pool, index)
+    return following if following.residual < now.residual else now
