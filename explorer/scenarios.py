@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from explorer.engine.attacks.inversion import InversionConfig
 from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.univariate import UnivariateConfig
 from explorer.engine.data import Dataset, Source, preset
 from explorer.engine.roster import AttackConfig
 from explorer.engine.training import TrainConfig
@@ -96,6 +98,24 @@ _ROWS = (
         "The smallest case, with a closed form: both points are breakpoints of the graph.",
         Source("two-points", 2, 0.0, 0),
         TrainConfig(steps=4000), KKTConfig(m=10), 0, 4000,
+    ),
+    Scenario(
+        "inversion",
+        "The baseline: candidates go where the output is largest, which is not where points are.",
+        Source("alternating-circle", 20, 0.0, 0),
+        _LEVEL, InversionConfig(), 0, 12_000, "inversion", "attack",
+    ),
+    Scenario(
+        "biases everywhere",
+        "Biases in every layer: the network is not homogeneous and no theorem speaks of it.",
+        Source("alternating-circle", 20, 0.0, 0),
+        TrainConfig(all_biases=True, steps=12_000), KKTConfig(), 0, 12_000,
+    ),
+    Scenario(
+        "proof on the line",
+        "The graph of Φ breaks at most twice between two support points: step, and see it proven.",
+        Source("alternating-line", 5, 0.0, 0),
+        _LEVEL, UnivariateConfig(), 0, 12_000, attack_name="univariate", stage="attack",
     ),
 )  # fmt: skip
 

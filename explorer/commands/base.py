@@ -73,6 +73,9 @@ Row = Annotated[str | None, option("--scenario", f"One of: {', '.join(SCENARIOS)
 Truth = Annotated[Path | None, option("--truth", "CSV of the points it was trained on.")]
 AttackSteps = Annotated[int | None, option("--attack-steps", "Steps of the attack.", min=1)]
 Which = Annotated[str, option("--attack", f"One of: {', '.join(ROSTER)}.")]
+TrainSet = Annotated[
+    list[str] | None, option("--train-set", "A setting of the training, such as all_biases=True.")
+]
 Set = Annotated[list[str] | None, option("--set", "A setting of the attack, such as lr_x=0.01.")]
 
 
@@ -112,15 +115,17 @@ def points_of(
     return points
 
 
-def train_config(widths: str, steps: int, method: Method) -> TrainConfig:
-    """Settings of a training from the words of the command line."""
+def train_config(
+    widths: str, steps: int, method: Method, settings: list[str] | None = None
+) -> TrainConfig:
+    """Settings of a training from the words of the command line, then --train-set NAME=VALUE."""
     try:
         sizes = tuple(int(w) for w in widths.split(","))
     except ValueError as error:
         raise ValueError(f"--widths takes numbers such as 100,100; got {widths!r}") from error
-    return TrainConfig(
-        widths=sizes, steps=steps, method="ascent" if method is Method.ascent else "gradient"
-    )
+    kind = "ascent" if method is Method.ascent else "gradient"
+    chosen = {"widths": sizes, "steps": steps, "method": kind, **_assigned(settings)}
+    return TrainConfig(**_known(TrainConfig, "the training", chosen))
 
 
 def trained_net(
@@ -159,8 +164,13 @@ def attack_config(name: str, settings: list[str] | None, **given: Any) -> Attack
         ValueError: for an unknown attack or setting, or a value that it refuses.
     """
     kind = by_key(name).config
-    known = [f.name for f in fields(kind)]
     chosen = {key: value for key, value in given.items() if value is not None}
+    return kind(**_known(kind, name, chosen | _assigned(settings)))
+
+
+def _assigned(settings: list[str] | None) -> dict[str, Any]:
+    """Values by name from NAME=VALUE; what is no Python value is a word."""
+    chosen: dict[str, Any] = {}
     for pair in settings or []:
         key, equals, text = pair.partition("=")
         if not equals:
@@ -169,7 +179,12 @@ def attack_config(name: str, settings: list[str] | None, **given: Any) -> Attack
             chosen[key] = literal_eval(text)
         except (ValueError, SyntaxError):
             chosen[key] = text  # a word
+    return chosen
+
+
+def _known(kind: type[Any], name: str, chosen: dict[str, Any]) -> dict[str, Any]:
+    known = [f.name for f in fields(kind)]
     unknown = sorted(set(chosen) - set(known))
     if unknown:
         raise ValueError(f"{name} has no setting {unknown[0]!r}; it has: {', '.join(known)}")
-    return kind(**chosen)
+    return chosen

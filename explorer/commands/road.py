@@ -26,6 +26,7 @@ from explorer.commands.base import (
     Seed,
     Set,
     Steps,
+    TrainSet,
     Truth,
     Type,
     Where,
@@ -50,15 +51,15 @@ from explorer.scenarios import by_name
 def demo(
     preset: Preset = "alternating-circle", n: Count = None, noise: Noise = None, seed: Seed = 0,
     data: Data = None, widths: Widths = "100", steps: Steps = 20_000, method: How = Method.gradient,
-    attack: Which = "kkt", m: Candidates = None, attack_steps: AttackSteps = None,
-    settings: Set = None, scenario: Row = None,
+    train_set: TrainSet = None, attack: Which = "kkt", m: Candidates = None,
+    attack_steps: AttackSteps = None, settings: Set = None, scenario: Row = None,
     out: Annotated[Path, option("--out", "The picture.")] = Path("margin-explorer.png"),
     device: Where = Device.cpu, dtype: Type = Dtype.float64, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Run the whole road, print a table and write a picture."""
     if scenario is None:
         points = points_of(preset, n, noise, seed, data)
-        config = train_config(widths, steps, method)
+        config = train_config(widths, steps, method, train_set)
         hit = attack_config(attack, settings, m=m, steps=attack_steps)
     else:
         row = by_name(scenario)
@@ -88,12 +89,13 @@ def demo(
 def train(
     preset: Preset = "alternating-circle", n: Count = None, noise: Noise = None, seed: Seed = 0,
     data: Data = None, widths: Widths = "100", steps: Steps = 20_000, method: How = Method.gradient,
+    train_set: TrainSet = None,
     out: Annotated[Path, option("--out", "The file of the run.")] = Path("run.safetensors"),
     device: Where = Device.cpu, dtype: Type = Dtype.float64, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Train a network and save the run."""
     points = points_of(preset, n, noise, seed, data)
-    config = train_config(widths, steps, method)
+    config = train_config(widths, steps, method, train_set)
     trained = trained_net(points, config, seed, method, device, dtype)
     store.save_run(thinned(Run(points, config, trained.states, seed=seed)), out)
     content = {

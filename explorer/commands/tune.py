@@ -29,6 +29,7 @@ from explorer.commands.base import (
     Preset,
     Seed,
     Steps,
+    TrainSet,
     Truth,
     Widths,
     option,
@@ -61,7 +62,7 @@ def tune(
     file: Annotated[Path | None, typer.Argument(help="A saved run or a state_dict.")] = None,
     preset: Preset = "alternating-circle", n: Count = None, noise: Noise = None, seed: Seed = 0,
     data: Data = None, widths: Widths = "100", steps: Steps = 20_000, method: How = Method.gradient,
-    truth: Truth = None,
+    train_set: TrainSet = None, truth: Truth = None,
     margin: Annotated[float | None, option("--margin", "Smallest y Phi(x), if known.")] = None,
     search: Annotated[Kind, option("--search", "Auto-tune, or the published draws.")] = Kind.auto,
     trials: Annotated[int, option("--trials", "How many.", min=1)] = TuneConfig.trials,
@@ -76,9 +77,8 @@ def tune(
     config = TuneConfig(search.value, trials, restarts, m, trial_steps, seed)
     if file is None:
         points = points_of(preset, n, noise, seed, data)
-        trained = trained_net(
-            points, train_config(widths, steps, method), seed, method, Device.cpu, Dtype.float64
-        )
+        settings = train_config(widths, steps, method, train_set)
+        trained = trained_net(points, settings, seed, method, Device.cpu, Dtype.float64)
         target, made, note = Target.of(trained.net, trained.q_min), trained.certificate, ""
         known: Dataset | None = points
     else:

@@ -192,8 +192,10 @@ class Tuner(Panel):
             judged = assess.judged(frame, settings, assess.control_sets(truth))
             texts.append(judged["verdict"].sentence)
         return (
-            f"Trial {chosen.number} is the best of {len(self.rows)} by what the weights tell. From "
-            f"a fresh noise, {config.steps} steps: {texts[0]} The defaults: {texts[1]} {HINT}"
+            f"Trial {chosen.number} is the best of {len(self.rows)} by what the weights tell. "
+            f"{HINT}"
+            f"<br>From a fresh noise, {config.steps} steps: {texts[0]}"
+            f"<br>The defaults: {texts[1]}"
         )
 
     # --- view -------------------------------------------------------------------------------
@@ -205,11 +207,12 @@ class Tuner(Panel):
         good, ahead = self._good(), tune.front(self.rows)
         chosen = tune.best(self.rows, self.search)
         top = max([1.0, *(t.agreement for t in good)])
-        low = min([-1.0, *(float(_log(t)) for t in good)])
-        self._bound(int(np.floor(low)), top)
+        logs = [_log(t) for t in good]
+        high = int(np.ceil(max([0.0, *logs])))
+        self._bound(int(np.floor(min([-1.0, *logs]))), high, top)
         x, y = (np.array(v) for v in ([_log(t) for t in ahead], [t.agreement for t in ahead]))
         if len(x):  # to the right edge: whatever is worse there is beaten
-            x, y = np.append(x, 1.0), np.append(y, y[-1])
+            x, y = np.append(x, float(high)), np.append(y, y[-1])
         for mark, (px, py) in (
             (self.line, (x, y) if len(x) else (np.zeros(2), np.zeros(2))),
             (self.dots, _places(good)),
@@ -218,13 +221,12 @@ class Tuner(Panel):
             with mark.hold_sync():
                 mark.x, mark.y = px, py
 
-    def _bound(self, low: int, top: float) -> None:
-        ticks = list(range(low, 2))
-        high = float(np.ceil(top * 1.1))
-        self.x.min, self.x.max = float(low), 1.0
-        self.y.max = high
-        self.chart.axes[0].tick_values = ticks
-        self.chart.axes[1].tick_values = np.linspace(0, high, 5)
+    def _bound(self, low: int, high: int, top: float) -> None:
+        ceiling = float(np.ceil(top * 1.1))
+        self.x.min, self.x.max = float(low), float(high)
+        self.y.max = ceiling
+        self.chart.axes[0].tick_values = list(range(low, high + 1))
+        self.chart.axes[1].tick_values = np.linspace(0, ceiling, 5)
 
     def render(self, frame: Frame) -> None:
         """Forget trials on weights that are no longer the attacked ones."""
