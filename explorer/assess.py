@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
+from explorer import explained
 from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import SUPPORT, certify
 from explorer.engine.data import Dataset, heldout
@@ -62,6 +63,8 @@ def sentence(frame: Frame) -> tuple[str, str]:
         )
         caveat = frame.target.caveat if frame.target is not None else ""
         return f"{frame.verdict.sentence} {caveat}".rstrip(), "warn" if caveat else tone
+    if frame.stage == "explain" and frame.explained is not None:
+        return explained.sentence(frame.explained)
     if not frame.dataset.n:
         return "Nothing drawn yet: click on the plane to place points, or take a preset.", ""
     if frame.stage == "draw" or frame.train is None:

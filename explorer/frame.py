@@ -12,6 +12,7 @@ from explorer.engine.roster import AttackState
 from explorer.engine.scoring import Score, Verdict
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
+from explorer.explained import Explained
 from explorer.history import Timeline
 
 Stage = str
@@ -20,6 +21,7 @@ STAGES: tuple[tuple[Stage, str, str], ...] = (
     ("draw", "1 Draw", "Draw points of two classes"),
     ("train", "2 Train", "Train a network on them"),
     ("attack", "3 Attack", "Recover them from its weights"),
+    ("explain", "4 Explain", "Which other points explain the same weights"),
 )
 BEFORE: tuple[Stage, ...] = ("draw", "train")
 
@@ -43,6 +45,7 @@ class Frame:
     scores: tuple[Score, Score] | None = None  # of the truth, of the control
     verdict: Verdict | None = None
     status: Status = Status.RUNNING
+    explained: Explained | None = None  # of the explain stage
 
     @property
     def aimed(self) -> bool:

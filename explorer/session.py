@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 
-from explorer.attacking import Attacking
 from explorer.engine import data, training
 from explorer.engine.data import Dataset
 from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.network import Network
 from explorer.engine.status import Status
+from explorer.explaining import Explaining
 from explorer.frame import BEFORE, Stage, numbers
 from explorer.history import Timeline
 
@@ -32,7 +32,7 @@ REVIVED = (
 )
 
 
-class Session(Attacking):
+class Session(Explaining):
     """State and commands of one visitor's page."""
 
     # --- drawing ----------------------------------------------------------------------------
@@ -106,6 +106,9 @@ class Session(Attacking):
             self.begin_training()
         elif stage not in BEFORE and (now.train is None or now.attacked is not now.train.net):
             self.take_target()
+        held = self.now.explained
+        if stage == "explain" and (held is None or held.target is not self.now.target):
+            self.begin_explaining()
         self.show(stage=stage, status=Status.RUNNING)
         if stage == "attack" and self.now.attack is None:
             self.restart_attack()

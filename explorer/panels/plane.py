@@ -10,17 +10,24 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.frame import Frame
+from explorer.explaining_hand import ExplainingHand
 from explorer.gestures import Gestures
 from explorer.panels.base import Panel
 from explorer.parts import drawing
 from explorer.parts.marks import PlaneMarks
 from explorer.parts.overlays import overlay_of
 from explorer.parts.pad import Pad
+from explorer.session import Session
 from explorer.style import COLOURS, PLOT_MARGIN
 
 KEYS = (
     "Click to place, drag to spray. Keyboard: arrows move the cursor (Shift: further), Enter acts, "
     "Delete erases, 1 and 2 choose the class, P place, M move, E erase, Ctrl+Z undo, Ctrl+Y redo."
+)
+EXPLAIN_KEYS = (
+    "Drag a filled point along its green line; with Shift, anywhere. Keyboard: Tab chooses a "
+    "point, arrows drag it (Shift: further), Enter lets go, F frees the drag, M merges, "
+    "Ctrl+Z undo, Ctrl+Y redo."
 )
 SPACING = {"place": 16, "move": 3, "erase": 6}  # px; arbitrary
 
@@ -45,6 +52,8 @@ class PlanePanel(Panel):
             background_style={"fill": "transparent"}, layout=w.Layout(width="100%"),
         )  # fmt: skip
         self.gestures, self._odd = Gestures(session), False
+        self.explaining = ExplainingHand(session)
+        self._mapped: tuple[Any, ...] = ()
         self.pad = Pad(tip=KEYS)
         self.pad.on_msg(self._on_pad)
         self.pad.observe(self._on_drawn, names=["drawn"])
@@ -55,8 +64,9 @@ class PlanePanel(Panel):
 
     def _on_pad(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from the browser
         try:
-            self.gestures.handle(content)
-            self.pad.say = self.gestures.say
+            hand = self.explaining if self.session.frame.stage == "explain" else self.gestures
+            hand.handle(content)
+            self.pad.say = hand.say
         except Exception as error:  # would vanish in the kernel's log
             self.fail(error)
 
@@ -70,17 +80,22 @@ class PlanePanel(Panel):
             if scale.max != e:
                 scale.min, scale.max = -e, e
         with self.pad.hold_sync():
-            self.pad.spacing = SPACING[session.tool]
-            self.pad.echo = session.tool == "place"
-            self.pad.cursor = {"place": "crosshair", "move": "grab", "erase": "cell"}[session.tool]
+            self._tool_of(session)
             self.pad.ink = COLOURS.get(session.label, "#777777")
         self._draw(session.frame)
+
+    def _tool_of(self, session: Session) -> None:
+        self.pad.spacing = SPACING[session.tool]
+        self.pad.echo = session.tool == "place"
+        self.pad.cursor = {"place": "crosshair", "move": "grab", "erase": "cell"}[session.tool]
 
     def render(self, frame: Frame) -> None:
         """Show the network behind, the points and candidates before it; then ask for the ack."""
         flat = frame.dataset.d == 1
         self.y_axis.label = "Φ(x) / margin" if flat else "x₂"
         net, unit = _network(frame)
+        if net is None or flat:
+            self._mapped = ()
         if net is None:
             self.marks.clear_backdrop()
         elif flat:
@@ -92,11 +107,19 @@ class PlanePanel(Panel):
         shown = not frame.aimed or self.session.truth_shown
         self.marks.points(frame, shown)
         self.marks.candidates(frame)
-        self.marks.overlay.show(overlay_of(frame), self.session.extent)
+        self.marks.overlay.show(overlay_of(frame, self.session.extent), self.session.extent)
         self._tell(frame)
 
     def _map(self, net: Any, unit: float) -> None:  # noqa: ANN401
         e = self.session.extent
+        wanted = (net, unit, e, self.session.layers, self.session.running)
+        if (
+            len(self._mapped) == len(wanted)
+            and self._mapped[0] is net
+            and (self._mapped[1:] == wanted[1:])
+        ):
+            return  # a drag moves points, not the network
+        self._mapped = wanted
         if "map" in self.session.layers:
             size = drawing.map_size(net, self.session.running)
             values = drawing.field(net, e, size) / unit
@@ -120,10 +143,18 @@ class PlanePanel(Panel):
     def _tell(self, frame: Frame) -> None:
         empty = not frame.dataset.n
         n = frame.dataset.n
+        held = frame.explained if frame.stage == "explain" else None
+        keys = KEYS if held is None else EXPLAIN_KEYS
         with self.pad.hold_sync():
-            self.pad.active = not frame.aimed
+            self.pad.active = not frame.aimed or held is not None
+            self.pad.stops = 0 if held is None else held.now.n
+            if held is not None:
+                self.pad.echo, self.pad.spacing, self.pad.cursor = False, 2, "grab"
+            elif self.pad.spacing != SPACING[self.session.tool]:
+                self._tool_of(self.session)
             self.pad.hint = "Click to place a point, drag to spray, or take a preset." * empty
-            self.pad.label = f"Plane with {n} points. {KEYS}"
+            self.pad.tip = keys
+            self.pad.label = f"Plane with {n} points. {keys}"
             self.pad.frame, self.pad.sent = frame.number, time() * 1000
 
 

@@ -7,6 +7,7 @@ import ipywidgets as w
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.engine.explanations import Explanation
 from explorer.frame import Frame
 from explorer.parts.drawing import map_png
 from explorer.parts.overlay import OverlayMarks
@@ -145,8 +146,13 @@ class PlaneMarks:
                     mark.stroke_width = 2 if attack else 1.2
 
     def candidates(self, frame: Frame) -> None:
-        """The attack's candidates with their last few places, multiplier as area."""
+        """The attack's candidates with their last few places, multiplier as area.
+
+        In the explain stage the points of the present explanation, without trails.
+        """
         state = frame.attack if frame.stage == "attack" else None
+        if frame.stage == "explain" and frame.explained is not None:
+            return self._explanation(frame.explained.now)
         if state is None:
             self._past, self._past_t = {1: [], -1: []}, -1
             for label, mark in self._candidates.items():
@@ -161,6 +167,16 @@ class PlaneMarks:
                 _areas(mark, lam[mine], lam)
             _set(self._trails[label], self._trail(label, x[mine], y[mine], state.t))
         self._past_t = state.t
+
+    def _explanation(self, e: Explanation) -> None:
+        x, y, lam = e.x.numpy(), e.y.numpy(), e.lam.numpy()
+        for label, mark in self._candidates.items():
+            mine = y == label
+            with mark.hold_sync():
+                _place(mark, x[mine], y[mine])
+                _areas(mark, lam[mine], lam)
+            if len(self._trails[label].x) > 2:
+                _set(self._trails[label], (NOWHERE, NOWHERE))
 
     def _trail(self, label: int, x: Array, y: Array, t: int, length: int = 12) -> Path:
         past = self._past[label]

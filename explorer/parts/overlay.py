@@ -28,6 +28,7 @@ class Overlay:
         strong: thick paths, likewise.
         dots: small grey places (p, 2), such as candidates that were tried.
         rings: places with a ring around (r, 2), such as what is proven.
+        hands: places with a square around (h, 2): what is in hand.
         spans: shaded upright bands (low, high).
         texts: words at places (x, y, text).
     """
@@ -36,6 +37,7 @@ class Overlay:
     strong: Array = field(default_factory=lambda: NONE)
     dots: Array = field(default_factory=lambda: NONE)
     rings: Array = field(default_factory=lambda: NONE)
+    hands: Array = field(default_factory=lambda: NONE)
     spans: tuple[tuple[float, float], ...] = ()
     texts: tuple[tuple[float, float, str], ...] = ()
 
@@ -57,12 +59,14 @@ class OverlayMarks:
         self._dots = _dots(scales, INK, 16, "cross")
         self._rings = _dots(scales, PROVEN, 330, "circle")
         self._rings.fill, self._rings.stroke, self._rings.stroke_width = False, PROVEN, 2.5
+        self._hands = _dots(scales, INK, 420, "square")
+        self._hands.fill, self._hands.stroke, self._hands.stroke_width = False, INK, 1.5
         self._texts = bq.Label(
             x=np.zeros(0), y=np.zeros(0), text=[], scales=scales, colors=[INK], default_size=12,
             font_weight="normal",
         )  # fmt: skip
         self.below = [self._spans, self._lines, self._strong, self._dots]
-        self.above = [self._rings, self._texts]
+        self.above = [self._rings, self._hands, self._texts]
         self._now = EMPTY
 
     def show(self, overlay: Overlay, extent: float) -> None:
@@ -72,7 +76,8 @@ class OverlayMarks:
         self._now = overlay
         for mark, path in ((self._lines, overlay.lines), (self._strong, overlay.strong)):
             _set(mark, path if len(path) > 1 else NOWHERE)
-        for mark, places in ((self._dots, overlay.dots), (self._rings, overlay.rings)):
+        sets = (overlay.dots, overlay.rings, overlay.hands)
+        for mark, places in zip((self._dots, self._rings, self._hands), sets, strict=True):
             _set(mark, places)
         low, high = (np.array([s[i] for s in overlay.spans] or [0.0]) for i in (0, 1))
         with self._spans.hold_sync():

@@ -7,13 +7,16 @@ from typing import Any
 
 from explorer.engine.attacks.target import Target
 from explorer.frame import Frame
+from explorer.parts import overlay_explain
 from explorer.parts.overlay import EMPTY, Overlay
 
 OVERLAYS: dict[str, Callable[[Target, Any], Overlay]] = {}
 
 
-def overlay_of(frame: Frame) -> Overlay:
-    """What the present attack draws beside its candidates."""
+def overlay_of(frame: Frame, extent: float) -> Overlay:
+    """What the present attack draws beside its candidates, or the explain stage."""
+    if frame.stage == "explain" and frame.explained is not None:
+        return overlay_explain.overlay(frame.explained, extent)
     draw = OVERLAYS.get(frame.attack_name)
     if frame.stage != "attack" or draw is None or frame.target is None or frame.attack is None:
         return EMPTY

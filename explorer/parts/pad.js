@@ -17,7 +17,7 @@ function render({ model, el }) {
   el.append(surface, said);
 
   let queue = [], timer = null, gesture = 0, down = false, last = null;
-  let echo = [], cursor = [0.5, 0.5], keys = false;
+  let echo = [], cursor = [0.5, 0.5], keys = false, stop = 0;
   const send = () => { timer = null; if (queue.length) { model.send({ events: queue }); queue = []; } };
   const push = (event, now) => {
     queue.push({ ...event, gesture });
@@ -47,7 +47,7 @@ function render({ model, el }) {
     e.preventDefault(); surface.focus({ preventScroll: true }); surface.setPointerCapture(e.pointerId);
     keys = false; gesture += 1; down = true; last = place(e);
     if (model.get("echo")) { echo.push(last); draw(); }
-    push({ kind: "down", x: last[0], y: last[1] }, true);
+    push({ kind: "down", x: last[0], y: last[1], shift: e.shiftKey }, true);
   });
   surface.addEventListener("pointermove", (e) => {
     if (!down) return;
@@ -55,28 +55,34 @@ function render({ model, el }) {
     if (Math.hypot((p[0] - last[0]) * r.width, (p[1] - last[1]) * r.height) < model.get("spacing")) return;
     last = p;
     if (model.get("echo")) { echo.push(p); draw(); }
-    push({ kind: "move", x: p[0], y: p[1] }, false);
+    push({ kind: "move", x: p[0], y: p[1], shift: e.shiftKey }, false);
   });
   const up = (e) => { if (!down) return; down = false; const p = place(e); push({ kind: "up", x: p[0], y: p[1] }, true); };
   surface.addEventListener("pointerup", up);
   surface.addEventListener("pointercancel", up);
   const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
-  const named = { " ": "act", Enter: "act", Delete: "erase", Backspace: "erase", "1": "positive", "2": "negative", p: "place", m: "move-tool", e: "erase-tool" };
+  const named = { " ": "act", Enter: "act", Delete: "erase", Backspace: "erase", "1": "positive", "2": "negative", "3": "third", "4": "fourth", p: "place", m: "move-tool", e: "erase-tool" };
   surface.addEventListener("keydown", (e) => {
     if (!model.get("active")) return;
     const chord = e.ctrlKey || e.metaKey, key = e.key.length === 1 ? e.key.toLowerCase() : e.key;
     let kind = named[key];
     if (chord) kind = key === "z" ? (e.shiftKey ? "redo" : "undo") : key === "y" ? "redo" : undefined;
-    if (moves[key]) {
+    const stops = model.get("stops");
+    if (stops) {
+      // Tab goes through the points, and past the last one on to the rest of the page.
+      if (key === "Tab") { stop += e.shiftKey ? -1 : 1; kind = stop < 1 || stop > stops ? undefined : e.shiftKey ? "previous" : "next"; }
+      else if (moves[key]) kind = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up-key", ArrowDown: "down-key" }[key];
+      else if (key === "f") kind = "free";
+    } else if (moves[key]) {
       const s = e.shiftKey ? 0.1 : 0.02;
       cursor = cursor.map((v, i) => Math.min(1, Math.max(0, Math.round((v + s * moves[key][i]) * 1000) / 1000)));
       kind = "cursor";
     }
     if (!kind) return;
-    e.preventDefault(); keys = true; draw(); gesture += 1;
-    push({ kind, x: cursor[0], y: cursor[1] }, kind !== "cursor");
+    e.preventDefault(); keys = !stops; draw(); gesture += 1;
+    push({ kind, x: cursor[0], y: cursor[1], shift: e.shiftKey }, kind !== "cursor");
   });
-  surface.addEventListener("focus", () => { keys = surface.matches(":focus-visible"); draw(); });
+  surface.addEventListener("focus", () => { keys = !model.get("stops") && surface.matches(":focus-visible"); stop = 0; draw(); });
   surface.addEventListener("blur", () => { keys = false; draw(); });
 
   const text = () => {

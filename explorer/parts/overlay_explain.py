@@ -1,0 +1,97 @@
+"""What the explain stage draws: the cell of the point in hand, its level line, pins and masses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.engine.cell_polygon import cell_interval, cell_polygon, segment
+from explorer.engine.cells import cell_of
+from explorer.engine.determined import FORCED
+from explorer.engine.splitting import extent_at
+from explorer.explained import Explained, free_direction
+from explorer.parts.overlay import NONE, Overlay
+
+Array = NDArray[np.float64]
+ASIDE = 0.035  # of the half width: where words stand beside a point; arbitrary
+MOST_PINS = 12  # arbitrary: more words than that hide the plane
+
+
+def overlay(state: Explained, extent: float) -> Overlay:
+    """Polygon (or interval), level line, ring, pins, and forced masses of the truth."""
+    flat = state.net.d == 1
+    texts = _pins(state, extent) + _masses(state, extent)
+    rings = [_place(state, i) for i in _forced(state)]
+    if state.selected is None:
+        return Overlay(rings=_table(rings), texts=tuple(texts))
+    e, i = (state.now, state.selected)
+    if state.slide is not None:
+        e, i = state.slide.before, state.slide.i
+    cell = cell_of(state.net, e.x[i], e.at(i))
+    hand = [tuple(state.now.x[state.selected].tolist())]
+    if flat:
+        hand = [(hand[0][0], float(state.now.y[state.selected]))]
+        return Overlay(
+            spans=(cell_interval(cell, e.x[i], extent),), hands=_table(hand), rings=_table(rings),
+            texts=tuple(texts),
+        )  # fmt: skip
+    corners = cell_polygon(cell, e.x[i], extent)
+    lines = np.vstack([corners, corners[:1]]) if len(corners) else NONE
+    return Overlay(
+        lines=lines, strong=_line(state, extent), hands=_table(hand), rings=_table(rings),
+        texts=tuple(texts),
+    )  # fmt: skip
+
+
+def _line(state: Explained, extent: float) -> Array:
+    """The part of the split's line that is within the cell."""
+    slide, i = state.slide, state.selected
+    if slide is not None:
+        ends = slide.extent
+        return segment(slide.before.x[slide.i], slide.u, ends.minus, ends.plus, extent)
+    u = None if i is None else free_direction(state.net, state.now, i)
+    if u is None or i is None:
+        return NONE
+    reach = extent_at(state.net, state.now, i, u)
+    return segment(state.now.x[i], u, reach.minus, reach.plus, extent)
+
+
+def _place(state: Explained, i: int) -> tuple[float, float]:
+    x = state.truth.x[i].tolist()
+    return (x[0], x[1]) if len(x) > 1 else (x[0], float(state.truth.y[i]))
+
+
+def _forced(state: Explained) -> list[int]:
+    if state.forced is None:
+        return []
+    least: list[int] = (state.forced > FORCED * state.target.mass).nonzero().flatten().tolist()
+    return least
+
+
+def _masses(state: Explained, extent: float) -> list[tuple[float, float, str]]:
+    if state.forced is None:
+        return []
+    out = []
+    for i in _forced(state):
+        x, y = _place(state, i)
+        share = float(state.forced[i] / state.truth.lam[i])
+        out.append((x + ASIDE * extent, y - 2 * ASIDE * extent, f"≥ {min(share, 1):.0%}"))
+    return out
+
+
+def _pins(state: Explained, extent: float) -> list[tuple[float, float, str]]:
+    which = state.pinned.nonzero().flatten().tolist()
+    if len(which) > MOST_PINS:
+        return []
+    out = []
+    for i in which:
+        x = state.now.x[i].tolist()
+        y = x[1] if len(x) > 1 else float(state.now.y[i])
+        out.append((x[0] + ASIDE * extent, y + ASIDE * extent, "pinned"))
+    return out
+
+
+def _table(places: Sequence[tuple[float, ...]]) -> Array:
+    return np.array(places, dtype=float).reshape(-1, 2)
