@@ -10,6 +10,7 @@ from IPython.display import display
 
 from explorer.engine.data import Dataset
 from explorer.opening import open_scenario
+from explorer.panels.arena import Arena
 from explorer.panels.base import Panel
 from explorer.panels.curves import LossCurves, MarginCurves, ResidualCurves
 from explorer.panels.explain import ExplainPanel
@@ -31,7 +32,7 @@ from explorer.style import CSS
 # Every view once: where it stands, and in which order. A new panel is one row here.
 LEFT: tuple[type[Panel], ...] = (PlanePanel, Tools)
 CHARTS: tuple[type[Panel], ...] = (MarginCurves, ResidualCurves, LossCurves, Scoreboard)
-BELOW: tuple[type[Panel], ...] = (ExplainPanel, MixPad, TrainForm, AttackForm, Tuner)
+BELOW: tuple[type[Panel], ...] = (ExplainPanel, MixPad, TrainForm, AttackForm, Tuner, Arena)
 ALL: tuple[type[Panel], ...] = (Header, *LEFT, MarginsPanel, *CHARTS, *BELOW, Transport, Files)
 
 

@@ -65,6 +65,8 @@ def sentence(frame: Frame) -> tuple[str, str]:
         return f"{frame.verdict.sentence} {caveat}".rstrip(), "warn" if caveat else tone
     if frame.stage == "explain" and frame.explained is not None:
         return explained.sentence(frame.explained)
+    if frame.stage == "arena" and frame.arena is not None and frame.arena.target is frame.target:
+        return frame.arena.sentence, ""
     if not frame.dataset.n:
         return "Nothing drawn yet: click on the plane to place points, or take a preset.", ""
     if frame.stage == "draw" or frame.train is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
 from explorer.engine.data import Dataset
@@ -22,8 +23,18 @@ STAGES: tuple[tuple[Stage, str, str], ...] = (
     ("train", "2 Train", "Train a network on them"),
     ("attack", "3 Attack", "Recover them from its weights"),
     ("explain", "4 Explain", "Which other points explain the same weights"),
+    ("arena", "5 Arena", "Set several attacks side by side on these weights"),
 )
 BEFORE: tuple[Stage, ...] = ("draw", "train")
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What the arena has on the plane: the claims of one run on `target`, and what is seen."""
+
+    target: Target
+    sentence: str
+    claims: Report | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +56,19 @@ class Frame:
     scores: tuple[Score, Score] | None = None  # of the truth, of the control
     verdict: Verdict | None = None
     status: Status = Status.RUNNING
+    arena: Shown | None = None
     explained: Explained | None = None  # of the explain stage
 
     @property
     def aimed(self) -> bool:
         """Whether this stage looks at the attacked weights rather than at training."""
         return self.stage not in BEFORE
+
+    @property
+    def claims(self) -> Report | None:
+        """What the arena has on the plane, while these weights are in it."""
+        shown = self.arena if self.stage == "arena" else None
+        return shown.claims if shown is not None and shown.target is self.target else None
 
     @property
     def state(self) -> TrainState | AttackState | None:

@@ -17,6 +17,7 @@ LEGENDS = {
     "draw": "The axes stay the same from drawing to attack.",
     "train": "Dashed: Φ = ± margin; thick: Φ = 0; grey: neurons. Area: multiplier λ.",
     "attack": "Hollow: the truth. Filled: candidates, area by multiplier λ.",
+    "arena": "Hollow: the truth. Filled: claims of the chosen attack, area by multiplier λ.",
     "explain": "Hollow: the truth. Filled: points that explain the weights too, area by λ.",
 }
 CLASS_TIPS = ("blue circle", "orange triangle", "above the axis +1, below it −1")

@@ -7,7 +7,9 @@ import ipywidgets as w
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.engine.attacks.claims import Report
 from explorer.engine.explanations import Explanation
+from explorer.engine.roster import AttackState
 from explorer.frame import Frame
 from explorer.parts.drawing import map_png
 from explorer.parts.overlay import OverlayMarks
@@ -155,28 +157,29 @@ class PlaneMarks:
             return self._explanation(frame.explained.now)
         if state is None:
             self._past, self._past_t = {1: [], -1: []}, -1
-            for label, mark in self._candidates.items():
-                _place(mark, np.zeros((0, 2)), np.zeros(0))
-                _set(self._trails[label], (NOWHERE, NOWHERE))
+            for trail in self._trails.values():
+                _set(trail, (NOWHERE, NOWHERE))
+            self._filled(frame.claims)
             return
-        x, y, lam = (v.cpu().numpy() for v in (state.x, state.y, state.lam))
-        for label, mark in self._candidates.items():
+        self._filled(state)
+        x, y = (v.cpu().numpy() for v in (state.x, state.y))
+        for label, trail in self._trails.items():
             mine = y == label
-            with mark.hold_sync():
-                _place(mark, x[mine], y[mine])
-                _areas(mark, lam[mine], lam)
-            _set(self._trails[label], self._trail(label, x[mine], y[mine], state.t))
+            _set(trail, self._trail(label, x[mine], y[mine], state.t))
         self._past_t = state.t
 
-    def _explanation(self, e: Explanation) -> None:
-        x, y, lam = e.x.numpy(), e.y.numpy(), e.lam.numpy()
+    def _filled(self, places: AttackState | Report | None) -> None:
+        """Candidates, or claims, at their places."""
+        if places is None:
+            for mark in self._candidates.values():
+                _place(mark, np.zeros((0, 2)), np.zeros(0))
+            return
+        x, y, lam = (v.cpu().numpy() for v in (places.x, places.y, places.lam))
         for label, mark in self._candidates.items():
             mine = y == label
             with mark.hold_sync():
                 _place(mark, x[mine], y[mine])
                 _areas(mark, lam[mine], lam)
-            if len(self._trails[label].x) > 2:
-                _set(self._trails[label], (NOWHERE, NOWHERE))
 
     def _trail(self, label: int, x: Array, y: Array, t: int, length: int = 12) -> Path:
         past = self._past[label]

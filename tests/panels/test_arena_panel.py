@@ -1,0 +1,89 @@
+"""The arena's panel without a browser: run, cancel, claims on the plane, other weights."""
+
+from __future__ import annotations
+
+import asyncio
+
+import ipywidgets as w
+import pytest
+
+from explorer.apps import App
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.data import preset
+from explorer.panels.arena import CANCEL, EMPTY, RUN
+
+
+@pytest.fixture
+def app():
+    made = App(preset("alternating-circle", n=6))
+    session = made.session
+    session.configure(widths=(20,))
+    session.go("train")
+    session.step(600)
+    session.attack_config = KKTConfig(m=12, steps=60)
+    session.go("arena")
+    yield made
+    made.close()
+
+
+def run(app: App, after: float | None = None) -> None:
+    """Press Run, and Cancel after so many seconds."""
+    panel = app.panels["Arena"]
+
+    async def pressed() -> None:
+        panel.go.click()
+        assert panel._task is not None
+        if after is not None:
+            await asyncio.sleep(after)
+            assert panel.go.description == CANCEL
+            panel.go.click()
+        await panel._task
+
+    asyncio.run(pressed())
+    assert panel._failure.layout.display == "none", panel._failure.value
+
+
+def test_runs_draws_bars_and_shows_the_best_claims(app: App) -> None:
+    panel, marks = app.panels["Arena"], app.panels["PlanePanel"].marks
+    assert panel.said.value == EMPTY and panel.plot.children == ()
+    panel.boxes["univariate"].value = True
+    run(app)
+    kkt, univariate = panel.lines()
+    assert kkt.runs == 3 and univariate.runs == 0 and "one input" in univariate.message
+    assert panel.go.description == RUN and panel.progress.value == 1
+    assert panel.chart in panel.plot.children
+    assert panel.bars[0].x[-1] == kkt.recall[1].value
+    show = [x for row in panel.table.children for x in row.children if isinstance(x, w.Button)]
+    assert [b.disabled for b in show] == [False, True]
+    show[0].click()
+    claims = app.session.frame.claims
+    assert claims is not None
+    assert sum(len(m.x) for m in marks._candidates.values()) == len(claims.x)
+    assert app.session.frame.arena.sentence in app.panels["Header"].sentence.value
+    app.session.go("attack")
+    assert app.session.frame.claims is None
+
+
+def test_cancel_keeps_what_is_done_and_the_page_goes_on(app: App) -> None:
+    panel = app.panels["Arena"]
+    app.session.attack_config = KKTConfig(m=100, steps=100_000)
+    run(app, after=0.4)
+    assert "Cancelled after 0 of 3 runs" in panel.said.value
+    assert panel.go.description == RUN
+
+
+def test_other_weights_clear_the_board(app: App) -> None:
+    panel = app.panels["Arena"]
+    run(app)
+    assert panel.rows
+    app.session.go("train")
+    app.session.step(50)
+    app.session.go("arena")
+    assert panel.rows == [] and panel.said.value == EMPTY and app.session.frame.claims is None
+
+
+def test_nothing_chosen_is_said(app: App) -> None:
+    panel = app.panels["Arena"]
+    panel.boxes["kkt"].value = False
+    panel.go.click()
+    assert "tick at least one" in app.session.message
