@@ -113,10 +113,22 @@ class Gestures:
         self.say = said
 
     def _on_positive(self, at: tuple[float, float], gesture: int) -> None:
-        self.session.label, self.say = 1, f"class {NAMES[1]}"
+        self._class(1)
 
     def _on_negative(self, at: tuple[float, float], gesture: int) -> None:
-        self.session.label, self.say = -1, f"class {NAMES[-1]}"
+        self._class(-1)
+
+    def _on_third(self, at: tuple[float, float], gesture: int) -> None:
+        self._class(3)
+
+    def _on_fourth(self, at: tuple[float, float], gesture: int) -> None:
+        self._class(4)
+
+    def _class(self, label: int) -> None:
+        if label > 1 and self.session.now.dataset.d == 1:
+            self.say = "a line has two classes; further ones need the plane"
+            return
+        self.session.label, self.say = label, f"class {NAMES[label]}"
 
     def _on_place(self, at: tuple[float, float], gesture: int) -> None:
         self._tool("place")

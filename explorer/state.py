@@ -32,7 +32,7 @@ class State(HasTraits):
     seed = Int(0, min=0)
     mix = Tuple(Float(0.0), Float(0.0), default_value=(0.0, 0.0), help="mix_truth, mix_data")
     tool = Enum(("place", "move", "erase"), "place")
-    label = Enum((1, -1, 0), 1, help="class to place; 0: by height, in 1-D")
+    label = Enum((1, -1, 3, 4, 0), 1, help="class to place; 0: by height, in 1-D")
     truth_shown = Bool(True)
     layers = Tuple(default_value=("map", "lines"), help="what is drawn behind the points")
     extent = Float(data.PLANE, help="half width of the plane")

@@ -11,9 +11,11 @@ CONTROL = "#999999"
 INK = "#7a7a7a"  # readable on white and on dark
 PROVEN = "#009E73"
 CURVES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-COLOURS = {1: POSITIVE, -1: NEGATIVE}
-MARKERS = {1: "circle", -1: "triangle-up"}
-NAMES = {1: "+1 (blue circle)", -1: "−1 (orange triangle)"}
+COLOURS = {1: POSITIVE, -1: NEGATIVE, 3: "#009E73", 4: "#CC79A7"}
+MARKERS = {1: "circle", -1: "triangle-up", 3: "square", 4: "diamond"}
+NAMES = {1: "+1 (blue circle)", -1: "−1 (orange triangle)", 3: "3 (green square)",
+         4: "4 (purple diamond)"}  # fmt: skip
+LABELS = tuple(COLOURS)  # the classes that can be drawn: 1 and 2 carry the labels 1 and -1
 
 POINT_AREA = 60  # px^2 of a point without a multiplier; arbitrary
 LARGEST_AREA = 220  # px^2 of the largest multiplier; arbitrary

@@ -10,6 +10,7 @@ import io
 import math
 import zipfile
 import zlib
+from typing import Any
 
 import numpy as np
 import torch
@@ -73,7 +74,8 @@ def write_npz(dataset: Dataset) -> bytes:
     out = io.BytesIO()
     several = dataset.outputs > 1
     labels = class_numbers(dataset.y) if several else dataset.y
-    np.savez(out, x=dataset.x.cpu().numpy(), **{CLASS if several else "y": labels.cpu().numpy()})
+    arrays: dict[str, Any] = {CLASS if several else "y": labels.cpu().numpy()}
+    np.savez(out, x=dataset.x.cpu().numpy(), **arrays)
     return out.getvalue()
 
 

@@ -95,6 +95,8 @@ def _checked(x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
         )
     points = x.detach().cpu().double().numpy()
     labels = y.detach().cpu().double().numpy()
+    if bool((np.abs(labels) > 1).any()):
+        raise ValueError("the exact solution is known for two classes only; train instead")
     if not np.isfinite(points).all() or not (np.abs(labels) == 1).all():
         raise ValueError("expected finite x and labels y in {-1, +1}; check the data")
     distinct, first, group = np.unique(points, axis=0, return_index=True, return_inverse=True)

@@ -99,8 +99,14 @@ def _table(frame: Frame) -> str:
     head = "".join(f"<th>x{i + 1}</th>" for i in range(data.d))
     q = frame.train.q.tolist() if frame.train is not None else [None] * data.n
     rows = "".join(
-        f"<tr><td>{i}</td>{''.join(f'<td>{v:.3f}</td>' for v in x)}<td>{int(y):+d}</td>"
+        f"<tr><td>{i}</td>{''.join(f'<td>{v:.3f}</td>' for v in x)}"
+        f"<td>{_class_of(int(y), data.outputs > 1)}</td>"
         f"<td>{'–' if m is None else f'{m:.4g}'}</td></tr>"
         for i, (x, y, m) in enumerate(zip(data.x.tolist(), data.y.tolist(), q, strict=True), 1)
     )
     return f"<table><tr><th>point</th>{head}<th>y</th><th>q</th></tr>{rows}</table>"
+
+
+def _class_of(label: int, several: bool) -> str:
+    """+1 or -1, or with more classes their number."""
+    return f"{2 if label == -1 else label}" if several else f"{label:+d}"

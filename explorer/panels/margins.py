@@ -8,7 +8,7 @@ import numpy as np
 from explorer.engine.certificate import ON_MARGIN
 from explorer.frame import Frame
 from explorer.panels.base import Panel, chart, titled
-from explorer.style import COLOURS, MARKERS, NAMES
+from explorer.style import COLOURS, LABELS, MARKERS, NAMES
 
 TOP = 3.0  # q / q_min shown; points beyond stand at the top edge
 
@@ -30,7 +30,7 @@ class MarginsPanel(Panel):
                 marker=MARKERS[label], default_size=36, fill=on, stroke=COLOURS[label],
                 stroke_width=1.5,
             )
-            for label in (1, -1)
+            for label in LABELS
             for on in (True, False)
         }  # fmt: skip
         self.level = bq.Lines(
@@ -70,5 +70,10 @@ class MarginsPanel(Panel):
         self.title.value = (
             f"Margins: {int(on.sum())} of {len(q)} points on the margin (within 1%)"
             if low > 0
-            else f"Margins: {wrong} of {len(q)} points on the wrong side ({NAMES[1]}, {NAMES[-1]})"
+            else f"Margins: {wrong} of {len(q)} points on the wrong side ({_names(y)})"
         )
+
+
+def _names(y: np.ndarray) -> str:
+    """The classes by name; two are named even where one has no point yet."""
+    return ", ".join(NAMES[label] for label in LABELS if abs(label) == 1 or label in y)

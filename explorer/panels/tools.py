@@ -13,14 +13,19 @@ from explorer.panels.base import Panel, button
 TOOLS = (("Place", "place"), ("Move", "move"), ("Erase", "erase"))
 TOOL_TIPS = ("Click adds a point, drag sprays", "Drag a point", "Click or drag over points")
 CLASSES = (("● +1", 1), ("▲ −1", -1))
+FURTHER = (("■ 3", 3), ("◆ 4", 4))
+SEVERAL = (("● 1", 1), ("▲ 2", -1), *FURTHER)
 LEGENDS = {
     "draw": "The axes stay the same from drawing to attack.",
     "train": "Dashed: Φ = ± margin; thick: Φ = 0; grey: neurons. Area: multiplier λ.",
+    "classes": "Dashed: a class leads by the margin; thick: two classes tie; grey: neurons.",
     "attack": "Hollow: the truth. Filled: candidates, area by multiplier λ.",
-    "arena": "Hollow: the truth. Filled: claims of the chosen attack, area by multiplier λ.",
     "explain": "Hollow: the truth. Filled: points that explain the weights too, area by λ.",
+    "arena": "Hollow: the truth. Filled: claims of the chosen attack, area by multiplier λ.",
 }
-CLASS_TIPS = ("blue circle", "orange triangle", "above the axis +1, below it −1")
+CLASS_TIPS = ("blue circle (key 1)", "orange triangle (key 2)")
+FLAT_TIPS = (*CLASS_TIPS, "above the axis +1, below it −1")
+PLANE_TIPS = (*CLASS_TIPS, "green square (key 3)", "purple diamond (key 4)")
 BY_HEIGHT = ("by height", 0)
 
 
@@ -31,8 +36,9 @@ class Tools(Panel):
         """One row under the plane."""
         session = self.session
         self.tool = w.ToggleButtons(options=TOOLS, tooltips=TOOL_TIPS, value=session.tool)
-        self.label = w.ToggleButtons(options=CLASSES, value=session.label or 1,
-                                     tooltips=CLASS_TIPS[:2])  # fmt: skip
+        self.label = w.ToggleButtons(options=(*CLASSES, *FURTHER), value=session.label or 1,
+                                     tooltips=PLANE_TIPS)  # fmt: skip
+        self._shown = (0, False)  # dimension, and whether there are further classes
         for toggle in (self.tool, self.label):
             toggle.style.button_width = "auto"
         self.tool.observe(self._setter("tool"), names=["value"])
@@ -70,11 +76,13 @@ class Tools(Panel):
 
     def _on_session(self, _: Any) -> None:  # noqa: ANN401
         self.tool.value = self.session.tool
-        flat = self.session.frame.dataset.d == 1
-        options = (*CLASSES, BY_HEIGHT) if flat or self.session.label == 0 else CLASSES
+        data = self.session.frame.dataset
+        flat = data.d == 1 or self.session.label == 0
+        several = SEVERAL if data.outputs > 1 else (*CLASSES, *FURTHER)
+        options = (*CLASSES, BY_HEIGHT) if flat else several
         if self.label.options != options:
             wanted = self.session.label
-            self.label.tooltips = CLASS_TIPS[: len(options)]
+            self.label.tooltips = FLAT_TIPS if flat else PLANE_TIPS
             self.label.options = options
             self.session.label = wanted
         self.label.value = self.session.label
@@ -89,10 +97,13 @@ class Tools(Panel):
             display = "" if shown else "none"
             if box.layout.display != display:
                 box.layout.display = display
-        legend = LEGENDS.get(frame.stage, LEGENDS["attack"])
+        several = frame.dataset.outputs > 1
+        stage = "classes" if frame.stage == "train" and several else frame.stage
+        legend = LEGENDS.get(stage, LEGENDS["attack"])
         if self.legend.value != legend:
             self.legend.value = legend
-        if (len(self.label.options) == 3) != (frame.dataset.d == 1):
+        if self._shown != (frame.dataset.d, several):
+            self._shown = (frame.dataset.d, several)
             self._on_session(None)
 
 

@@ -25,7 +25,7 @@ TOGETHER = 0.03  # radians, and units of the plane: lines nearer than this are d
 
 
 @cache
-def _pixels(size: int, extent: float) -> torch.Tensor:
+def pixels(size: int, extent: float) -> torch.Tensor:
     """Centres of the pixels, first row on top. (size^2, 2)."""
     g = (torch.arange(size, dtype=torch.float32) + 0.5) / size * 2 - 1
     g = g * extent
@@ -38,7 +38,7 @@ def field(net: Network, extent: float, size: int = MAP_SIZE) -> Array:
 
     Computed in float32: the picture has 2 * LEVELS colours, so rounding cannot be seen.
     """
-    grid = _pixels(size, extent).to(device=net.device)
+    grid = pixels(size, extent).to(device=net.device)
     values = phi(net.to(dtype=torch.float32), grid).reshape(size, size)
     return values.cpu().numpy().astype(np.float64)
 
