@@ -20,17 +20,18 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks import decoreco, inversion, kkt, univariate
+from explorer.engine.attacks import decoreco, hinge, inversion, kkt, univariate
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.decoreco import DecoRecoConfig, DecoRecoState
+from explorer.engine.attacks.hinge import HingeConfig, HingeState
 from explorer.engine.attacks.inversion import InversionConfig, InversionState
 from explorer.engine.attacks.kkt import KKTConfig, KKTState
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateConfig, UnivariateState
 from explorer.engine.status import Status
 
-AttackConfig = KKTConfig | InversionConfig | UnivariateConfig | DecoRecoConfig
-AttackState = KKTState | InversionState | UnivariateState | DecoRecoState
+AttackConfig = KKTConfig | InversionConfig | UnivariateConfig | DecoRecoConfig | HingeConfig
+AttackState = KKTState | InversionState | UnivariateState | DecoRecoState | HingeState
 
 
 class Engine(Protocol):
@@ -147,6 +148,12 @@ _ROWS = (
         (("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
          ("l_prior", "prior box")),
         takes_start=True, several=True,
+    ),
+    Entry(
+        "hinge", "Hinges", "own",
+        "Crossings of the kinks and the margin as candidates, fitted by a convex program; claims "
+        "the places that no other explanation can do without.",
+        hinge, HingeConfig, (("residual", "unexplained share"),),
     ),
 )  # fmt: skip
 

@@ -14,13 +14,18 @@ from explorer.engine.exact import maximum_margin
 from explorer.engine.roster import ROSTER
 from explorer.frame import Frame
 from explorer.panels.base import Panel, button
-from explorer.parts import settings_inversion, settings_kkt
+from explorer.parts import (
+    settings_hinge,
+    settings_inversion,
+    settings_kkt,
+)
 from explorer.parts.settings import Row, Rows, choice, real, whole
 from explorer.session import Session
 
 JUMP = "Jump to the exact solution"
 SETTINGS: dict[str, Callable[[], Rows]] = {
-    "kkt": settings_kkt.rows, "inversion": settings_inversion.rows,
+    "kkt": settings_kkt.rows,
+    "inversion": settings_inversion.rows,
 }
 QUICK = 40  # points that are solved within a fraction of a second
 

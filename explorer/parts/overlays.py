@@ -7,10 +7,12 @@ from typing import Any
 
 from explorer.engine.attacks.target import Target
 from explorer.frame import Frame
-from explorer.parts import overlay_explain
+from explorer.parts import overlay_explain, overlay_hinge
 from explorer.parts.overlay import EMPTY, Overlay
 
-OVERLAYS: dict[str, Callable[[Target, Any], Overlay]] = {}
+OVERLAYS: dict[str, Callable[[Target, Any], Overlay]] = {
+    "hinge": overlay_hinge.overlay,
+}
 
 
 def overlay_of(frame: Frame, extent: float) -> Overlay:

@@ -23,8 +23,7 @@ by other points than by its own. Own construction; the 1-D proof is of the univa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import torch
@@ -33,67 +32,30 @@ from torch import Tensor
 from explorer.engine.attacks import crossings, pursuit
 from explorer.engine.attacks.claims import Report, merge_candidates
 from explorer.engine.attacks.hinge_config import HingeConfig
+from explorer.engine.attacks.hinge_state import HingeState
 from explorer.engine.attacks.pursuit import Explanation, Pool
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
 from explorer.engine.status import Status
 
-__all__ = ["HingeConfig", "HingeState", "fits", "init", "iterate", "report", "step", "terminate"]
+__all__ = [
+    "HingeConfig",
+    "HingeState",
+    "attacked",
+    "fits",
+    "init",
+    "iterate",
+    "report",
+    "step",
+    "terminate",
+]
 
-Stage = Literal["lines", "cross", "fit", "prove", "done"]
 _GAIN = 0.995  # arbitrary: a round that lowers the residual by less than 0.5% is no progress
 _FIRST = 6  # arbitrary: rounds before that is asked; the first ones only fill the set
 _TRIES = 6  # arbitrary: rounds in which the rest may make up for a candidate
 _DUST = 1e-7  # arbitrary: residuals below this share of |theta| are rounding of the fit
 
 _POOLS: WeakKeyDictionary[Target, tuple[object, Pool]] = WeakKeyDictionary()
-
-
-@dataclass(frozen=True, eq=False)
-class HingeState:
-    """One moment of the attack.
-
-    Attributes:
-        t: steps taken.
-        stage: what the next step does.
-        x: candidates (m, d) in sight: the pool, then those that carry, then the merged ones.
-        y: their labels (m,).
-        lam: their multipliers (m,), 0 before the fit.
-        without: (m,) the residual without each one's neighbourhood; nan where not asked yet.
-        residual: |theta - sum| / |theta| of the fit; 1 before it.
-        normal: unit normals of the lines (K, d).
-        offset: of the lines (K,): normal . x + offset = 0.
-        weight: path weights of the lines (K,).
-        pool: all candidates (N, d).
-        active: those that carry theta, as indices (A,) into the pool.
-        mass: their multipliers (A,).
-        left: what they leave of theta, block by block.
-        sentence: what was done last, with its numbers.
-    """
-
-    t: int
-    stage: Stage
-    x: Tensor
-    y: Tensor
-    lam: Tensor
-    without: Tensor
-    residual: float
-    normal: Tensor
-    offset: Tensor
-    weight: Tensor
-    pool: Tensor
-    active: Tensor
-    mass: Tensor
-    left: tuple[Tensor, ...]
-    sentence: str
-
-    def numbers(self) -> dict[str, float]:
-        """For the curves: the residual, candidates in sight, and how many were asked about."""
-        return {
-            "residual": self.residual,
-            "candidates": float(len(self.x)),
-            "asked": float((~self.without.isnan()).sum()),
-        }
 
 
 def fits(target: Target) -> str:
@@ -113,16 +75,6 @@ def fits(target: Target) -> str:
     return ""
 
 
-def threshold(state: HingeState, config: HingeConfig) -> float:
-    """The residual from which on a candidate counts as needed."""
-    return (1 + config.rise) * state.residual + config.floor
-
-
-def needed(state: HingeState, config: HingeConfig) -> Tensor:
-    """Which candidates are needed, (m,) bool; not asked is not needed."""
-    return state.without.nan_to_num(0.0) >= threshold(state, config)
-
-
 def init(
     target: Target, config: HingeConfig, generator: torch.Generator, start: object = None
 ) -> HingeState:
@@ -130,12 +82,12 @@ def init(
     why = fits(target)
     if why:
         raise ValueError(why)
-    net = _net(target, config)
+    net = attacked(target, config)
     found = crossings.lines(net)
     none = net.weights[0].new_zeros(0, dtype=torch.float64)
     spots, labels = none.reshape(0, net.d), none
     return HingeState(
-        0, "lines", spots, labels, none, none, 1.0, found.normal, found.offset, found.weight,
+        0, "lines", spots, labels, none, none, 1.0, 1.0, found.normal, found.offset, found.weight,
         spots, torch.zeros(0, dtype=torch.long), none, (),
         f"{len(found.offset)} lines of neurons that differ.",
     )  # fmt: skip
@@ -165,7 +117,7 @@ def report(target: Target, state: HingeState, config: HingeConfig) -> Report:
     """The needed candidates, or all fitted ones; nothing before the questions are asked."""
     if state.stage not in ("prove", "done"):
         return Report(state.x[:0], state.y[:0], state.lam[:0])
-    kept = needed(state, config) if config.claim == "proven" else _worth(state, config)
+    kept = state.needed if config.claim == "proven" else _worth(state, config)
     return Report(state.x[kept], state.y[kept], state.lam[kept])
 
 
@@ -173,8 +125,8 @@ def _worth(state: HingeState, config: HingeConfig) -> Tensor:
     return state.lam >= config.lam_share * state.lam.mean() if len(state.lam) else state.lam > 0
 
 
-def _net(target: Target, config: HingeConfig) -> Network:
-    """Merged where that is faithful: in two layers."""
+def attacked(target: Target, config: HingeConfig) -> Network:
+    """The weights that are explained: merged where that is faithful, in two layers."""
     net = target.merged(config.merge_angle) if len(target.net.weights) == 2 else target.net
     return net.to(dtype=torch.float64, device="cpu")
 
@@ -183,13 +135,13 @@ def _pool(target: Target, state: HingeState, config: HingeConfig) -> Pool:
     """The pool of the state, with what pricing needs; kept while the target lives."""
     kept = _POOLS.get(target)
     if kept is None or kept[0] is not state.pool:
-        made = Pool.of(_net(target, config), state.pool, config.tau)
+        made = Pool.of(attacked(target, config), state.pool, config.tau)
         _POOLS[target] = kept = (state.pool, made)
     return kept[1]
 
 
 def _cross(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
-    net = _net(target, config)
+    net = attacked(target, config)
     lines = crossings.Lines(state.normal, state.offset, state.weight)
     met, along, owners = crossings.vertices(net, lines, config.reach)
     found = [met, along, *crossings.curve_vertices(net, along, owners, config.reach)]
@@ -243,6 +195,7 @@ def _merged(state: HingeState, config: HingeConfig) -> HingeState:
     return replace(
         state, stage="prove" if len(merged.x) else "done", x=merged.x, y=merged.y, lam=merged.lam,
         without=merged.lam * torch.nan,
+        limit=(1 + config.rise) * state.residual + config.floor,
         sentence=f"{len(merged.x)} places explain all but {state.residual:.1%} of the weights. "
         "Which of them are needed?",
     )  # fmt: skip
@@ -254,34 +207,46 @@ def _prove(target: Target, state: HingeState, config: HingeConfig) -> HingeState
     if not len(open_):
         return _finished(state, config)
     i = int(open_[0])
-    pool = _pool(target, state, config)
-    near = ((pool.x - state.x[i]).norm(dim=1) <= config.radius) & (pool.y == state.y[i])
-    kept = (~near).nonzero()[:, 0]
-    place = torch.full((len(near),), -1)
-    place[kept] = torch.arange(len(kept))
-    rest, carried = pool.take(kept), place[state.active]
-    now, stop = pursuit.fitted(rest, carried[carried >= 0]), threshold(state, config)
-    for _ in range(_TRIES):
-        if now.residual < stop:
-            break
-        after = pursuit.grown(rest, now, config.batch, config.apart)
-        stuck, now = after.residual > 0.99 * now.residual, after
-        if stuck:
-            break
-    without = state.without.clone()
-    without[i] = now.residual
-    verdict = "needed" if now.residual >= stop else "not needed"
+    pool, stop = _pool(target, state, config), state.limit
+    now = Explanation(state.active, state.mass, state.residual, list(state.left))
+    residual = without(pool, now, state.x[i], state.y[i], stop, config)
+    answers = state.without.clone()
+    answers[i] = residual
+    verdict = "needed" if residual >= stop else "not needed"
     asked = replace(
-        state, without=without,
+        state, without=answers,
         sentence=f"Without the candidates around place {i + 1} of {len(state.x)} at least "
-        f"{now.residual:.1%} of the weights stays unexplained, with them {state.residual:.1%}: "
+        f"{residual:.1%} of the weights stays unexplained, with them {state.residual:.1%}: "
         f"{verdict}.",
     )  # fmt: skip
     return asked if len(open_) > 1 else _finished(asked, config)
 
 
+def without(
+    pool: Pool, now: Explanation, x: Tensor, y: Tensor, stop: float, config: HingeConfig
+) -> float:
+    """The least residual found with no candidate of label y () within `radius` of x (d,).
+
+    The search ends as soon as it is below `stop`, as the place is then not needed.
+    """
+    near = ((pool.x - x).norm(dim=1) <= config.radius) & (pool.y == y)
+    kept = (~near).nonzero()[:, 0]
+    place = torch.full((len(near),), -1)
+    place[kept] = torch.arange(len(kept))
+    rest, carried = pool.take(kept), place[now.index]
+    found = pursuit.fitted(rest, carried[carried >= 0])
+    for _ in range(_TRIES):
+        if found.residual < stop:
+            break
+        after = pursuit.grown(rest, found, config.batch, config.apart)
+        stuck, found = after.residual > 0.99 * found.residual, after
+        if stuck:
+            break
+    return found.residual
+
+
 def _finished(state: HingeState, config: HingeConfig) -> HingeState:
-    count = int(needed(state, config).sum())
+    count = int(state.needed.sum())
     return replace(
         state, stage="done",
         sentence=f"{count} of {len(state.x)} fitted places are needed: no explanation found does "
