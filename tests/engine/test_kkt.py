@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.claims import MERGE_RADIUS, claims, merge_candidates
 from explorer.engine.attacks.kkt import KKTConfig, KKTState, Start
+from explorer.engine.attacks.kkt_loss import evaluate
 from explorer.engine.attacks.stationarity import signals_at, stationarity
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network, phi, rescaled
@@ -45,7 +46,7 @@ def begin(target, config, x, y, lam=None, seed=3):
     state = kkt.init(target, config, rng(seed), Start(x, y))
     if lam is None:
         return state
-    return kkt._evaluate(target, config, 0, x, y, lam, state.moments)
+    return evaluate(target, config, 0, x, y, lam, state.moments)
 
 
 def last(target, state, config):

@@ -62,15 +62,18 @@ def projected(gram: Tensor, inner: Tensor, floor: float, signed: bool = False) -
     """The coefficients of least || theta - sum_j c_j g_j ||, c >= floor unless signed.
 
     Args:
-        gram: <g_i, g_j> (r, r).
-        inner: <theta, g_i> (r,).
+        gram: <g_i, g_j> (..., r, r).
+        inner: <theta, g_i> (..., r).
         floor: the least coefficient.
         signed: any sign, no floor.
 
     Returns:
-        (r,); nan where the equations are not finite. The smallest norm among near-equal ones, by
-        a ridge of 1e-10 of the trace.
+        (..., r); nan where the equations are not finite. The smallest norm among near-equal ones,
+        by a ridge of 1e-10 of the trace.
     """
+    if inner.ndim > 1:
+        each = zip(gram.flatten(0, -3), inner.flatten(0, -2), strict=True)
+        return torch.stack([projected(g, i, floor, signed) for g, i in each]).view_as(inner)
     full = gram.double()
     eye = torch.eye(len(full), dtype=full.dtype)
     factor = torch.linalg.cholesky_ex(full + _RIDGE * full.trace() * eye)[0]
@@ -81,8 +84,8 @@ def projected(gram: Tensor, inner: Tensor, floor: float, signed: bool = False) -
     if signed:
         solved: Tensor = torch.linalg.solve_triangular(factor.T, right, upper=True)
         return solved[:, 0].to(inner.dtype)
-    above, _ = nnls(factor.T.numpy(), right[:, 0].numpy())
-    return (torch.from_numpy(above) + floor).to(inner.dtype)
+    above, _ = nnls(factor.T.cpu().numpy(), right[:, 0].cpu().numpy())
+    return torch.from_numpy(above + floor).to(inner)
 
 
 def losses(state: object) -> dict[str, float]:

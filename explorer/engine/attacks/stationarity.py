@@ -21,8 +21,7 @@ gradient on v_i. This covers contributions lam_i grad[Phi_{y_i} - Phi_c] and lam
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 from dataclasses import dataclass
 
 import torch
@@ -32,19 +31,24 @@ from explorer.engine.network import Network
 from explorer.engine.tangent import backward_signals, forward_signals, relaxed
 
 
-@contextmanager
-def denormals_flushed() -> Iterator[None]:
+class denormals_flushed(ContextDecorator):
     """Denormal numbers are zero inside, and afterwards whatever they were before.
 
     Those of sigmoid(alpha z) slow a step up to 35 times. The setting is the thread's: left on, it
     would change the arithmetic of everything else that runs there.
     """
-    before = sys.float_info.min * 0.5 == 0  # torch has no function that tells
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(before)
+
+    def __enter__(self) -> None:
+        """Flush."""
+        self.before = sys.float_info.min * 0.5 == 0  # torch has no function that tells
+        torch.set_flush_denormal(True)
+
+    def __exit__(self, *_: object) -> None:
+        """As it was."""
+        torch.set_flush_denormal(self.before)
+
+    def _recreate_cm(self) -> denormals_flushed:
+        return denormals_flushed()  # calls within calls each remember their own
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from explorer.engine.attacks.batched import Prepared
 from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network, rescaled
 
@@ -28,6 +30,7 @@ class Target:
     net: Network
     level: float = 1.0
     _merged: dict[float, Network] = field(default_factory=dict, init=False, repr=False)
+    _prepared: dict[float, Prepared] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse weights that no attack could explain."""
@@ -66,7 +69,7 @@ class Target:
         """What no theorem covers here, as a sentence for the screen; "" for homogeneous weights."""
         return "" if self.net.homogeneous else NO_THEOREM
 
-    @property
+    @cached_property
     def mass(self) -> float:
         """The sum of the multipliers at any exact KKT point, rho^2 / order (norm identity).
 
@@ -85,3 +88,9 @@ class Target:
         if angle not in self._merged:
             self._merged[angle] = merge_neurons(self.net, angle).net
         return self._merged[angle]
+
+    def prepared(self, angle: float) -> Prepared:
+        """The merged network as the batched loss wants it, kept once made."""
+        if angle not in self._prepared:
+            self._prepared[angle] = Prepared.of(self.merged(angle))
+        return self._prepared[angle]

@@ -1,0 +1,222 @@
+r"""The stationarity loss with its gradients, for any number of starts at once, at the least cost.
+
+    l = || theta - sum_i c_i grad_theta Phi(theta; x_i) ||^2,  c_i = lam_i y_i
+
+(Haim et al. 2022, eq. 5) under their modified ReLU: forward relu(z), backward sigmoid(alpha z). It
+is the loss of `stationarity`, equal to rounding, for one output, written so that the work is little
+more than the matrix products that cannot be avoided:
+
+- a leading batch axis: x (..., m, d) holds as many starts as one likes, in one program, on the
+  device of the network;
+- two layers: alpha is folded into the first weights and v into the residual, so that the (m, k)
+  arrays are gone through about ten times, the sigmoid included;
+- deeper layers: with r = W - sum_i c_i b_i a_i' the products b r and a r' come from the two (m, m)
+  Gram matrices a a' and b b' wherever that is cheaper than forming r (k, k'): four products of the
+  size m k k' are left of the nine that a double backward takes.
+
+Where Gram matrices are used the loss is good to about 1e-16 ||theta||^2; elsewhere to rounding of
+itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explorer.engine.network import Network
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The loss (...,) with its gradients on x (..., m, d) and on c = lam y (..., m)."""
+
+    loss: Tensor
+    grad_x: Tensor
+    grad_c: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A network as the loss wants it.
+
+    Attributes:
+        weights: of each layer, without biases.
+        blocks: the same with the bias, where there is one, as last column.
+        squares: squared norm of each block.
+    """
+
+    weights: tuple[Tensor, ...]
+    blocks: tuple[Tensor, ...]
+    squares: tuple[float, ...]
+
+    @classmethod
+    def of(cls, net: Network) -> Prepared:
+        """ValueError for several outputs: `stationarity` serves those."""
+        if net.weights[-1].shape[0] != 1:
+            raise ValueError(f"expected one output; got {net.weights[-1].shape[0]}")
+        pairs = zip(net.weights, net.biases, strict=True)
+        blocks = tuple(w if b is None else torch.cat([w, b[:, None]], dim=1) for w, b in pairs)
+        return cls(net.weights, blocks, tuple(float(b.square().sum()) for b in blocks))
+
+    @property
+    def square(self) -> float:
+        """||theta||^2."""
+        return sum(self.squares)
+
+    def fed(self, layer: int, a: Tensor) -> Tensor:
+        """The input of a layer, with a column of ones where it has a bias."""
+        if self.blocks[layer] is self.weights[layer]:
+            return a
+        return torch.cat([a, a.new_ones(*a.shape[:-1], 1)], dim=-1)
+
+
+class Pass:
+    """What the layers hold at candidates x (..., m, d)."""
+
+    phi: Tensor
+
+    def normal(self) -> tuple[Tensor, Tensor]:
+        """<grad Phi(x_i), grad Phi(x_j)> (..., m, m) and <theta, grad Phi(x_i)> (..., m)."""
+        raise NotImplementedError
+
+    def slope(self) -> Tensor:
+        """The gradient of Phi on x under the modified ReLU, (..., m, d)."""
+        raise NotImplementedError
+
+    def fit(self, c: Tensor) -> Fit:
+        """The loss and its gradients at c (..., m). Uses the pass up: call it once, and last."""
+        raise NotImplementedError
+
+
+def through(net: Prepared, x: Tensor, alpha: float) -> Pass:
+    """Go through the network once. x (..., m, d)."""
+    two = len(net.blocks) == 2 and net.blocks[1] is net.weights[1]
+    return (_TwoLayers if two else _Deeper)(net, x, alpha)
+
+
+class _TwoLayers(Pass):
+    def __init__(self, net: Prepared, x: Tensor, alpha: float) -> None:
+        self.a, self.d, self.alpha = net.fed(0, x), x.shape[-1], alpha
+        self.first, self.v = net.blocks[0].T, net.blocks[1][0]
+        self.steep = alpha * self.first
+        self.z = self.a @ self.steep  # alpha times the values before the ReLU
+        self.s = torch.sigmoid(self.z)
+        self.r = self.z.clamp_min(0)
+        self.phi = (self.r @ self.v) / alpha
+
+    def normal(self) -> tuple[Tensor, Tensor]:
+        back, alpha = self.s * self.v, self.alpha
+        gram = (back @ back.mT) * (self.a @ self.a.mT) + (self.r @ self.r.mT) / alpha**2
+        return gram, _rows(back, self.z) / alpha + self.phi
+
+    def slope(self) -> Tensor:
+        return self.s @ (self.first[: self.d] * self.v).T
+
+    def fit(self, c: Tensor) -> Fit:
+        a, s, r, v, d = self.a, self.s, self.r, self.v, self.d
+        left = self.first - v * ((c.unsqueeze(-1) * a).mT @ s)
+        left_v = v - (c.unsqueeze(-2) @ r).squeeze(-2) / self.alpha
+        pulled = left * v
+        t = (a @ pulled).mul_(s)
+        along = t.sum(-1) + (r @ left_v.unsqueeze(-1)).squeeze(-1) / self.alpha
+        linear = pulled[..., :d, :] + self.first[:d] * left_v.unsqueeze(-2)
+        t.addcmul_(t, s, value=-1)
+        grad = t @ self.steep[:d].T + s @ linear.mT
+        loss = left.square().sum((-1, -2)) + left_v.square().sum(-1)
+        return Fit(loss, grad.mul_((-2 * c).unsqueeze(-1)), -2 * along)
+
+
+class _Deeper(Pass):
+    def __init__(self, net: Prepared, x: Tensor, alpha: float) -> None:
+        self.net, self.d, self.alpha = net, x.shape[-1], alpha
+        self.inputs, self.slopes = [net.fed(0, x)], list[Tensor]()
+        self.values: list[Tensor] = []
+        for layer, block in enumerate(net.blocks[:-1]):
+            z = self.inputs[-1] @ block.T
+            self.values.append(z)
+            self.slopes.append((alpha * z).sigmoid_())
+            self.inputs.append(net.fed(layer + 1, z.clamp_min(0)))
+        self.phi = (self.inputs[-1] @ net.blocks[-1][0].unsqueeze(-1)).squeeze(-1)
+        self.outer: list[Tensor] = [net.weights[-1]]  # signals back, before the slopes
+        self.back: list[Tensor] = [net.weights[-1] * self.slopes[-1]]  # and with them
+        for layer in range(len(net.blocks) - 2, 0, -1):
+            self.outer.insert(0, self.back[0] @ net.weights[layer])
+            self.back.insert(0, self.outer[0] * self.slopes[layer - 1])
+
+    def normal(self) -> tuple[Tensor, Tensor]:
+        top = self.inputs[-1]
+        gram, inner = top @ top.mT, self.phi  # <theta, grad Phi> of a layer is <b, z>
+        for a, b, z in zip(self.inputs[:-1], self.back, self.values, strict=True):
+            gram = gram + (b @ b.mT).mul_(a @ a.mT)
+            inner = inner + _rows(b, z)
+        return gram, inner
+
+    def slope(self) -> Tensor:
+        return self.back[0] @ self.net.weights[0]
+
+    def fit(self, c: Tensor) -> Fit:
+        weights, top_input = self.net.weights, self.inputs[-1]
+        top = self.net.blocks[-1][0] - (c.unsqueeze(-2) @ top_input).squeeze(-2)
+        loss = top.square().sum(-1)
+        along = (top_input @ top.unsqueeze(-1)).squeeze(-1)
+        grad_inputs, grad_slopes = [], []
+        carried = top_input
+        for layer in range(len(weights) - 1):  # up: b_l depends on b_{l+1} and on its own slopes
+            below, above, share, part = self._block(layer, c)
+            loss, along = loss + part, along + share
+            if layer:
+                _add_product(above, carried, weights[layer].T)
+            if layer < len(weights) - 2:
+                carried = above * self.slopes[layer]
+            grad_inputs.append(below)
+            grad_slopes.append(above.mul_(self.outer[layer]))
+        grad = top[..., : weights[-1].shape[1]].unsqueeze(-2)
+        for layer in range(len(weights) - 2, -1, -1):  # down: a_l and its slopes depend on z_l
+            s, steep = self.slopes[layer], grad_slopes[layer]
+            steep.addcmul_(steep, s, value=-1)
+            grad_z = torch.add(grad, steep, alpha=self.alpha).mul_(s)
+            grad = _add_product(grad_inputs[layer], grad_z, weights[layer])
+        return Fit(loss, grad * (-2 * c).unsqueeze(-1), -2 * along)
+
+    def _block(self, layer: int, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Of one layer's r: b r (..., m, k'), a r' (..., m, k), <r, b_i a_i'> and ||r||^2."""
+        w, a, b = self.net.blocks[layer], self.inputs[layer], self.back[layer]
+        m, (k, below) = a.shape[-2], w.shape
+        plain = w is self.net.weights[layer]
+        if not (layer and plain) or 2 * m * (k + below) > 3 * k * below:
+            r = w - b.mT @ (c.unsqueeze(-1) * a)
+            pulled = b @ r
+            share, loss = _rows(pulled, a), r.square().sum((-1, -2))
+            inner = pulled if plain else pulled[..., :-1].contiguous()
+            return inner, a @ r.mT, share, loss
+        # The same from the Gram matrices: W' b and W a are there already.
+        gram_a, gram_b = a @ a.mT, b @ b.mT
+        row = c.unsqueeze(-2)
+        both = (row @ (gram_a * gram_b) @ c.unsqueeze(-1)).squeeze(-1).squeeze(-1)
+        pulled = _less_product(self.outer[layer - 1], gram_b.mul_(row), a)
+        share = _rows(pulled, a)
+        loss = self.net.squares[layer] - 2 * (c * share).sum(-1) - both
+        return pulled, _less_product(self.values[layer], gram_a.mul_(row), b), share, loss
+
+
+def _rows(a: Tensor, b: Tensor) -> Tensor:
+    """<a_i, b_i> for every row, in one pass."""
+    return (a.unsqueeze(-2) @ b.unsqueeze(-1)).squeeze(-1).squeeze(-1)
+
+
+def _add_product(total: Tensor, a: Tensor, w: Tensor) -> Tensor:
+    """Total + a w, in place; a (..., m, k) against one w (k, k')."""
+    total.view(-1, total.shape[-1]).addmm_(a.reshape(-1, a.shape[-1]), w)
+    return total
+
+
+def _less_product(total: Tensor, gram: Tensor, a: Tensor) -> Tensor:
+    """Total - gram a, start by start, in one pass."""
+    if total.ndim == 2:
+        return torch.addmm(total, gram, a, alpha=-1)
+    flat = (-1, *total.shape[-2:])
+    out = torch.baddbmm(total.reshape(flat), gram.reshape(-1, *gram.shape[-2:]),
+                        a.reshape(-1, *a.shape[-2:]), alpha=-1)  # fmt: skip
+    return out.view(total.shape)

@@ -1,0 +1,118 @@
+"""Many starts in one program: each number is that of the start alone, and of the plain loss."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.batched import Prepared, through
+from explorer.engine.attacks.kkt import KKTConfig, Start
+from explorer.engine.attacks.stationarity import (
+    input_gradient,
+    normal_equations,
+    signals_at,
+    stationarity,
+)
+from explorer.engine.attacks.target import Target
+from explorer.engine.network import Network, init_network
+from explorer.engine.status import Status
+
+# d, widths, m: the last two are narrow and wide enough to take both forms of the residual.
+SHAPES = [(2, (30,), 7), (3, (4, 5), 11), (3, (40, 50), 6), (5, (20, 30, 40), 4)]
+
+
+def rng(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def drawn(d: int, widths: tuple[int, ...], bias: str = "first") -> Network:
+    net = init_network(d, widths, generator=rng(0), first_scale=0.7, bias=bias != "none")
+    if bias != "all":
+        return net
+    biases = tuple(torch.randn(len(w), generator=rng(1)).double() for w in net.weights)
+    return Network(net.weights, biases)
+
+
+def points(b: int, m: int, d: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    x = torch.randn(b, m, d, generator=rng(2), dtype=torch.float64)
+    y = torch.where(torch.arange(m) < m // 2, 1.0, -1.0).double()
+    return x, y, torch.rand(b, m, generator=rng(3), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("bias", ["first", "none", "all"])
+@pytest.mark.parametrize(("d", "widths", "m"), SHAPES)
+def test_each_start_has_the_plain_loss_and_gradients(d, widths, m, bias):
+    net, alpha = drawn(d, widths, bias), 30.0
+    x, y, lam = points(3, m, d)
+    run = through(Prepared.of(net), x, alpha)
+    (gram, inner), slope, fit = run.normal(), run.slope(), run.fit(lam * y)
+    for i in range(3):
+        at = signals_at(net, x[i], alpha)
+        plain = stationarity(net, at, y, lam[i], alpha)
+        plain_gram, plain_inner = normal_equations(at)
+        for got, wanted in (
+            (gram[i], plain_gram), (inner[i], plain_inner), (run.phi[i], at.phi),
+            (slope[i], input_gradient(net, at)), (fit.loss[i], plain.loss),
+            (fit.grad_x[i], plain.grad_x), (fit.grad_c[i] * y, plain.grad_lam),
+        ):  # fmt: skip
+            torch.testing.assert_close(got, wanted, rtol=1e-11, atol=1e-12)
+
+
+def test_several_outputs_are_refused():
+    net = drawn(2, (5,))
+    two = Network((net.weights[0], net.weights[1].expand(2, -1).clone()), (net.biases[0], None))
+    with pytest.raises(ValueError, match="one output; got 2"):
+        Prepared.of(two)
+
+
+@pytest.mark.parametrize("multipliers", ["joint", "projected"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("width", [12, 3000])  # together, and start by start
+def test_a_batch_walks_as_its_starts_do_alone(multipliers, optimizer, width):
+    target = Target(drawn(2, (width,)))
+    x, y, _ = points(3, 6, 2)
+    rate = 0.01 if optimizer == "adam" else 1e-8  # plain descent leaves a random wide net at once
+    config = KKTConfig(
+        m=6, steps=20, multipliers=multipliers, optimizer=optimizer, lam_start=0.0, prior=1.0,
+        lr_x=rate, lr_lam=rate,
+    )  # fmt: skip
+    together = kkt.init(target, config, rng(0), Start(x, y))
+    alone = [kkt.init(target, config, rng(0), Start(x[i], y)) for i in range(3)]
+    for _ in range(5):
+        together = kkt.step(target, together, config)
+        alone = [kkt.step(target, state, config) for state in alone]
+    for ours, theirs in zip(kkt.split(together), alone, strict=True):
+        assert ours.t == theirs.t == 5
+        torch.testing.assert_close(ours.x, theirs.x, rtol=1e-8, atol=1e-10)
+        torch.testing.assert_close(ours.lam, theirs.lam, rtol=1e-6, atol=1e-8)
+        assert ours.numbers() == pytest.approx(theirs.numbers(), rel=1e-7, abs=1e-9)
+        assert kkt.terminate(ours, config) is Status.RUNNING
+
+
+def test_one_start_that_fails_leaves_the_others_alone():
+    target = Target(drawn(2, (12,)))
+    x, y, _ = points(2, 6, 2)
+    config = KKTConfig(m=6, steps=20, multipliers="joint", optimizer="sgd", lr_x=1.0, decay=1.0,
+                       weight_margin=0.0)  # fmt: skip
+    state = kkt.init(target, config, rng(0), Start(x, y))
+    velocity = state.moments.mean[0].clone()
+    velocity[1] = 1e200  # the second start's next step is not finite
+    state.moments.mean[0].copy_(velocity)
+    after = kkt.step(target, state, config)
+    first, second = kkt.split(after)
+    assert torch.equal(second.x, x[1]) and not torch.equal(first.x, x[0])
+    assert torch.isfinite(after.loss).all() and not after.diverged
+
+
+def test_a_single_start_is_its_own_split():
+    target = Target(drawn(2, (12,)))
+    state = kkt.init(target, KKTConfig(m=4, steps=3), rng(0))
+    assert kkt.split(state) == [state]
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (4, 3), (2, 2, 4, 2)])
+def test_starts_of_another_shape_are_refused(shape):
+    target = Target(drawn(2, (12,)))
+    with pytest.raises(ValueError, match="start needs x"):
+        kkt.init(target, KKTConfig(m=4), rng(0), Start(torch.zeros(shape), torch.ones(shape[-2])))
