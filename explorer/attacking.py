@@ -9,7 +9,7 @@ import torch
 
 from explorer import assess
 from explorer.engine.attacks.target import Target
-from explorer.engine.roster import AttackConfig, Entry, by_key
+from explorer.engine.roster import ROSTER, AttackConfig, Entry, by_key
 from explorer.engine.status import Status
 from explorer.frame import Frame, numbers
 from explorer.history import Timeline
@@ -32,12 +32,24 @@ class Attacking(State):
                 "Train on until the light says that it separates them."
             )
         target = Target.of(now.train.net, q_min)
+        name = self._fitting(target)
         self._controls = assess.control_sets(now.dataset)
         self.branch.attack = Timeline()
         self.show(
-            attacked=now.train.net, target=target, truth=now.dataset, heldout=self._controls[0],
-            attack=None, scores=None, verdict=None, **assess.certified(now),
+            attack_name=name, attacked=now.train.net, target=target, truth=now.dataset,
+            heldout=self._controls[0], attack=None, scores=None, verdict=None,
+            **assess.certified(now),
         )  # fmt: skip
+
+    def _fitting(self, target: Target) -> str:
+        """The present attack where it suits these weights, else the first of the roster to do."""
+        why = self.entry.refusal(target)
+        if not why:
+            return self.frame.attack_name
+        name = next(key for key, row in ROSTER.items() if not row.refusal(target))
+        self._turn_to(name)
+        self.message = f"{by_key(name).title} takes over. {why}"
+        return name
 
     def begin_attack(self) -> None:
         """Take the present weights as the target, and start the attack at t = 0."""
@@ -114,5 +126,8 @@ def first_state(
         raise ValueError("No weights to attack: train a network first.")
     start, given = None, cast(Any, config)
     if entry.takes_start:
-        start = attack_start(truth, heldout, given.m, given.sigma_x, seed, mix)
-    return entry.init(target, config, torch.Generator().manual_seed(seed), start)
+        # Where training itself is seen through, labels and their number are known.
+        y = truth.y if entry.victim is not None else None
+        start = attack_start(truth, heldout, given.m, given.sigma_x, seed, mix, y)
+    aimed = entry.aimed(target, truth.x, truth.y, config, seed)
+    return entry.init(aimed, config, torch.Generator().manual_seed(seed), start)

@@ -89,6 +89,8 @@ def bout(
         RunFailed: where it diverged.
     """
     why = by_key(key).refusal(ring.target)
+    if by_key(key).victim is not None:
+        why = "It attacks weights of its own training, not these: see `margin-explorer bilevel`."
     if why:
         raise Refused(why)
     done = headless.attack(ring.target, settings(key, given), seed, name=key, watch=watch)

@@ -113,6 +113,7 @@ def as_code(session: Session) -> str:
             f"attack = by_key({now.attack_name!r})",
             f"config = attack.config({_changed(session.attack_config, session.entry.config())})",
             *_start(session),
+            f"target = attack.aimed(target, data.x, data.y, config, {session.seed})",
             f"generator = torch.Generator().manual_seed({session.seed})",
             "found = attack.init(target, config, generator, start)",
             f"while found.t < {a}:",
@@ -125,9 +126,10 @@ def as_code(session: Session) -> str:
 def _start(session: Session) -> list[str]:
     if not session.entry.takes_start:
         return ["start = None"]
+    y = "None" if session.entry.victim is None else "data.y"
     return [
         "control, m, size = heldout(data, 1), config.m, config.sigma_x",
-        f"start = attack_start(data, control, m, size, {session.seed}, {session.mix})",
+        f"start = attack_start(data, control, m, size, {session.seed}, {session.mix}, {y})",
     ]
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -21,12 +21,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine import training
-from explorer.engine.attacks.bilevel import BilevelConfig
-from explorer.engine.attacks.bilevel import init as bilevel_init
-from explorer.engine.attacks.bilevel import iterate as bilevel_iterate
-from explorer.engine.attacks.kkt import Start
 from explorer.engine.attacks.target import Target
-from explorer.engine.bilevel_victim import victim
 from explorer.engine.classes import fair_labels
 from explorer.engine.data import PRESETS, Dataset, heldout, preset
 from explorer.engine.exact import maximum_margin
@@ -47,7 +42,7 @@ class Cell:
 
     Attributes:
         data: name of a preset, or "digits" for odd against even.
-        attack: "bilevel", or the key of an attack in the roster that takes a start.
+        attack: key of an attack in the roster that takes a start.
         mix_truth: lambda_1.
         mix_data: lambda_2.
         n: training points; None for the preset's own number, 20 digits.
@@ -80,7 +75,7 @@ class Cell:
 
 def grid_attacks() -> list[str]:
     """Keys of the attacks that begin at given candidates."""
-    return [*dict.fromkeys([*(k for k, e in ROSTER.items() if e.takes_start), "bilevel"])]
+    return [key for key, entry in ROSTER.items() if entry.takes_start]
 
 
 def grid_rows(
@@ -151,34 +146,20 @@ def outcome(parts: Parts, states: Iterable[Any]) -> dict[str, Any]:
 def _problem(text: str) -> Problem:
     cell = Cell(**json.loads(text))
     truth, control = _sets(cell)
-    if cell.attack == "bilevel":
-        return _bilevel(cell, truth, control)
     entry = by_key(cell.attack)
     settings = {"steps": STEPS, "m": truth.n + truth.n % 2, **cell.settings}
-    names = {f.name for f in fields(entry.config)}
-    config = entry.config(**{k: v for k, v in settings.items() if k in names})
-    parts = _parts(cell, truth, control, fair_labels(settings["m"], truth.outputs), config)
-    target = _target(cell, truth)
+    config = entry.config(**settings)
+    # Where training itself is seen through, labels and their number are known.
+    y = truth.y if entry.victim else fair_labels(settings["m"], truth.outputs)
+    parts = _parts(cell, truth, control, y, config)
+    given: Any = None if entry.victim else _target(cell, truth)
+    target = entry.aimed(given, truth.x, truth.y, config, cell.seed)
 
     def run(x: Tensor, chosen: Any) -> Iterator[Any]:  # noqa: ANN401
         generator = torch.Generator().manual_seed(cell.seed)
         first = entry.init(target, chosen, generator, (x, parts.y))
         yield first
         yield from entry.iterate(target, first, chosen)
-
-    return Problem(parts, config, run)
-
-
-def _bilevel(cell: Cell, truth: Dataset, control: Dataset) -> Problem:
-    config = BilevelConfig(**{"steps": STEPS, **cell.settings})
-    parts = _parts(cell, truth, control, truth.y, config)
-    target = victim(truth.x, truth.y, config, torch.Generator().manual_seed(cell.seed))
-
-    def run(x: Tensor, chosen: BilevelConfig) -> Iterator[Any]:
-        generator = torch.Generator().manual_seed(cell.seed)
-        first = bilevel_init(target, chosen, generator, Start(x, parts.y))
-        yield first
-        yield from bilevel_iterate(target, first, chosen)
 
     return Problem(parts, config, run)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -133,7 +133,10 @@ def attack(
     `name` is the attack's key in the roster, `config` of its class.
     """
     entry = by_key(name)
-    first = entry.init(target, config, torch.Generator().manual_seed(seed))
+    aimed: Any = target
+    if truth is not None:
+        aimed = entry.aimed(target, truth.x, truth.y, config, seed)
+    first = entry.init(aimed, config, torch.Generator().manual_seed(seed))
     planned: int = getattr(config, "steps", KEPT)  # attacks of few steps plan none
     states = walked(watch(entry.iterate(target, first, config), planned, "attack"), first, planned)
     if entry.terminate(states[-1], config) is Status.DIVERGED:

@@ -36,9 +36,13 @@ def attack_start(
     sigma_x: float,
     seed: int,
     mix: tuple[float, float],
+    labels: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Candidates of Runkel's eq. (10): x (m, d), y (m,). mix = (mix_truth, mix_data)."""
-    y = fair_labels(m, truth.outputs)
+    """Candidates of Runkel's eq. (10): x (m, d), y (m,). mix = (mix_truth, mix_data).
+
+    With `labels` (m',) there are as many as these say, whatever m.
+    """
+    y = fair_labels(m, truth.outputs) if labels is None else labels
     generator = torch.Generator().manual_seed(seed)
-    noise = sigma_x * torch.randn(m, truth.d, generator=generator, dtype=truth.x.dtype)
+    noise = sigma_x * torch.randn(len(y), truth.d, generator=generator, dtype=truth.x.dtype)
     return mix_init(paired(truth, y), paired(control, y), noise, *mix), y

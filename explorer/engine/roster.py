@@ -13,14 +13,15 @@ the unions below, which say what a saved run may hold.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks import decoreco, hinge, inversion, kkt, univariate
+from explorer.engine.attacks import bilevel, decoreco, hinge, inversion, kkt, univariate
+from explorer.engine.attacks.bilevel import BilevelConfig, BilevelState
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.decoreco import DecoRecoConfig, DecoRecoState
 from explorer.engine.attacks.hinge import HingeConfig, HingeState
@@ -28,10 +29,15 @@ from explorer.engine.attacks.inversion import InversionConfig, InversionState
 from explorer.engine.attacks.kkt import KKTConfig, KKTState
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateConfig, UnivariateState
+from explorer.engine.bilevel_victim import victim
 from explorer.engine.status import Status
 
-AttackConfig = KKTConfig | InversionConfig | UnivariateConfig | DecoRecoConfig | HingeConfig
-AttackState = KKTState | InversionState | UnivariateState | DecoRecoState | HingeState
+AttackConfig = (
+    KKTConfig | InversionConfig | UnivariateConfig | DecoRecoConfig | BilevelConfig | HingeConfig
+)
+AttackState = (
+    KKTState | InversionState | UnivariateState | DecoRecoState | BilevelState | HingeState
+)
 
 
 class Engine(Protocol):
@@ -58,6 +64,8 @@ class Entry:
         curves: columns of `state.numbers()` with their names on screen, at most four.
         takes_start: whether it begins at given candidates, so that starts can be mixed.
         several: whether it understands networks with one output per class.
+        victim: (x, y, config, generator) -> weights of its own training that it attacks in place
+            of the page's; None for attacks on any weights.
     """
 
     key: str
@@ -69,28 +77,37 @@ class Entry:
     curves: tuple[tuple[str, str], ...]
     takes_start: bool = False
     several: bool = False
+    victim: Callable[[Tensor, Tensor, Any, torch.Generator], Any] | None = None
 
     def refusal(self, target: Target) -> str:
         """Why this attack cannot be used on these weights, or an empty string."""
         if target.net.outputs > 1 and not self.several:
             return (
                 f"{self.title} knows networks with one output, for two classes; this one has "
-                f"{target.net.outputs}, one per class. Take {ROSTER['decoreco'].title}."
+                f"{target.net.outputs}, one per class. Choose {ROSTER['decoreco'].title} for them."
             )
         if target.caveat and not getattr(self.engine, "NON_HOMOGENEOUS", False):
             return f"{self.title} rests on homogeneity. {target.caveat}"
         asked = getattr(self.engine, "fits", None)
         return "" if asked is None else str(asked(target))
 
+    def aimed(
+        self, target: Target | None, x: Tensor, y: Tensor, config: AttackConfig, seed: int
+    ) -> Any:  # noqa: ANN401
+        """What `init` takes as its target: `target`, or weights that it trains on x and y."""
+        if self.victim is None or (target is not None and self.refusal(target)):
+            return target
+        return self.victim(x, y, config, torch.Generator().manual_seed(seed))
+
     def init(
         self,
-        target: Target,
+        target: Any,  # noqa: ANN401 - of `aimed`
         config: AttackConfig,
         generator: torch.Generator,
         start: tuple[Tensor, Tensor] | None = None,
     ) -> AttackState:
         """The first state; `start` is x (m, d), y (m,), for attacks that take one."""
-        why = self.refusal(target)
+        why = self.refusal(target) if isinstance(target, Target) else ""
         if why:
             raise ValueError(why)
         given = kkt.Start(*start) if start is not None and self.takes_start else None
@@ -148,6 +165,14 @@ _ROWS = (
         (("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
          ("l_prior", "prior box")),
         takes_start=True, several=True,
+    ),
+    Entry(
+        "bilevel", "Bilevel", "Runkel et al. 2024",
+        "Trains on its candidates and moves them until the weights agree. It knows how the weights "
+        "were trained, and attacks a model of its own training on the same points.",
+        bilevel, BilevelConfig,
+        (("l_upper", "½‖θ(x) − θ*‖²"), ("surrogate", "surrogate ‖∇E‖²")),
+        takes_start=True, victim=victim,
     ),
     Entry(
         "hinge", "Hinges", "own",

@@ -38,6 +38,12 @@ from explorer.engine.status import Status
 __all__ = ["BilevelConfig", "BilevelState", "BilevelTarget", "init", "iterate", "report", "step",
            "terminate"]  # fmt: skip
 
+NON_HOMOGENEOUS = True  # asks for no margin; see `Entry.refusal`
+OTHER_TRAINING = (
+    "The bilevel attack sees through one way of training, with weight decay and biases in all "
+    "layers, and attacks weights that were trained so; these were not. Run `margin-explorer "
+    "bilevel`, or choose it on the page, where it trains its own."
+)
 _EPS = 1e-12  # arbitrary: below Adam's usual 1e-8, as l and its gradient become small
 
 
@@ -68,6 +74,7 @@ class BilevelState:
 
     Attributes:
         t: iteration.
+        victim: the weights attacked; they are not those of the page, which trains otherwise.
         x: candidates (m, d).
         y: their labels (m,), never changed.
         lam: multipliers of weight decay at theta(x), -y_i l'(z_i) / (m mu), (m,).
@@ -83,6 +90,7 @@ class BilevelState:
     """
 
     t: int
+    victim: BilevelTarget
     x: Tensor
     y: Tensor
     lam: Tensor
@@ -116,8 +124,11 @@ def init(
     The lower level is first solved from theta*, which the attacker has.
 
     Raises:
-        ValueError: where the settings describe another training than the target's.
+        ValueError: where the settings describe another training than the target's, or the target
+            is a network of which it is not known how it was trained.
     """
+    if not isinstance(target, BilevelTarget):
+        raise ValueError(OTHER_TRAINING)
     shape = target.lower.shape
     if config.lower(shape.d) != target.lower:
         raise ValueError(
@@ -144,6 +155,8 @@ def init(
 def step(target: BilevelTarget, state: BilevelState, config: BilevelConfig) -> BilevelState:
     """Train on the candidates, take the implicit gradient, move the candidates.
 
+    The weights attacked are those of the state; `target` may be what a page has beside them.
+
     A step that would not be finite is not taken: the same iterate comes back, `diverged`.
     """
     lr = config.lr_x * config.rate(state.t)
@@ -159,7 +172,7 @@ def step(target: BilevelTarget, state: BilevelState, config: BilevelConfig) -> B
     if not bool(torch.isfinite(x).all()):
         return replace(state, diverged=True)
     after = _evaluate(
-        target, config, state.t + 1, x, state.y, state.theta, moments, state.scale
+        state.victim, config, state.t + 1, x, state.y, state.theta, moments, state.scale
     )  # fmt: skip
     return after if _finite(after) else replace(state, diverged=True)
 
@@ -222,8 +235,8 @@ def _evaluate(
         grad, left = torch.zeros_like(x), 0.0
     surrogate = lower.point(target.theta, x, y).gradient.square().sum()
     return BilevelState(
-        t, x, y, -y * point.r / lower.mu, low.theta, gap.square().sum() / 2, surrogate, grad,
-        low.gradient, left, scale, moments,
+        t, target, x, y, -y * point.r / lower.mu, low.theta, gap.square().sum() / 2, surrogate,
+        grad, low.gradient, left, scale, moments,
     )  # fmt: skip
 
 

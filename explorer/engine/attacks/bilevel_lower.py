@@ -133,7 +133,8 @@ def ridge(lower: Lower, x: Tensor, y: Tensor) -> Tensor:
     one = with_one(x)
     gram = one.T @ one / len(y)
     gram.diagonal().add_(lower.mu)
-    return torch.linalg.solve(gram, one.T @ y / len(y))
+    found: Tensor = torch.linalg.solve(gram, one.T @ y / len(y))
+    return found
 
 
 def _newton(lower: Lower, x: Tensor, y: Tensor, theta: Tensor, tol: float) -> Minimum:

@@ -11,6 +11,7 @@ margin is asked for. theta is one vector (P,): (w, b), or (w_1, b_1, ..., w_k, b
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -185,9 +186,9 @@ class Shape:
         """A first theta, U(-1/sqrt(fan in), 1/sqrt(fan in)) per layer (torch's Linear). (P,)."""
         u = 2 * torch.rand(self.size, generator=generator, dtype=torch.float64) - 1
         if self.model == "affine":
-            return u / self.d**0.5
+            return u / math.sqrt(self.d)
         inner = self.width * (self.d + 1)
-        return torch.cat([u[:inner] / self.d**0.5, u[inner:] / self.width**0.5])
+        return torch.cat([u[:inner] / math.sqrt(self.d), u[inner:] / math.sqrt(self.width)])
 
     def network(self, theta: Tensor) -> Network:
         """The same weights as a ReLU network with biases in all layers: the limit of large beta."""
