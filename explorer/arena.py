@@ -22,6 +22,7 @@ from explorer import headless
 from explorer.assess import RADIUS
 from explorer.bout import Refused, Ring, bout, unwatched
 from explorer.engine.roster import AttackState, by_key
+from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, kind_of
 from explorer.trial import Trial, plain
 
@@ -88,6 +89,13 @@ class Line:
     seconds: float = float("nan")
     kind: Kind = Kind.CANNOT_KNOW
     p_value: float = float("nan")
+
+    @property
+    def word(self) -> str:
+        """The verdict in small letters; chance comes before all others."""
+        if self.p_value > CHANCE:
+            return "no better than chance"
+        return self.kind.name.lower().replace("_", " ")
 
     @property
     def merit(self) -> float:
@@ -204,15 +212,15 @@ def sentence(lines: Sequence[Line]) -> str:
         return f"None of {_many(len(ran), 'attack')} found a point within {RADIUS:g}."
     chance = first.control[AT] * first.n
     text = (
-        f"{first.title} does best: {first.found[AT]} of {first.n} points within {RADIUS:g}, "
-        f"{first.found[AT]} of {first.claims} claims right; chance finds {chance:.2g}"
-        f" ({_many(first.runs, 'run')}"
-        + (f", p = {first.p_value:.2g})." if first.p_value == first.p_value else ").")
+        f"{first.title} does best: {first.found[AT]} of {first.n} points within {RADIUS:g} over "
+        f"{_many(first.runs, 'run')}, {first.found[AT]} of {first.claims} claims right; chance "
+        f"finds {chance:.2g}"
+        + (f" (p = {first.p_value:.2g})." if first.p_value == first.p_value else ".")
     )
     others = [f"{line.title} {line.found[AT]}" for line in ran if line is not first]
     if others:
         text += f" Others found: {', '.join(others)}."
-    if first.p_value > 0.1:
+    if first.p_value > CHANCE:
         text += " That is no better than chance."
     return text
 
@@ -235,7 +243,7 @@ def table(lines: Iterable[Line]) -> list[dict[str, Any]]:
                     row[column] = getattr(shares[i], end) if shares else None
             row[f"control@{radius:g}"] = line.control[i] if line.control else None
         row |= {"distance": line.distance, "residual": line.residual, "seconds": line.seconds,
-                "verdict": line.kind.name if line.runs else "", "p_value": line.p_value,
+                "verdict": line.word if line.runs else "", "p_value": line.p_value,
                 "message": line.message}  # fmt: skip
         found.append(row)
     return found

@@ -183,12 +183,11 @@ def _print(lines: list[arenas.Line], text: str, title: str) -> None:
         if not line.runs:
             shown.add_row(line.title, "0", *[""] * 9, "did not run")
             continue
-        verdict = line.kind.name.lower().replace("_", " ")
         shown.add_row(
             line.title, str(line.runs), *(str(s) for s in line.recall), str(line.reach[at]),
             str(line.precision[at]), f"{line.control[at]:.2f}", f"{line.distance:.2g}",
             f"{line.residual:.2g}", f"{line.seconds:.2g}",
-            verdict,
+            line.word,
         )  # fmt: skip
     Console(width=None if sys.stdout.isatty() else 180).print(shown)
     for line in lines:

@@ -27,6 +27,7 @@ from explorer.style import CONTROL, CURVES, INK
 
 RUN, CANCEL = "Run the arena", "Cancel the arena"
 EMPTY = "Choose attacks and press Run the arena: each meets these weights from every seed."
+CLICK = "Click an attack below to draw the claims of its best run on the plane."
 SERIES = (("recall", CURVES[0]), ("precision", CURVES[2]), ("recall of held-out sets", CONTROL))
 OFFSETS = (0.26, 0.0, -0.26)  # of the three bars of an attack, in the distance of two attacks
 ROW_PX, FRAME_PX = 46, 62  # of the chart: an attack, and all around
@@ -135,6 +136,7 @@ class Arena(Panel):
                 self.progress.value = (done + 1) / len(jobs)
                 self.draw()
             self._show(arena.best(self.lines()))
+            self.said.value = CLICK
         except Stopped:
             self.said.value = f"Cancelled after {len(self.rows)} of {len(jobs)} runs, which stay."
         except Exception as error:  # would vanish in the task
@@ -171,7 +173,8 @@ class Arena(Panel):
         self.said.value = escape(arena.sentence(lines)) if lines else EMPTY
         if ran:
             self._bars(ran)
-        self.plot.children = [self.chart, self.legend] if ran else []
+        if bool(ran) != bool(self.plot.children):
+            self.plot.children = [self.chart, self.legend] if ran else []
         self.table.children = [self._row(line) for line in lines]
 
     def _bars(self, lines: list[Line]) -> None:
@@ -200,7 +203,7 @@ class Arena(Panel):
             self.ends.x, self.ends.y = np.array(ends_x), np.array(ends_y)
 
     def _row(self, line: Line) -> w.HBox:
-        show = button(f"Show {line.title}", "Draw the claims of its best run on the plane")
+        show = button(line.title, "Draw the claims of its best run on the plane")
         show.disabled = not line.runs
         show.on_click(self.command(lambda: self._show(line)))
         if not line.runs:
@@ -208,9 +211,9 @@ class Arena(Panel):
         else:
             at = arena.AT
             words = (
-                f"{line.kind.name.lower().replace('_', ' ')}: {line.found[at]} of {line.n}, recall "
-                f"{line.recall[at]}, precision {line.precision[at]}, of the points in reach "
-                f"{line.reach[at].value:.2f}; median distance {line.distance:.2g}, residual "
+                f"{line.word}: {line.found[at]} of {line.n} points, {line.found[at]} of "
+                f"{line.claims} claims, chance {line.control[at] * line.n:.2g}; of the points in "
+                f"reach {line.reach[at].value:.2f}. Median distance {line.distance:.2g}, residual "
                 f"{line.residual:.2g}, {line.seconds:.2g} s a run. {line.message}"
             )
         return w.HBox([show, w.HTML(escape(words)).add_class("mx-note")]).add_class("mx-arena-row")

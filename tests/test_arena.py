@@ -1,0 +1,157 @@
+"""The arena: shares and intervals, pooled verdicts, attacks that do not fit, one small run."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+import pytest
+from scipy.stats import binomtest
+from typer.testing import CliRunner
+
+from explorer import arena
+from explorer.arena import AT, arena_rows, best, lines_of, sentence, share
+from explorer.arena_figure import arena_figure
+from explorer.bout import flipped
+from explorer.cli import app
+from explorer.engine.data import Dataset, heldout, preset
+from explorer.engine.scoring import RADII, Kind, judge
+from explorer.rowfile import write_csv
+from explorer.sweep import Trial, sweep, threads
+
+BASE = Trial(preset="alternating-circle", n=6, widths=(20,), steps=600)
+SMALL = {"attack_config": {"m": 12, "steps": 60}}
+
+
+def row(key="kkt", seed=0, n=10, found=(1, 5, 8), claims=9, reach=8, chance=None, p_value=0.1):
+    return {
+        "status": "done", "message": "", "trial": {"attack": key, "seed": seed},
+        "seconds": {"attack": 2.0},
+        "result": {
+            "n": n, "reach": reach, "claims": claims, "found": list(found),
+            "found_reach": [min(f, reach) for f in found],
+            "chance": chance or [[0, 0, 1]] * 10, "distance": 0.2, "residual": 0.3,
+            "p_value": p_value, "kind": "FOUND",
+        },
+    }  # fmt: skip
+
+
+def test_a_share_of_one_run_has_wilsons_interval() -> None:
+    made = share([5], [10])
+    wilson = binomtest(5, 10).proportion_ci(0.95, "wilson")
+    assert (made.value, made.low, made.high) == (0.5, wilson.low, wilson.high)
+    # by hand: (p + z^2/2n +- z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)
+    z = 1.959964
+    half = z * math.sqrt(0.025 + z * z / 400) / (1 + z * z / 10)
+    assert made.high == pytest.approx(0.5 + half, abs=1e-6)
+
+
+def test_runs_that_differ_widen_the_interval_and_equal_ones_do_not() -> None:
+    even, uneven = share([5] * 6, [10] * 6), share([0, 10, 0, 10, 0, 10], [10] * 6)
+    assert even.value == uneven.value == 0.5
+    assert uneven.low < even.low < 0.5 < even.high < uneven.high
+    assert share([0, 0], [0, 0]).value != share([0, 0], [0, 0]).value  # nothing: nan
+    assert str(share([], [])) == "–"
+    for k in (0, 10):
+        edge = share([k] * 4, [10] * 4)
+        assert 0 <= edge.low <= edge.value <= edge.high <= 1
+
+
+def test_lines_pool_their_runs() -> None:
+    lines = lines_of([row(seed=0), row("inversion", found=(0, 0, 0)), row(seed=1, found=(3, 7, 8))])
+    assert [line.key for line in lines] == ["kkt", "inversion"]
+    kkt = lines[0]
+    assert (kkt.n, kkt.found, kkt.claims, kkt.runs) == (20, (4, 12, 16), 18, 2)
+    assert kkt.recall[AT].value == 0.6 and kkt.precision[AT].value == pytest.approx(2 / 3)
+    assert kkt.reach[AT].value == 0.75 and kkt.control[2] == pytest.approx(0.1)
+    assert kkt.kind is Kind.FOUND and kkt.p_value == pytest.approx(1 / 11)
+    assert lines[1].word == "no better than chance"
+    assert best(lines) is kkt and "KKT reconstruction does best: 12 of 20" in sentence(lines)
+    assert "None of 1 attack found" in sentence(lines[1:])
+
+
+def test_one_run_agrees_with_the_judge() -> None:
+    truth = preset("moons", 12, seed=1)
+    controls = [heldout(truth, k) for k in range(1, 11)]
+    x, y = truth.x[:7] + 1e-3, truth.y[:7]
+    verdict = judge(truth, controls, x, y, RADII[AT])
+    from explorer.engine.scoring import score
+
+    one = row(
+        n=12, reach=12, claims=7, found=score(truth, x, y).found.tolist(),
+        chance=[score(c, x, y).found.tolist() for c in controls], p_value=verdict.p_value,
+    )  # fmt: skip
+    (line,) = lines_of([one])
+    assert line.kind is verdict.kind and line.p_value == verdict.p_value
+
+
+def test_an_attack_that_does_not_fit_is_a_line_with_the_reason(tmp_path: Path) -> None:
+    rows = [
+        {"status": "refused", "message": "needs one input", "trial": {"attack": "univariate"},
+         "result": {}, "seconds": {}},
+        row(),
+    ]  # fmt: skip
+    lines = lines_of(rows)
+    assert lines[0].runs == 0 and lines[0].message == "needs one input" and lines[0].merit == 0
+    assert sentence(lines[:1]).startswith("No attack could run")
+    write_csv(tmp_path / "arena.csv", arena.table(lines))
+    table = list(csv.DictReader((tmp_path / "arena.csv").open()))
+    assert table[0]["message"] == "needs one input" and float(table[1]["recall@0.03"]) == 0.5
+    arena_figure(tmp_path / "arena.png", lines, sentence(lines))
+    assert (tmp_path / "arena.png").stat().st_size > 5000
+    arena_figure(tmp_path / "none.png", [], "nothing")
+
+
+def test_rows_of_an_arena_meet_the_same_networks() -> None:
+    rows = arena_rows(BASE, ["kkt", "inversion"], [3, 4])
+    assert [(r.seed, r.attack) for r in rows] == [
+        (3, "kkt"), (3, "inversion"), (4, "kkt"), (4, "inversion"),
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="no attack 'spell'"):
+        arena_rows(BASE, ["spell"], [0])
+
+
+def test_a_small_arena_over_a_sweep() -> None:
+    from dataclasses import replace
+
+    base = replace(BASE, **SMALL)
+    rows = [r if r.attack == "kkt" else replace(r, attack_config={})
+            for r in arena_rows(base, ["kkt", "univariate"], [0, 1])]  # fmt: skip
+    kkt, univariate = lines_of(sorted(sweep(rows, threads(1)), key=lambda r: r["trial"]["attack"]))
+    assert kkt.runs == 2 and kkt.n == 12 and univariate.runs == 0
+    assert "one input" in univariate.message and 0 <= kkt.residual < 1
+
+
+def test_flips_are_seeded_and_keep_the_source() -> None:
+    data = preset("xor", 10)
+    one, two = flipped(data, 0.3, 1), flipped(data, 0.3, 1)
+    assert (one.y == two.y).all() and int((one.y != data.y).sum()) == 3
+    assert one.source == data.source and flipped(data, 0.0, 1) is data
+    with pytest.raises(ValueError, match="two classes"):
+        more = Dataset(data.x, data.y.clone().index_fill(0, data.y.nonzero()[:1, 0], 3.0))
+        flipped(more, 0.3, 1)
+
+
+def test_the_verbs(tmp_path: Path) -> None:
+    run = CliRunner().invoke
+    out = tmp_path / "a"
+    done = run(app, ["arena", "--attacks", "inversion,univariate", "--seeds", "0-1", "--n", "6",
+                     "--widths", "20", "--steps", "600", "--executor", "threads", "--out", str(out),
+                     "--json"])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert {p.name for p in out.iterdir()} == {"arena.csv", "rows.csv", "rows.jsonl", "arena.png"}
+    table = tmp_path / "t.toml"
+    table.write_text('[table]\npreset = "blobs"\nn = 8\nsteps = 200\nwidths = 12\nseed = "0-1"\n'
+                     'attack = ""\n')  # fmt: skip
+    rows = tmp_path / "r.jsonl"
+    words = ["sweep", "--table", str(table), "--set", "early_stop=[0, 20]", "--executor", "threads",
+             "--out", str(rows), "--csv", str(tmp_path / "r.csv")]  # fmt: skip
+    for _ in range(2):  # the second finds all there
+        done = run(app, words)
+        assert done.exit_code == 0, done.output
+        assert len(rows.read_text().splitlines()) == 4
+    assert len((tmp_path / "r.csv").read_text().splitlines()) == 5
+    for bad in (["sweep", "--set", "sead=1"], ["sweep", "--scheduler", "tcp://x"],
+                ["arena", "--attacks", "spell"], ["arena", "--seeds", "x"]):  # fmt: skip
+        assert run(app, [*bad, "--out", str(tmp_path / "bad")]).exit_code == 2
