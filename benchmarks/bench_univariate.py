@@ -88,7 +88,7 @@ def attacked(data, net, support, radius, count):
     count["proven"] += len(right)
     count["false proofs"] += int((~right).sum())
     count["support proven"] += int((found & support).sum())
-    count["left alone"] += state.miss > UnivariateConfig().largest_miss
+    count["left alone"] += "Nothing can be proven" in state.sentence
     return state
 
 
@@ -124,7 +124,7 @@ def trained(seeds, each):
                 f"  set {seed}: n {data.n}, support {int(support.sum())}, "
                 f"proven {count['support proven'] - before[0]}, "
                 f"false {count['false proofs'] - before[1]}, residual {made.residual:.3f}, "
-                f"slackness {made.slackness:.3f}, miss {seen.miss:.4f}",
+                f"slackness {made.slackness:.3f}; attacker: {seen.residual:.3f}, {seen.miss:.4f}",
                 flush=True,
             )
     show("trained networks", seeds, count)

@@ -24,6 +24,7 @@ from explorer.panels.scoreboard import Scoreboard
 from explorer.panels.tools import Tools
 from explorer.panels.transport import Transport
 from explorer.panels.tuner import Tuner
+from explorer.panels.univariate import UnivariatePanel
 from explorer.parts.access import Access, tips_of
 from explorer.player import Player
 from explorer.session import Session
@@ -33,7 +34,16 @@ from explorer.style import CSS
 LEFT: tuple[type[Panel], ...] = (PlanePanel, Tools)
 CHARTS: tuple[type[Panel], ...] = (MarginCurves, ResidualCurves, LossCurves, Scoreboard)
 BELOW: tuple[type[Panel], ...] = (ExplainPanel, MixPad, TrainForm, AttackForm, Tuner, Arena)
-ALL: tuple[type[Panel], ...] = (Header, *LEFT, MarginsPanel, *CHARTS, *BELOW, Transport, Files)
+ALL: tuple[type[Panel], ...] = (
+    Header,
+    *LEFT,
+    MarginsPanel,
+    UnivariatePanel,
+    *CHARTS,
+    *BELOW,
+    Transport,
+    Files,
+)
 
 
 class App:
@@ -50,7 +60,9 @@ class App:
         box = {kind: self.panels[kind.__name__].box for kind in ALL}
         left = w.VBox([box[kind] for kind in LEFT]).add_class("mx-left")
         charts = w.HBox([box[kind] for kind in CHARTS]).add_class("mx-charts")
-        right = w.VBox([box[MarginsPanel], charts, *(box[kind] for kind in BELOW)])
+        right = w.VBox(
+            [box[MarginsPanel], box[UnivariatePanel], charts, *(box[kind] for kind in BELOW)]
+        )
         body = w.Box([left, right.add_class("mx-right")]).add_class("mx-body")
         tips = {k: v for p in self.panels.values() for k, v in tips_of(p.widget).items()}
         rows = [w.HTML(CSS), Access(tips=tips), box[Header], body, box[Transport], box[Files]]

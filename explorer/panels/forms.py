@@ -15,9 +15,12 @@ from explorer.engine.roster import ROSTER
 from explorer.frame import Frame
 from explorer.panels.base import Panel, button
 from explorer.parts import (
+    settings_bilevel,
+    settings_decoreco,
     settings_hinge,
     settings_inversion,
     settings_kkt,
+    settings_univariate,
 )
 from explorer.parts.settings import Row, Rows, choice, real, whole
 from explorer.session import Session
@@ -26,6 +29,10 @@ JUMP = "Jump to the exact solution"
 SETTINGS: dict[str, Callable[[], Rows]] = {
     "kkt": settings_kkt.rows,
     "inversion": settings_inversion.rows,
+    "hinge": settings_hinge.rows,
+    "decoreco": settings_decoreco.rows,
+    "univariate": settings_univariate.rows,
+    "bilevel": settings_bilevel.rows,
 }
 QUICK = 40  # points that are solved within a fraction of a second
 

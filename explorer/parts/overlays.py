@@ -7,11 +7,13 @@ from typing import Any
 
 from explorer.engine.attacks.target import Target
 from explorer.frame import Frame
-from explorer.parts import overlay_explain, overlay_hinge
+from explorer.parts import overlay_bilevel, overlay_explain, overlay_hinge, overlay_univariate
 from explorer.parts.overlay import EMPTY, Overlay
 
 OVERLAYS: dict[str, Callable[[Target, Any], Overlay]] = {
     "hinge": overlay_hinge.overlay,
+    "univariate": overlay_univariate.overlay,
+    "bilevel": overlay_bilevel.overlay,
 }
 
 

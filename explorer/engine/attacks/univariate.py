@@ -31,6 +31,8 @@ from explorer.engine.attacks.univariate_walk import (
     distinct,
     turn,
 )
+from explorer.engine.certificate import balance
+from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
 from explorer.engine.piecewise import Piecewise, refusal
 from explorer.engine.status import Status
@@ -77,7 +79,7 @@ def init(
     none = torch.zeros(0, dtype=torch.float64)
     return UnivariateState(
         0, none[:, None], none, none, none, none, (), (), 0, (-1, -1), "walk", tol,
-        math.nan, math.nan, sentence,
+        math.nan, math.nan, math.nan, sentence,
     )  # fmt: skip
 
 
@@ -90,7 +92,7 @@ def step(target: Target, state: UnivariateState, config: UnivariateConfig) -> Un
     elif state.phase == "gather":
         after = _gather(target, state, config, line, tol)
     elif state.phase == "fit":
-        after = _fit(net, state, config, line, tol)
+        after = _fit(target, state, config, line, tol)
     elif state.phase == "prove":
         after = _prove(net, line, state, tol)
     else:
@@ -171,26 +173,33 @@ def _gather(
 
 
 def _fit(
-    net: Network, state: UnivariateState, config: UnivariateConfig, line: Piecewise,
+    target: Target, state: UnivariateState, config: UnivariateConfig, line: Piecewise,
     tol: Tolerances,
 ) -> UnivariateState:  # fmt: skip
+    net = target.merged(tol.angle)
     lam, miss = programs(net, line, _points(state), tol).fit()
     eps = max(config.slack * miss, tol.eps)
+    residual = fit_multipliers(target.net, state.x, state.y, tol.tau).residual
+    apart = balance(target.net)
     phase: Phase = "prove"
     sentence = (
         f"With the best multipliers no equation of stationarity is missed by more than {miss:.1e} "
         f"of |θ|; the proofs allow {eps:.1e}."
     )
-    if miss > config.largest_miss:
+    far = residual > config.largest_residual or apart > config.largest_imbalance
+    if far and not state.exact:
         phase = "done"
         sentence = (
-            f"Nothing can be proven: the equations are missed by {miss:.1e} of |θ|, too far from a "
-            "KKT point. Train longer."
+            f"Nothing can be proven: {residual:.1%} of |θ| is left unexplained (at most "
+            f"{config.largest_residual:.0%}), neurons are out of balance by {apart:.1%} (at most "
+            f"{config.largest_imbalance:.0%}). Too far from a KKT point: train longer."
         )
     fitted = torch.from_numpy(lam)
     if float(fitted.sum()) <= 0:
         fitted = state.lam
-    return replace(state, lam=fitted, miss=miss, eps=eps, phase=phase, sentence=sentence)
+    return replace(
+        state, lam=fitted, miss=miss, eps=eps, residual=residual, phase=phase, sentence=sentence
+    )
 
 
 def _prove(

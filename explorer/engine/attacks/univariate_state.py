@@ -35,6 +35,8 @@ class UnivariateState:
         tol: the tolerances in force: those of rounding, or those of the settings.
         miss: the least possible miss of an equation, a share of |theta|; nan until fitted.
         eps: the miss allowed in the proofs.
+        residual: share of |theta| that the candidates leave unexplained by least squares, before
+            neurons are merged; nan until fitted.
         sentence: what the step just taken did, and why.
     """
 
@@ -52,6 +54,7 @@ class UnivariateState:
     tol: Tolerances
     miss: float
     eps: float
+    residual: float
     sentence: str
 
     @property

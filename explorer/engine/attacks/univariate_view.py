@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from torch import Tensor
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate_config import (
@@ -17,7 +18,7 @@ from explorer.engine.attacks.univariate_config import (
 from explorer.engine.attacks.univariate_proof import Programs, system
 from explorer.engine.attacks.univariate_walk import Point, crossings
 from explorer.engine.network import Network
-from explorer.engine.piecewise import Piecewise, describe
+from explorer.engine.piecewise import UPRIGHT, Piecewise, describe, neurons
 
 SWEEP = tuple(float(f) for f in np.geomspace(0.25, 4.0, 41))  # arbitrary; the middle one is 1
 
@@ -84,3 +85,22 @@ def sweep(
     for margin in margins:
         points = crossings(line, tol, margin)
         yield SweepPoint(margin, len(points), programs(net, line, points, tol, margin).fit()[1])
+
+
+def active_everywhere(net: Network, x: Tensor) -> str:
+    """What the weights tell of assumption (a): some neuron is active on all training points.
+
+    x (m, 1) are all places with |Phi| = 1. Training points off the margin are unseen, so (a) can be
+    confirmed only by a neuron that is active on the whole line.
+    """
+    w, b, _ = neurons(net)
+    level = np.abs(w) <= UPRIGHT * np.hypot(w, b)
+    if bool((level & (b > 0)).any()):
+        return "holds: a neuron with w = 0 is active on the whole line."
+    z = x.double().numpy() * w + b
+    if len(z) and bool((z > 0).all(0).any()):
+        return (
+            "may hold: a neuron is active on all candidates, but training points off the margin "
+            "are unseen."
+        )
+    return "cannot be confirmed: no neuron is active on all candidates."

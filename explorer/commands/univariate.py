@@ -1,0 +1,107 @@
+"""The verb `univariate`: the provable attack on the line, with its groups and proofs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from explorer import headless, report
+from explorer.commands.base import (
+    Count,
+    Data,
+    Device,
+    Dtype,
+    How,
+    Json,
+    Method,
+    Noise,
+    Preset,
+    Seed,
+    Set,
+    Steps,
+    Widths,
+    attack_config,
+    option,
+    points_of,
+    show_result,
+    train_config,
+    trained_net,
+    watch,
+)
+from explorer.engine.attacks.univariate import UnivariateState
+from explorer.univariate_figure import picture
+
+
+def univariate(
+    preset: Preset = "alternating-line", n: Count = None, noise: Noise = None, seed: Seed = 0,
+    data: Data = None, widths: Widths = "100", steps: Steps = 20_000, method: How = Method.exact,
+    settings: Set = None,
+    out: Annotated[Path, option("--out", "The picture.")] = Path("univariate.png"),
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Attack a network of one input provably: groups, guarantee, certified points, a picture."""
+    points = points_of(preset, n, noise, seed, data)
+    if points.d != 1:
+        raise ValueError(f"the univariate attack needs points on a line; got {points.d}-D points")
+    config = attack_config("univariate", settings)
+    training = train_config(widths, steps, method)
+    trained = trained_net(points, training, seed, method, Device.cpu, Dtype.float64)
+    target, made, _ = headless.aim(trained.net, points, None)
+    done = headless.attack(
+        target, config, seed, name="univariate", truth=points, certificate=made, watch=watch,
+    )  # fmt: skip
+    state = done.states[-1]
+    assert isinstance(state, UnivariateState)
+    picture(out, target, state, points)
+    verdict = done.verdict.sentence if done.verdict else ""
+    content = {
+        **report.of_training(points, trained),
+        "attack": _content(state),
+        "claims": [
+            {"x": x[0], "y": int(y)}
+            for x, y in zip(done.claims.x.tolist(), done.claims.y.tolist(), strict=True)
+        ],
+        "verdict": verdict,
+        "picture": out,
+    }
+    rows = [*report.training_rows(points, trained), *_rows(state), ("verdict", verdict)]
+    show_result(as_json, content, "The provable attack", [*rows, ("picture", str(out))])
+
+
+def _content(state: UnivariateState) -> dict[str, Any]:
+    columns = zip(
+        state.x[:, 0].tolist(), state.y.tolist(), state.lam.tolist(), state.least.tolist(),
+        state.most.tolist(), state.proven.tolist(), strict=True,
+    )  # fmt: skip
+    return {
+        "steps": state.t,
+        "tolerances": "exact" if state.exact else "trained",
+        "groups": [
+            {"rule": g.rule, "low": g.low, "high": g.high, "x": g.x, "counted": g.counted}
+            for g in state.groups
+        ],
+        "guaranteed": state.guaranteed,
+        "alone": state.alone,
+        "miss": state.miss,
+        "residual": state.residual,
+        "candidates": [
+            {"x": x, "y": int(y), "lam": lam, "least": least, "most": most, "proven": proven}
+            for x, y, lam, least, most, proven in columns
+        ],
+        "sentence": state.sentence,
+    }
+
+
+def _rows(state: UnivariateState) -> list[tuple[str, str]]:
+    rows = [("tolerances", "exact" if state.exact else "trained")]
+    for i, g in enumerate(state.groups):
+        places = ", ".join(f"{x:.4f}" for x in g.x) or "no candidate"
+        rows.append((f"group {i + 1} ({g.rule})", f"[{g.low:.4f}, {g.high:.4f}]: {places}"))
+    rows.append(("guaranteed", f"{state.guaranteed:.0%} of {len(state.x)} candidates"))
+    rows.append(("passed over", ", ".join(map(str, state.alone)) or "no interval"))
+    proven = [f"{x:.4f}" for x in state.x[state.proven, 0].tolist()]
+    rows.append(("certified", ", ".join(proven) or "none"))
+    return [*rows, ("last step", state.sentence)]
+
+
+VERBS = {"univariate": univariate}

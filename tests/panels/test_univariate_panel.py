@@ -1,0 +1,105 @@
+"""The panel and the overlay of the provable attack, and its verb: what they show at each step."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from explorer import cli
+from explorer.apps import App
+from explorer.engine.data import preset
+from explorer.panels.univariate import SWEEP_WORDS, UnivariatePanel
+from explorer.parts.overlays import overlay_of
+
+
+@pytest.fixture
+def app():
+    made = App(preset("alternating-line", n=5))
+    session = made.session
+    session.jump_to_exact()
+    session.choose_attack("univariate")
+    session.go("attack")
+    yield made
+    made.close()
+
+
+def panel(app: App) -> UnivariatePanel:
+    found = app.panels["UnivariatePanel"]
+    assert isinstance(found, UnivariatePanel)
+    return found
+
+
+def test_the_walk_is_told_and_drawn(app):
+    session = app.session
+    assert "intervals" in panel(app).words.value
+    session.step()
+    state = session.frame.attack
+    seen = overlay_of(session.frame, session.extent)
+    assert state.sentence.split("(")[0] in panel(app).words.value
+    assert len(seen.spans) == len(state.groups) == 1
+    assert seen.texts[0][2] == "1: 3.2"
+    assert len(seen.strong) == 2
+    assert len(seen.rings) == 0
+    assert "Strictly 1 of these" in panel(app).rules.value
+    session.step(50)
+    state = session.frame.attack
+    assert state.phase == "done"
+    assert len(overlay_of(session.frame, session.extent).rings) == int(state.proven.sum()) == 5
+    assert "5 of 5 candidates proven" in panel(app).bar_words.value
+    assert len(panel(app).fits.x) == 5
+    assert session.frame.verdict.kind.name == "FOUND"
+
+
+def test_assumptions_stay_on_screen(app):
+    for _ in range(3):
+        words = panel(app).rules.value
+        assert "(a) some neuron is active on all training points" in words
+        assert "(b) θ is a local minimum" in words
+        assert "margin known" in words
+        app.session.step()
+
+
+def test_it_is_there_for_its_attack_only(app):
+    assert panel(app).box.children
+    app.session.choose_attack("kkt")
+    assert not panel(app).box.children
+
+
+def test_the_margin_is_swept_and_can_be_cancelled(app):
+    here = panel(app)
+
+    async def swept(cancel: bool) -> None:
+        here._press()
+        await asyncio.sleep(0)
+        assert here.go.description == "Cancel"
+        if cancel:
+            await asyncio.sleep(0)
+            here._press()
+        await asyncio.wait([here._task])
+        assert here.go.description == SWEEP_WORDS
+
+    asyncio.run(swept(True))
+    assert "cancelled" in here.sweep_words.value
+    asyncio.run(swept(False))
+    assert len(here.miss_line.x) == 41
+    assert "to 1.00" in here.sweep_words.value
+
+
+def test_the_verb_prints_groups_and_proofs_and_draws(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli.app, ["univariate", "--n", "6", "--json"])
+    assert result.exit_code == 0, result.stdout + result.stderr
+    out = json.loads(result.stdout)["attack"]
+    assert out["tolerances"] == "exact"
+    assert all(1 <= len(g["x"]) <= 4 for g in out["groups"])
+    assert sum(c["proven"] for c in out["candidates"]) >= 4
+    assert Path("univariate.png").read_bytes().startswith(b"\x89PNG")
+    table = CliRunner().invoke(cli.app, ["univariate", "--n", "4", "--set", "strict=True"])
+    assert "group 1 (3.2)" in table.stdout
+    wrong = CliRunner().invoke(cli.app, ["univariate", "--preset", "moons"])
+    assert wrong.exit_code == 2
+    assert "points on a line" in wrong.stderr
