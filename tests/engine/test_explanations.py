@@ -1,0 +1,382 @@
+"""Laws of the cells, splits and merges: what explains the same weights, and where it ends."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from explorer.engine.attacks.target import Target
+from explorer.engine.cell_polygon import cell_interval, cell_polygon, segment
+from explorer.engine.cells import (
+    attackers_direction,
+    cell_extent,
+    cell_of,
+    level_directions,
+    null_space,
+    slopes_at,
+)
+from explorer.engine.exact import maximum_margin
+from explorer.engine.explanations import (
+    Explanation,
+    explanation_of,
+    gradients,
+    margin_error,
+    margins,
+    residual,
+    slackness,
+)
+from explorer.engine.network import phi
+from explorer.engine.splitting import (
+    extent_at,
+    kinks_at,
+    merge,
+    moved,
+    pinned,
+    predicted_jump,
+    split,
+    widest_split,
+)
+from explorer.engine.tangent import gradient
+from tests.engine.closed_forms import TABLE, tensor
+from tests.engine.draws import draw, make, rng
+
+REACH = 5.0
+
+
+def exact(seed, n=8, d=2):
+    x = 1.2 * draw(n, d, seed=seed)
+    y = torch.where(draw(n, seed=seed + 100) > 0, 1.0, -1.0).double()
+    net = maximum_margin(x, y).net
+    return net, explanation_of(net, x, y)
+
+
+def movable(net, e):
+    """(i, direction, extent) of every point that can be split along its level line."""
+    for i in range(e.n):
+        basis = level_directions(net, e.x[i], e.at(i))
+        for u in basis.T:
+            extent = extent_at(net, e, i, u)
+            if min(extent.plus, extent.minus) > 1e-6:
+                yield i, u, extent
+
+
+# --- an explanation ---------------------------------------------------------------------------
+@pytest.mark.parametrize("name", TABLE)
+def test_closed_forms_are_explained_by_their_points(name: str) -> None:
+    known = TABLE[name]
+    e = explanation_of(known.net, known.x, known.y)
+    assert residual(known.net, e) < 1e-9
+    assert margin_error(known.net, e) < 1e-12
+    assert abs(slackness(known.net, e)) < 1e-12
+    assert e.mass == pytest.approx(float(known.net.rho) ** 2 / 2, rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_points_off_the_margin_are_left_out_where_others_explain_the_weights(seed: int) -> None:
+    net, e = exact(seed)
+    assert residual(net, e) < 1e-9
+    assert margin_error(net, e) < 1e-7
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    net, e = exact(0)
+    with pytest.raises(ValueError, match="not negative"):
+        Explanation(e.x, e.y, -e.lam, e.slopes, e.origin)
+    with pytest.raises(ValueError, match=r"expected x \(n, d\)"):
+        Explanation(e.x, e.y[1:], e.lam, e.slopes, e.origin)
+    with pytest.raises(ValueError, match="no point 99"):
+        e.at(99)
+    with pytest.raises(ValueError, match="no multiplier is positive"):
+        explanation_of(net, e.x[:0], e.y[:0])
+
+
+# --- cells ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("widths", [(5,), (6, 4), (5, 4, 3)])
+@pytest.mark.parametrize("seed", range(3))
+def test_gradients_are_affine_up_to_the_wall_and_no_further(widths, seed: int) -> None:
+    net, x, u = make(widths, seed=seed), draw(2, seed=seed + 20), draw(2, seed=seed + 40)
+    extent = cell_extent(net, x, u)
+    a, b = min(extent.plus, REACH), min(extent.minus, REACH)
+    ends = torch.stack([x - 0.999 * b * u, x + 0.999 * a * u])
+    middle = ends.mean(dim=0, keepdim=True)
+    found = gradient(net, torch.cat([ends, middle]))
+    assert torch.allclose(found[:2].mean(dim=0), found[2], atol=1e-12)
+    sides = (1, extent.plus, extent.wall_plus), (-1, extent.minus, extent.wall_minus)
+    for sign, length, wall in sides:
+        if wall is None:
+            assert math.isinf(length)
+            far = slopes_at(net, (x + sign * 1e4 * u)[None])
+            assert all(torch.equal(s, t) for s, t in zip(far, slopes_at(net, x[None]), strict=True))
+            continue
+        past = slopes_at(net, (x + sign * length * (1 + 1e-9) * u)[None])
+        layer, j = wall
+        assert past[layer][0, j] != slopes_at(net, x[None])[layer][0, j]
+
+
+def test_a_point_on_a_neuron_goes_along_it_and_nowhere_else() -> None:
+    known = TABLE["pair at 0.5"]  # a neuron stands on each point
+    extent = cell_extent(known.net, known.x[0], tensor([1.0]))
+    assert (extent.plus, extent.minus, extent.kinks) == (0.0, 0.0, 1)
+    net = make((1,), seed=1)
+    w, b = net.weights[0][0], net.biases[0][0]
+    on = -b * w / w.square().sum()
+    along = cell_extent(net, on, tensor([-float(w[1]), float(w[0])]))
+    assert math.isinf(along.plus) and math.isinf(along.minus) and along.kinks == 0
+    assert cell_extent(net, on, w).plus == 0
+
+
+def test_a_one_sided_wall_lets_go_on_one_side() -> None:
+    net = make((1,), seed=1)
+    w, b = net.weights[0][0], net.biases[0][0]
+    on = -b * w / w.square().sum()
+    active = cell_extent(net, on, w, [torch.ones(1, dtype=torch.float64)])
+    assert math.isinf(active.plus) and active.minus == 0
+
+
+def test_the_box_cuts_the_extent_and_leaves_nothing_at_its_edge() -> None:
+    net = make((1,), seed=1)
+    x, u = tensor([0.2, 0.7]), tensor([1.0, 0.0])
+    extent = cell_extent(net, x, u)
+    boxed = extent.boxed(x, u, 0.0, 1.0)
+    assert boxed.plus == min(extent.plus, 0.8) and boxed.minus == min(extent.minus, 0.2)
+    assert extent.boxed(tensor([0.0, 0.5]), u, 0.0, 1.0).minus == 0
+    outside = extent.boxed(tensor([0.5, 1.5]), u, 0.0, 1.0)
+    assert (outside.plus, outside.minus) == (0, 0)
+    with pytest.raises(ValueError, match="low < high"):
+        extent.boxed(x, u, 1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("x", "u", "match"),
+    [
+        (tensor([0.0, 0.0]), tensor([0.0, 0.0]), "not zero"),
+        (tensor([0.0, 0.0]), tensor([1.0]), "expected a direction"),
+        (tensor([0.0]), tensor([1.0]), "a point of this network"),
+    ],
+)
+def test_directions_and_points_that_do_not_fit_are_refused(x, u, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        cell_extent(make((3,)), x, u)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_polygon_is_the_cell(seed: int) -> None:
+    net, x = make((7,), seed=seed), 0.5 * draw(2, seed=seed + 3)
+    corners = torch.from_numpy(cell_polygon(cell_of(net, x), x, 2.0))
+    inside = x + 0.999 * (corners - x)
+    pattern = slopes_at(net, x[None])[0]
+    assert bool((slopes_at(net, inside)[0] == pattern).all())
+    assert bool((corners.abs() <= 2 + 1e-9).all())
+    beyond = x + 1.001 * (corners - x)
+    changed = (slopes_at(net, beyond)[0] != pattern).any(dim=1) | (beyond.abs() > 2).any(dim=1)
+    assert bool(changed.all())
+    ends = segment(x, tensor([1.0, 0.0]), math.inf, 0.5, 2.0)
+    assert ends.shape == (2, 2) and ends[1, 0] == pytest.approx(float(x[0]) + 0.5)
+
+
+def test_the_interval_is_the_cell_and_a_kink_is_a_point() -> None:
+    known = TABLE["pair at 1.6"]  # breakpoints at -1 / 1.6 and 1 / 1.6
+    cell = cell_of(known.net, tensor([0.0]))
+    assert cell_interval(cell, tensor([0.0]), 2.0) == pytest.approx((-0.625, 0.625))
+    half = cell_of(known.net, tensor([0.625]), [tensor([1.0, 0.5])])
+    assert cell_interval(half, tensor([0.625]), 2.0) == pytest.approx((0.625, 0.625))
+
+
+# --- splits and merges --------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", range(6))
+def test_a_split_in_the_cell_keeps_stationarity_and_the_weighted_margins(seed: int) -> None:
+    net, e = exact(seed)
+    generator = rng(seed)
+    for i in range(e.n):
+        for _ in range(3):
+            u = torch.randn(2, generator=generator, dtype=torch.float64)
+            extent = extent_at(net, e, i, u)
+            a, b = (min(v, REACH) for v in (extent.plus, extent.minus))
+            if min(a, b) < 1e-9:
+                continue
+            s = split(net, e, i, u, a, b)
+            assert abs(residual(net, s) - residual(net, e)) < 1e-12
+            assert s.mass == pytest.approx(e.mass, rel=1e-12)
+            assert float(s.lam @ margins(net, s)) == pytest.approx(
+                float(e.lam @ margins(net, e)), rel=1e-12
+            )
+            error = abs(float(cell_of(net, e.x[i], e.at(i)).gradient @ u))
+            assert margin_error(net, s) == pytest.approx(max(a, b) * error, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_along_the_level_line_the_margin_stays_too(seed: int) -> None:
+    net, e = exact(seed)
+    for i, u, _ in movable(net, e):
+        s = widest_split(net, e, i, u, REACH)
+        assert residual(net, s) < 1e-9
+        assert margin_error(net, s) < 1e-9
+
+
+def test_a_merge_takes_a_split_back() -> None:
+    net, e = exact(3)
+    i, u, _ = next(movable(net, e))
+    back = merge(net, widest_split(net, e, i, u, REACH), i, e.n)
+    assert not back.signed
+    assert torch.allclose(back.explanation.x, e.x, atol=1e-12)
+    assert torch.allclose(back.explanation.lam, e.lam, atol=1e-12)
+
+
+def test_splits_of_splits_explain_the_same_weights() -> None:
+    net, e = exact(3)
+    for _ in range(4):
+        i, u, _ = max(movable(net, e), key=lambda m: min(m[2].plus, m[2].minus, REACH))
+        e = widest_split(net, e, i, u, REACH, share=0.4)
+    assert residual(net, e) < 1e-9 and margin_error(net, e) < 1e-9
+
+
+def test_an_infinite_cell_slides_a_thousand_units() -> None:
+    net, e = exact(4)
+    i, u, extent = next(m for m in movable(net, e) if math.isinf(m[2].plus))
+    s = split(net, e, i, u, 1e3, min(extent.minus, 1.0))
+    assert residual(net, s) < 1e-9 and margin_error(net, s) < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_at_the_wall_the_residual_jumps_as_predicted(seed: int) -> None:
+    net, e = exact(seed)
+    for i, u, extent in movable(net, e):
+        if extent.wall_plus is None or extent.plus > REACH:
+            continue
+        inner, outer = (
+            split(net, e, i, u, extent.plus * f, min(extent.minus, REACH)) for f in (1, 1 + 1e-6)
+        )
+        jump = predicted_jump(net, outer.x[i], float(outer.lam[i]), [extent.wall_plus])
+        assert residual(net, inner) < 1e-9
+        assert residual(net, outer) == pytest.approx(jump, rel=0.05)
+
+
+def test_the_jump_of_a_deeper_network_is_the_change_of_its_gradient() -> None:
+    net, x = make((5, 4), seed=2), draw(2, seed=5)
+    extent = cell_extent(net, x, tensor([1.0, 0.3]))
+    place = x + extent.plus * tensor([1.0, 0.3])
+    steps = [place + s * 1e-9 * tensor([1.0, 0.3]) for s in (-1, 1)]
+    change = gradient(net, torch.stack(steps)).diff(dim=0).norm() / net.rho
+    slopes = [s[0] for s in slopes_at(net, steps[0][None])]
+    found = predicted_jump(net, place, 1.0, [extent.wall_plus], slopes)
+    assert found == pytest.approx(float(change), rel=1e-5)
+    assert predicted_jump(net, place, 1.0, []) == 0
+
+
+def test_a_signed_merge_keeps_the_sum_and_breaks_slackness() -> None:
+    net = make((6,), seed=4)
+    x = torch.stack([tensor([0.1, 0.2]), tensor([0.1001, 0.2])])
+    slopes = tuple(s[:1].expand(2, -1) for s in slopes_at(net, x))
+    e = Explanation(x, tensor([1.0, -1.0]), tensor([2.0, 0.5]), slopes, torch.arange(2))
+    before = gradients(net, e).T @ e.lam
+    made = merge(net, e, 0, 1)
+    after = gradients(net, made.explanation).T @ made.explanation.lam
+    assert made.signed and "signed" in made.sentence
+    assert torch.allclose(before, after, atol=1e-12)
+    assert float(made.explanation.lam[0]) == 1.5
+
+
+def test_merges_and_splits_that_do_not_fit_are_refused() -> None:
+    net, e = exact(3)
+    i, u, _ = next(movable(net, e))
+    with pytest.raises(ValueError, match="two different"):
+        merge(net, e, 0, 0)
+    far = next(j for j in range(e.n) if any((s[j] != s[i]).any() for s in e.slopes))
+    with pytest.raises(ValueError, match="share a cell"):
+        merge(net, e, i, far)
+    for a, b in ((0.0, 1.0), (1.0, -1.0), (math.inf, 1.0)):
+        with pytest.raises(ValueError, match="two positive, finite lengths"):
+            split(net, e, i, u, a, b)
+    with pytest.raises(ValueError, match="expected a direction"):
+        split(net, e, i, u[:1], 1.0, 1.0)
+
+
+def test_a_point_with_two_kinks_is_pinned_and_moves_only_by_breaking_the_sum() -> None:
+    seeds = [(net, e) for net, e in map(exact, range(6))]
+    found = 0
+    for net, e in seeds:
+        for i in range(e.n):
+            if kinks_at(net, e, i) < 2:
+                continue
+            found += 1
+            assert bool(pinned(net, e)[i])
+            with pytest.raises(ValueError, match="cannot be split"):
+                widest_split(net, e, i, tensor([1.0, 0.3]), REACH)
+            assert residual(net, moved(net, e, i, e.x[i] + 1e-3)) > 1e-3
+    assert found
+
+
+def test_on_a_line_every_point_on_a_slope_is_pinned() -> None:
+    net, e = exact(1, n=6, d=1)
+    assert bool(pinned(net, e).all())
+    flat = TABLE["like pair at 1.2"]  # a constant network: everything may move
+    free = explanation_of(flat.net, flat.x, flat.y)
+    assert not bool(pinned(flat.net, free).any())
+
+
+# --- directions in higher dimension ---------------------------------------------------------------
+def test_directions_off_the_span_are_free_to_infinity() -> None:
+    x, y = TABLE["obtuse, three points"].x, TABLE["obtuse, three points"].y
+    flat = TABLE["obtuse, three points"].net
+    wide = flat.with_parameters([
+        torch.cat([flat.weights[0], torch.zeros(3, 1, dtype=torch.float64)], dim=1),
+        flat.biases[0], flat.weights[1],
+    ])  # fmt: skip
+    points = torch.cat([x, torch.zeros(3, 1, dtype=torch.float64)], dim=1)
+    e = explanation_of(wide, points, y)
+    nu = null_space(points)[:, 0]
+    assert torch.allclose(nu.abs(), tensor([0.0, 0.0, 1.0]))
+    extent = extent_at(wide, e, 0, nu)
+    assert math.isinf(extent.plus) and math.isinf(extent.minus)
+    s = split(wide, e, 0, nu, 1e6, 1e6)
+    assert residual(wide, s) < 1e-9 and margin_error(wide, s) < 1e-9
+    direction, sure = attackers_direction(wide, e.x[0], e.at(0))
+    assert math.isinf(sure) and abs(float(direction[2])) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_attackers_direction_goes_at_least_as_far_as_it_says(seed: int) -> None:
+    from explorer.engine.network import init_network
+
+    net = init_network(6, (9,), generator=rng(seed), first_scale=0.7)
+    x = draw(6, seed=seed + 9)
+    u, sure = attackers_direction(net, x)
+    extent = cell_extent(net, x, u)
+    assert min(extent.plus, extent.minus) >= sure * (1 - 1e-9)
+    assert float(phi(net, (x + 0.9 * sure * u)[None])) == pytest.approx(float(phi(net, x[None])))
+
+
+def test_gradient_descent_freezes_what_no_point_spans() -> None:
+    """W(t) nu = W(0) nu for nu orthogonal to the data: the frozen law."""
+    from explorer.engine import training
+    from explorer.engine.data import Dataset
+    from explorer.engine.training import TrainConfig
+
+    x = draw(4, 7, seed=3)
+    data = Dataset(x, tensor([1.0, -1.0, 1.0, -1.0]))
+    config = TrainConfig(widths=(12,), steps=300, revive=False)
+    state = training.init(data, config, rng(0))
+    first = state.net.weights[0] * math.exp(state.log_scale)
+    for _ in range(300):
+        state = training.step(data, state, config)
+    last = state.net.weights[0] * math.exp(state.log_scale)
+    nu = null_space(x)
+    assert torch.allclose(last @ nu, first @ nu, atol=1e-9 * float(last.norm()))
+    assert not torch.allclose(last, first, atol=1e-3)
+
+
+def test_a_trained_network_is_explained_up_to_what_training_left() -> None:
+    from explorer.engine import training
+    from explorer.engine.certificate import TAU_TRAINED
+    from explorer.engine.data import preset
+    from explorer.engine.training import TrainConfig
+
+    data = preset("alternating-circle", n=6)
+    config = TrainConfig(widths=(30,), method="ascent", steps=3000, ascent_steps=3000)
+    state = training.init(data, config, rng(0))
+    *_, last = training.iterate(data, state, config)
+    target = Target.of(last.net, last.q_min)
+    e = explanation_of(target.merged(0.02), data.x, data.y, TAU_TRAINED)
+    assert residual(target.merged(0.02), e) < 0.1
