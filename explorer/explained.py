@@ -15,6 +15,8 @@ from explorer.engine.splitting import extent_at, kinks_at, pinned, predicted_jum
 
 STEPS = 61  # arbitrary: places of the curve along a line
 EXACT_MARGIN, TRAINED_MARGIN = 1e-6, 0.05  # arbitrary: |y Phi - 1| up to this is on the margin
+EXPLAINS = 1e-6  # the certificate's light "exact"
+BESIDE = 1e-6  # arbitrary: the curve has places so near to a wall on both sides, relative
 LEAST = 1e-9  # of the plane: shorter drags are none
 
 
@@ -29,7 +31,7 @@ class Slide:
         extent: of the cell along u.
         at: how far it was dragged along u, signed.
         reach: how far the curve looks.
-        curve: rows (at, residual, margin error) (STEPS, 3), or none.
+        curve: rows (at, residual, margin error), STEPS of them and the walls.
         jumps: (at, predicted residual) at the walls in reach.
     """
 
@@ -136,7 +138,10 @@ def slide_along(
 ) -> Slide:
     """The line of a drag with the curve of residual and margin along it."""
     extent = extent_at(net, before, i, u)
-    places = torch.linspace(-reach, reach, STEPS, dtype=torch.float64)
+    walls = [s * e * f for s, e in ((1, extent.plus), (-1, extent.minus)) if e < reach
+             for f in (1 - BESIDE, 1 + BESIDE)]  # fmt: skip
+    even = torch.linspace(-reach, reach, STEPS, dtype=torch.float64)
+    places = torch.cat([even, torch.tensor(walls, dtype=torch.float64)]).sort().values
     rows = []
     for place in places.tolist():
         e = pulled(net, before, i, u, extent, place, reach)
@@ -174,7 +179,7 @@ def sentence(state: Explained) -> tuple[str, str]:
     left = f"residual {off:.1e}" if off < 1e-3 else f"residual {off:.1%}"
     start = f"{state.now.n} points explain the weights"
     note = "" if state.exact else f" The truth itself leaves {state.base:.1%}."
-    if off > max(1e-9, 1.01 * state.base):
+    if off > max(EXPLAINS, 1.01 * state.base):
         return (
             f"{left[0].upper()}{left[1:]} of the norm: a point left its cell, and this set "
             "explains the weights no longer. Drag back inside the polygon, or undo."

@@ -224,15 +224,35 @@ class Farthest:
 def farthest(sample: Sample) -> Farthest:
     """Max sum_q lam_q dist(q, truth) over all explanations of the sample, by mass."""
     gap = torch.cdist(sample.x, sample.truth.x).amin(dim=1).numpy()
-    z, cost = _solve(sample, -gap)
+    z = _polished(sample, _solve(sample, -gap)[0])
     made = _explanation(sample, z)
-    distance, off = -cost / sample.mass, residual(sample.net, made)
+    distance = float(gap @ z[: len(gap)]) / sample.mass
+    off = residual(sample.net, made)
+    scope = f"the box is ±{sample.extent:g}; {len(sample.x)} margin points sampled"
     words = (
         f"{made.n} other points explain the same weights: on average {distance:.2g} from the "
-        f"nearest true one, residual {off:.1e} (the box is ±{sample.extent:g}; "
-        f"{len(sample.x)} margin points sampled)."
+        f"nearest true one, residual {off:.1e} ({scope})."
     )
+    if distance < sample.radius:
+        words = (
+            f"No training set on the margin that explains the weights is farther than {distance:.1g} "
+            f"from the true one on average: the weights tell these points ({scope})."
+        )
     return Farthest(made, distance, off, words)
+
+
+def _polished(sample: Sample, z: Array) -> Array:
+    """The same columns with least squares instead of the program's tolerance, where that fits."""
+    used = np.nonzero(z > 0)[0]
+    columns = sample.columns[:, used]
+    theta = sample.net.theta.numpy()
+    step = np.linalg.lstsq(columns, theta - columns @ z[used], rcond=1e-9)[0]
+    better = z.copy()
+    better[used] += step
+    m = len(sample.x)
+    room = better[sample.owner] - better[m:]
+    fits = better.min(initial=0.0) >= -1e-9 and room.min(initial=0.0) >= -1e-9
+    return better.clip(min=0.0) if fits else z
 
 
 def _explanation(sample: Sample, z: Array) -> Explanation:

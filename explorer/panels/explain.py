@@ -49,7 +49,7 @@ class ExplainPanel(Panel):
         self.jumps = _dots(scales, CURVES[2], "diamond", 90)
         self.here = _dots(scales, INK, "circle", 60)
         marks = [self.margin, self.residual, self.jumps, self.here]
-        figure = chart("dragged by", "share", marks, self.x, self.y)
+        figure = self.figure = chart("dragged by", "share", marks, self.x, self.y)
         figure.axes[0].tick_format = ".2~g"
         legend = " &nbsp; ".join(
             f"<span><b style='color:{c}'>{s}</b> {n}</span>" for n, c, s in LEGEND
@@ -199,11 +199,14 @@ class ExplainPanel(Panel):
         if slide is None:
             return
         at, off, margin = (slide.curve[:, i].numpy() for i in range(3))
-        top = max(LEAST_TOP, 1.2 * float(off.max()))
         ends = [slide.extent.plus, -slide.extent.minus]
         shown = min(slide.reach, 1.6 * max([abs(e) for e in ends if abs(e) < slide.reach] or [2.0]))
-        self.x.min, self.x.max, self.y.max = -shown, shown, top
+        shown = _nice(shown)
         inside = np.abs(at) <= shown
+        top = _nice(max(LEAST_TOP, 1.1 * float(off[inside].max(initial=0.0))))
+        self.x.min, self.x.max, self.y.max = -shown, shown, top
+        self.figure.axes[0].tick_values = np.array([-shown, -shown / 2, 0, shown / 2, shown])
+        self.figure.axes[1].tick_values = np.array([0, top / 2, top])
         for mark, values in ((self.residual, off), (self.margin, np.clip(margin, 0, top))):
             with mark.hold_sync():
                 mark.x, mark.y = at[inside].copy(), values[inside].copy()
@@ -227,6 +230,12 @@ def _hand_words(state: Explained) -> str:
     if bool(state.pinned[i]):
         return f"Point {i + 1} is pinned ({state.kinks(i)} neurons stand on it)."
     return f"Point {i + 1} in hand, λ = {float(state.now.lam[i]):.3g}: drag it along its line."
+
+
+def _nice(value: float) -> float:
+    """The next of 1, 2, 4, 6, 8 or 10 times a power of ten."""
+    power = 10.0 ** np.floor(np.log10(value))
+    return float(next(m * power for m in (1, 2, 4, 6, 8, 10) if m * power >= value * (1 - 1e-9)))
 
 
 def _sample(state: Explained, extent: float, grid: int) -> Sample:

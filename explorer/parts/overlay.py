@@ -28,6 +28,7 @@ class Overlay:
         strong: thick paths, likewise.
         dots: small grey places (p, 2), such as candidates that were tried.
         rings: places with a ring around (r, 2), such as what is proven.
+        area: a pale polygon (k, 2).
         hands: places with a square around (h, 2): what is in hand.
         spans: shaded upright bands (low, high).
         texts: words at places (x, y, text).
@@ -38,6 +39,7 @@ class Overlay:
     dots: Array = field(default_factory=lambda: NONE)
     rings: Array = field(default_factory=lambda: NONE)
     hands: Array = field(default_factory=lambda: NONE)
+    area: Array = field(default_factory=lambda: NONE)
     spans: tuple[tuple[float, float], ...] = ()
     texts: tuple[tuple[float, float, str], ...] = ()
 
@@ -56,6 +58,10 @@ class OverlayMarks:
             x=np.zeros((1, 2)), y=np.zeros((1, 2)), scales=scales, colors=[PROVEN],
             stroke_width=0, fill="inside", fill_colors=[PROVEN], fill_opacities=[0.15],
         )  # fmt: skip
+        self._area = _path(scales, PROVEN, 1.5, 0.9)
+        self._area.fill, self._area.fill_colors, self._area.fill_opacities = (
+            "inside", [PROVEN], [0.16],
+        )  # fmt: skip
         self._dots = _dots(scales, INK, 16, "cross")
         self._rings = _dots(scales, PROVEN, 330, "circle")
         self._rings.fill, self._rings.stroke, self._rings.stroke_width = False, PROVEN, 2.5
@@ -65,7 +71,7 @@ class OverlayMarks:
             x=np.zeros(0), y=np.zeros(0), text=[], scales=scales, colors=[INK], default_size=12,
             font_weight="normal",
         )  # fmt: skip
-        self.below = [self._spans, self._lines, self._strong, self._dots]
+        self.below = [self._spans, self._area, self._lines, self._strong, self._dots]
         self.above = [self._rings, self._hands, self._texts]
         self._now = EMPTY
 
@@ -74,7 +80,8 @@ class OverlayMarks:
         if overlay is self._now:
             return
         self._now = overlay
-        for mark, path in ((self._lines, overlay.lines), (self._strong, overlay.strong)):
+        paths = (self._lines, overlay.lines), (self._strong, overlay.strong)
+        for mark, path in (*paths, (self._area, overlay.area)):
             _set(mark, path if len(path) > 1 else NOWHERE)
         sets = (overlay.dots, overlay.rings, overlay.hands)
         for mark, places in zip((self._dots, self._rings, self._hands), sets, strict=True):

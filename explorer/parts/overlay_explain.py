@@ -38,9 +38,9 @@ def overlay(state: Explained, extent: float) -> Overlay:
             texts=tuple(texts),
         )  # fmt: skip
     corners = cell_polygon(cell, e.x[i], extent)
-    lines = np.vstack([corners, corners[:1]]) if len(corners) else NONE
+    lines = np.vstack([corners, corners[:1]]) if len(corners) > 2 else NONE
     return Overlay(
-        lines=lines, strong=_line(state, extent), hands=_table(hand), rings=_table(rings),
+        area=lines, strong=_line(state, extent), hands=_table(hand), rings=_table(rings),
         texts=tuple(texts),
     )  # fmt: skip
 
