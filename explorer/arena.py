@@ -71,6 +71,8 @@ class Line:
         seconds: mean of a run.
         kind: the verdict's word.
         p_value: chance of as many matches on held-out sets; nan where it cannot be known.
+        determined: points that the weights determine, over the runs; -1 where not computed.
+        sure: how many of those were found within `RADIUS`.
     """
 
     key: str
@@ -89,6 +91,8 @@ class Line:
     seconds: float = float("nan")
     kind: Kind = Kind.CANNOT_KNOW
     p_value: float = float("nan")
+    determined: int = -1
+    sure: int = 0
 
     @property
     def word(self) -> str:
@@ -172,7 +176,17 @@ def _line(key: str, rows: list[Row]) -> Line:
         float(np.median(distances)) if distances else float("nan"),
         float(np.mean(residuals)) if residuals else float("nan"),
         float(np.mean([row["seconds"]["attack"] for row in good])), kind, p_value,
+        *_determined(results),
     )  # fmt: skip
+
+
+def _determined(results: list[Row]) -> tuple[int, int]:
+    """Points determined, and of those the ones found; -1 and 0 where no run says."""
+    told = [r for r in results if r.get("determined") is not None]
+    if not told:
+        return -1, 0
+    pairs = [p for r in told for p in zip(r["determined"], r["matched"], strict=True)]
+    return sum(fixed for fixed, _ in pairs), sum(fixed and found for fixed, found in pairs)
 
 
 def share(found: Counts, total: Counts) -> Share:
@@ -222,6 +236,12 @@ def sentence(lines: Sequence[Line]) -> str:
         text += f" Others found: {', '.join(others)}."
     if first.p_value > CHANCE:
         text += " That is no better than chance."
+    if first.determined >= 0:
+        text += (
+            f" The weights determine {first.determined} of the points, of which it found "
+            f"{first.sure}; the other {first.n - first.determined} are not recoverable for sure: "
+            "other points explain the weights as well."
+        )
     return text
 
 
@@ -244,6 +264,7 @@ def table(lines: Iterable[Line]) -> list[dict[str, Any]]:
             row[f"control@{radius:g}"] = line.control[i] if line.control else None
         row |= {"distance": line.distance, "residual": line.residual, "seconds": line.seconds,
                 "verdict": line.word if line.runs else "", "p_value": line.p_value,
+                "determined": line.determined if line.determined >= 0 else None, "sure": line.sure,
                 "message": line.message}  # fmt: skip
         found.append(row)
     return found

@@ -19,10 +19,15 @@ from explorer.assess import CONTROLS, RADIUS
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate
+from explorer.engine.consistent import farthest, sample_of
 from explorer.engine.data import Dataset
+from explorer.engine.determined import determined
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.scoring import RADII, judge, score
+
+MERGE_ANGLE = 0.02  # radians: that of `KKTConfig.merge_angle`
+MOST_INPUTS = 2  # the margin is sampled along lines of the plane
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +59,40 @@ class Ring:
         return made.on_margin | (made.lam > SUPPORT * made.lam.max())
 
 
+@dataclass(frozen=True, eq=False)
+class Otherwise:
+    """Which points the weights determine (`determined`), and what else explains them.
+
+    Attributes:
+        determined: (n,) bool: every explanation has mass within the radius of this point.
+        sentence: what that means, with the tolerance of the program.
+        other: another training set that explains the weights, as far off as can be.
+        other_sentence: how far off it is.
+    """
+
+    determined: Tensor
+    sentence: str
+    other: Report
+    other_sentence: str
+
+
+def otherwise(ring: Ring) -> Otherwise | None:
+    """What the weights leave open (`consistent`); None where the programs do not apply.
+
+    They need points of one or two coordinates, one output, and homogeneous weights.
+    """
+    truth, made = ring.truth, ring.certificate
+    if made is None or truth.d > MOST_INPUTS or truth.outputs != 1 or not truth.n:
+        return None
+    net = ring.target.merged(MERGE_ANGLE)
+    found = determined(net, truth.x, truth.y, made.lam, tau=made.tau)
+    used = made.lam > SUPPORT * made.lam.max()
+    box = 2 * max(float(truth.x.abs().max()), 1.0)  # that of `determined`
+    far = farthest(sample_of(net, truth.x[used], truth.y[used], box, made.tau, grid=0))
+    other = Report(far.explanation.x, far.explanation.y, far.explanation.lam)
+    return Otherwise(found.forced, found.sentence, other, far.sentence)
+
+
 class Refused(ValueError):
     """This attack cannot be used on these weights; the message says why."""
 
@@ -82,7 +121,8 @@ def bout(
     Returns:
         n, reach (points in reach), claims, found and found_reach at each of `RADII`, chance (what
         each held-out set scores at each radius), distance (median to the nearest claim of the same
-        label), residual, kind, sentence and p_value of the verdict, and the claims x, y, lam.
+        label), residual, matched (which points were found within `RADIUS`), kind, sentence and
+        p_value of the verdict, and the claims x, y, lam.
 
     Raises:
         Refused: where the attack does not fit these weights.
@@ -111,6 +151,7 @@ def judged(ring: Ring, claims: Report) -> dict[str, Any]:
         "found": all_of.found.tolist(), "found_reach": of_reach.found.tolist(), "chance": chance,
         "distance": distance if distance < float("inf") else None,
         "residual": _residual(ring.target, claims),
+        "matched": (all_of.matches[RADII.index(RADIUS)] >= 0).tolist(),
         "kind": verdict.kind.name, "sentence": verdict.sentence,
         "p_value": verdict.p_value if verdict.p_value == verdict.p_value else None,
         "x": x.tolist(), "y": y.tolist(), "lam": claims.lam.tolist(),

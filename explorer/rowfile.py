@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-LEFT_OUT = ("x", "y", "lam", "chance")  # of a table: what is not one figure
+LEFT_OUT = ("x", "y", "lam", "chance", "matched")  # of a table: what is not one figure
 
 
 class RowFile:

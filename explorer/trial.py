@@ -18,7 +18,7 @@ from typing import Any, get_args
 import torch
 
 from explorer import headless
-from explorer.bout import Ring, bout, flipped
+from explorer.bout import Ring, bout, flipped, otherwise
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, heldout, preset
 from explorer.engine.roster import ROSTER
@@ -50,6 +50,7 @@ class Trial:
         label_noise: a defence: share of labels flipped before training.
         attack: key of the attack in the roster; "" trains alone.
         attack_config: its settings other than the defaults, by name.
+        determine: whether to say which points the weights determine (`bout.otherwise`).
     """
 
     preset: str = "alternating-circle"
@@ -66,6 +67,7 @@ class Trial:
     label_noise: float = 0.0
     attack: str = "kkt"
     attack_config: Mapping[str, Any] = field(default_factory=dict)
+    determine: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no run could take, naming the field."""
@@ -124,7 +126,8 @@ def trials(table: Mapping[str, Any]) -> Iterator[Trial]:
 def run_trial(row: Trial) -> dict[str, Any]:
     """Train, attack and judge. -> the result of the row; see `bout`. RunFailed where it fails."""
     begun = perf_counter()
-    ring = _ring(json.dumps(asdict(replace(row, attack="", attack_config={})), sort_keys=True))
+    text = json.dumps(asdict(replace(row, attack="", attack_config={})), sort_keys=True)
+    ring = _ring(text)
     trained_s = perf_counter() - begun
     result: dict[str, Any] = {
         "d": ring.truth.d, "n": ring.truth.n, "gamma_bar": ring.gamma_bar,
@@ -135,6 +138,8 @@ def run_trial(row: Trial) -> dict[str, Any]:
         begun = perf_counter()
         result |= bout(ring, row.attack, row.attack_config, row.seed)
         seconds["attack"] = perf_counter() - begun
+    if row.determine:
+        result["determined"] = _determined(text)
     return {**result, "seconds": seconds}
 
 
@@ -152,6 +157,13 @@ def _ring(text: str) -> Ring:
     )
     target = Target.of(done.net, done.q_min)
     return Ring(target, truth, controls, done.certificate, done.states[-1].gamma_bar)
+
+
+@lru_cache(maxsize=KEPT_NETWORKS)
+def _determined(text: str) -> list[bool] | None:
+    """Which points the network of a row determines; None where that cannot be computed."""
+    found = otherwise(_ring(text))
+    return None if found is None else found.determined.tolist()
 
 
 def _trained(row: Trial, truth: Dataset) -> Trained:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +15,14 @@ from typer.testing import CliRunner
 from explorer import arena
 from explorer.arena import AT, arena_rows, best, lines_of, sentence, share
 from explorer.arena_figure import arena_figure
-from explorer.bout import flipped
+from explorer.bout import flipped, otherwise
 from explorer.cli import app
 from explorer.engine.data import Dataset, heldout, preset
-from explorer.engine.scoring import RADII, Kind, judge
+from explorer.engine.multipliers import fit_multipliers
+from explorer.engine.scoring import RADII, Kind, judge, score
 from explorer.rowfile import write_csv
 from explorer.sweep import Trial, sweep, threads
+from explorer.trial import _ring
 
 BASE = Trial(preset="alternating-circle", n=6, widths=(20,), steps=600)
 SMALL = {"attack_config": {"m": 12, "steps": 60}}
@@ -76,8 +80,6 @@ def test_one_run_agrees_with_the_judge() -> None:
     controls = [heldout(truth, k) for k in range(1, 11)]
     x, y = truth.x[:7] + 1e-3, truth.y[:7]
     verdict = judge(truth, controls, x, y, RADII[AT])
-    from explorer.engine.scoring import score
-
     one = row(
         n=12, reach=12, claims=7, found=score(truth, x, y).found.tolist(),
         chance=[score(c, x, y).found.tolist() for c in controls], p_value=verdict.p_value,
@@ -96,7 +98,8 @@ def test_an_attack_that_does_not_fit_is_a_line_with_the_reason(tmp_path: Path) -
     assert lines[0].runs == 0 and lines[0].message == "needs one input" and lines[0].merit == 0
     assert sentence(lines[:1]).startswith("No attack could run")
     write_csv(tmp_path / "arena.csv", arena.table(lines))
-    table = list(csv.DictReader((tmp_path / "arena.csv").open()))
+    with (tmp_path / "arena.csv").open() as file:
+        table = list(csv.DictReader(file))
     assert table[0]["message"] == "needs one input" and float(table[1]["recall@0.03"]) == 0.5
     arena_figure(tmp_path / "arena.png", lines, sentence(lines))
     assert (tmp_path / "arena.png").stat().st_size > 5000
@@ -113,14 +116,27 @@ def test_rows_of_an_arena_meet_the_same_networks() -> None:
 
 
 def test_a_small_arena_over_a_sweep() -> None:
-    from dataclasses import replace
-
     base = replace(BASE, **SMALL)
     rows = [r if r.attack == "kkt" else replace(r, attack_config={})
             for r in arena_rows(base, ["kkt", "univariate"], [0, 1])]  # fmt: skip
     kkt, univariate = lines_of(sorted(sweep(rows, threads(1)), key=lambda r: r["trial"]["attack"]))
     assert kkt.runs == 2 and kkt.n == 12 and univariate.runs == 0
     assert "one input" in univariate.message and 0 <= kkt.residual < 1
+
+
+def test_what_is_not_determined_is_said_and_another_set_explains_the_weights() -> None:
+    exact = Trial(preset="alternating-circle", n=6, method="exact", attack="")
+    ring = _ring(json.dumps(asdict(exact), sort_keys=True))
+    found = otherwise(ring)
+    assert found is not None and found.determined.shape == (6,)
+    x, y = found.other.x, found.other.y
+    net = ring.target.merged(0.02)
+    assert fit_multipliers(net, x, y, 1e-6).residual < 1e-4  # they explain theta as well
+    rows = [row(n=6, reach=6, claims=9, found=(1, 2, 2))]
+    rows[0]["result"] |= {"determined": [True, False] * 3, "matched": [True, True] + [False] * 4}
+    (line,) = lines_of(rows)
+    assert (line.determined, line.sure) == (3, 1)
+    assert "the other 3 are not recoverable" in sentence([line])
 
 
 def test_flips_are_seeded_and_keep_the_source() -> None:

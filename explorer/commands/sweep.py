@@ -145,6 +145,8 @@ def arena(
     method: Annotated[str, option("--method", "gradient, ascent or exact.")] = "gradient",
     workers: Workers = 2, where: On = Where.processes, scheduler: Scheduler = None,
     again: Again = False,
+    determine: Annotated[bool, option("--determined/--fast", "Say what the weights determine.")]
+    = True,
     out: Annotated[Path, option("--out", "Folder of rows, table and figure.")] = Path("arena"),
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -153,7 +155,10 @@ def arena(
     sizes = tuple(int(w) for w in widths.split(",") if w.strip().isdigit())
     if not sizes:
         raise ValueError(f"--widths takes numbers such as 100,100; got {widths!r}")
-    base = Trial(preset=preset, n=n, noise=noise, widths=sizes, steps=steps, method=method)
+    base = Trial(
+        preset=preset, n=n, noise=noise, widths=sizes, steps=steps, method=method,
+        determine=determine,
+    )  # fmt: skip
     rows = arenas.arena_rows(base, keys, seeds_of(seeds))
     with executor(where, workers, scheduler) as make:
         seen = run_rows(rows, make, workers, out / "rows.jsonl", again)

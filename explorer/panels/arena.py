@@ -17,7 +17,7 @@ import torch
 from explorer import arena
 from explorer.arena import Line, Share
 from explorer.assess import RADIUS, control_sets
-from explorer.bout import Ring
+from explorer.bout import Otherwise, Ring, otherwise
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.roster import ROSTER, AttackState
@@ -48,6 +48,7 @@ class Arena(Panel):
         """Controls over the bars; the bars are there once there is something to see."""
         self.target: Target | None = None
         self.rows: list[dict[str, Any]] = []
+        self.other: Otherwise | None = None
         self._task: asyncio.Task[None] | None = None
         self._stop, self._part = threading.Event(), 0.0
         self.boxes = {
@@ -111,7 +112,7 @@ class Arena(Panel):
         controls = tuple(control_sets(now.truth))
         ring = Ring(now.target, now.truth, controls, now.certificate, gamma)
         self.session.running = False
-        self.target, self.rows = now.target, []
+        self.target, self.rows, self.other = now.target, [], None
         self._stop = threading.Event()
         first = self.session.seed
         jobs = [(k, s) for s in range(first, first + self.seeds.value) for k in chosen]
@@ -136,6 +137,9 @@ class Arena(Panel):
                 self.progress.value = (done + 1) / len(jobs)
                 self.draw()
             self._show(arena.best(self.lines()))
+            self.said.value = "Looking for other points that explain the same weights …"
+            self.other = await asyncio.to_thread(otherwise, ring)
+            self.draw()
             self.said.value = CLICK
         except Stopped:
             self.said.value = f"Cancelled after {len(self.rows)} of {len(jobs)} runs, which stay."
@@ -175,7 +179,10 @@ class Arena(Panel):
             self._bars(ran)
         if bool(ran) != bool(self.plot.children):
             self.plot.children = [self.chart, self.legend] if ran else []
-        self.table.children = [self._row(line) for line in lines]
+        rows = [self._row(line) for line in lines]
+        if self.other is not None:
+            rows.append(self._other_row(self.other))
+        self.table.children = rows
 
     def _bars(self, lines: list[Line]) -> None:
         places = np.arange(len(lines))[::-1].astype(float)
@@ -218,6 +225,14 @@ class Arena(Panel):
             )
         return w.HBox([show, w.HTML(escape(words)).add_class("mx-note")]).add_class("mx-arena-row")
 
+    def _other_row(self, other: Otherwise) -> w.HBox:
+        show = button("Another set", "Draw other points that explain the weights as well")
+        show.on_click(self.command(lambda: self._put(other.other, other.other_sentence)))
+        fixed = int(other.determined.sum())
+        words = f"{other.sentence} The other {len(other.determined) - fixed}: not recoverable. "
+        words += other.other_sentence
+        return w.HBox([show, w.HTML(escape(words)).add_class("mx-note")]).add_class("mx-arena-row")
+
     def _show(self, line: Line | None) -> None:
         """The claims of the attack's best run on the plane, and the sentence on top."""
         if self.target is None:
@@ -229,13 +244,17 @@ class Arena(Panel):
             d = self.target.net.d
             x, y, lam = (torch.tensor(top[k], dtype=torch.float64) for k in ("x", "y", "lam"))
             claims = Report(x.reshape(-1, d), y, lam)
-        self.session.show(arena=Shown(self.target, arena.sentence(self.lines()), claims))
+        self._put(claims, arena.sentence(self.lines()))
+
+    def _put(self, claims: Report | None, words: str) -> None:
+        if self.target is not None:
+            self.session.show(arena=Shown(self.target, words, claims))
 
     def render(self, frame: Frame) -> None:
         """Forget runs on weights that are no longer the attacked ones."""
         if self.target is not None and frame.target is not self.target:
             self._stop.set()
-            self.target, self.rows, self.progress.value = None, [], 0.0
+            self.target, self.rows, self.other, self.progress.value = None, [], None, 0.0
             self.draw()
 
     def close(self) -> None:

@@ -54,12 +54,15 @@ def test_runs_draws_bars_and_shows_the_best_claims(app: App) -> None:
     assert panel.chart in panel.plot.children
     assert panel.bars[0].x[-1] == kkt.recall[1].value
     show = [x for row in panel.table.children for x in row.children if isinstance(x, w.Button)]
-    assert [b.disabled for b in show] == [False, True]
+    assert [b.disabled for b in show] == [False, True, False]
     show[0].click()
     claims = app.session.frame.claims
     assert claims is not None
     assert sum(len(m.x) for m in marks._candidates.values()) == len(claims.x)
     assert app.session.frame.arena.sentence in app.panels["Header"].sentence.value
+    show[2].click()  # another set that explains the weights
+    assert app.session.frame.claims is panel.other.other
+    assert "points explain the same weights" in app.session.frame.arena.sentence
     app.session.go("attack")
     assert app.session.frame.claims is None
 
