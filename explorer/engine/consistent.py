@@ -235,7 +235,7 @@ def farthest(sample: Sample) -> Farthest:
     )
     if distance < sample.radius:
         words = (
-            f"No training set on the margin that explains the weights is farther than {distance:.1g} "
+            f"No training set on the margin that explains the weights is over {distance:.1g} away "
             f"from the true one on average: the weights tell these points ({scope})."
         )
     return Farthest(made, distance, off, words)
