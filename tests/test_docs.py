@@ -24,7 +24,7 @@ from explorer.engine.training import TrainConfig
 from explorer.panels.forms import SETTINGS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("guide.md", "science.md")
+PAGES = ("guide.md", "science.md", "tuning.md")
 
 
 def text_of(page: str) -> str:
@@ -138,7 +138,9 @@ def test_every_control_in_bold_is_on_the_page(page: str) -> None:
 
 
 def test_the_tables_hold_every_setting() -> None:
-    named = {token.split(" = ")[0] for token in quoted("science.md")}
+    pages = sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+    tokens = [token for page in pages for token in quoted(page)]
+    named = {token.split(" = ")[0].split(".")[-1] for token in tokens}
     for config in (TrainConfig, KKTConfig):
         assert {f.name for f in fields(config)} <= named
 
