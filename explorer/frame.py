@@ -24,6 +24,7 @@ STAGES: tuple[tuple[Stage, str, str], ...] = (
     ("attack", "3 Attack", "Recover them from its weights"),
     ("explain", "4 Explain", "Which other points explain the same weights"),
     ("arena", "5 Arena", "Set several attacks side by side on these weights"),
+    ("landscape", "6 Landscape", "Run an attack from all starts at once, and see where it ends"),
 )
 BEFORE: tuple[Stage, ...] = ("draw", "train")
 

@@ -27,7 +27,7 @@ from explorer.engine.data import PRESETS, Dataset, heldout, preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.lambda_grid import SIDE, Parts, starts
 from explorer.engine.parity import IMAGE, parity_digits
-from explorer.engine.roster import ROSTER, by_key
+from explorer.engine.roster import ROSTER, Entry, by_key
 from explorer.engine.training import TrainConfig
 from explorer.starts import paired
 
@@ -147,17 +147,35 @@ def _problem(text: str) -> Problem:
     cell = Cell(**json.loads(text))
     truth, control = _sets(cell)
     entry = by_key(cell.attack)
-    settings = {"steps": STEPS, "m": truth.n + truth.n % 2, **cell.settings}
-    config = entry.config(**settings)
+    config: Any = entry.config(**{"steps": STEPS, "m": even(truth.n), **cell.settings})
+    given = None if entry.victim else _target(cell, truth)
+    image = IMAGE if cell.data == DIGITS else None
+    return problem_of(entry, config, given, truth, control, cell.seed, image)
+
+
+def even(n: int) -> int:
+    """As many candidates as points, or one more: every set of the grid then is equally dense."""
+    return n + n % 2
+
+
+def problem_of(
+    entry: Entry, config: Any, given: Target | None, truth: Dataset, control: Dataset, seed: int,  # noqa: ANN401
+    image: tuple[int, int] | None = None,
+) -> Problem:  # fmt: skip
+    """What the cells of one seed share. `given`: the attacked weights, where they are there."""
     # Where training itself is seen through, labels and their number are known.
-    y = truth.y if entry.victim else fair_labels(settings["m"], truth.outputs)
-    parts = _parts(cell, truth, control, y, config)
-    given: Any = None if entry.victim else _target(cell, truth)
-    target = entry.aimed(given, truth.x, truth.y, config, cell.seed)
+    y = truth.y if entry.victim else fair_labels(config.m, truth.outputs)
+    generator = torch.Generator().manual_seed(seed)
+    size = (len(y), truth.d)
+    if image is not None:  # U(0, 1), as published for images
+        noise = torch.rand(size, generator=generator, dtype=torch.float64)
+    else:
+        noise = config.sigma_x * torch.randn(size, generator=generator, dtype=torch.float64)
+    parts = Parts(y, paired(truth, y), paired(control, y), noise, image)
+    target = entry.aimed(given, truth.x, truth.y, config, seed)
 
     def run(x: Tensor, chosen: Any) -> Iterator[Any]:  # noqa: ANN401
-        generator = torch.Generator().manual_seed(cell.seed)
-        first = entry.init(target, chosen, generator, (x, parts.y))
+        first = entry.init(target, chosen, torch.Generator().manual_seed(seed), (x, y))
         yield first
         yield from entry.iterate(target, first, chosen)
 
@@ -169,20 +187,6 @@ def _sets(cell: Cell) -> tuple[Dataset, Dataset]:
         return parity_digits(20 if cell.n is None else cell.n, cell.seed)
     truth = preset(cell.data, cell.n, cell.noise, cell.seed)
     return truth, heldout(truth, 1)
-
-
-def _parts(cell: Cell, truth: Dataset, control: Dataset, y: Tensor, config: Any) -> Parts:  # noqa: ANN401
-    generator = torch.Generator().manual_seed(cell.seed)
-    size = (len(y), truth.d)
-    same = len(y) == truth.n and bool((y == truth.y).all())
-    x, other = (truth.x, control.x) if same else (paired(truth, y), paired(control, y))
-    if same and not bool((control.y == y).all()):
-        other = paired(control, y)
-    if cell.data == DIGITS:  # U(0, 1), as published for images
-        noise = torch.rand(size, generator=generator, dtype=torch.float64)
-        return Parts(y, x, other, noise, IMAGE)
-    noise = config.sigma_x * torch.randn(size, generator=generator, dtype=torch.float64)
-    return Parts(y, x, other, noise)
 
 
 def _target(cell: Cell, truth: Dataset) -> Target:

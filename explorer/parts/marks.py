@@ -152,7 +152,7 @@ class PlaneMarks:
 
         In the explain stage the points of the present explanation, without trails.
         """
-        state = frame.attack if frame.stage == "attack" else None
+        state = frame.attack if frame.stage in ("attack", "landscape") else None
         if frame.stage == "explain" and frame.explained is not None:
             return self._explanation(frame.explained.now)
         if state is None:

@@ -1,0 +1,164 @@
+"""The marks of the grid of starts: maps of cells to click, edges with bands, a triangle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import bqplot as bq
+import ipywidgets as w
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.engine.lambda_grid import NAMES
+from explorer.grid_maps import WORDS, Maps, band
+from explorer.style import CONTROL, CURVES, INK, PROVEN
+
+Array = NDArray[np.float64]
+SHADES = {"truth": PROVEN, "heldout": CONTROL, "noise": CURVES[3]}
+# Viridis at six even places: equal steps of lightness, told apart by the colour-blind.
+SHADING = ["#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725"]
+SIZE, LEFT, BOTTOM, TOP = 176, 36, 34, 6  # px of a map and its margins; two fit a narrow page
+SQUARE = SIZE - LEFT - TOP  # px of the cells' area, both ways
+CORNERS = np.array([[0.5, 0.92], [0.08, 0.14], [0.92, 0.14]])  # truth, held-out, noise
+
+
+class CellMap:
+    """Squares over (lambda_1, lambda_2), coloured by a number."""
+
+    def __init__(self, title: str, colours: list[str], on_cell: Callable[[int], None]) -> None:
+        """Make it, empty. `on_cell` is called with the index of a clicked cell in `words`."""
+        self.x, self.y = (bq.LinearScale(min=0, max=1, allow_padding=False) for _ in range(2))
+        self.colour = bq.ColorScale(min=0, max=1, colors=colours)
+        self.marks = bq.Scatter(
+            x=np.zeros(0), y=np.zeros(0), color=np.zeros(0), marker="square", stroke_width=0,
+            scales={"x": self.x, "y": self.y, "color": self.colour}, display_names=False,
+            tooltip=bq.Tooltip(fields=["name"], show_labels=False),
+        )  # fmt: skip
+        self.marks.on_element_click(lambda _, event: on_cell(event["data"]["index"]))
+        axes = [
+            bq.Axis(scale=self.x, label="λ₁", grid_lines="none", tick_values=[0, 0.5, 1],
+                    tick_format="~g", label_offset="2em"),
+            bq.Axis(scale=self.y, label="λ₂", side="left", grid_lines="none",
+                    tick_values=[0, 0.5, 1], tick_format="~g", label_offset="2.2em"),
+        ]  # fmt: skip
+        px = f"{SIZE}px"
+        figure = bq.Figure(
+            marks=[self.marks], axes=axes, padding_x=0, padding_y=0, display_toolbar=False,
+            fig_margin={"top": TOP, "bottom": SIZE - TOP - SQUARE, "left": LEFT, "right": TOP},
+            background_style={"fill": "transparent"},
+            layout=w.Layout(width=px, height=px, min_width="0"),
+        )  # fmt: skip
+        head = w.HTML(title).add_class("mx-note")
+        self.widget = w.VBox([head, figure], layout=w.Layout(overflow="visible"))
+
+    def show(self, cells: Array, values: Array, words: list[str], side: int, top: float) -> None:
+        """Cells (c, 2) with their numbers (c,) and what is said of each."""
+        half = 0.5 / (side - 1)
+        for scale in (self.x, self.y):
+            scale.min, scale.max = -half, 1 + half
+        self.colour.min, self.colour.max = 0.0, max(top, 1e-9)
+        with self.marks.hold_sync():
+            self.marks.default_size = int((SQUARE / side - 1) ** 2)
+            self.marks.x, self.marks.y = cells[:, 0].copy(), cells[:, 1].copy()
+            self.marks.color, self.marks.names = values.copy(), np.array(words)
+
+
+class Edge:
+    """Mean distances along an edge of the grid, with the band over seeds."""
+
+    def __init__(self, which: str, label: str, chart: Callable[..., bq.Figure]) -> None:
+        """`which` as in `Maps.edge`; `chart` makes the figure."""
+        self.which, self.sets = which, (0, 1 if which == "data" else 2)
+        self.x = bq.LinearScale(min=0, max=1, allow_padding=False)
+        self.y = bq.LinearScale(min=0, max=1, allow_padding=False)
+        scales = {"x": self.x, "y": self.y}
+        shades = [SHADES[NAMES[k]] for k in self.sets]
+        self.bands = [
+            bq.Lines(
+                x=np.zeros(2), y=np.zeros((2, 2)), scales=scales, colors=[shade, shade],
+                stroke_width=0, fill="between", fill_colors=[shade], fill_opacities=[0.25],
+            )
+            for shade in shades
+        ]  # fmt: skip
+        self.lines = [self._line(shade, "solid", scales) for shade in shades]
+        self.begun = [self._line(shade, "dotted", scales) for shade in shades]
+        self.figure = chart(label, "", [*self.bands, *self.begun, *self.lines], self.x, self.y)
+        self.figure.axes[0].tick_values = [0, 0.25, 0.5, 0.75, 1]
+        self.figure.axes[0].tick_format = "~g"
+
+    @staticmethod
+    def _line(shade: str, style: str, scales: dict[str, bq.Scale]) -> bq.Lines:
+        return bq.Lines(
+            x=np.zeros(2), y=np.zeros(2), scales=scales, colors=[shade], line_style=style,
+            stroke_width=2 if style == "solid" else 1.2,
+        )  # fmt: skip
+
+    def show(self, found: Maps) -> None:
+        """Cells that are not done are left out of the curves."""
+        end, start = found.edge(self.which)
+        top = 1.0
+        for k, wide, line, dotted in zip(
+            self.sets, self.bands, self.lines, self.begun, strict=True
+        ):
+            mean, low, high = band(end[:, k])
+            first = band(start[:, k])[0]
+            known = np.isfinite(mean)
+            at = found.values[known]
+            if len(at) < 2:
+                at, mean, low, high, first = (np.zeros(2) for _ in range(5))
+                known = np.ones(2, dtype=bool)
+            else:
+                top = max(top if k else 0.0, float(np.nanmax([high[known], first[known]])))
+            _set(wide, at, np.stack([low[known], high[known]]))
+            _set(line, at, mean[known])
+            _set(dotted, at, first[known])
+        self.y.max = float(f"{1.05 * top:.2g}")
+        self.figure.axes[1].tick_values = np.linspace(0, self.y.max, 5)
+
+
+class Triangle:
+    """Runs on the triangle of starts: the weights of the best mixture at each state."""
+
+    def __init__(self) -> None:
+        """A figure with three named corners and no runs."""
+        self.x, self.y = (bq.LinearScale(min=0, max=1, allow_padding=False) for _ in range(2))
+        scales = {"x": self.x, "y": self.y}
+        ring = np.vstack([CORNERS, CORNERS[:1]])
+        edge = bq.Lines(x=ring[:, 0], y=ring[:, 1], scales=scales, colors=[INK])
+        names = bq.Label(
+            x=CORNERS[:, 0] + [0.04, -0.08, -0.08], y=CORNERS[:, 1] + [0.0, -0.1, -0.1],
+            text=[WORDS[n].split()[0] for n in NAMES], scales=scales, default_size=12,
+            font_weight="normal", colors=[SHADES[n] for n in NAMES],
+        )  # fmt: skip
+        self.paths = bq.Lines(
+            x=np.zeros(2), y=np.zeros(2), scales=scales, colors=[CURVES[0]], stroke_width=1,
+            opacities=[0.8],
+        )  # fmt: skip
+        self.ends = bq.Scatter(
+            x=np.zeros(0), y=np.zeros(0), scales=scales, colors=[CURVES[0]], default_size=20
+        )
+        self.figure = bq.Figure(
+            marks=[edge, self.paths, self.ends, names], axes=[], padding_x=0, padding_y=0,
+            fig_margin={"top": 4, "bottom": 4, "left": 4, "right": 4}, display_toolbar=False,
+            background_style={"fill": "transparent"},
+            layout=w.Layout(width="230px", height="200px", min_width="0"),
+        )  # fmt: skip
+
+    def show(self, trails: list[list[list[float]]]) -> None:
+        """One path per run, its end as a dot; what leaves the figure is cut at its edge."""
+        if not trails:
+            _set(self.paths, np.zeros(2), np.zeros(2))
+            _set(self.ends, np.zeros(0), np.zeros(0))
+            return
+        gap = np.full((1, 2), np.nan)
+        paths = [np.clip(np.asarray(t) @ CORNERS, 0.0, 1.0) for t in trails]
+        joined = np.concatenate([piece for p in paths for piece in (p, gap)][:-1])
+        _set(self.paths, joined[:, 0], joined[:, 1])
+        ends = np.stack([p[-1] for p in paths])
+        _set(self.ends, ends[:, 0], ends[:, 1])
+
+
+def _set(mark: Any, x: Array, y: Array) -> None:  # noqa: ANN401
+    with mark.hold_sync():
+        mark.x, mark.y = x.copy(), y.copy()

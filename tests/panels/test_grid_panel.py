@@ -1,0 +1,114 @@
+"""The landscape stage without a browser: run, cancel, go on, click a cell, change the problem."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from explorer.apps import App
+from explorer.engine.data import preset
+from explorer.panels.grid import EMPTY, RUN, GridPanel
+
+
+@pytest.fixture
+def app():
+    made = App(preset("moons", n=8))
+    made.session.go("train")
+    made.session.jump_to_exact()
+    made.session.go("landscape")
+    yield made
+    made.close()
+
+
+def panel(app: App) -> GridPanel:
+    made = app.panels["GridPanel"]
+    assert isinstance(made, GridPanel)
+    made.steps.value = 3
+    return made
+
+
+def run(grid: GridPanel, until: int | None = None) -> None:
+    """Press the button and wait; cancel once `until` cells are done."""
+
+    async def go() -> None:
+        grid.go.click()
+        while grid._task is not None and not grid._task.done():
+            if until is not None and len(grid.found.rows) >= until:
+                grid.cancel()
+            await asyncio.sleep(0.001)
+
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(go())
+    finally:
+        loop.close()
+        asyncio.set_event_loop(None)
+
+
+def test_a_cancelled_grid_goes_on_and_fills_the_maps(app: App) -> None:
+    grid = panel(app)
+    assert EMPTY in grid.said.value and not grid.body.children
+    run(grid, until=4)
+    done = len(grid.found.rows)
+    assert 4 <= done < 21 and grid.go.description == RUN
+    first = dict(grid.found.rows)
+    run(grid)
+    assert len(grid.found.rows) == 21
+    assert all(grid.found.rows[key] is row for key, row in first.items())
+    assert grid.progress.value == 1
+    assert len(grid.maps[0].marks.x) == 25  # one start stands for the row of noise
+    assert np.isfinite(grid.maps[0].marks.color).all()
+    assert "Of 25 cells" in grid.said.value
+    assert "to truth" in grid.maps[0].marks.names[0]
+    assert grid._failure.layout.display == "none" and not app.session.message
+
+
+def test_a_cell_puts_its_run_on_the_plane(app: App) -> None:
+    grid, session = panel(app), app.session
+    run(grid)
+    with pytest.raises(ValueError, match="not done"):
+        grid.load(0.1, 0.1)
+    grid.load(0.5, 0.75)
+    assert session.mix == (0.5, 0.75)
+    kept = grid.found.states[(0, 0.5, 0.75)]
+    assert session.now.attack is kept[-1]
+    np.testing.assert_allclose(session.branch.attack.states[0].x, kept[0].x)
+    assert session.branch.attack.states[-1].t == 3
+    assert len(grid.found.rows) == 21  # the same problem still
+    session.go("attack")
+    assert session.now.attack is kept[-1]
+    for name, one in app.panels.items():
+        assert one._failure.layout.display == "none", (name, one._failure.value)
+
+
+def test_another_problem_begins_anew_and_the_old_one_is_kept(app: App) -> None:
+    grid = panel(app)
+    grid.attack.value = "bilevel"
+    assert app.session.now.attack_name == "bilevel"
+    run(grid)
+    held = grid.found
+    assert len(held.rows) == 21
+    truth = held.rows[(0, 1.0, 1.0)]["result"]
+    assert truth["truth"] == 0 and truth["steps"] == 0
+    grid.load(1.0, 1.0)
+    assert float(app.session.now.attack.l_upper) == 0
+    grid.attack.value = "kkt"
+    assert grid.found is not held and not grid.found.rows
+    grid.attack.value = "bilevel"
+    assert grid.found is held and len(grid.maps[0].marks.x) == 25
+
+
+def test_finer_grids_and_more_seeds(app: App) -> None:
+    grid = panel(app)
+    grid.seeds.value = 2
+    run(grid)
+    assert len(grid.found.rows) == 42
+    wide = grid.edges[0].bands[0]
+    assert wide.y.shape == (2, 5) and (wide.y[1] >= wide.y[0]).all()
+    grid.side.value = 11
+    run(grid, until=3)
+    assert 3 <= len(grid.found.rows) < 222
+    assert all(len(kept) <= 4 for kept in grid.found.states.values())
