@@ -131,8 +131,8 @@ class UnivariatePanel(Panel):
         shown = (x, lam) if fitted else (np.zeros(0), np.zeros(0))
         _set(self.fits, *shown)
         self.bar_words.value = (
-            f"{int(proven.sum())} of {len(x)} candidates proven: a green bar does not reach 0. "
-            "Dot: one explanation of the weights."
+            f"{int(proven.sum())} of {len(x)} candidates proven. Stem: the λ that no explanation "
+            "does without; bar: from least to largest; dot: one explanation."
             if fitted
             else "Comes after the walk, with claims set to “certified”: press Play."
         )
