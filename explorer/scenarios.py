@@ -117,6 +117,12 @@ _ROWS = (
         Source("alternating-line", 5, 0.0, 0),
         _LEVEL, UnivariateConfig(), 0, 12_000, attack_name="univariate", stage="attack",
     ),
+    Scenario(
+        "arena",
+        "Every attack that fits meets the same weights: who finds most, and who only claims most?",
+        Source("random-circle", 12, 0.0, 0),
+        _LEVEL, KKTConfig(m=50, steps=1000), 0, 12_000, stage="arena",
+    ),
 )  # fmt: skip
 
 SCENARIOS: dict[str, Scenario] = {row.name: row for row in _ROWS}
