@@ -12,7 +12,7 @@ from explorer.engine import store
 from explorer.engine.attacks import univariate
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateConfig
-from explorer.engine.attacks.univariate_proof import Programs, system
+from explorer.engine.attacks.univariate_proof import Programs, System, system
 from explorer.engine.attacks.univariate_view import sweep
 from explorer.engine.attacks.univariate_walk import distinct, guarantee
 from explorer.engine.data import Dataset
@@ -247,6 +247,14 @@ def test_the_equations_hold_with_the_true_multipliers():
     low, high = Programs.of(made).bounds(0, 1e-9)
     assert low == pytest.approx(lam, abs=1e-6)
     assert high == pytest.approx(lam, abs=1e-6)
+
+
+def test_a_slope_at_a_kink_is_at_most_one():
+    """theta = (1, 2, 0) from lam (1, 0, 0) + a (0, 1, 0), a <= lam: best is lam = a = 1.5."""
+    table, theta = np.eye(3)[:, :2], np.array([1.0, 2.0, 0.0])
+    lam, miss = Programs.of(System(table, theta, np.array([0]), 1)).fit()
+    assert lam.tolist() == pytest.approx([1.5])
+    assert miss == pytest.approx(0.5 / 5**0.5)
 
 
 def test_a_flat_interval_spans_the_gradients_of_its_inside():
