@@ -238,9 +238,9 @@ def sentence(lines: Sequence[Line]) -> str:
         text += " That is no better than chance."
     if first.determined >= 0:
         text += (
-            f" The weights determine {first.determined} of the points, of which it found "
-            f"{first.sure}; the other {first.n - first.determined} are not recoverable for sure: "
-            "other points explain the weights as well."
+            f" The weights determine {first.determined} of the points up to the tolerance of the "
+            f"program; it found {first.sure} of these. The other {first.n - first.determined} are "
+            "not recoverable with certainty: other points explain the weights as well."
         )
     return text
 

@@ -136,7 +136,7 @@ def test_what_is_not_determined_is_said_and_another_set_explains_the_weights() -
     rows[0]["result"] |= {"determined": [True, False] * 3, "matched": [True, True] + [False] * 4}
     (line,) = lines_of(rows)
     assert (line.determined, line.sure) == (3, 1)
-    assert "the other 3 are not recoverable" in sentence([line])
+    assert "The other 3 are not recoverable with certainty" in sentence([line])
 
 
 def test_flips_are_seeded_and_keep_the_source() -> None:

@@ -229,7 +229,9 @@ class Arena(Panel):
         show = button("Another set", "Draw other points that explain the weights as well")
         show.on_click(self.command(lambda: self._put(other.other, other.other_sentence)))
         fixed = int(other.determined.sum())
-        words = f"{other.sentence} The other {len(other.determined) - fixed}: not recoverable. "
+        words = (
+            f"{other.sentence} Not recoverable with certainty: {len(other.determined) - fixed}. "
+        )
         words += other.other_sentence
         return w.HBox([show, w.HTML(escape(words)).add_class("mx-note")]).add_class("mx-arena-row")
 
