@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from explorer.engine.attacks.decoreco import DecoRecoConfig
 from explorer.engine.attacks.inversion import InversionConfig
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.univariate import UnivariateConfig
@@ -122,6 +123,18 @@ _ROWS = (
         "Every attack that fits meets the same weights: who finds most, and who only claims most?",
         Source("random-circle", 12, 0.0, 0),
         _LEVEL, KKTConfig(m=50, steps=1000), 0, 12_000, stage="arena",
+    ),
+    Scenario(
+        "three classes",
+        "Every class has two rivals; the attack gives each rival a multiplier of its own.",
+        Source("three-blobs", 18, 0.25, 0),
+        _LEVEL, DecoRecoConfig(), 0, 12_000, "decoreco", "attack",
+    ),
+    Scenario(
+        "four classes",
+        "Four quarters of a pie: the weights are explained by points at the inner corners.",
+        Source("pie", 24, 0.0, 0),
+        _LEVEL, DecoRecoConfig(), 0, 12_000, "decoreco", "attack",
     ),
 )  # fmt: skip
 

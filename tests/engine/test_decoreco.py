@@ -13,8 +13,10 @@ from explorer.engine.attacks import decoreco, kkt
 from explorer.engine.attacks.decoreco import DecoRecoConfig, Start
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import Light, certify
 from explorer.engine.classes import class_numbers, margins
-from explorer.engine.network import Network
+from explorer.engine.exact_classes import simplex
+from explorer.engine.network import Network, phi_all
 from explorer.engine.status import Status
 from tests.engine.draws import draw, published_phi, rng
 from tests.engine.test_classes import make
@@ -175,3 +177,32 @@ def test_start_errors():
         decoreco.init(target, PLAIN, rng(), Start(draw(2, 2), torch.tensor([1.0, 4.0])))
     with pytest.raises(ValueError, match=r"x \(m, 2\)"):
         decoreco.init(target, PLAIN, rng(), Start(draw(2, 3), Y[:2]))
+
+
+@pytest.mark.parametrize("classes", [3, 4, 6])
+def test_an_exact_network_keeps_its_truth_with_all_rivals(classes):
+    known = simplex(classes, rng(1))
+    torch.testing.assert_close(margins(phi_all(known.net, known.x), known.y), torch.ones(
+        classes + 1, dtype=torch.float64))  # fmt: skip
+    config = DecoRecoConfig(steps=60, relu_alpha_start=None)
+    start = decoreco.init(Target(known.net), config, rng(3), Start(known.x, known.y))
+    assert float(start.l_stationary) < 1e-15
+    last = list(decoreco.iterate(Target(known.net), start, config))[-1]
+    assert float((last.x - known.x).norm(dim=1).max()) < 0.01
+    assert math.isclose(float(start.lam.sum()), Target(known.net).mass, rel_tol=1e-6)
+
+
+@pytest.mark.parametrize("classes", [3, 4, 6])
+def test_the_runner_up_alone_leaves_a_known_share(classes):
+    known = simplex(classes, rng(2))
+    config = DecoRecoConfig(relu_alpha_start=None, rivals="runner-up")
+    state = decoreco.init(Target(known.net), config, rng(3), Start(known.x, known.y))
+    share = (classes - 2) / (3 * classes - 2)
+    assert math.isclose(float(state.l_stationary), share, rel_tol=1e-6)
+
+
+def test_the_certificate_of_an_exact_network_frees_tied_rivals():
+    known = simplex(4, rng(0))
+    made = certify(known.net, known.x, known.y, tau=1e-6)
+    assert made.residual < 1e-8 and made.light is Light.EXACT
+    assert made.residual_strict > 0.4

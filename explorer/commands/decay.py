@@ -1,0 +1,108 @@
+"""The verb `weight-decay`: train tiny networks with it, check the identity, attack by it."""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import StrEnum
+from typing import Annotated, Any
+
+import torch
+
+from explorer.assess import RADIUS, control_sets
+from explorer.commands.base import (
+    AttackSteps,
+    Candidates,
+    Count,
+    Data,
+    Json,
+    Method,
+    Noise,
+    Preset,
+    Seed,
+    option,
+    points_of,
+    show_result,
+    train_config,
+    watch,
+)
+from explorer.engine.attacks import decoreco
+from explorer.engine.attacks.decoreco import DecoRecoConfig
+from explorer.engine.attacks.target import Target
+from explorer.engine.data import Dataset
+from explorer.engine.scoring import judge
+from explorer.engine.weight_decay import DecayConfig, Decayed, settle
+from explorer.headless import RunFailed
+
+Mu = Annotated[float, option("--mu", "Weight decay mu, of mean loss + mu/2 |theta|^2.", min=0)]
+
+
+class LossName(StrEnum):
+    """The loss before the decay."""
+
+    squared = "squared"
+    logistic = "logistic"
+
+
+Loss = Annotated[
+    LossName, option("--loss", "squared, or logistic (cross-entropy with more classes).")
+]
+Everywhere = Annotated[
+    bool, option("--all-biases/--first-bias", "Biases in every layer, or in the first alone.")
+]
+Narrow = Annotated[str, option("--widths", "Hidden widths; small ones settle, such as 2 or 2,2.")]
+
+
+def weight_decay(
+    preset: Preset = "moons", n: Count = 30, noise: Noise = None, seed: Seed = 0, data: Data = None,
+    widths: Narrow = "2", loss: Loss = LossName.logistic, mu: Mu = DecayConfig.weight_decay,
+    all_biases: Everywhere = True, m: Candidates = None, attack_steps: AttackSteps = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Train with weight decay to a stationary point, check its identity, attack by DecoReco."""
+    points = points_of(preset, n, noise, seed, data)
+    sizes = train_config(widths, 0, Method.gradient).widths
+    config = DecayConfig(widths=sizes, loss=loss.value, weight_decay=mu, all_biases=all_biases)
+    generator = torch.Generator().manual_seed(seed)
+    try:
+        done = settle(points.x, points.y, config, generator, points.outputs)
+    except ValueError as error:
+        raise RunFailed(str(error)) from error
+    given = {"m": m, "steps": attack_steps}
+    chosen: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
+    hit = DecoRecoConfig(contribution="outputs", **chosen)
+    content, rows = _attacked(points, done, hit, generator)
+    apart = abs(done.residual - done.gradient_norm / mu) / float(done.net.rho)
+    identity = {
+        "attempt": done.attempt, "loss": done.loss, "gradient_norm": done.gradient_norm,
+        "residual": done.residual, "difference": apart, "rho": float(done.net.rho),
+        "lam": done.lam,
+    }  # fmt: skip
+    head = [
+        ("points", f"{points.n} in {points.d}-D"),
+        ("initialisations", f"{done.attempt + 1}, the last one settled"),
+        ("gradient of the loss", f"{done.gradient_norm:.1e}"),
+        ("theta unexplained by the points", f"{done.residual:.1e}"),
+        ("the same less gradient / mu", f"{apart:.1e} of |theta|"),
+    ]
+    show_result(as_json, {"identity": identity, **content}, "Weight decay", [*head, *rows])
+
+
+def _attacked(
+    points: Dataset, done: Decayed, config: DecoRecoConfig, generator: torch.Generator
+) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    target = Target(done.net)
+    first = decoreco.init(target, config, generator)
+    steps = watch(decoreco.iterate(target, first, config), config.steps, "attack")
+    state: Any = deque(steps, maxlen=1).pop()
+    claims = decoreco.report(target, state, config)
+    verdict = judge(points, control_sets(points), claims.x, claims.y, RADIUS)
+    left = float(state.l_stationary)
+    content = {"attack": {"l_stationary": left, "claims": claims.x, "verdict": verdict.sentence}}
+    return content, [
+        ("theta unexplained by the candidates", f"{left:.2%}"),
+        ("claims", f"{len(claims.x)} of {len(state.x)} candidates"),
+        ("verdict", f"{verdict.kind.name}: {verdict.sentence}"),
+    ]
+
+
+VERBS = {"weight-decay": weight_decay}

@@ -1,0 +1,115 @@
+"""Three and four classes on a page: drawing, training, attack, map; other attacks refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.apps import App
+from explorer.engine.attacks.target import Target
+from explorer.engine.data import empty, preset, read_csv, write_csv
+from explorer.engine.network import init_network
+from explorer.engine.roster import ROSTER
+from explorer.gestures import Gestures
+from explorer.parts.drawing_classes import class_levels, class_map_png, leads
+from explorer.session import CLASSES_CHANGED, Session
+from explorer.style import COLOURS, LABELS, MARKERS, NAMES
+
+
+def trained(name: str = "three-blobs") -> Session:
+    session = Session(preset(name))
+    session.go("train")
+    session.step(600)
+    return session
+
+
+def test_keys_choose_the_class_and_points_take_it() -> None:
+    session = Session(empty(2))
+    hand = Gestures(session)
+    for key, label in (("positive", 1), ("negative", -1), ("third", 3), ("fourth", 4)):
+        hand.handle({"events": [{"kind": key, "x": 0.5, "y": 0.5}]})
+        hand.handle({"events": [{"kind": "act", "x": 0.2 * abs(label), "y": 0.5, "gesture": 1}]})
+        assert session.label == label
+    assert session.now.dataset.y.tolist() == [1, -1, 3, 4]
+    assert "purple diamond" in hand.say
+    session.undo()
+
+
+def test_a_line_has_two_classes() -> None:
+    session = Session(preset("alternating-line"))
+    hand = Gestures(session)
+    hand.handle({"events": [{"kind": "third", "x": 0.5, "y": 0.5}]})
+    assert session.label == 0 and "two classes" in hand.say
+    with pytest.raises(ValueError, match="a line 2; got 3 classes"):
+        session.load(read_csv("x1,class\n0,1\n1,2\n2,3\n"))
+
+
+def test_a_new_class_needs_new_outputs() -> None:
+    session = trained("blobs")
+    assert session.now.train is not None and session.now.train.net.outputs == 1
+    session.add([((0.0, 1.5), 3.0)])
+    assert session.now.train is None and session.now.stage == "draw"
+    assert session.message == CLASSES_CHANGED
+    session.go("train")
+    assert session.now.train is not None and session.now.train.net.outputs == 3
+
+
+def test_the_road_with_three_classes() -> None:
+    session = trained()
+    made = session.now.certificate
+    assert made is not None and made.q_min > 0 and made.residual < made.residual_strict + 1e-12
+    session.go("attack")
+    assert session.now.attack_name == "decoreco" and "takes over" in session.message
+    session.step(20)
+    now = session.now
+    assert now.attack is not None and set(now.attack.y.tolist()) == {1, -1, 3}
+    assert now.scores is not None and now.verdict is not None
+    with pytest.raises(ValueError, match="one per class"):
+        session.choose_attack("kkt")
+
+
+def test_other_attacks_refuse_several_outputs() -> None:
+    net = init_network(2, (5,), generator=torch.Generator(), first_scale=1.0, outputs=3)
+    for key, row in ROSTER.items():
+        assert bool(row.refusal(Target(net))) != (key == "decoreco")
+
+
+def test_a_page_shows_every_class() -> None:
+    app = App(preset("pie"))
+    session = app.session
+    session.go("train")
+    session.step(50)
+    plane = app.panels["PlanePanel"]
+    assert all(len(mark.x) == 6 for mark in plane.marks._points.values())
+    assert any(len(mark.x) > 2 for mark in plane.marks._more)
+    words = [option[0] for option in app.panels["Tools"].label.options]
+    assert words == ["● 1", "▲ 2", "■ 3", "◆ 4"]
+    assert "6 of class 4" in _drawn(app)
+    app.close()
+
+
+def _drawn(app: App) -> str:
+    app.session.go("draw")
+    return str(app.panels["Header"].sentence.value)
+
+
+def test_files_keep_the_class() -> None:
+    data = preset("pie")
+    assert torch.equal(read_csv(write_csv(data)).y, data.y)
+
+
+def test_the_map_shows_the_winner_and_its_lead() -> None:
+    values = np.zeros((3, 8, 8))
+    values[0, :, :4], values[2, :, 4:] = 3.0, 1.0
+    lead = leads(values)
+    assert lead[0, 0, 0] == 3 and lead[2, 0, 7] == 1 and lead[1].max() == -1
+    assert class_map_png(lead).startswith(b"\x89PNG")
+    border, at_margin = class_levels(lead, 2.0)
+    assert len(border[0]) > 2 and len(at_margin) == 3
+    assert len(at_margin[1][0]) == 2  # class 2 leads nowhere: two equal places, nothing drawn
+
+
+def test_every_class_has_its_look() -> None:
+    assert LABELS == (1, -1, 3, 4) == tuple(MARKERS) == tuple(NAMES)
+    assert len(set(COLOURS.values())) == len(set(MARKERS.values())) == 4
