@@ -1,0 +1,182 @@
+"""How fast the engine is against the published formulas, both sides in one run.
+
+    python benchmarks/bench_speed.py            every row but the training (some minutes, one core)
+    python benchmarks/bench_speed.py --long     the training with the published settings too
+    python benchmarks/bench_speed.py --only step
+
+The reference is `benchmarks/reference.py`: plain autograd with a double backward. Both sides flush
+denormals, run on one thread in float64 and take turns; each figure is the median of the repeats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Iterator
+
+import reference
+import torch
+
+from explorer.engine import training
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.batched import Prepared, through
+from explorer.engine.attacks.kkt import KKTConfig, Start
+from explorer.engine.attacks.target import Target
+from explorer.engine.data import preset
+from explorer.engine.exact import maximum_margin
+from explorer.engine.training import TrainConfig
+
+ALPHA = 50.0
+Row = tuple[str, float, float, str]  # what, reference s, ours s, asked
+
+
+def seconds(call: Callable[[], object], times: int) -> float:
+    """CPU seconds of one call, the mean of `times`."""
+    begun = time.process_time()
+    for _ in range(times):
+        call()
+    return (time.process_time() - begun) / times
+
+
+def medians(calls: list[tuple[Callable[[], object], int]], repeats: int) -> list[float]:
+    """The median CPU seconds of each call; they take turns."""
+    for call, _ in calls:
+        call()
+    rounds = [[seconds(call, times) for call, times in calls] for _ in range(repeats)]
+    return [statistics.median(column) for column in zip(*rounds, strict=True)]
+
+
+def published(m: int, **more: object) -> KKTConfig:
+    """The published step in our units, at a rate so small that all steps are alike."""
+    return KKTConfig(
+        m=m, steps=10**6, multipliers="joint", optimizer="sgd", lr_x=1e-7, lr_lam=1e-7, decay=1.0,
+        relu_alpha=ALPHA, relu_alpha_start=None, weight_margin=0.0, **more,
+    )  # fmt: skip
+
+
+class Run:
+    """One of our runs, stepped in turn with the reference."""
+
+    def __init__(self, target: Target, config: KKTConfig, start: Start | None) -> None:
+        self.target, self.config = target, config
+        self.state = kkt.init(target, config, torch.Generator().manual_seed(0), start)
+
+    def step(self) -> None:
+        self.state = kkt.step(self.target, self.state, self.config)
+
+
+def trained(width: int, steps: int) -> Target:
+    """The alternating circle on 2-width-1, at margin 1."""
+    data, config = preset("alternating-circle", 20), TrainConfig(widths=(width,), steps=steps)
+    state = training.init(data, config, torch.Generator().manual_seed(0))
+    for state in training.iterate(data, state, config):  # noqa: B020
+        pass
+    return Target.of(state.net, state.q_min)
+
+
+def circle_rows(repeats: int) -> Iterator[Row]:
+    """2-1000-1, m = 40, on a trained network: the same network, merged, and 25 starts at once."""
+    target, m = trained(1000, 20_000), 40
+    _, x, y, lam = reference.problem(2, (1,), m)
+    x, lam = 0.7 * x, 2 * lam * target.mass / m
+    theirs = reference.Reference(target.net, x, y, lam, ALPHA)
+    same, merged = published(m, merge_angle=0.0), published(m)
+    starts = Start(torch.stack([x] * 25), y)
+    runs = [Run(target, same, Start(x, y)), Run(target, merged, Start(x, y))]
+    batch = Run(target, merged, starts)
+    calls = [(theirs.step, 100), (runs[0].step, 100), (runs[1].step, 100), (batch.step, 10)]
+    a, b, c, d = medians(calls, repeats)
+    k = target.merged(merged.merge_angle).widths[0]
+    losses = [
+        through(target.prepared(angle), x, ALPHA).fit(lam * y).loss
+        for angle in (0.0, merged.merge_angle)
+    ]
+    off = abs(float(losses[1] / losses[0]) - 1)
+    yield "attack step, 2-1000-1, m = 40, same network", a, b, "2.5 x"
+    yield f"the same, merged to {k} neurons (loss differs by {off:.0e})", a, c, "15 x"
+    yield "25 starts of m = 40 at once, against one after another", 25 * c, d, "6 x"
+
+
+def deep_rows(repeats: int) -> Iterator[Row]:
+    """Three layers: against the reference, and against the matrix products alone."""
+    for d, m in ((2, 100), (64, 200)):
+        net, x, y, lam = reference.problem(d, (1000, 1000), m)
+        theirs = reference.Reference(net, x, y, lam, ALPHA)
+        ours = Run(Target(net), published(m, merge_angle=0.0), Start(x, y))
+        products = _products(Prepared.of(net), x)
+        a, b, c = medians([(theirs.step, 3), (ours.step, 3), (products, 3)], repeats)
+        name = f"attack step, {d}-1000-1000-1, m = {m}"
+        yield name, a, b, "2.5 x"
+        yield f"{name}: its matrix products alone, share of the step", c, b, "0.5"
+
+
+def _products(net: Prepared, x: torch.Tensor) -> Callable[[], None]:
+    """The products of one step that are not of a vector, and nothing else."""
+    m, (k, below) = len(x), net.blocks[1].shape
+    a, first, w = torch.rand(m, k).double(), net.blocks[0], net.blocks[1]
+    a0, gram = torch.rand(m, first.shape[1]).double(), torch.rand(m, m).double()
+
+    def run() -> None:
+        a0 @ first.T, a @ w.T, a @ w, a @ w.T, a @ w  # forward, back, up, down
+        a @ a.T, a @ a.T, gram @ a, gram @ a  # the Gram form of the second layer
+        a.T @ a0, a @ first, a0 @ first.T, a @ first  # the first layer's residual, and down
+
+    return run
+
+
+def exact_rows(repeats: int) -> Iterator[Row]:
+    """Median seconds of exact networks on random labels."""
+    for d, n in ((1, 15), (2, 12)):
+        taken = []
+        for seed in range(max(20, repeats)):
+            generator = torch.Generator().manual_seed(seed)
+            x = 1.5 * torch.randn(n, d, generator=generator, dtype=torch.float64)
+            y = 2.0 * torch.randint(2, (n,), generator=generator).double() - 1
+            taken.append(seconds(lambda x=x, y=y: maximum_margin(x, y), 1))
+        yield f"exact network, {d}-D, n = {n}", statistics.median(taken), 0.0, "under 0.5 s"
+
+
+def training_rows(repeats: int) -> Iterator[Row]:
+    """Until all 20 points lie within 10% of the margin, 2-1000-1, CPU seconds."""
+    data = preset("alternating-circle", 20)
+
+    def ours() -> None:
+        config = TrainConfig(widths=(1000,), steps=20_000)
+        state = training.init(data, config, torch.Generator().manual_seed(0))
+        for state in training.iterate(data, state, config):  # noqa: B020
+            level = state.q_min > 0 and float(state.q.max()) <= 1.1 * state.q_min
+            if level:
+                return
+
+    fast = statistics.median(seconds(ours, 1) for _ in range(repeats))
+    begun = time.process_time()
+    epochs = reference.published_training(data.x, data.y, 1000, 0, 0.1)
+    slow = time.process_time() - begun
+    yield f"training to 10%, 2-1000-1, against {epochs:,} published epochs", slow, fast, "300 x"
+
+
+PARTS = {"circle": circle_rows, "deep": deep_rows, "exact": exact_rows}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--long", action="store_true", help="the published training too")
+    parser.add_argument("--only", choices=[*PARTS, "training"])
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    reference.main()
+    parts = PARTS | ({"training": training_rows} if args.long or args.only == "training" else {})
+    print("| work, float64, one core | reference | ours | ratio | asked |\n|---|---|---|---|---|")
+    for name, part in parts.items():
+        if args.only in (None, name):
+            for what, theirs, ours, asked in part(args.repeats):
+                ratio = f"{theirs / ours:.2f}" if ours else "–"
+                print(f"| {what} | {1e3 * theirs:.3g} ms | {1e3 * ours:.3g} ms | {ratio} | {asked} |",
+                      flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
