@@ -9,6 +9,7 @@ from torch import Tensor
 from explorer import explained
 from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import SUPPORT, certify
+from explorer.engine.classes import labels
 from explorer.engine.data import Dataset, heldout
 from explorer.engine.roster import AttackConfig, by_key
 from explorer.engine.scoring import RADII, Kind, judge, score
@@ -82,16 +83,20 @@ def sentence(frame: Frame) -> tuple[str, str]:
 
 
 def _drawn(dataset: Dataset) -> str:
-    blue = int((dataset.y > 0).sum())
+    several = dataset.outputs > 1
+    counts = [int((dataset.y == label).sum()) for label in labels(dataset.outputs)]
+    names = [str(k + 1) for k in range(len(counts))] if several else ["+1", "−1"]
     points = "1 point" if dataset.n == 1 else f"{dataset.n} points"
-    text = f"{points}: {blue} of class +1, {dataset.n - blue} of class −1."
+    parts = ", ".join(f"{c} of class {name}" for c, name in zip(counts, names, strict=True))
+    text = f"{points}: {parts}."
     clash = dataset.conflict()
     if clash is not None:
         first, second = clash[0] + 1, clash[1] + 1
+        how = "different" if several else "opposite"
         return (
-            f"{text} Points {first} and {second} are equal with opposite labels: "
+            f"{text} Points {first} and {second} are equal with {how} labels: "
             "no network can separate them."
         )
-    if blue in (0, dataset.n):
+    if dataset.n in counts:
         return f"{text} Add points of the other class, or train a network that is constant."
     return f"{text} Press Play to train a network on them."

@@ -19,7 +19,7 @@ from explorer.history import Timeline
 Stage = str
 # Key, title and tooltip. All but the first two look at attacked weights.
 STAGES: tuple[tuple[Stage, str, str], ...] = (
-    ("draw", "1 Draw", "Draw points of two classes"),
+    ("draw", "1 Draw", "Draw points of two classes, on the plane up to four"),
     ("train", "2 Train", "Train a network on them"),
     ("attack", "3 Attack", "Recover them from its weights"),
     ("explain", "4 Explain", "Which other points explain the same weights"),

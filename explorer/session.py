@@ -30,6 +30,9 @@ REVIVED = (
     "Neurons that were off on every point were drawn anew: without them the network could not "
     "learn the new points from where it is."
 )
+CLASSES_CHANGED = (
+    "The number of classes changed, and with it the number of the network's outputs: train anew."
+)
 
 
 class Session(Explaining):
@@ -74,6 +77,11 @@ class Session(Explaining):
         """Replace the set by another, 1-D or 2-D; one undo brings the old one back."""
         if dataset.d not in (1, 2):
             raise ValueError(f"the plane shows points of 1 or 2 coordinates; got {dataset.d}")
+        if dataset.outputs > (4 if dataset.d == 2 else 1):
+            raise ValueError(
+                f"the plane shows up to 4 classes and a line 2; got {dataset.outputs} classes on "
+                f"{dataset.d} coordinate(s). Leave some classes out."
+            )
         self.edit(dataset)
 
     def _take(self, dataset: Dataset) -> None:
@@ -83,11 +91,13 @@ class Session(Explaining):
         if old.aimed:
             self.running = False
             self.message = "The points changed; the attacked weights belong to the old ones."
-        if train is not None and train.net.d == dataset.d:
+        if train is not None and (train.net.d, train.net.outputs) == (dataset.d, dataset.outputs):
             before, train = train.net, training.refresh(dataset, train, self.train_config)
             if not torch.equal(before.theta, train.net.theta):
                 self.message = REVIVED
         elif train is not None:
+            if train.net.outputs != dataset.outputs:
+                self.message = CLASSES_CHANGED
             train, stage, self.running = None, "draw", False
             self.branch.train, self.branch.attack = Timeline(), Timeline()
         self._fit(dataset)

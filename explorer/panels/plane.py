@@ -9,11 +9,12 @@ import bqplot as bq
 import ipywidgets as w
 import numpy as np
 
-from explorer.frame import Frame
 from explorer.explaining_hand import ExplainingHand
+from explorer.frame import Frame
 from explorer.gestures import Gestures
 from explorer.panels.base import Panel
 from explorer.parts import drawing
+from explorer.parts.drawing_classes import class_field, class_levels, class_map_png, leads
 from explorer.parts.marks import PlaneMarks
 from explorer.parts.overlays import overlay_of
 from explorer.parts.pad import Pad
@@ -22,7 +23,7 @@ from explorer.style import COLOURS, PLOT_MARGIN
 
 KEYS = (
     "Click to place, drag to spray. Keyboard: arrows move the cursor (Shift: further), Enter acts, "
-    "Delete erases, 1 and 2 choose the class, P place, M move, E erase, Ctrl+Z undo, Ctrl+Y redo."
+    "Delete erases, 1 to 4 choose the class, P place, M move, E erase, Ctrl+Z undo, Ctrl+Y redo."
 )
 EXPLAIN_KEYS = (
     "Drag a filled point along its green line; with Shift, anywhere. Keyboard: Tab chooses a "
@@ -122,9 +123,12 @@ class PlanePanel(Panel):
         self._mapped = wanted
         if "map" in self.session.layers:
             size = drawing.map_size(net, self.session.running)
-            values = drawing.field(net, e, size) / unit
-            self.marks.map(drawing.map_png(values), e)
-            self.marks.levels(drawing.level_lines(values, e, (-1.0, 0.0, 1.0)))
+            if net.outputs > 1:
+                self._classes(net, unit, size)
+            else:
+                values = drawing.field(net, e, size) / unit
+                self.marks.map(drawing.map_png(values), e)
+                self.marks.levels(drawing.level_lines(values, e, (-1.0, 0.0, 1.0)))
         else:
             self.marks.clear_map()
         self._odd = not self._odd
@@ -132,6 +136,13 @@ class PlanePanel(Panel):
             return  # the neurons' lines move slowly: every other frame will do
         lines = drawing.neuron_lines(net, e) if "lines" in self.session.layers else None
         self.marks.neurons(lines)
+
+    def _classes(self, net: Any, unit: float, size: int) -> None:  # noqa: ANN401
+        e = self.session.extent
+        lead = leads(class_field(net, e, size) / unit)
+        self.marks.map(class_map_png(lead), e)
+        border, at_margin = class_levels(lead, e)
+        self.marks.levels([at_margin[1], border, at_margin[0]], at_margin[2:])
 
     def _graph(self, net: Any, unit: float) -> None:  # noqa: ANN401
         e = self.session.extent

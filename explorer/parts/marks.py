@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
+
 import bqplot as bq
 import ipywidgets as w
 import numpy as np
@@ -16,6 +19,7 @@ from explorer.parts.overlay import OverlayMarks
 from explorer.style import (
     COLOURS,
     INK,
+    LABELS,
     LARGEST_AREA,
     MARKERS,
     NEGATIVE,
@@ -48,19 +52,20 @@ class PlaneMarks:
             self._line(NEGATIVE, 1.5, 1, "dashed"), self._line(INK, 2.5, 1),
             self._line(POSITIVE, 1.5, 1, "dashed"),
         ]  # fmt: skip
+        self._more = [self._line(COLOURS[label], 1.5, 1, "dashed") for label in LABELS[2:]]
         self._graph = self._line("#009E73", 3, 1)
-        self._trails = {y: self._line(COLOURS[y], 1, 0.6) for y in (1, -1)}
-        self._points = {y: self._scatter(y) for y in (1, -1)}
-        self._candidates = {y: self._scatter(y) for y in (1, -1)}
+        self._trails = {y: self._line(COLOURS[y], 1, 0.6) for y in LABELS}
+        self._points = {y: self._scatter(y) for y in LABELS}
+        self._candidates = {y: self._scatter(y) for y in LABELS}
         for scatter in self._candidates.values():
             scatter.opacities = [0.9]
-        self._past: dict[int, list[Array]] = {1: [], -1: []}
+        self._past: dict[int, list[Array]] = {label: [] for label in LABELS}
         self._past_t = -1
         self.overlay = OverlayMarks(scales)
         self.all = [
-            self.image, *self._neurons, *self._levels, self._graph, *self._trails.values(),
-            *self.overlay.below, *self._points.values(), *self._candidates.values(),
-            *self.overlay.above,
+            self.image, *self._neurons, *self._levels, *self._more, self._graph,
+            *self._trails.values(), *self.overlay.below, *self._points.values(),
+            *self._candidates.values(), *self.overlay.above,
         ]  # fmt: skip
 
     def _line(self, colour: str, width: float, opacity: float, style: str = "solid") -> bq.Lines:
@@ -92,10 +97,13 @@ class PlaneMarks:
         self.map(CLEAR, float(self.image.x[1]))
         self.levels([(NOWHERE, NOWHERE)] * 3)
 
-    def levels(self, paths: list[Path]) -> None:
-        """Level lines at minus margin, zero and plus margin."""
+    def levels(self, paths: list[Path], more: Sequence[Path] = ()) -> None:
+        """Level lines at minus margin, zero and plus margin; those of classes 3 and 4."""
         for mark, path in zip(self._levels, paths, strict=True):
             _set(mark, path)
+        for mark, further in zip_longest(self._more, more[: len(self._more)]):
+            if further is not None or len(mark.x) > 2:
+                _set(mark, further or (NOWHERE, NOWHERE))
 
     def neurons(self, paths: list[Path] | None) -> None:
         """Neurons' lines, weakest first."""
@@ -125,7 +133,7 @@ class PlaneMarks:
         """No network: nothing behind the points."""
         if self._images[self._front].value != CLEAR:
             self.map(CLEAR, float(self.image.x[1]))
-        for mark in (*self._levels, *self._neurons, self._graph):
+        for mark in (*self._levels, *self._more, *self._neurons, self._graph):
             if len(mark.x) > 2:
                 _set(mark, (NOWHERE, NOWHERE))
 
@@ -156,7 +164,7 @@ class PlaneMarks:
         if frame.stage == "explain" and frame.explained is not None:
             return self._explanation(frame.explained.now)
         if state is None:
-            self._past, self._past_t = {1: [], -1: []}, -1
+            self._past, self._past_t = {label: [] for label in LABELS}, -1
             for trail in self._trails.values():
                 _set(trail, (NOWHERE, NOWHERE))
             self._filled(frame.claims)
@@ -180,6 +188,16 @@ class PlaneMarks:
             with mark.hold_sync():
                 _place(mark, x[mine], y[mine])
                 _areas(mark, lam[mine], lam)
+
+    def _explanation(self, e: Explanation) -> None:
+        x, y, lam = e.x.numpy(), e.y.numpy(), e.lam.numpy()
+        for label, mark in self._candidates.items():
+            mine = y == label
+            with mark.hold_sync():
+                _place(mark, x[mine], y[mine])
+                _areas(mark, lam[mine], lam)
+            if len(self._trails[label].x) > 2:
+                _set(self._trails[label], (NOWHERE, NOWHERE))
 
     def _trail(self, label: int, x: Array, y: Array, t: int, length: int = 12) -> Path:
         past = self._past[label]
