@@ -235,7 +235,7 @@ def sentence(lines: Sequence[Line]) -> str:
     if others:
         text += f" Others found: {', '.join(others)}."
     if first.p_value > CHANCE:
-        text += " That is no better than chance."
+        text = f"No attack does better than chance. {text.replace(' does best', '')}"
     if first.determined >= 0:
         text += (
             f" The weights determine {first.determined} of the points up to the tolerance of the "

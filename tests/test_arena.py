@@ -73,6 +73,8 @@ def test_lines_pool_their_runs() -> None:
     assert lines[1].word == "no better than chance"
     assert best(lines) is kkt and "KKT reconstruction does best: 12 of 20" in sentence(lines)
     assert "None of 1 attack found" in sentence(lines[1:])
+    lucky = lines_of([row(chance=[[5, 5, 5]] * 10)])
+    assert sentence(lucky).startswith("No attack does better than chance. KKT reconstruction: 5")
 
 
 def test_one_run_agrees_with_the_judge() -> None:

@@ -215,6 +215,8 @@ class Arena(Panel):
         show.on_click(self.command(lambda: self._show(line)))
         if not line.runs:
             words = line.message
+        elif not line.claims:
+            words = f"Claims nothing on these weights. {line.seconds:.2g} s a run. {line.message}"
         else:
             at = arena.AT
             words = (
