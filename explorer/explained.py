@@ -15,7 +15,7 @@ from explorer.engine.splitting import extent_at, kinks_at, pinned, predicted_jum
 
 STEPS = 61  # arbitrary: places of the curve along a line
 EXACT_MARGIN, TRAINED_MARGIN = 1e-6, 0.05  # arbitrary: |y Phi - 1| up to this is on the margin
-EXPLAINS = 1e-6  # the certificate's light "exact"
+EXPLAINS = 1e-5  # arbitrary: ten times the tolerance of the linear programs
 BESIDE = 1e-6  # arbitrary: the curve has places so near to a wall on both sides, relative
 LEAST = 1e-9  # of the plane: shorter drags are none
 
@@ -166,6 +166,19 @@ def free_direction(net: Network, e: Explanation, i: int) -> Tensor | None:
     """The level direction of point i, if it has one: the first where it has several."""
     basis = level_directions(net, e.x[i], e.at(i))
     return basis[:, 0] if basis.shape[1] else None
+
+
+def all_split(state: Explained, reach: float) -> Explanation:
+    """The truth with every point split as far as its cell goes along its level line."""
+    e = state.truth
+    for i in range(state.truth.n):
+        u = free_direction(state.net, e, i)
+        if u is not None:
+            extent = extent_at(state.net, e, i, u)
+            a, b = min(extent.plus, reach), min(extent.minus, reach)
+            if min(a, b) > LEAST:
+                e = split(state.net, e, i, u, a, b)
+    return e
 
 
 def refreshed(state: Explained, e: Explanation, **changes: object) -> Explained:

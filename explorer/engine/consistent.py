@@ -241,18 +241,21 @@ def farthest(sample: Sample) -> Farthest:
     return Farthest(made, distance, off, words)
 
 
-def _polished(sample: Sample, z: Array) -> Array:
-    """The same columns with least squares instead of the program's tolerance, where that fits."""
-    used = np.nonzero(z > 0)[0]
-    columns = sample.columns[:, used]
-    theta = sample.net.theta.numpy()
-    step = np.linalg.lstsq(columns, theta - columns @ z[used], rcond=1e-9)[0]
-    better = z.copy()
-    better[used] += step
-    m = len(sample.x)
-    room = better[sample.owner] - better[m:]
-    fits = better.min(initial=0.0) >= -1e-9 and room.min(initial=0.0) >= -1e-9
-    return better.clip(min=0.0) if fits else z
+def _polished(sample: Sample, z: Array, rounds: int = 5) -> Array:
+    """The same columns by least squares instead of to the program's tolerance, where that fits."""
+    theta, best = sample.net.theta.numpy(), z
+    used, m = z > 0, len(sample.x)
+    for _ in range(rounds):  # columns that only the tolerance held are dropped, and it fits anew
+        fitted = np.zeros_like(z)
+        columns = sample.columns[:, used]
+        fitted[used] = z[used] + np.linalg.lstsq(columns, theta - columns @ z[used], rcond=1e-9)[0]
+        room = fitted[sample.owner] - fitted[m:]
+        if fitted.min(initial=0.0) >= 0 and room.min(initial=0.0) >= -1e-9:
+            best = fitted
+            break
+        used &= fitted > 0
+    missed = [float(np.linalg.norm(sample.columns @ v - theta)) for v in (best, z)]
+    return best if missed[0] < missed[1] else z
 
 
 def _explanation(sample: Sample, z: Array) -> Explanation:

@@ -197,6 +197,11 @@ class ExplainPanel(Panel):
     def _curve(self, state: Explained) -> None:
         slide = state.slide
         if slide is None:
+            if state.selected is None and len(self.residual.x) > 2:
+                for mark in (self.residual, self.margin):
+                    mark.x = mark.y = np.zeros(2)  # an empty path is an error to bqplot
+                for mark in (self.jumps, self.here):
+                    mark.x = mark.y = np.zeros(0)
             return
         at, off, margin = (slide.curve[:, i].numpy() for i in range(3))
         ends = [slide.extent.plus, -slide.extent.minus]

@@ -1,0 +1,164 @@
+"""The verb `explain`: other training sets for the same weights, and how long a split is safe."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from tqdm import tqdm
+
+from explorer import explained, explanation_figure, headless
+from explorer.commands.base import (
+    Count,
+    Device,
+    Dtype,
+    How,
+    Json,
+    Method,
+    Noise,
+    Preset,
+    Seed,
+    Steps,
+    Widths,
+    option,
+    points_of,
+    show_result,
+    train_config,
+    trained_net,
+)
+from explorer.engine import store
+from explorer.engine.attacks.target import Target
+from explorer.engine.cells import KINK
+from explorer.engine.certificate import TAU_TRAINED
+from explorer.engine.consistent import farthest, forced_mass, sample_of
+from explorer.engine.data import Dataset, preset
+from explorer.engine.determined import FORCED
+from explorer.engine.network import Network
+from explorer.engine.safe_split import MARKS, SafeSplitConfig, in_space, safe_splits
+from explorer.engine.store import Run
+from explorer.explaining import first_explained
+
+Experiment = StrEnum("Experiment", {"explanations": "explanations", "longer": "longer"})
+_ONE = Experiment("explanations")
+File = Annotated[Path | None, typer.Argument(help="A saved run instead of a preset.")]
+What = Annotated[Experiment, option("--experiment", "Of one network, or the split over training.")]
+Digits = Annotated[bool, option("--digits", "longer: the 8 x 8 digits instead of a preset.")]
+Extent = Annotated[float, option("--extent", "Half width of the box of explanations.", min=0.1)]
+Scale = Annotated[float, option("--init-scale", "longer: of the first layer's first weights.")]
+Share = Annotated[float, option("--share", "longer: of the weights' norm a split may miss.")]
+Out = Annotated[Path | None, option("--out", "The figure.")]
+
+
+def explain(
+    file: File = None, preset: Preset = "moons", n: Count = None, noise: Noise = None,
+    seed: Seed = 0, widths: Widths = "100", steps: Steps = 20_000, method: How = Method.exact,
+    extent: Extent = 2.0, experiment: What = _ONE, digits: Digits = False,
+    init_scale: Scale = SafeSplitConfig.init_scale, share: Share = SafeSplitConfig.share,
+    out: Out = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Say which other points explain the same weights: splits, forced masses, the farthest set."""
+    if experiment is not _ONE:
+        _longer(preset, n, noise, seed, steps, digits, init_scale, share, out, as_json)
+        return
+    if file is not None:
+        opened = store.open_bytes(store.read_file(file))
+        if not isinstance(opened, Run) or opened.net is None:
+            raise ValueError(f"{file} is no run with points and weights. Save one with `train`.")
+        points, net = opened.dataset, opened.net.to(dtype=torch.float64)
+    else:
+        points = points_of(preset, n, noise, seed, None)
+        config = train_config(widths, steps, method)
+        net = trained_net(points, config, seed, method, Device.cpu, Dtype.float64).net
+    _explanations(points, net, extent, out, as_json)
+
+
+def _explanations(
+    points: Dataset, net: Network, extent: float, out: Path | None, as_json: bool
+) -> None:
+    target: Target = headless.aim(net, points, None)[0]
+    state = first_explained(target, points)
+    splits = _splits(state, extent)
+    tau = KINK if state.exact else TAU_TRAINED
+    sample = sample_of(state.net, state.truth.x, state.truth.y, extent, tau)
+    found = farthest(sample)
+    bar = tqdm(total=state.truth.n, desc="programs", file=sys.stderr, disable=None, leave=False)
+
+    def progress(done: int, total: int) -> bool:
+        bar.update(1)
+        return True
+
+    mass = forced_mass(sample, progress)
+    bar.close()
+    content: dict[str, Any] = {
+        "points": points.n, "support": state.truth.n, "exact": state.exact,
+        "residual": state.base, "pinned": int(state.pinned.sum()), "split": splits,
+        "mass": sample.mass, "extent": extent, "radius": sample.radius,
+        "tolerance": sample.tolerance, "up_to_sampling": not sample.exact,
+        "sampled": len(sample.x), "x": state.truth.x, "y": state.truth.y, "lam": state.truth.lam,
+        "forced_mass": mass, "farthest_distance": found.distance,
+        "farthest_residual": found.residual, "farthest_points": found.explanation.n,
+    }  # fmt: skip
+    forced = int((mass > FORCED * sample.mass).sum())
+    rows = [
+        ("points that carry the weights", f"{state.truth.n} of {points.n}"),
+        ("residual of the truth", f"{state.base:.1e}"),
+        ("pinned", str(content["pinned"])),
+        ("split as far as they go", str(splits["points"])),
+        ("residual of the split set", f"{splits['residual']:.1e}"),
+        (f"forced within {sample.radius:g}", f"{forced} of {state.truth.n}"),
+        ("farthest set", found.sentence),
+    ]
+    if out is not None:
+        explanation_figure.sets(out, state, found.explanation, mass, extent)
+        content["picture"], rows = out, [*rows, ("picture", str(out))]
+    show_result(as_json, content, "Explanations", rows)
+
+
+def _splits(state: explained.Explained, extent: float) -> dict[str, float]:
+    e = explained.all_split(state, 2 * extent)
+    made = explained.measured(state.net, e)
+    keep = ("residual", "margin_error", "slackness")
+    return {"points": e.n, **{key: float(made[key]) for key in keep}}  # type: ignore[arg-type]
+
+
+def _longer(
+    name: str, n: int | None, noise: float | None, seed: int, steps: int, digits: bool,
+    init_scale: float, share: float, out: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    if digits:
+        from explorer.engine.parity import parity_digits
+
+        points, low, high, label = parity_digits(n or 40, seed)[0], 0.0, 1.0, "digits"
+    else:
+        points, low, high, label = in_space(preset(name, n, noise, seed)), -2.0, 2.0, name
+    config = SafeSplitConfig(
+        steps=steps, init_scale=init_scale, seed=seed, low=low, high=high, share=share
+    )
+    rows = list(tqdm(
+        safe_splits(points, config), total=MARKS, desc="training", file=sys.stderr, disable=None,
+        leave=False,
+    ))  # fmt: skip
+    content: dict[str, Any] = {
+        "data": label, "n": points.n, "d": points.d, "config": asdict(config),
+        "steps": [asdict(row) for row in rows],
+    }  # fmt: skip
+    shown = [
+        (
+            f"step {row.t}",
+            f"wall {row.wall:.3g}, safe {row.safe:.3g}, in the box {row.boxed:.3g}",
+        )
+        for row in rows
+        if row.safe == row.safe
+    ]
+    if out is not None:
+        explanation_figure.longer(out, rows, config, label)
+        content["picture"], shown = out, [*shown, ("picture", str(out))]
+    show_result(as_json, content, "Safe split over training", shown)
+
+
+VERBS = {"explain": explain}
