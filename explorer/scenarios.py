@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from explorer.engine.attacks.decoreco import DecoRecoConfig
+from explorer.engine.attacks.hinge import HingeConfig
 from explorer.engine.attacks.inversion import InversionConfig
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.univariate import UnivariateConfig
@@ -117,6 +118,13 @@ _ROWS = (
         "The graph of Φ breaks at most twice between two support points: step, and see it proven.",
         Source("alternating-line", 5, 0.0, 0),
         _LEVEL, UnivariateConfig(), 0, 12_000, attack_name="univariate", stage="attack",
+    ),
+    Scenario(
+        "hinges",
+        "Lines of neurons pass through the points: crossings on the margin, and which are needed.",
+        Source("alternating-circle", 14, 0.0, 0),
+        TrainConfig(init_scale=1e-3, steps=12_000), HingeConfig(), 0, 12_000,
+        attack_name="hinge", stage="attack",
     ),
     Scenario(
         "arena",

@@ -184,9 +184,9 @@ def _grown(target: Target, state: HingeState, config: HingeConfig, now: Explanat
         residual=after.residual, active=after.index, mass=after.lam, left=tuple(after.left),
         sentence=f"{len(x)} candidates explain all but {after.residual:.1%} of the weights.",
     )  # fmt: skip
-    if slow or rounds >= config.rounds or after.residual < _DUST or after is now:
-        return _merged(grown, config)
-    return grown
+    if not (slow or rounds >= config.rounds or after.residual < _DUST or after is now):
+        return grown
+    return _merged(grown, config)
 
 
 def _merged(state: HingeState, config: HingeConfig) -> HingeState:
