@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from explorer.engine.attacks.bilevel import BilevelConfig
 from explorer.engine.attacks.decoreco import DecoRecoConfig
 from explorer.engine.attacks.hinge import HingeConfig
 from explorer.engine.attacks.inversion import InversionConfig
@@ -143,6 +144,18 @@ _ROWS = (
         "Four quarters of a pie: the weights are explained by points at the inner corners.",
         Source("pie", 24, 0.0, 0),
         _LEVEL, DecoRecoConfig(), 0, 12_000, "decoreco", "attack",
+    ),
+    Scenario(
+        "bilevel",
+        "Train on candidates, move them until the weights agree: they soon do, and are elsewhere.",
+        Source("blobs", 12, 0.35, 0),
+        _LEVEL, BilevelConfig(), 0, 12_000, "bilevel", "attack",
+    ),
+    Scenario(
+        "grid of starts",
+        "The same attack from 21 mixtures of truth, held-out points and noise: where does it end?",
+        Source("moons", 12, 0.06, 0),
+        _LEVEL, KKTConfig(), 0, 12_000, stage="landscape",
     ),
 )  # fmt: skip
 

@@ -54,11 +54,16 @@ class GridPanel(Panel):
         self.triangle = Triangle()
         legend = " &nbsp; ".join(f"<b style='color:{SHADES[n]}'>■</b> {WORDS[n]}" for n in NAMES)
         self.legend = w.HTML(f"{legend} &nbsp; dotted: at the start").add_class("mx-note")
-        grid = w.HBox([*(m.widget for m in self.maps), self.nearest.widget]).add_class("mx-row")
+        pairs = [self.maps[:2], [self.maps[2], self.nearest]]
+        four = w.VBox([w.HBox([m.widget for m in pair]) for pair in pairs])
+        runs = w.VBox(
+            [w.HTML("runs on the triangle").add_class("mx-note"), self.triangle.figure],
+            layout=w.Layout(overflow="visible"),
+        )
+        grid = w.HBox([four, runs]).add_class("mx-row")
         edges = w.HBox([e.figure for e in self.edges]).add_class("mx-charts")
-        runs = titled("Runs on the triangle of starts", self.triangle.figure)
         self.views = w.VBox(
-            [grid, self.legend, titled("Edges: mean distance after the run", edges), runs],
+            [grid, self.legend, titled("Edges: mean distance after the run", edges)],
             layout=w.Layout(overflow="visible"),
         )
         self.body = w.VBox(layout=w.Layout(overflow="visible"))
@@ -75,6 +80,7 @@ class GridPanel(Panel):
             "attack", "Which attack runs from every start",
             *((ROSTER[key].title, key) for key in grid_attacks()),
         )  # fmt: skip
+        self.attack.style.description_width = "56px"
         self.side = choice(
             "cells", "Steps of λ₁ and λ₂ from 0 to 1: 21, 111 or 651 distinct starts",
             ("5 × 5", 5), ("11 × 11", 11), ("26 × 26", 26),

@@ -18,9 +18,9 @@ Array = NDArray[np.float64]
 SHADES = {"truth": PROVEN, "heldout": CONTROL, "noise": CURVES[3]}
 # Viridis at six even places: equal steps of lightness, told apart by the colour-blind.
 SHADING = ["#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725"]
-SIZE, LEFT, BOTTOM, TOP = 176, 36, 34, 6  # px of a map and its margins; two fit a narrow page
+SIZE, LEFT, BOTTOM, TOP = 170, 34, 34, 6  # px of a map and its margins; two fit a narrow page
 SQUARE = SIZE - LEFT - TOP  # px of the cells' area, both ways
-CORNERS = np.array([[0.5, 0.92], [0.08, 0.14], [0.92, 0.14]])  # truth, held-out, noise
+CORNERS = np.array([[0.5, 0.8], [0.18, 0.25], [0.82, 0.25]])  # truth, held-out, noise; room around
 
 
 class CellMap:
@@ -37,10 +37,10 @@ class CellMap:
         )  # fmt: skip
         self.marks.on_element_click(lambda _, event: on_cell(event["data"]["index"]))
         axes = [
-            bq.Axis(scale=self.x, label="λ₁", grid_lines="none", tick_values=[0, 0.5, 1],
+            bq.Axis(scale=self.x, label="λ₁", grid_lines="none", tick_values=[0, 1],
                     tick_format="~g", label_offset="2em"),
             bq.Axis(scale=self.y, label="λ₂", side="left", grid_lines="none",
-                    tick_values=[0, 0.5, 1], tick_format="~g", label_offset="2.2em"),
+                    tick_values=[0, 1], tick_format="~g", label_offset="2.2em"),
         ]  # fmt: skip
         px = f"{SIZE}px"
         figure = bq.Figure(
@@ -97,7 +97,7 @@ class Edge:
     def show(self, found: Maps) -> None:
         """Cells that are not done are left out of the curves."""
         end, start = found.edge(self.which)
-        top = 1.0
+        top = 0.0
         for k, wide, line, dotted in zip(
             self.sets, self.bands, self.lines, self.begun, strict=True
         ):
@@ -109,11 +109,11 @@ class Edge:
                 at, mean, low, high, first = (np.zeros(2) for _ in range(5))
                 known = np.ones(2, dtype=bool)
             else:
-                top = max(top if k else 0.0, float(np.nanmax([high[known], first[known]])))
+                top = max(top, float(high[known].max()), float(first[known].max()))
             _set(wide, at, np.stack([low[known], high[known]]))
             _set(line, at, mean[known])
             _set(dotted, at, first[known])
-        self.y.max = float(f"{1.05 * top:.2g}")
+        self.y.max = _above(top) if top > 0 else 1.0
         self.figure.axes[1].tick_values = np.linspace(0, self.y.max, 5)
 
 
@@ -142,7 +142,7 @@ class Triangle:
             marks=[edge, self.paths, self.ends, names], axes=[], padding_x=0, padding_y=0,
             fig_margin={"top": 4, "bottom": 4, "left": 4, "right": 4}, display_toolbar=False,
             background_style={"fill": "transparent"},
-            layout=w.Layout(width="230px", height="200px", min_width="0"),
+            layout=w.Layout(width="196px", height="200px", min_width="0"),
         )  # fmt: skip
 
     def show(self, trails: list[list[list[float]]]) -> None:
@@ -157,6 +157,12 @@ class Triangle:
         _set(self.paths, joined[:, 0], joined[:, 1])
         ends = np.stack([p[-1] for p in paths])
         _set(self.ends, ends[:, 0], ends[:, 1])
+
+
+def _above(value: float) -> float:
+    """The next of 1, 2, 4, 6 or 8 times a power of ten: quarters of it are short numbers."""
+    power = 10.0 ** np.floor(np.log10(max(value, 1e-9)))
+    return float(next(f * power for f in (1, 2, 4, 6, 8, 10) if f * power >= value * (1 - 1e-9)))
 
 
 def _set(mark: Any, x: Array, y: Array) -> None:  # noqa: ANN401
