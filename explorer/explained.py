@@ -147,16 +147,16 @@ def slide_along(
         e = pulled(net, before, i, u, extent, place, reach)
         rows.append([place, residual(net, e), margin_error(net, e)])
     jumps = []
-    for sign, own, wall in (
-        (1.0, extent.plus, extent.wall_plus), (-1.0, extent.minus, extent.wall_minus)
+    for sign, own, walls_here in (
+        (1.0, extent.plus, extent.walls_plus), (-1.0, extent.minus, extent.walls_minus)
     ):  # fmt: skip
-        if wall is None or own > reach:
+        if not walls_here or own > reach:
             continue
         a, b = lengths(extent, sign * max(own, 10 * LEAST), reach)
         own_a, other = (a, b) if sign > 0 else (b, a)
         lam = float(before.lam[i]) * other / (own_a + other)
         x = before.x[i] + sign * own * u
-        jump = predicted_jump(net, x, lam, [wall], before.at(i))
+        jump = predicted_jump(net, x, lam, walls_here, before.at(i))
         jumps.append((sign * own, float((jump**2 + base**2) ** 0.5)))
     curve = torch.tensor(rows, dtype=torch.float64)
     return Slide(before, i, u, extent, at, reach, curve, tuple(jumps))

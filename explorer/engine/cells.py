@@ -70,16 +70,26 @@ class Extent:
     Attributes:
         plus: largest a >= 0 with x + a u in the closed cell; infinite where nothing stops it.
         minus: largest b >= 0 with x - b u in it.
-        wall_plus: (layer, neuron) that switches at x + plus u; None at infinity.
-        wall_minus: the same at x - minus u.
+        walls_plus: (layer, neuron) of all that switch at x + plus u; none at infinity.
+        walls_minus: the same at x - minus u.
         kinks: how many free slopes the line would break: with any, both extents are 0.
     """
 
     plus: float
     minus: float
-    wall_plus: tuple[int, int] | None
-    wall_minus: tuple[int, int] | None
+    walls_plus: tuple[tuple[int, int], ...]
+    walls_minus: tuple[tuple[int, int], ...]
     kinks: int
+
+    @property
+    def wall_plus(self) -> tuple[int, int] | None:
+        """The first of `walls_plus`, if any."""
+        return self.walls_plus[0] if self.walls_plus else None
+
+    @property
+    def wall_minus(self) -> tuple[int, int] | None:
+        """The first of `walls_minus`, if any."""
+        return self.walls_minus[0] if self.walls_minus else None
 
     def boxed(self, x: Tensor, u: Tensor, low: float, high: float) -> Extent:
         """The extent within the box [low, high]^d as well: what an attacker's prior leaves.
@@ -89,15 +99,15 @@ class Extent:
         if not low < high:
             raise ValueError(f"a box needs low < high; got low={low}, high={high}. Try 0 and 1.")
         if bool(((x < low) | (x > high)).any()):
-            return Extent(0.0, 0.0, None, None, self.kinks)
+            return Extent(0.0, 0.0, (), (), self.kinks)
         moving = u.abs() > _STILL * u.norm()
         up = torch.where(u > 0, high - x, x - low)[moving] / u.abs()[moving]
         down = torch.where(u > 0, x - low, high - x)[moving] / u.abs()[moving]
         plus, minus = (float(v.min()) if len(v) else math.inf for v in (up, down))
         return Extent(
             min(self.plus, plus), min(self.minus, minus),
-            self.wall_plus if self.plus <= plus else None,
-            self.wall_minus if self.minus <= minus else None, self.kinks,
+            self.walls_plus if self.plus <= plus else (),
+            self.walls_minus if self.minus <= minus else (), self.kinks,
         )  # fmt: skip
 
 
@@ -167,21 +177,22 @@ def cell_extent(
     free[cell.kinks] = True
     if slopes is None:
         free = on & (cell.sizes > 0)
-    broken = int((free & (speed != 0)).sum())
+    broken = (free & (speed != 0)).nonzero().flatten().tolist()
     if broken:
-        wall = cell.neuron(int((free & (speed != 0)).nonzero()[0, 0]))
-        return Extent(0.0, 0.0, wall, wall, broken)
+        rows = tuple(cell.neuron(row) for row in broken)
+        return Extent(0.0, 0.0, rows, rows, len(broken))
     side = torch.where(cell.slopes > 0.5, 1.0, -1.0).to(speed)  # the sign z must keep
     depth = torch.where(on, torch.zeros_like(side), (side * cell.z).clamp_min(0))
-    found = []
+    found: list[tuple[float, tuple[tuple[int, int], ...]]] = []
     for sign in (1.0, -1.0):
         leaving = (sign * side * speed < 0) & ~free
         limits = torch.where(leaving, depth / speed.abs(), torch.inf)
-        row = int(limits.argmin())
-        limit = float(limits[row])
-        found.append((limit, cell.neuron(row) if math.isfinite(limit) else None))
-    (plus, wall_plus), (minus, wall_minus) = found
-    return Extent(plus, minus, wall_plus, wall_minus, 0)
+        limit = float(limits.min())
+        near = limits <= limit * (1 + _STILL)
+        rows = tuple(cell.neuron(row) for row in near.nonzero().flatten().tolist())
+        found.append((limit, rows if math.isfinite(limit) else ()))
+    (plus, walls_plus), (minus, walls_minus) = found
+    return Extent(plus, minus, walls_plus, walls_minus, 0)
 
 
 def null_space(rows: Tensor) -> Tensor:

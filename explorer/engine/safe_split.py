@@ -142,7 +142,7 @@ def measured(state: TrainState, data: Dataset, nu: Tensor, config: SafeSplitConf
     net = state.net
     extents = [cell_extent(net, x, nu) for x in data.x]
     walls = torch.tensor([min(e.plus, e.minus) for e in extents])
-    open_box = Extent(math.inf, math.inf, None, None, 0)
+    open_box = Extent(math.inf, math.inf, (), (), 0)
     boxes = [open_box.boxed(x, nu, config.low, config.high) for x in data.x]
     room = torch.tensor([min(b.plus, b.minus) for b in boxes])
     low = float(q_of(net, data.x, data.y).min())

@@ -205,7 +205,9 @@ class ExplainPanel(Panel):
             return
         at, off, margin = (slide.curve[:, i].numpy() for i in range(3))
         ends = [slide.extent.plus, -slide.extent.minus]
-        shown = min(slide.reach, 1.6 * max([abs(e) for e in ends if abs(e) < slide.reach] or [2.0]))
+        shown = min(
+            slide.reach, 1.6 * max([abs(e) for e in ends if 1e-3 < abs(e) < slide.reach] or [2.0])
+        )
         shown = _nice(shown)
         inside = np.abs(at) <= shown
         top = _nice(max(LEAST_TOP, 1.1 * float(off[inside].max(initial=0.0))))

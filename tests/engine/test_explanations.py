@@ -248,7 +248,7 @@ def test_at_the_wall_the_residual_jumps_as_predicted(seed: int) -> None:
         inner, outer = (
             split(net, e, i, u, extent.plus * f, min(extent.minus, REACH)) for f in (1, 1 + 1e-6)
         )
-        jump = predicted_jump(net, outer.x[i], float(outer.lam[i]), [extent.wall_plus])
+        jump = predicted_jump(net, outer.x[i], float(outer.lam[i]), extent.walls_plus)
         assert residual(net, inner) < 1e-9
         assert residual(net, outer) == pytest.approx(jump, rel=0.05)
 
@@ -260,7 +260,7 @@ def test_the_jump_of_a_deeper_network_is_the_change_of_its_gradient() -> None:
     steps = [place + s * 1e-9 * tensor([1.0, 0.3]) for s in (-1, 1)]
     change = gradient(net, torch.stack(steps)).diff(dim=0).norm() / net.rho
     slopes = [s[0] for s in slopes_at(net, steps[0][None])]
-    found = predicted_jump(net, place, 1.0, [extent.wall_plus], slopes)
+    found = predicted_jump(net, place, 1.0, extent.walls_plus, slopes)
     assert found == pytest.approx(float(change), rel=1e-5)
     assert predicted_jump(net, place, 1.0, []) == 0
 

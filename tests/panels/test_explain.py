@@ -1,0 +1,158 @@
+"""The explain stage without a browser: drags, pins, merges, undo, and the linear programs."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import torch
+
+from explorer.apps import App
+from explorer.engine.data import preset
+from explorer.explained import Explained
+
+
+@pytest.fixture
+def app():
+    made = App(preset("moons", n=12, seed=1))
+    made.session.go("train")
+    made.session.jump_to_exact()
+    made.session.go("explain")
+    yield made
+    made.close()
+
+
+def state(app: App) -> Explained:
+    return app.session.explained
+
+
+def free_point(app: App) -> int:
+    return int((~state(app).pinned).nonzero()[0])
+
+
+def share(app: App, x: torch.Tensor) -> dict[str, float]:
+    e = app.session.extent
+    return {"x": (float(x[0]) / e + 1) / 2, "y": (float(x[1]) / e + 1) / 2}
+
+
+def hand(app: App, *events: dict[str, object]) -> None:
+    app.panels["PlanePanel"]._on_pad(None, {"events": list(events)}, None)
+
+
+def no_failures(app: App) -> None:
+    for name, panel in app.panels.items():
+        assert panel._failure.layout.display == "none", (name, panel._failure.value)
+
+
+def test_a_drag_by_the_mouse_makes_two_points_that_explain_the_same(app: App) -> None:
+    before, i = state(app).now.n, free_point(app)
+    x = state(app).now.x[i]
+    hand(app, {"kind": "down", **share(app, x)})
+    assert state(app).selected == i
+    hand(app, {"kind": "move", **share(app, x + 0.05)}, {"kind": "up", **share(app, x + 0.05)})
+    assert state(app).now.n == before + 1
+    assert state(app).residual < 1e-9 and state(app).margin_error < 1e-9
+    assert "as well as the truth" in app.panels["Header"].sentence.value
+    app.session.combine()
+    assert torch.allclose(state(app).now.x, state(app).truth.x, atol=1e-9)
+    app.session.undo_explaining()
+    app.session.undo_explaining()
+    assert state(app).now is state(app).truth
+    app.session.redo_explaining()
+    assert state(app).now.n == before + 1
+    app.session.reset_explaining()
+    assert state(app).now is state(app).truth
+    no_failures(app)
+
+
+def test_the_curve_is_flat_to_the_wall_and_jumps_there_as_predicted(app: App) -> None:
+    found = 0
+    for i in (~state(app).pinned).nonzero().flatten().tolist():
+        app.session.reset_explaining()
+        app.session.choose(i)
+        app.session.guarded(app.session.pull, state(app).now.x[i] + 1e-3)
+        slide = state(app).slide
+        if slide is None:
+            continue
+        at, off = slide.curve[:, 0], slide.curve[:, 1]
+        inside = (at < slide.extent.plus) & (at > -slide.extent.minus)
+        assert float(off[inside].max()) < 1e-9
+        for wall, jump in slide.jumps:
+            past = (at * (1 if wall > 0 else -1) > abs(wall)).nonzero().flatten()
+            first = past[0] if wall > 0 else past[-1]
+            assert float(off[first]) == pytest.approx(jump, rel=0.05)
+            found += 1
+        app.session.drop()
+    assert found
+    no_failures(app)
+
+
+def test_a_pinned_point_says_so_and_moves_only_freely(app: App) -> None:
+    i = int(state(app).pinned.nonzero()[0])
+    app.session.choose(i)
+    x = state(app).now.x[i]
+    app.session.guarded(app.session.pull, x + 0.1)
+    assert "pinned" in app.session.message
+    assert "pinned" in app.panels["ExplainPanel"].words.value
+    app.session.set_free(True)
+    app.session.guarded(app.session.pull, x + 0.1)
+    assert state(app).residual > 1e-3
+    assert "explains the weights no longer" in app.panels["Header"].sentence.value
+    no_failures(app)
+
+
+def test_keys_choose_drag_and_merge(app: App) -> None:
+    at = {"x": 0.5, "y": 0.5}
+    for _ in range(free_point(app) + 1):
+        hand(app, {"kind": "next", **at})
+    before = state(app).now.n
+    assert state(app).selected == free_point(app)
+    for kind in ("right", "left", "up-key", "down-key", "right", "right"):
+        hand(app, {"kind": kind, **at})
+    assert state(app).now.n == before + 1
+    hand(app, {"kind": "act", **at}, {"kind": "move-tool", **at})
+    assert state(app).now.n == before
+    hand(app, {"kind": "free", **at})
+    assert state(app).free
+    hand(app, {"kind": "undo", **at}, {"kind": "redo", **at}, {"kind": "previous", **at})
+    hand(app, {"kind": "nonsense", **at}, {"kind": "move", "x": float("nan"), "y": 0})
+    no_failures(app)
+
+
+def test_the_linear_programs_run_and_show_their_sets(app: App) -> None:
+    panel = app.panels["ExplainPanel"]
+
+    async def press() -> None:
+        for one in (panel.run_forced, panel.run_farthest):
+            one.click()
+            await panel._task
+
+    asyncio.run(press())
+    assert state(app).forced is not None and len(state(app).forced) == state(app).truth.n
+    assert state(app).now is not state(app).truth
+    assert "explain" in panel.said.value
+    no_failures(app)
+
+
+@pytest.mark.parametrize("name", ["alternating-line", "two-points"])
+def test_on_a_line_everything_is_pinned_and_free_drags_break_the_margin(name: str) -> None:
+    made = App(preset(name))
+    made.session.go("train")
+    made.session.jump_to_exact()
+    made.session.go("explain")
+    assert made.session.explained.free
+    made.session.choose(0)
+    made.session.guarded(made.session.pull, made.session.explained.now.x[0] + 0.05)
+    made.session.go("attack")
+    no_failures(made)
+    made.close()
+
+
+def test_what_cannot_be_explained_is_refused_and_the_stage_stays() -> None:
+    made = App()
+    made.session.guarded(made.session.go, "explain")
+    assert made.session.frame.stage == "draw" and "No network" in made.session.message
+    for command in (made.session.combine, made.session.undo_explaining, made.session.split_widest):
+        made.session.guarded(command)
+        assert "Nothing to explain yet" in made.session.message
+    made.close()
