@@ -18,6 +18,7 @@ from explorer.engine.network import Network, phi, rescaled
 from explorer.engine.splitting import merge
 from explorer.explained import (
     LEAST,
+    TRAINED_MARGIN,
     Explained,
     Slide,
     free_direction,
@@ -233,7 +234,8 @@ def first_explained(target: Target, truth: Dataset) -> Explained:
         net = target.merged(ANGLE).to(dtype=torch.float64, device="cpu")
         low = float((y * phi(net, x)).min())
         net = rescaled(net, low ** (-1 / net.order)) if low > 0 else net
-        e = explanation_of(net, x, y, TAU_TRAINED)
+        near = y * phi(net, x) <= 1 + TRAINED_MARGIN  # a trained margin is never quite level
+        e = explanation_of(net, x[near], y[near], TAU_TRAINED)
         if net.depth > 2:
             e = replace(e, slopes=slopes_at(net, e.x))
     made = measured(net, e)

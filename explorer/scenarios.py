@@ -128,6 +128,13 @@ _ROWS = (
         attack_name="hinge", stage="attack",
     ),
     Scenario(
+        "other explanations",
+        "Drag a point along its line: it becomes two, and the weights do not notice.",
+        Source("moons", 20, 0.06, 0),
+        TrainConfig(method="ascent", beta_end=1e5, steps=8000), KKTConfig(), 0, 8000,
+        stage="explain",
+    ),
+    Scenario(
         "arena",
         "Every attack that fits meets the same weights: who finds most, and who only claims most?",
         Source("random-circle", 12, 0.0, 0),
@@ -153,7 +160,7 @@ _ROWS = (
     ),
     Scenario(
         "grid of starts",
-        "The same attack from 21 mixtures of truth, held-out points and noise: where does it end?",
+        "The same attack from 21 mixtures of truth, held-out points and noise; see where each ends.",
         Source("moons", 12, 0.06, 0),
         _LEVEL, KKTConfig(), 0, 12_000, stage="landscape",
     ),
