@@ -18,6 +18,7 @@ from explorer.panels.files import Files
 from explorer.panels.forms import AttackForm, TrainForm
 from explorer.panels.grid import GridPanel
 from explorer.panels.header import Header
+from explorer.panels.hinges import HingesPanel
 from explorer.panels.margins import MarginsPanel
 from explorer.panels.mixpad import MixPad
 from explorer.panels.plane import PlanePanel
@@ -33,7 +34,9 @@ from explorer.style import CSS
 
 # Every view once: where it stands, and in which order. A new panel is one row here.
 LEFT: tuple[type[Panel], ...] = (PlanePanel, Tools)
-CHARTS: tuple[type[Panel], ...] = (MarginCurves, ResidualCurves, LossCurves, Scoreboard)
+CHARTS: tuple[type[Panel], ...] = (
+    MarginCurves, ResidualCurves, LossCurves, HingesPanel, Scoreboard,
+)  # fmt: skip
 BELOW: tuple[type[Panel], ...] = (ExplainPanel, MixPad, TrainForm, AttackForm, Tuner, Arena, GridPanel)
 ALL: tuple[type[Panel], ...] = (
     Header,

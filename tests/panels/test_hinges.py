@@ -1,0 +1,35 @@
+"""The panel of needed places: what it says before, in and after the questions."""
+
+from __future__ import annotations
+
+import torch
+
+from explorer.engine.attacks.hinge import HingeConfig
+from explorer.engine.data import preset
+from explorer.engine.training import TrainConfig
+from explorer.panels.hinges import WAIT, HingesPanel
+from explorer.parts.overlays import overlay_of
+from explorer.session import Session
+
+
+def test_marks_lie_on_the_side_of_the_bound_that_the_claims_say() -> None:
+    session = Session(preset("alternating-circle", n=6))
+    session.train_config = TrainConfig(widths=(40,), steps=1500, init_scale=1e-3)
+    panel = HingesPanel(session)
+    session.begin_training()
+    session.advance(steps=1500)
+    session.assess()
+    session.choose_attack("hinge")
+    session.attack_config = HingeConfig(grid=20)
+    session.go("attack")
+    assert panel.words.value == WAIT or "lines" in panel.words.value
+    session.step(3)
+    assert len(overlay_of(session.frame, 2.0).lines) > 0
+    session.step(500)
+    state = session.frame.attack
+    needed, other = panel.marks
+    assert len(needed.x) == int(state.needed.sum()) > 0
+    assert len(needed.x) + len(other.x) == int((~torch.isnan(state.without)).sum())
+    assert len(overlay_of(session.frame, 2.0).rings) == len(needed.x)
+    assert panel.words.value == state.sentence
+    panel.close()
