@@ -1,0 +1,152 @@
+"""Real images as training sets: the 8x8 digits of scikit-learn, MNIST and CIFAR-10 from files.
+
+One draw is a training set of n images, balanced over the classes, and further sets of the same
+kind that the network never sees: a start for attacks and held-out controls. All are disjoint. The
+mean image of the training set is subtracted from all of them, as published (Haim et al. 2022,
+appendix); images are flat points (d,) to networks and attacks and (c, h, w) to eyes and SSIM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from explorer.engine.classes import from_numbers
+from explorer.engine.data import Dataset
+from explorer.imagefiles import read_cifar, read_mnist
+
+Kind = Literal["digits", "mnist", "cifar"]
+Task = Literal["two", "ten"]
+KINDS: dict[Kind, str] = {
+    "digits": "8×8 digits",
+    "mnist": "MNIST, from files",
+    "cifar": "CIFAR-10, from files",
+}
+TASKS: dict[Task, str] = {"two": "two classes", "ten": "ten classes"}
+CONTROLS = 10  # held-out sets behind a verdict: the smallest p-value is 1/11; arbitrary
+VEHICLES = (0, 1, 8, 9)  # CIFAR-10's plane, car, ship, lorry: Haim et al.'s two classes
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which images.
+
+    Attributes:
+        kind: where they come from.
+        task: two classes (odd against even digits; vehicles against animals) or all ten.
+        n: training images, as many of each class.
+        seed: of the draw.
+        folder: of the files, for MNIST and CIFAR-10.
+    """
+
+    kind: Kind = "digits"
+    task: Task = "two"
+    n: int = 20
+    seed: int = 0
+    folder: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be drawn."""
+        if self.kind not in KINDS or self.task not in TASKS:
+            raise ValueError(
+                f"kind must be one of {', '.join(KINDS)} and task one of {', '.join(TASKS)}; "
+                f"got {self.kind!r} and {self.task!r}"
+            )
+        groups = 2 if self.task == "two" else 10
+        if self.n < groups or self.n % groups:
+            near = max(groups, self.n // groups * groups)
+            raise ValueError(
+                f"n must hold as many images of each of {groups} classes; got n={self.n}. "
+                f"Try n={near}."
+            )
+        if self.kind != "digits" and not self.folder:
+            raise ValueError(f"{KINDS[self.kind]} needs the folder that holds its files; got none")
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Training images and sets of the same kind that the network never sees.
+
+    Attributes:
+        choice: what was asked for.
+        shape: (c, h, w).
+        mean: the mean training image (d,), which is subtracted from every set.
+        train: the training set, x (n, d).
+        other: the set that "partition" starts from.
+        controls: ten held-out sets.
+    """
+
+    choice: Choice
+    shape: tuple[int, int, int]
+    mean: Tensor
+    train: Dataset
+    other: Dataset
+    controls: tuple[Dataset, ...]
+
+    def pictures(self, x: Tensor) -> Tensor:
+        """Points (m, d) as pictures (m, c, h, w): the mean is added back."""
+        return (x + self.mean).reshape(-1, *self.shape)
+
+
+def draw(choice: Choice) -> Draw:
+    """The sets of a choice; one choice always gives the same ones.
+
+    Raises:
+        ImportError: the digits without the extra `images`.
+        ImageFileError: files that are not there.
+        ValueError: too few images for so many sets.
+    """
+    images, classes = _all(choice.kind, choice.folder)
+    groups = _groups(choice, classes)
+    generator = torch.Generator().manual_seed(choice.seed)
+    order = torch.randperm(len(images), generator=generator)
+    several = 2 if choice.task == "two" else 10
+    each, sets = choice.n // several, CONTROLS + 2
+    rows = [order[groups[order] == g + 1] for g in range(several)]
+    least = min(len(r) for r in rows)
+    if least < each * sets:
+        raise ValueError(
+            f"{sets} disjoint sets of {choice.n} images need {each * sets} of each class; the "
+            f"smallest has {least}. Take n={least // sets * several} or less."
+        )
+    picked = [
+        torch.cat([r[k * each : (k + 1) * each] for r in rows]) for k in range(sets)
+    ]  # fmt: skip
+    flat, labels = images.flatten(1), from_numbers(groups)
+    mean = flat[picked[0]].mean(0)
+    made = [Dataset(flat[i] - mean, labels[i]) for i in picked]
+    shape = (int(images.shape[1]), int(images.shape[2]), int(images.shape[3]))
+    return Draw(choice, shape, mean, made[0], made[1], tuple(made[2:]))
+
+
+@lru_cache(maxsize=2)
+def _all(kind: Kind, folder: str) -> tuple[Tensor, Tensor]:
+    """Images (N, c, h, w) in [0, 1] and classes 0..9 (N,)."""
+    if kind == "mnist":
+        return read_mnist(folder)
+    if kind == "cifar":
+        return read_cifar(folder)
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError as error:
+        raise ImportError(
+            "the 8x8 digits come with scikit-learn: pip install margin-explorer[images]"
+        ) from error
+    found = load_digits()
+    pixels = torch.from_numpy(found.images).double()[:, None] / 16
+    return pixels, torch.from_numpy(found.target).long()
+
+
+def _groups(choice: Choice, classes: Tensor) -> Tensor:
+    """Class numbers 1, 2, ... of the task. For two classes, 1 is odd digits, or vehicles."""
+    if choice.task == "ten":
+        return classes + 1
+    if choice.kind == "cifar":
+        first = torch.isin(classes, torch.tensor(VEHICLES))
+    else:
+        first = classes % 2 == 1
+    return torch.where(first, 1, 2)
