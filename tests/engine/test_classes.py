@@ -8,6 +8,9 @@ import pytest
 import torch
 
 from explorer.engine import backprop, training
+from explorer.engine.attacks import decoreco
+from explorer.engine.attacks.decoreco import DecoRecoConfig
+from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
 from explorer.engine.classes import (
     class_numbers,
@@ -140,7 +143,7 @@ def trained():
     angle = torch.arange(9, dtype=torch.float64) * (2 * math.pi / 9)
     x = torch.stack([angle.cos(), angle.sin()], 1)
     data = Dataset(x, from_numbers(torch.arange(9) % 3 + 1))
-    config = TrainConfig(widths=(60,), steps=6000)
+    config = TrainConfig(widths=(40,), steps=3000)
     state = training.init(data, config, rng(0))
     for following in training.iterate(data, state, config):
         state = following
@@ -187,3 +190,17 @@ def test_one_output_is_what_it_was():
     soft, cover = soft_contrast(phi_all(net, x), y, 3.0)
     assert torch.equal(soft, q) and torch.equal(cover, y[:, None])
     assert isinstance(net, Network) and net.outputs == 1
+
+
+def test_ten_classes_train_and_are_attacked():
+    x, y = draw(20, 8), from_numbers(torch.arange(20) % 10 + 1)
+    data, config = Dataset(x, y), TrainConfig(widths=(40,), steps=600)
+    state = training.init(data, config, rng(0))
+    for following in training.iterate(data, state, config):
+        state = following
+    assert state.net.outputs == 10 and state.q_min > 0
+    target = Target.of(state.net, state.q_min)
+    attack = DecoRecoConfig(m=20, steps=3)
+    first = decoreco.init(target, attack, rng(1), decoreco.Start(x, y))
+    last = list(decoreco.iterate(target, first, attack))[-1]
+    assert first.coef.shape == (20, 9) and math.isfinite(float(last.loss))
