@@ -52,8 +52,7 @@ class GridPanel(Panel):
             Edge("noise", "λ₂ at λ₁ = 1", chart),
         ]
         self.triangle = Triangle()
-        legend = " &nbsp; ".join(f"<b style='color:{SHADES[n]}'>■</b> {WORDS[n]}" for n in NAMES)
-        self.legend = w.HTML(f"{legend} &nbsp; dotted: at the start").add_class("mx-note")
+        self.legend = w.HTML().add_class("mx-note")
         pairs = [self.maps[:2], [self.maps[2], self.nearest]]
         four = w.VBox([w.HBox([m.widget for m in pair]) for pair in pairs])
         runs = w.VBox(
@@ -201,6 +200,7 @@ class GridPanel(Panel):
             edge.show(seen)
         self.triangle.show([row["result"]["trail"] for row in found.rows.values()])
         self.said.value = escape(_sentence(seen))
+        self.legend.value = _legend(top)
         if self.body.children != (self.views,):
             self.body.children = (self.views,)
 
@@ -227,6 +227,11 @@ class GridPanel(Panel):
         """Cancel what is under way."""
         self.cancel()
         super().close()
+
+
+def _legend(top: float) -> str:
+    sets = " &nbsp; ".join(f"<b style='color:{SHADES[n]}'>■</b> {WORDS[n]}" for n in NAMES)
+    return f"Maps: dark 0, bright {top:.2g}. &nbsp; {sets} &nbsp; dotted: at the start"
 
 
 def _words(cell: tuple[float, float], values: np.ndarray) -> str:

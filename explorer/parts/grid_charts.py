@@ -40,7 +40,7 @@ class CellMap:
             bq.Axis(scale=self.x, label="λ₁", grid_lines="none", tick_values=[0, 1],
                     tick_format="~g", label_offset="2em"),
             bq.Axis(scale=self.y, label="λ₂", side="left", grid_lines="none",
-                    tick_values=[0, 1], tick_format="~g", label_offset="2.2em"),
+                    tick_values=[0, 1], tick_format="~g", label_offset="1.5em"),
         ]  # fmt: skip
         px = f"{SIZE}px"
         figure = bq.Figure(
