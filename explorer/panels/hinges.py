@@ -32,7 +32,7 @@ class HingesPanel(Panel):
         ]  # fmt: skip
         self.bound = bq.Lines(x=[0, 2], y=[1, 1], scales=scales, colors=[INK], stroke_width=1,
                               line_style="dashed")  # fmt: skip
-        figure = chart("places asked about, most needed first", "rᵢ / bound, up to 3",
+        figure = chart("places, most needed first", "rᵢ / bound, up to 3",
                        [self.bound, *self.marks], self.x, self.y,
                        tick_values=[0, 1, 2, 3], tick_format="d")  # fmt: skip
         self.words = w.HTML(WAIT).add_class("mx-note")

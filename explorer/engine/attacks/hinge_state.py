@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from torch import Tensor
 
@@ -33,6 +33,7 @@ class HingeState:
         sentence: what was done last, with its numbers.
     """
 
+    moves: ClassVar[bool] = False  # candidates are chosen, they do not move: no trails
     t: int
     stage: Stage
     x: Tensor
