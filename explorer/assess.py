@@ -55,7 +55,7 @@ def _in_reach(frame: Frame) -> Tensor | None:
 
 def sentence(frame: Frame) -> tuple[str, str]:
     """The one sentence on top of the page, and its tone: "", "good", "warn" or "bad"."""
-    run = frame.stage in ("attack", "landscape") and frame.attack is not None
+    run = frame.stage in ("attack", "landscape")
     if run and frame.verdict is not None and frame.attack is not None:
         if not frame.attack.t and frame.verdict.kind is Kind.CANNOT_KNOW:
             m = len(frame.attack.x)
