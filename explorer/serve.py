@@ -22,16 +22,17 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import NoReturn, Self
 
+from explorer.pages import FIRST, pages
+
 # Holds Voila's settings file, under nbconvert/templates the page's template, and under kernels
 # a Python kernel that keeps no history file and only logs errors.
 SETTINGS = Path(__file__).with_name("voila")
 KERNEL = "margin-explorer"
+_KERNELSPEC = {"display_name": "Margin Explorer", "language": "python", "name": KERNEL}
 TIED = "MARGIN_EXPLORER_TIED"
 THEMES = ("light", "dark")
 DEFAULT_PORT = 8866  # Voila's own
 CELLS = ("from explorer import app\n\napp();",)
-# Further pages, each at voila/render/<name>.
-PAGES = {"membership.ipynb": ("from explorer import membership\n\nmembership();",)}
 # Arbitrary: a loaded two-core machine starts Voila in under ten seconds.
 START_WITHIN_S = 60.0
 STOP_WITHIN_S = 10.0  # arbitrary
@@ -157,8 +158,8 @@ def start(
     if importlib.util.find_spec("voila") is None:
         raise ServeError("Serving needs Voila. Install it: pip install 'margin-explorer[ui]'")
     folder = tempfile.TemporaryDirectory(prefix="margin-explorer-", ignore_cleanup_errors=True)
-    for name, code in PAGES.items():
-        _write_notebook(Path(folder.name), code, name)
+    for page in pages():
+        _copy_notebook(page.path, Path(folder.name))
     port = free_port(host, port)
     command = [
         *(sys.executable, "-m", "voila", str(_write_notebook(Path(folder.name), cells))),
@@ -187,6 +188,13 @@ def start(
     return server
 
 
+def _copy_notebook(path: Path, folder: Path) -> None:
+    """A further page, to run on our kernel."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    notebook["metadata"] |= {"kernelspec": _KERNELSPEC, "title": "Margin Explorer"}
+    (folder / path.name).write_text(json.dumps(notebook), encoding="utf-8")
+
+
 def _environment() -> dict[str, str]:
     """Our environment, with the way to our settings and template put first."""
     env = dict(os.environ)
@@ -199,7 +207,7 @@ def _environment() -> dict[str, str]:
     return env
 
 
-def _write_notebook(folder: Path, cells: tuple[str, ...], name: str = "explorer.ipynb") -> Path:
+def _write_notebook(folder: Path, cells: tuple[str, ...]) -> Path:
     """A notebook of the given code cells, in a folder of ours: nothing else is served."""
     notebook = {
         "cells": [
@@ -214,13 +222,13 @@ def _write_notebook(folder: Path, cells: tuple[str, ...], name: str = "explorer.
             for i, code in enumerate(cells)
         ],
         "metadata": {
-            "kernelspec": {"display_name": "Margin Explorer", "language": "python", "name": KERNEL},
+            "kernelspec": _KERNELSPEC,
             "title": "Margin Explorer",
         },
         "nbformat": 4,
         "nbformat_minor": 5,
     }
-    path = folder / name
+    path = folder / FIRST
     path.write_text(json.dumps(notebook), encoding="utf-8")
     return path
 

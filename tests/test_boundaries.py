@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from explorer.pages import pages
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "explorer").rglob("*.py"))
 NOTEBOOKS = sorted(
@@ -98,13 +100,22 @@ def test_notebooks_are_words_and_a_few_lines_of_code(path: Path) -> None:
     assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells)
 
 
-def test_served_notebooks_are_those_in_notebooks() -> None:
-    from explorer.serve import CELLS, PAGES
+def test_the_first_page_is_the_notebook_of_its_name() -> None:
+    from explorer.serve import CELLS
 
-    for name, cells in {"explorer.ipynb": CELLS, **PAGES}.items():
-        notebook = json.loads((ROOT / "notebooks" / name).read_text(encoding="utf-8"))
-        code = [c for c in notebook["cells"] if c["cell_type"] == "code"]
-        assert tuple("".join(cell["source"]) for cell in code) == cells
+    notebook = json.loads((ROOT / "notebooks" / "explorer.ipynb").read_text(encoding="utf-8"))
+    code = [c for c in notebook["cells"] if c["cell_type"] == "code"]
+    assert tuple("".join(cell["source"]) for cell in code) == CELLS
+
+
+def test_every_page_has_a_title_and_lessons_their_order() -> None:
+    names = [page.name for page in pages()]
+    assert set(names) == {p.name for p in (ROOT / "notebooks").glob("*.ipynb")} - {
+        "explorer.ipynb", "sweep.ipynb"
+    }  # fmt: skip
+    lessons = [page for page in pages() if page.lesson]
+    assert names[-len(lessons) :] == sorted(page.name for page in lessons)
+    assert all(page.title and not page.title.endswith(".ipynb") for page in pages())
 
 
 def test_what_the_page_is_made_of_names_no_foreign_host() -> None:

@@ -10,7 +10,10 @@ import ipywidgets as w
 from explorer.assess import sentence
 from explorer.engine.data import PRESETS, preset
 from explorer.frame import STAGES, Frame
+from explorer.opening import open_scenario
+from explorer.pages import pages
 from explorer.panels.base import Panel, button
+from explorer.scenarios import SCENARIOS
 
 BY_HAND = "by hand"
 
@@ -49,9 +52,17 @@ class Header(Panel):
         draw = button("Draw again", "Draw the preset with these n, noise and seed")
         draw.on_click(self.command(self._draw_preset))
         self.seed.observe(self._on_seed, names=["value"])
+        self.scenario = w.Dropdown(
+            options=[("open an example …", ""), *((name, name) for name in SCENARIOS)], value="",
+            tooltip="Ready runs: points, network and attack; training takes some seconds",
+            layout=w.Layout(width="190px"),
+        )  # fmt: skip
+        self.scenario.observe(self._on_scenario, names=["value"])
         title = w.HTML("Margin Explorer").add_class("mx-title")
-        first = w.HBox([title, self.stage]).add_class("mx-header")
-        second = w.HBox([self.preset, self.n, self.noise, self.seed, draw]).add_class("mx-row")
+        first = w.HBox([title, self.stage, w.HTML(_menu())]).add_class("mx-header")
+        second = w.HBox(
+            [self.preset, self.n, self.noise, self.seed, draw, self.scenario]
+        ).add_class("mx-row")  # fmt: skip
         self.sentence = w.HTML()
         self.verdict = w.VBox([self.sentence]).add_class("mx-verdict")
         self.message = w.HTML()
@@ -77,6 +88,14 @@ class Header(Panel):
             self.n.min, self.n.max, self.n.value = row.n_min, row.n_max, row.n
         self.noise.value = row.noise
         self.command(self._draw_preset)(None)
+
+    def _on_scenario(self, change: dict[str, Any]) -> None:
+        name = change["new"]
+        if not name:
+            return
+        self.session.message = f"Training for the example {name!r} …"  # seen before it is done
+        self.command(lambda: open_scenario(self.session, name))(None)
+        self.scenario.value = ""
 
     def _draw_preset(self) -> None:
         if self.preset.value == BY_HAND:
@@ -124,3 +143,15 @@ class Header(Panel):
             if tone:
                 self.verdict.add_class(tone)
             self._tone = tone
+
+
+def _menu() -> str:
+    """Links to the lessons and the other pages; the browser completes their addresses."""
+    items = "".join(
+        f"<li><a data-page='{escape(page.name)}' href='voila/render/{escape(page.name)}' "
+        f"target='_blank'>{escape(page.title)}</a></li>"
+        for page in pages()
+    )
+    return (
+        f"<details class='mx-menu'><summary>Lessons and pages</summary><ul>{items}</ul></details>"
+    )

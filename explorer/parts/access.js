@@ -3,9 +3,19 @@
 function render({ model, el }) {
   el.style.display = "none";
   const plain = (e) => e.textContent.replaceAll("\u200b", "").trim();
+  // Pages lie beside one another under voila/render; the first one also at the root.
+  const link = (a) => {
+    const at = window.location, page = a.dataset.page;
+    const rendered = at.pathname.match(/^(.*\/voila\/render\/)(.*\/)?[^/]*$/);
+    const lab = at.pathname.match(/^(.*\/)(?:lab|notebooks|doc)(?:\/|$)/);
+    if (lab) a.href = `${lab[1]}lab/tree/notebooks/${page}`;
+    else a.href = (rendered ? rendered[1] + (rendered[2] || "") : `${at.pathname.replace(/[^/]*$/, "")}voila/render/`)
+      + page + at.search;
+  };
   const mend = () => {
     const app = el.closest(".mx-app");
     if (!app) return;
+    app.querySelectorAll("a[data-page]").forEach(link);
     for (const head of app.querySelectorAll(".jupyter-widget-Collapse-header:not([tabindex])")) {
       head.tabIndex = 0;
       head.setAttribute("role", "button");
