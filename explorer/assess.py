@@ -59,6 +59,8 @@ def sentence(frame: Frame) -> tuple[str, str]:
     if run and frame.verdict is not None and frame.attack is not None:
         if not frame.attack.t and frame.verdict.kind is Kind.CANNOT_KNOW:
             m = len(frame.attack.x)
+            if not m:
+                return "The attack knows only the weights: press Play, or Step to see it work.", ""
             return f"{m} candidates stand at their start and know only the weights: press Play.", ""
         tone = {"FOUND": "good", "AMBIGUOUS": "warn", "NOT_RECOVERABLE": "bad"}.get(
             frame.verdict.kind.name, ""

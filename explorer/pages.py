@@ -47,7 +47,9 @@ def pages() -> tuple[Page, ...]:
 
 
 def _title(path: Path) -> str:
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    lines = [line.strip() for cell in cells for line in cell["source"]]
-    heading = next((line for line in lines if line.startswith("# ")), f"# {path.stem}")
-    return heading.removeprefix("# ")
+    """The first heading; of a page without words, the title in its metadata."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    words = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    lines = [line.strip() for cell in words for line in cell["source"]]
+    named = str(notebook["metadata"].get("title", path.stem))
+    return next((line.removeprefix("# ") for line in lines if line.startswith("# ")), named)

@@ -191,7 +191,7 @@ def start(
 def _copy_notebook(path: Path, folder: Path) -> None:
     """A further page, to run on our kernel."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    notebook["metadata"] |= {"kernelspec": _KERNELSPEC, "title": "Margin Explorer"}
+    notebook["metadata"]["kernelspec"] = _KERNELSPEC
     (folder / path.name).write_text(json.dumps(notebook), encoding="utf-8")
 
 

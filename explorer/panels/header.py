@@ -129,6 +129,11 @@ class Header(Panel):
             self._show_stage(frame.stage)
         source = frame.dataset.source
         name = BY_HAND if source is None else source.preset
+        if source is not None and (source.n, source.noise) != (self.n.value, self.noise.value):
+            with self.n.hold_trait_notifications():
+                row = PRESETS[source.preset]
+                self.n.min, self.n.max, self.n.value = row.n_min, row.n_max, source.n
+            self.noise.value = source.noise
         if self.preset.value != name:
             self._setting = True
             self.preset.value = name
