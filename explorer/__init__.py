@@ -2,6 +2,7 @@
 
 from explorer import app; app()                    # the page, in JupyterLab or Voila
 from explorer import membership; membership()      # the page on membership inference
+from explorer import digits; digits()              # the page on real images
 from explorer import preset, maximum_margin        # the engine: torch, numpy and scipy alone
 """
 
@@ -39,6 +40,7 @@ from explorer.engine.training import TrainConfig, TrainState
 
 if TYPE_CHECKING:
     from explorer.apps import app
+    from explorer.digits_app import digits as digits
     from explorer.membership_app import membership as membership
 
 __version__ = "0.1.0"
@@ -95,7 +97,11 @@ __all__ = [
 
 # What needs a widget library, by the module that holds it; imported when it is asked for, so that
 # the engine works without any.
-_PAGES = {"app": "explorer.apps", "membership": "explorer.membership_app"}
+_PAGES = {
+    "app": "explorer.apps",
+    "membership": "explorer.membership_app",
+    "digits": "explorer.digits_app",
+}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (the module's attributes have every type)

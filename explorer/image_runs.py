@@ -96,9 +96,14 @@ class ImageRun:
         return TrainConfig(widths=self.widths, steps=self.train_steps, init_scale=self.init_scale)
 
     @property
+    def planned(self) -> int:
+        """Steps of the attack."""
+        return self.steps or STEPS[self.attack]
+
+    @property
     def config(self) -> AttackConfig:
         """Settings of the attack."""
-        n, steps = self.choice.n, self.steps or STEPS[self.attack]
+        n, steps = self.choice.n, self.planned
         m = PER_IMAGE * n
         descent: dict[str, Any] = {
             "steps": steps, "m": m, "prior": 1.0, "sigma_x": SIGMA_X, "weight_margin": 0.0,

@@ -133,10 +133,13 @@ def _batch(path: Path) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         raise ImageFileError(f"{path}: {error}") from error
     except Exception as error:  # a broken pickle may raise anything
         raise ImageFileError(f"{path} is no CIFAR-10 batch ({error}); fetch it again") from error
-    data = found.get(b"data") if isinstance(found, dict) else None
-    labels = found.get(b"labels") if isinstance(found, dict) else None
-    ok = isinstance(data, np.ndarray) and data.dtype == np.uint8 and data.ndim == 2
-    if not ok or data.shape[1] != 3072 or not isinstance(labels, list) or len(labels) != len(data):
+    data, labels = (
+        (found.get(b"data"), found.get(b"labels")) if isinstance(found, dict) else (None, None)
+    )
+    if not (
+        isinstance(data, np.ndarray) and data.dtype == np.uint8 and data.ndim == 2
+        and data.shape[1] == 3072 and isinstance(labels, list) and len(labels) == len(data)
+    ):  # fmt: skip
         raise ImageFileError(
             f"{path} is no CIFAR-10 batch: expected data (n, 3072) of bytes and n labels"
         )

@@ -1,0 +1,249 @@
+"""The page on real images: train on them, attack, and see each candidate beside its match."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from html import escape
+from time import perf_counter
+from typing import Any, TypeVar
+
+import ipywidgets as w
+import torch
+from IPython.display import display
+
+from explorer import image_runs
+from explorer.engine.roster import AttackState, by_key
+from explorer.engine.scoring import Kind
+from explorer.engine.training import TrainState
+from explorer.image_runs import STARTS, Aimed, ImageRun, Scored
+from explorer.images import CONTROLS, Draw, draw
+from explorer.membership_app import _way_back as way_back
+from explorer.parts.access import Access, tips_of
+from explorer.parts.digits_board import Board
+from explorer.parts.digits_charts import PIXELATED
+from explorer.parts.digits_controls import Controls
+from explorer.style import CSS
+
+SLICE_S = 0.15  # arbitrary: the page answers within this time while work goes on
+SHOWN_EVERY_S = 1.0  # arbitrary: time between pictures of a running attack
+State = TypeVar("State", TrainState, AttackState)
+
+
+class DigitsApp:
+    """One visitor's page."""
+
+    def __init__(self, run: ImageRun | None = None) -> None:
+        """Build the page and draw the images."""
+        torch.set_num_threads(1)  # many kernels share one machine
+        self.draw: Draw | None = None
+        self.trained: TrainState | None = None
+        self.attacked: AttackState | None = None
+        self.scored: Scored | None = None
+        self.cancelled = False
+        self._task: asyncio.Task[None] | None = None
+        self.controls = Controls(
+            run or ImageRun(), self.redraw, self._forget_net, self._forget_attack,
+            lambda: self._toggle(self.run_training), lambda: self._toggle(self.run_attack),
+        )  # fmt: skip
+        self.board = Board()
+        self.sentence = w.HTML()
+        self.verdict = w.VBox([self.sentence]).add_class("mx-verdict")
+        self.failure = w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
+        self.widget = self._compose()
+        self.redraw()
+
+    def _compose(self) -> w.VBox:
+        title = w.HTML("Real images").add_class("mx-title")
+        head = w.HBox([title, w.HTML(way_back())]).add_class("mx-header")
+        page = w.VBox([head, self.verdict, self.controls.widget, self.failure, self.board.widget],
+                      layout=w.Layout(overflow="visible"))  # fmt: skip
+        parts = [w.HTML(CSS + PIXELATED), Access(tips=tips_of(page)), page]
+        return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
+
+    # --- what is there ------------------------------------------------------------------------
+    def redraw(self) -> None:
+        """Draw the images anew; whatever was trained on others is gone."""
+        self.draw = None
+        self.board.nothing()
+        self._forget_net()
+        self._guarded(self._redraw)
+
+    def _redraw(self) -> None:
+        try:
+            self.draw = draw(self.controls.choice())
+        except (ValueError, ImportError) as error:  # a file is not there, or too few images
+            self._say(str(error), "warn")
+            return
+        self._forget_net()
+
+    def _forget_net(self) -> None:
+        self.trained = None
+        self.board.neurons.clear()
+        self._forget_attack()
+
+    def _forget_attack(self) -> None:
+        self.attacked = self.scored = None
+        self.board.images(self.draw)
+        self.controls.idle(self.trained is not None)
+        if self.draw is None:
+            return
+        if self.trained is not None:
+            self._say("The network is trained. Press Attack: from here on, only the weights "
+                      "are used.", "")  # fmt: skip
+        else:
+            n = self.draw.train.n
+            self._say(f"{n} training images; {CONTROLS} held-out sets of {n} more stand by as a "
+                      "control. Press Train.", "")  # fmt: skip
+
+    # --- work, in slices ----------------------------------------------------------------------
+    def _toggle(self, work: Callable[[], Any]) -> None:
+        if self._task is not None and not self._task.done():
+            self.cancelled = True
+            return
+        self._task = asyncio.get_event_loop().create_task(work())
+
+    async def run_training(self) -> None:
+        """Train beside the page; what was reached is kept when cancelled."""
+        await self._work(self._train)
+
+    async def run_attack(self) -> None:
+        """Attack beside the page, showing candidates as they move."""
+        await self._work(self._attack)
+
+    async def _work(self, work: Callable[[Draw, ImageRun], Any]) -> None:
+        self.cancelled = False
+        self.failure.layout.display = "none"
+        try:
+            run = self.controls.run()
+            if self.draw is not None:
+                await work(self.draw, run)
+        except Exception as error:
+            self.fail(error)
+        finally:
+            self.controls.idle(self.trained is not None)
+
+    async def _train(self, drawn: Draw, run: ImageRun) -> None:
+        self._forget_net()
+        self.controls.busy(self.controls.train, run.train_steps)
+        state = await self._walk(image_runs.train(drawn, run), lambda s: None)
+        if state is None:
+            return
+        wrong = int((state.q <= 0).sum())
+        if wrong:
+            self._say(f"{wrong} of {drawn.train.n} images are on the wrong side after {state.t} "
+                      "steps: there is no margin yet. Train for more steps.", "warn")  # fmt: skip
+            return
+        self.trained = state
+        self.board.network(drawn, state.net)
+        self._forget_attack()
+
+    async def _attack(self, drawn: Draw, run: ImageRun) -> None:
+        self._forget_attack()
+        self.controls.busy(self.controls.go, run.planned)
+        aimed = await asyncio.to_thread(image_runs.aim, drawn, run, self.trained)
+        self.board.network(drawn, aimed.net)
+        last = perf_counter()
+
+        def shown(state: AttackState) -> None:
+            nonlocal last
+            if perf_counter() - last > SHOWN_EVERY_S:
+                self._show(drawn, run, aimed, state)
+                last = perf_counter()
+
+        state = await self._walk(image_runs.attack(drawn, run, aimed), shown)
+        if state is not None:
+            self._show(drawn, run, aimed, state)
+
+    async def _walk(
+        self, states: Iterator[State], shown: Callable[[State], None]
+    ) -> State | None:  # fmt: skip
+        """Go through the states in slices beside the page; the last one that was reached."""
+        last: State | None = None
+        begun = perf_counter()
+        while not self.cancelled:
+            state = await asyncio.to_thread(_slice, states)
+            if state is None:
+                break
+            last = state
+            self.controls.bar.value = state.t
+            self.controls.note.value = f"step {state.t:,}, {perf_counter() - begun:.0f} s"
+            shown(state)
+        return last
+
+    # --- what is seen -------------------------------------------------------------------------
+    def _show(self, drawn: Draw, run: ImageRun, aimed: Aimed, state: AttackState) -> None:
+        found = image_runs.assess(drawn, aimed, state)
+        self.attacked, self.scored = state, found
+        self.board.attack(drawn, found, run.start == "partition")
+        words = f"{by_key(run.attack).title} from {STARTS[run.start]}: {found.verdict.sentence}"
+        if run.start == "partition":
+            words += f" Of the images that it began at, {found.other.share:.0%} still match."
+        if run.start == "truth":
+            words += " It began at the truth, which no attacker has."
+        tone = {Kind.FOUND: "good", Kind.AMBIGUOUS: "warn"}.get(found.verdict.kind, "")
+        better = found.verdict.kind is Kind.FOUND and run.start != "truth"
+        self._say(words, "good" if better else "warn" if tone else "")
+
+    def _say(self, words: str, tone: str) -> None:
+        self.sentence.value = f"<div aria-live='polite'>{escape(words)}</div>"
+        for known in ("good", "warn", "bad"):
+            mark = self.verdict.add_class if known == tone else self.verdict.remove_class
+            mark(known)
+
+    def _guarded(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception as error:  # would vanish in the kernel's log
+            self.fail(error)
+        else:
+            self.failure.layout.display = "none"
+
+    def fail(self, error: Exception) -> None:
+        """Say on the page what went wrong."""
+        self.failure.value = escape(f"{type(error).__name__}: {error}")
+        self.failure.layout.display = ""
+
+    def close(self) -> None:
+        """Stop the work and free the widgets; a second call does nothing."""
+        self.cancelled = True
+        if self.widget.comm is not None:
+            self.widget.close()
+
+
+def _slice(states: Iterator[State]) -> State | None:
+    """The state after some steps, or None where there are no more."""
+    end, last = perf_counter() + SLICE_S, None
+    for state in states:
+        last = state
+        if perf_counter() >= end:
+            break
+    return last
+
+
+_shown: DigitsApp | None = None
+
+
+def digits(**settings: Any) -> DigitsApp:  # noqa: ANN401
+    """Show the page on real images in this cell, replacing the one shown before.
+
+    Args:
+        **settings: fields of `explorer.images.Choice` and `explorer.image_runs.ImageRun`, such as
+            n=60, widths=(300, 300), attack="decoreco".
+
+    Returns:
+        The page.
+    """
+    global _shown
+    if _shown is not None:
+        _shown.close()  # widgets are never collected while open
+    run = ImageRun()
+    names = set(run.choice.__dataclass_fields__)
+    choice = replace(run.choice, **{k: v for k, v in settings.items() if k in names})
+    rest = {k: v for k, v in settings.items() if k not in names or k == "seed"}
+    _shown = DigitsApp(replace(run, choice=choice, **rest))
+    gc.freeze()
+    display(_shown.widget)
+    return _shown
