@@ -48,6 +48,8 @@ def judged(frame: Frame, config: AttackConfig, controls: list[Dataset]) -> dict[
 def _in_reach(frame: Frame) -> Tensor | None:
     """Points on the margin, or with a multiplier: only these leave a trace in the weights."""
     made, truth = frame.certificate, frame.truth
+    if by_key(frame.attack_name).victim is not None:
+        return None  # its victim was trained otherwise: the page's certificate says nothing of it
     if made is None or truth is None or len(made.lam) != truth.n:
         return None
     return made.on_margin | (made.lam > SUPPORT * made.lam.max())
