@@ -1,0 +1,82 @@
+"""The bilevel attack on a page: its own victim, its verdict, its boundaries, its files and code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from explorer import exchange
+from explorer.engine import store
+from explorer.engine.attacks.target import Target
+from explorer.engine.data import preset
+from explorer.engine.roster import by_key
+from explorer.parts.overlay_bilevel import overlay
+from explorer.session import Session
+
+
+@pytest.fixture
+def session() -> Session:
+    made = Session(preset("moons", n=10))
+    made.go("train")
+    made.jump_to_exact()
+    made.go("attack")
+    made.choose_attack("bilevel")
+    return made
+
+
+def test_it_starts_at_as_many_candidates_as_points_and_stays_at_the_truth(session: Session) -> None:
+    assert len(session.now.attack.x) == 10
+    session.step(3)
+    assert session.now.attack.t == 3
+    session.remix(1.0, 1.0)
+    assert float(session.now.attack.l_upper) == 0
+    session.step(3)
+    assert session.now.attack.t == 0 and session.now.status.over
+    assert int(session.now.scores[0].found[0]) == 10
+
+
+def test_its_settings_train_another_victim(session: Session) -> None:
+    before = session.now.attack.victim
+    session.configure(model="hidden", width=3, mu=0.1)
+    after = session.now.attack.victim
+    assert (before.theta.shape, after.theta.shape) == ((3,), (13,))
+    session.step(2)
+    assert session.now.attack.lower_gradient < 1e-8
+
+
+def test_every_point_counts_as_in_reach(session: Session) -> None:
+    # Weight decay gives every point a multiplier; those off the page's margin are no excuse.
+    assert "leave no trace" not in session.now.verdict.sentence
+
+
+def test_both_boundaries_are_drawn(session: Session) -> None:
+    state = session.now.attack
+    drawn = overlay(session.now.target, state)
+    for path, theta in ((drawn.strong, state.victim.theta), (drawn.lines, state.theta)):
+        whole = path[np.isfinite(path).all(1)]
+        z = whole @ theta[:2].numpy() + float(theta[2])
+        assert len(whole) > 2 and np.abs(z).max() < 1e-6
+
+
+def test_a_saved_run_comes_back_and_goes_on(session: Session) -> None:
+    session.step(2)
+    other = Session()
+    exchange.open_file(other, store.dump(exchange.as_run(session)))
+    assert other.now.attack_name == "bilevel" and other.now.attack.t == 2
+    assert other.now.attack.victim.lower == session.now.attack.victim.lower
+    session.step(2)
+    other.step(2)
+    np.testing.assert_array_equal(other.now.attack.x, session.now.attack.x)
+
+
+def test_the_code_repeats_its_victim_and_its_labels(session: Session) -> None:
+    session.step(2)
+    text = exchange.as_code(session)
+    assert "attack.aimed(target, data.x, data.y, config, 0)" in text and "data.y)" in text
+
+
+def test_weights_of_another_training_are_refused(session: Session) -> None:
+    entry, config = by_key("bilevel"), by_key("bilevel").config()
+    assert isinstance(session.now.target, Target)
+    with pytest.raises(ValueError, match="were trained so"):
+        entry.init(session.now.target, config, None)

@@ -1,0 +1,65 @@
+"""The verbs `grid` and `bilevel`: tables, JSON, CSV, picture, resuming, refusals."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from explorer.cli import app
+
+FEW = ("--n", "6", "--set", "steps=2")
+
+
+def call(*words: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, list(words))
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_grid_writes_a_picture_a_table_and_goes_on(tmp_path: Path) -> None:
+    out, table, rows = (tmp_path / name for name in ("grid.png", "cells.csv", "rows.jsonl"))
+    words = ["grid", "--preset", "blobs", "--attack", "bilevel", "--side", "3", *FEW, "--json"]
+    words += ["--out", str(out), "--csv", str(table), "--rows", str(rows)]
+    first = json.loads(call(*words))
+    assert len(first["cells"]) == 7 and "Of 9 cells" in first["sentence"]
+    assert out.stat().st_size > 10_000
+    with table.open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == 7 and float(lines[0]["truth"]) >= 0
+    kept = rows.read_text(encoding="utf-8")
+    assert json.loads(call(*words))["cells"] == first["cells"]
+    assert rows.read_text(encoding="utf-8") == kept  # nothing ran twice
+
+
+def test_bilevel_prints_the_three_starts_of_both_models() -> None:
+    words = ["bilevel", "--preset", "blobs", *FEW, "--set", "width=3", "--set", "mu=0.1"]
+    found = json.loads(call(*words, "--json"))
+    rows = {(row["model"], row["start"]): row for row in found["rows"]}
+    assert len(rows) == 6
+    for model in ("affine", "hidden"):
+        truth = rows[model, "truth"]
+        assert truth["before"] == truth["after"] == truth["truth"] == 0
+        assert rows[model, "partition"]["heldout"] < rows[model, "partition"]["truth"]
+    assert rows["affine", "random"]["paper"] == 1.12e-3
+    assert "partition" in call(*words)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("grid", "--seeds", "a"), "--seeds takes numbers"),
+        (("grid", "--attack", "inversion"), "attacks with a start"),
+        (("bilevel", "--preset", "rings"), "digits or one of"),
+        (("grid", "--set", "steps"), "NAME=VALUE"),
+    ],
+)
+def test_wrong_words_are_refused_in_one_line(
+    words: tuple[str, ...], why: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    result = CliRunner().invoke(app, list(words))
+    assert result.exit_code == 2
+    assert why in result.output + capfd.readouterr().err
