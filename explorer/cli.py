@@ -12,7 +12,17 @@ from typing import Annotated
 try:
     import typer
 
-    from explorer.commands import decay, explain, grid, membership, road, sweep, tune, univariate
+    from explorer.commands import (
+        decay,
+        digits,
+        explain,
+        grid,
+        membership,
+        road,
+        sweep,
+        tune,
+        univariate,
+    )
     from explorer.commands.base import guarded, option
 except ImportError as missing:  # the engine is installed without its command
     sys.exit(
@@ -22,7 +32,7 @@ except ImportError as missing:  # the engine is installed without its command
 from explorer import __version__
 
 # each has VERBS, the functions by the name they are called with
-TOPICS = (road, explain, decay, membership, tune, grid, sweep, univariate)
+TOPICS = (road, decay, digits, explain, membership, tune, grid, sweep, univariate)
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,

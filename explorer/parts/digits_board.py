@@ -36,7 +36,7 @@ class Board:
         self.gallery, self.neurons = Gallery(), Neurons()
         self.outputs, self.shares = OutputChart(), ShareChart()
         titled = (
-            (legend("Best SSIM of each training image against Φ", (MATCHED, "matched"),
+            (legend("Best SSIM against output", (MATCHED, "matched"),
                     (CONTROL, "not")), self.outputs.figure),
             (legend("Share matched", (MATCHED, "training images"), (CONTROL, "held-out images"),
                     (STARTED, "images of the start")), self.shares.figure),
@@ -46,7 +46,7 @@ class Board:
                    layout=w.Layout(overflow="visible", min_width="0"))
             for text, figure in titled
         ]).add_class("mx-charts")  # fmt: skip
-        charts.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 300px), 1fr))"
+        charts.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 250px), 1fr))"
         right = w.VBox([charts, self.neurons.widget], layout=w.Layout(overflow="visible"))
         body = w.HBox([self.gallery.widget, right]).add_class("mx-charts")
         body.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 560px), 1fr))"

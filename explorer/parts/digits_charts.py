@@ -76,7 +76,7 @@ class Gallery(Sheet):
         self.show(
             "Above each training image, below it the candidate nearest to it, best SSIM first. "
             f"<span style='color:{MATCHED}'>■</span> matched: SSIM above {SSIM_LEAST:g} and NCC "
-            f"above {NCC_LEAST:g}.",
+            f"above {NCC_LEAST:g} (the correlation of their pixels).",
             sheet,
         )
 
@@ -91,11 +91,10 @@ class Neurons(Sheet):
     def draw(self, net: Network, shape: tuple[int, int, int], numbers: int, unknown: int) -> None:
         """The neurons of largest weights, and how many numbers they carry."""
         rows = image_grid.strongest(net.weights[0], NEURONS)
-        few = "fewer than" if numbers < unknown else "and"
+        few = ", too few to determine them." if numbers < unknown else "."
         self.show(
             f"First layer: the {len(rows)} neurons of largest weights, grey is 0. With parallel "
-            f"neurons merged the network holds {numbers:,} numbers, {few} the {unknown:,} of the "
-            f"images" + (": they are not determined." if numbers < unknown else "."),
+            f"neurons merged the weights are {numbers:,} numbers, the images {unknown:,}{few}",
             image_grid.weights(rows, shape, COLUMNS),
         )
 

@@ -1,0 +1,110 @@
+"""The verb `digits`: one attack on a network trained on real images, its scores and its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any, cast
+
+from explorer import image_grid, image_runs
+from explorer.commands.base import Json, Widths, option, show_result, watch
+from explorer.engine.image_score import NCC_LEAST, SSIM_LEAST
+from explorer.engine.roster import by_key
+from explorer.headless import RunFailed, State
+from explorer.image_runs import ATTACKS, STARTS, ImageRun, Scored, Start
+from explorer.images import KINDS, TASKS, Choice, Kind, Task, draw
+from explorer.style import PROVEN
+
+_Kind = StrEnum("_Kind", {k: k for k in KINDS})  # type: ignore[misc]
+_Task = StrEnum("_Task", {k: k for k in TASKS})  # type: ignore[misc]
+_Start = StrEnum("_Start", {k: k for k in STARTS})  # type: ignore[misc]
+_Attack = StrEnum("_Attack", {k: k for k in ATTACKS})  # type: ignore[misc]
+_DIGITS, _TWO, _NOISE, _KKT = _Kind("digits"), _Task("two"), _Start("noise"), _Attack("kkt")
+COLUMNS = 10  # arbitrary: pairs per row of the picture
+
+
+def digits(
+    kind: Annotated[_Kind, option("--images", "Where they come from.")] = _DIGITS,
+    folder: Annotated[str, option("--folder", "Of MNIST's or CIFAR-10's files.")] = "",
+    task: Annotated[_Task, option("--task", "Two classes or ten.")] = _TWO,
+    n: Annotated[int, option("--n", "Training images.", min=2)] = Choice.n,
+    widths: Widths = "1000",
+    steps: Annotated[int, option("--steps", "Training steps.", min=1)] = ImageRun.train_steps,
+    init_scale: Annotated[
+        float, option("--init-scale", "Of the first layer.", min=0)
+    ] = ImageRun.init_scale,
+    attack: Annotated[_Attack, option("--attack", "Which attack.")] = _KKT,
+    start: Annotated[_Start, option("--start", "Where candidates begin.")] = _NOISE,
+    attack_steps: Annotated[
+        int | None, option("--attack-steps", "Steps of the attack.", min=1)
+    ] = None,
+    seed: Annotated[int, option("--seed", "Of images, weights and candidates.", min=0)] = 0,
+    out: Annotated[Path, option("--out", "The picture.")] = Path("digits.png"),
+    as_json: Json = False,
+) -> None:
+    """Attack a network trained on real images: share matched, held-out control, a picture."""
+    try:
+        sizes = tuple(int(w) for w in widths.split(","))
+    except ValueError as error:
+        raise ValueError(f"--widths takes numbers such as 300,300; got {widths!r}") from error
+    choice = Choice(cast(Kind, kind.value), cast(Task, task.value), n, seed, folder)
+    run = ImageRun(
+        choice, sizes, steps, init_scale, attack.value, cast(Start, start.value), attack_steps, seed
+    )
+    begun = perf_counter()
+    found = result(run)
+    row = {**numbers(found), "seconds": perf_counter() - begun}
+    image_grid.write(out, picture(run, found))
+    rows = [(k, f"{v:.3g}" if isinstance(v, float) else str(v)) for k, v in row.items()]
+    title = f"{by_key(run.attack).title} from {STARTS[run.start]}"
+    content = {"config": asdict(run), **row, "picture": str(out)}
+    show_result(as_json, content, title, [*rows, ("picture", str(out))])
+
+
+def result(run: ImageRun) -> Scored:
+    """Train, attack and score. RunFailed where the images are not separated."""
+    drawn = draw(run.choice)
+    state = None
+    if run.attack != "bilevel":
+        state = _last(watch(image_runs.train(drawn, run), run.train_steps, "training"))
+        if state.q_min <= 0:
+            raise RunFailed(f"the images are not separated after {state.t} steps. Take more steps.")
+    aimed = image_runs.aim(drawn, run, state)
+    last = _last(watch(image_runs.attack(drawn, run, aimed), run.planned, "attack"))
+    return image_runs.assess(drawn, aimed, last)
+
+
+def numbers(found: Scored) -> dict[str, Any]:
+    """The row of the table."""
+    return {
+        "matched": found.truth.share,
+        "held_out": found.chance,
+        "held_out_most": max(c.share for c in found.controls),
+        "partition": found.other.share,
+        "median_ssim": float(found.truth.ssim.median()),
+        "median_ncc": float(found.truth.ncc.median()),
+        "limits": f"SSIM above {SSIM_LEAST:g}, NCC above {NCC_LEAST:g}",
+        "p_value": found.verdict.p_value,
+        "verdict": found.verdict.sentence,
+    }
+
+
+def picture(run: ImageRun, found: Scored) -> image_grid.Pixels:
+    """Pairs of training image and candidate, best SSIM first; matched ones framed."""
+    drawn = draw(run.choice)
+    order = found.truth.ssim.argsort(descending=True, stable=True)
+    frames = [PROVEN if m else "" for m in found.truth.matched[order].tolist()]
+    truth = drawn.pictures(drawn.train.x)[order]
+    return image_grid.pairs(truth, found.truth.images[order], frames, COLUMNS)
+
+
+def _last(states: Iterable[State] | Iterator[State]) -> State:
+    for state in states:
+        last = state
+    return last
+
+
+VERBS: dict[str, Any] = {"digits": digits}
