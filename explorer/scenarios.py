@@ -156,7 +156,7 @@ _ROWS = (
         "bilevel",
         "Train on candidates, move them until the weights agree: they soon do, and are elsewhere.",
         Source("blobs", 12, 0.35, 0),
-        _LEVEL, BilevelConfig(), 0, 12_000, "bilevel", "attack",
+        _LEVEL, BilevelConfig(lr_x=0.03), 0, 12_000, "bilevel", "attack",
     ),
     Scenario(
         "grid of starts",
