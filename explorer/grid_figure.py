@@ -107,7 +107,7 @@ def _triangle(axis: Any, rows: Iterable[Mapping[str, Any]]) -> None:  # noqa: AN
     for (x, y), name in zip(CORNERS, NAMES, strict=True):
         axis.annotate(WORDS[name], (x, y), xytext=(0, 6 if y else -12), ha="center",
                       textcoords="offset points", fontsize=9)  # fmt: skip
-    axis.set_title("runs on the triangle of starts", fontsize=10)
+    axis.set_title("runs on the triangle of starts", fontsize=10, pad=18)
     axis.set_aspect("equal")
     axis.axis("off")
 

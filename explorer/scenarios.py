@@ -160,7 +160,7 @@ _ROWS = (
     ),
     Scenario(
         "grid of starts",
-        "The same attack from 21 mixtures of truth, held-out points and noise; see where each ends.",
+        "One attack from 21 mixtures of truth, held-out points and noise: see where each ends.",
         Source("moons", 12, 0.06, 0),
         _LEVEL, KKTConfig(), 0, 12_000, stage="landscape",
     ),
