@@ -27,8 +27,9 @@ SERVED = sorted(
     for path in (ROOT / folder).rglob(kind)
 )
 LONGEST_FILE, LONGEST_NOTEBOOK = 300, 25  # lines; CONTRIBUTING.md
-# A name of the vocabulary of drawings; nothing is asked from there.
-NAMES_NOT_ADDRESSES = {"www.w3.org"}
+# A name of the vocabulary of drawings, and where a message says that files can be had; nothing is
+# asked from there.
+NAMES_NOT_ADDRESSES = {"www.w3.org", "ossci-datasets.s3.amazonaws.com", "www.cs.toronto.edu"}
 WIDGET_LIBRARIES = ("IPython", "anywidget", "bqplot", "contourpy", "ipywidgets", "traitlets")
 EXTRAS = ("matplotlib", "pandas", "rich", "safetensors", "tqdm", "typer", "voila")
 

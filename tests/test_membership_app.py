@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import explorer
-from explorer import serve
 from explorer.engine.highdim import LAWS
 from explorer.membership_app import MembershipApp
 from explorer.membership_scene import RULES, Settings, judged, rule_of, scene, sentence, world
+from explorer.pages import pages
 from explorer.parts.membership_charts import BINS, WIDEST, steps
 
 SMALL = Settings(d=200, n=10)
@@ -174,8 +174,8 @@ def test_every_control_explains_itself(app: MembershipApp) -> None:
 
 def test_it_is_exported_and_served() -> None:
     assert explorer.membership.__name__ == "membership"
-    (code,) = serve.PAGES["membership.ipynb"]
-    assert "membership()" in code
+    (page,) = (page for page in pages() if page.name == "membership.ipynb")
+    assert "membership();" in page.path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_points_far_out_widen_the_plane() -> None:
 
 def test_a_label_outside_the_classes_is_refused() -> None:
     with pytest.raises(TraitError):
-        Session().label = 3
+        Session().label = 5
 
 
 def test_a_finished_run_says_so_and_takes_no_more_steps() -> None:
