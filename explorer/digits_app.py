@@ -87,7 +87,7 @@ class DigitsApp:
     def _forget_attack(self) -> None:
         self.attacked = self.scored = None
         self.board.images(self.draw)
-        self.controls.idle(self.trained is not None)
+        self.controls.idle(self.draw is not None, self.trained is not None)
         if self.draw is None:
             return
         if self.trained is not None:
@@ -123,7 +123,7 @@ class DigitsApp:
         except Exception as error:
             self.fail(error)
         finally:
-            self.controls.idle(self.trained is not None)
+            self.controls.idle(self.draw is not None, self.trained is not None)
 
     async def _train(self, drawn: Draw, run: ImageRun) -> None:
         self._forget_net()

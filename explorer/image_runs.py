@@ -47,6 +47,7 @@ PER_IMAGE = 2  # candidates per training image from noise, the least that the pa
 SIGMA_X = 0.1
 STEPS = {"kkt": 1500, "decoreco": 1500, "inversion": 300, "bilevel": 200}
 INIT_SCALE = 0.1
+BILEVEL_WIDTH = 8  # arbitrary: hidden neurons of the model that the bilevel attack sees through
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class ImageRun:
             return DecoRecoConfig(**descent, contribution=pulls)
         if self.attack == "inversion":
             return InversionConfig(m=m, steps=steps, sigma_x=SIGMA_X, box=1.0)
-        return BilevelConfig(m=n, steps=steps, sigma_x=SIGMA_X, model="hidden", width=8)
+        return BilevelConfig(m=n, steps=steps, sigma_x=SIGMA_X, model="hidden", width=BILEVEL_WIDTH)
 
 
 @dataclass(frozen=True, eq=False)

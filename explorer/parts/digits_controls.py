@@ -74,7 +74,7 @@ class Controls:
             "against animals; ten classes need DecoReco", "165px",
         )  # fmt: skip
         self.n = _wide(w.IntSlider(
-            c.n, min=10, max=100, step=10, description="images n", continuous_update=False,
+            c.n, min=10, max=max(100, c.n), step=10, description="images n", continuous_update=False,
             tooltip="Number of training images, as many of each class",
         ), "250px")  # fmt: skip
         self.seed = _wide(w.BoundedIntText(
@@ -82,7 +82,9 @@ class Controls:
             tooltip="Of the draw, the weights and the candidates"), "110px")  # fmt: skip
 
     def _network(self, run: ImageRun) -> None:
-        self.net = _choice({v: k for k, v in NETWORKS.items()}, run.widths, "hidden layers",
+        known = {v: k for k, v in NETWORKS.items()}
+        own = {run.widths: "-".join(map(str, run.widths))}
+        self.net = _choice({**known, **own}, run.widths, "hidden layers",
                            "Widths of the hidden layers", "190px")  # fmt: skip
         self.steps = _wide(w.BoundedIntText(
             run.train_steps, min=1, max=100_000, description="steps to train",
@@ -144,13 +146,14 @@ class Controls:
         self.bar.max, self.bar.value = max(total, 1), 0
         self.bar.layout.visibility = "visible"
 
-    def idle(self, ready: bool) -> None:
-        """Ready for more; `ready` says whether there are weights to attack."""
+    def idle(self, images: bool, ready: bool) -> None:
+        """Ready for more, where there are `images` to train on and weights `ready` to attack."""
         self._lock(False, None)
         for button, words in ((self.train, TRAIN), (self.go, ATTACK)):
             button.description, button.button_style = words, ""
         (self.go if ready else self.train).button_style = "primary"
-        self.go.disabled = not ready and self.attack.value != "bilevel"
+        self.train.disabled = not images
+        self.go.disabled = not (images and (ready or self.attack.value == "bilevel"))
         self.bar.layout.visibility = "hidden"
 
     def _lock(self, locked: bool, button: w.Button | None) -> None:

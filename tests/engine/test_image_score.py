@@ -1,0 +1,71 @@
+"""Shares of matched images on cases whose answer is known, and verdicts against controls."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from explorer.engine.image_score import best_per_candidate, image_score, image_verdict
+from explorer.engine.scoring import Kind
+
+
+def pictures(n, seed, shape=(1, 6, 7)):
+    return torch.rand(n, *shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def test_the_truth_matches_itself_in_any_order_and_contrast():
+    truth = pictures(5, 0)
+    order = torch.tensor([3, 0, 4, 1, 2])
+    made = image_score(truth, 0.2 + 3 * truth[order])
+    assert made.share == 1
+    assert made.nearest.tolist() == torch.argsort(order).tolist()
+    torch.testing.assert_close(made.ncc, torch.ones(5, dtype=torch.float64))
+    torch.testing.assert_close(made.ssim, torch.ones(5, dtype=torch.float64))
+
+
+def test_the_correlation_is_that_of_the_pixels():
+    truth, found = pictures(4, 1), pictures(3, 2)
+    made = image_score(truth, found)
+    stacked = torch.corrcoef(torch.cat([truth.flatten(1), found.flatten(1)]))[:4, 4:]
+    torch.testing.assert_close(made.ncc, stacked.max(1).values)
+    assert made.nearest.tolist() == stacked.argmax(1).tolist()
+
+
+def test_noise_matches_nothing_and_half_matches_half():
+    truth = pictures(6, 3)
+    assert image_score(truth, pictures(9, 4)).share == 0
+    assert image_score(truth, torch.cat([truth[:3], pictures(5, 5)])).matched.tolist() == (
+        [True] * 3 + [False] * 3
+    )
+
+
+def test_each_candidate_finds_its_image():
+    truth = pictures(4, 6)
+    nearest, near = best_per_candidate(truth, truth[[2, 2, 0]])
+    assert nearest.tolist() == [2, 2, 0]
+    torch.testing.assert_close(near, torch.ones(3, dtype=torch.float64))
+
+
+def test_images_that_are_not_finite_are_refused():
+    with pytest.raises(ValueError, match="not finite"):
+        image_score(pictures(2, 0), torch.full((1, 1, 6, 7), torch.nan))
+
+
+def scored(share, n=10):
+    truth = pictures(n, 7)
+    good = round(share * n)
+    return image_score(truth, torch.cat([truth[:good], pictures(4, 8)]))
+
+
+@pytest.mark.parametrize(
+    ("share", "chance", "controls", "kind", "p"),
+    [(0.6, 0.0, 10, Kind.FOUND, 1 / 11), (0.2, 0.1, 10, Kind.AMBIGUOUS, 1 / 11),
+     (0.2, 0.2, 10, Kind.AMBIGUOUS, 1.0), (0.0, 0.0, 10, Kind.AMBIGUOUS, 1.0),
+     (0.6, 0.0, 8, Kind.CANNOT_KNOW, None)],
+)  # fmt: skip
+def test_verdicts(share, chance, controls, kind, p):
+    verdict = image_verdict(scored(share), [scored(chance)] * controls)
+    assert verdict.kind is kind
+    if p is not None:
+        assert verdict.p_value == pytest.approx(p)
+        assert ("no better than chance" in verdict.sentence) == (p == 1)

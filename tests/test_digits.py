@@ -1,0 +1,219 @@
+"""Attacks on real images end to end: the road, the page without a browser, the verb."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+
+import ipywidgets as w
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import explorer
+from explorer import image_grid, image_runs
+from explorer.cli import app as command
+from explorer.digits_app import DigitsApp
+from explorer.image_runs import ATTACKS, ImageRun, carried
+from explorer.images import Choice, draw
+from explorer.parts.digits_charts import Gallery
+
+TINY = ImageRun(Choice(n=10), widths=(40,), train_steps=60, steps=4)
+
+
+def last(states):
+    for state in states:
+        kept = state
+    return kept
+
+
+def through(run):
+    drawn = draw(run.choice)
+    trained = None if run.attack == "bilevel" else last(image_runs.train(drawn, run))
+    aimed = image_runs.aim(drawn, run, trained)
+    return drawn, aimed, last(image_runs.attack(drawn, run, aimed))
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_every_attack_runs_from_noise_and_is_judged(attack):
+    drawn, aimed, state = through(replace(TINY, attack=attack))
+    found = image_runs.assess(drawn, aimed, state)
+    assert len(found.controls) == 10 and 0 <= found.chance <= 1
+    assert found.verdict.sentence
+    assert found.found.shape[1:] == (1, 8, 8)
+
+
+@pytest.mark.parametrize("attack", ["kkt", "decoreco", "bilevel"])
+@pytest.mark.parametrize("start", ["truth", "partition"])
+def test_a_start_is_where_it_says(attack, start):
+    run = replace(TINY, attack=attack, start=start)
+    drawn = draw(run.choice)
+    trained = None if attack == "bilevel" else last(image_runs.train(drawn, run))
+    aimed = image_runs.aim(drawn, run, trained)
+    found = image_runs.assess(drawn, aimed, image_runs.begin_attack(drawn, run, aimed))
+    mine = found.truth if start == "truth" else found.other
+    assert mine.share == 1
+    assert found.chance < 0.5
+
+
+def test_bilevel_stays_at_the_truth():
+    run = replace(TINY, attack="bilevel", start="truth", steps=20)
+    drawn, _, state = through(run)
+    assert torch.equal(state.x, drawn.train.x)
+
+
+def test_ten_classes_are_attacked_by_decoreco():
+    run = replace(TINY, choice=Choice(task="ten", n=10), attack="decoreco", train_steps=120)
+    drawn, aimed, state = through(run)
+    assert aimed.net.outputs == 10
+    assert len(image_runs.assess(drawn, aimed, state).outputs) == 10
+    with pytest.raises(ValueError, match="two classes"):
+        replace(run, attack="kkt")
+
+
+def test_merged_networks_hold_fewer_numbers():
+    first = torch.tensor([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 1.0, 0.0]])
+    net = explorer.Network((first, torch.ones(1, 3)), (torch.zeros(3), None))
+    assert carried(net) == 2 * 4
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"attack": "hinge"}, {"start": "nowhere"}, {"attack": "inversion", "start": "truth"}],
+)
+def test_runs_that_cannot_be_are_refused(fields):
+    with pytest.raises(ValueError):
+        replace(TINY, **fields)
+
+
+def test_an_unseparated_network_is_not_attacked():
+    run = replace(TINY, train_steps=1)
+    drawn = draw(run.choice)
+    with pytest.raises(ValueError, match="more steps"):
+        image_runs.aim(drawn, run, None)
+
+
+def test_a_sheet_shows_pixels_as_they_are():
+    truth = torch.zeros(3, 1, 2, 3, dtype=torch.float64)
+    truth[1, 0, 1, 2] = 1
+    sheet = image_grid.pairs(truth, truth.flip(0), ["", "#009E73", ""], 2)
+    edge, factor = image_grid.EDGE, 48 // 3
+    x = 3 * factor + 2 * edge + image_grid.GAP
+    assert tuple(sheet[0, x]) == (0, 0x9E, 0x73, 255)  # the frame of the second pair
+    inside = sheet[edge : edge + 2 * factor, x + edge : x + edge + 3 * factor, 0]
+    assert (inside[factor:, 2 * factor :] == 255).all() and (inside[:factor] == 0).all()
+    assert image_grid.png(sheet).startswith(b"\x89PNG")
+
+
+def test_weights_are_grey_at_zero():
+    sheet = image_grid.weights(torch.tensor([[0.0, -2.0, 2.0, 0.0]]), (1, 2, 2), 5)
+    assert sheet[0, 0, 0] == 128 and sheet[0, 24, 0] == 0 and sheet[24, 0, 0] == 255
+    rows = torch.tensor([[1.0, 0.0], [3.0, 4.0], [0.0, 2.0]])
+    assert image_grid.strongest(rows, 2).tolist() == [[3, 4], [0, 2]]
+
+
+@pytest.fixture
+def page():
+    made = DigitsApp(TINY)
+    yield made
+    made.close()
+
+
+def well(page):
+    assert page.failure.layout.display == "none", page.failure.value
+
+
+def test_the_page_says_what_to_do_trains_and_attacks(page):
+    assert "Press Train" in page.sentence.value and page.controls.go.disabled
+    assert "never sees" in page.board.gallery.title.value
+    asyncio.run(page.run_training())
+    assert "Press Attack" in page.sentence.value and not page.controls.go.disabled
+    assert "numbers" in page.board.neurons.title.value
+    asyncio.run(page.run_attack())
+    assert "of 10 training images matched" in page.sentence.value
+    assert "held-out" in page.sentence.value and page.controls.bar.value == TINY.steps
+    assert sum(len(d.x) for d in page.board.outputs._dots) == 10
+    well(page)
+
+
+def test_a_new_control_forgets_what_it_no_longer_describes(page):
+    asyncio.run(page.run_training())
+    asyncio.run(page.run_attack())
+    page.controls.start.value = "truth"
+    assert page.scored is None and page.trained is not None
+    asyncio.run(page.run_attack())
+    assert "no attacker has" in page.sentence.value
+    page.controls.seed.value = 1
+    assert page.trained is None and page.controls.go.disabled
+    well(page)
+
+
+def test_cancelled_training_keeps_what_was_reached(page):
+    page.controls.steps.value = 100_000
+
+    async def impatient():
+        work = asyncio.create_task(page.run_training())
+        await asyncio.sleep(1)
+        assert page.controls.train.description == "Cancel" and page.controls.n.disabled
+        page.cancelled = True
+        await work
+
+    asyncio.run(impatient())
+    assert page.trained is not None and page.trained.t < 100_000
+    assert page.controls.train.description == "Train" and not page.controls.n.disabled
+    well(page)
+
+
+def test_missing_files_are_said_and_mended(page, tmp_path):
+    page.controls.kind.value = "mnist"
+    assert "folder" in page.sentence.value
+    page.controls.folder.value = str(tmp_path)
+    assert "train-images-idx3-ubyte" in page.sentence.value
+    assert page.controls.train.disabled
+    page.controls.kind.value = "digits"
+    assert "Press Train" in page.sentence.value and not page.controls.train.disabled
+    well(page)
+
+
+def test_ten_classes_and_the_baseline_fix_what_they_need(page):
+    page.controls.task.value = "ten"
+    assert page.controls.attack.value == "decoreco"
+    page.controls.task.value = "two"
+    page.controls.start.value = "truth"
+    page.controls.attack.value = "inversion"
+    assert page.controls.start.value == "noise"
+
+
+def test_every_control_explains_itself(page):
+    for field in vars(page.controls).values():
+        if isinstance(field, w.ValueWidget | w.Button) and field not in (
+            page.controls.bar, page.controls.note,
+        ):  # fmt: skip
+            assert field.tooltip, field
+
+
+def test_a_gallery_without_images_has_no_picture():
+    gallery = Gallery()
+    gallery.only(draw(Choice(n=10)))
+    assert len(gallery.widget.children) == 2
+    gallery.clear()
+    assert len(gallery.widget.children) == 1
+
+
+def test_the_verb_prints_a_row_and_writes_the_picture(tmp_path):
+    out = tmp_path / "grid.png"
+    words = ["digits", "--n", "10", "--widths", "40", "--steps", "60", "--attack-steps", "4"]
+    result = CliRunner().invoke(command, [*words, "--json", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    row = json.loads(result.stdout)
+    assert 0 <= row["matched"] <= 1 and row["config"]["choice"]["n"] == 10
+    assert out.read_bytes().startswith(b"\x89PNG")
+    refused = CliRunner().invoke(command, ["digits", "--images", "mnist"])
+    assert refused.exit_code == 2
+
+
+def test_it_is_exported():
+    assert explorer.digits.__name__ == "digits"
+    assert np.isfinite(ImageRun().init_scale)

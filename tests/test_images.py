@@ -1,0 +1,179 @@
+"""Real images: readers on files written here, draws that are balanced, disjoint and repeatable."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+import struct
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from explorer import imagefiles
+from explorer.imagefiles import CIFAR, MNIST, ImageFileError, read_cifar, read_mnist
+from explorer.images import CONTROLS, Choice, draw
+
+RNG = np.random.default_rng(0)
+IMAGES = RNG.integers(0, 256, (7, 28, 28), dtype=np.uint8)
+LABELS = np.array([5, 0, 4, 1, 9, 2, 1], dtype=np.uint8)
+
+
+def idx(array):
+    return bytes((0, 0, 8, array.ndim)) + struct.pack(f">{array.ndim}I", *array.shape) + (
+        array.tobytes()
+    )  # fmt: skip
+
+
+def mnist(folder, images=IMAGES, labels=LABELS, packed=False):
+    for name, array in zip(MNIST, (images, labels), strict=True):
+        raw = idx(array)
+        path = folder / (f"{name}.gz" if packed else name)
+        path.write_bytes(gzip.compress(raw) if packed else raw)
+
+
+def cifar(folder, n=4, name=CIFAR[0], **more):
+    folder.mkdir(exist_ok=True)
+    data = RNG.integers(0, 256, (n, 3072), dtype=np.uint8)
+    labels = [k % 10 for k in range(n)]
+    content = {b"data": data, b"labels": labels, b"batch_label": b"one", **more}
+    (folder / name).write_bytes(pickle.dumps(content, protocol=2))
+    return data, labels
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_mnist_comes_back_as_it_was_written(tmp_path, packed):
+    mnist(tmp_path, packed=packed)
+    images, digits = read_mnist(tmp_path)
+    assert images.shape == (7, 1, 28, 28) and images.dtype == torch.float64
+    torch.testing.assert_close(images[:, 0] * 255, torch.from_numpy(IMAGES).double())
+    assert digits.tolist() == LABELS.tolist()
+
+
+def test_cifar_keeps_channels_rows_and_columns(tmp_path):
+    data, labels = cifar(tmp_path / "cifar-10-batches-py")
+    images, classes = read_cifar(tmp_path)
+    assert images.shape == (4, 3, 32, 32)
+    assert float(images[2, 1, 0, 5] * 255) == data[2, 1024 + 5]
+    assert classes.tolist() == labels
+
+
+def test_several_batches_are_joined(tmp_path):
+    cifar(tmp_path, 4)
+    cifar(tmp_path, 3, CIFAR[3])
+    assert len(read_cifar(tmp_path)[0]) == 7
+
+
+@pytest.mark.parametrize(("read", "name"), [(read_mnist, MNIST[0]), (read_cifar, CIFAR[0])])
+def test_missing_files_are_named_with_where_to_get_them(tmp_path, read, name):
+    with pytest.raises(ImageFileError, match=f"(?s){name}.*https://"):
+        read(tmp_path)
+
+
+class Evil:
+    def __reduce__(self):
+        return exec, ("import sys; sys.evil_ran = True",)
+
+
+def test_a_pickle_that_asks_for_code_is_refused_and_not_run(tmp_path):
+    cifar(tmp_path, more=Evil())
+    with pytest.raises(ImageFileError, match=r"exec.*not read"):
+        read_cifar(tmp_path)
+    assert not hasattr(sys, "evil_ran")
+
+
+@pytest.mark.parametrize("raw", [b"", b"no idx file at all", idx(IMAGES)[:-1], idx(LABELS)])
+def test_broken_idx_files_are_refused(tmp_path, raw):
+    mnist(tmp_path)
+    (tmp_path / MNIST[0]).write_bytes(raw)
+    with pytest.raises(ImageFileError):
+        read_mnist(tmp_path)
+
+
+@pytest.mark.parametrize("raw", [b"", b"\x80", pickle.dumps([1]), pickle.dumps({b"data": 1})])
+def test_broken_batches_are_refused(tmp_path, raw):
+    (tmp_path / CIFAR[0]).write_bytes(raw)
+    with pytest.raises(ImageFileError, match="no CIFAR-10 batch"):
+        read_cifar(tmp_path)
+
+
+def test_as_many_labels_as_images(tmp_path):
+    mnist(tmp_path, labels=LABELS[:3])
+    with pytest.raises(ImageFileError, match="7 images"):
+        read_mnist(tmp_path)
+
+
+def test_half_a_gzip_is_refused(tmp_path):
+    mnist(tmp_path, packed=True)
+    path = tmp_path / f"{MNIST[0]}.gz"
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(ImageFileError, match="gzip"):
+        read_mnist(tmp_path)
+
+
+@pytest.mark.parametrize(("task", "n", "outputs"), [("two", 20, 1), ("ten", 30, 10)])
+def test_digits_are_balanced_disjoint_and_repeatable(task, n, outputs):
+    made = draw(Choice(task=task, n=n, seed=3))
+    assert made.shape == (1, 8, 8) and len(made.controls) == CONTROLS
+    assert made.train.outputs == outputs
+    sets = [made.train, made.other, *made.controls]
+    for one in sets:
+        _, counts = one.y.unique(return_counts=True)
+        assert counts.tolist() == [n // len(counts)] * len(counts)
+    rows = torch.cat([s.x for s in sets])
+    assert len(rows.unique(dim=0)) == len(rows)
+    assert torch.equal(draw(Choice(task=task, n=n, seed=3)).train.x, made.train.x)
+    assert not torch.equal(draw(Choice(task=task, n=n, seed=4)).train.x, made.train.x)
+
+
+def test_the_training_mean_is_taken_from_all_and_added_back():
+    made = draw(Choice(n=20))
+    torch.testing.assert_close(made.train.x.mean(0), torch.zeros(64, dtype=torch.float64))
+    pictures = made.pictures(made.other.x)
+    assert pictures.shape == (20, 1, 8, 8)
+    assert float(pictures.min()) == 0 and float(pictures.max()) == 1
+    torch.testing.assert_close(pictures * 16, (pictures * 16).round())
+
+
+def test_odd_digits_are_class_one():
+    made = draw(Choice(n=10))
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    flat = torch.from_numpy(found.data) / 16
+    for x, y in zip(made.train.x + made.mean, made.train.y, strict=True):
+        digit = found.target[int((flat - x).norm(dim=1).argmin())]
+        assert float(y) == (1 if digit % 2 else -1)
+
+
+def test_files_are_drawn_from_too(tmp_path):
+    images = RNG.integers(0, 256, (60, 28, 28), dtype=np.uint8)
+    mnist(tmp_path, images, np.arange(60, dtype=np.uint8) % 10)
+    made = draw(Choice("mnist", "two", 4, folder=str(tmp_path)))
+    assert made.shape == (1, 28, 28) and made.train.d == 784
+    with pytest.raises(ValueError, match="Take n="):
+        draw(Choice("mnist", "two", 20, folder=str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [({"n": 7}, "Try n=6"), ({"task": "ten", "n": 12}, "Try n=10"), ({"n": 0}, "Try n=2"),
+     ({"kind": "mnist"}, "folder"), ({"kind": "faces"}, "kind")],
+)  # fmt: skip
+def test_choices_that_cannot_be_drawn_are_refused(fields, words):
+    with pytest.raises(ValueError, match=words):
+        Choice(**fields)
+
+
+def test_without_scikit_learn_the_extra_is_named(monkeypatch):
+    from explorer import images
+
+    images._all.cache_clear()
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    with pytest.raises(ImportError, match=r"margin-explorer\[images\]"):
+        draw(Choice())
+
+
+def test_where_to_get_them_covers_every_kind():
+    assert set(imagefiles.WHERE) == {"mnist", "cifar"}
