@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 Tensors = tuple[Tensor, ...]
+BETA_SQUARE = 0.999  # Kingma and Ba 2015
 
 
 def zeros_like(params: Sequence[Tensor]) -> Tensors:
@@ -65,7 +66,7 @@ def adam_step(
     lr: float | Sequence[float],
     *,
     beta_mean: float = 0.9,
-    beta_square: float = 0.999,
+    beta_square: float = BETA_SQUARE,
     eps: float = 1e-8,
 ) -> tuple[Tensors, Moments]:
     """Adam with bias correction (Kingma and Ba 2015, algorithm 1, and its constants).

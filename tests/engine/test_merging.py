@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from explorer.engine.attacks.batched import Prepared, through
 from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network, init_network, phi
 from explorer.engine.tangent import residual
@@ -125,3 +127,32 @@ def test_weak_neurons_go_and_one_always_stays():
 def test_senseless_tolerances_are_refused():
     with pytest.raises(ValueError, match="got angle=-1"):
         merge_neurons(rays([0.3], [1.0]), angle=-1)
+
+
+def test_light_neurons_fold_into_near_heavy_ones_of_their_sign():
+    net = rays([0.3, 0.4, 0.35, 2.0], [1.0, 1e-3, -1e-3, 1.0])
+    assert merge_neurons(net, angle=0.0, drop=0.0, fold=1e-3).net.widths == (3,)
+    assert merge_neurons(net, angle=0.0, drop=0.0, fold=1e-5).net.widths == (4,)
+    net, x = rays([0.3, 0.4, 2.0], [1.0, 1e-3, 1.0]), draw(50, 2, seed=2)
+    folded = merge_neurons(net, angle=0.0, drop=0.0, fold=1e-3, probe=x)
+    dropped = merge_neurons(net, angle=0.0, drop=2e-3, probe=x)
+    reach = 1e-3 * 0.1 * float((1 + x.square().sum(1)).sqrt().max())
+    assert 0 < folded.error <= reach < dropped.error
+
+
+@pytest.mark.parametrize("widths", [(4,), (4, 3)])
+def test_slopes_are_those_of_equal_shares(widths):
+    """Copies of one length: with the factors the merged network's loss is that of the whole one."""
+    net = init_network(2, widths, generator=torch.Generator().manual_seed(4), first_scale=1.0)
+    net = merge_neurons(net, angle=0.0, drop=0.0).net  # balanced
+    wide = split(net, 0, torch.full((4, 3), 1 / 3, dtype=torch.float64))
+    merged = merge_neurons(wide, angle=1e-6, drop=0.0)
+    torch.testing.assert_close(merged.slopes[0], torch.full((4,), 3**-0.5, dtype=torch.float64))
+    x, c = draw(5, 2, seed=6), draw(5, seed=7)
+    same = through(Prepared.of(merged.net, merged.slopes), x, 20.0).fit(c)
+    steeper = through(Prepared.of(merged.net), x, 20.0).fit(c)
+    whole = through(Prepared.of(wide), x, 20.0).fit(c)
+    for got, wanted in zip(fields(same), fields(whole), strict=True):
+        values = getattr(same, got.name), getattr(whole, wanted.name)
+        torch.testing.assert_close(*values, rtol=1e-9, atol=1e-10)
+    assert abs(float(steeper.loss / whole.loss) - 1) > 1e-3

@@ -21,11 +21,14 @@ itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from explorer.engine.network import Network
+
+Alpha = float | Tensor  # a number, () on the device, or (k,) one per neuron
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,25 +48,31 @@ class Prepared:
         weights: of each layer, without biases.
         blocks: the same with the bias, where there is one, as last column.
         squares: squared norm of each block.
+        slopes: of each hidden layer (k,), factors on alpha, or None; see `merging`.
     """
 
     weights: tuple[Tensor, ...]
     blocks: tuple[Tensor, ...]
     squares: tuple[float, ...]
+    slopes: tuple[Tensor, ...] | None = None
 
     @classmethod
-    def of(cls, net: Network) -> Prepared:
+    def of(cls, net: Network, slopes: tuple[Tensor, ...] | None = None) -> Prepared:
         """ValueError for several outputs: `stationarity` serves those."""
         if net.weights[-1].shape[0] != 1:
             raise ValueError(f"expected one output; got {net.weights[-1].shape[0]}")
         pairs = zip(net.weights, net.biases, strict=True)
         blocks = tuple(w if b is None else torch.cat([w, b[:, None]], dim=1) for w, b in pairs)
-        return cls(net.weights, blocks, tuple(float(b.square().sum()) for b in blocks))
+        return cls(net.weights, blocks, tuple(float(b.square().sum()) for b in blocks), slopes)
 
     @property
     def square(self) -> float:
         """||theta||^2."""
         return sum(self.squares)
+
+    def alpha(self, layer: int, alpha: Alpha) -> Alpha:
+        """Alpha of a hidden layer, a number or one per neuron."""
+        return alpha if self.slopes is None else self.slopes[layer] * alpha
 
     def fed(self, layer: int, a: Tensor) -> Tensor:
         """The input of a layer, with a column of ones where it has a bias."""
@@ -75,7 +84,10 @@ class Prepared:
 class Pass:
     """What the layers hold at candidates x (..., m, d)."""
 
-    phi: Tensor
+    @property
+    def phi(self) -> Tensor:
+        """Phi (..., m)."""
+        raise NotImplementedError
 
     def normal(self) -> tuple[Tensor, Tensor]:
         """<grad Phi(x_i), grad Phi(x_j)> (..., m, m) and <theta, grad Phi(x_i)> (..., m)."""
@@ -89,61 +101,90 @@ class Pass:
         """The loss and its gradients at c (..., m). Uses the pass up: call it once, and last."""
         raise NotImplementedError
 
+    def pull(self, c: Tensor, share: float = 1.0) -> tuple[Tensor, Tensor]:
+        """The gradients alone, times `share`."""
+        fit = self.fit(c)
+        return fit.grad_x.mul_(share), fit.grad_c.mul_(share)
 
-def through(net: Prepared, x: Tensor, alpha: float) -> Pass:
+
+def through(net: Prepared, x: Tensor, alpha: Alpha) -> Pass:
     """Go through the network once. x (..., m, d)."""
     two = len(net.blocks) == 2 and net.blocks[1] is net.weights[1]
     return (_TwoLayers if two else _Deeper)(net, x, alpha)
 
 
 class _TwoLayers(Pass):
-    def __init__(self, net: Prepared, x: Tensor, alpha: float) -> None:
-        self.a, self.d, self.alpha = net.fed(0, x), x.shape[-1], alpha
+    """With r = alpha relu(z): v / alpha takes the place of v wherever r stands."""
+
+    def __init__(self, net: Prepared, x: Tensor, alpha: Alpha) -> None:
+        self.a, self.d = net.fed(0, x), x.shape[-1]
+        self.alpha = net.alpha(0, alpha)
         self.first, self.v = net.blocks[0].T, net.blocks[1][0]
-        self.steep = alpha * self.first
+        self.steep = self.first * self.alpha
         self.z = self.a @ self.steep  # alpha times the values before the ReLU
         self.s = torch.sigmoid(self.z)
         self.r = self.z.clamp_min(0)
-        self.phi = (self.r @ self.v) / alpha
+
+    @cached_property
+    def phi(self) -> Tensor:
+        return self.r @ (self.v / self.alpha)
 
     def normal(self) -> tuple[Tensor, Tensor]:
-        back, alpha = self.s * self.v, self.alpha
-        gram = (back @ back.mT) * (self.a @ self.a.mT) + (self.r @ self.r.mT) / alpha**2
-        return gram, _rows(back, self.z) / alpha + self.phi
+        back, relu = self.s * self.v, self.r / self.alpha
+        gram = (back @ back.mT) * (self.a @ self.a.mT) + relu @ relu.mT
+        return gram, _rows(self.s * (self.v / self.alpha), self.z) + self.phi
 
     def slope(self) -> Tensor:
         return self.s @ (self.first[: self.d] * self.v).T
 
     def fit(self, c: Tensor) -> Fit:
-        a, s, r, v, d = self.a, self.s, self.r, self.v, self.d
-        left = self.first - v * ((c.unsqueeze(-1) * a).mT @ s)
-        left_v = v - (c.unsqueeze(-2) @ r).squeeze(-2) / self.alpha
-        pulled = left * v
-        t = (a @ pulled).mul_(s)
-        along = t.sum(-1) + (r @ left_v.unsqueeze(-1)).squeeze(-1) / self.alpha
-        linear = pulled[..., :d, :] + self.first[:d] * left_v.unsqueeze(-2)
-        t.addcmul_(t, s, value=-1)
-        grad = t @ self.steep[:d].T + s @ linear.mT
+        left, left_v = self._left(c)
         loss = left.square().sum((-1, -2)) + left_v.square().sum(-1)
-        return Fit(loss, grad.mul_((-2 * c).unsqueeze(-1)), -2 * along)
+        return Fit(loss, *self._gradients(c, left, left_v))
+
+    def pull(self, c: Tensor, share: float = 1.0) -> tuple[Tensor, Tensor]:
+        return self._gradients(c, *self._left(c), share)
+
+    def _left(self, c: Tensor) -> tuple[Tensor, Tensor]:
+        """What is left of the first weights (..., D, k) and of v (..., k)."""
+        made = (c.unsqueeze(-1) * self.a).mT @ self.s
+        left = torch.addcmul(self.first, made, self.v, value=-1)
+        made_v = _times(self.r.mT, c)
+        return left, self.v - made_v / self.alpha
+
+    def _gradients(
+        self, c: Tensor, left: Tensor, left_v: Tensor, share: float = 1.0
+    ) -> tuple[Tensor, Tensor]:
+        s, d, first = self.s, self.d, self.first[: self.d]
+        pulled = left * self.v
+        t = (self.a @ pulled).mul_(s)
+        along = t.sum(-1).add_(_times(self.r, left_v / self.alpha)).mul_(-2 * share)
+        linear = torch.addcmul(pulled[..., :d, :], first, left_v.unsqueeze(-2))
+        t.addcmul_(t, s, value=-1)
+        grad = _add_product(s @ linear.mT, t, self.steep[:d].T)
+        return grad.mul_((c * (-2 * share)).unsqueeze(-1)), along
 
 
 class _Deeper(Pass):
-    def __init__(self, net: Prepared, x: Tensor, alpha: float) -> None:
-        self.net, self.d, self.alpha = net, x.shape[-1], alpha
+    def __init__(self, net: Prepared, x: Tensor, alpha: Alpha) -> None:
+        self.net, self.d = net, x.shape[-1]
+        self.alphas = [net.alpha(layer, alpha) for layer in range(len(net.blocks) - 1)]
         self.inputs, self.slopes = [net.fed(0, x)], list[Tensor]()
         self.values: list[Tensor] = []
         for layer, block in enumerate(net.blocks[:-1]):
             z = self.inputs[-1] @ block.T
             self.values.append(z)
-            self.slopes.append((alpha * z).sigmoid_())
+            self.slopes.append((self.alphas[layer] * z).sigmoid_())
             self.inputs.append(net.fed(layer + 1, z.clamp_min(0)))
-        self.phi = (self.inputs[-1] @ net.blocks[-1][0].unsqueeze(-1)).squeeze(-1)
         self.outer: list[Tensor] = [net.weights[-1]]  # signals back, before the slopes
         self.back: list[Tensor] = [net.weights[-1] * self.slopes[-1]]  # and with them
         for layer in range(len(net.blocks) - 2, 0, -1):
             self.outer.insert(0, self.back[0] @ net.weights[layer])
             self.back.insert(0, self.outer[0] * self.slopes[layer - 1])
+
+    @cached_property
+    def phi(self) -> Tensor:
+        return (self.inputs[-1] @ self.net.blocks[-1][0].unsqueeze(-1)).squeeze(-1)
 
     def normal(self) -> tuple[Tensor, Tensor]:
         top = self.inputs[-1]
@@ -176,7 +217,7 @@ class _Deeper(Pass):
         for layer in range(len(weights) - 2, -1, -1):  # down: a_l and its slopes depend on z_l
             s, steep = self.slopes[layer], grad_slopes[layer]
             steep.addcmul_(steep, s, value=-1)
-            grad_z = torch.add(grad, steep, alpha=self.alpha).mul_(s)
+            grad_z = steep.mul_(self.alphas[layer]).add_(grad).mul_(s)
             grad = _add_product(grad_inputs[layer], grad_z, weights[layer])
         return Fit(loss, grad * (-2 * c).unsqueeze(-1), -2 * along)
 
@@ -201,6 +242,11 @@ class _Deeper(Pass):
         return pulled, _less_product(self.values[layer], gram_a.mul_(row), b), share, loss
 
 
+def _times(a: Tensor, v: Tensor) -> Tensor:
+    """A v, start by start: a (..., m, k), v (..., k)."""
+    return a.mv(v) if v.ndim == 1 else (a @ v.unsqueeze(-1)).squeeze(-1)
+
+
 def _rows(a: Tensor, b: Tensor) -> Tensor:
     """<a_i, b_i> for every row, in one pass."""
     return (a.unsqueeze(-2) @ b.unsqueeze(-1)).squeeze(-1).squeeze(-1)
@@ -208,6 +254,8 @@ def _rows(a: Tensor, b: Tensor) -> Tensor:
 
 def _add_product(total: Tensor, a: Tensor, w: Tensor) -> Tensor:
     """Total + a w, in place; a (..., m, k) against one w (k, k')."""
+    if total.ndim == 2:
+        return total.addmm_(a, w)
     total.view(-1, total.shape[-1]).addmm_(a.reshape(-1, a.shape[-1]), w)
     return total
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from explorer.engine.optim import Moments, Tensors, adam_step, momentum_step
 
 _RIDGE = 1e-10  # arbitrary, of the trace: the Gram matrix of close candidates stays definite
-_EPS = 1e-12  # arbitrary: below Adam's usual 1e-8, as gradients of a share of ||theta||^2 are small
+EPS = 1e-12  # arbitrary: below Adam's usual 1e-8, as gradients of a share of ||theta||^2 are small
 
 
 def geometric(start: float, end: float, part: float) -> float:
@@ -51,7 +51,7 @@ def moved(
 ) -> tuple[Tensors, Moments]:
     """One step on candidates and multipliers; under "sgd" the moments' mean is the velocity."""
     if optimizer == "adam":
-        return adam_step(params, moments, grads, rates, beta_mean=momentum, eps=_EPS)
+        return adam_step(params, moments, grads, rates, beta_mean=momentum, eps=EPS)
     (v_x, v_share), square = moments.mean, moments.square
     (x,), (v_x,) = momentum_step(params[:1], (v_x,), grads[:1], rates[0], momentum)
     (share,), (v_share,) = momentum_step(params[1:], (v_share,), grads[1:], rates[1], momentum)
@@ -74,17 +74,17 @@ def projected(gram: Tensor, inner: Tensor, floor: float, signed: bool = False) -
     if inner.ndim > 1:
         each = zip(gram.flatten(0, -3), inner.flatten(0, -2), strict=True)
         return torch.stack([projected(g, i, floor, signed) for g, i in each]).view_as(inner)
-    full = gram.double()
+    full, inner_of = gram.to("cpu", torch.float64), inner.to("cpu", torch.float64)
     eye = torch.eye(len(full), dtype=full.dtype)
     factor = torch.linalg.cholesky_ex(full + _RIDGE * full.trace() * eye)[0]
-    right = inner.double() if signed else inner.double() - floor * full.sum(1)
+    right = inner_of if signed else inner_of - floor * full.sum(1)
     right = torch.linalg.solve_triangular(factor, right[:, None], upper=False)
     if not bool(torch.isfinite(right).all() and torch.isfinite(factor).all()):
         return torch.full_like(inner, math.nan)
     if signed:
         solved: Tensor = torch.linalg.solve_triangular(factor.T, right, upper=True)
-        return solved[:, 0].to(inner.dtype)
-    above, _ = nnls(factor.T.cpu().numpy(), right[:, 0].cpu().numpy())
+        return solved[:, 0].to(inner)
+    above, _ = nnls(factor.T.numpy(), right[:, 0].numpy())
     return torch.from_numpy(above + floor).to(inner)
 
 

@@ -65,6 +65,8 @@ class KKTConfig:
         weight_margin: weight of l_margin at the last step, rising linearly from 0 (published: 0);
             from the first step on it would hold candidates where they happen to meet the margin.
         merge_angle: neurons closer than this (radians) are merged first; 0 for none.
+        same_slopes: merged neurons keep the mean slope sigmoid(alpha z) of those they stand for, so
+            that the loss is that of the whole network; else they are longer, and theirs is steeper.
     """
 
     m: int = 100
@@ -85,6 +87,7 @@ class KKTConfig:
     weight_prior: float = 1.0
     weight_margin: float = 0.4
     merge_angle: float = 0.02
+    same_slopes: bool = False
 
     def __post_init__(self) -> None:
         """Refuse settings with which no step could be taken."""

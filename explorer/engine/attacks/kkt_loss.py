@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.batched import Prepared, through
+from explorer.engine.attacks.batched import Alpha, Prepared, through
 from explorer.engine.attacks.descent import losses, projected
 from explorer.engine.attacks.kkt_config import KKTConfig
 from explorer.engine.attacks.stationarity import denormals_flushed
@@ -58,6 +58,14 @@ class KKTState:
         return losses(self)
 
 
+@dataclass(frozen=True)
+class Scale:
+    """What a target at margin 1 counts in: `mean` multiplier and `level` of its margin."""
+
+    mean: float
+    level: float
+
+
 @torch.no_grad()
 @denormals_flushed()
 def evaluate(
@@ -70,7 +78,7 @@ def evaluate(
     moments: Moments,
 ) -> KKTState:
     """The state at these candidates: losses and gradients. lam is solved for if projected."""
-    net, m = target.prepared(config.merge_angle), x.shape[-2]
+    net, m = target.prepared(config.merge_angle, config.same_slopes), x.shape[-2]
     mean, share = target.mass / m, 1 / net.square
     floor = config.lam_min * mean if config.multipliers == "projected" else None
     weight_margin = config.weight_margin * min(t / config.steps, 1.0)
@@ -98,6 +106,58 @@ def evaluate(
     )
 
 
+def pulls(
+    net: Prepared,
+    config: KKTConfig,
+    scale: Scale,
+    at: tuple[Tensor, Tensor, Tensor],
+    alpha: Alpha,
+    weight_margin: Alpha,
+) -> tuple[Tensor, Tensor]:
+    """The gradients of `evaluate` alone, on x and on lam / mean, of the joint attack.
+
+    For programs that read no number back: alpha and the weight may be tensors on the device.
+
+    Args:
+        net: the network.
+        config: the settings.
+        scale: see there.
+        at: candidates x (..., m, d), labels y (m,) or (..., m), shares lam / mean (..., m).
+        alpha: of the modified ReLU.
+        weight_margin: of this iterate.
+    """
+    x, y, share = at
+    if apart(net, x):
+        ys = y.expand(x.shape[:-1])
+        each = [
+            pulls(net, config, scale, (x[i], ys[i], share[i]), alpha, weight_margin)
+            for i in range(len(x))
+        ]
+        return torch.stack([g for g, _ in each]), torch.stack([g for _, g in each])
+    run = through(net, x, alpha)
+    if config.weight_margin:
+        off = (y * run.phi / scale.level - 1).mul_(y * (2 / scale.level)) * weight_margin
+        along = off.unsqueeze(-1) * run.slope()
+    signed = y * scale.mean
+    grad_x, grad_c = run.pull(share * signed, 1 / net.square)
+    grad_share = grad_c.mul_(signed)
+    low = (config.lam_min - share).clamp_min_(0)
+    grad_share.add_(low, alpha=-2 * config.weight_dual)
+    if config.weight_margin:
+        grad_x.add_(along)
+    if config.prior is not None:
+        outside = (x.abs() - config.prior).clamp_min_(0)
+        grad_x.addcmul_(outside, x.sign(), value=2 * config.weight_prior)
+    return grad_x, grad_share
+
+
+def apart(net: Prepared, x: Tensor) -> bool:
+    """Whether starts are gone through one by one: they would not fit near the processor."""
+    if x.ndim < 3 or len(x) == 1 or x.device.type != "cpu":
+        return False
+    return x.shape[1] * max(len(w) for w in net.weights) > _CACHED // 4
+
+
 def _explained(
     net: Prepared,
     x: Tensor,
@@ -111,8 +171,7 @@ def _explained(
 
     Starts that would not fit near the processor together are gone through one by one.
     """
-    wide = x.ndim == 3 and x.device.type == "cpu"
-    if wide and x.shape[0] > 1 and x.shape[1] * max(len(w) for w in net.weights) > _CACHED // 4:
+    if apart(net, x):
         ys = y.expand(x.shape[:-1])
         parts = [_explained(net, x[i], ys[i], lam[i], alpha, floor, sloped) for i in range(len(x))]
         pulls = [torch.stack(column) for column in zip(*(p[0] for p in parts), strict=True)]

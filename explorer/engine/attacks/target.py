@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from explorer.engine.attacks.batched import Prepared
-from explorer.engine.merging import merge_neurons
+from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network, rescaled
 
+FOLD = 1e-6  # measured on a trained 2-1000-1: 154 neurons are left, Phi moves by 6e-4 at most
 NO_THEOREM = (
     "With biases beyond its first layer the network is not homogeneous: no theorem leads it to a "
     "KKT point, no factor brings it to margin 1, and the sum of the multipliers is not known."
@@ -29,8 +30,10 @@ class Target:
 
     net: Network
     level: float = 1.0
-    _merged: dict[float, Network] = field(default_factory=dict, init=False, repr=False)
-    _prepared: dict[float, Prepared] = field(default_factory=dict, init=False, repr=False)
+    _merged: dict[float, Merged] = field(default_factory=dict, init=False, repr=False)
+    _prepared: dict[tuple[float, bool], Prepared] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         """Refuse weights that no attack could explain."""
@@ -83,14 +86,20 @@ class Target:
 
         An attacker may do so: it needs the weights alone. `angle` in radians, see `merging`.
         """
-        if angle == 0:
-            return self.net
-        if angle not in self._merged:
-            self._merged[angle] = merge_neurons(self.net, angle).net
-        return self._merged[angle]
+        return self.net if angle == 0 else self._made(angle).net
 
-    def prepared(self, angle: float) -> Prepared:
-        """The merged network as the batched loss wants it, kept once made."""
-        if angle not in self._prepared:
-            self._prepared[angle] = Prepared.of(self.merged(angle))
-        return self._prepared[angle]
+    def prepared(self, angle: float, same_slopes: bool = False) -> Prepared:
+        """The merged network as the batched loss wants it, kept once made.
+
+        `same_slopes`: its neurons keep the mean slope of those that they stand for; see `merging`.
+        """
+        key = (angle, same_slopes and angle > 0)
+        if key not in self._prepared:
+            slopes = self._made(angle).slopes if key[1] else None
+            self._prepared[key] = Prepared.of(self.merged(angle), slopes)
+        return self._prepared[key]
+
+    def _made(self, angle: float) -> Merged:
+        if angle not in self._merged:
+            self._merged[angle] = merge_neurons(self.net, angle, drop=0.0, fold=FOLD)
+        return self._merged[angle]

@@ -1,0 +1,66 @@
+"""Blocks of steps on static buffers walk as single steps do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.kkt import KKTConfig, Start
+from explorer.engine.attacks.replay import Replay, advance
+from explorer.engine.attacks.target import Target
+from explorer.engine.network import init_network
+
+CONFIG = KKTConfig(m=6, steps=40, multipliers="joint", lr_x=0.01, lr_lam=0.01, prior=0.8)
+PLAIN = replace(CONFIG, optimizer="sgd", lr_x=1e-8, lr_lam=1e-8, weight_margin=0.0, prior=None)
+SHAPES = {"two layers": (12,), "three layers": (9, 7), "one by one": (3000,)}
+
+
+def rng(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("config", [CONFIG, PLAIN], ids=["adam", "sgd"])
+@pytest.mark.parametrize("widths", SHAPES.values(), ids=SHAPES.keys())
+@pytest.mark.parametrize("starts", [(), (3,)], ids=["single", "batch"])
+def test_a_block_is_as_many_steps(config, widths, starts):
+    target = Target(init_network(2, widths, generator=rng(0), first_scale=0.7))
+    x = torch.randn(*starts, 6, 2, generator=rng(1), dtype=torch.float64)
+    y = torch.tensor([1.0, 1, 1, -1, -1, -1]).double()
+    first = kkt.init(target, config, rng(2), Start(x, y))
+    slow = first
+    for _ in range(7):
+        slow = kkt.step(target, slow, config)
+    fast = advance(target, first, config, 7)
+    assert fast.t == slow.t == 7 and fast.moments.t == 7
+    for name in ("x", "lam", "grad_x", "grad_lam", "loss", "l_margin"):
+        torch.testing.assert_close(getattr(fast, name), getattr(slow, name), rtol=1e-10, atol=1e-10)
+    for ours, theirs in zip(fast.moments.mean, slow.moments.mean, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-12)
+
+
+def test_the_states_taken_on_the_way_are_not_moved():
+    target = Target(init_network(2, (12,), generator=rng(0), first_scale=0.7))
+    run = Replay(target, kkt.init(target, CONFIG, rng(2)), CONFIG)
+    run.advance(3)
+    there = run.state()
+    x = there.x.clone()
+    run.advance(3)
+    assert torch.equal(there.x, x) and run.state().t == 6
+
+
+def test_steps_that_are_not_finite_are_not_taken():
+    target = Target(init_network(2, (12,), generator=rng(0), first_scale=0.7))
+    wild = replace(PLAIN, lr_x=1e160, decay=1.0)
+    first = kkt.init(target, wild, rng(2))
+    after = advance(target, first, wild, 20)
+    assert after.diverged and after.x is first.x
+
+
+def test_projected_multipliers_are_refused():
+    target = Target(init_network(2, (12,), generator=rng(0), first_scale=0.7))
+    config = KKTConfig(m=6, steps=40)
+    with pytest.raises(ValueError, match="got 'projected'"):
+        advance(target, kkt.init(target, config, rng(2)), config, 2)
