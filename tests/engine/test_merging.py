@@ -140,11 +140,9 @@ def test_light_neurons_fold_into_near_heavy_ones_of_their_sign():
     assert 0 < folded.error <= reach < dropped.error
 
 
-@pytest.mark.parametrize("widths", [(4,), (4, 3)])
-def test_slopes_are_those_of_equal_shares(widths):
+def test_slopes_are_those_of_equal_shares():
     """Copies of one length: with the factors the merged network's loss is that of the whole one."""
-    net = init_network(2, widths, generator=torch.Generator().manual_seed(4), first_scale=1.0)
-    net = merge_neurons(net, angle=0.0, drop=0.0).net  # balanced
+    net = balanced(4, 4)
     wide = split(net, 0, torch.full((4, 3), 1 / 3, dtype=torch.float64))
     merged = merge_neurons(wide, angle=1e-6, drop=0.0)
     torch.testing.assert_close(merged.slopes[0], torch.full((4,), 3**-0.5, dtype=torch.float64))
