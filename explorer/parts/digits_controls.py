@@ -64,7 +64,7 @@ class Controls:
                 field.observe(lambda _, told=told: self._on(told), names=["value"])
 
     def _images(self, c: Choice) -> None:
-        self.kind = _choice(dict(KINDS), c.kind, "images", "Where the images come from", "235px")
+        self.kind = _choice(dict(KINDS), c.kind, "images", "Where the images come from", "215px")
         self.folder = _wide(w.Text(
             c.folder, description="folder", continuous_update=False, placeholder="/path/to/files",
             tooltip="Folder on the server that holds the standard files; nothing is downloaded",
@@ -74,9 +74,9 @@ class Controls:
             "against animals; ten classes need DecoReco", "165px",
         )  # fmt: skip
         self.n = _wide(w.IntSlider(
-            c.n, min=10, max=max(100, c.n), step=10, description="images n", continuous_update=False,
+            c.n, min=10, max=max(100, c.n), step=10, description="n", continuous_update=False,
             tooltip="Number of training images, as many of each class",
-        ), "250px")  # fmt: skip
+        ), "215px")  # fmt: skip
         self.seed = _wide(w.BoundedIntText(
             c.seed, min=0, max=2**31 - 1, description="seed",
             tooltip="Of the draw, the weights and the candidates"), "110px")  # fmt: skip
@@ -87,8 +87,8 @@ class Controls:
         self.net = _choice({**known, **own}, run.widths, "hidden layers",
                            "Widths of the hidden layers", "190px")  # fmt: skip
         self.steps = _wide(w.BoundedIntText(
-            run.train_steps, min=1, max=100_000, description="steps to train",
-            tooltip="Steps of loss-scaled gradient descent"), "185px")  # fmt: skip
+            run.train_steps, min=1, max=100_000, description="steps",
+            tooltip="Of loss-scaled gradient descent"), "130px")  # fmt: skip
         self.scale = _wide(w.FloatLogSlider(
             run.init_scale, min=-4, max=0, step=0.5, description="first scale",
             continuous_update=False, readout_format=".2g",
@@ -104,10 +104,10 @@ class Controls:
         )  # fmt: skip
         self.start = _choice(dict(STARTS), run.start, "start from", (
             "Noise is what an attacker has; other images of the kind, or the training images "
-            "themselves, show what the start alone is worth"), "300px")  # fmt: skip
+            "themselves, show what the start alone is worth"), "245px")  # fmt: skip
         self.attack_steps = _wide(w.BoundedIntText(
-            run.planned, min=1, max=100_000, description="steps to attack",
-            tooltip="Steps of the attack"), "185px")  # fmt: skip
+            run.planned, min=1, max=100_000, description="attack steps",
+            tooltip="Steps of the attack"), "165px")  # fmt: skip
 
     def _on(self, told: Callable[[], None]) -> None:
         if not self._setting:
