@@ -46,7 +46,7 @@ PER_IMAGE = 4  # candidates per training image from noise; the paper takes at le
 # Chosen on draws of seeds 100 and up (docs/digits.md); the rest are the attacks' own defaults.
 SIGMA_X = 0.1
 STEPS = {"kkt": 1200, "decoreco": 1200, "inversion": 300, "bilevel": 200}
-INIT_SCALE = 0.1
+FIRST_SCALES = (0.1, 0.03)  # of the first layer: of two layers, of more
 BILEVEL_WIDTH = 8  # arbitrary: hidden neurons of the model that the bilevel attack sees through
 
 
@@ -68,7 +68,7 @@ class ImageRun:
     choice: Choice = field(default_factory=Choice)
     widths: tuple[int, ...] = (1000,)
     train_steps: int = 300
-    init_scale: float = INIT_SCALE
+    init_scale: float | None = None
     attack: str = "kkt"
     start: Start = "noise"
     steps: int | None = None
@@ -92,9 +92,16 @@ class ImageRun:
             )
 
     @property
+    def first_scale(self) -> float:
+        """Standard deviation of the first layer at the start."""
+        if self.init_scale is not None:
+            return self.init_scale
+        return FIRST_SCALES[len(self.widths) > 1]
+
+    @property
     def training(self) -> TrainConfig:
         """Settings of the training."""
-        return TrainConfig(widths=self.widths, steps=self.train_steps, init_scale=self.init_scale)
+        return TrainConfig(widths=self.widths, steps=self.train_steps, init_scale=self.first_scale)
 
     @property
     def planned(self) -> int:

@@ -7,7 +7,6 @@ import json
 from dataclasses import replace
 
 import ipywidgets as w
-import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
@@ -216,4 +215,10 @@ def test_the_verb_prints_a_row_and_writes_the_picture(tmp_path):
 
 def test_it_is_exported():
     assert explorer.digits.__name__ == "digits"
-    assert np.isfinite(ImageRun().init_scale)
+
+
+def test_deeper_networks_begin_smaller(page):
+    assert ImageRun(widths=(9,)).first_scale == 0.1 and ImageRun(init_scale=0.5).first_scale == 0.5
+    page.controls.net.value = (300, 300)
+    assert page.controls.run().first_scale == page.controls.scale.value == 0.03
+    assert "Press Train" in page.sentence.value

@@ -34,8 +34,8 @@ def digits(
     widths: Widths = "1000",
     steps: Annotated[int, option("--steps", "Training steps.", min=1)] = ImageRun.train_steps,
     init_scale: Annotated[
-        float, option("--init-scale", "Of the first layer.", min=0)
-    ] = ImageRun.init_scale,
+        float | None, option("--init-scale", "Of the first layer; 0.1, or 0.03 for more layers.")
+    ] = None,
     attack: Annotated[_Attack, option("--attack", "Which attack.")] = _KKT,
     start: Annotated[_Start, option("--start", "Where candidates begin.")] = _NOISE,
     attack_steps: Annotated[

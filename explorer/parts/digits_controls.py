@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import ipywidgets as w
@@ -33,7 +34,7 @@ class Controls:
         attack: Callable[[], None], train: Callable[[], None], go: Callable[[], None],
     ) -> None:  # fmt: skip
         """Three rows."""
-        self._made, self._setting = start, False
+        self._made, self._setting = replace(start, init_scale=None), False
         self._images(start.choice)
         self._network(start)
         self._attack(start)
@@ -55,6 +56,7 @@ class Controls:
         ]
         self.widget = w.VBox(rows, layout=w.Layout(overflow="visible"))
         self._arrange()
+        self.net.observe(self._on_net, names=["value"])
         for fields, told in (
             ((self.kind, self.task, self.n, self.seed, self.folder), images),
             ((self.net, self.steps, self.scale), network),
@@ -90,7 +92,7 @@ class Controls:
             run.train_steps, min=1, max=100_000, description="steps",
             tooltip="Of loss-scaled gradient descent"), "130px")  # fmt: skip
         self.scale = _wide(w.FloatLogSlider(
-            run.init_scale, min=-4, max=0, step=0.5, description="first scale",
+            run.first_scale, min=-4, max=0, step=0.5, description="first scale",
             continuous_update=False, readout_format=".2g",
             tooltip="Standard deviation of the first layer before training: the smaller, the "
             "fewer different neurons are left, and the less the weights can tell",
@@ -108,6 +110,11 @@ class Controls:
         self.attack_steps = _wide(w.BoundedIntText(
             run.planned, min=1, max=100_000, description="attack steps",
             tooltip="Steps of the attack"), "165px")  # fmt: skip
+
+    def _on_net(self, change: dict[str, Any]) -> None:
+        self._setting = True
+        self.scale.value = replace(self._made, widths=change["new"]).first_scale
+        self._setting = False
 
     def _on(self, told: Callable[[], None]) -> None:
         if not self._setting:
