@@ -63,7 +63,9 @@ class Prepared:
             raise ValueError(f"expected one output; got {net.weights[-1].shape[0]}")
         pairs = zip(net.weights, net.biases, strict=True)
         blocks = tuple(w if b is None else torch.cat([w, b[:, None]], dim=1) for w, b in pairs)
-        return cls(net.weights, blocks, tuple(float(b.square().sum()) for b in blocks), slopes)
+        return cls(
+            net.weights, blocks, tuple(float(total(b.square(), (-1, -2))) for b in blocks), slopes
+        )
 
     @property
     def square(self) -> float:
@@ -139,7 +141,7 @@ class _TwoLayers(Pass):
 
     def fit(self, c: Tensor) -> Fit:
         left, left_v = self._left(c)
-        loss = left.square().sum((-1, -2)) + left_v.square().sum(-1)
+        loss = total(left.square(), (-1, -2)) + total(left_v.square(), (-1,))
         return Fit(loss, *self._gradients(c, left, left_v))
 
     def pull(self, c: Tensor, share: float = 1.0) -> tuple[Tensor, Tensor]:
@@ -200,7 +202,7 @@ class _Deeper(Pass):
     def fit(self, c: Tensor) -> Fit:
         weights, top_input = self.net.weights, self.inputs[-1]
         top = self.net.blocks[-1][0] - (c.unsqueeze(-2) @ top_input).squeeze(-2)
-        loss = top.square().sum(-1)
+        loss = total(top.square(), (-1,))
         along = (top_input @ top.unsqueeze(-1)).squeeze(-1)
         grad_inputs, grad_slopes = [], []
         carried = top_input
@@ -217,7 +219,11 @@ class _Deeper(Pass):
         for layer in range(len(weights) - 2, -1, -1):  # down: a_l and its slopes depend on z_l
             s, steep = self.slopes[layer], grad_slopes[layer]
             steep.addcmul_(steep, s, value=-1)
-            grad_z = steep.mul_(self.alphas[layer]).add_(grad).mul_(s)
+            alpha = self.alphas[layer]
+            if isinstance(alpha, Tensor):
+                grad_z = steep.mul_(alpha).add_(grad).mul_(s)
+            else:  # one pass less
+                grad_z = torch.add(grad, steep, alpha=alpha).mul_(s)
             grad = _add_product(grad_inputs[layer], grad_z, weights[layer])
         return Fit(loss, grad * (-2 * c).unsqueeze(-1), -2 * along)
 
@@ -229,7 +235,7 @@ class _Deeper(Pass):
         if not (layer and plain) or 2 * m * (k + below) > 3 * k * below:
             r = w - b.mT @ (c.unsqueeze(-1) * a)
             pulled = b @ r
-            share, loss = _rows(pulled, a), r.square().sum((-1, -2))
+            share, loss = _rows(pulled, a), total(r.square(), (-1, -2))
             inner = pulled if plain else pulled[..., :-1].contiguous()
             return inner, a @ r.mT, share, loss
         # The same from the Gram matrices: W' b and W a are there already.
@@ -238,8 +244,14 @@ class _Deeper(Pass):
         both = (row @ (gram_a * gram_b) @ c.unsqueeze(-1)).squeeze(-1).squeeze(-1)
         pulled = _less_product(self.outer[layer - 1], gram_b.mul_(row), a)
         share = _rows(pulled, a)
-        loss = self.net.squares[layer] - 2 * (c * share).sum(-1) - both
+        loss = self.net.squares[layer] - 2 * total(c * share, (-1,)) - both
         return pulled, _less_product(self.values[layer], gram_a.mul_(row), b), share, loss
+
+
+def total(values: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """Their sum; that of float32 is made in float64 where the device has it, and stays so."""
+    wide = values.dtype == torch.float32 and values.device.type != "mps"
+    return values.sum(dims, dtype=torch.float64 if wide else None)
 
 
 def _times(a: Tensor, v: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.batched import Alpha, Prepared, through
+from explorer.engine.attacks.batched import Alpha, Prepared, through, total
 from explorer.engine.attacks.descent import losses, projected
 from explorer.engine.attacks.kkt_config import KKTConfig
 from explorer.engine.attacks.stationarity import denormals_flushed
@@ -88,14 +88,14 @@ def evaluate(
     off = y * off / target.level - 1
     low = (config.lam_min - fit_lam / mean).clamp_min_(0)
     l_stationary = pull[0] * share
-    l_dual, l_margin = low.square().sum(-1), off.square().sum(-1)
+    l_dual, l_margin = total(low.square(), (-1,)), total(off.square(), (-1,))
     grad_x, grad_lam = pull[1].mul_(share), (y * pull[2]).mul_(share)
     grad_lam.add_(low, alpha=-2 * config.weight_dual / mean)
     loss = torch.add(l_stationary, l_dual, alpha=config.weight_dual)
     l_prior = torch.zeros_like(loss)
     if config.prior is not None:
         outside = (x.abs() - config.prior).clamp_min_(0)
-        l_prior = outside.square().sum((-1, -2))
+        l_prior = total(outside.square(), (-1, -2))
         loss = torch.add(loss, l_prior, alpha=config.weight_prior)
         grad_x.addcmul_(outside, x.sign(), value=2 * config.weight_prior)
     if along is not None:
@@ -127,13 +127,13 @@ def pulls(
         weight_margin: of this iterate.
     """
     x, y, share = at
-    if apart(net, x):
+    if groups := apart(net, x):
         ys = y.expand(x.shape[:-1])
         each = [
-            pulls(net, config, scale, (x[i], ys[i], share[i]), alpha, weight_margin)
-            for i in range(len(x))
+            pulls(net, config, scale, (x[i], ys[i], share[i]), alpha, weight_margin) for i in groups
         ]
-        return torch.stack([g for g, _ in each]), torch.stack([g for _, g in each])
+        joined = torch.stack if isinstance(groups[0], int) else torch.cat
+        return joined([g for g, _ in each]), joined([g for _, g in each])
     run = through(net, x, alpha)
     if config.weight_margin:
         off = (y * run.phi / scale.level - 1).mul_(y * (2 / scale.level)) * weight_margin
@@ -151,11 +151,16 @@ def pulls(
     return grad_x, grad_share
 
 
-def apart(net: Prepared, x: Tensor) -> bool:
-    """Whether starts are gone through one by one: they would not fit near the processor."""
+def apart(net: Prepared, x: Tensor) -> list[int] | list[slice]:
+    """The starts, one by one or in groups, that fit near the processor; [] for all in one go."""
     if x.ndim < 3 or len(x) == 1 or x.device.type != "cpu":
-        return False
-    return x.shape[1] * max(len(w) for w in net.weights) > _CACHED // 4
+        return []
+    size = max(1, _CACHED // (x.shape[1] * max(len(w) for w in net.weights)))
+    if size >= len(x):
+        return []
+    if size == 1:
+        return list(range(len(x)))
+    return [slice(i, i + size) for i in range(0, len(x), size)]
 
 
 def _explained(
@@ -169,16 +174,17 @@ def _explained(
 ) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor, Tensor, Tensor | None]:
     """(loss, its gradient on x, on c), lam, Phi and, if `sloped`, its gradient on x.
 
-    Starts that would not fit near the processor together are gone through one by one.
+    Starts that would not fit near the processor together are gone through in groups.
     """
-    if apart(net, x):
+    if groups := apart(net, x):
         ys = y.expand(x.shape[:-1])
-        parts = [_explained(net, x[i], ys[i], lam[i], alpha, floor, sloped) for i in range(len(x))]
-        pulls = [torch.stack(column) for column in zip(*(p[0] for p in parts), strict=True)]
+        parts = [_explained(net, x[i], ys[i], lam[i], alpha, floor, sloped) for i in groups]
+        joined = torch.stack if isinstance(groups[0], int) else torch.cat
+        pulled = [joined(column) for column in zip(*(p[0] for p in parts), strict=True)]
         slopes = [p[3] for p in parts if p[3] is not None]
         return (
-            (pulls[0], pulls[1], pulls[2]), torch.stack([p[1] for p in parts]),
-            torch.stack([p[2] for p in parts]), torch.stack(slopes) if sloped else None,
+            (pulled[0], pulled[1], pulled[2]), joined([p[1] for p in parts]),
+            joined([p[2] for p in parts]), joined(slopes) if sloped else None,
         )  # fmt: skip
     run = through(net, x, alpha)
     if floor is not None:
