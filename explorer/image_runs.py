@@ -47,6 +47,7 @@ PER_IMAGE = 4  # candidates per training image from noise; the paper takes at le
 SIGMA_X = 0.1
 STEPS = {"kkt": 1200, "decoreco": 1200, "inversion": 300, "bilevel": 200}
 FIRST_SCALES = (0.1, 0.03)  # of the first layer: of two layers, of more
+MERGE_ANGLE = 0.02  # radians; the attacks' own default
 BILEVEL_WIDTH = 8  # arbitrary: hidden neurons of the model that the bilevel attack sees through
 
 
@@ -246,7 +247,7 @@ def assessed(draw: Draw, net: Network, found: Tensor) -> Scored:
     )
 
 
-def carried(net: Network, angle: float = 0.02) -> int:
+def carried(net: Network, angle: float = MERGE_ANGLE) -> int:
     """How many numbers the weights hold once parallel neurons are merged: each carries its row.
 
     For two layers k (d + 1), the cell moments of which a KKT point is made; deeper, all weights of

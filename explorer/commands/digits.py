@@ -11,10 +11,13 @@ from typing import Annotated, Any, cast
 
 from explorer import image_grid, image_runs
 from explorer.commands.base import Json, Widths, option, show_result, watch
+from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import certify
 from explorer.engine.image_score import NCC_LEAST, SSIM_LEAST
+from explorer.engine.network import Network
 from explorer.engine.roster import by_key
 from explorer.headless import RunFailed, State
-from explorer.image_runs import ATTACKS, STARTS, ImageRun, Scored, Start
+from explorer.image_runs import ATTACKS, MERGE_ANGLE, STARTS, ImageRun, Scored, Start, carried
 from explorer.images import KINDS, TASKS, Choice, Kind, Task, draw
 from explorer.style import PROVEN
 
@@ -55,8 +58,8 @@ def digits(
         choice, sizes, steps, init_scale, attack.value, cast(Start, start.value), attack_steps, seed
     )
     begun = perf_counter()
-    found = result(run)
-    row = {**numbers(found), "seconds": perf_counter() - begun}
+    found, net = result(run)
+    row = {**numbers(found), **weights(run, net), "seconds": perf_counter() - begun}
     image_grid.write(out, picture(run, found))
     rows = [(k, f"{v:.3g}" if isinstance(v, float) else str(v)) for k, v in row.items()]
     title = f"{by_key(run.attack).title} from {STARTS[run.start]}"
@@ -64,8 +67,8 @@ def digits(
     show_result(as_json, content, title, [*rows, ("picture", str(out))])
 
 
-def result(run: ImageRun) -> Scored:
-    """Train, attack and score. RunFailed where the images are not separated."""
+def result(run: ImageRun) -> tuple[Scored, Network]:
+    """Train, attack, score; with the weights. RunFailed where the images are not separated."""
     drawn = draw(run.choice)
     state = None
     if run.attack != "bilevel":
@@ -74,7 +77,18 @@ def result(run: ImageRun) -> Scored:
             raise RunFailed(f"the images are not separated after {state.t} steps. Take more steps.")
     aimed = image_runs.aim(drawn, run, state)
     last = _last(watch(image_runs.attack(drawn, run, aimed), run.planned, "attack"))
-    return image_runs.assess(drawn, aimed, last)
+    return image_runs.assess(drawn, aimed, last), aimed.net
+
+
+def weights(run: ImageRun, net: Network) -> dict[str, Any]:
+    """How many numbers the weights hold, and how near to a KKT point they are."""
+    drawn = draw(run.choice)
+    row: dict[str, Any] = {"numbers": carried(net), "pixels": drawn.train.n * drawn.train.d}
+    if net.homogeneous:
+        target = Target.of(net, 1.0)
+        row["neurons"] = "-".join(map(str, target.merged(MERGE_ANGLE).widths))
+        row["residual"] = certify(net, drawn.train.x, drawn.train.y).residual
+    return row
 
 
 def numbers(found: Scored) -> dict[str, Any]:

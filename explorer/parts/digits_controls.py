@@ -52,7 +52,7 @@ class Controls:
             self._first,
             w.HBox([self.net, self.steps, self.scale, self.train]).add_class("mx-row"),
             w.HBox([self.attack, self.start, self.attack_steps, self.go]).add_class("mx-row"),
-            w.HBox([self.bar, self.note]).add_class("mx-row"),
+            w.HBox([self.note, self.bar]).add_class("mx-row"),
         ]
         self.widget = w.VBox(rows, layout=w.Layout(overflow="visible"))
         self._arrange()
