@@ -4,8 +4,8 @@ r"""Least squares over cones, for thousands of them that share most of their ray
 
 where the g_f are the same in every problem and the few h_v are its own. Only Gram matrices are
 needed. Block principal pivoting on the shared rays (Kim and Park 2011), all problems with the same
-guess at once: one factorisation serves them, and the own rays, at most four, are solved for exactly
-by trying their subsets. What has not ended after a few rounds goes to scipy one by one.
+guess at once: one factorisation serves them, and the own rays, up to four, are solved for exactly
+by trying their subsets. What has more, or has not ended after a few rounds, goes to `cone_descent`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ import torch
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-Array = NDArray[np.float64]
+from explorer.engine.cone_descent import descend
 
-ROUNDS = 25  # of pivoting; arbitrary
-CAUTIOUS = 8  # rounds after which only one ray is exchanged at a time (Murty 1974); arbitrary
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+ROUNDS = 6  # of pivoting; measured: of 4 to 25 the fastest on moons and circles
+FEWEST = 6  # problems with one guess, below which a factorisation of their own does not pay
+MOST_OWN = 4  # own rays whose subsets are tried: 15 of them
 RIDGE = 1e-12  # of the mean diagonal; arbitrary, keeps rays that repeat one another apart
 SINGULAR = 1e-13  # of the product of squared norms: a volume below it is rounding; arbitrary
 TOLERANCE = 1e-9  # of the largest number of its kind; arbitrary
@@ -36,59 +40,83 @@ def residual(gram: Array, inner: Array) -> tuple[Array, float]:
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(gram)
         factor = vectors * np.sqrt(np.clip(values, 1e-14 * values[-1], None))
-        right = np.linalg.solve(factor, inner)
-    else:
-        right = np.linalg.solve(factor, inner)
+    right = np.linalg.solve(factor, inner)
     c = nnls(factor.T, right, maxiter=100 * len(inner))[0]
     return c, float(2 * inner @ c - c @ gram @ c)
 
 
 def explained(
     shared: Array, shared_inner: Array, cross: Array, own: Array, own_inner: Array
-) -> Array:
-    """How much of ||theta||^2 each of p problems explains at best, (p,).
+) -> tuple[Array, Array]:
+    """How much of ||theta||^2 each of p problems explains at best (p,), and how: (p, f + v).
 
     Args:
         shared: Gram matrix of the shared rays (f, f).
         shared_inner: <theta, g_f> (f,).
         cross: <h_v, g_f> (p, v, f).
-        own: Gram matrices of the own rays (p, v, v), v <= 4.
+        own: Gram matrices of the own rays (p, v, v); v <= 4 is fastest.
         own_inner: <theta, h_v> (p, v).
     """
     p, f = len(own), len(shared_inner)
-    base = residual(shared, shared_inner)[0] > 0
-    active = np.tile(base, (p, 1))
-    out = np.full(p, np.nan)
+    first = residual(shared, shared_inner)[0]
+    active = np.tile(first > 0, (p, 1))
+    out, c = np.full(p, np.nan), np.zeros((p, f + own.shape[1]))
     todo = np.arange(p)
-    for turn in range(ROUNDS):
+    for _ in range(ROUNDS if own.shape[1] <= MOST_OWN else 0):
         if not len(todo):
-            return out
-        codes = np.packbits(active[todo], axis=1) if f else np.zeros((len(todo), 1), np.uint8)
-        _, group = np.unique(codes, axis=0, return_inverse=True)
-        order = np.argsort(group.ravel(), kind="stable")
-        for mine in np.split(order, np.flatnonzero(np.diff(group.ravel()[order])) + 1):
-            at = todo[mine]
-            gain, wrong = _pivot(
+            return out, c
+        for at in _alike(active, todo):
+            if len(at) < FEWEST < p:
+                continue
+            found, wrong = _pivot(
                 shared, shared_inner, active[at[0]], cross[at], own[at], own_inner[at]
             )
             ended = ~wrong.any(axis=1)
-            out[at[ended]] = gain[ended]
-            if turn >= CAUTIOUS:
-                last = f - 1 - np.argmax(wrong[:, ::-1], axis=1)
-                wrong &= np.arange(f) == last[:, None]
+            c[at[ended]] = found[ended]
+            out[at[ended]] = _gain(
+                shared, shared_inner, cross[at[ended]], own[at[ended]], own_inner[at[ended]],
+                found[ended],
+            )  # fmt: skip
             active[at] ^= wrong
         todo = todo[np.isnan(out[todo])]
-    for i in todo:
-        whole = np.block([[shared, cross[i].T], [cross[i], own[i]]])
-        out[i] = residual(whole, np.concatenate([shared_inner, own_inner[i]]))[1]
+    if len(todo):
+        c[todo] = descend(
+            shared, shared_inner, cross[todo], own[todo], own_inner[todo], first
+        )  # fmt: skip
+        out[todo] = _gain(
+            shared, shared_inner, cross[todo], own[todo], own_inner[todo], c[todo]
+        )  # fmt: skip
+    return out, c
+
+
+def _alike(active: Flags, todo: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The problems `todo`, grouped by their guess."""
+    if not active.shape[1]:
+        return [todo]
+    codes = np.packbits(active[todo], axis=1)
+    codes = np.ascontiguousarray(codes).view(f"V{codes.shape[1]}").ravel()
+    _, group = np.unique(codes, return_inverse=True)
+    order = np.argsort(group.ravel(), kind="stable")
+    return np.split(todo[order], np.flatnonzero(np.diff(group.ravel()[order])) + 1)
+
+
+def _gain(
+    shared: Array, shared_inner: Array, cross: Array, own: Array, own_inner: Array, c: Array
+) -> Array:
+    """2 <theta, sum> - ||sum||^2, which errs only by the square of what c errs. (p,)."""
+    f = len(shared_inner)
+    a, b = c[:, :f], c[:, f:]
+    square = np.einsum("pf,pf->p", a @ shared, a)
+    square += 2 * np.einsum("pv,pvf,pf->p", b, cross, a, optimize=True)
+    square += np.einsum("pv,pvw,pw->p", b, own, b, optimize=True)
+    out: Array = 2 * (a @ shared_inner + np.einsum("pv,pv->p", b, own_inner)) - square
     return out
 
 
 def _pivot(
-    shared: Array, shared_inner: Array, active: NDArray[np.bool_], cross: Array, own: Array,
-    own_inner: Array,
-) -> tuple[Array, NDArray[np.bool_]]:  # fmt: skip
-    """What problems with one guess explain, and which shared rays contradict it: (p,), (p, f)."""
+    shared: Array, shared_inner: Array, active: Flags, cross: Array, own: Array, own_inner: Array
+) -> tuple[Array, Flags]:
+    """Coefficients of problems with one guess, and which shared rays contradict it: (p, f)."""
     on, off = np.flatnonzero(active), np.flatnonzero(~active)
     p = len(own_inner)
     near = cross[:, :, on]
@@ -115,7 +143,10 @@ def _pivot(
     largest = np.abs(weights).max(axis=1, initial=1e-300)[:, None]
     wrong[:, on] = weights < -TOLERANCE * largest
     wrong[:, off] = slack < -TOLERANCE * np.abs(shared_inner).max(initial=1e-300)
-    return weights @ shared_inner[on] + np.einsum("pv,pv->p", c, own_inner), wrong
+    wrong[~np.isfinite(weights).all(axis=1)] = len(on) > 0  # no factor: leave it to the descent
+    found = np.zeros((p, len(active) + c.shape[1]))
+    found[:, on], found[:, len(active) :] = np.maximum(weights, 0), c
+    return found, wrong
 
 
 def few(gram: Array, inner: Array, size: Array) -> Array:

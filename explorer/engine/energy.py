@@ -6,11 +6,16 @@ r"""Energy of candidate sets, and its maps: where else could this point be?
 the Clarke relaxation: lower semicontinuous, and zero at the training set of an exact KKT point,
 which hard slopes miss by 25 to 30% of ||theta||^2. A map moves one point (or two, or the whole
 start of an attack) and keeps the others, their multipliers refitted at every place or frozen.
-`tau` is the relative distance of a kink; half a pixel makes needles visible.
+`tau` is the relative distance of a kink; half a pixel makes needles visible. Optionally
+
+    + kappa sum_k min(lam_k, 1) (y_k Phi(z_k) - 1)^2
+
+charges points in use that are off the margin, at the multipliers found without it.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 
@@ -19,9 +24,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine.cone import explained, few, residual
-from explorer.engine.network import Network
-from explorer.engine.rays import Rays, rays
+from explorer.engine.cone import residual
+from explorer.engine.cone_places import frozen_gains, refitted_gains
+from explorer.engine.network import Network, phi
+from explorer.engine.rays import MOST_KINKS, Rays, rays, set_rays
 
 Array = NDArray[np.float64]
 
@@ -45,14 +51,16 @@ class Energies:
     Attributes:
         values: at each place (p,).
         here: with the point where it is.
-        without: with the point left out; no value lies above it.
+        without: with the point left out; refitted and without kappa, no value lies above it.
         tau: relative distance of a kink.
+        cut: points of the set with more kinks than can all be freed: values are upper bounds.
     """
 
     values: Array
     here: float
     without: float
     tau: float
+    cut: int = 0
 
     @property
     def low(self) -> float:
@@ -77,16 +85,108 @@ class Energies:
         )
 
 
-def energy(net: Network, x: Tensor, y: Tensor, tau: float) -> float:
-    """E_tau of the points x (n, d), y (n,), as a share of ||theta||^2."""
-    made = rays(net, x, y, tau)
-    rho2 = float(net.rho) ** 2
-    return _share(rho2, residual(made.gram().numpy(), made.inner.numpy())[1])
+def energy(net: Network, x: Tensor, y: Tensor, tau: float, kappa: float = 0.0) -> float:
+    """E_tau of the points x (n, d), y (n,), as a share of ||theta||^2.
+
+    Args:
+        net: a homogeneous network of one output, at margin 1 where kappa counts.
+        x: the points.
+        y: their labels in {-1, +1}.
+        tau: relative distance of a kink.
+        kappa: price of leaving the margin.
+    """
+    checked(net, x, y, tau)
+    made = set_rays(net, x, y, tau)
+    c, gain = residual(made.gram().numpy(), made.inner.numpy())
+    return _share(net, gain) + _charge(net, x, y, made.owner, c[None], kappa).item()
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """One point that may be anywhere, and all that does not depend on where. See `moving`.
+
+    Attributes:
+        net: the network.
+        x: the other points (n - 1, d).
+        y: their labels (n - 1,).
+        label: of the moving point, ().
+        tau: relative distance of a kink.
+        frozen: whether the others keep their multipliers.
+        kappa: price of leaving the margin.
+        fixed: rays of the others.
+        kept: coefficients of their rays: of the whole set where frozen, else without the point.
+        here: energy with the point where it is.
+        without: energy without it.
+        cut: points with more kinks than can all be freed.
+    """
+
+    net: Network
+    x: Tensor
+    y: Tensor
+    label: Tensor
+    tau: float
+    frozen: bool
+    kappa: float
+    fixed: Rays
+    kept: Array
+    here: float
+    without: float
+    cut: int
+
+    def at(self, places: Tensor) -> Array:
+        """Energies with the point at each of the places (p, d): (p,)."""
+        label = self.label.expand(len(places))
+        moved = rays(self.net, places, label, self.tau)
+        shared, inner = self.fixed.gram().numpy(), self.fixed.inner.numpy()
+        if self.frozen:
+            gains, lam = frozen_gains(self.fixed, self.kept, moved)
+            gains = gains + 2 * inner @ self.kept - self.kept @ shared @ self.kept
+            coef = np.tile(self.kept, (len(places), 1))
+        else:
+            gains, coef, lam = refitted_gains(self.fixed, shared, inner, [moved])
+        rho2 = float(self.net.rho) ** 2
+        values = np.clip(1 - gains / rho2, 0, None)
+        if self.kappa:
+            values += _charge(self.net, self.x, self.y, self.fixed.owner, coef, self.kappa)
+            off = (label * phi(self.net, places) - 1).numpy()
+            values += self.kappa * np.minimum(lam, 1) * off**2 / rho2
+        out: Array = values
+        return out
+
+    def energies(self, values: Array) -> Energies:
+        """Values, with what they are to be compared to."""
+        return Energies(values, self.here, self.without, self.tau, self.cut)
+
+
+def prepared(
+    net: Network, x: Tensor, y: Tensor, index: int, tau: float, frozen: bool = False,
+    kappa: float = 0.0,
+) -> Moving:  # fmt: skip
+    """What all places of a moving point share; `moving` names the arguments and errors."""
+    checked(net, x, y, tau)
+    if not 0 <= index < len(x):
+        raise ValueError(f"expected a point from 0 to {len(x) - 1}; got {index}")
+    rest = torch.arange(len(x)) != index
+    everyone = set_rays(net, x, y, tau)
+    fixed = everyone.of(rest)
+    c, gain = residual(everyone.gram().numpy(), everyone.inner.numpy())
+    here = _share(net, gain) + _charge(net, x, y, everyone.owner, c[None], kappa).item()
+    shared, inner = fixed.gram().numpy(), fixed.inner.numpy()
+    if frozen:
+        kept = c[(everyone.owner != index).numpy()]
+        base = float(2 * inner @ kept - kept @ shared @ kept)
+    else:
+        kept, base = residual(shared, inner)
+    charge = _charge(net, x[rest], y[rest], fixed.owner, kept[None], kappa).item()
+    return Moving(
+        net, x[rest], y[rest], y[index], tau, frozen, kappa, fixed, kept, here,
+        _share(net, base) + charge, int((everyone.kinks > MOST_KINKS).sum()),
+    )  # fmt: skip
 
 
 def moving(
     net: Network, x: Tensor, y: Tensor, index: int, places: Tensor, tau: float,
-    frozen: bool = False,
+    frozen: bool = False, kappa: float = 0.0,
 ) -> Energies:  # fmt: skip
     """Energies with point `index` at each of the places (p, d), the others where they are.
 
@@ -98,95 +198,57 @@ def moving(
         places: where to.
         tau: relative distance of a kink.
         frozen: keep the multipliers of the others instead of fitting them at every place.
+        kappa: price of leaving the margin, see the head of this module.
+
+    Raises:
+        ValueError: for a network of several outputs or without homogeneity, shapes that do not
+            match, or an index that is not there.
     """
-    rest = torch.arange(len(x)) != index
-    fixed = rays(net, x[rest], y[rest], tau)
-    moved = rays(net, places, y[index].expand(len(places)), tau)
-    rho2 = float(net.rho) ** 2
-    shared, inner = fixed.gram().numpy(), fixed.inner.numpy()
-    base = residual(shared, inner)[1]
-    whole = energy(net, x, y, tau)
-    if frozen:
-        everyone = rays(net, x, y, tau)
-        c = residual(everyone.gram().numpy(), everyone.inner.numpy())[0]
-        kept = c[(everyone.owner != index).numpy()]
-        gains = 2 * inner @ kept - kept @ shared @ kept + _frozen(fixed, kept, moved)
-        base = float(2 * inner @ kept - kept @ shared @ kept)
-    else:
-        gains = _grouped(fixed, shared, inner, [moved])
-    values = np.clip(1 - gains / rho2, 0, None)
-    return Energies(values, whole, _share(rho2, base), tau)
+    made = prepared(net, x, y, index, tau, frozen, kappa)
+    if places.ndim != 2 or places.shape[1] != net.d:
+        raise ValueError(f"expected places (p, {net.d}); got {tuple(places.shape)}")
+    return made.energies(made.at(places))
 
 
 def pairs(
     net: Network, x: Tensor, y: Tensor, index: int, first: Tensor, second: Tensor, tau: float
 ) -> Array:
     """Shares with point `index` split in two, at first (p, d) and second (p, d): (p,)."""
-    rest = torch.arange(len(x)) != index
-    fixed = rays(net, x[rest], y[rest], tau)
+    checked(net, x, y, tau)
+    fixed = set_rays(net, x, y, tau).of(torch.arange(len(x)) != index)
     label = y[index].expand(len(first))
     both = [rays(net, places, label, tau) for places in (first, second)]
-    gains = _grouped(fixed, fixed.gram().numpy(), fixed.inner.numpy(), both)
+    gains = refitted_gains(fixed, fixed.gram().numpy(), fixed.inner.numpy(), both)[0]
     return np.clip(1 - gains / float(net.rho) ** 2, 0, None)
 
 
-def _share(rho2: float, gain: float) -> float:
-    return max(0.0, 1 - gain / rho2)
-
-
-def _frozen(fixed: Rays, kept: Array, moved: Rays) -> Array:
-    """What each place adds where the others' contribution stays as it is, (p,)."""
-    left = moved.inner.numpy() - moved.gram(fixed).numpy() @ kept
-    out = np.zeros(len(moved.kinks))
-    for points, own, _, rows in _by_count([moved]):
-        out[points] = np.einsum("pv,pv->p", few(own, left[rows], _diagonal(own)), left[rows])
-    return out
-
-
-def _grouped(fixed: Rays, shared: Array, inner: Array, parts: list[Rays]) -> Array:
-    """What each place explains together with the fixed rays, (p,)."""
-    out = np.zeros(len(parts[0].kinks))
-    cross = np.concatenate([part.gram(fixed).numpy() for part in parts])
-    own_inner = np.concatenate([part.inner.numpy() for part in parts])
-    for points, own, few_rays, rows in _by_count(parts):
-        if few_rays:
-            out[points] = explained(shared, inner, cross[rows], own, own_inner[rows])
-            continue
-        for i, block, row in zip(points, own, rows, strict=True):
-            whole = np.block([[shared, cross[row].T], [cross[row], block]])
-            out[i] = residual(whole, np.concatenate([inner, own_inner[row]]))[1]
-    return out
-
-
-def _diagonal(own: Array) -> Array:
-    out: Array = np.einsum("pvv->pv", own)
-    return out
-
-
-def _by_count(
-    parts: list[Rays],
-) -> list[tuple[NDArray[np.int64], Array, bool, NDArray[np.int64]]]:
-    """Places with equally many rays: their indices, Gram matrices, v <= 4, rows of their rays."""
-    counts = np.stack([part.counts.numpy() for part in parts])
-    starts = np.cumsum(counts, axis=1) - counts
-    starts += np.cumsum([0, *(len(part.owner) for part in parts[:-1])])[:, None]
-    out = []
-    for kind in np.unique(counts, axis=1).T:
-        points = np.flatnonzero((counts == kind[:, None]).all(axis=0))
-        rows = np.concatenate(
-            [s[points][:, None] + np.arange(k) for s, k in zip(starts, kind, strict=True)], axis=1
+def checked(net: Network, x: Tensor, y: Tensor, tau: float) -> None:
+    """Refuse what has no energy. ValueError with what was expected."""
+    if not net.homogeneous or net.outputs != 1 or net.depth < 2:
+        raise ValueError(
+            "an energy needs a homogeneous network (biases in the first layer only) with a hidden "
+            f"layer and one output; got {len(net.weights)} layers, {net.outputs} outputs, "
+            f"homogeneous: {net.homogeneous}. Train such a network."
         )
-        out.append((points, _own(parts, points, rows), int(kind.sum()) <= 4, rows))
+    if x.ndim != 2 or x.shape[1] != net.d or y.shape != x.shape[:1]:
+        raise ValueError(
+            f"expected x (n, {net.d}) and y (n,); got {tuple(x.shape)} and {tuple(y.shape)}"
+        )
+    if not math.isfinite(tau):
+        raise ValueError(f"tau must be a finite number, negative for no kinks; got {tau}")
+
+
+def _share(net: Network, gain: float) -> float:
+    return max(0.0, 1 - gain / float(net.rho) ** 2)
+
+
+def _charge(
+    net: Network, x: Tensor, y: Tensor, owner: Tensor, coef: Array, kappa: float
+) -> Array:  # fmt: skip
+    """The margin term of points at rest for rows of ray coefficients (p, r): (p,)."""
+    if not kappa or not len(x):
+        return np.zeros(len(coef))
+    lam = coef @ np.eye(len(x))[owner.numpy()]
+    off = (y * phi(net, x) - 1).numpy()
+    out: Array = kappa * (np.minimum(lam, 1) @ off**2) / float(net.rho) ** 2
     return out
-
-
-def _own(parts: list[Rays], points: NDArray[np.int64], rows: NDArray[np.int64]) -> Array:
-    """Gram matrices of the own rays of each place (p, v, v)."""
-    owner = np.concatenate([part.owner.numpy() for part in parts])[rows]
-    which = np.concatenate([np.full(len(part.owner), i) for i, part in enumerate(parts)])[rows]
-    total = np.zeros((len(points), rows.shape[1], rows.shape[1]))
-    for layer in range(len(parts[0].back)):
-        b = np.concatenate([part.back[layer].numpy() for part in parts])[rows]
-        a = np.stack([part.inputs[layer].numpy() for part in parts])[which, owner]
-        total += (b @ b.transpose(0, 2, 1)) * (a @ a.transpose(0, 2, 1))
-    return total

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
 from explorer.engine.tangent import backward_signals, forward_signals
 
@@ -104,6 +105,29 @@ def rays(net: Network, x: Tensor, y: Tensor, tau: float) -> Rays:
     back = [b * sign for b in backward_signals(net, expanded, len(owner))]
     parts = [(b * z[owner]).sum(1) for b, z in zip(back, values, strict=True)]
     return Rays(owner, back, inputs, torch.stack(parts).sum(0), kinks)
+
+
+def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> Rays:
+    """The rays of a whole candidate set, whose points may have more than MOST_KINKS kinks.
+
+    Of such points the rays that `fit_multipliers` uses are taken instead: each is of the cone of
+    its point, so energies are upper bounds, and nearly exact at this very set.
+    """
+    made = rays(net, x, y, tau)
+    if not len(x) or int(made.kinks.max()) <= MOST_KINKS:
+        return made
+    fit = fit_multipliers(net, x, y, tau)
+    used = fit.weight > 0
+    point, slopes = fit.point[used], [s[used] for s in fit.slopes]
+    _, values, _ = forward_signals(net, x)
+    back = [b * y[point][:, None] for b in backward_signals(net, slopes, len(point))]
+    parts = [(b * z[point]).sum(1) for b, z in zip(back, values, strict=True)]
+    kept = (made.kinks <= MOST_KINKS)[made.owner]
+    owner = torch.cat([made.owner[kept], point])
+    inner = torch.cat([made.inner[kept], torch.stack(parts).sum(0)])
+    order = owner.argsort(stable=True)
+    whole = [torch.cat([b[kept], b2])[order] for b, b2 in zip(made.back, back, strict=True)]
+    return Rays(owner[order], whole, made.inputs, inner[order], made.kinks)
 
 
 def _nearest(net: Network, inputs: list[Tensor], values: list[Tensor], tau: float) -> list[Tensor]:

@@ -1,0 +1,65 @@
+"""Cones of many places at once: those with equally many rays side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.engine.cone import explained, few
+from explorer.engine.rays import Rays
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+def frozen_gains(fixed: Rays, kept: Array, moved: Rays) -> tuple[Array, Array]:
+    """What each place adds where the others' contribution stays, and with which lam: (p,), (p,)."""
+    left = moved.inner.numpy() - moved.gram(fixed).numpy() @ kept
+    out, lam = np.zeros(len(moved.kinks)), np.zeros(len(moved.kinks))
+    for points, own, rows in _by_count([moved]):
+        c = few(own, left[rows], np.einsum("pvv->pv", own))
+        out[points], lam[points] = np.einsum("pv,pv->p", c, left[rows]), c.sum(axis=1)
+    return out, lam
+
+
+def refitted_gains(
+    fixed: Rays, shared: Array, inner: Array, parts: list[Rays]
+) -> tuple[Array, Array, Array]:
+    """What each place explains together with the fixed rays (p,), their coefficients, its lam."""
+    count = len(parts[0].kinks)
+    out, coef, lam = np.zeros(count), np.zeros((count, len(inner))), np.zeros(count)
+    cross = np.concatenate([part.gram(fixed).numpy() for part in parts])
+    own_inner = np.concatenate([part.inner.numpy() for part in parts])
+    for points, own, rows in _by_count(parts):
+        out[points], c = explained(shared, inner, cross[rows], own, own_inner[rows])
+        coef[points], lam[points] = c[:, : len(inner)], c[:, len(inner) :].sum(axis=1)
+    return out, coef, lam
+
+
+def _by_count(
+    parts: list[Rays],
+) -> list[tuple[Index, Array, Index]]:
+    """Places with equally many rays: their indices, Gram matrices, rows of their rays."""
+    counts = np.stack([part.counts.numpy() for part in parts])
+    starts = np.cumsum(counts, axis=1) - counts
+    starts += np.cumsum([0, *(len(part.owner) for part in parts[:-1])])[:, None]
+    out = []
+    for kind in np.unique(counts, axis=1).T:
+        points = np.flatnonzero((counts == kind[:, None]).all(axis=0))
+        rows = np.concatenate(
+            [s[points][:, None] + np.arange(k) for s, k in zip(starts, kind, strict=True)], axis=1
+        )
+        out.append((points, _own(parts, points, rows), rows))
+    return out
+
+
+def _own(parts: list[Rays], points: Index, rows: Index) -> Array:
+    """Gram matrices of the own rays of each place (p, v, v)."""
+    owner = np.concatenate([part.owner.numpy() for part in parts])[rows]
+    which = np.concatenate([np.full(len(part.owner), i) for i, part in enumerate(parts)])[rows]
+    total = np.zeros((len(points), rows.shape[1], rows.shape[1]))
+    for layer in range(len(parts[0].back)):
+        b = np.concatenate([part.back[layer].numpy() for part in parts])[rows]
+        a = np.stack([part.inputs[layer].numpy() for part in parts])[which, owner]
+        total += (b @ b.transpose(0, 2, 1)) * (a @ a.transpose(0, 2, 1))
+    return total

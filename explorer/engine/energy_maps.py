@@ -1,0 +1,247 @@
+r"""Slices through the energy: the plane, the line, a point split in two, starts, the bilevel loss.
+
+- The plane and the line: `energy.moving` over places. On the line the breakpoints of Phi and the
+  places with |Phi| = 1 are among the places, so that no needle falls between two of them.
+- A point split in two: (alpha, beta) -> E({x + alpha u, x - beta u} and the rest) along a level
+  direction u. Zero on the rectangle [0, a+] x [0, a-] of the point's cell, if it is zero at (0, 0).
+- Starts: E of the mixtures of truth, held-out points and noise over (lambda_1, lambda_2).
+- The bilevel loss of one moving point, with ridge regression on fixed features f as training:
+
+      theta(x) = (F^T F / m + mu I)^{-1} F^T y / m,    l = || theta(x) - theta* ||^2 / 2,
+
+  where only one row of F changes: Sherman and Morrison give all inverses from one. The surrogate
+  s = || dE/dtheta(theta*) ||^2 bounds it, l <= s / (2 mu^2), as E is mu-strongly convex.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.engine.attacks.bilevel_models import with_one
+from explorer.engine.cells import KINK, level_directions
+from explorer.engine.energy import Energies, energy, moving, pairs
+from explorer.engine.explanations import explanation_of
+from explorer.engine.lambda_grid import Parts, steps_of
+from explorer.engine.network import Network
+from explorer.engine.piecewise import describe
+from explorer.engine.splitting import extent_at
+
+Array = NDArray[np.float64]
+
+SIDE = 26  # cells along an axis of the starts' map
+MOST_CANDIDATES = 50  # of a start: beyond, a map of 26 x 26 takes minutes
+MU = 0.01  # weight decay of the bilevel map's training; arbitrary
+
+
+def grid(extent: float, size: int) -> Tensor:
+    """Centres of size^2 pixels over [-extent, extent]^2, first row on top. (size^2, 2) float64."""
+    g = ((torch.arange(size, dtype=torch.float64) + 0.5) / size * 2 - 1) * extent
+    yy, xx = torch.meshgrid(g.flip(0), g, indexing="ij")
+    return torch.stack([xx.reshape(-1), yy.reshape(-1)], 1)
+
+
+def tau_of(extent: float, size: int, pixels: float) -> float:
+    """The relative distance of a kink that frees it within so many pixels at least.
+
+    A neuron's line is |z| / |w| away, and |z| / (|w~| |x~|), which tau bounds, is never more.
+    """
+    return pixels * 2 * extent / size
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """The energy of a point that moves on a line.
+
+    Attributes:
+        z: places (p,), ascending.
+        seen: their energies.
+        breaks: breakpoints of Phi in view.
+        candidates: places with y Phi = 1 in view, for the label of the point.
+    """
+
+    z: Array
+    seen: Energies
+    breaks: Array
+    candidates: Array
+
+
+def line(
+    net: Network, x: Tensor, y: Tensor, index: int, extent: float, size: int, tau: float,
+    frozen: bool = False, kappa: float = 0.0,
+) -> Line:  # fmt: skip
+    """The curve over [-extent, extent], of a network of one input (else ValueError)."""
+    graph = describe(net)
+    breaks = graph.breaks[np.abs(graph.breaks) <= extent]
+    label = float(y[index])
+    found = [
+        at
+        for i in range(len(graph))
+        for at, sign in graph.crossings(i, 1.0, 1e-9)
+        if sign == label and abs(at) <= extent
+    ]
+    candidates = np.unique(np.round(found, 9))
+    even = np.linspace(-extent, extent, size)
+    z = np.unique(np.concatenate([even, breaks, candidates, x[index].numpy()]))
+    seen = moving(net, x, y, index, torch.from_numpy(z)[:, None], tau, frozen, kappa)
+    return Line(z, seen, breaks, candidates)
+
+
+@dataclass(frozen=True, eq=False)
+class SplitPlane:
+    """Where the two children of a point may be.
+
+    Attributes:
+        u: the direction (d,), of length 1.
+        plus: a+, how far x + alpha u stays in the cell; infinite where nothing stops it.
+        minus: a-, likewise x - beta u.
+        reach: alpha and beta go from 0 to here.
+        values: energies (size, size), row beta (first row on top, so largest), column alpha.
+    """
+
+    u: Tensor
+    plus: float
+    minus: float
+    reach: float
+    values: Array
+
+    @property
+    def sentence(self) -> str:
+        """What is seen."""
+        if min(self.plus, self.minus) <= 1e-9:
+            return (
+                "This point is pinned: neurons stand on it, so the rectangle of free splits is "
+                "empty and energy rises in both directions."
+            )
+        ends = [f"{v:.2f}" if np.isfinite(v) else "∞" for v in (self.plus, self.minus)]
+        return (
+            f"Up to α = {ends[0]} and β = {ends[1]} both children stay in the cell: the same "
+            "weights are explained. Beyond, the energy jumps."
+        )
+
+
+def level_direction(
+    net: Network, x: Tensor, y: Tensor, index: int, tau: float = KINK
+) -> tuple[Tensor, float, float]:
+    """A level direction of point `index` and its extents to both sides, 0 where it is pinned."""
+    e = explanation_of(net, x, y, tau)
+    mine = (e.origin == index).nonzero().flatten()
+    if len(mine):
+        i = int(mine[0])
+        basis = level_directions(net, e.x[i], e.at(i))
+        if basis.shape[1]:
+            extent = extent_at(net, e, i, basis[:, 0])
+            return basis[:, 0], extent.plus, extent.minus
+        basis = level_directions(net, e.x[i])
+    else:
+        basis = level_directions(net, x[index])
+    u = basis[:, 0] if basis.shape[1] else torch.eye(net.d, dtype=x.dtype)[0]
+    return u, 0.0, 0.0
+
+
+def split_plane(
+    net: Network, x: Tensor, y: Tensor, index: int, reach: float, size: int, tau: float,
+    slope_tau: float = KINK,
+) -> SplitPlane:  # fmt: skip
+    """The map over [0, reach]^2. `slope_tau`: kinks of the cell; larger for trained weights."""
+    u, plus, minus = level_direction(net, x, y, index, slope_tau)
+    g = (torch.arange(size, dtype=torch.float64) + 0.5) / size * reach
+    beta, alpha = torch.meshgrid(g.flip(0), g, indexing="ij")
+    at = x[index]
+    first, second = at + alpha.reshape(-1, 1) * u, at - beta.reshape(-1, 1) * u
+    values = pairs(net, x, y, index, first, second, tau)
+    return SplitPlane(u, plus, minus, reach, values.reshape(size, size))
+
+
+def start_rows(net: Network, parts: Parts, tau: float, side: int = SIDE) -> Iterator[Array]:
+    """Energies of the starts, row by row of lambda_2 from 0 to 1: `side` arrays (side,).
+
+    Raises:
+        ValueError: for more than MOST_CANDIDATES candidates.
+    """
+    if len(parts.y) > MOST_CANDIDATES:
+        raise ValueError(
+            f"a map of starts takes up to {MOST_CANDIDATES} candidates; got {len(parts.y)}"
+        )
+    for b in steps_of(side):
+        if b == 0:  # one start, whatever lambda_1
+            yield np.full(side, energy(net, parts.start(0.0, 0.0), parts.y, tau))
+            continue
+        yield np.array([energy(net, parts.start(a, b), parts.y, tau) for a in steps_of(side)])
+
+
+@dataclass(frozen=True, eq=False)
+class Bilevel:
+    """Ridge regression with one point that moves.
+
+    Attributes:
+        values: l over ||theta*||^2 / 2 at each place (p,): 1 is what weights of zero would give.
+        surrogate: || dE/dtheta(theta*) ||^2 over ||theta*||^2, at each place (p,).
+        here: l where the point is.
+    """
+
+    values: Array
+    surrogate: Array
+    here: float
+
+
+def features(net: Network | None, x: Tensor) -> Tensor:
+    """(x, 1), or the last hidden layer of `net` and 1: what the ridge regression sees. (m, P)."""
+    if net is None:
+        return with_one(x)
+    a = x
+    for w, b in zip(net.weights[:-1], net.biases[:-1], strict=True):
+        a = (a @ w.T if b is None else a @ w.T + b).clamp_min(0)
+    return with_one(a)
+
+
+def ridge(f: Tensor, y: Tensor, mu: float) -> Tensor:
+    """Theta of least squares with weight decay, f (m, P), y (m,) -> (P,)."""
+    eye = torch.eye(f.shape[1], dtype=f.dtype)
+    out: Tensor = torch.linalg.solve(f.T @ f / len(f) + mu * eye, f.T @ y / len(f))
+    return out
+
+
+def bilevel(
+    truth: tuple[Tensor, Tensor], x: Tensor, index: int, places: Tensor, mu: float = MU,
+    net: Network | None = None,
+) -> Bilevel:  # fmt: skip
+    """The bilevel loss of candidates x (m, d) with point `index` at each place (p, d).
+
+    Args:
+        truth: points (n, d) and labels (n,) on which theta* was trained; the candidates carry the
+            same labels, so m = n.
+        x: the candidates.
+        index: which one moves.
+        places: where to.
+        mu: weight decay.
+        net: a network whose last hidden layer are the features; None for the points themselves.
+    """
+    y = truth[1]
+    if x.shape != truth[0].shape or not mu > 0 or not 0 <= index < len(x):
+        raise ValueError(
+            f"expected candidates {tuple(truth[0].shape)}, mu > 0 and a point of them; "
+            f"got {tuple(x.shape)}, mu={mu} and {index}"
+        )
+    star = ridge(features(net, truth[0]), y, mu)
+    m = len(x)
+    f = features(net, x)
+    rest = torch.arange(m) != index
+    base = f[rest].T @ f[rest] / m + mu * torch.eye(f.shape[1], dtype=f.dtype)
+    right = f[rest].T @ y[rest] / m
+    inverse = torch.linalg.inv(base)
+    rows = features(net, torch.cat([places, x[index : index + 1]]))
+    turned = rows @ inverse
+    denominator = m + (turned * rows).sum(1, keepdim=True)
+    sides = right + rows * (y[index] / m)
+    theta = sides @ inverse - turned * ((turned * sides).sum(1, keepdim=True) / denominator)
+    size = float(star.square().sum())
+    loss = ((theta - star).square().sum(1) / size).numpy()
+    slope = base @ star - sides + rows * ((rows @ star) / m)[:, None]
+    surrogate = (slope.square().sum(1) / size).numpy()
+    return Bilevel(loss[:-1], surrogate[:-1], float(loss[-1]))

@@ -1,0 +1,241 @@
+"""Energies against `fit_multipliers`, a slow oracle, and what no change of coordinates may change."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import nnls
+
+from explorer.engine import cone
+from explorer.engine.cone_descent import batch
+from explorer.engine.energy import Archetype, energy, moving, pairs
+from explorer.engine.energy_maps import grid, tau_of
+from explorer.engine.exact import maximum_margin
+from explorer.engine.multipliers import fit_multipliers
+from explorer.engine.network import Network
+from explorer.engine.rays import rays, set_rays
+from tests.engine.draws import draw, make
+
+SETS = [(1, 6, 0), (1, 8, 1), (2, 6, 2), (2, 9, 3), (2, 12, 4)]
+
+
+def exact_set(d, n, seed):
+    x, y = 1.2 * draw(n, d, seed=seed), draw(n, seed=seed + 50).sign()
+    return maximum_margin(x, y).net, x, y
+
+
+def oracle(net, x, y, tau, price=1e4):
+    """Columns of theta written out; a kink's column is bounded by its point's by a high price."""
+    w, b, v = (t.numpy() for t in (net.weights[0], net.biases[0], net.weights[1][0]))
+    rows = np.column_stack([w, b])
+    points, kinks = [], []
+    for i, (at, label) in enumerate(zip(x.numpy(), y.numpy(), strict=True)):
+        one = np.append(at, 1.0)
+        z = rows @ one
+        free = np.abs(z) <= tau * np.linalg.norm(rows, axis=1) * np.linalg.norm(one)
+        assert free.sum() <= 3
+        on = (z > 0) & ~free
+        points.append(label * np.append(((on * v)[:, None] * one).ravel(), np.maximum(z, 0)))
+        for j in np.flatnonzero(free):
+            block = np.zeros_like(rows)
+            block[j] = label * v[j] * one
+            kinks.append((i, np.append(block.ravel(), np.zeros(len(v)))))
+    a, q = np.array(points).T, len(kinks)
+    theta = np.append(rows.ravel(), v)
+    if q:
+        owner = np.zeros((q, len(points)))
+        owner[np.arange(q), [i for i, _ in kinks]] = price
+        k = np.array([c for _, c in kinks]).T
+        slack = np.zeros((len(theta), q))
+        eye = price * np.eye(q)
+        a = np.block([[a, k, slack], [owner, -eye, -eye]])
+        theta = np.append(theta, np.zeros(q))
+    return nnls(a, theta, maxiter=5000)[1] ** 2 / float(net.rho) ** 2
+
+
+@pytest.mark.parametrize("case", SETS)
+def test_the_truth_of_an_exact_network_has_no_energy(case):
+    net, x, y = exact_set(*case)
+    assert energy(net, x, y, 1e-6) < 1e-10
+    assert energy(net, x, y, 0.01) < 1e-10
+
+
+@pytest.mark.parametrize("case", SETS)
+def test_places_agree_with_the_fit_and_with_the_oracle(case):
+    d, n, seed = case
+    net, x, y = exact_set(*case)
+    places, tau = 1.5 * draw(40, d, seed=seed + 9), 0.02
+    keep = [
+        i for i in range(40)
+        if int(rays(net, torch.cat([x[1:], places[i : i + 1]]), y.roll(-1), tau).kinks.max()) < 4
+    ]  # fmt: skip
+    seen = moving(net, x, y, 0, places[keep], tau)
+    label = torch.cat([y[1:], y[:1]])
+    for value, place in zip(seen.values, places[keep], strict=True):
+        there = torch.cat([x[1:], place[None]])
+        fit = fit_multipliers(net, there, label, tau, accuracy=1e-9, rounds=200)
+        assert value == pytest.approx(fit.residual**2, abs=1e-9)
+        assert value == pytest.approx(energy(net, there, label, tau), abs=1e-10)
+        assert value == pytest.approx(oracle(net, there, label, tau), abs=1e-5)
+    assert len(keep) > 20 or n > 9
+
+
+@pytest.mark.parametrize("case", SETS)
+def test_a_map_lies_below_its_reference_and_below_frozen(case):
+    d, _, seed = case
+    net, x, y = exact_set(*case)
+    places = 2 * draw(200, d, seed=seed + 3)
+    for index in range(0, len(x), 3):
+        free = moving(net, x, y, index, places, 0.03)
+        cold = moving(net, x, y, index, places, 0.03, frozen=True)
+        assert (free.values <= free.without + 1e-10).all()
+        assert (cold.values >= free.values - 1e-9).all()
+        assert (cold.values <= cold.without + 1e-10).all()
+        assert free.here == pytest.approx(cold.here, abs=1e-12)
+        again = moving(net, x, y, index, x[index : index + 1], 0.03)
+        if not free.cut:  # more kinks than are freed at a place: the map lies above its point
+            assert again.values[0] == pytest.approx(free.here, abs=1e-10)
+
+
+def test_wider_bands_only_lower_energy():
+    net, x, y = exact_set(2, 7, 5)
+    z = x + 0.1 * draw(7, 2, seed=8)
+    found = [energy(net, z, y, tau) for tau in (-1, 0.0, 0.003, 0.01)]
+    assert found == sorted(found, reverse=True)
+
+
+def test_rotation_permutation_and_split_neurons_change_nothing():
+    net, x, y = exact_set(2, 8, 6)
+    places = 1.5 * draw(60, 2, seed=1)
+    want = moving(net, x, y, 2, places, 0.02).values
+    turn = torch.tensor([[math.cos(0.7), -math.sin(0.7)], [math.sin(0.7), math.cos(0.7)]]).double()
+    w, v = net.weights
+    b = net.biases[0]
+    turned = Network((w @ turn.T, v), (b, None))
+    got = moving(turned, x @ turn.T, y, 2, places @ turn.T, 0.02).values
+    np.testing.assert_allclose(got, want, atol=1e-9)
+    order = torch.arange(8).flip(0)
+    got = moving(net, x[order], y[order], 5, places, 0.02).values
+    np.testing.assert_allclose(got, want, atol=1e-9)
+    r = 0.5**0.5
+    twins = Network(
+        (torch.cat([r * w[:1], r * w]).index_copy(0, torch.arange(1, 1 + len(w)), torch.cat(
+            [r * w[:1], w[1:]])), torch.cat([r * v[:, :1], r * v[:, :1], v[:, 1:]], 1)),
+        (torch.cat([r * b[:1], r * b[:1], b[1:]]), None),
+    )  # fmt: skip
+    # Two neurons on one line have slopes of their own: lower or equal where that line is near.
+    got = moving(twins, x, y, 2, places, -1.0).values
+    np.testing.assert_allclose(got, moving(net, x, y, 2, places, -1.0).values, atol=1e-9)
+
+
+def test_the_margin_term_charges_points_off_the_margin_only():
+    net, x, y = exact_set(2, 7, 7)
+    places = draw(50, 2, seed=2)
+    plain = moving(net, x, y, 0, places, 0.02)
+    priced = moving(net, x, y, 0, places, 0.02, kappa=0.5)
+    assert (priced.values >= plain.values - 1e-12).all()
+    assert (priced.values > plain.values + 1e-6).any()
+    assert priced.here == pytest.approx(plain.here, abs=1e-8)
+
+
+def test_more_than_four_own_rays_and_pairs():
+    net, x, y = exact_set(2, 9, 3)
+    places = 1.5 * draw(30, 2, seed=4)
+    wide = 0.4
+    assert int(rays(net, places, y[:1].expand(30), wide).counts.max()) == 8
+    values = moving(net, x, y, 0, places, wide).values
+    rest, label = x[1:], y[:1].expand(30)
+    fixed = set_rays(net, x, y, wide).of(torch.arange(9) > 0)
+    for i in range(30):
+        own = rays(net, places[i : i + 1], label[:1], wide)
+        cross = own.gram(fixed).numpy()
+        whole = np.block([[fixed.gram().numpy(), cross.T], [cross, own.gram().numpy()]])
+        inner = np.concatenate([fixed.inner.numpy(), own.inner.numpy()])
+        gain = cone.residual(whole, inner)[1]
+        assert values[i] == pytest.approx(max(0, 1 - gain / float(net.rho) ** 2), abs=1e-9)
+    both = pairs(net, x, y, 0, places, places.flip(0), 0.02)
+    each = moving(net, x, y, 0, places, 0.02).values
+    assert (both <= np.minimum(each, each[::-1]) + 1e-9).all()
+    two = torch.cat([rest, places[3:4], places[26:27]])
+    label = torch.cat([y[1:], y[:1], y[:1]])
+    assert both[3] == pytest.approx(energy(net, two, label, 0.02), abs=1e-9)
+
+
+def test_descent_ends_where_rays_repeat_one_another():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        a = rng.normal(size=(5, 4)) @ np.abs(rng.normal(size=(4, 12)))
+        theta = rng.normal(size=5) + a[:, 0]
+        gram, inner = a.T @ a, a.T @ theta
+        c = batch(gram[None], inner[None], np.zeros((1, 12)))[0]
+        assert (c >= 0).all()
+        assert np.linalg.norm(a @ c - theta) == pytest.approx(nnls(a, theta)[1], abs=1e-7)
+
+
+def test_deeper_energies_are_lower_bounds():
+    net = make((6, 5), seed=3)
+    x, y = draw(5, 2, seed=4), draw(5, seed=5).sign()
+    for tau in (0.0, 0.1):
+        fit = fit_multipliers(net, x, y, tau, accuracy=1e-6, rounds=100)
+        assert energy(net, x, y, tau) <= fit.residual**2 + 1e-9
+
+
+def test_many_kinks_at_one_point_are_taken_from_the_fit():
+    angle = torch.arange(6) * math.pi / 6
+    w = torch.stack([angle.cos(), angle.sin()], 1).double()
+    net = Network((w, torch.ones(1, 6).double()), (torch.zeros(6).double(), None))
+    x, y = torch.tensor([[0.0, 0.0], [1.0, 0.3]]).double(), torch.ones(2).double()
+    assert int(rays(net, x, y, 1e-6).kinks[0]) == 6
+    fit = fit_multipliers(net, x, y, 1e-6)
+    assert energy(net, x, y, 1e-6) <= fit.residual**2 + 1e-6
+    assert moving(net, x, y, 1, draw(4, 2), 1e-6).cut == 1
+
+
+def test_hard_slopes_miss_the_truth():
+    net, x, y = exact_set(2, 10, 0)
+    assert energy(net, x, y, -1.0) > 0.001  # points on neurons' lines lose them
+
+
+@pytest.mark.parametrize(
+    ("seed", "index", "want"),
+    [(0, 9, "NEEDLE"), (2, 5, "NEEDLE"), (1, 3, "FAN"), (5, 0, "FAN"), (1, 2, "REDUNDANT")],
+)
+def test_archetypes_of_random_sets(seed, index, want):
+    net, x, y = exact_set(2, 10, seed)
+    seen = moving(net, x, y, index, grid(4.0, 61), tau_of(4.0, 61, 0.12))
+    assert seen.archetype is Archetype[want]
+    assert Archetype[want].value in seen.sentence
+
+
+def test_archetypes_on_the_line():
+    x = torch.tensor([[-2.0], [2.0], [-3.0], [3.0]]).double()
+    y = torch.tensor([-1.0, 1.0, -1.0, 1.0]).double()
+    net = maximum_margin(x, y).net  # O4: the points at 3 leave no trace
+    places = torch.linspace(-4, 4, 801).double()[:, None]
+    seen = moving(net, x, y, 2, places, 0.005)
+    assert seen.archetype is Archetype.REDUNDANT and "redundant" in seen.sentence
+    seen = moving(net, x, y, 0, places, 0.005)
+    assert seen.archetype is not Archetype.REDUNDANT and seen.without > 0.001
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"index": 9}, "from 0 to 5"), ({"places": draw(4, 3)}, r"places \(p, 2\)"),
+        ({"y": torch.ones(3)}, r"y \(n,\)"), ({"tau": math.nan}, "finite"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(change, words):
+    net, x, y = exact_set(2, 6, 2)
+    given = {"net": net, "x": x, "y": y, "index": 0, "places": draw(4, 2), "tau": 0.01, **change}
+    with pytest.raises(ValueError, match=words):
+        moving(**given)
+
+
+def test_networks_without_an_energy_are_refused():
+    net = Network((torch.ones(1, 2).double(),), (None,))
+    with pytest.raises(ValueError, match="hidden layer"):
+        energy(net, draw(3, 2), torch.ones(3), 0.01)

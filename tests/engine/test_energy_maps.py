@@ -1,0 +1,116 @@
+"""Slices of the energy: rectangles of cells, kinks of the line, starts, the bilevel bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.engine.energy import energy
+from explorer.engine.energy_maps import (
+    MU,
+    bilevel,
+    features,
+    grid,
+    level_direction,
+    line,
+    ridge,
+    split_plane,
+    start_rows,
+    tau_of,
+)
+from explorer.engine.exact import maximum_margin
+from explorer.engine.lambda_grid import Parts
+from tests.engine.draws import draw
+
+
+def exact_set(d, n, seed):
+    x, y = 1.2 * draw(n, d, seed=seed), draw(n, seed=seed + 50).sign()
+    return maximum_margin(x, y).net, x, y
+
+
+def test_the_grid_goes_from_the_top_left():
+    at = grid(2.0, 4)
+    assert at[0].tolist() == [-1.5, 1.5] and at[-1].tolist() == [1.5, -1.5]
+    assert tau_of(2.0, 61, 0.5) == pytest.approx(2 / 61)
+
+
+def test_the_line_holds_its_breakpoints_and_candidates():
+    x = torch.tensor([[-2.0], [-1.0], [0.5], [1.5], [3.0]]).double()
+    y = torch.tensor([1.0, -1.0, -1.0, 1.0, -1.0]).double()
+    net = maximum_margin(x, y).net
+    found = line(net, x, y, 1, 4.0, 81, 1e-6)
+    np.testing.assert_allclose(found.breaks, [-0.25, 1.5], atol=1e-9)
+    assert np.isin(np.round(found.breaks, 9), np.round(found.z, 9)).all()
+    np.testing.assert_allclose(found.candidates, [-1, 0.5, 3], atol=1e-7)
+    at = int(np.argmin(np.abs(found.z + 1)))
+    assert found.seen.values[at] < 1e-10 and (found.seen.values <= found.seen.without + 1e-10).all()
+
+
+def test_splits_are_free_on_the_rectangle_and_nowhere_beyond():
+    seen_free = 0
+    for seed in range(8):
+        net, x, y = exact_set(2, 7, seed)
+        for index in range(7):
+            u, plus, minus = level_direction(net, x, y, index)
+            if min(plus, minus) < 0.05:
+                continue
+            reach = min(2.0, 2 * min(plus, minus))
+            found = split_plane(net, x, y, index, reach, 12, 1e-7)
+            assert torch.linalg.vector_norm(u) == pytest.approx(1)
+            g = (np.arange(12) + 0.5) / 12 * reach
+            inside = (g[None] <= plus) & (g[::-1, None] <= minus)
+            assert found.values[inside].max() < 1e-9
+            assert "Up to" in found.sentence
+            seen_free += 1
+            if (~inside).any():
+                assert found.values[~inside].max() >= -1e-12
+    assert seen_free >= 3
+
+
+def test_a_pinned_point_says_so():
+    for seed in range(8):
+        net, x, y = exact_set(2, 7, seed)
+        for index in range(7):
+            if level_direction(net, x, y, index)[1:] == (0.0, 0.0):
+                found = split_plane(net, x, y, index, 1.0, 4, 0.02)
+                assert "pinned" in found.sentence and np.isfinite(found.values).all()
+                return
+    pytest.fail("no pinned point in eight sets")
+
+
+def test_the_corner_of_truth_has_no_energy():
+    net, x, y = exact_set(2, 6, 3)
+    parts = Parts(y, x, 1.2 * draw(6, 2, seed=40), 1.2 * draw(6, 2, seed=41))
+    rows = list(start_rows(net, parts, 0.02, side=4))
+    assert len(rows) == 4 and rows[-1][-1] < 1e-10
+    assert np.ptp(rows[0]) == 0
+    want = energy(net, parts.start(1 / 3, 2 / 3), y, 0.02)
+    assert rows[2][1] == pytest.approx(want, abs=1e-12)
+    many = Parts(torch.ones(60).double(), *(draw(60, 2, seed=s) for s in (1, 2, 3)))
+    with pytest.raises(ValueError, match="up to 50"):
+        next(start_rows(net, many, 0.02))
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_rank_one_updates_agree_with_ridge_and_the_surrogate_bounds_it(hidden):
+    net, x, y = exact_set(2, 9, 5)
+    net = net if hidden else None
+    z, places = x + 0.1 * draw(9, 2, seed=2), 2 * draw(30, 2, seed=3)
+    found = bilevel((x, y), z, 4, places, MU, net)
+    star = ridge(features(net, x), y, MU)
+    size = float(star.square().sum())
+    for i in range(30):
+        there = z.clone()
+        there[4] = places[i]
+        f = features(net, there)
+        theta = ridge(f, y, MU)
+        assert found.values[i] == pytest.approx(float((theta - star).square().sum()) / size)
+        slope = f.T @ (f @ star - y) / 9 + MU * star
+        assert found.surrogate[i] == pytest.approx(float(slope.square().sum()) / size)
+    # |theta - theta*|^2 <= |dE/dtheta(theta*)|^2 / mu^2, of which each side is halved in the law
+    assert (found.values <= found.surrogate / MU**2 * (1 + 1e-9)).all()
+    at = bilevel((x, y), x, 4, x[4:5], MU, net)
+    assert at.here < 1e-20 and at.values[0] < 1e-20
+    with pytest.raises(ValueError, match="mu > 0"):
+        bilevel((x, y), z, 4, places, 0.0)
