@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from explorer.engine.attacks.batched import Alpha, Prepared, through, total
-from explorer.engine.attacks.descent import losses, projected
+from explorer.engine.attacks.descent import DescentState, projected
 from explorer.engine.attacks.kkt_config import KKTConfig
 from explorer.engine.attacks.stationarity import denormals_flushed
 from explorer.engine.attacks.target import Target
@@ -18,44 +19,14 @@ _CACHED = 2**16  # numbers of an (m, k) array that stay near the processor; arbi
 
 
 @dataclass(frozen=True, eq=False)
-class KKTState:
-    """One iterate, with the losses and gradients of this very iterate.
-
-    A leading batch axis holds many starts: x (b, m, d), lam (b, m), the losses (b,).
+class KKTState(DescentState):
+    """See `DescentState`. A leading batch axis holds many starts: x (b, m, d), the losses (b,).
 
     Attributes:
-        t: iteration.
-        x: candidates (m, d).
-        y: their labels (m,), never changed.
-        lam: multipliers (m,), those of the target at margin 1.
-        l_stationary: share of ||theta||^2 left unexplained, ().
-        l_dual: see `kkt`, ().
-        l_prior: see `kkt`, ().
-        l_margin: see `kkt`, ().
-        loss: the weighted sum, ().
-        grad_x: gradient of `loss` (m, d).
         grad_lam: gradient of `loss` (m,).
-        moments: of the optimiser, for x and for lam / mean; under "sgd" their mean is the velocity.
-        diverged: whether the next step was not finite and was not taken; of a batch, by all.
     """
 
-    t: int
-    x: Tensor
-    y: Tensor
-    lam: Tensor
-    l_stationary: Tensor
-    l_dual: Tensor
-    l_prior: Tensor
-    l_margin: Tensor
-    loss: Tensor
-    grad_x: Tensor
     grad_lam: Tensor
-    moments: Moments
-    diverged: bool = False
-
-    def numbers(self) -> dict[str, float]:
-        """The parts of the loss, for curves."""
-        return losses(self)
 
 
 @dataclass(frozen=True)
@@ -102,7 +73,7 @@ def evaluate(
         loss = torch.add(loss, l_margin, alpha=weight_margin)
         grad_x.addcmul_((off * y).unsqueeze(-1), along, value=2 * weight_margin / target.level)
     return KKTState(
-        t, x, y, fit_lam, l_stationary, l_dual, l_prior, l_margin, loss, grad_x, grad_lam, moments
+        t, x, y, fit_lam, l_stationary, l_dual, l_prior, l_margin, loss, grad_x, moments, grad_lam
     )
 
 
@@ -129,11 +100,10 @@ def pulls(
     x, y, share = at
     if groups := apart(net, x):
         ys = y.expand(x.shape[:-1])
-        each = [
-            pulls(net, config, scale, (x[i], ys[i], share[i]), alpha, weight_margin) for i in groups
-        ]
-        joined = torch.stack if isinstance(groups[0], int) else torch.cat
-        return joined([g for g, _ in each]), joined([g for _, g in each])
+        grad_x, grad_share = _filled(groups, len(x), lambda i: pulls(
+            net, config, scale, (x[i], ys[i], share[i]), alpha, weight_margin
+        ))  # fmt: skip
+        return grad_x, grad_share
     run = through(net, x, alpha)
     if config.weight_margin:
         off = (y * run.phi / scale.level - 1).mul_(y * (2 / scale.level)) * weight_margin
@@ -163,6 +133,26 @@ def apart(net: Prepared, x: Tensor) -> list[int] | list[slice]:
     return [slice(i, i + size) for i in range(0, len(x), size)]
 
 
+def _filled(
+    groups: Sequence[int | slice],
+    starts: int,
+    call: Callable[[int | slice], Sequence[Tensor]],
+) -> list[Tensor]:
+    """What `call` makes of each group, side by side.
+
+    In place: results kept one by one, each behind the large arrays of its group, would leave holes
+    in memory of an (m, k) array per start.
+    """
+    outs: list[Tensor] = []
+    for i in groups:
+        made = call(i)
+        if not outs:
+            outs = [v.new_empty(starts, *v.shape[isinstance(i, slice) :]) for v in made]
+        for out, v in zip(outs, made, strict=True):
+            out[i] = v
+    return outs
+
+
 def _explained(
     net: Prepared,
     x: Tensor,
@@ -178,14 +168,13 @@ def _explained(
     """
     if groups := apart(net, x):
         ys = y.expand(x.shape[:-1])
-        parts = [_explained(net, x[i], ys[i], lam[i], alpha, floor, sloped) for i in groups]
-        joined = torch.stack if isinstance(groups[0], int) else torch.cat
-        pulled = [joined(column) for column in zip(*(p[0] for p in parts), strict=True)]
-        slopes = [p[3] for p in parts if p[3] is not None]
-        return (
-            (pulled[0], pulled[1], pulled[2]), joined([p[1] for p in parts]),
-            joined([p[2] for p in parts]), joined(slopes) if sloped else None,
-        )  # fmt: skip
+
+        def of(i: int | slice) -> list[Tensor]:
+            pull, c, phi, along = _explained(net, x[i], ys[i], lam[i], alpha, floor, sloped)
+            return [*pull, c, phi] if along is None else [*pull, c, phi, along]
+
+        made = _filled(groups, len(x), of)
+        return (made[0], made[1], made[2]), made[3], made[4], made[5] if sloped else None
     run = through(net, x, alpha)
     if floor is not None:
         gram, inner = run.normal()
