@@ -12,6 +12,7 @@ from explorer.engine.data import Dataset
 from explorer.opening import open_scenario
 from explorer.panels.arena import Arena
 from explorer.panels.base import Panel
+from explorer.panels.chooser import Chooser
 from explorer.panels.curves import LossCurves, MarginCurves, ResidualCurves
 from explorer.panels.explain import ExplainPanel
 from explorer.panels.files import Files
@@ -37,10 +38,13 @@ LEFT: tuple[type[Panel], ...] = (PlanePanel, Tools)
 CHARTS: tuple[type[Panel], ...] = (
     MarginCurves, ResidualCurves, LossCurves, HingesPanel, Scoreboard,
 )  # fmt: skip
-BELOW: tuple[type[Panel], ...] = (ExplainPanel, MixPad, TrainForm, AttackForm, Tuner, Arena, GridPanel)
+BELOW: tuple[type[Panel], ...] = (
+    ExplainPanel, MixPad, TrainForm, AttackForm, Tuner, Arena, GridPanel,
+)  # fmt: skip
 ALL: tuple[type[Panel], ...] = (
     Header,
     *LEFT,
+    Chooser,
     MarginsPanel,
     UnivariatePanel,
     *CHARTS,
@@ -64,15 +68,22 @@ class App:
         box = {kind: self.panels[kind.__name__].box for kind in ALL}
         left = w.VBox([box[kind] for kind in LEFT]).add_class("mx-left")
         charts = w.HBox([box[kind] for kind in CHARTS]).add_class("mx-charts")
-        right = w.VBox(
-            [box[MarginsPanel], box[UnivariatePanel], charts, *(box[kind] for kind in BELOW)]
-        )
+        above = (Chooser, MarginsPanel, UnivariatePanel)
+        right = w.VBox([*(box[k] for k in above), charts, *(box[k] for k in BELOW)])
         body = w.Box([left, right.add_class("mx-right")]).add_class("mx-body")
-        tips = {k: v for p in self.panels.values() for k, v in tips_of(p.widget).items()}
-        rows = [w.HTML(CSS), Access(tips=tips), box[Header], body, box[Transport], box[Files]]
+        self.access = Access()
+        self.panels["AttackForm"].widget.observe(self._tell_tips, names=["children"])
+        self._tell_tips()
+        rows = [w.HTML(CSS), self.access, box[Header], body, box[Transport], box[Files]]
         self.widget = w.VBox(rows).add_class("mx-app")
         if scenario is not None:
             open_scenario(self.session, scenario)
+
+    def _tell_tips(self, _: object = None) -> None:
+        """Tooltips of all controls there are by now: forms of attacks are made when looked at."""
+        self.access.tips = {
+            words: tip for p in self.panels.values() for words, tip in tips_of(p.widget).items()
+        }
 
     def close(self) -> None:
         """Stop the clock and free the widgets; a second call does nothing."""

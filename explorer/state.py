@@ -88,12 +88,19 @@ class State(HasTraits):
         """The present attack's row in the roster."""
         return by_key(self.frame.attack_name)
 
+    def settings_of(self, name: str) -> AttackConfig:
+        """The settings of this attack as it was left, else its defaults."""
+        if name == self.frame.attack_name:
+            return self.attack_config  # type: ignore[no-any-return]
+        return self._configs.get(name) or by_key(name).config()
+
     def _turn_to(self, name: str) -> None:
         """Keep the present attack's settings, and take up those of another."""
         now = self.frame.attack_name
         if name != now:
+            taken = self.settings_of(name)
             self._configs[now] = self.attack_config
-            self.attack_config = self._configs.get(name) or by_key(name).config()
+            self.attack_config = taken
 
     def _fit(self, dataset: Dataset) -> None:
         """The plane holds all points; a line is labelled by height until told otherwise."""

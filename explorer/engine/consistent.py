@@ -33,6 +33,7 @@ Array = NDArray[np.float64]
 TOLERANCE = 1e-6  # of |theta|, per component: what the sum may miss in an exactly built network
 RADIUS = 0.03  # the radius within which a point counts as found (`scoring.RADII`)
 NEAR = 1e-3  # arbitrary: samples within this share of the radius of a given point are that point
+COARSE = 0.1  # arbitrary: a tolerance beyond which an explanation explains little
 _ROOM = 1.05  # arbitrary: slack beyond what the given points themselves miss
 _SLOPE_GAP = 1e-7  # |z| up to this share of its size is a kink at a sampled point: rounding
 
@@ -234,9 +235,12 @@ def farthest(sample: Sample) -> Farthest:
         f"nearest true one, residual {off:.1e} ({scope})."
     )
     if distance < sample.radius:
+        told = "the weights tell these points"
+        if sample.tolerance > COARSE:
+            told = "but even the true one explains them no better: train longer"
         words = (
-            f"No training set on the margin that explains the weights is over {distance:.1g} away "
-            f"from the true one on average: the weights tell these points ({scope})."
+            f"No training set on the margin that explains the weights to {sample.tolerance:.0e} is "
+            f"over {distance:.1g} away from the true one on average: {told} ({scope})."
         )
     return Farthest(made, distance, off, words)
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from html import escape
 from typing import Any
 
 import ipywidgets as w
 
 from explorer.engine.data import Dataset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.roster import ROSTER
 from explorer.frame import Frame
 from explorer.panels.base import Panel, button
 from explorer.parts import (
@@ -180,42 +178,21 @@ class TrainForm(Form):
 
 
 class AttackForm(Panel):
-    """Which attack, its settings, and a new target."""
+    """The settings of the present attack; which one it is, the chooser says."""
 
     stages = ("attack",)
 
     def build(self) -> None:
-        """A choice over the roster; below, the form of the chosen attack."""
-        self.attack = choice(
-            "attack", "Which attack runs on these weights",
-            *((entry.title, key) for key, entry in ROSTER.items()),
-        )  # fmt: skip
-        self.attack.observe(self._on_attack, names=["value"])
-        self.words = w.HTML().add_class("mx-note")
+        """Room for the form of the chosen attack."""
         self.forms: dict[str, AttackSettings] = {}
-        self.body = w.VBox()
-        again = button("Attack the newest weights", "Take the present network as the target anew")
-        again.on_click(self.command(self.session.begin_attack))
-        head = w.HBox([self.attack, again]).add_class("mx-row")
-        self.widget = w.VBox([head, self.words, self.body])
-        self._setting = False
-
-    def _on_attack(self, change: dict[str, Any]) -> None:
-        if not self._setting:
-            self.command(lambda: self.session.choose_attack(change["new"]))(None)
-            self.render(self.session.frame)  # where the choice was refused
+        self.body = self.widget = w.VBox()
 
     def render(self, frame: Frame) -> None:
         """The form of the present attack, made when it is first looked at."""
         name = frame.attack_name
-        self._setting = True
-        self.attack.value = name
-        self._setting = False
         if name not in self.forms:
             self.forms[name] = AttackSettings(self.session, name)
         if self.body.children != (self.forms[name].box,):
-            entry = self.session.entry
-            self.words.value = f"{escape(entry.paper)}: {escape(entry.sentence)}"
             self.body.children = [self.forms[name].box]
 
     def close(self) -> None:

@@ -106,15 +106,20 @@ class GridPanel(Panel):
     def _config(self) -> Any:  # noqa: ANN401 - of the present attack
         truth = self.session.now.truth
         m = even(truth.n) if truth is not None else 2
-        present: Any = self.session.attack_config
+        present: Any = self.session.settings_of(self._name())
         return replace(present, steps=self.steps.value, m=m)
+
+    def _name(self) -> str:
+        """The present attack where a grid can be run of it, else the one chosen here."""
+        name = self.session.now.attack_name
+        return name if name in grid_attacks() else str(self.attack.value)
 
     def _of(self) -> Of:
         now, session, config = self.session.now, self.session, self._config()
         if hasattr(config, "relu_alpha_start"):  # set anew with every start
-            usual: Any = session.entry.config()
+            usual: Any = ROSTER[self._name()].config()
             config = replace(config, relu_alpha_start=usual.relu_alpha_start)
-        return Of(now.target, now.truth, now.heldout, now.attack_name, config, session.seed,
+        return Of(now.target, now.truth, now.heldout, self._name(), config, session.seed,
                   self.side.value)  # fmt: skip
 
     def render(self, frame: Frame) -> None:
@@ -211,6 +216,7 @@ class GridPanel(Panel):
         if found is None or key not in found.states:
             raise ValueError("That cell is not done yet.")
         states = found.states[key]
+        session.choose_attack(found.of.attack)
         session.attack_config = found.of.config
         session.remix(mix_truth, mix_data)
         line = session.branch.attack

@@ -112,3 +112,16 @@ def test_finer_grids_and_more_seeds(app: App) -> None:
     run(grid, until=3)
     assert 3 <= len(grid.found.rows) < 222
     assert all(len(kept) <= 4 for kept in grid.found.states.values())
+
+
+def test_the_stage_opens_after_an_attack_that_takes_no_start(app: App) -> None:
+    app.session.go("attack")
+    app.session.choose_attack("hinge")
+    app.session.go("landscape")
+    grid = panel(app)
+    assert grid._failure.layout.display == "none", grid._failure.value
+    run(grid, until=1)
+    app.session.choose_attack("hinge")
+    assert grid.found.rows and grid.found.of.attack == "kkt"  # still those on screen
+    grid.load(*grid._cells[0])
+    assert app.session.now.attack_name == "kkt"

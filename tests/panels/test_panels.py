@@ -38,7 +38,8 @@ def no_failures(app: App) -> None:
         assert panel._failure.layout.display == "none", (name, panel._failure.value)
 
 
-def test_the_whole_road_by_its_buttons(app: App) -> None:
+def test_the_whole_road_by_its_buttons(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explorer.session.AT_ONCE_S", float("inf"))  # however loaded the machine
     session = app.session
     header, transport = app.panels["Header"], app.panels["Transport"]
     header.stage.value = "train"

@@ -1,0 +1,45 @@
+"""The choice of the attack: what fits, what is refused, and what the page then says."""
+
+from __future__ import annotations
+
+import pytest
+
+from explorer.apps import App
+from explorer.engine.data import preset
+from explorer.panels.chooser import UNFIT
+
+
+@pytest.fixture
+def app():
+    made = App(preset("moons", n=8))
+    made.session.jump_to_exact()
+    made.session.go("attack")
+    yield made
+    made.close()
+
+
+def test_an_attack_that_does_not_fit_says_so_and_the_present_one_stays(app: App) -> None:
+    chooser = app.panels["Chooser"]
+    words = {key: title for title, key in chooser.attack.options}
+    assert [key for key, title in words.items() if title.endswith(UNFIT)] == ["univariate"]
+    before = app.session.now.attack
+    chooser.attack.value = "univariate"
+    assert chooser.attack.value == "kkt" and app.session.now.attack is before
+    assert "does not apply" in app.session.message
+    chooser.attack.value = "hinge"
+    assert app.session.now.attack_name == "hinge" and "own" in chooser.words.value
+
+
+def test_the_list_follows_the_weights(app: App) -> None:
+    app.session.load(preset("alternating-line"))
+    app.session.go("draw")
+    app.session.jump_to_exact()
+    app.session.go("attack")
+    words = [title for title, _ in app.panels["Chooser"].attack.options]
+    assert not any(title.endswith(UNFIT) for title in words)
+
+
+def test_tooltips_of_forms_that_are_made_later_reach_the_page(app: App) -> None:
+    before = set(app.access.tips)
+    app.session.choose_attack("hinge")
+    assert set(app.access.tips) - before
