@@ -34,7 +34,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.claims import Report, claims
 from explorer.engine.attacks.decoreco_config import DecoRecoConfig
-from explorer.engine.attacks.descent import losses, moved, projected
+from explorer.engine.attacks.descent import DescentState, moved, projected
 from explorer.engine.attacks.kkt import Start
 from explorer.engine.attacks.stationarity import (
     Signals,
@@ -63,46 +63,20 @@ __all__ = ["DecoRecoConfig", "DecoRecoState", "Start", "init", "iterate", "repor
 
 
 @dataclass(frozen=True, eq=False)
-class DecoRecoState:
-    """One iterate, with the losses and gradients of this very iterate.
+class DecoRecoState(DescentState):
+    """See `DescentState`; here lam (m,) is the sum of each candidate's multipliers.
+
+    For "outputs" it is their norm, and y the class that a candidate pulls towards most.
 
     Attributes:
-        t: iteration.
-        x: candidates (m, d).
-        y: their labels (m,): fixed for "margin"; for "outputs" the class they pull towards most.
-        lam: size of each candidate's multipliers (m,): their sum, or for "outputs" their norm.
         coef: multipliers (m, k): one per rival, or for "outputs" one per output.
         pull: covectors (m, C); the contribution of i is sum_c pull_ic grad Phi_c(x_i).
-        l_stationary: share of ||theta||^2 left unexplained, ().
-        l_dual: see the module, ().
-        l_prior: see the module, ().
-        l_margin: see the module, ().
-        loss: the weighted sum, ().
-        grad_x: gradient of `loss` (m, d).
         grad_coef: gradient of `loss` (m, k).
-        moments: of the optimiser, for x and for coef in units of the mean.
-        diverged: whether the next step was not finite and was not taken.
     """
 
-    t: int
-    x: Tensor
-    y: Tensor
-    lam: Tensor
     coef: Tensor
     pull: Tensor
-    l_stationary: Tensor
-    l_dual: Tensor
-    l_prior: Tensor
-    l_margin: Tensor
-    loss: Tensor
-    grad_x: Tensor
     grad_coef: Tensor
-    moments: Moments
-    diverged: bool = False
-
-    def numbers(self) -> dict[str, float]:
-        """The parts of the loss, for curves."""
-        return losses(self)
 
 
 def init(
@@ -255,7 +229,7 @@ def _evaluate(
         loss = loss + weight * l_margin
         grad_x = grad_x + weight * 2 / target.level * off[:, None] * along
     return DecoRecoState(
-        t, x, _towards(pull) if signed else y, pull.norm(dim=1) if signed else coef.sum(1), coef,
-        pull, l_stationary, l_dual, l_prior, l_margin, loss, grad_x,
-        grad_coef - config.weight_dual * 2 * low / unit, moments,
+        t, x, _towards(pull) if signed else y, pull.norm(dim=1) if signed else coef.sum(1),
+        l_stationary, l_dual, l_prior, l_margin, loss, grad_x, moments, coef, pull,
+        grad_coef - config.weight_dual * 2 * low / unit,
     )  # fmt: skip

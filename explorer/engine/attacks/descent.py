@@ -1,8 +1,9 @@
-"""What reconstructions by descent share: schedules, one optimiser step, projected multipliers."""
+"""What reconstructions by descent share: settings, state, a step, projected multipliers."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
@@ -15,30 +16,124 @@ _RIDGE = 1e-10  # arbitrary, of the trace: the Gram matrix of close candidates s
 EPS = 1e-12  # arbitrary: below Adam's usual 1e-8, as gradients of a share of ||theta||^2 are small
 
 
-def geometric(start: float, end: float, part: float) -> float:
-    """From `start` to `end` by equal factors; part in [0, 1], and `end` beyond."""
-    return start * math.pow(end / start, min(part, 1.0))
+@dataclass(frozen=True)
+class DescentConfig:
+    """Settings that reconstructions from the KKT conditions share; see `kkt` for the losses.
+
+    Attributes:
+        m: number of candidates.
+        steps: planned steps.
+        multipliers: "projected" solves lam at every step; "joint" descends on lam together with x,
+            as published.
+        optimizer: "adam", or "sgd" with momentum as published.
+        lr_x: step size of x, on `loss`.
+        lr_lam: step size of lam / mean, on `loss`; "joint" only.
+        momentum: of either optimiser.
+        decay: last step size as a share of the first (half a cosine); 1 keeps it constant.
+        sigma_x: standard deviation of the first candidates, N(0, sigma_x^2).
+        relu_alpha: slope sigmoid(alpha z) of the modified ReLU, at the last step.
+        relu_alpha_start: the same at the first step, rising geometrically; None for no annealing.
+        lam_start: the first lam / mean are U(0, lam_start).
+        lam_min: floor of lam / mean.
+        prior: half width of the box that candidates should stay in, or None.
+        weight_dual: weight of l_dual (published: 5).
+        weight_prior: weight of l_prior (published: 1).
+        weight_margin: weight of l_margin at the last step, rising linearly from 0 (published: 0);
+            from the first step on it would hold candidates where they happen to meet the margin.
+        merge_angle: neurons closer than this (radians) are merged first; 0 for none.
+    """
+
+    m: int = 100
+    steps: int = 2000
+    multipliers: Literal["joint", "projected"] = "projected"
+    optimizer: Literal["sgd", "adam"] = "adam"
+    lr_x: float = 0.02
+    lr_lam: float = 0.02
+    momentum: float = 0.9
+    decay: float = 0.01
+    sigma_x: float = 0.7
+    relu_alpha: float = 200.0
+    relu_alpha_start: float | None = 5.0
+    lam_start: float = 2.0
+    lam_min: float = 0.0
+    prior: float | None = None
+    weight_dual: float = 5.0
+    weight_prior: float = 1.0
+    weight_margin: float = 0.4
+    merge_angle: float = 0.02
+
+    def __post_init__(self) -> None:
+        """Refuse settings with which no step could be taken."""
+        self.check_one_of("multipliers", "joint", "projected")
+        self.check_one_of("optimizer", "sgd", "adam")
+        for name in ("steps", "lr_x", "lr_lam", "decay", "relu_alpha", "relu_alpha_start", "prior"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be positive; got {value}")
+        for name in (
+            "sigma_x", "lam_start", "lam_min", "weight_dual", "weight_prior", "weight_margin"
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} must not be negative; got {value}")
+        if not (0 <= self.momentum < 1 and self.decay <= 1 and self.merge_angle >= 0):
+            raise ValueError(
+                "expected 0 <= momentum < 1, decay <= 1 and merge_angle >= 0; got "
+                f"{self.momentum}, {self.decay} and {self.merge_angle}"
+            )
+
+    def check_one_of(self, name: str, *allowed: str) -> None:
+        """ValueError where this field is none of `allowed`."""
+        if getattr(self, name) not in allowed:
+            raise ValueError(f"{name} must be one of {allowed}; got {getattr(self, name)!r}")
+
+    def alpha(self, t: int) -> float:
+        """The slope of the modified ReLU at iteration t."""
+        start = self.relu_alpha if self.relu_alpha_start is None else self.relu_alpha_start
+        return start * math.pow(self.relu_alpha / start, min(t / self.steps, 1.0))
+
+    def rate(self, t: int) -> float:
+        """The share of lr_x and lr_lam taken at iteration t: half a cosine from 1 to `decay`."""
+        fall = (1 + math.cos(math.pi * min(t / self.steps, 1.0))) / 2
+        return self.decay + (1 - self.decay) * fall
 
 
-def half_cosine(last: float, part: float) -> float:
-    """From 1 to `last` along half a cosine; part in [0, 1], and `last` beyond."""
-    return last + (1 - last) * (1 + math.cos(math.pi * min(part, 1.0))) / 2
+@dataclass(frozen=True, eq=False)
+class DescentState:
+    """One iterate, with the losses and gradients of this very iterate.
 
+    Attributes:
+        t: iteration.
+        x: candidates (m, d).
+        y: their labels (m,).
+        lam: multipliers (m,), those of the target at margin 1.
+        l_stationary: share of ||theta||^2 left unexplained, ().
+        l_dual: see `kkt`, ().
+        l_prior: see `kkt`, ().
+        l_margin: see `kkt`, ().
+        loss: the weighted sum, ().
+        grad_x: gradient of `loss` (m, d).
+        moments: of the optimiser, for x and for lam / mean; under "sgd" their mean is the velocity.
+        diverged: whether the next step was not finite and was not taken; of a batch, by all.
+    """
 
-def check_positive(config: object, *names: str) -> None:
-    """ValueError naming the first of these fields that is not positive; None passes."""
-    for name in names:
-        value = getattr(config, name)
-        if value is not None and not (math.isfinite(value) and value > 0):
-            raise ValueError(f"{name} must be positive; got {value}")
+    t: int
+    x: Tensor
+    y: Tensor
+    lam: Tensor
+    l_stationary: Tensor
+    l_dual: Tensor
+    l_prior: Tensor
+    l_margin: Tensor
+    loss: Tensor
+    grad_x: Tensor
+    moments: Moments
+    diverged: bool = field(default=False, kw_only=True)
 
-
-def check_not_negative(config: object, *names: str) -> None:
-    """ValueError naming the first of these fields that is negative."""
-    for name in names:
-        value = getattr(config, name)
-        if not (math.isfinite(value) and value >= 0):
-            raise ValueError(f"{name} must not be negative; got {value}")
+    def numbers(self) -> dict[str, float]:
+        """The parts of the loss, for curves."""
+        names = ("l_stationary", "l_margin", "l_dual", "l_prior", "loss")
+        return {name: float(getattr(self, name)) for name in names}
 
 
 def moved(
@@ -86,9 +181,3 @@ def projected(gram: Tensor, inner: Tensor, floor: float, signed: bool = False) -
         return solved[:, 0].to(inner)
     above, _ = nnls(factor.T.numpy(), right[:, 0].numpy())
     return torch.from_numpy(above + floor).to(inner)
-
-
-def losses(state: object) -> dict[str, float]:
-    """The parts of a state's loss by name, for curves."""
-    names = ("l_stationary", "l_margin", "l_dual", "l_prior", "loss")
-    return {name: float(getattr(state, name)) for name in names}
