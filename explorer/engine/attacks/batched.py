@@ -142,7 +142,7 @@ class _TwoLayers(Pass):
     def fit(self, c: Tensor) -> Fit:
         left, left_v = self._left(c)
         loss = total(left.square(), (-1, -2)) + total(left_v.square(), (-1,))
-        return Fit(loss, *self._gradients(c, left, left_v))
+        return Fit(loss.to(c.dtype), *self._gradients(c, left, left_v))
 
     def pull(self, c: Tensor, share: float = 1.0) -> tuple[Tensor, Tensor]:
         return self._gradients(c, *self._left(c), share)
@@ -225,7 +225,7 @@ class _Deeper(Pass):
             else:  # one pass less
                 grad_z = torch.add(grad, steep, alpha=alpha).mul_(s)
             grad = _add_product(grad_inputs[layer], grad_z, weights[layer])
-        return Fit(loss, grad * (-2 * c).unsqueeze(-1), -2 * along)
+        return Fit(loss.to(c.dtype), grad * (-2 * c).unsqueeze(-1), -2 * along)
 
     def _block(self, layer: int, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Of one layer's r: b r (..., m, k'), a r' (..., m, k), <r, b_i a_i'> and ||r||^2."""
@@ -249,7 +249,7 @@ class _Deeper(Pass):
 
 
 def total(values: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """Their sum; that of float32 is made in float64 where the device has it, and stays so."""
+    """Their sum; that of float32 is made in float64 where the device has it."""
     wide = values.dtype == torch.float32 and values.device.type != "mps"
     return values.sum(dims, dtype=torch.float64 if wide else None)
 

@@ -59,14 +59,14 @@ def evaluate(
     off = y * off / target.level - 1
     low = (config.lam_min - fit_lam / mean).clamp_min_(0)
     l_stationary = pull[0] * share
-    l_dual, l_margin = total(low.square(), (-1,)), total(off.square(), (-1,))
+    l_dual, l_margin = (total(v.square(), (-1,)).to(x.dtype) for v in (low, off))
     grad_x, grad_lam = pull[1].mul_(share), (y * pull[2]).mul_(share)
     grad_lam.add_(low, alpha=-2 * config.weight_dual / mean)
     loss = torch.add(l_stationary, l_dual, alpha=config.weight_dual)
     l_prior = torch.zeros_like(loss)
     if config.prior is not None:
         outside = (x.abs() - config.prior).clamp_min_(0)
-        l_prior = total(outside.square(), (-1, -2))
+        l_prior = total(outside.square(), (-1, -2)).to(x.dtype)
         loss = torch.add(loss, l_prior, alpha=config.weight_prior)
         grad_x.addcmul_(outside, x.sign(), value=2 * config.weight_prior)
     if along is not None:
