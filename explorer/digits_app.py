@@ -6,7 +6,6 @@ import asyncio
 import gc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from html import escape
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -20,11 +19,11 @@ from explorer.engine.scoring import Kind
 from explorer.engine.training import TrainState
 from explorer.image_runs import STARTS, Aimed, ImageRun, Scored
 from explorer.images import CONTROLS, Draw, draw
-from explorer.membership_app import _way_back as way_back
 from explorer.parts.access import Access, tips_of
 from explorer.parts.digits_board import Board
 from explorer.parts.digits_charts import PIXELATED
 from explorer.parts.digits_controls import Controls
+from explorer.parts.page import Page, way_back
 from explorer.style import CSS
 
 SLICE_S = 0.15  # arbitrary: the page answers within this time while work goes on
@@ -32,7 +31,7 @@ SHOWN_EVERY_S = 1.0  # arbitrary: time between pictures of a running attack
 State = TypeVar("State", TrainState, AttackState)
 
 
-class DigitsApp:
+class DigitsApp(Page):
     """One visitor's page."""
 
     def __init__(self, run: ImageRun | None = None) -> None:
@@ -49,9 +48,7 @@ class DigitsApp:
             lambda: self._toggle(self.run_training), lambda: self._toggle(self.run_attack),
         )  # fmt: skip
         self.board = Board()
-        self.sentence = w.HTML()
-        self.verdict = w.VBox([self.sentence]).add_class("mx-verdict")
-        self.failure = w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
+        super().__init__()
         self.widget = self._compose()
         self.redraw()
 
@@ -69,13 +66,13 @@ class DigitsApp:
         self.draw = None
         self.board.nothing()
         self._forget_net()
-        self._guarded(self._redraw)
+        self.guarded(self._redraw)
 
     def _redraw(self) -> None:
         try:
             self.draw = draw(self.controls.choice())
         except (ValueError, ImportError) as error:  # a file is not there, or too few images
-            self._say(str(error), "warn")
+            self.say(str(error), "warn")
             return
         self._forget_net()
 
@@ -91,11 +88,11 @@ class DigitsApp:
         if self.draw is None:
             return
         if self.trained is not None:
-            self._say("The network is trained. Press Attack: from here on, only the weights "
+            self.say("The network is trained. Press Attack: from here on, only the weights "
                       "are used.", "")  # fmt: skip
         else:
             n = self.draw.train.n
-            self._say(f"{n} training images; {CONTROLS} held-out sets of {n} more stand by as a "
+            self.say(f"{n} training images; {CONTROLS} held-out sets of {n} more stand by as a "
                       "control. Press Train.", "")  # fmt: skip
 
     # --- work, in slices ----------------------------------------------------------------------
@@ -133,7 +130,7 @@ class DigitsApp:
             return
         wrong = int((state.q <= 0).sum())
         if wrong:
-            self._say(f"{wrong} of {drawn.train.n} images are on the wrong side after {state.t} "
+            self.say(f"{wrong} of {drawn.train.n} images are on the wrong side after {state.t} "
                       "steps: there is no margin yet. Train for more steps.", "warn")  # fmt: skip
             return
         self.trained = state
@@ -185,26 +182,7 @@ class DigitsApp:
             words += " It began at the truth, which no attacker has."
         tone = {Kind.FOUND: "good", Kind.AMBIGUOUS: "warn"}.get(found.verdict.kind, "")
         better = found.verdict.kind is Kind.FOUND and run.start != "truth"
-        self._say(words, "good" if better else "warn" if tone else "")
-
-    def _say(self, words: str, tone: str) -> None:
-        self.sentence.value = f"<div aria-live='polite'>{escape(words)}</div>"
-        for known in ("good", "warn", "bad"):
-            mark = self.verdict.add_class if known == tone else self.verdict.remove_class
-            mark(known)
-
-    def _guarded(self, call: Callable[[], None]) -> None:
-        try:
-            call()
-        except Exception as error:  # would vanish in the kernel's log
-            self.fail(error)
-        else:
-            self.failure.layout.display = "none"
-
-    def fail(self, error: Exception) -> None:
-        """Say on the page what went wrong."""
-        self.failure.value = escape(f"{type(error).__name__}: {error}")
-        self.failure.layout.display = ""
+        self.say(words, "good" if better else "warn" if tone else "")
 
     def close(self) -> None:
         """Stop the work and free the widgets; a second call does nothing."""

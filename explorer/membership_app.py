@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
-from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 from time import perf_counter
 from typing import Any
-from urllib.parse import parse_qs
 
 import ipywidgets as w
 import torch
@@ -43,6 +40,7 @@ from explorer.parts.membership_charts import (
     key,
 )
 from explorer.parts.membership_controls import Controls, TrainedControls
+from explorer.parts.page import Page, way_back
 from explorer.style import CSS
 
 REDRAW_AFTER_S = 0.02  # arbitrary: moves of a slider within this time are drawn once
@@ -55,7 +53,7 @@ THEOREM = (
 )
 
 
-class MembershipApp:
+class MembershipApp(Page):
     """One visitor's page."""
 
     def __init__(self, settings: Settings | None = None) -> None:
@@ -70,14 +68,12 @@ class MembershipApp:
         self._due: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self.cancelled = False
-        self.sentence = w.HTML()
-        self.verdict = w.VBox([self.sentence]).add_class("mx-verdict")
+        super().__init__()
         self.theorem = w.HTML().add_class("mx-note")
         self.timing = w.HTML().add_class("mx-note")
-        self.failure = w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
         self.widget = self._compose()
         # Loads scikit-learn now, for half a second, rather than at the first move of a slider.
-        self._guarded(rates.ready)
+        self.guarded(rates.ready)
         self.redraw()
 
     def _compose(self) -> w.VBox:
@@ -97,7 +93,7 @@ class MembershipApp:
         ]).add_class("mx-charts")  # fmt: skip
         charts.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 460px), 1fr))"
         title = w.HTML("Membership inference").add_class("mx-title")
-        head = w.HBox([title, w.HTML(_way_back())]).add_class("mx-header")
+        head = w.HBox([title, w.HTML(way_back())]).add_class("mx-header")
         body = w.VBox([head, self.verdict, self.controls.widget, charts,
                        self.trained.widget, self.failure, self.theorem, self.timing])  # fmt: skip
         parts = [w.HTML(CSS), Access(tips=tips_of(body)), body]
@@ -117,7 +113,7 @@ class MembershipApp:
     def redraw(self) -> None:
         """Compute and show the moment that the controls describe; failures are shown too."""
         self._due = None
-        self._guarded(self._redraw)
+        self.guarded(self._redraw)
 
     def _redraw(self) -> None:
         begun = perf_counter()
@@ -139,7 +135,7 @@ class MembershipApp:
     def _show(self, there: World, found: Outcome, law: Law) -> None:
         histogram, curve, proof, _ = self.charts
         words, tone = sentence(there, found)
-        self._say(words, tone)
+        self.say(words, tone)
         histogram.show(there, found)
         every = rates.roc(there.members, there.held_out)
         curve.show(every, found)
@@ -159,31 +155,12 @@ class MembershipApp:
 
     def _empty(self, words: str) -> None:
         histogram, curve, proof, _ = self.charts
-        self._say(f"No network to attack: {words}", "warn")
+        self.say(f"No network to attack: {words}", "warn")
         histogram.show(None, None)
         curve.show(None, None)
         self.roc_title.value = key("Every threshold: none", (LIMIT, "this rule"))
         proof.show(None)
         self.theorem.value = THEOREM
-
-    def _say(self, words: str, tone: str) -> None:
-        self.sentence.value = f"<div aria-live='polite'>{escape(words)}</div>"
-        for known in ("good", "warn", "bad"):
-            mark = self.verdict.add_class if known == tone else self.verdict.remove_class
-            mark(known)
-
-    def _guarded(self, call: Callable[[], None]) -> None:
-        try:
-            call()
-        except Exception as error:  # would vanish in the kernel's log
-            self.fail(error)
-        else:
-            self.failure.layout.display = "none"
-
-    def fail(self, error: Exception) -> None:
-        """Say on the page what went wrong."""
-        self.failure.value = escape(f"{type(error).__name__}: {error}")
-        self.failure.layout.display = ""
 
     # --- trained networks ---------------------------------------------------------------------
     def _toggle(self) -> None:
@@ -225,15 +202,6 @@ class MembershipApp:
             self._due = None
         if self.widget.comm is not None:
             self.widget.close()
-
-
-def _way_back() -> str:
-    """A link to the first page where Voila serves both, in the theme of this one."""
-    if not os.environ.get("SERVER_SOFTWARE", "").startswith("voila"):
-        return ""
-    theme = parse_qs(os.environ.get("QUERY_STRING", "")).get("theme", [""])[0]
-    query = f"?theme={theme}" if theme in ("light", "dark") else ""
-    return f"<a href='../../{query}'>← Margin Explorer</a>"
 
 
 _shown: MembershipApp | None = None

@@ -124,7 +124,7 @@ def train_config(
     except ValueError as error:
         raise ValueError(f"--widths takes numbers such as 100,100; got {widths!r}") from error
     kind = "ascent" if method is Method.ascent else "gradient"
-    chosen = {"widths": sizes, "steps": steps, "method": kind, **_assigned(settings)}
+    chosen = {"widths": sizes, "steps": steps, "method": kind, **assigned(settings)}
     return TrainConfig(**_known(TrainConfig, "the training", chosen))
 
 
@@ -165,10 +165,10 @@ def attack_config(name: str, settings: list[str] | None, **given: Any) -> Attack
     """
     kind = by_key(name).config
     chosen = {key: value for key, value in given.items() if value is not None}
-    return kind(**_known(kind, name, chosen | _assigned(settings)))
+    return kind(**_known(kind, name, chosen | assigned(settings)))
 
 
-def _assigned(settings: list[str] | None) -> dict[str, Any]:
+def assigned(settings: list[str] | None) -> dict[str, Any]:
     """Values by name from NAME=VALUE; what is no Python value is a word."""
     chosen: dict[str, Any] = {}
     for pair in settings or []:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import sys
-from ast import literal_eval
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from explorer.commands.base import Count, Json, Noise, Set, option, show_result
+from explorer.commands.base import Count, Json, Noise, Set, assigned, option, show_result
 from explorer.engine.data import PRESETS
 from explorer.engine.lambda_grid import NAMES, SIDE
 from explorer.grid import DIGITS, STEPS, Cell, grid_attacks, grid_rows, run_cell
@@ -48,7 +47,7 @@ def grid(
 ) -> None:  # fmt: skip
     """Run an attack from a grid of starts; write a picture, a table, and one sentence."""
     data = DIGITS if digits else preset
-    chosen = {"steps": STEPS, **_settings(set_)}
+    chosen = {"steps": STEPS, **assigned(set_)}
     cells = grid_rows(
         data, attack, side=side, seeds=_numbers(seeds), n=n, noise=noise, settings=chosen
     )
@@ -79,7 +78,7 @@ def bilevel(
     """Attack by the bilevel problem from noise, truth and a held-out partition; compare."""
     data = DIGITS if digits else preset
     cells = [
-        Cell(data, "bilevel", a, b, n, noise, seed, settings={**chosen, **_settings(set_)})
+        Cell(data, "bilevel", a, b, n, noise, seed, settings={**chosen, **assigned(set_)})
         for chosen in MODELS.values()
         for a, b in THREE.values()
         for seed in _numbers(seeds)
@@ -173,20 +172,6 @@ def _numbers(text: str) -> list[int]:
     if min(seeds) < 0:
         raise ValueError(f"seeds must be at least 0; got {text!r}")
     return seeds
-
-
-def _settings(pairs: list[str] | None) -> dict[str, Any]:
-    """--set NAME=VALUE, as for the other verbs; the attack refuses names that it does not know."""
-    chosen: dict[str, Any] = {}
-    for pair in pairs or []:
-        key, equals, text = pair.partition("=")
-        if not equals:
-            raise ValueError(f"--set takes NAME=VALUE, such as lr_x=0.01; got {pair!r}")
-        try:
-            chosen[key] = literal_eval(text)
-        except (ValueError, SyntaxError):
-            chosen[key] = text
-    return chosen
 
 
 VERBS = {"grid": grid, "bilevel": bilevel}
