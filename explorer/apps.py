@@ -14,6 +14,7 @@ from explorer.panels.arena import Arena
 from explorer.panels.base import Panel
 from explorer.panels.chooser import Chooser
 from explorer.panels.curves import LossCurves, MarginCurves, ResidualCurves
+from explorer.panels.energy import EnergyPanel
 from explorer.panels.explain import ExplainPanel
 from explorer.panels.files import Files
 from explorer.panels.forms import AttackForm, TrainForm
@@ -39,7 +40,7 @@ CHARTS: tuple[type[Panel], ...] = (
     MarginCurves, ResidualCurves, LossCurves, HingesPanel, Scoreboard,
 )  # fmt: skip
 BELOW: tuple[type[Panel], ...] = (
-    ExplainPanel, MixPad, TrainForm, AttackForm, Tuner, Arena, GridPanel,
+    ExplainPanel, MixPad, TrainForm, AttackForm, Tuner, Arena, EnergyPanel, GridPanel,
 )  # fmt: skip
 ALL: tuple[type[Panel], ...] = (
     Header,

@@ -15,6 +15,7 @@ from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.explained import Explained
 from explorer.history import Timeline
+from explorer.walk import Walk
 
 Stage = str
 # Key, title and tooltip. All but the first two look at attacked weights.
@@ -59,6 +60,7 @@ class Frame:
     status: Status = Status.RUNNING
     arena: Shown | None = None
     explained: Explained | None = None  # of the explain stage
+    walk: Walk | None = None  # candidates of the landscape stage
 
     @property
     def aimed(self) -> bool:

@@ -19,9 +19,9 @@ from explorer.engine.data import Dataset
 from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.network import Network
 from explorer.engine.status import Status
-from explorer.explaining import Explaining
 from explorer.frame import BEFORE, Stage, numbers
 from explorer.history import Timeline
+from explorer.walking import Walking
 
 # Settings that only a new run can have.
 BIRTH = {"widths", "bias", "all_biases", "init_scale", "init", "method"}
@@ -35,7 +35,7 @@ CLASSES_CHANGED = (
 )
 
 
-class Session(Explaining):
+class Session(Walking):
     """State and commands of one visitor's page."""
 
     # --- drawing ----------------------------------------------------------------------------
@@ -119,6 +119,8 @@ class Session(Explaining):
         held = self.now.explained
         if stage == "explain" and (held is None or held.target is not self.now.target):
             self.begin_explaining()
+        if stage == "landscape":
+            self.begin_walking()
         self.show(stage=stage, status=Status.RUNNING)
         if stage == "attack" and self.now.attack is None:
             self.restart_attack()

@@ -38,6 +38,7 @@ class State(HasTraits):
     extent = Float(data.PLANE, help="half width of the plane")
     stop_at = Int(-1, help="step at which a run pauses by itself; -1: none")
     steps_per_second = Float(float("inf"))
+    trails: Any = List(help="runs of the grid of starts: weights of truth, held-out data and noise")
     branches = List(Instance(Branch))
     branch_index = Int(0)
 

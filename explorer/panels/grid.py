@@ -203,7 +203,8 @@ class GridPanel(Panel):
         self.nearest.show(at, nearest, words, side, 2.0)
         for edge in self.edges:
             edge.show(seen)
-        self.triangle.show([row["result"]["trail"] for row in found.rows.values()])
+        self.session.trails = [row["result"]["trail"] for row in found.rows.values()]
+        self.triangle.show(self.session.trails)
         self.said.value = escape(_sentence(seen))
         self.legend.value = _legend(top)
         if self.body.children != (self.views,):

@@ -20,6 +20,7 @@ from explorer.parts.overlays import overlay_of
 from explorer.parts.pad import Pad
 from explorer.session import Session
 from explorer.style import COLOURS, PLOT_MARGIN
+from explorer.walking_hand import WalkingHand
 
 KEYS = (
     "Click to place, drag to spray. Keyboard: arrows move the cursor (Shift: further), Enter acts, "
@@ -29,6 +30,10 @@ EXPLAIN_KEYS = (
     "Drag a filled point along its green line; with Shift, anywhere. Keyboard: Tab chooses a "
     "point, arrows drag it (Shift: further), Enter lets go, F frees the drag, M merges, "
     "Ctrl+Z undo, Ctrl+Y redo."
+)
+WALK_KEYS = (
+    "Click a point to see the map of its energy; drag any point to move it. Keyboard: Tab chooses "
+    "a point, arrows move it (Shift: further), Ctrl+Z undo, Ctrl+Y redo."
 )
 SPACING = {"place": 16, "move": 3, "erase": 6}  # px; arbitrary
 
@@ -53,7 +58,7 @@ class PlanePanel(Panel):
             background_style={"fill": "transparent"}, layout=w.Layout(width="100%"),
         )  # fmt: skip
         self.gestures, self._odd = Gestures(session), False
-        self.explaining = ExplainingHand(session)
+        self.explaining, self.walking = ExplainingHand(session), WalkingHand(session)
         self._mapped: tuple[Any, ...] = ()
         self.pad = Pad(tip=KEYS)
         self.pad.on_msg(self._on_pad)
@@ -65,7 +70,9 @@ class PlanePanel(Panel):
 
     def _on_pad(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from the browser
         try:
-            hand = self.explaining if self.session.frame.stage == "explain" else self.gestures
+            stage = self.session.frame.stage
+            hands: dict[str, Any] = {"explain": self.explaining, "landscape": self.walking}
+            hand = hands.get(stage, self.gestures)
             hand.handle(content)
             self.pad.say = hand.say
         except Exception as error:  # would vanish in the kernel's log
@@ -155,11 +162,14 @@ class PlanePanel(Panel):
         empty = not frame.dataset.n
         n = frame.dataset.n
         held = frame.explained if frame.stage == "explain" else None
+        walk = frame.walk if frame.stage == "landscape" else None
         keys = KEYS if held is None else EXPLAIN_KEYS
+        keys = keys if walk is None else WALK_KEYS
+        places = len(walk.x) if walk is not None else 0 if held is None else held.now.n
         with self.pad.hold_sync():
-            self.pad.active = not frame.aimed or held is not None
-            self.pad.stops = 0 if held is None else held.now.n
-            if held is not None:
+            self.pad.active = not frame.aimed or places > 0
+            self.pad.stops = places
+            if places:
                 self.pad.echo, self.pad.spacing, self.pad.cursor = False, 2, "grab"
             elif self.pad.spacing != SPACING[self.session.tool]:
                 self._tool_of(self.session)

@@ -19,6 +19,7 @@ class Pad(anywidget.AnyWidget):
     active = Bool(True).tag(sync=True)
     echo = Bool(True).tag(sync=True)  # show a dot at once, before the kernel answers
     spacing = Int(14).tag(sync=True)  # px between two events of one stroke
+    hover = Bool(False).tag(sync=True)  # whether places are told without a press
     stops = Int(0).tag(sync=True)  # points that Tab goes through; 0: arrows move a cursor instead
     ink = Unicode("#000").tag(sync=True)
     cursor = Unicode("crosshair").tag(sync=True)

@@ -1,0 +1,196 @@
+"""The answers: each kind of energy map from a question, in slices that can be stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.energy_question import MAPS, Picture, Question
+from explorer.engine.certificate import TAU_TRAINED
+from explorer.engine.energy import Energies, prepared
+from explorer.engine.energy_maps import SIDE, Line, bilevel, grid, line, split_plane, start_rows
+from explorer.engine.lambda_grid import Parts
+from explorer.engine.merging import Merged, merge_neurons
+from explorer.engine.network import Network
+from explorer.starts import paired
+
+Array = NDArray[np.float64]
+GoOn = Callable[[float], bool]
+DROP = 1e-3  # of the path weight: lighter neurons go, and with them most kinks; error is shown
+SLICE = 400  # places at once; arbitrary: about 20 ms where neurons are few
+
+
+class Answers:
+    """Answers questions about one page's weights, keeping the merged network."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._merged: tuple[Network | None, float, Merged | None] = (None, 0.0, None)
+
+    def merged(self, q: Question) -> Merged:
+        """The merged network, and the change of Phi on the truth."""
+        net, angle, made = self._merged
+        if made is None or net is not q.net or angle != q.angle:
+            if q.angle > 0:
+                made = merge_neurons(q.net.to(dtype=torch.float64), q.angle, DROP, q.truth.x)
+            else:
+                made = merge_neurons(q.net.to(dtype=torch.float64), 0.0, 0.0, q.truth.x)
+            self._merged = (q.net, q.angle, made)
+        return made
+
+    def answer(self, q: Question, size: int, go_on: GoOn = lambda _: True) -> Picture | None:
+        """The map at a size; None where `go_on(share done)` said no.
+
+        Raises:
+            ValueError: where this map does not exist for these weights.
+        """
+        net = self.merged(q).net
+        kinds: dict[str, Any] = {
+            "point": _point, "split": _split, "starts": _starts, "ridge": _bilevel,
+            "last": _bilevel,
+        }  # fmt: skip
+        if q.kind not in kinds:
+            raise ValueError(f"a map is one of {', '.join(MAPS)}; got {q.kind!r}")
+        found: Picture | None = kinds[q.kind](q, net, size, go_on)
+        return found
+
+
+def _plane(q: Question, size: int) -> tuple[float, float, float, float]:
+    return (-q.extent, q.extent, -q.extent, q.extent)
+
+
+def _sliced(places: Tensor, at: Callable[[Tensor], Array], go_on: GoOn) -> Array | None:
+    out = []
+    for low in range(0, len(places), SLICE):
+        if not go_on(low / len(places)):
+            return None
+        out.append(at(places[low : low + SLICE]))
+    return np.concatenate(out)
+
+
+def _point(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
+    y = q.truth.y.double()
+    if net.d == 1:
+        made = line(net, q.x, y, q.index, q.extent, 6 * size, q.tau, q.frozen, q.kappa)
+        return _curve(q, made, size)
+    if net.d != 2:
+        raise ValueError(f"maps are of points on a line or a plane; got {net.d} coordinates")
+    mover = prepared(net, q.x, y, q.index, q.tau, q.frozen, q.kappa)
+    places = grid(q.extent, size)
+    values = _sliced(places, mover.at, go_on)
+    if values is None:
+        return None
+    seen = mover.energies(values)
+    low = places[int(values.argmin())].tolist()
+    return Picture(
+        q.kind, values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), seen.here,
+        seen.without, _words(seen), seen.archetype.name.lower(), (low[0], low[1]), size=size,
+    )  # fmt: skip
+
+
+def _curve(q: Question, made: Line, size: int) -> Picture:
+    seen = made.seen
+    low = float(made.z[seen.values.argmin()])
+    box = (-q.extent, q.extent, 0.0, 1.0)
+    return Picture(
+        q.kind, seen.values[None], box, ("x", "energy"), seen.here, seen.without, _words(seen),
+        seen.archetype.name.lower(), (low, float(seen.values.min())), curve=made, size=size,
+    )  # fmt: skip
+
+
+def _words(seen: Energies) -> str:
+    if not seen.cut:
+        return seen.sentence
+    return (
+        f"{seen.sentence} {seen.cut} of the points lie on more neurons than can all be freed: "
+        "energies are upper bounds."
+    )
+
+
+def _split(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
+    if net.d == 1:
+        raise ValueError("On a line the level set is made of points: there is no split plane.")
+    if not go_on(0.0):
+        return None
+    y = q.truth.y.double()
+    made = split_plane(net, q.x, y, q.index, q.extent, size, q.tau, TAU_TRAINED)
+    at = divmod(int(made.values.argmin()), size)
+    step = made.reach / size
+    low = ((at[1] + 0.5) * step, made.reach - (at[0] + 0.5) * step)
+    return Picture(
+        q.kind, made.values, (0.0, made.reach, 0.0, made.reach), ("α", "β"),
+        float(made.values[-1, 0]), float("nan"), made.sentence, lowest=low,
+        free=(made.plus, made.minus), size=size,
+    )  # fmt: skip
+
+
+def parts_of(q: Question) -> Parts:
+    """Corners of the starts: truth, held-out points and noise, as many as there are points."""
+    if q.heldout is None:
+        raise ValueError("No held-out points: train a network, then turn to Landscape.")
+    y = q.truth.y.double()
+    noise = torch.Generator().manual_seed(q.seed)
+    drawn = torch.randn(q.truth.x.shape, generator=noise, dtype=torch.float64)
+    return Parts(y, q.truth.x.double(), paired(q.heldout, y).double(), drawn)
+
+
+def _starts(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
+    side = min(size, SIDE)
+    rows: list[Array] = []
+    made: Iterator[Array] = start_rows(net, parts_of(q), q.tau, side)
+    for k in range(side):
+        if not go_on(k / side):
+            return None
+        rows.append(next(made))
+    values = np.stack(rows)[::-1]
+    half = 0.5 / (side - 1)
+    i, j = divmod(int(values.argmin()), side)
+    words = (
+        f"The start at the truth leaves {values[0, -1]:.2g} of ‖θ‖² unexplained, held-out points "
+        f"{values[0, 0]:.2g}, noise {values[-1, 0]:.2g}. "
+        f"{100 * float((values < 0.01 * values.max()).mean()):.2g}% of the starts lie below a "
+        "hundredth of the highest."
+    )
+    box = (-half, 1 + half, -half, 1 + half)
+    return Picture(
+        q.kind, values, box, ("λ₁ truth ↔ held-out", "λ₂ data ↔ noise"), float(values[0, -1]),
+        float("nan"), words, lowest=(j / (side - 1), 1 - i / (side - 1)), size=side,
+    )  # fmt: skip
+
+
+def _bilevel(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
+    if not go_on(0.0):
+        return None
+    truth = (q.truth.x.double(), q.truth.y.double())
+    if net.d == 1:
+        z = torch.linspace(-q.extent, q.extent, 6 * size, dtype=torch.float64)
+        places = torch.cat([z, q.x[q.index]]).sort().values[:, None]
+    else:
+        places = grid(q.extent, size)
+    made = bilevel(truth, q.x, q.index, places, net=net if q.kind == "last" else None)
+    at = int(made.values.argmin())
+    low = (made.values < 0.01 * made.values.max()).mean()
+    features = "the last hidden layer" if q.kind == "last" else "the points themselves"
+    words = (
+        f"Ridge regression on {features}, trained on these candidates: with the point where it is "
+        f"the weights are {made.here:.2g} of ‖θ*‖² off, elsewhere up to {made.values.max():.2g}; "
+        f"{100 * float(low):.2g}% of the places lie below a hundredth of that."
+    )
+    if net.d == 1:
+        curve = Line(places[:, 0].numpy(), Energies(made.values, made.here, np.nan, 0.0),
+                     np.zeros(0), np.zeros(0))  # fmt: skip
+        spot = (float(places[at, 0]), float(made.values[at]))
+        return Picture(
+            q.kind, made.values[None], (-q.extent, q.extent, 0.0, 1.0), ("x", "loss"), made.here,
+            float("nan"), words, lowest=spot, curve=curve, size=size,
+        )  # fmt: skip
+    spot = (float(places[at, 0]), float(places[at, 1]))
+    return Picture(
+        q.kind, made.values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), made.here,
+        float("nan"), words, lowest=spot, size=size,
+    )  # fmt: skip
