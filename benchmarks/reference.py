@@ -106,6 +106,31 @@ def largest_difference(d: int, widths: tuple[int, ...], m: int, alpha: float = 5
     return max(float((a - b).norm() / a.norm()) for a, b in pairs)
 
 
+def published_training(points: Tensor, y: Tensor, width: int, seed: int, within: float) -> int:
+    """Full-batch SGD as published (Haim et al.): epochs until all margins lie within `within`.
+
+    First layer and its bias N(0, 1e-8), the output at torch's default, mean BCE with logits, rate
+    0.01; plain autograd. Looks at the margins every 1000 epochs.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    net = init_network(points.shape[1], (width,), generator=generator, first_scale=1e-4)
+    parameters = [p.clone().requires_grad_() for p in net.parameters]
+    wanted = (y + 1) / 2
+    for epoch in range(1, 2_000_001):
+        hidden = (points @ parameters[0].T + parameters[1]).relu()
+        out = (hidden @ parameters[2].T)[:, 0]
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(out, wanted)
+        grads = torch.autograd.grad(loss, parameters)
+        with torch.no_grad():
+            for p, g in zip(parameters, grads, strict=True):
+                p -= 0.01 * g
+            if epoch % 1000 == 0:
+                q = y * out
+                if float(q.min()) > 0 and float(q.max()) <= (1 + within) * float(q.min()):
+                    return epoch
+    raise RuntimeError("the published settings did not get there in 2,000,000 epochs")
+
+
 def main() -> None:
     for d, widths, m in ((2, (1000,), 40), (2, (300, 300), 60), (64, (200, 200, 100), 50)):
         difference = largest_difference(d, widths, m)
