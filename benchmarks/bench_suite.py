@@ -4,46 +4,53 @@
     python benchmarks/bench_suite.py --cases 0 7 --nets 2-1000-1
     python benchmarks/bench_suite.py --shift 100        the seeds that settings are tuned on
     python benchmarks/bench_suite.py --sketch           20 circle points of random labels, 2 nets
-    python benchmarks/bench_suite.py --lp               also the forced masses, two layers (slow)
+    python benchmarks/bench_suite.py --attacks pooled   one attack only
+    python benchmarks/bench_suite.py --keep FOLDER      keep the trained networks there
+    python benchmarks/bench_suite.py --lp               also the forced masses (slow)
 
-One row per set and network: points on the margin (within 1%), those that the weights determine
-("needed": without them no other points of the margin explain the weights as well), and for each
-attack claims / needed points among the found / points on the margin among the found, within 0.03,
-its precision over all training points, and seconds. The verdict is of the best attack: "recovered"
-where at least 90% of the needed points are found at a precision of at least 0.9; where fewer than
-half of the points on the margin are needed it adds "rest not recoverable", with the residual of
-another set of points on the margin beside that of the training points, and the mean distance of
-its mass from them.
+One row per set and network: points on the margin (within 1%); those that the weights determine,
+"LP", by the forced-mass program at the tolerance that it states, and "sharp", at the least one
+that admits the training points; "needed": those without which no other points of the margin were
+found that explain the weights as well; and for each attack claims / needed points among the found
+/ points on the margin among the found, within 0.03, its precision over all training points, and
+CPU seconds. With --lp, a fourth figure after "/" is of the points determined (sharp). The verdict
+is of the best attack: "recovered" where at least 90% of the needed points are found at a
+precision of at least 0.9; where fewer than half of the points on the margin are needed it adds
+"rest not recoverable", with the residual of another set of points on the margin beside that of
+the training points, and the mean distance of its mass from them.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 
 import torch
 
 from explorer.engine import suite
-from explorer.engine.attacks import hinge, kkt
+from explorer.engine.attacks import hinge, kkt, pooled
 from explorer.engine.attacks.hinge import HingeConfig
 from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.pooled import PooledConfig
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.data import Dataset, Source
-from explorer.engine.determined import determined
 from explorer.engine.margin import q_of
 from explorer.engine.scoring import score
 
 RADIUS = 0.03
 RECALL, PRECISION = 0.9, 0.9
+ATTACKS = {
+    "kkt": (kkt, KKTConfig()), "hinge": (hinge, HingeConfig()), "pooled": (pooled, PooledConfig()),
+}  # fmt: skip
 
 
 def run(engine, target, config, seed):
-    began = time.perf_counter()
+    began = time.process_time()
     state = engine.init(target, config, torch.Generator().manual_seed(seed))
     for following in engine.iterate(target, state, config):
         state = following
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     return state, engine.report(target, state, config), seconds
 
 
@@ -53,12 +60,20 @@ def found(data, mask, claims):
     return int(score(Dataset(data.x[mask], data.y[mask]), claims.x, claims.y, (RADIUS,)).found)
 
 
-def verdict(known, results, fitted, data):
+def met(results, name, count):
+    """The attacks that reach the target on `count` points, counted under `name`."""
+    right = {k: r for k, r in results.items() if r[name] >= RECALL * count}
+    return [k for k, r in right.items() if r["claims"] and r["precision"] >= PRECISION]
+
+
+def verdict(known, sharp, results, fitted, data):
     count, on = int(known.needed.sum()), int(known.on_margin.sum())
-    right = {k: r for k, r in results.items() if r["needed"] >= RECALL * count}
-    good = [k for k, r in right.items() if r["claims"] and r["precision"] >= PRECISION]
-    words = f"recovered ({good[0]})" if good and count else "not recovered" if count else ""
-    if 2 * count < on:
+    good = ", ".join(met(results, "needed", count))
+    words = f"recovered ({good})" if good and count else "not recovered" if count else ""
+    if sharp is not None and bool(sharp.any()):
+        good = ", ".join(met(results, "sharp", int(sharp.sum())))
+        words += f"; of determined: {f'recovered ({good})' if good else 'not recovered'}"
+    if 2 * count < on and fitted is not None:
         apart = torch.cdist(fitted.x, data.x).min(1).values
         mean = float(fitted.lam @ apart / fitted.lam.sum())
         words += (
@@ -68,34 +83,44 @@ def verdict(known, results, fitted, data):
     return words
 
 
-def row(case, label, net, lp, seed):
+def row(case, label, net, lp, names, seed):
     data = case.dataset()
     q = q_of(net, data.x, data.y)
     if float(q.min()) <= 0:
         return f"{case.name:31}{label:13}not separated"
     known, target = suite.needed_points(net, data), Target.of(net, float(q.min()))
-    results = {}
-    for name, engine, config in (("kkt", kkt, KKTConfig()), ("hinge", hinge, HingeConfig())):
+    plain, sharp = (suite.determined_points(net, data, s) if lp else None for s in (False, True))
+    results, fitted = {}, None
+    for name in names:
+        engine, config = ATTACKS[name]
         state, claims, seconds = run(engine, target, config, seed)
+        fitted = state if isinstance(state, hinge.HingeState) else fitted
         everyone = found(data, torch.ones(data.n, dtype=torch.bool), claims)
         results[name] = {
             "claims": len(claims.x), "needed": found(data, known.needed, claims),
             "on": found(data, known.on_margin, claims),
+            "sharp": 0 if sharp is None else found(data, sharp, claims),
             "precision": everyone / max(len(claims.x), 1), "s": seconds,
         }  # fmt: skip
-    forced = "    "
-    if lp and len(net.weights) == 2:
-        merged = target.merged(HingeConfig.merge_angle)
-        try:
-            forced = f"{int(determined(merged, data.x, data.y, tau=TAU_TRAINED).forced.sum()):>4}"
-        except ValueError:
-            forced = "   –"
+    forced = "".join(f"{'–' if mask is None else int(mask.sum()):>6}" for mask in (plain, sharp))
     cells = "".join(
-        f" |{r['claims']:>4} {r['needed']:>3} {r['on']:>3}  {r['precision']:.2f} {r['s']:>6.1f}"
+        f" |{r['claims']:>4} {r['needed']:>3} {r['on']:>3} {r['precision']:.2f} {r['s']:>5.1f}"
+        + ("" if sharp is None else f" /{r['sharp']:>2}")
         for r in results.values()
     )
     head = f"{case.name:31}{label:13}{int(known.on_margin.sum()):>3}{int(known.needed.sum()):>7}"
-    return head + forced + cells + "   " + verdict(known, results, state, data)
+    return head + forced + cells + "   " + verdict(known, sharp, results, fitted, data)
+
+
+def kept(case, label, widths, folder):
+    """The trained network, from the folder where it is there."""
+    if folder is None:
+        return suite.trained(case, widths)
+    path = folder / f"{case.source.preset}-{case.source.n}-{case.source.seed}-{label}.pt"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        torch.save(suite.trained(case, widths), path)
+    return torch.load(path, weights_only=False)
 
 
 def main():
@@ -104,6 +129,8 @@ def main():
     parser.add_argument("--nets", nargs="+", default=list(suite.NETS))
     parser.add_argument("--shift", type=int, default=0)
     parser.add_argument("--lp", action="store_true")
+    parser.add_argument("--attacks", nargs="+", default=list(ATTACKS), choices=list(ATTACKS))
+    parser.add_argument("--keep", type=Path)
     parser.add_argument("--sketch", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -114,13 +141,13 @@ def main():
                  for s in range(3)]  # fmt: skip
         args.nets = list(nets)
     print(HingeConfig())
-    print(f"{'set':31}{'network':13}{'on':>3}{'needed':>7}{'LP':>4}", end="")
-    print("".join(f" |{name + ': claims needed on prec  s':>25}" for name in ("kkt", "hinge")))
+    print(f"{'set':31}{'network':13}{'on':>3}{'needed':>7}{'LP':>6}{'sharp':>6}", end="")
+    print("".join(f" |{name}: claims needed on prec s" for name in args.attacks))
     for case in cases:
         case = case.shifted(args.shift) if args.shift else case
         for label in args.nets:
-            net = suite.trained(case, nets[label])
-            print(row(case, label, net, args.lp, case.source.seed), flush=True)
+            net = kept(case, label, nets[label], args.keep)
+            print(row(case, label, net, args.lp, args.attacks, case.source.seed), flush=True)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate
 from explorer.engine.consistent import farthest, sample_of
 from explorer.engine.data import Dataset
-from explorer.engine.determined import determined
+from explorer.engine.determined import determined, sharpened
+from explorer.engine.explanations import residual
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.scoring import RADII, judge, score
@@ -85,12 +86,15 @@ def otherwise(ring: Ring) -> Otherwise | None:
     if made is None or truth.d > MOST_INPUTS or truth.outputs != 1 or not truth.n:
         return None
     net = ring.target.merged(MERGE_ANGLE)
-    found = determined(net, truth.x, truth.y, made.lam, tau=made.tau)
+    found = determined(net, truth.x, truth.y, made.lam, tau=made.tau, sharp=True)
     used = made.lam > SUPPORT * made.lam.max()
     box = 2 * max(float(truth.x.abs().max()), 1.0)  # that of `determined`
-    far = farthest(sample_of(net, truth.x[used], truth.y[used], box, made.tau, grid=0))
+    sample = sharpened(sample_of(net, truth.x[used], truth.y[used], box, made.tau, grid=0))
+    far = farthest(sample)
     other = Report(far.explanation.x, far.explanation.y, far.explanation.lam)
-    return Otherwise(found.forced, found.sentence, other, far.sentence)
+    own = residual(net.to(dtype=torch.float64), sample.truth)
+    words = f"{far.sentence} The true points leave {own:.1e}."
+    return Otherwise(found.forced, found.sentence, other, words)
 
 
 class Refused(ValueError):

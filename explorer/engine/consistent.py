@@ -34,6 +34,7 @@ TOLERANCE = 1e-6  # of |theta|, per component: what the sum may miss in an exact
 RADIUS = 0.03  # the radius within which a point counts as found (`scoring.RADII`)
 NEAR = 1e-3  # arbitrary: samples within this share of the radius of a given point are that point
 COARSE = 0.1  # arbitrary: a tolerance beyond which an explanation explains little
+_NONE = 1e-9  # arbitrary: a mass below this share of the whole one is none
 _ROOM = 1.05  # arbitrary: slack beyond what the given points themselves miss
 _SLOPE_GAP = 1e-7  # |z| up to this share of its size is a kink at a sampled point: rounding
 
@@ -195,14 +196,28 @@ def forced_mass(sample: Sample, progress: Progress | None = None) -> Tensor:
     Raises:
         Stopped: where `progress` returns False.
     """
-    out = []
+    n, m = sample.truth.n, len(sample.x)
     gap = torch.cdist(sample.x, sample.truth.x).numpy()
-    for i in range(sample.truth.n):
-        if progress is not None and not progress(i, sample.truth.n):
+    within = (gap < sample.radius * (1 - NEAR)).astype(float)
+    out, open_ = np.zeros(n), np.ones(n, dtype=bool)
+    solved = 0
+
+    def solve(cost: Array) -> tuple[Array, float]:
+        nonlocal solved
+        if progress is not None and not progress(min(solved, n - 1), n):
             raise Stopped("stopped before the last point")
-        within = gap[:, i] < sample.radius * (1 - NEAR)
-        out.append(max(_solve(sample, within.astype(float))[1], 0.0))
-    return torch.tensor(out, dtype=torch.float64)
+        solved += 1
+        return _solve(sample, cost)
+
+    while open_.any():  # one explanation that does without many points settles all of them
+        z = solve(within[:, open_].sum(axis=1))[0]
+        clear = open_ & (within.T @ z[:m] <= _NONE * sample.mass)
+        open_ &= ~clear
+        if not clear.any():
+            break
+    for i in np.nonzero(open_)[0]:
+        out[i] = max(solve(within[:, i])[1], 0.0)
+    return torch.from_numpy(out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +244,7 @@ def farthest(sample: Sample) -> Farthest:
     made = _explanation(sample, z)
     distance = float(gap @ z[: len(gap)]) / sample.mass
     off = residual(sample.net, made)
-    scope = f"the box is ±{sample.extent:g}; {len(sample.x)} margin points sampled"
+    scope = f"the box is ±{sample.extent:.3g}; {len(sample.x)} margin points sampled"
     words = (
         f"{made.n} other points explain the same weights: on average {distance:.2g} from the "
         f"nearest true one, residual {off:.1e} ({scope})."

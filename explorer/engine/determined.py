@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from explorer.engine.cells import KINK
-from explorer.engine.consistent import Progress, forced_mass, sample_of
+from explorer.engine.consistent import TOLERANCE, Progress, Sample, forced_mass, sample_of
 from explorer.engine.explanations import USED
 from explorer.engine.network import Network
+from explorer.engine.tangent import residual
 
+_ROOM = 1.05  # arbitrary: slack beyond what the given points themselves miss
 FORCED = 1e-3  # arbitrary: a forced mass above this share of the whole one counts
 
 
@@ -30,9 +32,17 @@ class Determined:
     sentence: str
 
 
+def sharpened(sample: Sample) -> Sample:
+    """The same points with the least tolerance that admits the given ones (with 5% of room)."""
+    truth = sample.truth
+    left = residual(sample.net, truth.x, truth.lam * truth.y, truth.slopes)
+    share = _ROOM * float(left.abs().max() / sample.net.rho)
+    return replace(sample, tolerance=max(TOLERANCE, share), _rows=[])
+
+
 def determined(
     net: Network, x: Tensor, y: Tensor, lam: Tensor | None = None, extent: float | None = None,
-    tau: float = KINK, grid: int = 0, progress: Progress | None = None,
+    tau: float = KINK, grid: int = 0, progress: Progress | None = None, sharp: bool = False,
 ) -> Determined:  # fmt: skip
     """Which of these points every explanation of the weights must contain.
 
@@ -45,6 +55,8 @@ def determined(
         tau: relative distance of a kink: `certificate.TAU_TRAINED` for trained weights.
         grid: extra lines each way, of use in deeper networks.
         progress: see `forced_mass`.
+        sharp: let each component miss no more than the largest component that the points miss,
+            instead of as much as they miss of the whole: the least tolerance that admits them.
     """
     reach = float(x.abs().max()) if len(x) else 1.0
     used = torch.arange(len(x))
@@ -52,6 +64,7 @@ def determined(
         used = used[(lam > USED * lam.sum()).cpu()]
     box = 2 * max(reach, 1.0) if extent is None else extent
     sample = sample_of(net, x[used], y[used], box, tau, grid)
+    sample = sharpened(sample) if sharp else sample
     least = forced_mass(sample, progress)
     mass = torch.zeros(len(x), dtype=torch.float64)
     mass[used[sample.truth.origin]] = least

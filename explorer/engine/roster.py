@@ -20,23 +20,44 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks import bilevel, decoreco, hinge, inversion, kkt, univariate
+from explorer.engine.attacks import (
+    bilevel,
+    decoreco,
+    hinge,
+    inversion,
+    kkt,
+    pooled,
+    univariate,
+)
 from explorer.engine.attacks.bilevel import BilevelConfig, BilevelState
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.decoreco import DecoRecoConfig, DecoRecoState
 from explorer.engine.attacks.hinge import HingeConfig, HingeState
 from explorer.engine.attacks.inversion import InversionConfig, InversionState
 from explorer.engine.attacks.kkt import KKTConfig, KKTState
+from explorer.engine.attacks.pooled import PooledConfig, PooledState
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateConfig, UnivariateState
 from explorer.engine.bilevel_victim import victim
 from explorer.engine.status import Status
 
 AttackConfig = (
-    KKTConfig | InversionConfig | UnivariateConfig | DecoRecoConfig | BilevelConfig | HingeConfig
+    KKTConfig
+    | InversionConfig
+    | UnivariateConfig
+    | DecoRecoConfig
+    | BilevelConfig
+    | HingeConfig
+    | PooledConfig
 )
 AttackState = (
-    KKTState | InversionState | UnivariateState | DecoRecoState | BilevelState | HingeState
+    KKTState
+    | InversionState
+    | UnivariateState
+    | DecoRecoState
+    | BilevelState
+    | HingeState
+    | PooledState
 )
 
 
@@ -179,6 +200,12 @@ _ROWS = (
         "Crossings of the kinks and the margin as candidates, fitted by a convex program; claims "
         "the places that no other explanation can do without.",
         hinge, HingeConfig, (("residual", "unexplained share"),),
+    ),
+    Entry(
+        "pooled", "Pooled", "own",
+        "Claims of several KKT reconstructions and crossings in one explanation; claims the "
+        "places that no other explanation can do without.",
+        pooled, PooledConfig, (("residual", "unexplained share"),),
     ),
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ training points without whose neighbourhood no other points of the margin explai
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import torch
@@ -17,7 +18,9 @@ from explorer.engine.attacks import hinge, pursuit
 from explorer.engine.attacks.hinge import HingeConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, certify
+from explorer.engine.consistent import Stopped
 from explorer.engine.data import Dataset, Source, preset
+from explorer.engine.determined import determined
 from explorer.engine.network import Network
 from explorer.engine.training import TrainConfig
 
@@ -115,3 +118,30 @@ def needed_points(net: Network, data: Dataset, config: HingeConfig | None = None
         left = hinge.without(pool, best, data.x[i], data.y[i], limit, config)
         needed[i] = left >= limit
     return Needed(made.on_margin, needed, best.residual, truth.residual)
+
+
+def determined_points(
+    net: Network, data: Dataset, sharp: bool = True, seconds: float = 60.0
+) -> Tensor | None:
+    """Which points the forced-mass program determines (n,); None where it has no answer.
+
+    Args:
+        net: as trained.
+        data: its points.
+        sharp: at the least tolerance that admits the points, instead of the one it states.
+        seconds: CPU time from which no further program is begun; arbitrary.
+    """
+    made = certify(net, data.x, data.y)
+    merged = Target.of(net, made.q_min).merged(HingeConfig.merge_angle)
+    end = time.process_time() + seconds
+
+    def going(_done: int, _total: int) -> bool:
+        return time.process_time() < end
+
+    try:
+        found = determined(
+            merged, data.x, data.y, made.lam, tau=made.tau, progress=going, sharp=sharp
+        )
+    except (Stopped, ValueError):
+        return None
+    return found.forced & made.on_margin

@@ -18,6 +18,7 @@ from explorer.parts import (
     settings_hinge,
     settings_inversion,
     settings_kkt,
+    settings_pooled,
     settings_univariate,
 )
 from explorer.parts.settings import Row, Rows, choice, real, whole
@@ -28,6 +29,7 @@ SETTINGS: dict[str, Callable[[], Rows]] = {
     "kkt": settings_kkt.rows,
     "inversion": settings_inversion.rows,
     "hinge": settings_hinge.rows,
+    "pooled": settings_pooled.rows,
     "decoreco": settings_decoreco.rows,
     "univariate": settings_univariate.rows,
     "bilevel": settings_bilevel.rows,

@@ -22,9 +22,9 @@ def overlay(target: Target, state: HingeState) -> Overlay:
     flat = target.net.d == 1
     return Overlay(
         lines=NONE if flat else _lines(state),
-        dots=_table(state.pool[: min(len(state.pool), MOST_DOTS)], target, flat)
+        dots=table(state.pool[: min(len(state.pool), MOST_DOTS)], target, flat)
         if state.stage in ("fit", "prove") else NONE,
-        rings=_table(state.x[state.needed], target, flat),
+        rings=table(state.x[state.needed], target, flat),
     )  # fmt: skip
 
 
@@ -37,7 +37,8 @@ def _lines(state: HingeState) -> Array:
     return np.concatenate(pieces[:-1]) if pieces else NONE
 
 
-def _table(x: torch.Tensor, target: Target, flat: bool) -> Array:
+def table(x: torch.Tensor, target: Target, flat: bool) -> Array:
+    """Places (m, d) as rows of an overlay; on the line at their height on the graph."""
     if not len(x):
         return NONE
     if not flat:

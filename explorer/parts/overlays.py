@@ -11,6 +11,7 @@ from explorer.parts import (
     overlay_bilevel,
     overlay_explain,
     overlay_hinge,
+    overlay_pooled,
     overlay_univariate,
     overlay_walk,
 )
@@ -18,6 +19,7 @@ from explorer.parts.overlay import EMPTY, Overlay
 
 OVERLAYS: dict[str, Callable[[Target, Any], Overlay]] = {
     "hinge": overlay_hinge.overlay,
+    "pooled": overlay_pooled.overlay,
     "univariate": overlay_univariate.overlay,
     "bilevel": overlay_bilevel.overlay,
 }

@@ -45,6 +45,7 @@ __all__ = [
     "fits",
     "init",
     "iterate",
+    "pool_of",
     "report",
     "step",
     "terminate",
@@ -131,7 +132,7 @@ def attacked(target: Target, config: HingeConfig) -> Network:
     return net.to(dtype=torch.float64, device="cpu")
 
 
-def _pool(target: Target, state: HingeState, config: HingeConfig) -> Pool:
+def pool_of(target: Target, state: HingeState, config: HingeConfig) -> Pool:
     """The pool of the state, with what pricing needs; kept while the target lives."""
     kept = _POOLS.get(target)
     if kept is None or kept[0] is not state.pool:
@@ -164,7 +165,7 @@ def _cross(target: Target, state: HingeState, config: HingeConfig) -> HingeState
 
 def _open(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
     """Begin the fit: the first batch."""
-    start = pursuit.nothing(_pool(target, state, config))
+    start = pursuit.nothing(pool_of(target, state, config))
     return _grown(target, state, config, start)
 
 
@@ -174,7 +175,7 @@ def _fit(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
 
 
 def _grown(target: Target, state: HingeState, config: HingeConfig, now: Explanation) -> HingeState:
-    pool = _pool(target, state, config)
+    pool = pool_of(target, state, config)
     after = pursuit.grown(pool, now, config.batch, config.apart)
     rounds = state.t - 1
     slow = after.residual > _GAIN * now.residual and rounds >= _FIRST
@@ -207,7 +208,7 @@ def _prove(target: Target, state: HingeState, config: HingeConfig) -> HingeState
     if not len(open_):
         return _finished(state, config)
     i = int(open_[0])
-    pool, stop = _pool(target, state, config), state.limit
+    pool, stop = pool_of(target, state, config), state.limit
     now = Explanation(state.active, state.mass, state.residual, list(state.left))
     residual = without(pool, now, state.x[i], state.y[i], stop, config)
     answers = state.without.clone()
@@ -250,5 +251,6 @@ def _finished(state: HingeState, config: HingeConfig) -> HingeState:
     return replace(
         state, stage="done",
         sentence=f"{count} of {len(state.x)} fitted places are needed: no explanation found does "
-        f"without a point within {config.radius:g} of them.",
+        f"without a point within {config.radius:g} of them. Others are not recoverable with "
+        "certainty from these weights: other points explain them as well.",
     )  # fmt: skip

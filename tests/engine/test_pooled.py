@@ -1,0 +1,133 @@
+"""The pooled attack: its starts, what joins the pool, laws, a circle, errors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from explorer.engine import store_codec, training
+from explorer.engine.attacks import hinge, kkt, pooled
+from explorer.engine.attacks.pooled import PooledConfig, PooledState
+from explorer.engine.attacks.target import Target
+from explorer.engine.data import preset
+from explorer.engine.margin import q_of
+from explorer.engine.network import phi
+from explorer.engine.scoring import score
+from explorer.engine.status import Status
+from explorer.engine.training import TrainConfig
+from tests.engine.draws import make, rng
+
+SMALL = PooledConfig(starts=2, m=20, descent=200, grid=20)
+
+
+@pytest.fixture(scope="module")
+def circle():
+    data = preset("alternating-circle", 8, 0.0, 101)
+    config = TrainConfig(widths=(20, 20), steps=6000, init_scale=1e-2)
+    state = training.init(data, config, rng(101))
+    for following in training.iterate(data, state, config):
+        state = following
+    return data, Target.of(state.net, float(q_of(state.net, data.x, data.y).min()))
+
+
+@pytest.fixture(scope="module")
+def states(circle):
+    first = pooled.init(circle[1], SMALL, rng(1))
+    return [first, *pooled.iterate(circle[1], first, SMALL)]
+
+
+def test_stages_follow_one_another_and_end(circle, states):
+    stages = list(dict.fromkeys(s.stage for s in states))
+    assert stages == ["starts", "lines", "cross", "fit", "prove", "done"]
+    assert [s.t for s in states] == list(range(len(states)))
+    assert pooled.terminate(states[-1], SMALL) is Status.COMPLETE
+    assert pooled.step(circle[1], states[-1], SMALL) is states[-1]
+
+
+def test_each_start_is_a_reconstruction_of_its_own(circle, states):
+    _, target = circle
+    for number in range(SMALL.starts):
+        noise = torch.Generator().manual_seed(states[0].seed + pooled._STRIDE * number)
+        alone = kkt.init(target, SMALL.reconstruction(), noise)
+        for following in kkt.iterate(target, alone, SMALL.reconstruction()):
+            alone = following
+        claimed = kkt.report(target, alone, SMALL.reconstruction())
+        mine = states[-1].start == number
+        assert torch.equal(states[-1].found[mine], claimed.x)
+        assert torch.equal(states[-1].labels[mine], claimed.y)
+    first, second = (states[-1].found[states[-1].start == k] for k in (0, 1))
+    assert first.shape != second.shape or not torch.equal(first, second)
+
+
+def test_claims_of_all_starts_stand_in_the_pool_beside_the_crossings(circle, states):
+    cross = next(s for s in states if s.stage == "cross")
+    apart = torch.cdist(cross.found, cross.pool).min(1).values
+    assert float(apart.max()) <= 0.03
+    plain = hinge.step(circle[1], hinge.init(circle[1], SMALL, rng()), SMALL)
+    assert len(cross.pool) > len(plain.pool)
+    assert torch.equal(cross.pool[-len(plain.pool) :], plain.pool)
+    assert torch.equal(cross.y, phi(circle[1].net, cross.x).sign())
+
+
+def test_the_fit_explains_no_less_than_the_starts_and_never_loses(states):
+    fits = [s.residual for s in states if s.stage == "fit"]
+    assert fits == sorted(fits, reverse=True)
+    assert states[-1].residual <= fits[0] < 1
+
+
+def test_a_claim_has_no_heavier_neighbour_of_its_label(circle, states):
+    last = states[-1]
+    claims = pooled.report(circle[1], last, SMALL)
+    assert len(claims.x) > 0
+    for x, y, lam in zip(claims.x, claims.y, claims.lam, strict=True):
+        near = ((last.x - x).norm(dim=1) <= SMALL.radius) & (last.y == y)
+        assert float(last.lam[near].max()) == float(lam)
+    one = replace(SMALL, claim="fitted")
+    assert len(pooled.report(circle[1], last, one).x) >= len(claims.x)
+
+
+def test_two_needed_places_of_one_neighbourhood_are_one_claim(circle, states):
+    x = torch.tensor([[0.0, 1.0], [0.05, 1.0], [0.0, -1.0]], dtype=torch.float64)
+    y, lam = torch.ones(3).double(), torch.tensor([2.0, 1.0, 0.5]).double()
+    made = replace(states[-1], x=x, y=y, lam=lam, without=torch.ones(3).double(), limit=0.5)
+    claims = pooled.report(circle[1], made, SMALL)
+    assert claims.x.tolist() == [[0.0, 1.0], [0.0, -1.0]]
+    other = replace(made, y=torch.tensor([1.0, -1.0, 1.0]).double())
+    assert len(pooled.report(circle[1], other, SMALL).x) == 3
+
+
+def test_votes_count_starts_not_claims(states):
+    last = states[-1]
+    found = torch.tensor([[0.0, 0.0], [0.01, 0.0], [0.0, 0.01], [1.0, 1.0]]).double()
+    made = replace(last, found=found, labels=torch.tensor([1.0, 1.0, 1.0, -1.0]).double(),
+                   start=torch.tensor([0, 0, 1, 1]))  # fmt: skip
+    asked = torch.tensor([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]).double()
+    labels = torch.tensor([1.0, -1.0, 1.0]).double()
+    assert pooled.votes(made, asked, labels).tolist() == [2, 1, 0]
+
+
+def test_a_circle_in_three_layers_has_no_false_claim(circle, states):
+    data, target = circle
+    claims = pooled.report(target, states[-1], SMALL)
+    found = int(score(data, claims.x, claims.y, (0.1,)).found)
+    assert found == len(claims.x) > 0
+
+
+def test_a_saved_state_goes_on_alike(circle, states):
+    tensors: dict = {}
+    node = store_codec.encode(states[1], tensors)
+    again = store_codec.decode(node, tensors, PooledState)
+    following = pooled.step(circle[1], again, SMALL)
+    assert torch.equal(following.found, states[2].found)
+    assert store_codec.decode(store_codec.encode(SMALL, tensors), tensors, PooledConfig) == SMALL
+
+
+def test_what_it_refuses():
+    with pytest.raises(ValueError, match="starts"):
+        PooledConfig(starts=0)
+    with pytest.raises(ValueError, match="m must be even"):
+        PooledConfig(m=7)
+    deep = Target(make((3, 3, 3)))
+    assert pooled.fits(deep) == hinge.fits(deep) != ""
