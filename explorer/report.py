@@ -15,8 +15,8 @@ from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.engine.network import Network
 from explorer.engine.store import Run
+from explorer.figures.picture import picture
 from explorer.headless import Attacked, Trained
-from explorer.picture import picture
 
 __all__ = [
     "attack_rows",

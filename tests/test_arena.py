@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 
 from explorer import arena
 from explorer.arena import AT, arena_rows, best, lines_of, sentence, share
-from explorer.arena_figure import arena_figure
 from explorer.bout import flipped, otherwise
 from explorer.cli import app
 from explorer.engine.data import Dataset, heldout, preset
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.scoring import RADII, Kind, judge, score
+from explorer.figures.arena import arena_figure
 from explorer.rowfile import write_csv
 from explorer.sweep import Trial, sweep, threads
 from explorer.trial import _ring

@@ -12,7 +12,7 @@ import torch
 import typer
 from tqdm import tqdm
 
-from explorer import explained, explanation_figure, headless
+from explorer import explained, headless
 from explorer.commands.base import (
     Count,
     Device,
@@ -42,6 +42,7 @@ from explorer.engine.network import Network
 from explorer.engine.safe_split import MARKS, SafeSplitConfig, in_space, safe_splits
 from explorer.engine.store import Run
 from explorer.explaining import first_explained
+from explorer.figures import explanation as explanation_pictures
 
 Experiment = StrEnum("Experiment", {"explanations": "explanations", "longer": "longer"})
 _ONE = Experiment("explanations")
@@ -114,7 +115,7 @@ def _explanations(
         ("farthest set", found.sentence),
     ]
     if out is not None:
-        explanation_figure.sets(out, state, found.explanation, mass, extent)
+        explanation_pictures.sets(out, state, found.explanation, mass, extent)
         content["picture"], rows = out, [*rows, ("picture", str(out))]
     show_result(as_json, content, "Explanations", rows)
 
@@ -156,7 +157,7 @@ def _longer(
         if row.safe == row.safe
     ]
     if out is not None:
-        explanation_figure.longer(out, rows, config, label)
+        explanation_pictures.longer(out, rows, config, label)
         content["picture"], shown = out, [*shown, ("picture", str(out))]
     show_result(as_json, content, "Safe split over training", shown)
 

@@ -15,8 +15,8 @@ from tqdm import tqdm
 from explorer.commands.base import Count, Json, Noise, Set, assigned, option, show_result
 from explorer.engine.data import PRESETS
 from explorer.engine.lambda_grid import NAMES, SIDE
+from explorer.figures.grid import picture
 from explorer.grid import DIGITS, STEPS, Cell, grid_attacks, grid_rows, run_cell
-from explorer.grid_figure import picture
 from explorer.grid_maps import WORDS, maps, of_sweep
 from explorer.headless import RunFailed
 from explorer.sweep import processes, sweep, threads

@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from explorer import __version__, membership_report, rates, report
+from explorer import __version__, rates, report
 from explorer.commands.base import Json, option
 from explorer.engine.highdim import LABELS, LAWS, Labels, Law
 from explorer.engine.membership_runs import DIMS, MembershipConfig, membership_experiment
+from explorer.figures import membership as membership_pictures
 
 _Law = StrEnum("_Law", {law: law for law in LAWS})  # type: ignore[misc]
 _Labels = StrEnum("_Labels", {name: name for name in LABELS})  # type: ignore[misc]
@@ -77,7 +78,7 @@ def membership(
         made.append(trial)
         rows.append(rates.rated(trial))
     found = rates.summary(rows)
-    files = membership_report.write(out, made, rows) if out else []
+    files = membership_pictures.write(out, made, rows) if out else []
     if as_json:
         content = {
             "version": __version__,

@@ -16,10 +16,10 @@ from rich.table import Table
 from tqdm import tqdm
 
 from explorer import arena as arenas
-from explorer.arena_figure import arena_figure
 from explorer.commands.base import Json, option, show_result
 from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import RADII
+from explorer.figures.arena import arena_figure
 from explorer.pools import Make, dask_client
 from explorer.sweep import Trial, processes, seeds_of, sweep, threads, trials, write_csv
 from explorer.trial import plain

@@ -29,7 +29,7 @@ from explorer.commands.base import (
     watch,
 )
 from explorer.engine.attacks.univariate import UnivariateState
-from explorer.univariate_figure import picture
+from explorer.figures.univariate import picture
 
 
 def univariate(

@@ -1,0 +1,1 @@
+"""Pictures that commands write to files, one module per kind; none knows another."""
