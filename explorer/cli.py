@@ -15,6 +15,7 @@ try:
     from explorer.commands import (
         decay,
         digits,
+        energy,
         explain,
         grid,
         membership,
@@ -32,7 +33,7 @@ except ImportError as missing:  # the engine is installed without its command
 from explorer import __version__
 
 # each has VERBS, the functions by the name they are called with
-TOPICS = (road, decay, digits, explain, membership, tune, grid, sweep, univariate)
+TOPICS = (road, decay, digits, energy, explain, membership, tune, grid, sweep, univariate)
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,

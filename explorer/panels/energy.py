@@ -72,7 +72,6 @@ class EnergyPanel(Panel):
     def _controls(self) -> None:
         session = self.session
         self.kind = choice("map", "What moves", *((title, key) for key, title in MAPS.items()))
-        self.kind.layout.width = "250px"
         self.point = w.Dropdown(
             options=[("1", 0)], description="point", tooltip="Whose map; or click it on the plane",
             layout=w.Layout(width="150px"), style={"description_width": "40px"},
@@ -81,6 +80,8 @@ class EnergyPanel(Panel):
             "others", "Whether the other points' multipliers follow the moving point",
             ("refitted", False), ("frozen", True),
         )  # fmt: skip
+        for one in (self.kind, self.others):
+            one.style.description_width = "46px"
         self.pixels = real("kinks (px)", "A slope is free within so many pixels of a 61 × 61 map",
                            0.0, 4.0)  # fmt: skip
         self.pixels.value = 0.5

@@ -96,9 +96,10 @@ class EnergyMap:
         self.truth = _ring(scales, "white", "circle", 190)
         self.here = _ring(scales, "white", "square", 260)
         self.lowest = _ring(scales, "#ff4fd8", "diamond", 90)
+        ticks = np.linspace(-2, 2, 5)
         axes = [
-            bq.Axis(scale=self.x, label="x₁", grid_lines="none"),
-            bq.Axis(scale=self.y, label="x₂", side="left", grid_lines="none"),
+            bq.Axis(scale=self.x, label="x₁", grid_lines="none", tick_values=ticks),
+            bq.Axis(scale=self.y, label="x₂", side="left", grid_lines="none", tick_values=ticks),
         ]
         marks = [
             self.image, self.wall, self.runs, *self.others, self.truth, self.here, self.lowest

@@ -1,0 +1,169 @@
+"""The verb `energy`: a map of the energy of one point, and the archetype of all of them."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import typer
+from rich.console import Console
+from rich.table import Table
+from tqdm import tqdm
+
+from explorer import headless
+from explorer.commands.base import (
+    Count,
+    Data,
+    Device,
+    Dtype,
+    How,
+    Json,
+    Method,
+    Noise,
+    Preset,
+    Seed,
+    Steps,
+    Widths,
+    option,
+    points_of,
+    show_result,
+    train_config,
+    trained_net,
+)
+from explorer.energy_figure import draw
+from explorer.energy_live import Answers
+from explorer.energy_question import MAPS, STANDARD, Picture, Question
+from explorer.engine import store
+from explorer.engine.data import Dataset, heldout
+from explorer.engine.network import Network
+from explorer.engine.store import Run
+
+Kind = StrEnum("Kind", {key: key for key in MAPS})
+_POINT = Kind("point")
+File = Annotated[Path | None, typer.Argument(help="A saved run instead of a preset.")]
+What = Annotated[Kind, option("--map", "What moves: " + ", ".join(MAPS) + ".")]
+Point = Annotated[int, option("--point", "Which point, from 1.", min=1)]
+Size = Annotated[int, option("--size", "Pixels a side of the map.", min=2, max=400)]
+Tau = Annotated[float, option("--kink-pixels", "Band of free slopes, pixels of 61.", min=0)]
+Angle = Annotated[float, option("--angle", "Radians within which neurons are merged.", min=0)]
+Frozen = Annotated[bool, option("--frozen", "Keep the other points' multipliers.")]
+Kappa = Annotated[float, option("--kappa", "Price of leaving the margin.", min=0)]
+Extent = Annotated[float, option("--extent", "Half width of the map.", min=0.1)]
+Out = Annotated[Path | None, option("--out", "The map: .csv or .npz.")]
+Drawn = Annotated[Path | None, option("--picture", "The map as a picture.")]
+All = Annotated[bool, option("--all", "The archetype of every point as a table.")]
+
+
+def energy(
+    file: File = None, preset: Preset = "moons", n: Count = None, noise: Noise = None,
+    seed: Seed = 0, data: Data = None, widths: Widths = "100", steps: Steps = 20_000,
+    method: How = Method.exact, kind: What = _POINT, point: Point = 1, size: Size = STANDARD,
+    kink_pixels: Tau = 0.5, angle: Angle = 0.02, frozen: Frozen = False, kappa: Kappa = 0.0,
+    extent: Extent = 2.0, every: All = False, out: Out = None, picture: Drawn = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Map how much of the weights stays unexplained when a training point is elsewhere."""
+    points, net = _opened(file) if file is not None else _trained(
+        points_of(preset, n, noise, seed, data), widths, steps, method, seed
+    )  # fmt: skip
+    if point > points.n:
+        raise ValueError(f"--point goes from 1 to {points.n}; got {point}")
+    if out is not None and out.suffix not in (".csv", ".npz"):
+        raise ValueError(f"--out takes a name in .csv or .npz; got {out.name}")
+    target = headless.aim(net, points, None)[0]
+    q = Question(
+        kind.value, target.net, points, heldout(points, 1), points.x.double(), point - 1, extent,
+        frozen, kink_pixels, angle, kappa, seed,
+    )  # fmt: skip
+    answers = Answers()
+    made = answers.answer(q, size)
+    assert made is not None
+    merged = answers.merged(q)
+    content: dict[str, Any] = {
+        "map": q.kind, "points": points.n, "point": point, "size": made.size,
+        "here": made.here, "lowest": float(made.values.min()), "at": list(made.lowest),
+        "without": made.reference if np.isfinite(made.reference) else None,
+        "archetype": made.archetype, "tau": q.tau, "neurons": sum(merged.net.widths),
+        "merging_error": merged.error, "words": made.words,
+    }  # fmt: skip
+    if made.free is not None:
+        content["free"] = [v if np.isfinite(v) else None for v in made.free]
+    if every:
+        content["archetypes"] = _every(answers, q, size)
+    if out is not None:
+        _written(out, made)
+        content["out"] = out
+    if picture is not None:
+        draw(picture, made, q.x.numpy(), points.y.numpy(), q.index)
+        content["picture"] = picture
+    rows = [(k, f"{v:.3g}" if isinstance(v, float) else str(v)) for k, v in content.items()
+            if k != "archetypes"]  # fmt: skip
+    show_result(as_json, content, "Energy", rows)
+    if every and not as_json:
+        _table(content["archetypes"])
+
+
+def _opened(file: Path) -> tuple[Dataset, Network]:
+    opened = store.open_bytes(store.read_file(file))
+    if not isinstance(opened, Run) or opened.net is None:
+        raise ValueError(f"{file} is no run with points and weights. Save one with `train`.")
+    return opened.dataset, opened.net.to(dtype=torch.float64)
+
+
+def _trained(
+    points: Dataset, widths: str, steps: int, method: Method, seed: int
+) -> tuple[Dataset, Network]:
+    config = train_config(widths, steps, method)
+    return points, trained_net(points, config, seed, method, Device.cpu, Dtype.float64).net
+
+
+def _every(answers: Answers, q: Question, size: int) -> list[dict[str, Any]]:
+    """The archetype of each point."""
+    from dataclasses import replace
+
+    rows = []
+    for i in tqdm(range(q.truth.n), desc="maps", file=sys.stderr, disable=None, leave=False):
+        one = answers.answer(replace(q, kind="point", index=i), size)
+        assert one is not None
+        rows.append({
+            "point": i + 1, "x": q.x[i].tolist(), "y": float(q.truth.y[i]),
+            "archetype": one.archetype, "without": one.reference, "here": one.here,
+        })  # fmt: skip
+    return rows
+
+
+def _table(rows: list[dict[str, Any]]) -> None:
+    table = Table("point", "at", "class", "archetype", "without it", "with it")
+    for row in rows:
+        table.add_row(
+            str(row["point"]), ", ".join(f"{v:.2f}" for v in row["x"]), f"{row['y']:+.0f}",
+            row["archetype"], f"{row['without']:.2g}", f"{row['here']:.2g}",
+        )  # fmt: skip
+    Console().print(table)
+
+
+def _written(path: Path, made: Picture) -> None:
+    """The map: one line a place in a table, or arrays."""
+    left, right, bottom, top = made.box
+    h, w = made.values.shape
+    if made.curve is not None:
+        first, second = made.curve.z, np.zeros(len(made.curve.z))
+    else:
+        across = left + (np.arange(w) + 0.5) / w * (right - left)
+        up = top - (np.arange(h) + 0.5) / h * (top - bottom)
+        first, second = (g.ravel() for g in np.meshgrid(across, up))
+    if path.suffix == ".npz":
+        np.savez_compressed(path, a=first, b=second, energy=made.values.ravel(), shape=(h, w))
+        return
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("a", "b", "energy"))
+        writer.writerows(zip(first, second, made.values.ravel(), strict=True))
+
+
+VERBS = {"energy": energy}
