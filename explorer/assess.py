@@ -12,10 +12,11 @@ from explorer.engine.certificate import SUPPORT, certify
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset, heldout
 from explorer.engine.roster import AttackConfig, by_key
-from explorer.engine.scoring import RADII, Kind, judge, score
+from explorer.engine.scoring import RADII, judge, score
 from explorer.frame import Frame
 
 CONTROLS = 10  # held-out sets behind a verdict: the smallest p-value is 1/11; arbitrary
+ALL_STARTS = "Where an attack ends depends on where it starts: run it from every start at once."
 RADIUS = RADII[1]  # 0.03, the radius of the measured figures
 
 
@@ -59,7 +60,9 @@ def sentence(frame: Frame) -> tuple[str, str]:
     """The one sentence on top of the page, and its tone: "", "good", "warn" or "bad"."""
     run = frame.stage in ("attack", "landscape")
     if run and frame.verdict is not None and frame.attack is not None:
-        if not frame.attack.t and frame.verdict.kind is Kind.CANNOT_KNOW:
+        if not frame.attack.t and frame.stage == "landscape":
+            return ALL_STARTS, ""
+        if not frame.attack.t and (frame.scores is None or not frame.scores[0].found[1]):
             m = len(frame.attack.x)
             if not m:
                 return "The attack knows only the weights: press Play, or Step to see it work.", ""
@@ -69,6 +72,8 @@ def sentence(frame: Frame) -> tuple[str, str]:
         )
         caveat = frame.target.caveat if frame.target is not None else ""
         return f"{frame.verdict.sentence} {caveat}".rstrip(), "warn" if caveat else tone
+    if frame.stage == "landscape":
+        return ALL_STARTS, ""
     if frame.stage == "explain" and frame.explained is not None:
         return explained.sentence(frame.explained)
     if frame.stage == "arena" and frame.arena is not None and frame.arena.target is frame.target:

@@ -123,6 +123,13 @@ def chart(
     return figure.add_class("mx-chart")
 
 
+def mounted(box: w.Box, child: w.Widget, filled: bool) -> None:
+    """Have `child` first in `box` while it has something to show: no axes around nothing."""
+    if filled != (child in box.children):
+        rest = [c for c in box.children if c is not child]
+        box.children = [child, *rest] if filled else rest
+
+
 def titled(title: str, body: w.Widget) -> w.VBox:
     """A view under its title."""
     head = w.HTML(title).add_class("mx-chart-title")

@@ -53,7 +53,8 @@ class Chooser(Panel):
         finally:
             self._setting = False
         entry = ROSTER[frame.attack_name]
-        words = f"{escape(entry.paper)}: {escape(entry.sentence)}"
+        paper = "Of this project" if entry.paper == "own" else entry.paper
+        words = f"{escape(paper)}: {escape(entry.sentence)}"
         if self.words.value != words:
             self.words.value = words
 

@@ -16,7 +16,7 @@ from explorer.engine.consistent import Sample, Stopped, farthest, forced_mass, s
 from explorer.engine.determined import FORCED
 from explorer.explained import Explained
 from explorer.frame import Frame
-from explorer.panels.base import Panel, button, chart, titled
+from explorer.panels.base import Panel, button, chart, mounted, titled
 from explorer.style import CURVES, INK
 
 LEAST_TOP = 0.05  # of the residual's axis: rounding is not to fill the chart; arbitrary
@@ -50,6 +50,7 @@ class ExplainPanel(Panel):
         self.here = _dots(scales, INK, "circle", 60)
         marks = [self.margin, self.residual, self.jumps, self.here]
         figure = self.figure = chart("dragged by", "share", marks, self.x, self.y)
+        figure.fig_margin = {**figure.fig_margin, "left": 66}
         figure.axes[0].tick_format = ".2~g"
         legend = " &nbsp; ".join(
             f"<span><b style='color:{c}'>{s}</b> {n}</span>" for n, c, s in LEGEND
@@ -59,10 +60,13 @@ class ExplainPanel(Panel):
             min=0, max=1, description="residual", tooltip="Share of the weights left unexplained",
             layout=w.Layout(width="100%"), style={"description_width": "initial"},
         )  # fmt: skip
-        body = w.VBox([figure, w.HTML(legend).add_class("mx-note"), self.bar, self.words])
-        self.widget = w.VBox([
-            titled("A point on its way to two", body), self._hand(), self._programs(),
-        ])  # fmt: skip
+        visible = w.Layout(overflow="visible")
+        self.plot = titled("A point on its way to two", w.VBox(
+            [figure, w.HTML(legend).add_class("mx-note")], layout=visible,
+        ))  # fmt: skip
+        self.below = w.VBox(layout=visible)  # a chart that comes and goes moves nothing down here
+        hand = titled("Other points, the same weights", w.VBox([self.bar, self.words]))
+        self.widget = w.VBox([hand, self._hand(), self._programs(), self.below], layout=visible)
         self._task: asyncio.Task[None] | None = None
         self._stop = False
 
@@ -197,12 +201,15 @@ class ExplainPanel(Panel):
     def _curve(self, state: Explained) -> None:
         slide = state.slide
         if slide is None:
+            if state.selected is None:
+                mounted(self.below, self.plot, False)
             if state.selected is None and len(self.residual.x) > 2:
                 for mark in (self.residual, self.margin):
                     mark.x = mark.y = np.zeros(2)  # an empty path is an error to bqplot
                 for mark in (self.jumps, self.here):
                     mark.x = mark.y = np.zeros(0)
             return
+        mounted(self.below, self.plot, True)
         at, off, margin = (slide.curve[:, i].numpy() for i in range(3))
         ends = [slide.extent.plus, -slide.extent.minus]
         shown = min(

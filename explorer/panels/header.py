@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from html import escape
 from typing import Any
 
@@ -10,12 +11,13 @@ import ipywidgets as w
 from explorer.assess import sentence
 from explorer.engine.data import PRESETS, preset
 from explorer.frame import STAGES, Frame
-from explorer.opening import open_scenario
+from explorer.opening import open_scenario, opening
 from explorer.pages import pages
 from explorer.panels.base import Panel, button
 from explorer.scenarios import SCENARIOS
 
 BY_HAND = "by hand"
+SLICE_S, BREATH_S = 0.15, 0.03  # arbitrary: of training for an example, and between slices
 
 
 class Header(Panel):
@@ -70,6 +72,7 @@ class Header(Panel):
         self.widget = w.VBox([w.HBox([first, second]).add_class("mx-header"), self.verdict,
                               self.message_box])  # fmt: skip
         self._setting, self._tone = False, ""
+        self._opening: asyncio.Task[None] | None = None
         session.observe(self._on_message, names=["message"])
         session.observe(self._on_session_seed, names=["seed"])
         self._on_message({"new": session.message})
@@ -93,9 +96,28 @@ class Header(Panel):
         name = change["new"]
         if not name:
             return
-        self.session.message = f"Training for the example {name!r} …"  # seen before it is done
-        self.command(lambda: open_scenario(self.session, name))(None)
         self.scenario.value = ""
+        self.session.message = f"Training for the example {name!r} …"
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # no page is waiting
+            self.command(lambda: open_scenario(self.session, name))(None)
+            return
+        if self._opening is not None:
+            self._opening.cancel()
+        self._opening = loop.create_task(self._open(name))
+
+    async def _open(self, name: str) -> None:
+        """Train in slices, so that the page stays alive."""
+        try:
+            for share in opening(self.session, name, SLICE_S):
+                self.session.message = f"Training for the example {name!r}: {share:.0%} …"
+                self.session.show()
+                await asyncio.sleep(BREATH_S)
+        except ValueError as error:
+            self.session.message = str(error)
+        except Exception as error:  # would vanish in the task
+            self.fail(error)
 
     def _draw_preset(self) -> None:
         if self.preset.value == BY_HAND:
@@ -148,6 +170,12 @@ class Header(Panel):
             if tone:
                 self.verdict.add_class(tone)
             self._tone = tone
+
+    def close(self) -> None:
+        """Stop opening an example."""
+        if self._opening is not None:
+            self._opening.cancel()
+        super().close()
 
 
 def _menu() -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from explorer.engine.attacks.hinge_state import HingeState
 from explorer.frame import Frame
-from explorer.panels.base import Panel, chart, titled
+from explorer.panels.base import Panel, chart, mounted, titled
 from explorer.style import CONTROL, INK, PROVEN
 
 TOP = 3.0  # marks above this many bounds stand at it
@@ -32,11 +32,12 @@ class HingesPanel(Panel):
         ]  # fmt: skip
         self.bound = bq.Lines(x=[0, 2], y=[1, 1], scales=scales, colors=[INK], stroke_width=1,
                               line_style="dashed")  # fmt: skip
-        figure = chart("places, most needed first", "rᵢ / bound, up to 3",
+        self.figure = chart("places, most needed first", "rᵢ / bound, up to 3",
                        [self.bound, *self.marks], self.x, self.y,
                        tick_values=[0, 1, 2, 3], tick_format="d")  # fmt: skip
         self.words = w.HTML(WAIT).add_class("mx-note")
-        self.widget = titled("Needed places", w.VBox([figure, self.words]))
+        self.body = w.VBox([self.words], layout=w.Layout(overflow="visible"))
+        self.widget = titled("Needed places", self.body)
 
     def render(self, frame: Frame) -> None:
         """Sort the answers so far."""
@@ -50,6 +51,9 @@ class HingesPanel(Panel):
         if self.x.max != len(height) + 1:
             self.x.max = len(height) + 1
             self.bound.x = [0, len(height) + 1]
+            apart = 1 + len(height) // 6
+            self.figure.axes[0].tick_values = np.arange(0, len(height) + 2, apart)
         for mark, mine in zip(self.marks, (height >= 1, height < 1), strict=True):
             with mark.hold_sync():
                 mark.x, mark.y = rank[mine], height[mine].copy()
+        mounted(self.body, self.figure, bool(len(height)))

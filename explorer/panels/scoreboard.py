@@ -7,7 +7,7 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.frame import Frame
-from explorer.panels.base import Panel, chart, titled
+from explorer.panels.base import Panel, chart, mounted, titled
 from explorer.style import CONTROL, CURVES
 
 SERIES = (
@@ -34,11 +34,14 @@ class Scoreboard(Panel):
         figure = chart("radius", "share", [self.bars], self.x, self.y, tick_format=".2f",
                        tick_values=[0, 0.25, 0.5, 0.75, 1])  # fmt: skip
         figure.axes[0].tick_format = "~g"
-        body = w.VBox([figure, w.HTML(legend).add_class("mx-note"), self.counts])
-        self.widget = titled("Found, one to one", body)
+        visible = w.Layout(overflow="visible")
+        self.plot = w.VBox([figure, w.HTML(legend).add_class("mx-note")], layout=visible)
+        self.body = w.VBox([self.counts], layout=visible)
+        self.widget = titled("Found, one to one", self.body)
 
     def render(self, frame: Frame) -> None:
         """The scores of the newest assessment."""
+        mounted(self.body, self.plot, frame.scores is not None)
         if frame.scores is None:
             self.counts.value = "No score yet: press Play to run the attack."
             self.bars.y = np.zeros((4, 3))

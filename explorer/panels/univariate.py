@@ -15,7 +15,7 @@ from explorer.engine.attacks.univariate_config import NEARLY
 from explorer.engine.attacks.univariate_view import SWEEP, SweepPoint, active_everywhere, sweep
 from explorer.engine.attacks.univariate_walk import distinct
 from explorer.frame import Frame
-from explorer.panels.base import Panel, button, chart, titled
+from explorer.panels.base import Panel, button, chart, mounted, titled
 from explorer.style import CURVES, INK, PROVEN
 
 LOWEST = -12  # log10 of a miss that is rounding
@@ -57,8 +57,8 @@ class UnivariatePanel(Panel):
         self.bar_figure = chart("x", "multiplier λ", marks, self.x, self.y,
                                 tick_values=[0, 0.5, 1])  # fmt: skip
         self.bar_words = w.HTML().add_class("mx-note")
-        body = w.VBox([self.bar_figure, self.bar_words])
-        self.bars = titled("Least to largest λ of each candidate", body)
+        self.bar_body = w.VBox([self.bar_words], layout=w.Layout(overflow="visible"))
+        self.bars = titled("Least to largest λ of each candidate", self.bar_body)
 
     def _build_sweep(self) -> None:
         self.m = bq.LinearScale(min=-2, max=2, allow_padding=False)
@@ -76,8 +76,10 @@ class UnivariatePanel(Panel):
             line_style="dashed", stroke_width=1,
         )  # fmt: skip
         marks = [known, self.size_line, self.miss_line]
-        figure = chart("margin tried / margin known, log₂", "miss, log₁₀", marks, self.m, self.miss,
+        x_label, y_label = "margin tried / margin known, log₂", "miss, log₁₀"
+        figure = chart(x_label, y_label, marks, self.m, self.miss,
                        tick_values=[-12, -9, -6, -3, 0], tick_format="d")  # fmt: skip
+        self.sweep_figure = figure
         figure.axes[0].tick_values, figure.axes[0].tick_format = [-2, -1, 0, 1, 2], "d"
         self.size_axis = bq.Axis(
             scale=self.size, tick_format="d", side="right", grid_lines="none", tick_values=[0, 1]
@@ -93,8 +95,10 @@ class UnivariatePanel(Panel):
         self.progress = w.FloatProgress(min=0, max=1, layout=w.Layout(width="90px"))
         self._task: asyncio.Task[None] | None = None
         self.sweep_row = w.HBox([self.go]).add_class("mx-row")
-        body = w.VBox([figure, self.sweep_row, self.sweep_words])
-        self.swept = titled("If the margin were not known", body)
+        self.sweep_body = w.VBox(
+            [self.sweep_row, self.sweep_words], layout=w.Layout(overflow="visible")
+        )
+        self.swept = titled("If the margin were not known", self.sweep_body)
 
     # --- what is seen -----------------------------------------------------------------------
     def render(self, frame: Frame) -> None:
@@ -130,6 +134,7 @@ class UnivariatePanel(Panel):
         _set(self.stems, *_upright(x[firm], np.zeros(firm.sum()), least[firm]))
         shown = (x, lam) if fitted else (np.zeros(0), np.zeros(0))
         _set(self.fits, *shown)
+        mounted(self.bar_body, self.bar_figure, bool(fitted or solved.any()))
         self.bar_words.value = (
             f"{int(proven.sum())} of {len(x)} candidates proven. Stem: the λ that no explanation "
             "does without; bar: from least to largest; dot: one explanation."
@@ -143,6 +148,7 @@ class UnivariatePanel(Panel):
             self._task.cancel()
         _set(self.miss_line, NOWHERE, NOWHERE)
         _set(self.size_line, NOWHERE, NOWHERE)
+        mounted(self.sweep_body, self.sweep_figure, False)
         self.sweep_words.value = (
             "Press the button: the margin is tried from a quarter to four times."
         )
@@ -180,6 +186,7 @@ class UnivariatePanel(Panel):
         self.size_axis.tick_values = np.linspace(0, self.size.max, 3)
         _set(self.miss_line, at, np.log10(np.maximum(miss, 10.0**LOWEST)))
         _set(self.size_line, at, sizes)
+        mounted(self.sweep_body, self.sweep_figure, True)
         low = miss <= max(NEARLY, 1.5 * miss.min())
         margins = np.array([p.margin for p in points])[low]
         self.sweep_words.value = (

@@ -27,7 +27,7 @@ def test_an_attack_that_does_not_fit_says_so_and_the_present_one_stays(app: App)
     assert chooser.attack.value == "kkt" and app.session.now.attack is before
     assert "does not apply" in app.session.message
     chooser.attack.value = "hinge"
-    assert app.session.now.attack_name == "hinge" and "own" in chooser.words.value
+    assert app.session.now.attack_name == "hinge" and "Of this project" in chooser.words.value
 
 
 def test_the_list_follows_the_weights(app: App) -> None:

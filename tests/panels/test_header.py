@@ -1,0 +1,56 @@
+"""Opening an example from the list: in slices, and given up when the hand goes on otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+
+from explorer.apps import App
+from explorer.engine.data import preset
+from explorer.opening import open_scenario, opening
+from explorer.session import Session
+
+NAME = "proof on the line"
+
+
+def test_slices_come_to_the_same_weights_as_one_go() -> None:
+    first, second = Session(), Session()
+    second.mix = (1.0, 1.0)
+    open_scenario(first, NAME)
+    assert len(list(opening(second, NAME, seconds=0.02))) > 1
+    assert first.now.train.net.theta.equal(second.now.train.net.theta)
+    assert first.now.stage == second.now.stage and second.mix == (0.0, 0.0)
+    assert second.message and "Training" not in second.message
+
+
+def test_other_points_end_the_opening() -> None:
+    session = Session()
+    slices = opening(session, NAME, seconds=0.02)
+    next(slices)
+    session.load(preset("moons"))
+    assert list(slices) == []
+    assert "left before" in session.message
+
+
+def test_the_list_opens_beside_the_page_and_says_how_far() -> None:
+    app = App()
+    header, seen = app.panels["Header"], []
+    app.session.observe(lambda change: seen.append(change["new"]), names=["message"])
+
+    async def run() -> None:
+        header.scenario.value = NAME
+        await header._opening
+
+    asyncio.run(run())
+    assert any("%" in message for message in seen)
+    assert header.scenario.value == "" and app.session.now.stage == "attack"
+    app.close()
+
+
+def test_landscape_asks_for_starts_rather_than_for_play() -> None:
+    app = App(preset("moons", n=6))
+    app.session.jump_to_exact()
+    app.session.go("attack")
+    app.session.go("landscape")
+    words = app.panels["Header"].sentence.value
+    assert "every start" in words and "Play" not in words
+    app.close()
