@@ -104,10 +104,13 @@ def _curve(q: Question, made: Line, size: int) -> Picture:
 
 
 def _words(seen: Energies) -> str:
+    text, lowest = seen.sentence, float(seen.values.min())
+    if lowest < 0.9 * seen.here and seen.here > 1e-6:
+        text += f" The lowest place leaves less than the point where it is now: {lowest:.2g}."
     if not seen.cut:
-        return seen.sentence
+        return text
     return (
-        f"{seen.sentence} {seen.cut} of the points lie on more neurons than can all be freed: "
+        f"{text} {seen.cut} of the points lie on more neurons than can all be freed: "
         "energies are upper bounds."
     )
 

@@ -159,6 +159,12 @@ _ROWS = (
         _LEVEL, BilevelConfig(lr_x=0.03), 0, 12_000, "bilevel", "attack",
     ),
     Scenario(
+        "energy maps",
+        "Drag a point of moons and watch where another could be: needles, fans, redundant points.",
+        Source("moons", 10, 0.06, 0),
+        _LEVEL, KKTConfig(), 0, 12_000, stage="landscape",
+    ),
+    Scenario(
         "grid of starts",
         "One attack from 21 mixtures of truth, held-out points and noise: see where each ends.",
         Source("moons", 12, 0.06, 0),

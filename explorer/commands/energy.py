@@ -43,8 +43,9 @@ from explorer.engine.data import Dataset, heldout
 from explorer.engine.network import Network
 from explorer.engine.store import Run
 
-Kind = StrEnum("Kind", {key: key for key in MAPS})
+Kind = StrEnum("Kind", ["point", "split", "starts", "ridge", "last"])  # the keys of MAPS
 _POINT = Kind("point")
+
 File = Annotated[Path | None, typer.Argument(help="A saved run instead of a preset.")]
 What = Annotated[Kind, option("--map", "What moves: " + ", ".join(MAPS) + ".")]
 Point = Annotated[int, option("--point", "Which point, from 1.", min=1)]

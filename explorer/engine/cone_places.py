@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.engine.cone import explained, few
+from explorer.engine.cone import MOST_OWN, explained, few
+from explorer.engine.cone_descent import batch
 from explorer.engine.rays import Rays
 
 Array = NDArray[np.float64]
@@ -17,7 +18,10 @@ def frozen_gains(fixed: Rays, kept: Array, moved: Rays) -> tuple[Array, Array]:
     left = moved.inner.numpy() - moved.gram(fixed).numpy() @ kept
     out, lam = np.zeros(len(moved.kinks)), np.zeros(len(moved.kinks))
     for points, own, rows in _by_count([moved]):
-        c = few(own, left[rows], np.einsum("pvv->pv", own))
+        if own.shape[1] <= MOST_OWN:
+            c = few(own, left[rows], np.einsum("pvv->pv", own))
+        else:
+            c = batch(own, left[rows], np.zeros(rows.shape))
         out[points], lam[points] = np.einsum("pv,pv->p", c, left[rows]), c.sum(axis=1)
     return out, lam
 

@@ -27,7 +27,7 @@ from torch import Tensor
 from explorer.engine.cone import residual
 from explorer.engine.cone_places import frozen_gains, refitted_gains
 from explorer.engine.network import Network, phi
-from explorer.engine.rays import MOST_KINKS, Rays, rays, set_rays
+from explorer.engine.rays import Rays, place_rays, set_rays
 
 Array = NDArray[np.float64]
 
@@ -136,7 +136,7 @@ class Moving:
     def at(self, places: Tensor) -> Array:
         """Energies with the point at each of the places (p, d): (p,)."""
         label = self.label.expand(len(places))
-        moved = rays(self.net, places, label, self.tau)
+        moved = place_rays(self.net, places, label, self.tau)
         shared, inner = self.fixed.gram().numpy(), self.fixed.inner.numpy()
         if self.frozen:
             gains, lam = frozen_gains(self.fixed, self.kept, moved)
@@ -180,7 +180,7 @@ def prepared(
     charge = _charge(net, x[rest], y[rest], fixed.owner, kept[None], kappa).item()
     return Moving(
         net, x[rest], y[rest], y[index], tau, frozen, kappa, fixed, kept, here,
-        _share(net, base) + charge, int((everyone.kinks > MOST_KINKS).sum()),
+        _share(net, base) + charge, everyone.cut,
     )  # fmt: skip
 
 
@@ -217,7 +217,7 @@ def pairs(
     checked(net, x, y, tau)
     fixed = set_rays(net, x, y, tau).of(torch.arange(len(x)) != index)
     label = y[index].expand(len(first))
-    both = [rays(net, places, label, tau) for places in (first, second)]
+    both = [place_rays(net, places, label, tau) for places in (first, second)]
     gains = refitted_gains(fixed, fixed.gram().numpy(), fixed.inner.numpy(), both)[0]
     return np.clip(1 - gains / float(net.rho) ** 2, 0, None)
 

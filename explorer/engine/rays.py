@@ -21,7 +21,10 @@ from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
 from explorer.engine.tangent import backward_signals, forward_signals
 
-MOST_KINKS = 3  # of one point: the nearest ones; arbitrary, 8 rays
+MOST_KINKS = 3  # of a moving point: the nearest ones; arbitrary, 8 rays
+FEW_NEURONS = 16  # up to so many, a moving point gets MOST_SET kinks too; arbitrary
+MOST_SET = 6  # of a point at rest; arbitrary, 64 rays
+MOST_RAYS = 120  # of a set, beyond which points with many kinks are given fewer; arbitrary
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +37,7 @@ class Rays:
         inputs: A_l of each point (p, k).
         inner: <theta, ray> (r,).
         kinks: kinks of each point (p,), before any was left out.
+        most: kinks that a point was allowed.
     """
 
     owner: Tensor
@@ -41,6 +45,12 @@ class Rays:
     inputs: list[Tensor]
     inner: Tensor
     kinks: Tensor
+    most: int = MOST_KINKS
+
+    @property
+    def cut(self) -> int:
+        """Points with more kinks than were freed: energies are upper bounds."""
+        return int((self.kinks > self.most).sum())
 
     @property
     def counts(self) -> Tensor:
@@ -69,11 +79,11 @@ class Rays:
         renumbered = torch.cumsum(points, 0) - 1
         return Rays(
             renumbered[self.owner[mine]], [b[mine] for b in self.back],
-            [a[points] for a in self.inputs], self.inner[mine], self.kinks[points],
+            [a[points] for a in self.inputs], self.inner[mine], self.kinks[points], self.most,
         )  # fmt: skip
 
 
-def rays(net: Network, x: Tensor, y: Tensor, tau: float) -> Rays:
+def rays(net: Network, x: Tensor, y: Tensor, tau: float, most: int = MOST_KINKS) -> Rays:
     """The rays of points x (p, d) with labels y (p,), float64 on the CPU.
 
     Args:
@@ -81,11 +91,12 @@ def rays(net: Network, x: Tensor, y: Tensor, tau: float) -> Rays:
         x: the points.
         y: their labels in {-1, +1}.
         tau: relative distance below which a slope is free; negative for none.
+        most: kinks of a point that are freed, the nearest ones.
     """
     inputs, values, slopes = forward_signals(net, x)
     near = _nearest(net, inputs, values, tau)
     kinks = torch.stack([k.sum(1) for k in near]).sum(0)
-    kept = [k & (order < MOST_KINKS) for k, order in zip(near, _order(near, values), strict=True)]
+    kept = [k & (order < most) for k, order in zip(near, _order(near, values), strict=True)]
     used = torch.stack([k.sum(1) for k in kept]).sum(0)
     counts = 2**used
     owner = torch.repeat_interleave(torch.arange(len(x)), counts)
@@ -104,17 +115,27 @@ def rays(net: Network, x: Tensor, y: Tensor, tau: float) -> Rays:
     sign = y[owner][:, None]
     back = [b * sign for b in backward_signals(net, expanded, len(owner))]
     parts = [(b * z[owner]).sum(1) for b, z in zip(back, values, strict=True)]
-    return Rays(owner, back, inputs, torch.stack(parts).sum(0), kinks)
+    return Rays(owner, back, inputs, torch.stack(parts).sum(0), kinks, most)
+
+
+def place_rays(net: Network, places: Tensor, y: Tensor, tau: float) -> Rays:
+    """The rays of places for a moving point: fewer kinks each where neurons are many."""
+    few = sum(net.widths) <= FEW_NEURONS
+    return rays(net, places, y, tau, MOST_SET if few else MOST_KINKS)
 
 
 def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> Rays:
     """The rays of a whole candidate set, whose points may have more than MOST_KINKS kinks.
 
-    Of such points the rays that `fit_multipliers` uses are taken instead: each is of the cone of
-    its point, so energies are upper bounds, and nearly exact at this very set.
+    Up to MOST_SET are freed while the set has no more than MOST_RAYS rays. Where that is not
+    enough, the rays that `fit_multipliers` uses take the place of those of such points: each is of
+    the cone of its point, so energies are upper bounds, and nearly exact at this very set.
     """
-    made = rays(net, x, y, tau)
-    if not len(x) or int(made.kinks.max()) <= MOST_KINKS:
+    for most in range(MOST_SET, MOST_KINKS - 1, -1):
+        made = rays(net, x, y, tau, most)
+        if len(made.owner) <= MOST_RAYS:
+            break
+    if not made.cut:
         return made
     fit = fit_multipliers(net, x, y, tau)
     used = fit.weight > 0
@@ -122,12 +143,12 @@ def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> Rays:
     _, values, _ = forward_signals(net, x)
     back = [b * y[point][:, None] for b in backward_signals(net, slopes, len(point))]
     parts = [(b * z[point]).sum(1) for b, z in zip(back, values, strict=True)]
-    kept = (made.kinks <= MOST_KINKS)[made.owner]
+    kept = (made.kinks <= most)[made.owner]
     owner = torch.cat([made.owner[kept], point])
     inner = torch.cat([made.inner[kept], torch.stack(parts).sum(0)])
     order = owner.argsort(stable=True)
     whole = [torch.cat([b[kept], b2])[order] for b, b2 in zip(made.back, back, strict=True)]
-    return Rays(owner[order], whole, made.inputs, inner[order], made.kinks)
+    return Rays(owner[order], whole, made.inputs, inner[order], made.kinks, most)
 
 
 def _nearest(net: Network, inputs: list[Tensor], values: list[Tensor], tau: float) -> list[Tensor]:

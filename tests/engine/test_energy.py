@@ -1,4 +1,4 @@
-"""Energies against `fit_multipliers`, a slow oracle, and what no change of coordinates may change."""
+"""Energies against `fit_multipliers` and a slow oracle, and what leaves them as they are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from explorer.engine.energy_maps import grid, tau_of
 from explorer.engine.exact import maximum_margin
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
-from explorer.engine.rays import rays, set_rays
+from explorer.engine.rays import place_rays, rays, set_rays
 from tests.engine.draws import draw, make
 
 SETS = [(1, 6, 0), (1, 8, 1), (2, 6, 2), (2, 9, 3), (2, 12, 4)]
@@ -83,6 +83,20 @@ def test_places_agree_with_the_fit_and_with_the_oracle(case):
     assert len(keep) > 20 or n > 9
 
 
+def test_points_at_rest_on_many_neurons_are_freed_wherever_another_is():
+    rng = torch.Generator().manual_seed(3)
+    x = 1.2 * torch.randn(10, 2, generator=rng, dtype=torch.float64)
+    y = torch.randn(10, generator=rng, dtype=torch.float64).sign()
+    net, tau = maximum_margin(x, y).net, tau_of(2.0, 61, 0.12)
+    places = grid(2.0, 61)[10::60]
+    seen = moving(net, x, y, 3, places, tau)
+    for value, place in zip(seen.values, places, strict=True):
+        there = x.clone()
+        there[3] = place
+        fit = fit_multipliers(net, there, y, tau, accuracy=1e-9, rounds=200)
+        assert value == pytest.approx(fit.residual**2, abs=1e-9)
+
+
 @pytest.mark.parametrize("case", SETS)
 def test_a_map_lies_below_its_reference_and_below_frozen(case):
     d, _, seed = case
@@ -146,11 +160,12 @@ def test_more_than_four_own_rays_and_pairs():
     places = 1.5 * draw(30, 2, seed=4)
     wide = 0.4
     assert int(rays(net, places, y[:1].expand(30), wide).counts.max()) == 8
+    net_rays = place_rays
     values = moving(net, x, y, 0, places, wide).values
     rest, label = x[1:], y[:1].expand(30)
     fixed = set_rays(net, x, y, wide).of(torch.arange(9) > 0)
     for i in range(30):
-        own = rays(net, places[i : i + 1], label[:1], wide)
+        own = net_rays(net, places[i : i + 1], label[:1], wide)
         cross = own.gram(fixed).numpy()
         whole = np.block([[fixed.gram().numpy(), cross.T], [cross, own.gram().numpy()]])
         inner = np.concatenate([fixed.inner.numpy(), own.inner.numpy()])
@@ -184,11 +199,11 @@ def test_deeper_energies_are_lower_bounds():
 
 
 def test_many_kinks_at_one_point_are_taken_from_the_fit():
-    angle = torch.arange(6) * math.pi / 6
+    angle = torch.arange(8) * math.pi / 8
     w = torch.stack([angle.cos(), angle.sin()], 1).double()
-    net = Network((w, torch.ones(1, 6).double()), (torch.zeros(6).double(), None))
+    net = Network((w, torch.ones(1, 8).double()), (torch.zeros(8).double(), None))
     x, y = torch.tensor([[0.0, 0.0], [1.0, 0.3]]).double(), torch.ones(2).double()
-    assert int(rays(net, x, y, 1e-6).kinks[0]) == 6
+    assert int(rays(net, x, y, 1e-6).kinks[0]) == 8
     fit = fit_multipliers(net, x, y, 1e-6)
     assert energy(net, x, y, 1e-6) <= fit.residual**2 + 1e-6
     assert moving(net, x, y, 1, draw(4, 2), 1e-6).cut == 1
