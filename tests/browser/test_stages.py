@@ -1,0 +1,103 @@
+"""The stages beyond the road, by mouse: choose, drag, run an arena, click a cell, open a lesson."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from explorer import serve
+from tests.browser.steps import NEGATIVE, POSITIVE, Explorer, settled
+
+# Two points on a line through the middle: a network for them is found at once.
+TWO = (((0.75, 0.5), POSITIVE), ((0.25, 0.5), NEGATIVE))
+EXACT = "Jump to the exact solution"
+
+
+@pytest.fixture
+def app(page: Page, voila_server: serve.Server) -> Explorer:
+    """Two points, and the exact weights that separate them."""
+    made = Explorer(page).visit(voila_server.url)
+    for place, name in TWO:
+        made.press(name)
+        made.click(place)
+    made.expect_points(2)
+    made.press(EXACT)
+    expect(made.verdict).to_contain_text("KKT point")
+    return made
+
+
+def field(page: Page, name: str):
+    """The control of a form with these words."""
+    box = page.locator(".mx-app .widget-inline-hbox").filter(has=page.get_by_text(name, exact=True))
+    return box.locator("select, input").first
+
+
+def test_an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app: Explorer) -> None:
+    app.press("3 Attack")
+    chosen = field(app.page, "attack")
+    box = chosen.bounding_box()
+    assert box is not None and box["y"] < 450  # in sight without scrolling
+    chosen.select_option(label="Hinges")
+    expect(app.page.locator(".mx-chosen")).to_contain_text("Crossings")
+    chosen.select_option(label="Provable, on the line (not for this network)")
+    expect(app.message).to_contain_text("does not apply")
+    expect(chosen.locator("option:checked")).to_have_text("Hinges")
+    app.press("Play")
+    expect(app.message).to_contain_text("Finished")
+
+
+def test_a_point_is_dragged_into_two_that_explain_the_same(app: Explorer) -> None:
+    app.press("4 Explain")
+    expect(app.verdict).to_contain_text("2 points explain the weights")
+    app.page.get_by_role("button", name="Anywhere").click()
+    app.drag(TWO[0][0], (0.75, 0.4))
+    expect(app.verdict).to_contain_text("3 points")
+    expect(app.page.get_by_text("A point on its way to two")).to_be_visible()
+    app.press("↶ Undo step")
+    expect(app.verdict).to_contain_text("2 points explain the weights")
+
+
+def test_an_arena_runs_and_a_click_shows_the_claims(app: Explorer) -> None:
+    app.press("5 Arena")
+    app.page.locator(".mx-app label", has_text="KKT reconstruction").click()
+    app.page.locator(".mx-app label", has_text="Hinges").click()
+    field(app.page, "seeds").fill("1")
+    app.press("Run the arena")
+    row = app.page.locator(".mx-arena-row")
+    expect(row.first).to_contain_text("Hinges")
+    expect(app.button("Run the arena")).to_be_visible()
+    row.first.locator("button").click()
+    expect(app.verdict).to_contain_text("within 0.03")
+
+
+def test_a_click_on_a_cell_of_the_grid_shows_where_its_run_ended(app: Explorer) -> None:
+    app.press("6 Landscape")
+    steps = field(app.page, "steps per cell")
+    steps.fill("2")
+    steps.press("Tab")
+    app.press("Run the grid")
+    expect(app.page.get_by_text(re.compile("^Of 25 cells"))).to_be_visible()
+    expect(app.button("Run the grid")).to_be_visible()
+    title = "//*[normalize-space(text())='distance to truth']"
+    cells = app.page.locator(f"xpath={title}/following::*[contains(@class, 'bqplot')][1]")
+    cells.scroll_into_view_if_needed()
+    settled(cells)
+    box = cells.locator(".plotarea_events").bounding_box()
+    assert box is not None
+    app.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(app.page.get_by_text(re.compile("^λ₁ = 0.5, λ₂ = 0.5: the candidates"))).to_be_visible()
+
+
+def test_a_lesson_opens_from_the_menu_with_its_words_and_its_page(
+    page: Page, voila_server: serve.Server
+) -> None:
+    first = Explorer(page).visit(voila_server.url)
+    page.get_by_text("Lessons and pages").click()
+    link = page.get_by_role("link", name=re.compile("^Lesson 3:"))
+    expect(link).to_have_attribute("href", re.compile("lesson-03"))
+    page.goto(link.evaluate("a => a.href"))
+    expect(page.locator("h1[id^=Lesson]")).to_contain_text("Lesson 3:")
+    expect(first.verdict).to_contain_text("points explain the weights")
+    expect(page.locator(".mx-failed:visible")).to_have_count(0)
