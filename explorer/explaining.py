@@ -17,6 +17,7 @@ from explorer.engine.explanations import Explanation, explanation_of, residual
 from explorer.engine.network import Network, phi, rescaled
 from explorer.engine.splitting import merge
 from explorer.explained import (
+    FARTHEST,
     LEAST,
     TRAINED_MARGIN,
     Explained,
@@ -220,7 +221,7 @@ class Explaining(Attacking):
         state = self.explained
         self.show(explained=refreshed(
             state, found.explanation, past=_pushed(state), future=(), slide=None, selected=None,
-            mate=None, words=f"Mean distance from the truth {found.distance:.2g}.",
+            mate=None, words=f"{FARTHEST} {found.distance:.2g}.",
         ))  # fmt: skip
 
 

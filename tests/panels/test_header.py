@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from explorer.apps import App
 from explorer.engine.data import preset
+from explorer.explained import FARTHEST, sentence
 from explorer.opening import open_scenario, opening
 from explorer.session import Session
 
@@ -54,3 +56,13 @@ def test_landscape_asks_for_starts_rather_than_for_play() -> None:
     words = app.panels["Header"].sentence.value
     assert "every start" in words and "Play" not in words
     app.close()
+
+
+def test_a_farthest_set_that_explains_less_well_is_not_blamed_on_a_drag() -> None:
+    session = Session()
+    open_scenario(session, "other explanations")
+    state = session.explained
+    far = replace(state, words=f"{FARTHEST} 1.", residual=5 * state.base, slide=None)
+    words, tone = sentence(far)
+    assert tone == "warn" and "cell" not in words and "linear program" in words
+    assert "left its cell" in sentence(replace(far, words="One point became two."))[0]
