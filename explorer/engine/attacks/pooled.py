@@ -11,8 +11,8 @@ put to all of them:
     prove     for each fitted place: is theta explained as well without its neighbourhood?
 
 A claim is a needed place with no heavier one of its label within `radius`: the question left out
-both, and cannot tell them apart. `votes` says how many starts had found it. Votes alone were no
-criterion: see docs/hinge.md. Own construction.
+both, and cannot tell them apart. `votes` says how many starts had found it, and takes no
+part in the claims. Own construction.
 """
 
 from __future__ import annotations
