@@ -210,9 +210,12 @@ def sentence(state: Explained) -> tuple[str, str]:
             "Stationarity alone would not notice."
         ), "warn"
     if state.now is state.truth:
+        ones = f"{start} ({left}), the ones it was trained on"
+        if bool(state.pinned.all()):
+            return f"{ones}; all are pinned. Drag one freely (Shift) to see what breaks.{note}", ""
         return (
-            f"{start} ({left}), the ones it was trained on; {int(state.pinned.sum())} of them are "
-            f"pinned. Drag another: the weights do not notice.{note}"
+            f"{ones}; {int(state.pinned.sum())} of them are pinned. Drag another: the weights do "
+            f"not notice.{note}"
         ), ""
     return f"{start} as well as the truth does ({left}), all on the margin. {state.words}{note}", (
         "good"

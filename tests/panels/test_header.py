@@ -66,3 +66,12 @@ def test_a_farthest_set_that_explains_less_well_is_not_blamed_on_a_drag() -> Non
     words, tone = sentence(far)
     assert tone == "warn" and "cell" not in words and "linear program" in words
     assert "left its cell" in sentence(replace(far, words="One point became two."))[0]
+
+
+def test_nothing_is_asked_to_be_dragged_where_all_is_pinned() -> None:
+    session = Session(preset("alternating-line"))
+    session.jump_to_exact()
+    session.go("explain")
+    assert bool(session.explained.pinned.all())
+    words = sentence(session.explained)[0]
+    assert "all are pinned" in words and "Drag another" not in words
