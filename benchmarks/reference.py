@@ -1,9 +1,9 @@
-"""The attack's step as published, in plain autograd with a double backward: what ours is held against.
+"""The attack's step as published, in plain autograd with a double backward, to hold ours against.
 
 Written from the formulas of Haim et al. 2022 (eq. 5 and section 5.1) alone: the network is run with
-a ReLU whose derivative is sigmoid(alpha z), sum_i lam_i y_i Phi(x_i) is differentiated on theta with
-a graph, and the loss is differentiated once more. `python benchmarks/reference.py` checks that loss
-and gradients equal those of `explorer.engine.attacks.stationarity` to 1e-10.
+a ReLU whose derivative is sigmoid(alpha z), sum_i lam_i y_i Phi(x_i) is differentiated on theta
+with a graph, and the loss is differentiated once more. `python benchmarks/reference.py` checks that
+loss and gradients equal those of `explorer.engine.attacks.stationarity` to 1e-10.
 """
 
 from __future__ import annotations

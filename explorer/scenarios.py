@@ -136,7 +136,7 @@ _ROWS = (
     ),
     Scenario(
         "arena",
-        "Every attack that fits meets the same weights: see who finds most, and who only claims most.",
+        "Every attack that fits meets the same weights: who finds most, and who only claims most.",
         Source("random-circle", 12, 0.0, 0),
         _LEVEL, KKTConfig(m=50, steps=1000), 0, 12_000, stage="arena",
     ),

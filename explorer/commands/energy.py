@@ -35,13 +35,13 @@ from explorer.commands.base import (
     train_config,
     trained_net,
 )
-from explorer.energy_figure import draw
 from explorer.energy_live import Answers
 from explorer.energy_question import MAPS, STANDARD, Picture, Question
 from explorer.engine import store
 from explorer.engine.data import Dataset, heldout
 from explorer.engine.network import Network
 from explorer.engine.store import Run
+from explorer.figures.energy import draw
 
 Kind = StrEnum("Kind", ["point", "split", "starts", "ridge", "last"])  # the keys of MAPS
 _POINT = Kind("point")
