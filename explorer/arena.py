@@ -240,7 +240,7 @@ def sentence(lines: Sequence[Line]) -> str:
         text += (
             f" The weights determine {first.determined} of the points up to the tolerance of the "
             f"program; it found {first.sure} of these. The other {first.n - first.determined} are "
-            "not recoverable with certainty: other points explain the weights as well."
+            "not recoverable with certainty: other points explain the weights within it."
         )
     return text
 

@@ -28,6 +28,7 @@ from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.scoring import RADII, judge, score
 
 MERGE_ANGLE = 0.02  # radians: that of `KKTConfig.merge_angle`
+PLANE = 2.0  # half width of the plane on the page: the other set is looked for in sight first
 MOST_INPUTS = 2  # the margin is sampled along lines of the plane
 
 
@@ -89,8 +90,11 @@ def otherwise(ring: Ring) -> Otherwise | None:
     found = determined(net, truth.x, truth.y, made.lam, tau=made.tau, sharp=True)
     used = made.lam > SUPPORT * made.lam.max()
     box = 2 * max(float(truth.x.abs().max()), 1.0)  # that of `determined`
-    sample = sharpened(sample_of(net, truth.x[used], truth.y[used], box, made.tau, grid=0))
+    near = max(PLANE, float(truth.x.abs().max()))
+    sample = sharpened(sample_of(net, truth.x[used], truth.y[used], near, made.tau, grid=0))
     far = farthest(sample)
+    if far.distance < RADIUS:  # in sight there is none: look farther out
+        far = farthest(sharpened(sample_of(net, truth.x[used], truth.y[used], box, made.tau, 0)))
     other = Report(far.explanation.x, far.explanation.y, far.explanation.lam)
     own = residual(net.to(dtype=torch.float64), sample.truth)
     words = f"{far.sentence} The true points leave {own:.1e}."

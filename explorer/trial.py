@@ -139,7 +139,7 @@ def run_trial(row: Trial) -> dict[str, Any]:
         result |= bout(ring, row.attack, row.attack_config, row.seed)
         seconds["attack"] = perf_counter() - begun
     if row.determine:
-        result["determined"] = _determined(text)
+        result |= _determined(text)
     return {**result, "seconds": seconds}
 
 
@@ -160,10 +160,18 @@ def _ring(text: str) -> Ring:
 
 
 @lru_cache(maxsize=KEPT_NETWORKS)
-def _determined(text: str) -> list[bool] | None:
-    """Which points the network of a row determines; None where that cannot be computed."""
-    found = otherwise(_ring(text))
-    return None if found is None else found.determined.tolist()
+def _determined(text: str) -> dict[str, Any]:
+    """Which points the network of a row determines, and another set; None where unknown."""
+    ring = _ring(text)
+    found = otherwise(ring)
+    if found is None:
+        return {"determined": None, "other": None}
+    other = {
+        "x": found.other.x.tolist(), "y": found.other.y.tolist(),
+        "truth_x": ring.truth.x.tolist(), "truth_y": ring.truth.y.tolist(),
+        "sentence": found.other_sentence,
+    }  # fmt: skip
+    return {"determined": found.determined.tolist(), "other": other}
 
 
 def _trained(row: Trial, truth: Dataset) -> Trained:

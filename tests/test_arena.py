@@ -158,7 +158,13 @@ def test_the_verbs(tmp_path: Path) -> None:
                      "--widths", "20", "--steps", "600", "--executor", "threads", "--out", str(out),
                      "--json"])  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert {p.name for p in out.iterdir()} == {"arena.csv", "rows.csv", "rows.jsonl", "arena.png"}
+    assert {p.name for p in out.iterdir()} == {
+        "arena.csv",
+        "rows.csv",
+        "rows.jsonl",
+        "arena.png",
+        "other.png",
+    }
     table = tmp_path / "t.toml"
     table.write_text('[table]\npreset = "blobs"\nn = 8\nsteps = 200\nwidths = 12\nseed = "0-1"\n'
                      'attack = ""\n')  # fmt: skip

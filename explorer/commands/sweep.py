@@ -20,6 +20,7 @@ from explorer.commands.base import Json, option, show_result
 from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import RADII
 from explorer.figures.arena import arena_figure
+from explorer.figures.other import other_figure
 from explorer.pools import Make, dask_client
 from explorer.sweep import Trial, processes, seeds_of, sweep, threads, trials, write_csv
 from explorer.trial import plain
@@ -167,12 +168,13 @@ def arena(
     write_csv(out / "rows.csv", seen)
     text = arenas.sentence(lines)
     arena_figure(out / "arena.png", lines, text)
+    drawn = ", other.png" if other_figure(out / "other.png", seen) else ""
     if as_json:
         content = {"sentence": text, "attacks": arenas.table(lines), "folder": out}
         show_result(True, plain({**content, "folder": str(out)}), "", [])
         return
     _print(lines, text, f"{preset}, {base.widths} neurons, seeds {seeds}")
-    print(f"Written to {out}: arena.csv, rows.csv, rows.jsonl, arena.png")
+    print(f"Written to {out}: arena.csv, rows.csv, rows.jsonl, arena.png{drawn}")
 
 
 def _print(lines: list[arenas.Line], text: str, title: str) -> None:
