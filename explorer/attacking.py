@@ -48,7 +48,7 @@ class Attacking(State):
             return self.frame.attack_name
         name = next(key for key, row in ROSTER.items() if not row.refusal(target))
         self._turn_to(name)
-        self.message = f"{by_key(name).title} takes over. {why}"
+        self.message = f"{by_key(name).title} takes over. {why.partition(' Choose ')[0]}"
         return name
 
     def begin_attack(self) -> None:

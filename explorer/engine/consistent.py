@@ -33,6 +33,7 @@ Array = NDArray[np.float64]
 TOLERANCE = 1e-6  # of |theta|, per component: what the sum may miss in an exactly built network
 RADIUS = 0.03  # the radius within which a point counts as found (`scoring.RADII`)
 NEAR = 1e-3  # arbitrary: samples within this share of the radius of a given point are that point
+AS_WELL = 1e-5  # arbitrary: ten times the tolerance of the linear programs
 COARSE = 0.1  # arbitrary: a tolerance beyond which an explanation explains little
 _NONE = 1e-9  # arbitrary: a mass below this share of the whole one is none
 _ROOM = 1.05  # arbitrary: slack beyond what the given points themselves miss
@@ -245,9 +246,13 @@ def farthest(sample: Sample) -> Farthest:
     distance = float(gap @ z[: len(gap)]) / sample.mass
     off = residual(sample.net, made)
     scope = f"the box is ±{sample.extent:.3g}; {len(sample.x)} margin points sampled"
+    truly = residual(sample.net, sample.truth)
+    how = "the same weights"
+    if off > max(AS_WELL, 1.01 * truly):
+        how = f"the weights, less well than the true ones (those leave {truly:.1e})"
     words = (
-        f"{made.n} other points explain the same weights: on average {distance:.2g} from the "
-        f"nearest true one, residual {off:.1e} ({scope})."
+        f"{made.n} other points explain {how}: on average {distance:.2g} from the nearest true "
+        f"one, residual {off:.1e} ({scope})."
     )
     if distance < sample.radius:
         told = "the weights tell these points"

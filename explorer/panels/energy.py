@@ -61,13 +61,9 @@ class EnergyPanel(Panel):
             [self.pixels, self.angle, self.kappa],
             [self.back, self.undo, self.redo, self.stop, self.progress],
         )
-        self.widget = titled(
-            "Energy: where else could a point be?",
-            w.VBox(
-                [*(w.HBox(row).add_class("mx-row") for row in rows), self.said, self.body],
-                layout=w.Layout(overflow="visible"),
-            ),
-        )
+        self.rows = tuple(w.HBox(row).add_class("mx-row") for row in rows)
+        self.whole = w.VBox([*self.rows, self.said, self.body], layout={"overflow": "visible"})
+        self.widget = titled("Energy: where else could a point be?", self.whole)
 
     def _controls(self) -> None:
         session = self.session
@@ -153,8 +149,10 @@ class EnergyPanel(Panel):
         q = self._question(frame)
         if q is None or frame.walk is None:
             self.cancel()
-            self.said.value, self.body.children, self._asked = escape(EMPTY), (), None
+            self.said.value, self.whole.children, self._asked = escape(EMPTY), (self.said,), None
             return
+        if len(self.whole.children) == 1:
+            self.whole.children = (*self.rows, self.said, self.body)
         self._setting = True
         count = len(frame.walk.x)
         if len(self.point.options) != count:
