@@ -137,7 +137,7 @@ class Arena(Panel):
                 self.progress.value = (done + 1) / len(jobs)
                 self.draw()
             self._show(arena.best(self.lines()))
-            self.said.value = "Looking for other points that explain the same weights …"
+            self.said.value = "Looking for other points that could explain the weights …"
             self.other = await asyncio.to_thread(otherwise, ring)
             self.draw()
             self.said.value = CLICK
@@ -228,7 +228,7 @@ class Arena(Panel):
         return w.HBox([show, w.HTML(escape(words)).add_class("mx-note")]).add_class("mx-arena-row")
 
     def _other_row(self, other: Otherwise) -> w.HBox:
-        show = button("Another set", "Draw other points that explain the weights as well")
+        show = button("Another set", "Draw other points that the weights admit, and say how well they explain them")
         show.on_click(self.command(lambda: self._put(other.other, other.other_sentence)))
         fixed = int(other.determined.sum())
         words = (
