@@ -40,7 +40,7 @@ class Explorer:
 
     def ready(self) -> Explorer:
         """Wait until the plane has its size and its hint: only then is it on screen."""
-        self.plane.wait_for()
+        self.plane.wait_for(timeout=90_000)  # a kernel may start slowly on a busy machine
         expect(self.page.locator(".mx-plane .mx-pad-hint")).to_contain_text("Click to place")
         # Figures are laid out once more, 300 ms after their place on the page is known.
         settled(self.plane)
