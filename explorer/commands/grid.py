@@ -19,7 +19,7 @@ from explorer.figures.grid import picture
 from explorer.grid import DIGITS, STEPS, Cell, grid_attacks, grid_rows, run_cell
 from explorer.grid_maps import WORDS, maps, of_sweep
 from explorer.headless import RunFailed
-from explorer.sweep import processes, sweep, threads
+from explorer.sweep import key_of, processes, sweep, threads
 
 # || theta* - theta ||^2 of Runkel et al., table 1, on CIFAR-10: (affine, one hidden layer).
 PAPER = {"random": (1.12e-3, 6.1e-5), "truth": (1.39e-3, 1.7e-3), "partition": (2.97e-3, 6.4e-3)}
@@ -132,6 +132,8 @@ def _run(cells: Sequence[Cell], workers: int, path: Path | None) -> list[dict[st
         kept.append(row)
         if row["status"] != "done":
             print(f"margin-explorer: a cell failed: {row['message']}", file=sys.stderr)
+    order = {key_of(cell): i for i, cell in enumerate(cells)}
+    kept.sort(key=lambda row: order[row["key"]])  # as asked for, in whatever order they ended
     done = of_sweep(kept)
     if not done:
         raise RunFailed("no cell came to an end; see the messages above.")
