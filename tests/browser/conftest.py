@@ -6,7 +6,9 @@ an error on the page's console, unless the test takes it out of `console_errors`
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +38,7 @@ LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 LOCAL_SCHEMES = {"data", "blob", "about", "chrome-error"}
 PATIENCE_MS = 30_000  # arbitrary: for a loaded machine; nothing waits this long when all is well
 sync_api.expect.set_options(timeout=PATIENCE_MS)
+RUNS_TRIED = 6  # arbitrary: half a minute in all
 WIDE = {"width": 1366, "height": 900}  # a common projector's width
 TABLET = {"width": 820, "height": 1180}  # a tablet held upright, above the 800 px of the layout
 # bqplot moves the ticks of an axis whose scale changed by an animation that starts from nowhere:
@@ -134,8 +137,16 @@ def open_in_lab(lab_server: serve.Server) -> Callable[[sync_api.Page], None]:
         page.goto(f"{lab_server.url}lab/tree/explorer.ipynb?reset")
         # The kernel is named in the toolbar once it is there; before that a run is lost.
         page.locator(".jp-NotebookPanel .jp-Toolbar-kernelName", has_text="Python 3").wait_for()
-        page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
-        page.keyboard.press("Shift+Enter")
+        cell = page.locator(".jp-Notebook .jp-CodeCell").first
+        # A run that comes before the kernel answers is lost, and the cell stays without a mark.
+        for _ in range(RUNS_TRIED):
+            cell.locator(".cm-content").click()
+            page.keyboard.press("Shift+Enter")
+            with contextlib.suppress(AssertionError):
+                ran = re.compile(r"\[[*\d]+\]")
+                sync_api.expect(cell.locator(".jp-InputPrompt")).to_have_text(ran, timeout=5_000)
+                return
+        pytest.fail(f"JupyterLab did not run the cell, {RUNS_TRIED} times")
 
     return open_
 
