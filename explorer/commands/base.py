@@ -21,7 +21,9 @@ from tqdm import tqdm
 from explorer import __version__, headless, report
 from explorer.engine import store
 from explorer.engine.data import PRESETS, Dataset, preset, read_csv
+from explorer.engine.network import Network
 from explorer.engine.roster import ROSTER, AttackConfig, by_key
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.headless import RunFailed, State, Trained
 from explorer.scenarios import SCENARIOS
@@ -61,6 +63,7 @@ Preset = Annotated[str, option("--preset", f"Points to draw: {', '.join(PRESETS)
 Count = Annotated[int | None, option("--n", "Number of points.", min=1)]
 Noise = Annotated[float | None, option("--noise", "Jitter of the points.", min=0)]
 Seed = Annotated[int, option("--seed", "Of the points, the weights and the candidates.", min=0)]
+File = Annotated[Path | None, typer.Argument(help="A saved run instead of a preset.")]
 Data = Annotated[Path | None, option("--data", "CSV with the header x1,x2,y instead of a preset.")]
 Widths = Annotated[str, option("--widths", "Hidden widths, such as 100 or 100,100.")]
 Steps = Annotated[int, option("--steps", "Training steps.", min=0)]
@@ -72,6 +75,7 @@ Candidates = Annotated[int | None, option("--m", "Candidates of the attack, an e
 Row = Annotated[str | None, option("--scenario", f"One of: {', '.join(SCENARIOS)}.")]
 Truth = Annotated[Path | None, option("--truth", "CSV of the points it was trained on.")]
 AttackSteps = Annotated[int | None, option("--attack-steps", "Steps of the attack.", min=1)]
+Margin = Annotated[float | None, option("--margin", "Smallest y Phi(x), if known.")]
 Which = Annotated[str, option("--attack", f"One of: {', '.join(ROSTER)}.")]
 TrainSet = Annotated[
     list[str] | None, option("--train-set", "A setting of the training, such as all_biases=True.")
@@ -129,8 +133,9 @@ def train_config(
 
 
 def trained_net(
-    points: Dataset, config: TrainConfig, seed: int, method: Method, device: Device, dtype: Dtype
-) -> Trained:
+    points: Dataset, config: TrainConfig, seed: int, method: Method,
+    device: Device = Device.cpu, dtype: Dtype = Dtype.float64,
+) -> Trained:  # fmt: skip
     """Train, on a device that is there."""
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if not there.get(device, True):
@@ -141,6 +146,34 @@ def trained_net(
         points, config, seed, exact=method is Method.exact, device=device.value,
         dtype=getattr(torch, dtype.value), watch=watch,
     )  # fmt: skip
+
+
+def opened(file: Path, truth: Path | None = None) -> tuple[Run | None, Network, Dataset | None]:
+    """The run in a file, or None for a state_dict alone; the weights; the points where known.
+
+    `truth` is a CSV of the points, in place of those of the run.
+    """
+    held = store.open_bytes(store.read_file(file))
+    run, net = (held, held.net) if isinstance(held, Run) else (None, held)
+    if net is None:
+        raise ValueError(f"{file} holds points but no weights. Train first.")
+    if truth is not None:
+        return run, net, read_csv(store.read_file(truth))
+    return run, net, run.dataset if run else None
+
+
+def opened_or_trained(
+    file: Path | None, preset: str, n: int | None, noise: float | None, seed: int,
+    data: Path | None, widths: str, steps: int, method: Method,
+) -> tuple[Dataset, Network]:  # fmt: skip
+    """Points and weights (float64) of a saved run, or without one of a network trained for this."""
+    if file is None:
+        points = points_of(preset, n, noise, seed, data)
+        return points, trained_net(points, train_config(widths, steps, method), seed, method).net
+    _, net, known = opened(file)
+    if known is None:
+        raise ValueError(f"{file} is no run with points and weights. Save one with `train`.")
+    return known, net.to(dtype=torch.float64)
 
 
 def show_result(

@@ -9,22 +9,7 @@ from typing import Annotated, Any
 import torch
 
 from explorer.assess import RADIUS, control_sets
-from explorer.commands.base import (
-    AttackSteps,
-    Candidates,
-    Count,
-    Data,
-    Json,
-    Method,
-    Noise,
-    Preset,
-    Seed,
-    option,
-    points_of,
-    show_result,
-    train_config,
-    watch,
-)
+from explorer.commands import base
 from explorer.engine.attacks import decoreco
 from explorer.engine.attacks.decoreco import DecoRecoConfig
 from explorer.engine.attacks.target import Target
@@ -33,7 +18,7 @@ from explorer.engine.scoring import judge
 from explorer.engine.weight_decay import DecayConfig, Decayed, settle
 from explorer.headless import RunFailed
 
-Mu = Annotated[float, option("--mu", "Weight decay mu, of mean loss + mu/2 |theta|^2.", min=0)]
+Mu = Annotated[float, base.option("--mu", "Weight decay mu, of mean loss + mu/2 |theta|^2.", min=0)]
 
 
 class LossName(StrEnum):
@@ -44,23 +29,26 @@ class LossName(StrEnum):
 
 
 Loss = Annotated[
-    LossName, option("--loss", "squared, or logistic (cross-entropy with more classes).")
+    LossName, base.option("--loss", "squared, or logistic (cross-entropy with more classes).")
 ]
 Everywhere = Annotated[
-    bool, option("--all-biases/--first-bias", "Biases in every layer, or in the first alone.")
+    bool, base.option("--all-biases/--first-bias", "Biases in every layer, or in the first alone.")
 ]
-Narrow = Annotated[str, option("--widths", "Hidden widths; small ones settle, such as 2 or 2,2.")]
+Narrow = Annotated[
+    str, base.option("--widths", "Hidden widths; small ones settle, such as 2 or 2,2.")
+]
 
 
 def weight_decay(
-    preset: Preset = "moons", n: Count = 30, noise: Noise = None, seed: Seed = 0, data: Data = None,
-    widths: Narrow = "2", loss: Loss = LossName.logistic, mu: Mu = DecayConfig.weight_decay,
-    all_biases: Everywhere = True, m: Candidates = None, attack_steps: AttackSteps = None,
-    as_json: Json = False,
+    preset: base.Preset = "moons", n: base.Count = 30, noise: base.Noise = None,
+    seed: base.Seed = 0, data: base.Data = None, widths: Narrow = "2",
+    loss: Loss = LossName.logistic, mu: Mu = DecayConfig.weight_decay,
+    all_biases: Everywhere = True, m: base.Candidates = None, attack_steps: base.AttackSteps = None,
+    as_json: base.Json = False,
 ) -> None:  # fmt: skip
     """Train with weight decay to a stationary point, check its identity, attack by DecoReco."""
-    points = points_of(preset, n, noise, seed, data)
-    sizes = train_config(widths, 0, Method.gradient).widths
+    points = base.points_of(preset, n, noise, seed, data)
+    sizes = base.train_config(widths, 0, base.Method.gradient).widths
     config = DecayConfig(widths=sizes, loss=loss.value, weight_decay=mu, all_biases=all_biases)
     generator = torch.Generator().manual_seed(seed)
     try:
@@ -84,7 +72,7 @@ def weight_decay(
         ("theta unexplained by the points", f"{done.residual:.1e}"),
         ("the same less gradient / mu", f"{apart:.1e} of |theta|"),
     ]
-    show_result(as_json, {"identity": identity, **content}, "Weight decay", [*head, *rows])
+    base.show_result(as_json, {"identity": identity, **content}, "Weight decay", [*head, *rows])
 
 
 def _attacked(
@@ -92,7 +80,7 @@ def _attacked(
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     target = Target(done.net)
     first = decoreco.init(target, config, generator)
-    steps = watch(decoreco.iterate(target, first, config), config.steps, "attack")
+    steps = base.watch(decoreco.iterate(target, first, config), config.steps, "attack")
     state: Any = deque(steps, maxlen=1).pop()
     claims = decoreco.report(target, state, config)
     verdict = judge(points, control_sets(points), claims.x, claims.y, RADIUS)

@@ -9,69 +9,43 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import torch
-import typer
 from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
 from explorer import headless
-from explorer.commands.base import (
-    Count,
-    Data,
-    Device,
-    Dtype,
-    How,
-    Json,
-    Method,
-    Noise,
-    Preset,
-    Seed,
-    Steps,
-    Widths,
-    option,
-    points_of,
-    show_result,
-    train_config,
-    trained_net,
-)
+from explorer.commands import base
 from explorer.energy_live import Answers
 from explorer.energy_question import MAPS, STANDARD, Picture, Question
-from explorer.engine import store
-from explorer.engine.data import Dataset, heldout
-from explorer.engine.network import Network
-from explorer.engine.store import Run
+from explorer.engine.data import heldout
 from explorer.figures.energy import draw
 
 Kind = StrEnum("Kind", ["point", "split", "starts", "ridge", "last"])  # the keys of MAPS
 _POINT = Kind("point")
 
-File = Annotated[Path | None, typer.Argument(help="A saved run instead of a preset.")]
-What = Annotated[Kind, option("--map", "What moves: " + ", ".join(MAPS) + ".")]
-Point = Annotated[int, option("--point", "Which point, from 1.", min=1)]
-Size = Annotated[int, option("--size", "Pixels a side of the map.", min=2, max=400)]
-Tau = Annotated[float, option("--kink-pixels", "Band of free slopes, pixels of 61.", min=0)]
-Angle = Annotated[float, option("--angle", "Radians within which neurons are merged.", min=0)]
-Frozen = Annotated[bool, option("--frozen", "Keep the other points' multipliers.")]
-Kappa = Annotated[float, option("--kappa", "Price of leaving the margin.", min=0)]
-Extent = Annotated[float, option("--extent", "Half width of the map.", min=0.1)]
-Out = Annotated[Path | None, option("--out", "The map: .csv or .npz.")]
-Drawn = Annotated[Path | None, option("--picture", "The map as a picture.")]
-All = Annotated[bool, option("--all", "The archetype of every point as a table.")]
+What = Annotated[Kind, base.option("--map", "What moves: " + ", ".join(MAPS) + ".")]
+Point = Annotated[int, base.option("--point", "Which point, from 1.", min=1)]
+Size = Annotated[int, base.option("--size", "Pixels a side of the map.", min=2, max=400)]
+Tau = Annotated[float, base.option("--kink-pixels", "Band of free slopes, pixels of 61.", min=0)]
+Angle = Annotated[float, base.option("--angle", "Radians within which neurons are merged.", min=0)]
+Frozen = Annotated[bool, base.option("--frozen", "Keep the other points' multipliers.")]
+Kappa = Annotated[float, base.option("--kappa", "Price of leaving the margin.", min=0)]
+Extent = Annotated[float, base.option("--extent", "Half width of the map.", min=0.1)]
+Out = Annotated[Path | None, base.option("--out", "The map: .csv or .npz.")]
+Drawn = Annotated[Path | None, base.option("--picture", "The map as a picture.")]
+All = Annotated[bool, base.option("--all", "The archetype of every point as a table.")]
 
 
 def energy(
-    file: File = None, preset: Preset = "moons", n: Count = None, noise: Noise = None,
-    seed: Seed = 0, data: Data = None, widths: Widths = "100", steps: Steps = 20_000,
-    method: How = Method.exact, kind: What = _POINT, point: Point = 1, size: Size = STANDARD,
-    kink_pixels: Tau = 0.5, angle: Angle = 0.02, frozen: Frozen = False, kappa: Kappa = 0.0,
-    extent: Extent = 2.0, every: All = False, out: Out = None, picture: Drawn = None,
-    as_json: Json = False,
+    file: base.File = None, preset: base.Preset = "moons", n: base.Count = None,
+    noise: base.Noise = None, seed: base.Seed = 0, data: base.Data = None,
+    widths: base.Widths = "100", steps: base.Steps = 20_000, method: base.How = base.Method.exact,
+    kind: What = _POINT, point: Point = 1, size: Size = STANDARD, kink_pixels: Tau = 0.5,
+    angle: Angle = 0.02, frozen: Frozen = False, kappa: Kappa = 0.0, extent: Extent = 2.0,
+    every: All = False, out: Out = None, picture: Drawn = None, as_json: base.Json = False,
 ) -> None:  # fmt: skip
     """Map how much of the weights stays unexplained when a training point is elsewhere."""
-    points, net = _opened(file) if file is not None else _trained(
-        points_of(preset, n, noise, seed, data), widths, steps, method, seed
-    )  # fmt: skip
+    points, net = base.opened_or_trained(file, preset, n, noise, seed, data, widths, steps, method)
     if point > points.n:
         raise ValueError(f"--point goes from 1 to {points.n}; got {point}")
     if out is not None and out.suffix not in (".csv", ".npz"):
@@ -104,23 +78,9 @@ def energy(
         content["picture"] = picture
     rows = [(k, f"{v:.3g}" if isinstance(v, float) else str(v)) for k, v in content.items()
             if k != "archetypes"]  # fmt: skip
-    show_result(as_json, content, "Energy", rows)
+    base.show_result(as_json, content, "Energy", rows)
     if every and not as_json:
         _table(content["archetypes"])
-
-
-def _opened(file: Path) -> tuple[Dataset, Network]:
-    opened = store.open_bytes(store.read_file(file))
-    if not isinstance(opened, Run) or opened.net is None:
-        raise ValueError(f"{file} is no run with points and weights. Save one with `train`.")
-    return opened.dataset, opened.net.to(dtype=torch.float64)
-
-
-def _trained(
-    points: Dataset, widths: str, steps: int, method: Method, seed: int
-) -> tuple[Dataset, Network]:
-    config = train_config(widths, steps, method)
-    return points, trained_net(points, config, seed, method, Device.cpu, Dtype.float64).net
 
 
 def _every(answers: Answers, q: Question, size: int) -> list[dict[str, Any]]:

@@ -8,30 +8,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
-import typer
 from tqdm import tqdm
 
 from explorer import explained, headless
-from explorer.commands.base import (
-    Count,
-    Device,
-    Dtype,
-    How,
-    Json,
-    Method,
-    Noise,
-    Preset,
-    Seed,
-    Steps,
-    Widths,
-    option,
-    points_of,
-    show_result,
-    train_config,
-    trained_net,
-)
-from explorer.engine import store
+from explorer.commands import base
 from explorer.engine.attacks.target import Target
 from explorer.engine.cells import KINK
 from explorer.engine.certificate import TAU_TRAINED
@@ -40,41 +20,35 @@ from explorer.engine.data import Dataset, preset
 from explorer.engine.determined import FORCED
 from explorer.engine.network import Network
 from explorer.engine.safe_split import MARKS, SafeSplitConfig, in_space, safe_splits
-from explorer.engine.store import Run
 from explorer.explaining import first_explained
 from explorer.figures import explanation as explanation_pictures
 
 Experiment = StrEnum("Experiment", {"explanations": "explanations", "longer": "longer"})
 _ONE = Experiment("explanations")
-File = Annotated[Path | None, typer.Argument(help="A saved run instead of a preset.")]
-What = Annotated[Experiment, option("--experiment", "Of one network, or the split over training.")]
-Digits = Annotated[bool, option("--digits", "longer: the 8 x 8 digits instead of a preset.")]
-Extent = Annotated[float, option("--extent", "Half width of the box of explanations.", min=0.1)]
-Scale = Annotated[float, option("--init-scale", "longer: of the first layer's first weights.")]
-Share = Annotated[float, option("--share", "longer: of the weights' norm a split may miss.")]
-Out = Annotated[Path | None, option("--out", "The figure.")]
+What = Annotated[
+    Experiment, base.option("--experiment", "Of one network, or the split over training.")
+]
+Digits = Annotated[bool, base.option("--digits", "longer: the 8 x 8 digits instead of a preset.")]
+Extent = Annotated[
+    float, base.option("--extent", "Half width of the box of explanations.", min=0.1)
+]
+Scale = Annotated[float, base.option("--init-scale", "longer: of the first layer's first weights.")]
+Share = Annotated[float, base.option("--share", "longer: of the weights' norm a split may miss.")]
+Out = Annotated[Path | None, base.option("--out", "The figure.")]
 
 
 def explain(
-    file: File = None, preset: Preset = "moons", n: Count = None, noise: Noise = None,
-    seed: Seed = 0, widths: Widths = "100", steps: Steps = 20_000, method: How = Method.exact,
-    extent: Extent = 2.0, experiment: What = _ONE, digits: Digits = False,
-    init_scale: Scale = SafeSplitConfig.init_scale, share: Share = SafeSplitConfig.share,
-    out: Out = None, as_json: Json = False,
+    file: base.File = None, preset: base.Preset = "moons", n: base.Count = None,
+    noise: base.Noise = None, seed: base.Seed = 0, widths: base.Widths = "100",
+    steps: base.Steps = 20_000, method: base.How = base.Method.exact, extent: Extent = 2.0,
+    experiment: What = _ONE, digits: Digits = False, init_scale: Scale = SafeSplitConfig.init_scale,
+    share: Share = SafeSplitConfig.share, out: Out = None, as_json: base.Json = False,
 ) -> None:  # fmt: skip
     """Say which other points explain the same weights: splits, forced masses, the farthest set."""
     if experiment is not _ONE:
         _longer(preset, n, noise, seed, steps, digits, init_scale, share, out, as_json)
         return
-    if file is not None:
-        opened = store.open_bytes(store.read_file(file))
-        if not isinstance(opened, Run) or opened.net is None:
-            raise ValueError(f"{file} is no run with points and weights. Save one with `train`.")
-        points, net = opened.dataset, opened.net.to(dtype=torch.float64)
-    else:
-        points = points_of(preset, n, noise, seed, None)
-        config = train_config(widths, steps, method)
-        net = trained_net(points, config, seed, method, Device.cpu, Dtype.float64).net
+    points, net = base.opened_or_trained(file, preset, n, noise, seed, None, widths, steps, method)
     _explanations(points, net, extent, out, as_json)
 
 
@@ -117,7 +91,7 @@ def _explanations(
     if out is not None:
         explanation_pictures.sets(out, state, found.explanation, mass, extent)
         content["picture"], rows = out, [*rows, ("picture", str(out))]
-    show_result(as_json, content, "Explanations", rows)
+    base.show_result(as_json, content, "Explanations", rows)
 
 
 def _splits(state: explained.Explained, extent: float) -> dict[str, float]:
@@ -159,7 +133,7 @@ def _longer(
     if out is not None:
         explanation_pictures.longer(out, rows, config, label)
         content["picture"], shown = out, [*shown, ("picture", str(out))]
-    show_result(as_json, content, "Safe split over training", shown)
+    base.show_result(as_json, content, "Safe split over training", shown)
 
 
 VERBS = {"explain": explain}

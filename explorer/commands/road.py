@@ -10,66 +10,39 @@ import torch
 import typer
 
 from explorer import headless, report
-from explorer.commands.base import (
-    AttackSteps,
-    Candidates,
-    Count,
-    Data,
-    Device,
-    Dtype,
-    How,
-    Json,
-    Method,
-    Noise,
-    Preset,
-    Row,
-    Seed,
-    Set,
-    Steps,
-    TrainSet,
-    Truth,
-    Type,
-    Where,
-    Which,
-    Widths,
-    attack_config,
-    option,
-    points_of,
-    show_result,
-    train_config,
-    trained_net,
-    watch,
-)
+from explorer.commands import base
 from explorer.engine import store
 from explorer.engine.attacks.target import Target
-from explorer.engine.data import read_csv
 from explorer.engine.store import Run, thinned
 from explorer.headless import RunFailed
 from explorer.scenarios import by_name
 
 
 def demo(
-    preset: Preset = "alternating-circle", n: Count = None, noise: Noise = None, seed: Seed = 0,
-    data: Data = None, widths: Widths = "100", steps: Steps = 20_000, method: How = Method.gradient,
-    train_set: TrainSet = None, attack: Which = "kkt", m: Candidates = None,
-    attack_steps: AttackSteps = None, settings: Set = None, scenario: Row = None,
-    out: Annotated[Path, option("--out", "The picture.")] = Path("margin-explorer.png"),
-    device: Where = Device.cpu, dtype: Type = Dtype.float64, as_json: Json = False,
+    preset: base.Preset = "alternating-circle", n: base.Count = None, noise: base.Noise = None,
+    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = "100",
+    steps: base.Steps = 20_000, method: base.How = base.Method.gradient,
+    train_set: base.TrainSet = None, attack: base.Which = "kkt", m: base.Candidates = None,
+    attack_steps: base.AttackSteps = None, settings: base.Set = None, scenario: base.Row = None,
+    out: Annotated[Path, base.option("--out", "The picture.")] = Path("margin-explorer.png"),
+    device: base.Where = base.Device.cpu, dtype: base.Type = base.Dtype.float64,
+    as_json: base.Json = False,
 ) -> None:  # fmt: skip
     """Run the whole road, print a table and write a picture."""
     if scenario is None:
-        points = points_of(preset, n, noise, seed, data)
-        config = train_config(widths, steps, method, train_set)
-        hit = attack_config(attack, settings, m=m, steps=attack_steps)
+        points = base.points_of(preset, n, noise, seed, data)
+        config = base.train_config(widths, steps, method, train_set)
+        hit = base.attack_config(attack, settings, m=m, steps=attack_steps)
     else:
         row = by_name(scenario)
         points, seed, attack, hit = row.dataset(), row.seed, row.attack_name, row.attack
         config = replace(row.train, steps=row.freeze)
-    trained = trained_net(points, config, seed, method, device, dtype)
+    trained = base.trained_net(points, config, seed, method, device, dtype)
     target = Target.of(trained.net, trained.q_min)
     attacked = headless.attack(
-        target, hit, seed, name=attack, truth=points, certificate=trained.certificate, watch=watch
-    )
+        target, hit, seed, name=attack, truth=points, certificate=trained.certificate,
+        watch=base.watch,
+    )  # fmt: skip
     verdict = attacked.verdict.sentence if attacked.verdict else ""
     if points.d in (1, 2):
         report.picture(out, points, trained.net, attacked.claims, verdict)
@@ -83,76 +56,75 @@ def demo(
         *report.attack_rows(attacked),
         ("picture", str(out)),
     ]
-    show_result(as_json, content, "Margin Explorer", rows)
+    base.show_result(as_json, content, "Margin Explorer", rows)
 
 
 def train(
-    preset: Preset = "alternating-circle", n: Count = None, noise: Noise = None, seed: Seed = 0,
-    data: Data = None, widths: Widths = "100", steps: Steps = 20_000, method: How = Method.gradient,
-    train_set: TrainSet = None,
-    out: Annotated[Path, option("--out", "The file of the run.")] = Path("run.safetensors"),
-    device: Where = Device.cpu, dtype: Type = Dtype.float64, as_json: Json = False,
+    preset: base.Preset = "alternating-circle", n: base.Count = None, noise: base.Noise = None,
+    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = "100",
+    steps: base.Steps = 20_000, method: base.How = base.Method.gradient,
+    train_set: base.TrainSet = None,
+    out: Annotated[Path, base.option("--out", "The file of the run.")] = Path("run.safetensors"),
+    device: base.Where = base.Device.cpu, dtype: base.Type = base.Dtype.float64,
+    as_json: base.Json = False,
 ) -> None:  # fmt: skip
     """Train a network and save the run."""
-    points = points_of(preset, n, noise, seed, data)
-    config = train_config(widths, steps, method, train_set)
-    trained = trained_net(points, config, seed, method, device, dtype)
+    points = base.points_of(preset, n, noise, seed, data)
+    config = base.train_config(widths, steps, method, train_set)
+    trained = base.trained_net(points, config, seed, method, device, dtype)
     store.save_run(thinned(Run(points, config, trained.states, seed=seed)), out)
     content = {
         **report.of_training(points, trained),
         "run": out,
     }
     rows = [*report.training_rows(points, trained), ("run", str(out))]
-    show_result(as_json, content, "Training", rows)
+    base.show_result(as_json, content, "Training", rows)
 
 
 def attack_file(
     file: Annotated[Path, typer.Argument(help="A saved run, or the state_dict of a ReLU network.")],
-    truth: Truth = None,
-    margin: Annotated[float | None, option("--margin", "Smallest y Phi(x), if known.")] = None,
-    attack: Which = "kkt", m: Candidates = None, seed: Seed = 0,
-    steps: Annotated[int | None, option("--steps", "Steps of the attack.", min=1)] = None,
-    settings: Set = None,
-    out: Annotated[Path | None, option("--out", "Save the run with the attack.")] = None,
-    as_json: Json = False,
+    truth: base.Truth = None,
+    margin: base.Margin = None,
+    attack: base.Which = "kkt", m: base.Candidates = None, seed: base.Seed = 0,
+    steps: Annotated[int | None, base.option("--steps", "Steps of the attack.", min=1)] = None,
+    settings: base.Set = None,
+    out: Annotated[Path | None, base.option("--out", "Save the run with the attack.")] = None,
+    as_json: base.Json = False,
 ) -> None:  # fmt: skip
     """Attack trained weights; without the truth, nobody can say which claims are right."""
-    opened = store.open_bytes(store.read_file(file))
-    run, net = (opened, opened.net) if isinstance(opened, Run) else (None, opened)
-    if net is None:
-        raise ValueError(f"{file} holds points but no weights. Train first.")
-    known = run.dataset if run else None
-    points = read_csv(store.read_file(truth)) if truth else known
+    run, net, points = base.opened(file, truth)
     if out is not None and run is None:
         raise ValueError("--out saves a run; these are weights alone. Leave it away.")
-    config = attack_config(attack, settings, m=m, steps=steps)
+    config = base.attack_config(attack, settings, m=m, steps=steps)
     target, made, note = headless.aim(net.to(dtype=torch.float64), points, margin)
     done = headless.attack(
-        target, config, seed, name=attack, truth=points, certificate=made, watch=watch
+        target, config, seed, name=attack, truth=points, certificate=made, watch=base.watch
     )
     if run is not None and out is not None:
         saved = replace(run, attack_name=attack, attack_config=config, attack_states=done.states)
         store.save_run(thinned(saved), out)
     content = {"network": report.of_network(net), "note": note, "attack": report.of_attack(done)}
     rows = [("note", note)] if note else []
-    show_result(as_json, content, f"Attack on {file.name}", [*rows, *report.attack_rows(done)])
+    base.show_result(as_json, content, f"Attack on {file.name}", [*rows, *report.attack_rows(done)])
 
 
 def show(
     file: Annotated[Path, typer.Argument(help="A saved run, or the state_dict of a ReLU network.")],
-    as_json: Json = False,
+    as_json: base.Json = False,
 ) -> None:
     """Say what a file holds."""
     content, rows = report.of_file(store.open_bytes(store.read_file(file)))
-    show_result(as_json, content, file.name, rows)
+    base.show_result(as_json, content, file.name, rows)
 
 
 def serve(
-    port: Annotated[int, option("--port", "A free one is taken when it is not.")] = 8866,
-    open_browser: Annotated[bool, option("--open/--no-open", "Open the page.")] = True,
-    theme: Annotated[str, option("--theme", "light or dark.")] = "light",
-    preheat: Annotated[int, option("--preheat", "Kernels that wait ready.", min=0)] = 0,
-    host: Annotated[str, option("--host", "0.0.0.0 serves a class on the network.")] = "127.0.0.1",
+    port: Annotated[int, base.option("--port", "A free one is taken when it is not.")] = 8866,
+    open_browser: Annotated[bool, base.option("--open/--no-open", "Open the page.")] = True,
+    theme: Annotated[str, base.option("--theme", "light or dark.")] = "light",
+    preheat: Annotated[int, base.option("--preheat", "Kernels that wait ready.", min=0)] = 0,
+    host: Annotated[
+        str, base.option("--host", "0.0.0.0 serves a class on the network.")
+    ] = "127.0.0.1",
 ) -> None:
     """Open the app in a browser."""
     from explorer import serve as server

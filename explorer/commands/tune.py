@@ -17,34 +17,11 @@ from tqdm import tqdm
 
 from explorer import headless, report
 from explorer import tune as tuning
-from explorer.commands.base import (
-    Count,
-    Data,
-    Device,
-    Dtype,
-    How,
-    Json,
-    Method,
-    Noise,
-    Preset,
-    Seed,
-    Steps,
-    TrainSet,
-    Truth,
-    Widths,
-    option,
-    points_of,
-    show_result,
-    train_config,
-    trained_net,
-    watch,
-)
-from explorer.engine import store
+from explorer.commands import base
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
-from explorer.engine.data import Dataset, read_csv
-from explorer.engine.store import Run
+from explorer.engine.data import Dataset
 from explorer.style import INK, POSITIVE, PROVEN
 from explorer.tune import Trial, TuneConfig
 
@@ -58,48 +35,41 @@ class Kind(StrEnum):
     random = "random"
 
 
+Search = Annotated[Kind, base.option("--search", "Auto-tune, or the published draws.")]
+Log = Annotated[Path | None, base.option("--log", "JSONL file to resume from and add to.")]
+
+
 def tune(
     file: Annotated[Path | None, typer.Argument(help="A saved run or a state_dict.")] = None,
-    preset: Preset = "alternating-circle", n: Count = None, noise: Noise = None, seed: Seed = 0,
-    data: Data = None, widths: Widths = "100", steps: Steps = 20_000, method: How = Method.gradient,
-    train_set: TrainSet = None, truth: Truth = None,
-    margin: Annotated[float | None, option("--margin", "Smallest y Phi(x), if known.")] = None,
-    search: Annotated[Kind, option("--search", "Auto-tune, or the published draws.")] = Kind.auto,
-    trials: Annotated[int, option("--trials", "How many.", min=1)] = TuneConfig.trials,
-    restarts: Annotated[int, option("--restarts", "Attacks per trial.", min=2)] = 3,
-    m: Annotated[int, option("--m", "Candidates in a trial.")] = TuneConfig.m,
-    trial_steps: Annotated[int, option("--trial-steps", "Steps in a trial.", min=1)] = 500,
-    log: Annotated[Path | None, option("--log", "JSONL file to resume from and add to.")] = None,
-    out: Annotated[Path | None, option("--out", "Figure of the front, a PNG.")] = None,
-    as_json: Json = False,
+    preset: base.Preset = "alternating-circle", n: base.Count = None, noise: base.Noise = None,
+    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = "100",
+    steps: base.Steps = 20_000, method: base.How = base.Method.gradient,
+    train_set: base.TrainSet = None, truth: base.Truth = None, margin: base.Margin = None,
+    search: Search = Kind.auto,
+    trials: Annotated[int, base.option("--trials", "How many.", min=1)] = TuneConfig.trials,
+    restarts: Annotated[int, base.option("--restarts", "Attacks per trial.", min=2)] = 3,
+    m: Annotated[int, base.option("--m", "Candidates in a trial.")] = TuneConfig.m,
+    trial_steps: Annotated[int, base.option("--trial-steps", "Steps in a trial.", min=1)] = 500,
+    log: Log = None,
+    out: Annotated[Path | None, base.option("--out", "Figure of the front, a PNG.")] = None,
+    as_json: base.Json = False,
 ) -> None:  # fmt: skip
     """Tune the KKT attack without the truth; Ctrl-C keeps what is done."""
     config = TuneConfig(search.value, trials, restarts, m, trial_steps, seed)
     if file is None:
-        points = points_of(preset, n, noise, seed, data)
-        settings = train_config(widths, steps, method, train_set)
-        trained = trained_net(points, settings, seed, method, Device.cpu, Dtype.float64)
+        points = base.points_of(preset, n, noise, seed, data)
+        settings = base.train_config(widths, steps, method, train_set)
+        trained = base.trained_net(points, settings, seed, method)
         target, made, note = Target.of(trained.net, trained.q_min), trained.certificate, ""
         known: Dataset | None = points
     else:
-        target, made, note, known = _aimed(file, truth, margin)
+        _, net, known = base.opened(file, truth)
+        target, made, note = headless.aim(net.to(dtype=torch.float64), known, margin)
     rows = _searched(target, config, log)
     chosen = tuning.best(rows, config.search)
     if out is not None:
         figure(out, rows, chosen)
     _show(as_json, config, rows, chosen, _judged(target, config, chosen, known, made), note)
-
-
-def _aimed(
-    file: Path, truth: Path | None, margin: float | None
-) -> tuple[Target, Certificate | None, str, Dataset | None]:
-    opened = store.open_bytes(store.read_file(file))
-    net, known = (opened.net, opened.dataset) if isinstance(opened, Run) else (opened, None)
-    if net is None:
-        raise ValueError(f"{file} holds points but no weights. Train first.")
-    points = read_csv(store.read_file(truth)) if truth else known
-    target, made, note = headless.aim(net.to(dtype=torch.float64), points, margin)
-    return target, made, note, points
 
 
 def _searched(target: Target, config: TuneConfig, log: Path | None) -> list[Trial]:
@@ -129,7 +99,7 @@ def _judged(
     pair = {"tuned": tuning.full_length(chosen), "defaults": KKTConfig()}
     fresh = 1000 * config.seed + 999
     return {
-        name: headless.attack(target, each, fresh, truth=known, certificate=made, watch=watch)
+        name: headless.attack(target, each, fresh, truth=known, certificate=made, watch=base.watch)
         for name, each in pair.items()
     }
 
@@ -145,7 +115,7 @@ def _show(
             "front": [t.number for t in ahead], "best": None if chosen is None else chosen.number,
             "attacks": {name: report.of_attack(each) for name, each in done.items()},
         }  # fmt: skip
-        show_result(True, content, "", [])
+        base.show_result(True, content, "", [])
         return
     table = Table(title=f"Front of {len(rows)} trials, none of which saw the truth")
     for head in ("trial", "residual", "agreement", "claims"):
@@ -163,7 +133,9 @@ def _show(
         lines.append(("settings taken", " ".join(words)))
     for name, each in done.items():
         lines += [(f"{name}: {key}", value) for key, value in report.attack_rows(each)]
-    show_result(False, {}, "From a fresh noise (* the settings taken)", lines or [("", FAILED)])
+    base.show_result(
+        False, {}, "From a fresh noise (* the settings taken)", lines or [("", FAILED)]
+    )
 
 
 FAILED = "Every trial failed. Take more steps in training, or other weights."

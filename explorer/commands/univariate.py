@@ -6,49 +6,28 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from explorer import headless, report
-from explorer.commands.base import (
-    Count,
-    Data,
-    Device,
-    Dtype,
-    How,
-    Json,
-    Method,
-    Noise,
-    Preset,
-    Seed,
-    Set,
-    Steps,
-    Widths,
-    attack_config,
-    option,
-    points_of,
-    show_result,
-    train_config,
-    trained_net,
-    watch,
-)
+from explorer.commands import base
 from explorer.engine.attacks.univariate import UnivariateState
 from explorer.figures.univariate import picture
 
 
 def univariate(
-    preset: Preset = "alternating-line", n: Count = None, noise: Noise = None, seed: Seed = 0,
-    data: Data = None, widths: Widths = "100", steps: Steps = 20_000, method: How = Method.exact,
-    settings: Set = None,
-    out: Annotated[Path, option("--out", "The picture.")] = Path("univariate.png"),
-    as_json: Json = False,
+    preset: base.Preset = "alternating-line", n: base.Count = None, noise: base.Noise = None,
+    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = "100",
+    steps: base.Steps = 20_000, method: base.How = base.Method.exact, settings: base.Set = None,
+    out: Annotated[Path, base.option("--out", "The picture.")] = Path("univariate.png"),
+    as_json: base.Json = False,
 ) -> None:  # fmt: skip
     """Attack a network of one input provably: groups, guarantee, certified points, a picture."""
-    points = points_of(preset, n, noise, seed, data)
+    points = base.points_of(preset, n, noise, seed, data)
     if points.d != 1:
         raise ValueError(f"the univariate attack needs points on a line; got {points.d}-D points")
-    config = attack_config("univariate", settings)
-    training = train_config(widths, steps, method)
-    trained = trained_net(points, training, seed, method, Device.cpu, Dtype.float64)
+    config = base.attack_config("univariate", settings)
+    training = base.train_config(widths, steps, method)
+    trained = base.trained_net(points, training, seed, method)
     target, made, _ = headless.aim(trained.net, points, None)
     done = headless.attack(
-        target, config, seed, name="univariate", truth=points, certificate=made, watch=watch,
+        target, config, seed, name="univariate", truth=points, certificate=made, watch=base.watch,
     )  # fmt: skip
     state = done.states[-1]
     assert isinstance(state, UnivariateState)
@@ -65,7 +44,7 @@ def univariate(
         "picture": out,
     }
     rows = [*report.training_rows(points, trained), *_rows(state), ("verdict", verdict)]
-    show_result(as_json, content, "The provable attack", [*rows, ("picture", str(out))])
+    base.show_result(as_json, content, "The provable attack", [*rows, ("picture", str(out))])
 
 
 def _content(state: UnivariateState) -> dict[str, Any]:
