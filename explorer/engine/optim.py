@@ -6,6 +6,7 @@ points uphill, the update goes down.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,18 +26,31 @@ def momentum_step(
     params: Sequence[Tensor],
     velocity: Sequence[Tensor],
     grads: Sequence[Tensor],
-    lr: float,
+    lr: float | Sequence[float],
     beta: float,
 ) -> tuple[Tensors, Tensors]:
     """Heavy ball: v' = beta v - lr g, p' = p + v' (Polyak 1964). Returns (p', v').
+
+    `lr` is one rate, or one per parameter.
 
     The velocity is a displacement: a rate that changes between steps acts on the new gradient
     alone, not on the steps already taken. With beta = 0 this is plain gradient descent.
     """
     new_velocity = tuple(
-        torch.add(v * beta, g, alpha=-lr) for v, g in zip(velocity, grads, strict=True)
+        torch.add(v * beta, g, alpha=-rate)
+        for v, g, rate in zip(velocity, grads, _rates(lr, params), strict=True)
     )
     return tuple(p + v for p, v in zip(params, new_velocity, strict=True)), new_velocity
+
+
+def _rates(lr: float | Sequence[float], params: Sequence[Tensor]) -> list[float]:
+    return [lr] * len(params) if isinstance(lr, (int, float)) else list(lr)
+
+
+def half_cosine(progress: float, last: float) -> float:
+    """A rate that falls as half a cosine: 1 at progress 0, `last` from progress 1 on."""
+    fall = (1 + math.cos(math.pi * min(progress, 1.0))) / 2
+    return last + (1 - last) * fall
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +98,7 @@ def adam_step(
         The new parameters and moments. A gradient that is zero throughout moves nothing.
     """
     t = moments.t + 1
-    rates = [lr] * len(params) if isinstance(lr, (int, float)) else list(lr)
+    rates = _rates(lr, params)
     mean = tuple(torch.lerp(g, m, beta_mean) for m, g in zip(moments.mean, grads, strict=True))
     square = tuple(
         torch.lerp(g.square(), s, beta_square) for s, g in zip(moments.square, grads, strict=True)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from enum import Enum
+from typing import TypeVar
+
+Given = TypeVar("Given")
+State = TypeVar("State")
+Config = TypeVar("Config")
 
 
 class Status(Enum):
@@ -25,3 +31,16 @@ class Status(Enum):
     def over(self) -> bool:
         """Whether a run with this status takes no further step."""
         return self is not Status.RUNNING
+
+
+def iterated(
+    step: Callable[[Given, State, Config], State],
+    terminate: Callable[[State, Config], Status],
+    given: Given,
+    state: State,
+    config: Config,
+) -> Iterator[State]:
+    """The states after `state`, one `step` each, until `terminate` says that the run is over."""
+    while not terminate(state, config).over:
+        state = step(given, state, config)
+        yield state

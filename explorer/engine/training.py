@@ -44,7 +44,7 @@ from explorer.engine.network import Network, init_network, rescaled
 from explorer.engine.optim import momentum_step
 from explorer.engine.pulls import batch_mask, weights
 from explorer.engine.revival import revived
-from explorer.engine.status import Status
+from explorer.engine.status import Status, iterated
 from explorer.engine.training_config import TrainConfig
 
 __all__ = ["TrainConfig", "TrainState", "init", "iterate", "refresh", "step", "terminate"]
@@ -208,9 +208,7 @@ def terminate(state: TrainState, config: TrainConfig) -> Status:
 
 def iterate(target: Dataset, state: TrainState, config: TrainConfig) -> Iterator[TrainState]:
     """The states after `state`, until `terminate` says that the run is over."""
-    while not terminate(state, config).over:
-        state = step(target, state, config)
-        yield state
+    return iterated(step, terminate, target, state, config)
 
 
 def _rate(state: TrainState, config: TrainConfig) -> float:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from explorer.engine import checks
 from explorer.engine.margin import Loss
 
 Method = Literal["gradient", "ascent"]
@@ -76,10 +77,10 @@ class TrainConfig:
             raise ValueError(
                 f"widths needs at least one hidden layer of at least 1; got {self.widths}"
             )
-        _one_of("loss", self.loss, ("exponential", "logistic"))
-        _one_of("method", self.method, ("gradient", "ascent"))
-        _one_of("step_rule", self.step_rule, ("constant", "loss-scaled"))
-        _one_of("init", self.init, ("small", "standard"))
+        checks.one_of(self, "loss", "exponential", "logistic")
+        checks.one_of(self, "method", "gradient", "ascent")
+        checks.one_of(self, "step_rule", "constant", "loss-scaled")
+        checks.one_of(self, "init", "small", "standard")
         if self.all_biases and (self.method == "ascent" or not self.bias):
             raise ValueError(
                 "all_biases needs method='gradient', as the ascent scales homogeneous weights, and "
@@ -120,8 +121,3 @@ class TrainConfig:
     def rate(self) -> float:
         """The rate in force: `lr`, or the default of the rule."""
         return RATES[self.rule] if self.lr is None else self.lr
-
-
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")

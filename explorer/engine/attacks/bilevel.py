@@ -29,11 +29,12 @@ from torch import Tensor
 from explorer.engine.attacks.bilevel_config import BilevelConfig
 from explorer.engine.attacks.bilevel_lower import Lower, Point, solve
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidates
+from explorer.engine.attacks.descent import ended, moved
 from explorer.engine.attacks.implicit import Solved, conjugate_gradients, exact, quasi_newton
 from explorer.engine.attacks.kkt import Start
 from explorer.engine.network import Network
-from explorer.engine.optim import Moments, adam_step, momentum_step
-from explorer.engine.status import Status
+from explorer.engine.optim import Moments
+from explorer.engine.status import Status, iterated
 
 __all__ = ["BilevelConfig", "BilevelState", "BilevelTarget", "init", "iterate", "report", "step",
            "terminate"]  # fmt: skip
@@ -44,7 +45,6 @@ OTHER_TRAINING = (
     "layers, and attacks weights that were trained so; these were not. Run `margin-explorer "
     "bilevel`, or choose it on the page, where it trains its own."
 )
-_EPS = 1e-12  # arbitrary: below Adam's usual 1e-8, as l and its gradient become small
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,15 +160,10 @@ def step(target: BilevelTarget, state: BilevelState, config: BilevelConfig) -> B
     A step that would not be finite is not taken: the same iterate comes back, `diverged`.
     """
     lr = config.lr_x * config.rate(state.t)
-    if config.optimizer == "adam":
-        (x,), moments = adam_step(
-            (state.x,), state.moments, (state.grad_x,), lr, beta_mean=config.momentum, eps=_EPS
-        )
-    else:
-        (x,), velocity = momentum_step(
-            (state.x,), state.moments.mean, (state.grad_x,), lr / state.scale, config.momentum
-        )
-        moments = Moments(state.moments.t + 1, velocity, state.moments.square)
+    rate = lr if config.optimizer == "adam" else lr / state.scale
+    (x,), moments = moved(
+        config.optimizer, (state.x,), state.moments, (state.grad_x,), (rate,), config.momentum
+    )
     if not bool(torch.isfinite(x).all()):
         return replace(state, diverged=True)
     after = _evaluate(
@@ -179,20 +174,14 @@ def step(target: BilevelTarget, state: BilevelState, config: BilevelConfig) -> B
 
 def terminate(state: BilevelState, config: BilevelConfig) -> Status:
     """How the run stands."""
-    if state.diverged:
-        return Status.DIVERGED
-    if not bool(state.grad_x.any()):
-        return Status.CONVERGED
-    return Status.FINISHED if state.t >= config.steps else Status.RUNNING
+    return ended(state, config.steps, state.grad_x)
 
 
 def iterate(
     target: BilevelTarget, state: BilevelState, config: BilevelConfig
 ) -> Iterator[BilevelState]:
     """Yield the states after `state`, until `terminate` says that the run is over."""
-    while not terminate(state, config).over:
-        state = step(target, state, config)
-        yield state
+    return iterated(step, terminate, target, state, config)
 
 
 def report(target: BilevelTarget, state: BilevelState, config: BilevelConfig) -> Report:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
+from explorer.engine import checks
 from explorer.engine.attacks.bilevel_lower import Lower
 from explorer.engine.attacks.bilevel_models import Shape
 from explorer.engine.attacks.implicit import Method
+from explorer.engine.optim import half_cosine
 
 
 @dataclass(frozen=True)
@@ -70,24 +71,13 @@ class BilevelConfig:
             "optimizer": ("adam", "momentum"),
         }
         for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f"{name} must be one of {', '.join(known)}; got {getattr(self, name)!r}"
-                )
-        if self.m < 2 or self.m % 2:
-            raise ValueError(
-                f"m must be even (half the candidates per label); got m={self.m}. "
-                f"Try m={max(2, self.m + 1)}."
-            )
-        for name in ("mu", "width", "beta", "steps", "solver_tol", "solver_steps", "memory",
-                     "lr_x", "decay"):  # fmt: skip
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be positive; got {value}")
-        for name in ("damping", "restart", "sigma_x"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} must not be negative; got {value}")
+            checks.one_of(self, name, *known)
+        checks.even_candidates(self.m)
+        checks.positive(
+            self, "mu", "width", "beta", "steps", "solver_tol", "solver_steps", "memory", "lr_x",
+            "decay",
+        )  # fmt: skip
+        checks.not_negative(self, "damping", "restart", "sigma_x")
         if not (0 <= self.momentum < 1 and self.decay <= 1):
             raise ValueError(
                 f"expected 0 <= momentum < 1 and decay <= 1; got {self.momentum} and {self.decay}"
@@ -101,5 +91,4 @@ class BilevelConfig:
 
     def rate(self, t: int) -> float:
         """The share of lr_x taken at iteration t: half a cosine from 1 to `decay`."""
-        fall = (1 + math.cos(math.pi * min(t / self.steps, 1.0))) / 2
-        return self.decay + (1 - self.decay) * fall
+        return half_cosine(t / self.steps, self.decay)

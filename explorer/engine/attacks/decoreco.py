@@ -34,7 +34,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.claims import Report, claims
 from explorer.engine.attacks.decoreco_config import DecoRecoConfig
-from explorer.engine.attacks.descent import DescentState, moved, projected
+from explorer.engine.attacks.descent import DescentState, ended, moved, projected
 from explorer.engine.attacks.kkt import Start
 from explorer.engine.attacks.stationarity import (
     Signals,
@@ -56,7 +56,7 @@ from explorer.engine.classes import (
 )
 from explorer.engine.network import Network
 from explorer.engine.optim import Moments
-from explorer.engine.status import Status
+from explorer.engine.status import Status, iterated
 
 __all__ = ["DecoRecoConfig", "DecoRecoState", "Start", "init", "iterate", "report", "step",
            "terminate"]  # fmt: skip
@@ -130,20 +130,14 @@ def step(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> DecoRe
 
 def terminate(state: DecoRecoState, config: DecoRecoConfig) -> Status:
     """How the run stands."""
-    if state.diverged:
-        return Status.DIVERGED
-    if not (bool(state.grad_x.any()) or bool(state.grad_coef.any())):
-        return Status.CONVERGED
-    return Status.FINISHED if state.t >= config.steps else Status.RUNNING
+    return ended(state, config.steps, state.grad_x, state.grad_coef)
 
 
 def iterate(
     target: Target, state: DecoRecoState, config: DecoRecoConfig
 ) -> Iterator[DecoRecoState]:
     """Yield the states after `state`, until `terminate` says that the run is over."""
-    while not terminate(state, config).over:
-        state = step(target, state, config)
-        yield state
+    return iterated(step, terminate, target, state, config)
 
 
 def report(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> Report:

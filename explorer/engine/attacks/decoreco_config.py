@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from explorer.engine import checks
 from explorer.engine.attacks.descent import DescentConfig
 from explorer.engine.attacks.kkt_config import KKTConfig, Knobs
 from explorer.engine.attacks.target import Target
@@ -39,8 +40,8 @@ class DecoRecoConfig(DescentConfig):
         """Refuse settings with which no step could be taken."""
         if self.m < 2:
             raise ValueError(f"m must be at least 2; got {self.m}. Try 60.")
-        self.check_one_of("contribution", "margin", "outputs")
-        self.check_one_of("rivals", "runner-up", "all")
+        checks.one_of(self, "contribution", "margin", "outputs")
+        checks.one_of(self, "rivals", "runner-up", "all")
         super().__post_init__()
 
     @classmethod

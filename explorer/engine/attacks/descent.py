@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
-from explorer.engine.optim import Moments, Tensors, adam_step, momentum_step
+from explorer.engine import checks
+from explorer.engine.optim import Moments, Tensors, adam_step, half_cosine, momentum_step
+from explorer.engine.status import Status
 
 _RIDGE = 1e-10  # arbitrary, of the trace: the Gram matrix of close candidates stays definite
 EPS = 1e-12  # arbitrary: below Adam's usual 1e-8, as gradients of a share of ||theta||^2 are small
@@ -64,28 +66,19 @@ class DescentConfig:
 
     def __post_init__(self) -> None:
         """Refuse settings with which no step could be taken."""
-        self.check_one_of("multipliers", "joint", "projected")
-        self.check_one_of("optimizer", "sgd", "adam")
-        for name in ("steps", "lr_x", "lr_lam", "decay", "relu_alpha", "relu_alpha_start", "prior"):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be positive; got {value}")
-        for name in (
-            "sigma_x", "lam_start", "lam_min", "weight_dual", "weight_prior", "weight_margin"
-        ):  # fmt: skip
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} must not be negative; got {value}")
+        checks.one_of(self, "multipliers", "joint", "projected")
+        checks.one_of(self, "optimizer", "sgd", "adam")
+        checks.positive(
+            self, "steps", "lr_x", "lr_lam", "decay", "relu_alpha", "relu_alpha_start", "prior"
+        )
+        checks.not_negative(
+            self, "sigma_x", "lam_start", "lam_min", "weight_dual", "weight_prior", "weight_margin"
+        )
         if not (0 <= self.momentum < 1 and self.decay <= 1 and self.merge_angle >= 0):
             raise ValueError(
                 "expected 0 <= momentum < 1, decay <= 1 and merge_angle >= 0; got "
                 f"{self.momentum}, {self.decay} and {self.merge_angle}"
             )
-
-    def check_one_of(self, name: str, *allowed: str) -> None:
-        """ValueError where this field is none of `allowed`."""
-        if getattr(self, name) not in allowed:
-            raise ValueError(f"{name} must be one of {allowed}; got {getattr(self, name)!r}")
 
     def alpha(self, t: int) -> float:
         """The slope of the modified ReLU at iteration t."""
@@ -94,8 +87,7 @@ class DescentConfig:
 
     def rate(self, t: int) -> float:
         """The share of lr_x and lr_lam taken at iteration t: half a cosine from 1 to `decay`."""
-        fall = (1 + math.cos(math.pi * min(t / self.steps, 1.0))) / 2
-        return self.decay + (1 - self.decay) * fall
+        return half_cosine(t / self.steps, self.decay)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,20 +129,39 @@ class DescentState:
 
 
 def moved(
-    optimizer: Literal["sgd", "adam"],
-    params: tuple[Tensor, Tensor],
+    optimizer: str,
+    params: Tensors,
     moments: Moments,
-    grads: tuple[Tensor, Tensor],
-    rates: tuple[float, float],
+    grads: Tensors,
+    rates: tuple[float, ...],
     momentum: float,
 ) -> tuple[Tensors, Moments]:
-    """One step on candidates and multipliers; under "sgd" the moments' mean is the velocity."""
+    """One step of "adam", or of the heavy ball: the moments' mean is then the velocity."""
     if optimizer == "adam":
         return adam_step(params, moments, grads, rates, beta_mean=momentum, eps=EPS)
-    (v_x, v_share), square = moments.mean, moments.square
-    (x,), (v_x,) = momentum_step(params[:1], (v_x,), grads[:1], rates[0], momentum)
-    (share,), (v_share,) = momentum_step(params[1:], (v_share,), grads[1:], rates[1], momentum)
-    return (x, share), Moments(moments.t + 1, (v_x, v_share), square)
+    params, velocity = momentum_step(params, moments.mean, grads, rates, momentum)
+    return params, Moments(moments.t + 1, velocity, moments.square)
+
+
+class Descending(Protocol):
+    """A state of a descent, as `ended` reads it."""
+
+    @property
+    def t(self) -> int:
+        """Iteration."""
+
+    @property
+    def diverged(self) -> bool:
+        """Whether the next step was not finite and was not taken."""
+
+
+def ended(state: Descending, steps: int, *grads: Tensor) -> Status:
+    """How a descent with these gradients stands, of which so many steps were planned."""
+    if state.diverged:
+        return Status.DIVERGED
+    if not any(bool(grad.any()) for grad in grads):
+        return Status.CONVERGED
+    return Status.FINISHED if state.t >= steps else Status.RUNNING
 
 
 def projected(gram: Tensor, inner: Tensor, floor: float, signed: bool = False) -> Tensor:

@@ -36,7 +36,7 @@ from explorer.engine.attacks.hinge_state import HingeState
 from explorer.engine.attacks.pursuit import Explanation, Pool
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
-from explorer.engine.status import Status
+from explorer.engine.status import Status, iterated
 
 __all__ = [
     "HingeConfig",
@@ -109,9 +109,7 @@ def terminate(state: HingeState, config: HingeConfig) -> Status:
 
 def iterate(target: Target, state: HingeState, config: HingeConfig) -> Iterator[HingeState]:
     """The states after `state`, to the end."""
-    while not terminate(state, config).over:
-        state = step(target, state, config)
-        yield state
+    return iterated(step, terminate, target, state, config)
 
 
 def report(target: Target, state: HingeState, config: HingeConfig) -> Report:

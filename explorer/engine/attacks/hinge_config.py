@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
+
+from explorer.engine import checks
 
 
 @dataclass(frozen=True)
@@ -55,16 +56,9 @@ class HingeConfig:
 
     def __post_init__(self) -> None:
         """Refuse settings with which no step could be taken."""
-        if self.claim not in ("proven", "fitted"):
-            raise ValueError(f"claim must be 'proven' or 'fitted'; got {self.claim!r}")
-        for name in ("tolerance", "spacing", "reach", "apart", "merge_radius", "radius"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be positive; got {value}")
-        for name in ("merge_angle", "tau", "rise", "floor", "lam_share", "grid"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} must not be negative; got {value}")
+        checks.one_of(self, "claim", "proven", "fitted")
+        checks.positive(self, "tolerance", "spacing", "reach", "apart", "merge_radius", "radius")
+        checks.not_negative(self, "merge_angle", "tau", "rise", "floor", "lam_share", "grid")
         if self.batch < 1 or self.rounds < 1:
             raise ValueError(
                 f"batch and rounds must be at least 1; got {self.batch} and {self.rounds}"

@@ -28,12 +28,14 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from explorer.engine import checks
 from explorer.engine.attacks.claims import MARGIN_BAND, MERGE_RADIUS, Report, merge_candidates
+from explorer.engine.attacks.descent import ended
 from explorer.engine.attacks.stationarity import denormals_flushed
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import phi
-from explorer.engine.optim import Moments, adam_step
-from explorer.engine.status import Status
+from explorer.engine.optim import Moments, adam_step, half_cosine
+from explorer.engine.status import Status, iterated
 from explorer.engine.tangent import backward_signals, forward_signals
 
 NON_HOMOGENEOUS = True  # outputs are all it needs
@@ -65,17 +67,9 @@ class InversionConfig:
 
     def __post_init__(self) -> None:
         """Refuse settings with which no step could be taken."""
-        if self.m < 2 or self.m % 2:
-            near = max(2, self.m + 1)
-            raise ValueError(
-                f"m must be even (half the candidates per label); got m={self.m}. Try m={near}."
-            )
-        if self.goal not in ("extreme", "value"):
-            raise ValueError(f"goal must be 'extreme' or 'value'; got {self.goal!r}")
-        for name in ("steps", "lr_x", "decay", "box"):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise ValueError(f"{name} must be positive; got {value}")
+        checks.even_candidates(self.m)
+        checks.one_of(self, "goal", "extreme", "value")
+        checks.positive(self, "steps", "lr_x", "decay", "box")
         if not (math.isfinite(self.sigma_x) and self.sigma_x >= 0 and self.decay <= 1):
             raise ValueError(
                 "expected sigma_x >= 0 and decay <= 1; "
@@ -86,8 +80,7 @@ class InversionConfig:
 
     def rate(self, t: int) -> float:
         """The rate at iteration t: half a cosine from lr_x to decay * lr_x."""
-        fall = (1 + math.cos(math.pi * min(t / self.steps, 1.0))) / 2
-        return self.lr_x * (self.decay + (1 - self.decay) * fall)
+        return self.lr_x * half_cosine(t / self.steps, self.decay)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,20 +151,14 @@ def step(target: Target, state: InversionState, config: InversionConfig) -> Inve
 
 def terminate(state: InversionState, config: InversionConfig) -> Status:
     """How the run stands."""
-    if state.diverged:
-        return Status.DIVERGED
-    if not bool(state.grad_x.any()):
-        return Status.CONVERGED
-    return Status.FINISHED if state.t >= config.steps else Status.RUNNING
+    return ended(state, config.steps, state.grad_x)
 
 
 def iterate(
     target: Target, state: InversionState, config: InversionConfig
 ) -> Iterator[InversionState]:
     """Yield the states after `state`, until `terminate` says that the run is over."""
-    while not terminate(state, config).over:
-        state = step(target, state, config)
-        yield state
+    return iterated(step, terminate, target, state, config)
 
 
 def report(target: Target, state: InversionState, config: InversionConfig) -> Report:

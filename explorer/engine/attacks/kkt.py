@@ -30,12 +30,12 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.claims import Report, claims
-from explorer.engine.attacks.descent import moved
+from explorer.engine.attacks.descent import ended, moved
 from explorer.engine.attacks.kkt_config import KKTConfig
 from explorer.engine.attacks.kkt_loss import KKTState, evaluate
 from explorer.engine.attacks.target import Target
 from explorer.engine.optim import Moments
-from explorer.engine.status import Status
+from explorer.engine.status import Status, iterated
 
 __all__ = [
     "KKTConfig",
@@ -115,18 +115,12 @@ def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
 
 def terminate(state: KKTState, config: KKTConfig) -> Status:
     """How the run stands."""
-    if state.diverged:
-        return Status.DIVERGED
-    if not (bool(state.grad_x.any()) or bool(state.grad_lam.any())):
-        return Status.CONVERGED
-    return Status.FINISHED if state.t >= config.steps else Status.RUNNING
+    return ended(state, config.steps, state.grad_x, state.grad_lam)
 
 
 def iterate(target: Target, state: KKTState, config: KKTConfig) -> Iterator[KKTState]:
     """Yield the states after `state`, until `terminate` says that the run is over."""
-    while not terminate(state, config).over:
-        state = step(target, state, config)
-        yield state
+    return iterated(step, terminate, target, state, config)
 
 
 def report(target: Target, state: KKTState, config: KKTConfig) -> Report:

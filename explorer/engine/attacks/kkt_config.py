@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from explorer.engine import checks
 from explorer.engine.attacks.descent import DescentConfig
 from explorer.engine.attacks.target import Target
 
@@ -53,11 +54,7 @@ class KKTConfig(DescentConfig):
 
     def __post_init__(self) -> None:
         """Refuse settings with which no step could be taken."""
-        if self.m < 2 or self.m % 2:
-            near = max(2, self.m + 1)
-            raise ValueError(
-                f"m must be even (half the candidates per label); got m={self.m}. Try m={near}."
-            )
+        checks.even_candidates(self.m)
         super().__post_init__()
 
     @classmethod

@@ -30,7 +30,7 @@ from explorer.engine.attacks.hinge_state import HingeState
 from explorer.engine.attacks.kkt_config import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import phi
-from explorer.engine.status import Status
+from explorer.engine.status import Status, iterated
 
 __all__ = [
     "PooledConfig",
@@ -133,9 +133,7 @@ def terminate(state: PooledState, config: PooledConfig) -> Status:
 
 def iterate(target: Target, state: PooledState, config: PooledConfig) -> Iterator[PooledState]:
     """The states after `state`, to the end."""
-    while not terminate(state, config).over:
-        state = step(target, state, config)
-        yield state
+    return iterated(step, terminate, target, state, config)
 
 
 def report(target: Target, state: PooledState, config: PooledConfig) -> Report:

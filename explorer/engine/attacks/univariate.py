@@ -35,7 +35,7 @@ from explorer.engine.certificate import balance
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
 from explorer.engine.piecewise import Piecewise, refusal
-from explorer.engine.status import Status
+from explorer.engine.status import Status, iterated
 
 __all__ = [
     "Group",
@@ -109,9 +109,7 @@ def iterate(
     target: Target, state: UnivariateState, config: UnivariateConfig
 ) -> Iterator[UnivariateState]:
     """Yield the states after `state`, until the algorithm has come to its end."""
-    while not terminate(state, config).over:
-        state = step(target, state, config)
-        yield state
+    return iterated(step, terminate, target, state, config)
 
 
 def report(target: Target, state: UnivariateState, config: UnivariateConfig) -> Report:

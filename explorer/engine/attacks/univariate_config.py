@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from explorer.engine import checks
+
 Mode = Literal["algorithm 1", "all crossings", "certified"]
 Weights = Literal["automatic", "exact", "trained"]
 
@@ -82,21 +84,12 @@ class UnivariateConfig:
 
     def __post_init__(self) -> None:
         """Refuse unknown words and settings without a meaning."""
-        if self.mode not in ("algorithm 1", "all crossings", "certified"):
-            raise ValueError(
-                f"mode must be 'algorithm 1', 'all crossings' or 'certified'; got {self.mode!r}"
-            )
-        if self.weights not in ("automatic", "exact", "trained"):
-            raise ValueError(
-                f"weights must be 'automatic', 'exact' or 'trained'; got {self.weights!r}"
-            )
-        for name in (
-            "merge_angle", "break_tol", "flat_tol", "same_tol", "tau", "largest_residual",
+        checks.one_of(self, "mode", "algorithm 1", "all crossings", "certified")
+        checks.one_of(self, "weights", "automatic", "exact", "trained")
+        checks.not_negative(
+            self, "merge_angle", "break_tol", "flat_tol", "same_tol", "tau", "largest_residual",
             "largest_imbalance",
-        ):  # fmt: skip
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} must not be negative; got {value}")
+        )  # fmt: skip
         if not (math.isfinite(self.slack) and self.slack >= 1):
             raise ValueError(
                 f"slack must be at least 1 (the least possible miss); got {self.slack}. Try 3."
