@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 import torch
-from scipy.optimize import nnls
+from energy_oracle import oracle
 
 from explorer.engine.data import preset
 from explorer.engine.energy import moving
@@ -74,33 +74,6 @@ def against_oracle(every: int) -> None:
             f"seed {seed}  k {net.widths[0]:2d}  {ours:.3f} s  {theirs:.2f} s  "
             f"{theirs / ours:5.1f} x  {off:.1e}"
         )
-
-
-def oracle(net, x, y, tau: float, price: float = 1e4) -> float:
-    """E_tau / ||theta||^2 with each kink a column, bounded by its point's through a price."""
-    w, b, v = (t.numpy() for t in (net.weights[0], net.biases[0], net.weights[1][0]))
-    rows = np.column_stack([w, b])
-    points, kinks = [], []
-    for i, (at, label) in enumerate(zip(x.numpy(), y.numpy(), strict=True)):
-        one = np.append(at, 1.0)
-        z = rows @ one
-        free = np.abs(z) <= tau * np.linalg.norm(rows, axis=1) * np.linalg.norm(one)
-        on = (z > 0) & ~free
-        points.append(label * np.append(((on * v)[:, None] * one).ravel(), np.maximum(z, 0)))
-        for j in np.flatnonzero(free):
-            block = np.zeros_like(rows)
-            block[j] = label * v[j] * one
-            kinks.append((i, np.append(block.ravel(), np.zeros(len(v)))))
-    table, q = np.array(points).T, len(kinks)
-    theta = np.append(rows.ravel(), v)
-    if q:
-        owner = np.zeros((q, len(points)))
-        owner[np.arange(q), [i for i, _ in kinks]] = price
-        column = np.array([c for _, c in kinks]).T
-        eye = price * np.eye(q)
-        table = np.block([[table, column, np.zeros((len(theta), q))], [owner, -eye, -eye]])
-        theta = np.append(theta, np.zeros(q))
-    return float(nnls(table, theta, maxiter=5000)[1] ** 2) / float(net.rho) ** 2
 
 
 def growth(quick: bool) -> None:
