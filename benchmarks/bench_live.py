@@ -26,10 +26,10 @@ import time
 import psutil
 from playwright.sync_api import Page, sync_playwright
 
-from explorer import serve
+from explorer import pages, serve
 
 # What the server gives its kernels (explorer/voila/kernels): the same for both sides.
-KERNEL = json.loads((serve.SETTINGS / "kernels" / serve.KERNEL / "kernel.json").read_text())
+KERNEL = json.loads((serve.SETTINGS / "kernels" / pages.KERNEL / "kernel.json").read_text())
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-sync"]  # fmt: skip

@@ -11,6 +11,8 @@ _SHIPPED = Path(__file__).with_name("notebooks")  # in an installed package
 _SOURCE = Path(__file__).resolve().parent.parent / "notebooks"  # in a checkout
 FOLDER = _SHIPPED if _SHIPPED.is_dir() else _SOURCE
 FIRST = "explorer.ipynb"
+KERNEL = "margin-explorer"  # the folder of that name under voila/kernels
+_KERNELSPEC = {"display_name": "Margin Explorer", "language": "python", "name": KERNEL}
 FOR_JUPYTER = {"sweep.ipynb"}  # fills the machine for minutes: not for thirty visitors
 
 
@@ -53,3 +55,41 @@ def _title(path: Path) -> str:
     lines = [line.strip() for cell in words for line in cell["source"]]
     named = str(notebook["metadata"].get("title", path.stem))
     return next((line.removeprefix("# ") for line in lines if line.startswith("# ")), named)
+
+
+def write_pages(folder: Path, cells: tuple[str, ...]) -> Path:
+    """Write all pages into a folder of ours, on our kernel; the first one has these cells alone.
+
+    Returns:
+        The first one's path.
+    """
+    for page in pages():
+        notebook = json.loads(page.path.read_text(encoding="utf-8"))
+        notebook["metadata"]["kernelspec"] = _KERNELSPEC
+        (folder / page.name).write_text(json.dumps(notebook), encoding="utf-8")
+    first = folder / FIRST
+    first.write_text(json.dumps(_notebook(cells)), encoding="utf-8")
+    return first
+
+
+def _notebook(cells: tuple[str, ...]) -> dict[str, object]:
+    """A notebook of these code cells alone."""
+    return {
+        "cells": [
+            {
+                "cell_type": "code",
+                "execution_count": None,
+                "id": f"cell-{i}",
+                "metadata": {},
+                "outputs": [],
+                "source": code,
+            }
+            for i, code in enumerate(cells)
+        ],
+        "metadata": {
+            "kernelspec": _KERNELSPEC,
+            "title": "Margin Explorer",
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }

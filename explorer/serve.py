@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
 import os
 import signal
 import socket
@@ -22,13 +21,11 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import NoReturn, Self
 
-from explorer.pages import FIRST, pages
+from explorer.pages import write_pages
 
 # Holds Voila's settings file, under nbconvert/templates the page's template, and under kernels
 # a Python kernel that keeps no history file and only logs errors.
 SETTINGS = Path(__file__).with_name("voila")
-KERNEL = "margin-explorer"
-_KERNELSPEC = {"display_name": "Margin Explorer", "language": "python", "name": KERNEL}
 TIED = "MARGIN_EXPLORER_TIED"
 THEMES = ("light", "dark")
 DEFAULT_PORT = 8866  # Voila's own
@@ -158,11 +155,10 @@ def start(
     if importlib.util.find_spec("voila") is None:
         raise ServeError("Serving needs Voila. Install it: pip install 'margin-explorer[ui]'")
     folder = tempfile.TemporaryDirectory(prefix="margin-explorer-", ignore_cleanup_errors=True)
-    for page in pages():
-        _copy_notebook(page.path, Path(folder.name))
+    first = write_pages(Path(folder.name), cells)
     port = free_port(host, port)
     command = [
-        *(sys.executable, "-m", "voila", str(_write_notebook(Path(folder.name), cells))),
+        *(sys.executable, "-m", "voila", str(first)),
         *("--no-browser", f"--Voila.ip={host}", f"--port={port}", "--Voila.port_retries=0"),
         *(f"--theme={theme}", "--Voila.log_level=ERROR"),
         *(f"--preheat_kernel={preheat > 0}", f"--pool_size={int(preheat)}"),
@@ -188,13 +184,6 @@ def start(
     return server
 
 
-def _copy_notebook(path: Path, folder: Path) -> None:
-    """A further page, to run on our kernel."""
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    notebook["metadata"]["kernelspec"] = _KERNELSPEC
-    (folder / path.name).write_text(json.dumps(notebook), encoding="utf-8")
-
-
 def _environment() -> dict[str, str]:
     """Our environment, with the way to our settings and template put first."""
     env = dict(os.environ)
@@ -205,32 +194,6 @@ def _environment() -> dict[str, str]:
     env.setdefault("OMP_NUM_THREADS", "1")
     env[TIED] = "1"  # read by voila.py
     return env
-
-
-def _write_notebook(folder: Path, cells: tuple[str, ...]) -> Path:
-    """A notebook of the given code cells, in a folder of ours: nothing else is served."""
-    notebook = {
-        "cells": [
-            {
-                "cell_type": "code",
-                "execution_count": None,
-                "id": f"cell-{i}",
-                "metadata": {},
-                "outputs": [],
-                "source": code,
-            }
-            for i, code in enumerate(cells)
-        ],
-        "metadata": {
-            "kernelspec": _KERNELSPEC,
-            "title": "Margin Explorer",
-        },
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    path = folder / FIRST
-    path.write_text(json.dumps(notebook), encoding="utf-8")
-    return path
 
 
 def free_port(host: str, wanted: int) -> int:
