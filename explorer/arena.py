@@ -1,11 +1,9 @@
 """Attacks side by side on the same networks: recall, precision, control, verdict, intervals.
 
 For each seed all attacks meet one network (the same points, weights and seed of the candidates). A
-line pools the seeds of one attack: shares are sums over the seeds, divided. Their intervals are at
-95%: at each end the wider of Wilson's interval (Wilson 1927), which counts every point as a draw of
-its own, and, from three seeds on, the percentile bootstrap over the seeds (Efron 1979), which keeps
-together the points of one run. The p-value is that of `scoring`, for the sum over the seeds against
-the sums of the held-out sets.
+line pools the seeds of one attack: shares are sums over the seeds, divided, with the intervals of
+`intervals`. The p-value is that of `scoring`, for the sum over the seeds against the sums of the
+held-out sets.
 """
 
 from __future__ import annotations
@@ -16,38 +14,19 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest, bootstrap
 
 from explorer import headless
 from explorer.assess import RADIUS
 from explorer.bout import Refused, Ring, bout, unwatched
+from explorer.engine.intervals import Share, share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, kind_of
 from explorer.trial import Trial, plain
 
-LEVEL = 0.95
-RESAMPLES = 2000  # arbitrary: the ends move by less than 0.01 from one generator to another
-FEWEST = 3  # runs; arbitrary: fewer have no spread to resample
 AT = RADII.index(RADIUS)
 
 Row = Mapping[str, Any]
-Counts = Sequence[int] | np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True)
-class Share:
-    """A share with its interval; all nan where there was nothing to share."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        """Such as 0.45 (0.36 to 0.55); a dash for nothing."""
-        if self.value != self.value:
-            return "–"
-        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
 @dataclass(frozen=True)
@@ -187,27 +166,6 @@ def _determined(results: list[Row]) -> tuple[int, int]:
         return -1, 0
     pairs = [p for r in told for p in zip(r["determined"], r["matched"], strict=True)]
     return sum(fixed for fixed, _ in pairs), sum(fixed and found for fixed, found in pairs)
-
-
-def share(found: Counts, total: Counts) -> Share:
-    """Sum of found over sum of total, over runs, with the interval of this file."""
-    hits, draws = np.asarray(found, dtype=int), np.asarray(total, dtype=int)
-    if draws.sum() == 0:
-        return Share(float("nan"), float("nan"), float("nan"))
-    wilson = binomtest(int(hits.sum()), int(draws.sum())).proportion_ci(LEVEL, method="wilson")
-    low, high = float(wilson.low), float(wilson.high)
-    if len(hits) >= FEWEST and len({*zip(hits.tolist(), draws.tolist(), strict=True)}) > 1:
-        drawn = bootstrap(
-            (hits, draws), _ratio, paired=True, vectorized=True, n_resamples=RESAMPLES,
-            confidence_level=LEVEL, method="percentile", random_state=np.random.default_rng(0),
-        ).confidence_interval  # fmt: skip
-        low, high = min(low, float(drawn.low)), max(high, float(drawn.high))
-    return Share(float(hits.sum() / draws.sum()), max(low, 0.0), min(high, 1.0))
-
-
-def _ratio(hits: Any, draws: Any, axis: int = -1) -> Any:  # noqa: ANN401 - arrays of any shape
-    # A resample without any claim has no share; it counts as none found.
-    return hits.sum(axis=axis) / np.maximum(draws.sum(axis=axis), 1)
 
 
 def best(lines: Sequence[Line]) -> Line | None:

@@ -13,10 +13,11 @@ from scipy.stats import binomtest
 from typer.testing import CliRunner
 
 from explorer import arena
-from explorer.arena import AT, arena_rows, best, lines_of, sentence, share
+from explorer.arena import AT, arena_rows, best, lines_of, sentence
 from explorer.bout import flipped, otherwise
 from explorer.cli import app
 from explorer.engine.data import Dataset, heldout, preset
+from explorer.engine.intervals import share
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.scoring import RADII, Kind, judge, score
 from explorer.figures.arena import arena_figure

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from explorer.arena import Line, Share
+from explorer.arena import Line
+from explorer.engine.intervals import Share
 from explorer.engine.scoring import RADII
 from explorer.style import CONTROL, CURVES
 

@@ -15,11 +15,12 @@ import numpy as np
 import torch
 
 from explorer import arena
-from explorer.arena import Line, Share
+from explorer.arena import Line
 from explorer.assess import RADIUS, control_sets
 from explorer.bout import Otherwise, Ring, otherwise
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
+from explorer.engine.intervals import Share
 from explorer.engine.roster import ROSTER, AttackState
 from explorer.frame import Frame, Shown
 from explorer.panels.base import Panel, button, chart, titled
@@ -228,7 +229,10 @@ class Arena(Panel):
         return w.HBox([show, w.HTML(escape(words)).add_class("mx-note")]).add_class("mx-arena-row")
 
     def _other_row(self, other: Otherwise) -> w.HBox:
-        show = button("Another set", "Draw other points that the weights admit, and say how well they explain them")
+        show = button(
+            "Another set",
+            "Draw other points that the weights admit, and say how well they explain them",
+        )
         show.on_click(self.command(lambda: self._put(other.other, other.other_sentence)))
         fixed = int(other.determined.sum())
         words = (

@@ -9,6 +9,7 @@ import torch
 
 from explorer.engine import training
 from explorer.engine.attacks import crossings, hinge, pursuit
+from explorer.engine.attacks.curves import curve_vertices
 from explorer.engine.attacks.hinge import HingeConfig, HingeState
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, preset
@@ -78,7 +79,7 @@ def test_curves_of_the_second_layer_meet_each_other_and_the_margin():
     net = make((6, 5), seed=4)
     net = net.with_parameters([2 * p for p in net.parameters])
     _, along, owners = crossings.vertices(net, crossings.lines(net), 4.0)
-    met, level = crossings.curve_vertices(net, along, owners, 4.0)
+    met, level = curve_vertices(net, along, owners, 4.0)
     z = preactivations(net, met.x)[1].abs().sort(dim=1).values
     assert len(met) > 3
     assert float(z[:, 1].max()) < 1e-8

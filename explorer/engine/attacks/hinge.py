@@ -31,6 +31,7 @@ from torch import Tensor
 
 from explorer.engine.attacks import crossings, pursuit
 from explorer.engine.attacks.claims import Report, merge_candidates
+from explorer.engine.attacks.curves import curve_vertices
 from explorer.engine.attacks.hinge_config import HingeConfig
 from explorer.engine.attacks.hinge_state import HingeState
 from explorer.engine.attacks.pursuit import Explanation, Pool
@@ -143,7 +144,7 @@ def _cross(target: Target, state: HingeState, config: HingeConfig) -> HingeState
     net = attacked(target, config)
     lines = crossings.Lines(state.normal, state.offset, state.weight)
     met, along, owners = crossings.vertices(net, lines, config.reach)
-    found = [met, along, *crossings.curve_vertices(net, along, owners, config.reach)]
+    found = [met, along, *curve_vertices(net, along, owners, config.reach)]
     kept = [crossings.on_margin(net, some, config.tolerance) for some in found]
     thin = crossings.thinned(net, crossings.joined(kept, met.x), config.spacing)
     sampled = crossings.sampled(net, config.grid, config.reach)
