@@ -10,14 +10,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.energy_question import MAPS, Picture, Question
+from explorer.energy_question import MAPS, TRIANGLE, Picture, Question
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.energy import Energies, prepared
-from explorer.engine.energy_maps import SIDE, Line, bilevel, grid, line, split_plane, start_rows
+from explorer.engine.energy_maps import Line, bilevel, grid, line, split_plane, triangle_rows
 from explorer.engine.lambda_grid import Parts
 from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network
 from explorer.starts import paired
+from explorer.triangle import CORNERS
 
 Array = NDArray[np.float64]
 GoOn = Callable[[float], bool]
@@ -143,26 +144,26 @@ def parts_of(q: Question) -> Parts:
 
 
 def _starts(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
-    side = min(size, SIDE)
+    side = min(size, TRIANGLE[-1])
     rows: list[Array] = []
-    made: Iterator[Array] = start_rows(net, parts_of(q), q.tau, side)
+    made: Iterator[Array] = triangle_rows(net, parts_of(q), q.tau, side)
     for k in range(side):
-        if not go_on(k / side):
+        if not go_on(1 - (1 - k / side) ** 2):
             return None
         rows.append(next(made))
-    values = np.stack(rows)[::-1]
-    half = 0.5 / (side - 1)
-    i, j = divmod(int(values.argmin()), side)
+    values = np.stack(rows)
+    known = values[np.isfinite(values)]
+    noise, truth = divmod(int(np.nanargmin(values)), side)
+    at = np.array([truth, side - 1 - truth - noise, noise]) / (side - 1) @ CORNERS
     words = (
         f"The start at the truth leaves {values[0, -1]:.2g} of ‖θ‖² unexplained, held-out points "
         f"{values[0, 0]:.2g}, noise {values[-1, 0]:.2g}. "
-        f"{100 * float((values < 0.01 * values.max()).mean()):.2g}% of the starts lie below a "
-        "hundredth of the highest."
+        f"{100 * float((known < 0.01 * known.max()).mean()):.2g}% of {len(known)} starts lie below "
+        "a hundredth of the highest."
     )
-    box = (-half, 1 + half, -half, 1 + half)
     return Picture(
-        q.kind, values, box, ("λ₁ truth ↔ held-out", "λ₂ data ↔ noise"), float(values[0, -1]),
-        float("nan"), words, lowest=(j / (side - 1), 1 - i / (side - 1)), size=side,
+        q.kind, values, (0.0, 1.0, 0.0, 1.0), ("", ""), float(values[0, -1]), float("nan"), words,
+        lowest=(float(at[0]), float(at[1])), size=side,
     )  # fmt: skip
 
 

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer import triangle
 from explorer.engine.data import Dataset
-from explorer.engine.energy_maps import (
-    Line,
-    tau_of,
-)
+from explorer.engine.energy_maps import Line, tau_of
 from explorer.engine.network import Network
 
 Array = NDArray[np.float64]
@@ -23,6 +21,7 @@ MAPS = {
     "ridge": "Bilevel loss, affine",
     "last": "Bilevel loss, last layer",
 }
+TRIANGLE = (11, 26, 51)  # starts along a side, refined like pixels: 66, 351 and 1326 in all
 STANDARD = 61  # pixels a side that `pixels` counts in, so that refining changes nothing else
 
 
@@ -79,7 +78,8 @@ class Picture:
 
     Attributes:
         kind: as asked.
-        values: (h, w), first row on top; of a curve (1, p).
+        values: (h, w), first row on top; of a curve (1, p); of the starts a lattice (side, side)
+            over their triangle, row noise and column truth, nan where there is no start.
         box: (left, right, bottom, top) of the map.
         names: of the two axes.
         here: the value at the candidates as they are.
@@ -106,10 +106,25 @@ class Picture:
     size: int = 0
 
     def value_at(self, x: float, y: float) -> float:
-        """The value of the pixel, or of the nearest place of a curve; nan outside."""
+        """The value of the pixel, or of the nearest place of a curve or lattice; nan outside."""
         if self.curve is not None:
             return float(self.values[0, np.abs(self.curve.z - x).argmin()])
+        if self.kind == "starts":
+            return triangle.value_at(self.values, x, y)
         left, right, bottom, top = self.box
         h, w = self.values.shape
         i, j = int((top - y) / (top - bottom) * h), int((x - left) / (right - left) * w)
         return float(self.values[i, j]) if 0 <= i < h and 0 <= j < w else float("nan")
+
+    def reading(self, x: float, y: float) -> str:
+        """A place and its value in words."""
+        if self.kind == "starts":
+            where = triangle.reading(x, y)
+            value = self.value_at(x, y)
+            return f"{where}: {value:.3g}" if np.isfinite(value) else where
+        value = self.value_at(x, y)
+        first, second = self.names
+        words = f"{first} = {x:.2f}, {second} = {y:.2f}: {value:.3g}"
+        if np.isfinite(self.reference) and self.reference > 0:
+            words += f", {100 * value / self.reference:.3g}% of the energy without the point"
+        return words

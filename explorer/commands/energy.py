@@ -61,7 +61,7 @@ def energy(
     merged = answers.merged(q)
     content: dict[str, Any] = {
         "map": q.kind, "points": points.n, "point": point, "size": made.size,
-        "here": made.here, "lowest": float(made.values.min()), "at": list(made.lowest),
+        "here": made.here, "lowest": float(np.nanmin(made.values)), "at": list(made.lowest),
         "without": made.reference if np.isfinite(made.reference) else None,
         "archetype": made.archetype, "tau": q.tau, "neurons": sum(merged.net.widths),
         "merging_error": merged.error, "words": made.words,
@@ -112,7 +112,10 @@ def _written(path: Path, made: Picture) -> None:
     """The map: one line a place in a table, or arrays."""
     left, right, bottom, top = made.box
     h, w = made.values.shape
-    if made.curve is not None:
+    if made.kind == "starts":  # shares of truth and of noise; the rest is held-out data
+        noise, truth = np.indices(made.values.shape) / (h - 1)
+        first, second = truth.ravel(), noise.ravel()
+    elif made.curve is not None:
         first, second = made.curve.z, np.zeros(len(made.curve.z))
     else:
         across = left + (np.arange(w) + 0.5) / w * (right - left)
@@ -124,7 +127,8 @@ def _written(path: Path, made: Picture) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(("a", "b", "energy"))
-        writer.writerows(zip(first, second, made.values.ravel(), strict=True))
+        rows = zip(first, second, made.values.ravel(), strict=True)
+        writer.writerows(row for row in rows if np.isfinite(row[2]))
 
 
 VERBS = {"energy": energy}

@@ -4,7 +4,7 @@ r"""Slices through the energy: the plane, the line, a point split in two, starts
   places with |Phi| = 1 are among the places, so that no needle falls between two of them.
 - A point split in two: (alpha, beta) -> E({x + alpha u, x - beta u} and the rest) along a level
   direction u. Zero on the rectangle [0, a+] x [0, a-] of the point's cell, if it is zero at (0, 0).
-- Starts: E of the mixtures of truth, held-out points and noise over (lambda_1, lambda_2).
+- Starts: E of the mixtures of truth, held-out points and noise, on a lattice of their triangle.
 - The bilevel loss of one moving point, with ridge regression on fixed features f as training:
 
       theta(x) = (F^T F / m + mu I)^{-1} F^T y / m,    l = || theta(x) - theta* ||^2 / 2,
@@ -27,15 +27,16 @@ from explorer.engine.attacks.bilevel_models import with_one
 from explorer.engine.cells import KINK, level_directions
 from explorer.engine.energy import Energies, energy, moving, pairs
 from explorer.engine.explanations import explanation_of
-from explorer.engine.lambda_grid import Parts, steps_of
+from explorer.engine.lambda_grid import Parts
+from explorer.engine.landscape import mix_from_weights
 from explorer.engine.network import Network
 from explorer.engine.piecewise import describe
 from explorer.engine.splitting import extent_at
 
 Array = NDArray[np.float64]
 
-SIDE = 26  # cells along an axis of the starts' map
-MOST_CANDIDATES = 50  # of a start: beyond, a map of 26 x 26 takes minutes
+SIDE = 26  # places along a side of the starts' triangle
+MOST_CANDIDATES = 50  # of a start: beyond, a map takes minutes
 MU = 0.01  # weight decay of the bilevel map's training; arbitrary
 
 
@@ -158,21 +159,28 @@ def split_plane(
     return SplitPlane(u, plus, minus, reach, values.reshape(size, size))
 
 
-def start_rows(net: Network, parts: Parts, tau: float, side: int = SIDE) -> Iterator[Array]:
-    """Energies of the starts, row by row of lambda_2 from 0 to 1: `side` arrays (side,).
+def triangle_rows(net: Network, parts: Parts, tau: float, side: int = SIDE) -> Iterator[Array]:
+    """Energies of the starts on a lattice of the triangle, row by row of the weight of noise.
+
+    Row k (side,) has the weight k / (side - 1) of noise, its entry i the weight i / (side - 1) of
+    the truth; the rest is held-out data, and nan stands where nothing is left for it.
 
     Raises:
-        ValueError: for more than MOST_CANDIDATES candidates.
+        ValueError: for more than MOST_CANDIDATES candidates, or fewer than 2 places a side.
     """
     if len(parts.y) > MOST_CANDIDATES:
         raise ValueError(
             f"a map of starts takes up to {MOST_CANDIDATES} candidates; got {len(parts.y)}"
         )
-    for b in steps_of(side):
-        if b == 0:  # one start, whatever lambda_1
-            yield np.full(side, energy(net, parts.start(0.0, 0.0), parts.y, tau))
-            continue
-        yield np.array([energy(net, parts.start(a, b), parts.y, tau) for a in steps_of(side)])
+    if side < 2:
+        raise ValueError(f"a triangle needs 2 or more places a side; got {side}. Try {SIDE}.")
+    last = side - 1
+    for k in range(side):
+        row = np.full(side, np.nan)
+        for i in range(side - k):
+            mix = mix_from_weights(i / last, (last - k - i) / last, k / last)
+            row[i] = energy(net, parts.start(*mix), parts.y, tau)
+        yield row
 
 
 @dataclass(frozen=True, eq=False)

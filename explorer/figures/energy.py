@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.energy_question import Picture
+from explorer.triangle import CORNERS, raster
 
 Array = NDArray[np.float64]
 
@@ -19,7 +20,7 @@ def draw(path: Path, picture: Picture, x: Array, y: Array, index: int) -> None:
 
     figure = Figure(figsize=(6.4, 5.4), layout="constrained")
     axes = figure.subplots()
-    top = float(max(picture.values.max(), 1e-12))
+    top = float(max(np.nanmax(picture.values), 1e-12))
     low = max(top * 1e-4, 1e-12)
     if picture.curve is not None:
         axes.semilogy(picture.curve.z, np.maximum(picture.values[0], low))
@@ -29,8 +30,10 @@ def draw(path: Path, picture: Picture, x: Array, y: Array, index: int) -> None:
         axes.set_xlabel(picture.names[0])
         axes.set_ylabel(picture.names[1])
     else:
+        starts = picture.kind == "starts"
+        values = raster(picture.values) if starts else picture.values
         image = axes.imshow(
-            np.maximum(picture.values, low), extent=picture.box, cmap="viridis_r",
+            np.maximum(values, low), extent=picture.box, cmap="viridis_r",
             norm=LogNorm(low, top), interpolation="nearest",
         )  # fmt: skip
         figure.colorbar(image, ax=axes, label="share of the weights not explained")
@@ -42,6 +45,12 @@ def draw(path: Path, picture: Picture, x: Array, y: Array, index: int) -> None:
         axes.plot(*picture.lowest, "d", mfc="none", mec="magenta", ms=8)
         axes.set_xlabel(picture.names[0])
         axes.set_ylabel(picture.names[1])
+        if starts:
+            axes.set_axis_off()
+            for (across, up), name in zip(
+                CORNERS, ("truth", "held-out data", "noise"), strict=True
+            ):
+                axes.annotate(name, (across, up + (0.02 if up > 0.5 else -0.05)), ha="center")
     axes.set_title("\n".join(_wrapped(picture.words)), fontsize=8)
     figure.savefig(path, dpi=120)
 

@@ -12,7 +12,7 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.energy_live import Answers
-from explorer.energy_question import MAPS, STANDARD, Picture, Question
+from explorer.energy_question import MAPS, STANDARD, TRIANGLE, Picture, Question
 from explorer.frame import Frame
 from explorer.panels.base import Panel, button, titled
 from explorer.parts.energy_charts import EnergyCurve, EnergyMap, colour_bar, span_of
@@ -27,6 +27,12 @@ EMPTY = (
     "classes. Draw two classes, train, and come back."
 )
 LEGEND = "□ where the point is &nbsp; ○ truth &nbsp; ◇ lowest &nbsp; dashed: edge of free splits"
+STARTS_LEGEND = "◇ lowest &nbsp; white: runs of the grid below, a dot where each ended"
+
+
+def ladder_of(q: Question) -> tuple[int, ...]:
+    """Sizes of the maps of one question, coarse first."""
+    return TRIANGLE if q.kind == "starts" else LADDER
 
 
 class EnergyPanel(Panel):
@@ -125,14 +131,7 @@ class EnergyPanel(Panel):
             return
         left, right, bottom, top = picture.box
         at = left + x * (right - left), bottom + y * (top - bottom)
-        value = picture.value_at(*at)
-        names = [name.split()[0] for name in picture.names]
-        compared = ""
-        if np.isfinite(picture.reference) and picture.reference > 0:
-            compared = f", {100 * value / picture.reference:.3g}% of the energy without the point"
-        self.where.value = escape(
-            f"{names[0]} = {at[0]:.2f}, {names[1]} = {at[1]:.2f}: {value:.3g}{compared}"
-        )
+        self.where.value = escape(picture.reading(*at))
 
     def _question(self, frame: Frame) -> Question | None:
         walk = frame.walk
@@ -160,7 +159,7 @@ class EnergyPanel(Panel):
         self.point.value = frame.walk.mapped
         self._setting = False
         self.undo.disabled, self.redo.disabled = not frame.walk.past, not frame.walk.future
-        self.map.pad.stops = count
+        self.map.pad.stops = 0 if self.kind.value == "starts" else count
         if q.same(self._asked):
             return
         self._asked = q
@@ -177,7 +176,7 @@ class EnergyPanel(Panel):
     # --- answering --------------------------------------------------------------------------
     def _at_once(self, q: Question) -> None:
         begun = perf_counter()
-        self._show(self.answers.answer(q, STANDARD), perf_counter() - begun)
+        self._show(self.answers.answer(q, ladder_of(q)[1]), perf_counter() - begun)
 
     def cancel(self) -> None:
         """Leave the map as fine as it is."""
@@ -189,9 +188,10 @@ class EnergyPanel(Panel):
         while self._asked is not None and self._asked is not answered:
             q, begun = self._asked, perf_counter()
             stop = self._stop
-            first = max([s for s in LADDER[:2] if s * s * self._pace < AT_ONCE_S] or LADDER[:1])
+            ladder = ladder_of(q)
+            first = max([s for s in ladder[:2] if s * s * self._pace < AT_ONCE_S] or ladder[:1])
             try:
-                for size in [s for s in LADDER if s >= first]:
+                for size in [s for s in ladder if s >= first]:
                     here = perf_counter()
                     picture = await self._answer(q, size, stop, size == first)
                     if picture is None:
@@ -238,10 +238,13 @@ class EnergyPanel(Panel):
             view, bar = self.curve.widget, self._reference(picture)
         else:
             self.map.show(picture, x, walk.y.numpy(), truth, walk.mapped)
-            self.map.trails(self.session.trails if picture.kind == "starts" else [])
+            starts = picture.kind == "starts"
+            self.map.triangle.show(self.session.trails if starts else [])
+            self.map.pad.stops = 0 if starts else len(x)  # arrows then move a cursor, which reads
             view = self.map.widget
             bar = colour_bar(picture, *span_of(picture)) + self._reference(picture)
-        self.bar.value = f"{bar}<div>{LEGEND}</div>"
+        legend = STARTS_LEGEND if picture.kind == "starts" else LEGEND
+        self.bar.value = f"{bar}<div>{legend}</div>"
         self.said.value = escape(f"{picture.words}{self._merging()}")
         children = (view, self.where, self.bar)
         if self.body.children != children:

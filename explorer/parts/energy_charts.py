@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from explorer.energy_question import Picture
-from explorer.parts.grid_charts import SHADING
+from explorer.parts.grid_charts import SHADING, TriangleMarks
 from explorer.parts.pad import Pad
 from explorer.style import CURVES, INK, NEGATIVE, PLOT_MARGIN, POSITIVE
+from explorer.triangle import CORNERS, raster
 
 Array = NDArray[np.float64]
 DECADES = 4.0  # of the colours below the highest value; arbitrary
 FLOOR = 1e-12  # of ||theta||^2: rounding
 NOWHERE = np.zeros(2)
+NAMES_ASIDE = np.array([[0.03, 0.01], [-0.04, -0.06], [-0.06, -0.06]])  # beside the corners
 
 
 def span_of(picture: Picture) -> tuple[float, float]:
@@ -42,11 +44,15 @@ def _palette() -> bytes:
 
 
 def energy_png(values: Array, low: float, top: float) -> bytes:
-    """A palette PNG of log values between low and top."""
-    share = np.log(np.maximum(values, low) / low) / np.log(top / low)
+    """A PNG of log values between low and top; what is not finite is clear."""
+    known = np.isfinite(values)
+    share = np.log(np.maximum(np.where(known, values, top), low) / low) / np.log(top / low)
     index = np.rint(255 * np.clip(share, 0, 1)).astype(np.uint8)
     image = Image.fromarray(index, mode="L")
     image.putpalette(_palette())
+    if not known.all():
+        image = image.convert("RGBA")
+        image.putalpha(Image.fromarray((255 * known).astype(np.uint8), mode="L"))
     out = io.BytesIO()
     image.save(out, "PNG", compress_level=1)
     return out.getvalue()
@@ -86,9 +92,7 @@ class EnergyMap:
             x=NOWHERE, y=NOWHERE, scales=scales, colors=["white"], stroke_width=2,
             line_style="dashed",
         )  # fmt: skip
-        self.runs = bq.Lines(
-            x=NOWHERE, y=NOWHERE, scales=scales, colors=["white"], stroke_width=1, opacities=[0.8]
-        )
+        self.triangle = TriangleMarks(scales, CORNERS, NAMES_ASIDE, "white", 14)
         self.others = [
             _dots(scales, colour, marker, 45)
             for colour, marker in ((POSITIVE, "circle"), (NEGATIVE, "triangle-up"))
@@ -102,7 +106,8 @@ class EnergyMap:
             bq.Axis(scale=self.y, label="x₂", side="left", grid_lines="none", tick_values=ticks),
         ]
         marks = [
-            self.image, self.wall, self.runs, *self.others, self.truth, self.here, self.lowest
+            self.image, self.wall, *self.triangle.all, *self.others, self.truth, self.here,
+            self.lowest,
         ]  # fmt: skip
         self.figure = bq.Figure(
             marks=marks, axes=axes, fig_margin=PLOT_MARGIN, padding_x=0, padding_y=0,
@@ -124,7 +129,9 @@ class EnergyMap:
         left, right, bottom, up = picture.box
         self._front = 1 - self._front
         image = self._images[self._front]
-        image.value = energy_png(picture.values, low, top)
+        starts = picture.kind == "starts"
+        values = raster(picture.values) if starts else picture.values
+        image.value = energy_png(values, low, top)
         with self.image.hold_sync():
             self.image.x, self.image.y = np.array([left, right]), np.array([bottom, up])
             self.image.image = image
@@ -134,9 +141,9 @@ class EnergyMap:
         ):
             if (scale.min, scale.max) != (a, b):
                 scale.min, scale.max = a, b
-                ends = (0.0, 1.0) if picture.kind == "starts" else (a, b)
-                axis.tick_values = np.linspace(*ends, 5)
-            axis.label = name
+                axis.tick_values = np.linspace(a, b, 5)
+            axis.label, axis.visible = name, not starts
+        self.triangle.frame(starts)
         self._points(picture, x, y, truth, index)
         self._wall(picture)
 
@@ -156,17 +163,6 @@ class EnergyMap:
         edge = picture.box[1]
         a, b = (min(v, edge) for v in picture.free)
         _path(self.wall, np.array([a, a, 0.0]), np.array([0.0, b, b]))
-
-    def trails(self, trails: list[list[list[float]]]) -> None:
-        """Runs over the starts: weights (truth, held-out, noise) as (lambda_1, lambda_2)."""
-        pieces = []
-        for trail in trails:
-            t = np.asarray(trail, dtype=float)
-            data = 1 - t[:, 2]
-            at = np.stack([t[:, 0] / np.where(np.abs(data) < 1e-6, 1.0, data), data], 1)
-            pieces += [np.clip(at, -0.02, 1.02), np.full((1, 2), np.nan)]
-        path = np.concatenate(pieces[:-1]) if pieces else np.zeros((2, 2))
-        _path(self.runs, path[:, 0].copy(), path[:, 1].copy())
 
 
 class EnergyCurve:

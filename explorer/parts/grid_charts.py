@@ -10,6 +10,7 @@ import ipywidgets as w
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer import triangle
 from explorer.engine.lambda_grid import NAMES
 from explorer.grid_maps import WORDS, Maps, band
 from explorer.style import CONTROL, CURVES, INK, PROVEN
@@ -117,46 +118,64 @@ class Edge:
         self.figure.axes[1].tick_values = np.linspace(0, self.y.max, 5)
 
 
+class TriangleMarks:
+    """The triangle of starts: its edge, its named corners, runs as paths with their ends."""
+
+    def __init__(
+        self, scales: dict[str, bq.Scale], corners: Array, aside: Array, colour: str, size: int
+    ) -> None:
+        """Marks without runs. `aside`: where a name stands beside its corner; `size` in px."""
+        self.corners, self.aside = corners, aside
+        self.edge = bq.Lines(x=np.zeros(2), y=np.zeros(2), scales=scales, colors=[INK])
+        self.names = bq.Label(
+            x=np.zeros(0), y=np.zeros(0), text=[], scales=scales, default_size=size,
+            font_weight="normal", colors=[SHADES[n] for n in NAMES],
+        )  # fmt: skip
+        self.paths = bq.Lines(
+            x=np.zeros(2), y=np.zeros(2), scales=scales, colors=[colour], stroke_width=1,
+            opacities=[0.8],
+        )  # fmt: skip
+        self.ends = bq.Scatter(
+            x=np.zeros(0), y=np.zeros(0), scales=scales, colors=[colour], default_size=20
+        )
+        self.all = [self.edge, self.paths, self.ends, self.names]
+
+    def frame(self, shown: bool) -> None:
+        """The edge with its names, or nothing."""
+        ring = np.vstack([self.corners, self.corners[:1]]) if shown else np.zeros((2, 2))
+        if np.array_equal(self.edge.x, ring[:, 0]):
+            return
+        _set(self.edge, ring[:, 0], ring[:, 1])
+        at = self.corners + self.aside if shown else np.zeros((0, 2))
+        with self.names.hold_sync():
+            self.names.x, self.names.y = at[:, 0].copy(), at[:, 1].copy()
+            self.names.text = [WORDS[n].split()[0] for n in NAMES] if shown else []
+
+    def show(self, trails: list[list[list[float]]]) -> None:
+        """One path per run, its end as a dot; what leaves the figure is cut at its edge."""
+        path = triangle.paths(trails, self.corners)
+        _set(self.paths, path[:, 0], path[:, 1])
+        last = [triangle.paths([t[-1:]], self.corners)[0] for t in trails]
+        ends = np.array(last).reshape(-1, 2)
+        _set(self.ends, ends[:, 0], ends[:, 1])
+
+
 class Triangle:
     """Runs on the triangle of starts: the weights of the best mixture at each state."""
 
     def __init__(self) -> None:
         """A figure with three named corners and no runs."""
         self.x, self.y = (bq.LinearScale(min=0, max=1, allow_padding=False) for _ in range(2))
-        scales = {"x": self.x, "y": self.y}
-        ring = np.vstack([CORNERS, CORNERS[:1]])
-        edge = bq.Lines(x=ring[:, 0], y=ring[:, 1], scales=scales, colors=[INK])
-        names = bq.Label(
-            x=CORNERS[:, 0] + [0.04, -0.08, -0.08], y=CORNERS[:, 1] + [0.0, -0.1, -0.1],
-            text=[WORDS[n].split()[0] for n in NAMES], scales=scales, default_size=12,
-            font_weight="normal", colors=[SHADES[n] for n in NAMES],
-        )  # fmt: skip
-        self.paths = bq.Lines(
-            x=np.zeros(2), y=np.zeros(2), scales=scales, colors=[CURVES[0]], stroke_width=1,
-            opacities=[0.8],
-        )  # fmt: skip
-        self.ends = bq.Scatter(
-            x=np.zeros(0), y=np.zeros(0), scales=scales, colors=[CURVES[0]], default_size=20
-        )
+        aside = np.array([[0.04, 0.0], [-0.08, -0.1], [-0.08, -0.1]])
+        self.marks = TriangleMarks({"x": self.x, "y": self.y}, CORNERS, aside, CURVES[0], 12)
+        self.marks.frame(True)
+        self.paths, self.ends, self.show = self.marks.paths, self.marks.ends, self.marks.show
         self.figure = bq.Figure(
-            marks=[edge, self.paths, self.ends, names], axes=[], padding_x=0, padding_y=0,
+            marks=self.marks.all, axes=[], padding_x=0, padding_y=0,
             fig_margin={"top": 4, "bottom": 4, "left": 4, "right": 4}, display_toolbar=False,
             background_style={"fill": "transparent"},
             layout=w.Layout(width="196px", height="200px", min_width="0"),
         )  # fmt: skip
-
-    def show(self, trails: list[list[list[float]]]) -> None:
-        """One path per run, its end as a dot; what leaves the figure is cut at its edge."""
-        if not trails:
-            _set(self.paths, np.zeros(2), np.zeros(2))
-            _set(self.ends, np.zeros(0), np.zeros(0))
-            return
-        gap = np.full((1, 2), np.nan)
-        paths = [np.clip(np.asarray(t) @ CORNERS, 0.0, 1.0) for t in trails]
-        joined = np.concatenate([piece for p in paths for piece in (p, gap)][:-1])
-        _set(self.paths, joined[:, 0], joined[:, 1])
-        ends = np.stack([p[-1] for p in paths])
-        _set(self.ends, ends[:, 0], ends[:, 1])
 
 
 def _above(value: float) -> float:

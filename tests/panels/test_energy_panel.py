@@ -12,6 +12,7 @@ from explorer.energy_question import MAPS, STANDARD
 from explorer.engine.data import preset
 from explorer.panels.energy import LADDER, EnergyPanel
 from explorer.parts.energy_charts import colour_bar, energy_png, span_of
+from explorer.triangle import CORNERS
 
 
 def opened(name: str, n: int) -> App:
@@ -82,10 +83,30 @@ def test_a_click_chooses_and_a_drag_moves_and_is_undone(app: App) -> None:
 def test_every_map_is_drawn(app: App, kind: str) -> None:
     energy = panel(app)
     energy.kind.value = kind
-    assert energy.picture.kind == kind and np.isfinite(energy.picture.values).all()
+    known = int(np.isfinite(energy.picture.values).sum())
+    side = len(energy.picture.values)
+    wanted = side * (side + 1) // 2 if kind == "starts" else energy.picture.values.size
+    assert energy.picture.kind == kind and known == wanted
     assert energy.body.children and energy._failure.layout.display == "none"
     energy._on_pad(None, {"events": [{"kind": "hover", "x": 0.5, "y": 0.5}]}, None)
     assert "=" in energy.where.value
+
+
+def test_the_starts_are_a_triangle_with_names_and_a_reading(app: App) -> None:
+    energy = panel(app)
+    axes, marks = energy.map.figure.axes, energy.map.triangle
+    assert axes[0].visible and not len(marks.names.text)
+    energy.kind.value = "starts"
+    assert not axes[0].visible and list(marks.names.text) == ["truth", "held-out", "noise"]
+    top = {"kind": "cursor", "x": float(CORNERS[0, 0]), "y": float(CORNERS[0, 1])}
+    energy._on_pad(None, {"events": [top]}, None)
+    assert energy.where.value.startswith("100% truth, 0% held-out data, 0% noise (λ₁ = 1.00")
+    assert float(energy.where.value.split()[-1]) == pytest.approx(energy.picture.here, rel=0.01)
+    energy._on_pad(None, {"events": [{"kind": "hover", "x": 0.02, "y": 0.97}]}, None)
+    assert energy.where.value == "outside the triangle"
+    assert energy.map.pad.stops == 0  # arrows move a cursor that reads
+    energy.kind.value = "point"
+    assert axes[0].visible and not len(marks.names.text) and energy.map.pad.stops == 8
 
 
 def test_settings_ask_anew(app: App) -> None:

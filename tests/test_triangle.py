@@ -1,0 +1,63 @@
+"""The triangle of starts: weights of places, the lattice, values as pixels, runs as paths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from explorer.engine.landscape import mix_weights
+from explorer.triangle import CORNERS, nearest, paths, raster, reading, value_at, weights_at
+
+
+def test_weights_are_the_inverse_of_places() -> None:
+    wanted = np.random.default_rng(0).dirichlet([1, 1, 1], 40)
+    at = wanted @ CORNERS
+    np.testing.assert_allclose(weights_at(at[:, 0], at[:, 1]), wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("side", [2, 3, 7, 26])
+def test_every_place_goes_to_the_nearest_of_the_lattice(side: int) -> None:
+    weights = np.random.default_rng(1).dirichlet([0.5, 1, 2], 300)
+    found = nearest(weights, side)
+    assert (found.sum(1) == side - 1).all() and (found >= 0).all()
+    all_of = np.array([(i, side - 1 - i - k, k) for k in range(side) for i in range(side - k)])
+    # Distances of the triangle with equal sides are those of the weights.
+    apart = np.linalg.norm(weights[:, None] * (side - 1) - all_of[None], axis=2)
+    got = np.linalg.norm(weights * (side - 1) - found, axis=1)
+    np.testing.assert_allclose(got, apart.min(1), atol=1e-9)
+
+
+def test_values_stand_at_their_places_and_nothing_stands_outside() -> None:
+    side = 5
+    values = np.full((side, side), np.nan)
+    for k in range(side):
+        for i in range(side - k):
+            values[k, i] = 10 * k + i
+            x, y = np.array([i, side - 1 - i - k, k]) / (side - 1) @ CORNERS
+            assert value_at(values, x, y) == 10 * k + i
+    assert np.isnan(value_at(values, 0.02, 0.95))
+    pixels = raster(values, 120)
+    share = np.isfinite(pixels).mean()
+    area = 0.5 * (CORNERS[2, 0] - CORNERS[1, 0]) * (CORNERS[0, 1] - CORNERS[1, 1])
+    assert share == pytest.approx(area, abs=0.01)
+    row, column = 60, 50  # the first row is on top
+    place = (column + 0.5) / 120, 1 - (row + 0.5) / 120
+    assert pixels[row, column] == value_at(values, *place)
+    assert np.nanmax(pixels) == 40 and np.nanmin(pixels) == 0
+
+
+def test_a_reading_names_the_mixture() -> None:
+    mix = (0.25, 0.6)
+    x, y = np.array(mix_weights(*mix)) @ CORNERS
+    assert reading(x, y).endswith("(λ₁ = 0.25, λ₂ = 0.60)")
+    assert reading(x, y).startswith("15% truth, 45% held-out data, 40% noise")
+    assert "λ₁ = any" in reading(*CORNERS[2])
+    assert reading(0, 1) == "outside the triangle"
+
+
+def test_runs_are_paths_with_gaps_and_stay_in_the_figure() -> None:
+    found = paths([[[1, 0, 0], [0, 1, 0]], [[0, 0, 1], [3, -1, -1]]])
+    assert np.isnan(found[2]).all() and len(found) == 5
+    np.testing.assert_allclose(found[[0, 1, 3]], CORNERS)
+    assert found[4].max() <= 1
+    assert paths([]).shape == (2, 2)
