@@ -23,6 +23,7 @@ from explorer.panels.header import Header
 from explorer.panels.hinges import HingesPanel
 from explorer.panels.margins import MarginsPanel
 from explorer.panels.mixpad import MixPad
+from explorer.panels.other import OtherPanel
 from explorer.panels.plane import PlanePanel
 from explorer.panels.scoreboard import Scoreboard
 from explorer.panels.tools import Tools
@@ -40,7 +41,7 @@ CHARTS: tuple[type[Panel], ...] = (
     MarginCurves, ResidualCurves, LossCurves, HingesPanel, Scoreboard,
 )  # fmt: skip
 BELOW: tuple[type[Panel], ...] = (
-    ExplainPanel, MixPad, TrainForm, AttackForm, Tuner, Arena, EnergyPanel, GridPanel,
+    ExplainPanel, OtherPanel, MixPad, TrainForm, AttackForm, Tuner, Arena, EnergyPanel, GridPanel,
 )  # fmt: skip
 ALL: tuple[type[Panel], ...] = (
     Header,

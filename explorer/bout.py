@@ -7,7 +7,7 @@ of |theta| that the claims leave unexplained with the best multipliers and free 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from explorer.assess import CONTROLS, RADIUS
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate
-from explorer.engine.consistent import farthest, sample_of
+from explorer.engine.consistent import AS_WELL, Farthest, Stopped, farthest, sample_of
 from explorer.engine.data import Dataset
 from explorer.engine.determined import determined, sharpened
 from explorer.engine.explanations import residual
@@ -78,27 +78,108 @@ class Otherwise:
     other_sentence: str
 
 
+@dataclass(frozen=True, eq=False)
+class Other:
+    """The training set that explains the weights and is farthest from the true one.
+
+    Attributes:
+        claims: its points, labels and multipliers.
+        far: how far off it is, and what the program sampled.
+        own: what the true points leave unexplained, as a share of |theta|.
+        apart: whether it is farther off than the radius of a match; else the points are told.
+    """
+
+    claims: Report
+    far: Farthest
+    own: float
+    apart: bool
+
+    @property
+    def sentence(self) -> str:
+        """What is seen, with what both sets leave unexplained."""
+        if not self.apart:
+            return self.far.sentence
+        off = self.far.residual
+        both = f"They leave {off:.1e} of ‖θ‖ unexplained, the true points {self.own:.1e}"
+        alike = off <= max(AS_WELL, 1.01 * self.own)
+        how = "explain these weights as well" if alike else "explain these weights, less well"
+        end = ": the weights alone cannot tell the two sets apart." if alike else "."
+        return (
+            f"{len(self.claims.x)} other points, on average {self.far.distance:.2g} from the "
+            f"nearest true one, {how}. {both}{end}"
+        )
+
+
+def no_other(target: Target, truth: Dataset, made: Certificate | None) -> str:
+    """Why no other set can be looked for here, or an empty string."""
+    if not truth.n:
+        return "There are no points."
+    if not target.net.homogeneous or made is None:
+        return (
+            "With biases beyond its first layer the network is not homogeneous: no theorem says "
+            "that a training set explains its weights."
+        )
+    if truth.outputs != 1:
+        return (
+            "With more than two classes there is no program for other sets: it needs a network of "
+            "one output."
+        )
+    if truth.d > MOST_INPUTS:
+        return f"Other sets are looked for on a line or a plane; got {truth.d} coordinates."
+    return ""
+
+
+def always(_: float) -> bool:
+    """Go on, whatever share is done."""
+    return True
+
+
+def other_set(
+    target: Target, truth: Dataset, made: Certificate, go_on: Callable[[float], bool] = always
+) -> Other:
+    """The farthest other set in sight, or where there is none in the box of `determined`.
+
+    Raises:
+        ValueError: where the true points do not explain the weights well enough, or `no_other`.
+        Stopped: where `go_on(share done)` said no.
+    """
+    why = no_other(target, truth, made)
+    if why:
+        raise ValueError(why)
+    net = target.merged(MERGE_ANGLE)
+    used = made.lam > SUPPORT * made.lam.max()
+    reach = max(float(truth.x.abs().max()), 1.0)
+    far = None
+    for share, extent in ((0.1, max(PLANE, reach)), (0.55, 2 * reach)):
+        if far is not None and far.distance >= RADIUS:
+            break  # farther out only where there is none in sight
+        if not go_on(share):
+            raise Stopped("stopped before the margin was sampled")
+        sample = sharpened(sample_of(net, truth.x[used], truth.y[used], extent, made.tau, grid=0))
+        if not go_on(share + 0.2):
+            raise Stopped("stopped before the linear program")
+        far = farthest(sample)
+    assert far is not None
+    made_of = far.explanation
+    own = residual(net.to(dtype=torch.float64), sample.truth)
+    return Other(
+        Report(made_of.x, made_of.y, made_of.lam), far, own, far.distance >= RADIUS
+    )  # fmt: skip
+
+
 def otherwise(ring: Ring) -> Otherwise | None:
     """What the weights leave open (`consistent`); None where the programs do not apply.
 
     They need points of one or two coordinates, one output, and homogeneous weights.
     """
     truth, made = ring.truth, ring.certificate
-    if made is None or truth.d > MOST_INPUTS or truth.outputs != 1 or not truth.n:
+    if made is None or no_other(ring.target, truth, made):
         return None
     net = ring.target.merged(MERGE_ANGLE)
     found = determined(net, truth.x, truth.y, made.lam, tau=made.tau, sharp=True)
-    used = made.lam > SUPPORT * made.lam.max()
-    box = 2 * max(float(truth.x.abs().max()), 1.0)  # that of `determined`
-    near = max(PLANE, float(truth.x.abs().max()))
-    sample = sharpened(sample_of(net, truth.x[used], truth.y[used], near, made.tau, grid=0))
-    far = farthest(sample)
-    if far.distance < RADIUS:  # in sight there is none: look farther out
-        far = farthest(sharpened(sample_of(net, truth.x[used], truth.y[used], box, made.tau, 0)))
-    other = Report(far.explanation.x, far.explanation.y, far.explanation.lam)
-    own = residual(net.to(dtype=torch.float64), sample.truth)
-    words = f"{far.sentence} The true points leave {own:.1e}."
-    return Otherwise(found.forced, found.sentence, other, words)
+    other = other_set(ring.target, truth, made)
+    words = f"{other.far.sentence} The true points leave {other.own:.1e}."
+    return Otherwise(found.forced, found.sentence, other.claims, words)
 
 
 class Refused(ValueError):

@@ -32,7 +32,7 @@ BEFORE: tuple[Stage, ...] = ("draw", "train")
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What the arena has on the plane: the claims of one run on `target`, and what is seen."""
+    """Points on the plane beside the truth, such as claims of a run on `target`; what is seen."""
 
     target: Target
     sentence: str
@@ -59,6 +59,7 @@ class Frame:
     verdict: Verdict | None = None
     status: Status = Status.RUNNING
     arena: Shown | None = None
+    other: Shown | None = None  # another set that explains the weights, of the attack stage
     explained: Explained | None = None  # of the explain stage
     walk: Walk | None = None  # candidates of the landscape stage
 
@@ -71,6 +72,12 @@ class Frame:
     def claims(self) -> Report | None:
         """What the arena has on the plane, while these weights are in it."""
         shown = self.arena if self.stage == "arena" else None
+        return shown.claims if shown is not None and shown.target is self.target else None
+
+    @property
+    def other_set(self) -> Report | None:
+        """Another set that explains the attacked weights, while the attack stage shows it."""
+        shown = self.other if self.stage == "attack" else None
         return shown.claims if shown is not None and shown.target is self.target else None
 
     @property

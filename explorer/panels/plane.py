@@ -115,6 +115,7 @@ class PlanePanel(Panel):
         shown = not frame.aimed or self.session.truth_shown
         self.marks.points(frame, shown)
         self.marks.candidates(frame)
+        self.marks.other(frame.other_set)
         self.marks.overlay.show(overlay_of(frame, self.session.extent), self.session.extent)
         self._tell(frame)
 

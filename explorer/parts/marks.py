@@ -34,6 +34,9 @@ Path = tuple[Array, Array]
 NOWHERE = np.zeros(2)
 CLEAR = map_png(np.zeros((1, 1)))
 WIDTHS = (0.7, 1.2, 2.0)
+# Of another set that explains the weights: shapes that neither points nor candidates have.
+OTHERS = {1: "diamond", -1: "triangle-down"}
+OTHER_AREA = 150  # px; arbitrary: larger than a candidate, which may stand inside
 
 
 class PlaneMarks:
@@ -59,13 +62,17 @@ class PlaneMarks:
         self._candidates = {y: self._scatter(y) for y in LABELS}
         for scatter in self._candidates.values():
             scatter.opacities = [0.9]
+        self._others = {label: self._scatter(label) for label in OTHERS}
+        for label, scatter in self._others.items():
+            scatter.marker, scatter.fill, scatter.default_size = OTHERS[label], False, OTHER_AREA
+            scatter.stroke, scatter.stroke_width = COLOURS[label], 2.5
         self._past: dict[int, list[Array]] = {label: [] for label in LABELS}
         self._past_t = -1
         self.overlay = OverlayMarks(scales)
         self.all = [
             self.image, *self._neurons, *self._levels, *self._more, self._graph,
             *self._trails.values(), *self.overlay.below, *self._points.values(),
-            *self._candidates.values(), *self.overlay.above,
+            *self._candidates.values(), *self._others.values(), *self.overlay.above,
         ]  # fmt: skip
 
     def _line(self, colour: str, width: float, opacity: float, style: str = "solid") -> bq.Lines:
@@ -175,6 +182,16 @@ class PlaneMarks:
             mine = y == label
             _set(trail, self._trail(label, x[mine], y[mine], state.t))
         self._past_t = state.t
+
+    def other(self, places: Report | None) -> None:
+        """Another set that explains the weights, hollow."""
+        for label, mark in self._others.items():
+            x, y = (np.zeros((0, 2)), np.zeros(0)) if places is None else (
+                places.x.cpu().numpy(), places.y.cpu().numpy()
+            )  # fmt: skip
+            mine = y == label
+            with mark.hold_sync():
+                _place(mark, x[mine], y[mine])
 
     def _filled(self, places: AttackState | Report | None) -> None:
         """Candidates, or claims, at their places."""

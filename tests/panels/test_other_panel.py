@@ -1,0 +1,145 @@
+"""Another set in the attack stage: drawn with both residuals, cancelled, refused, forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import torch
+
+from explorer.apps import App
+from explorer.bout import Other, other_set
+from explorer.engine.consistent import Stopped
+from explorer.engine.data import Dataset, preset
+from explorer.engine.explanations import explanation_of, margin_error, residual
+from explorer.panels.other import OPEN, SURE, OtherPanel
+
+
+def opened(data: Dataset, exact: bool = True) -> App:
+    made = App(data)
+    made.session.go("train")
+    if exact:
+        made.session.jump_to_exact()
+    made.session.go("attack")
+    return made
+
+
+def panel(app: App) -> OtherPanel:
+    made = app.panels["OtherPanel"]
+    assert isinstance(made, OtherPanel) and made.box.children
+    return made
+
+
+def drawn(app: App) -> int:
+    return sum(len(mark.x) for mark in app.panels["PlanePanel"].marks._others.values())
+
+
+def test_the_set_that_is_drawn_explains_the_weights_and_is_another_one() -> None:
+    app = opened(preset("moons", n=10))
+    other, session = panel(app), app.session
+    assert other.said.value in (OPEN, SURE) and not drawn(app)
+    other.shown.value = True
+    now = session.now
+    found = now.other_set
+    assert found is not None and drawn(app) == len(found.x)
+    net = now.target.net.to(dtype=torch.float64)
+    made = explanation_of(net, found.x, found.y)  # an independent fit of the multipliers
+    assert residual(net, made) < 1e-9 and margin_error(net, made) < 1e-6
+    gaps = torch.cdist(found.x, now.truth.x.double()).amin(1)
+    assert float((gaps * found.lam).sum() / found.lam.sum()) > 0.03
+    assert "cannot tell the two sets apart" in other.said.value
+    assert other.said.value.count("e-") == 2  # what either set leaves
+    session.step(2)  # the attack goes on, the set stays
+    assert drawn(app) == len(found.x)
+    session.go("explain")
+    assert not drawn(app)
+    session.go("attack")
+    assert drawn(app) == len(found.x)
+    other.shown.value = False
+    assert not drawn(app) and session.now.other is None
+    app.close()
+
+
+def test_other_weights_have_other_sets() -> None:
+    app = opened(preset("moons", n=10))
+    other = panel(app)
+    other.shown.value = True
+    app.session.go("train")
+    app.session.step(1)
+    app.session.go("attack")
+    assert not other.shown.value and other.found is None and not drawn(app)
+    app.close()
+
+
+def test_points_that_the_weights_tell_have_no_other_set() -> None:
+    app = opened(preset("pairs-line", n=8))
+    other = panel(app)
+    other.shown.value = True
+    assert other.found is not None and not other.found.apart
+    assert "No training set" in other.said.value and not drawn(app)
+    app.close()
+
+
+def test_three_classes_and_biases_everywhere_are_refused_in_a_sentence() -> None:
+    three = Dataset(torch.tensor([[-1.0, -1], [1, -1], [0, 1]]).double(),
+                    torch.tensor([1.0, -1, 3]).double())  # fmt: skip
+    app = App(three)
+    app.session.go("train")
+    while not float(app.session.now.train.q.min()) > 0:
+        app.session.step(200)
+    app.session.go("attack")
+    other = panel(app)
+    assert other.shown.disabled and "one output" in other.said.value
+    app.close()
+    app = App(preset("moons", n=6))
+    app.session.configure(all_biases=True)
+    app.session.go("train")
+    while not float(app.session.now.train.q.min()) > 0:
+        app.session.step(200)
+    app.session.go("attack")
+    assert panel(app).shown.disabled and "homogeneous" in panel(app).said.value
+    app.close()
+
+
+def test_a_cancelled_search_leaves_everything_as_it_was(monkeypatch) -> None:
+    app = opened(preset("moons", n=10))
+    other = panel(app)
+    asked: list[float] = []
+
+    def slow(target, truth, made, go_on) -> Other:
+        import time
+
+        while go_on(0.5):
+            asked.append(0.5)
+            time.sleep(0.01)
+        raise Stopped("stopped")
+
+    async def go() -> None:
+        other.shown.value = True
+        await asyncio.sleep(0.25)
+        assert not other.stop.disabled and other.progress.value == 0.5
+        other.stop.click()
+        await other._task
+
+    monkeypatch.setattr("explorer.panels.other.other_set", slow)
+    asyncio.run(go())
+    assert asked and not other.shown.value and other.stop.disabled
+    assert "Cancelled" in other.said.value and app.session.now.other is None
+    monkeypatch.setattr("explorer.panels.other.other_set", other_set)
+
+    async def again() -> None:
+        other.shown.value = True
+        await other._task
+
+    asyncio.run(again())
+    assert other.shown.value and drawn(app)
+    app.close()
+
+
+def test_a_search_says_how_far_it_is_and_stops_when_told() -> None:
+    app = opened(preset("moons", n=10))
+    now, seen = app.session.now, []
+    with pytest.raises(Stopped):
+        other_set(now.target, now.truth, now.certificate, lambda s: seen.append(s) or len(seen) < 2)
+    assert seen == [0.1, pytest.approx(0.3)]
+    app.close()
