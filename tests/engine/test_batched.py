@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -18,8 +21,9 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network, init_network
 from explorer.engine.status import Status
 
-# d, widths, m: the last two are narrow and wide enough to take both forms of the residual.
-SHAPES = [(2, (30,), 7), (3, (4, 5), 11), (3, (40, 50), 6), (5, (20, 30, 40), 4)]
+# d, widths, m: few inputs and many; the last two are narrow and wide enough to take both forms of
+# the residual.
+SHAPES = [(2, (30,), 7), (9, (20,), 5), (3, (4, 5), 11), (3, (40, 50), 6), (5, (20, 30, 40), 4)]
 
 
 def rng(seed: int) -> torch.Generator:
@@ -116,3 +120,33 @@ def test_starts_of_another_shape_are_refused(shape):
     target = Target(drawn(2, (12,)))
     with pytest.raises(ValueError, match="start needs x"):
         kkt.init(target, KKTConfig(m=4), rng(0), Start(torch.zeros(shape), torch.ones(shape[-2])))
+
+
+def test_what_a_step_gives_is_not_lost_at_the_next():
+    target = Target(drawn(2, (12,)))
+    config = KKTConfig(m=4, steps=9, multipliers="joint")
+    state = kkt.init(target, config, rng(0))
+    names = ("x", "lam", "loss", "l_margin", "l_dual", "l_stationary", "grad_x", "grad_lam")
+    kept = {name: getattr(state, name).clone() for name in names}
+    other = kkt.init(target, config, rng(1))  # the same work arrays
+    kkt.step(target, other, replace(config, relu_alpha=7.0))
+    assert all(torch.equal(getattr(state, name), was) for name, was in kept.items())
+    again = kkt.init(target, config, rng(0))
+    assert all(torch.equal(getattr(again, name), was) for name, was in kept.items())
+
+
+def test_threads_have_work_arrays_of_their_own():
+    target = Target(drawn(2, (300,)))
+    config = KKTConfig(m=40, steps=60, multipliers="joint")
+    target.prepared(config.merge_angle)
+
+    def run(seed):
+        state = kkt.init(target, config, rng(seed))
+        for _ in range(60):
+            state = kkt.step(target, state, config)
+        return state.x
+
+    alone = [run(seed) for seed in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(run, range(2)))
+    assert all(torch.equal(a, b) for a, b in zip(alone, together, strict=True))

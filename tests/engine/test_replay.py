@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from explorer.engine.attacks import kkt
+from explorer.engine.attacks import kkt, kkt_loss
 from explorer.engine.attacks.kkt import KKTConfig, Start
 from explorer.engine.attacks.replay import Replay, advance
 from explorer.engine.attacks.target import Target
@@ -26,8 +26,20 @@ def rng(seed):
 @pytest.mark.parametrize("widths", SHAPES.values(), ids=SHAPES.keys())
 @pytest.mark.parametrize("starts", [(), (3,)], ids=["single", "batch"])
 def test_a_block_is_as_many_steps(config, widths, starts):
-    target = Target(init_network(2, widths, generator=rng(0), first_scale=0.7))
-    x = torch.randn(*starts, 6, 2, generator=rng(1), dtype=torch.float64)
+    _is_as_many_steps(config, widths, starts)
+
+
+@pytest.mark.parametrize("widths", [(12,), (9, 7)], ids=["two layers", "three layers"])
+@pytest.mark.parametrize("d", [2, 10], ids=["few inputs", "many"])
+def test_starts_in_groups_walk_as_they_do_together(widths, d, monkeypatch):
+    monkeypatch.setattr(kkt_loss, "_CACHED", 150)  # two of three starts fit
+    config = replace(CONFIG, lam_min=0.3, relu_alpha_start=None)
+    _is_as_many_steps(config, widths, (3,), d)
+
+
+def _is_as_many_steps(config, widths, starts, d=2):
+    target = Target(init_network(d, widths, generator=rng(0), first_scale=0.7))
+    x = torch.randn(*starts, 6, d, generator=rng(1), dtype=torch.float64)
     y = torch.tensor([1.0, 1, 1, -1, -1, -1]).double()
     first = kkt.init(target, config, rng(2), Start(x, y))
     slow = first

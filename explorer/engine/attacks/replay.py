@@ -4,7 +4,9 @@ The steps are those of `kkt.step` with `multipliers="joint"`; between them only 
 computed, and the losses once at the end. What changes from step to step (rates, alpha, the weight
 of the margin) is a table on the device, written before each block. On CUDA a block of k steps is
 captured as one graph and replayed, so that a step costs no launches; elsewhere the same function
-runs eagerly. The capture has not run on a GPU yet.
+runs eagerly. The capture has not run on a GPU yet. On the CPU, two layers of few inputs walk as
+`packed` says, group by group: the starts of a group take all steps of a block while they lie near
+the processor.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.batched import Alpha
+from explorer.engine.attacks.batched import Alpha, few
 from explorer.engine.attacks.descent import EPS
 from explorer.engine.attacks.kkt_config import KKTConfig
 from explorer.engine.attacks.kkt_loss import KKTState, Scale, evaluate, pulls
+from explorer.engine.attacks.packed import Pair, held, packed
 from explorer.engine.attacks.stationarity import denormals_flushed
 from explorer.engine.attacks.target import Target
 from explorer.engine.optim import BETA_SQUARE, Moments
@@ -46,6 +49,11 @@ class Replay:
         self.mean = tuple(v.clone() for v in state.moments.mean)
         self.square = tuple(v.clone() for v in state.moments.square)
         self.grads = (state.grad_x.clone(), state.grad_lam * self.scale.mean)
+        self.packed = []
+        if few(self.net) and state.x.device.type == "cpu":
+            signed = state.y.expand(state.lam.shape) * self.scale.mean
+            kept = cast("list[Pair]", [self.params, self.mean, self.square, self.grads])
+            self.packed = packed(self.net, config, self.scale.level, signed, kept)
         self.graph: torch.cuda.CUDAGraph | None = None
         self.on_cuda = state.x.is_cuda
         if self.on_cuda:
@@ -57,11 +65,18 @@ class Replay:
             while steps >= self.block and self.on_cuda:
                 self._replay()
                 steps -= self.block
-            for row in self._rows(steps):
-                self._step(row)
+            rows = self._rows(steps)
+            for some in self.packed:
+                for row in rows:
+                    some.step(row)
+            if not self.packed:
+                for row in rows:
+                    self._step(row)
 
     def state(self) -> KKTState:
         """The state here, with its losses; of tensors of its own."""
+        if self.packed:
+            self.params, self.mean, self.square = held(self.packed)
         moments = Moments(
             self.moved, tuple(v.clone() for v in self.mean), tuple(v.clone() for v in self.square)
         )
@@ -71,7 +86,11 @@ class Replay:
         )
 
     def _rows(self, steps: int) -> list[list[float]]:
-        """Of each step: its two rates, Adam's two corrections, alpha and the margin's weight."""
+        """The table: a row of six numbers for each step.
+
+        The rates of x and of lam, Adam's second correction, the share of the rates, alpha and the
+        margin's weight.
+        """
         config, rows = self.config, []
         for _ in range(steps):
             rate, self.moved = config.rate(self.t), self.moved + 1
@@ -81,8 +100,9 @@ class Replay:
                 first -= config.momentum**self.moved
                 second -= BETA_SQUARE**self.moved
             margin = config.weight_margin * min(self.t / config.steps, 1.0)
+            share = rate / first
             rows.append([
-                config.lr_x * rate / first, config.lr_lam * rate / first, second**-0.5, 1.0,
+                config.lr_x * share, config.lr_lam * share, second**-0.5, share,
                 config.alpha(self.t), margin,
             ])  # fmt: skip
         return rows

@@ -1,0 +1,126 @@
+"""The joint KKT attack on two layers and few inputs, in place: all that moves lies in one array.
+
+Columns are candidates; rows are the coordinates of x, a one, and lam / mean. So an optimiser's step
+is one call on everything, and the rows down to the one are what the first layer takes. The steps
+are those of `kkt.step` with `multipliers="joint"`, to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks.descent import EPS
+from explorer.engine.attacks.desk import Desk
+from explorer.engine.attacks.kkt_config import KKTConfig
+from explorer.engine.attacks.kkt_loss import apart
+from explorer.engine.attacks.prepared import Prepared
+from explorer.engine.optim import BETA_SQUARE
+
+Pair = tuple[Tensor, Tensor]  # of x (..., m, d) and of lam / mean (..., m)
+
+
+def packed(
+    net: Prepared, config: KKTConfig, level: float, signed: Tensor, held: Sequence[Pair]
+) -> list[Packed]:
+    """A run, in the groups of starts that fit near the processor; the arguments of `Packed`."""
+    groups = apart(net, held[0][0])
+    if not groups:
+        return [Packed(net, config, level, signed, held)]
+    return [Packed(net, config, level, signed[i], [(x[i], v[i]) for x, v in held]) for i in groups]
+
+
+def held(runs: list[Packed]) -> list[Pair]:
+    """Parameters, mean and square of all starts, each of x and of lam / mean; copies."""
+    pairs = [run.held() for run in runs]
+    if len(runs) == 1:
+        return pairs[0]
+    ndim = runs[0].x.ndim
+    join = torch.stack if ndim == 2 else torch.cat
+    return [
+        (join([x for x, _ in each]), join([v for _, v in each]))
+        for each in zip(*pairs, strict=True)
+    ]
+
+
+class Packed:
+    """Some starts of a run, x (..., m, d), moved on by `step`."""
+
+    def __init__(
+        self, net: Prepared, config: KKTConfig, level: float, signed: Tensor, held: Sequence[Pair]
+    ) -> None:
+        """Begin from `held`: parameters, mean, square and gradient, each of x and of lam / mean.
+
+        Args:
+            net: the network.
+            config: the settings.
+            level: margin of the target, see `Target`.
+            signed: y times the mean multiplier (..., m), of all starts.
+            held: see above.
+        """
+        x = held[0][0]
+        self.config, self.level, self.d = config, level, x.shape[-1]
+        self.all, self.mean, self.square, self.grad = (
+            _together(*pair, one=float(i == 0)) for i, pair in enumerate(held)
+        )
+        self.desk = Desk(net, tuple(x.shape[:-2]), x.shape[-2])
+        self.desk.take(self.all[..., :-1, :])
+        self.x, self.share = self.all[..., : self.d, :], self.all[..., -1, :]
+        self.grad_a, self.grad_x = self.grad[..., :-1, :], self.grad[..., : self.d, :]
+        self.grad_share = self.grad[..., -1, :]
+        self.signed, self.factor = signed, signed * (-2 / net.square)
+        self.margin = signed.sign() * level
+        self.c, self.c_factor = torch.empty_like(self.share), torch.empty_like(self.share)
+        self.rates = x.new_zeros(self.d + 2, 1)
+        self.rates[: self.d], self.rates[-1] = config.lr_x, config.lr_lam
+
+    def _apart(self, rows: Tensor) -> Pair:
+        return rows[..., : self.d, :].mT.contiguous(), rows[..., -1, :].clone()
+
+    def held(self) -> list[Pair]:
+        """Parameters, mean and square, each of x and of lam / mean; copies."""
+        return [self._apart(rows) for rows in (self.all, self.mean, self.square)]
+
+    def step(self, row: list[float]) -> None:
+        """One step; a row of the table of `Replay`."""
+        second, rate, alpha, margin = row[2:]
+        if self.config.optimizer == "sgd":
+            self.mean.mul_(self.config.momentum).addcmul_(self.grad, self.rates, value=-rate)
+            self.all.add_(self.mean)
+        else:
+            self.mean.lerp_(self.grad, 1 - self.config.momentum)
+            self.square.mul_(BETA_SQUARE).addcmul_(self.grad, self.grad, value=1 - BETA_SQUARE)
+            root = self.square.sqrt().mul_(second).add_(EPS)
+            self.all.addcdiv_(self.mean * self.rates, root, value=-rate)
+        self._pull(alpha, margin)
+
+    def _pull(self, alpha: float, margin: float) -> None:
+        """The gradients of `kkt_loss.pulls`, in place."""
+        desk, config = self.desk, self.config
+        desk.lay(None, alpha)
+        if margin:
+            off = (desk.phi - self.margin).unsqueeze(-2)
+        torch.mul(self.share, self.signed, out=self.c)
+        desk.explain(self.c)
+        desk.sweep(sloped=margin > 0)
+        torch.mul(self.share, self.factor, out=self.c_factor)
+        torch.mul(desk.onto_a, self.c_factor.unsqueeze(-2), out=self.grad_a)
+        torch.mul(desk.onto_c, self.factor, out=self.grad_share)
+        if config.weight_dual:
+            low = self.share.clamp_max(config.lam_min)
+            if config.lam_min:
+                low.sub_(config.lam_min)
+            self.grad_share.add_(low, alpha=2 * config.weight_dual)
+        if margin:
+            self.grad_x.add_(desk.slopes_x.mul_(off), alpha=2 * margin / self.level**2)
+        if config.prior is not None:
+            outside = self.x - self.x.clamp(-config.prior, config.prior)
+            self.grad_x.add_(outside, alpha=2 * config.weight_prior)
+
+
+def _together(x: Tensor, share: Tensor, one: float) -> Tensor:
+    """Rows of x, a row of `one`, a row of lam / mean."""
+    share = share.unsqueeze(-2)
+    return torch.cat([x.mT, torch.full_like(share, one), share], dim=-2)
