@@ -7,7 +7,9 @@ points, and that holds more widely (restated; see the paper for the original):
     outputs    theta = sum_i sum_c lam_ic grad Phi_c(x_i),                  lam_ic of any sign
 
 "margin" is the KKT point of several classes. At an exact one each rival class that ties has its own
-multiplier lam_ic; `rivals="all"` keeps them, the published code keeps the runner-up. "outputs"
+multiplier lam_ic; `rivals="all"` keeps them, the published code keeps the runner-up. With all
+rivals it holds at a stationary point of the cross-entropy with weight decay too, at any margin,
+with lam_ic = p_ic / (n mu) where p_ic is the probability that the network gives class c. "outputs"
 holds exactly at every stationary point of (1/n) sum_i l(Phi(x_i), y_i) + (mu/2) ||theta||^2,
 whatever the differentiable loss, with lam_i = -grad l / (n mu): no margin, no homogeneity, biases
 anywhere, regression included. Candidates x (m, d) and lam are sought with
@@ -34,14 +36,13 @@ from torch import Tensor
 
 from explorer.engine.attacks.claims import Report, claims
 from explorer.engine.attacks.decoreco_config import DecoRecoConfig
-from explorer.engine.attacks.descent import DescentState, ended, moved, projected
+from explorer.engine.attacks.decoreco_fit import fitted
+from explorer.engine.attacks.descent import DescentState, ended, moved
 from explorer.engine.attacks.kkt import Start
 from explorer.engine.attacks.stationarity import (
-    Signals,
     covered,
     denormals_flushed,
     input_gradient,
-    normal_equations,
     stationarity,
     values_at,
 )
@@ -171,14 +172,6 @@ def _basis(values: Tensor, y: Tensor, config: DecoRecoConfig) -> Tensor:
     return contrast(values, y)[:, None, :]
 
 
-def _project(net: Network, at: Signals, basis: Tensor, floor: float, signed: bool) -> Tensor:
-    """The multipliers (m, k) of least stationarity loss at these candidates."""
-    m, k, _ = basis.shape
-    rows = covered(net, at, basis.flatten(0, 1), torch.arange(m).repeat_interleave(k))
-    gram, inner = normal_equations(rows)
-    return projected(gram, inner, floor, signed).reshape(m, k)
-
-
 def _towards(pull: Tensor) -> Tensor:
     """The label of the class that each covector (m, C) raises most."""
     if pull.shape[1] == 1:
@@ -205,7 +198,7 @@ def _evaluate(
     basis = _basis(at.values[-1], y, config)
     coef = share * unit
     if config.multipliers == "projected":
-        coef = _project(net, at, basis, config.lam_min * unit, signed)
+        coef = fitted(net, at, basis, config.lam_min * unit, signed, alpha)
     pull = (coef[:, :, None] * basis).sum(1)
     ones = torch.ones_like(y)
     fit = stationarity(net, covered(net, at, pull), ones, ones, alpha)

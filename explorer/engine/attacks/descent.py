@@ -14,7 +14,7 @@ from explorer.engine import checks
 from explorer.engine.optim import Moments, Tensors, adam_step, half_cosine, momentum_step
 from explorer.engine.status import Status
 
-_RIDGE = 1e-10  # arbitrary, of the trace: the Gram matrix of close candidates stays definite
+RIDGE = 1e-10  # arbitrary, of the trace: the Gram matrix of close candidates stays definite
 EPS = 1e-12  # arbitrary: below Adam's usual 1e-8, as gradients of a share of ||theta||^2 are small
 
 
@@ -182,7 +182,7 @@ def projected(gram: Tensor, inner: Tensor, floor: float, signed: bool = False) -
         return torch.stack([projected(g, i, floor, signed) for g, i in each]).view_as(inner)
     full, inner_of = gram.to("cpu", torch.float64), inner.to("cpu", torch.float64)
     eye = torch.eye(len(full), dtype=full.dtype)
-    factor = torch.linalg.cholesky_ex(full + _RIDGE * full.trace() * eye)[0]
+    factor = torch.linalg.cholesky_ex(full + RIDGE * full.trace() * eye)[0]
     right = inner_of if signed else inner_of - floor * full.sum(1)
     right = torch.linalg.solve_triangular(factor, right[:, None], upper=False)
     if not bool(torch.isfinite(right).all() and torch.isfinite(factor).all()):
