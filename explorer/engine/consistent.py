@@ -19,14 +19,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import csr_matrix, hstack, vstack
 from torch import Tensor
 
 from explorer.engine.cells import KINK
 from explorer.engine.explanations import USED, Explanation, explanation_of, residual
 from explorer.engine.margin_set import GRID, checked, kinks_of, margin_points
 from explorer.engine.network import Network, phi
+from explorer.engine.rows import Rows
 from explorer.engine.tangent import gradient
 
 Array = NDArray[np.float64]
@@ -78,7 +77,7 @@ class Sample:
     extent: float
     radius: float
     exact: bool
-    _rows: list[csr_matrix] = field(default_factory=list, repr=False)
+    _rows: list[Rows] = field(default_factory=list, repr=False)
 
     @property
     def mass(self) -> float:
@@ -160,32 +159,18 @@ def _columns(
     )
 
 
-def _program(sample: Sample) -> csr_matrix:
-    """Rows of A z <= b: the sum within the tolerance from both sides, and a <= lam."""
-    if not sample._rows:
-        r, m = len(sample.owner), len(sample.x)
-        table = csr_matrix(sample.columns)
-        pick = csr_matrix((-np.ones(r), (np.arange(r), sample.owner)), shape=(r, m))
-        bound = hstack([pick, csr_matrix(np.eye(r))]) if r else csr_matrix((0, m))
-        sample._rows.append(vstack([table, -table, bound]).tocsr())
-    return sample._rows[0]
-
-
 def _solve(sample: Sample, cost: Array) -> tuple[Array, float]:
     """The point of the polytope of least cost on the multipliers. -> (z, cost)."""
-    theta = sample.net.theta.numpy()
-    room = sample.tolerance * float(sample.net.rho)
-    r = len(sample.owner)
-    b = np.concatenate([theta + room, -theta + room, np.zeros(r)])
-    done = linprog(
-        np.concatenate([cost, np.zeros(r)]), A_ub=_program(sample), b_ub=b, method="highs"
-    )
-    if done.status != 0:
+    if not sample._rows:
+        room = sample.tolerance * float(sample.net.rho)
+        sample._rows.append(Rows(sample.columns, sample.net.theta.numpy(), room, sample.owner))
+    try:
+        return sample._rows[0].least(np.concatenate([cost, np.zeros(len(sample.owner))]))
+    except ValueError as why:
         raise ValueError(
-            f"the linear program has no solution ({done.message.split('.')[0]}). The given points "
-            "must explain the weights: train longer, or take the exact network."
-        )
-    return done.x, float(done.fun)
+            f"{why}. The given points must explain the weights: train longer, or take the exact "
+            "network."
+        ) from why
 
 
 def forced_mass(sample: Sample, progress: Progress | None = None) -> Tensor:
