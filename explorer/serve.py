@@ -27,6 +27,8 @@ from explorer.pages import write_pages
 # a Python kernel that keeps no history file and only logs errors.
 SETTINGS = Path(__file__).with_name("voila")
 TIED = "MARGIN_EXPLORER_TIED"
+KEEP = "MARGIN_EXPLORER_KEEP"  # read by grid_keep.py, which would bring torch in here
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 THEMES = ("light", "dark")
 DEFAULT_PORT = 8866  # Voila's own
 CELLS = ("from explorer import app\n\napp();",)
@@ -170,7 +172,7 @@ def start(
     # Its standard input is tied to us: when we are gone, however that came, it ends itself.
     process = subprocess.Popen(
         command,
-        env=_environment(),
+        env=_environment(host),
         cwd=folder.name,
         stdin=subprocess.PIPE,
         start_new_session=True,
@@ -184,7 +186,7 @@ def start(
     return server
 
 
-def _environment() -> dict[str, str]:
+def _environment(host: str) -> dict[str, str]:
     """Our environment, with the way to our settings and template put first."""
     env = dict(os.environ)
     for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH"):
@@ -192,6 +194,8 @@ def _environment() -> dict[str, str]:
     # Visitors share the cores: threads of one kernel would only fight with the others' and with
     # the browser's. A user who knows better may set it.
     env.setdefault("OMP_NUM_THREADS", "1")
+    # Who visits this machine alone is its user; on a network visitors share what a kernel keeps.
+    env.setdefault(KEEP, "1" if host in LOOPBACK else "0")
     env[TIED] = "1"  # read by voila.py
     return env
 

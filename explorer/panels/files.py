@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 from html import escape
-from typing import Any
 
 import ipywidgets as w
 
@@ -13,6 +11,7 @@ from explorer.engine import store
 from explorer.engine.data import read_csv, write_csv
 from explorer.frame import Frame
 from explorer.panels.base import Panel, button
+from explorer.parts.links import link, upload
 
 
 class Files(Panel):
@@ -23,13 +22,13 @@ class Files(Panel):
         self.points = w.HTML()
         self.table = w.HTML().add_class("mx-note")
         tip = "Points from a file with the header x1,x2,y"
-        csv = self._upload("Import CSV", ".csv", tip, self._read_points)
+        csv = upload("Import CSV", ".csv", tip, self._read_points, self.command)
         save = button("Save the run", "Points, network, settings and history in one file")
         save.on_click(self.command(self._save))
         self.saved = w.HTML()
         tip = "A saved run, or the state_dict of a ReLU network"
         kinds = ".safetensors,.pt,.pth"
-        run = self._upload("Open a run or weights", kinds, tip, self._read_run)
+        run = upload("Open a run or weights", kinds, tip, self._read_run, self.command)
         self.code = w.HTML()
         rows = [w.HBox([self.points, csv]).add_class("mx-row"),
                 w.HBox([save, self.saved, run]).add_class("mx-row")]  # fmt: skip
@@ -39,20 +38,6 @@ class Files(Panel):
         )  # fmt: skip
         self.fold.observe(lambda _: self.render(self.session.frame), names=["selected_index"])
         self.widget = self.fold
-
-    def _upload(self, label: str, accept: str, tip: str, read: Any) -> w.FileUpload:  # noqa: ANN401
-        upload = w.FileUpload(accept=accept, description=label, tooltip=tip)
-        upload.layout.width = "auto"
-
-        def take(change: dict[str, Any]) -> None:
-            if not change["new"]:
-                return
-            name, content = change["new"][0]["name"], bytes(change["new"][0]["content"])
-            self.command(lambda: read(name, content))(None)
-            upload.value = ()  # the same file may be chosen again
-
-        upload.observe(take, names=["value"])
-        return upload
 
     def _read_points(self, name: str, content: bytes) -> None:
         try:
@@ -68,14 +53,14 @@ class Files(Panel):
 
     def _save(self) -> None:
         data = store.dump(exchange.as_run(self.session))
-        self.saved.value = _link("run.safetensors", "application/octet-stream", data)
+        self.saved.value = link("run.safetensors", "application/octet-stream", data)
 
     def render(self, frame: Frame) -> None:
         """Only what is unfolded is kept up to date."""
         opened = self.fold.selected_index
         if opened == 0:
             data = write_csv(frame.dataset).encode()
-            self._put(self.points, _link("points.csv", "text/csv", data))
+            self._put(self.points, link("points.csv", "text/csv", data))
         elif opened == 1:
             self._put(self.table, _table(frame))
         elif opened == 2:
@@ -84,12 +69,6 @@ class Files(Panel):
     def _put(self, widget: w.HTML, value: str) -> None:
         if widget.value != value:
             widget.value = value
-
-
-def _link(name: str, kind: str, data: bytes) -> str:
-    coded = base64.b64encode(data).decode()
-    size = f"{max(1, len(data) // 1024):,} kB"
-    return f"<a download='{name}' href='data:{kind};base64,{coded}'>Download {name}</a> ({size})"
 
 
 def _table(frame: Frame) -> str:

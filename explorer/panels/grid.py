@@ -10,22 +10,24 @@ from time import perf_counter
 from typing import Any
 
 import ipywidgets as w
-import numpy as np
 
-from explorer.engine.lambda_grid import NAMES, start_of, steps_of
+from explorer.engine.lambda_grid import start_of
 from explorer.engine.roster import ROSTER
 from explorer.frame import Frame, numbers
 from explorer.grid import even, grid_attacks
-from explorer.grid_live import Found, Of
-from explorer.grid_maps import WORDS, Maps, maps
+from explorer.grid_keep import Keeper
+from explorer.grid_live import Found, Key, Of
+from explorer.grid_maps import maps
 from explorer.panels.base import Panel, button, chart, titled
-from explorer.parts.grid_charts import SHADES, SHADING, CellMap, Edge, Triangle
+from explorer.parts.grid_board import GridBoard, trails_of
+from explorer.parts.grid_files import GridFiles
 from explorer.parts.settings import choice, whole
 
 RUN, CANCEL = "Run the grid", "Cancel the grid"
 EMPTY = (
     "Press Run the grid: the attack then runs from 21 mixtures of truth, held-out data and noise."
 )
+CLICK = "Hover for numbers; click a cell to see its run on the plane."
 STEPS = 200  # arbitrary: half a minute for 21 runs of the KKT attack
 DRAW_S = 0.5  # arbitrary: between two looks at the maps while cells come in
 
@@ -42,35 +44,19 @@ class GridPanel(Panel):
         self.found: Found | None = None
         self._known: list[Found] = []
         self._drawn_at = 0.0
-        self._cells: list[tuple[float, float]] = []
         self._controls()
-        press = lambda index: self.command(lambda: self.load(*self._cells[index]))(None)  # noqa: E731
-        self.maps = [CellMap(f"distance to {WORDS[n]}", SHADING, press) for n in NAMES]
-        self.nearest = CellMap("nearest set", [SHADES[n] for n in NAMES], press)
-        self.edges = [
-            Edge("data", "λ₁ at λ₂ = 1", chart),
-            Edge("noise", "λ₂ at λ₁ = 1", chart),
-        ]
-        self.triangle = Triangle()
-        self.legend = w.HTML().add_class("mx-note")
-        pairs = [self.maps[:2], [self.maps[2], self.nearest]]
-        four = w.VBox([w.HBox([m.widget for m in pair]) for pair in pairs])
-        runs = w.VBox(
-            [w.HTML("runs on the triangle").add_class("mx-note"), self.triangle.figure],
-            layout=w.Layout(overflow="visible"),
+        self.board = GridBoard(
+            lambda cell: self.command(lambda: self.load(*cell))(None), chart, titled
         )
-        grid = w.HBox([four, runs]).add_class("mx-row")
-        edges = w.HBox([e.figure for e in self.edges]).add_class("mx-charts")
-        self.views = w.VBox(
-            [grid, self.legend, titled("Edges: mean distance after the run", edges)],
-            layout=w.Layout(overflow="visible"),
-        )
-        self.body = w.VBox(layout=w.Layout(overflow="visible"))
+        self.files = GridFiles(self._take_up, self._forget, self.command)
+        self.keeper: Keeper | None = None
+        visible = w.Layout(overflow="visible")
+        self.body = w.VBox(layout=visible)
         head = w.HBox([self.attack, self.side, self.steps, self.seeds]).add_class("mx-row")
         go = w.HBox([self.go, self.progress]).add_class("mx-row")
         self.widget = titled(
             "Where attacks end, over all starts (Runkel et al.)",
-            w.VBox([head, go, self.said, self.body], layout=w.Layout(overflow="visible")),
+            w.VBox([head, go, self.said, self.files.widget, self.body], layout=visible),
         )
         self._setting = False
 
@@ -135,7 +121,21 @@ class GridPanel(Panel):
         same = [known for known in self._known if known.of == of]
         self.found = same[0] if same else Found(of)
         self._known = [self.found, *(k for k in self._known if k is not self.found)][:4]
-        self._draw_cells()
+        self.keeper = Keeper(self.found)
+        self._draw_cells(anew=True)
+
+    def _take_up(self, name: str, content: bytes) -> None:
+        if self.keeper is not None:
+            self.session.message = self.keeper.open(name, content)
+            self._draw_cells(anew=True)
+
+    def _forget(self) -> None:
+        self.cancel()
+        if self.keeper is not None:
+            self.keeper.forget()
+        self._known = [known for known in self._known if known is not self.found]
+        self.found = None
+        self.render(self.session.frame)
 
     # --- running ----------------------------------------------------------------------------
     def _toggle(self) -> None:
@@ -157,8 +157,8 @@ class GridPanel(Panel):
         self._stop.set()
 
     async def _run(self) -> None:
-        found, stop = self.found, self._stop
-        assert found is not None
+        found, keeper, stop = self.found, self.keeper, self._stop
+        assert found is not None and keeper is not None
         self.go.description = CANCEL
         try:
             await asyncio.to_thread(found.prepare, self.seeds.value)
@@ -166,6 +166,8 @@ class GridPanel(Panel):
                 if stop.is_set():
                     break
                 await asyncio.to_thread(found.run, key, stop)
+                if key in found.rows:
+                    keeper.add(key)
                 if self.found is found:
                     self._progress(found)
         except Exception as error:  # a task's error would vanish unseen
@@ -173,7 +175,7 @@ class GridPanel(Panel):
         finally:
             self.go.description = RUN
             if self.found is found:
-                self._draw_cells()
+                self._draw_cells(anew=True)
 
     # --- views ------------------------------------------------------------------------------
     def _progress(self, found: Found) -> None:
@@ -181,42 +183,67 @@ class GridPanel(Panel):
         if perf_counter() - self._drawn_at > DRAW_S:
             self._draw_cells()
 
-    def _draw_cells(self) -> None:
+    def _draw_cells(self, anew: bool = False) -> None:
         """Maps, edges and triangle of what is known; nothing is mounted before."""
         found = self.found
         self._drawn_at = perf_counter()
+        count = len(found.rows) if found is not None else 0
+        if self.keeper is not None:
+            self.files.show(count, self.keeper.texts, self.keeper.words, anew)
         if found is None or not found.rows:
             self.said.value, self.body.children, self.progress.value = EMPTY, (), 0.0
             return
-        side = found.of.side
-        seen = maps(side, found.rows.values())
-        cells = [(a, b) for b in steps_of(side) for a in steps_of(side)]
-        mean = seen.mean.reshape(3, -1)
-        known = np.isfinite(mean[0])
-        self._cells = [c for c, k in zip(cells, known, strict=True) if k]
-        at = np.array(self._cells)
-        words = [_words(c, v) for c, v in zip(self._cells, mean[:, known].T, strict=True)]
-        top = float(mean[:, known].max())
-        for one, values in zip(self.maps, mean, strict=True):
-            one.show(at, values[known], words, side, top)
-        nearest = seen.nearest.reshape(-1)[known].astype(float)
-        self.nearest.show(at, nearest, words, side, 2.0)
-        for edge in self.edges:
-            edge.show(seen)
-        self.session.trails = [row["result"]["trail"] for row in found.rows.values()]
-        self.triangle.show(self.session.trails)
-        self.said.value = escape(_sentence(seen))
-        self.legend.value = _legend(top)
-        if self.body.children != (self.views,):
-            self.body.children = (self.views,)
+        seen = maps(found.of.side, found.rows.values())
+        self.session.trails = trails_of(found.rows)
+        self.board.show(seen, self.session.trails)
+        self.progress.value = found.share(self.seeds.value)
+        self.said.value = escape(f"{seen.sentence()} {CLICK}")
+        if self.body.children != (self.board.widget,):
+            self.body.children = (self.board.widget,)
 
     def load(self, mix_truth: float, mix_data: float) -> None:
-        """Put the run from a cell on the plane; the Attack stage then shows it step by step."""
-        found, session = self.found, self.session
+        """Put the run from a cell on the plane; the Attack stage then shows it step by step.
+
+        A cell that was taken up from a file has no states: it runs again, from the same seed.
+        """
+        found = self.found
         key = (0, *start_of(mix_truth, mix_data))
-        if found is None or key not in found.states:
+        if found is None or key not in found.rows:
             raise ValueError("That cell is not done yet.")
-        states = found.states[key]
+        if key in found.states:
+            self._show_run(found, key)
+            return
+        if self._task is not None and not self._task.done():
+            raise ValueError("The grid is running: cancel it, or wait, to run this cell again.")
+        self._stop = Event()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # no page is waiting
+            found.prepare(1)
+            found.run(key, self._stop)
+            self._show_run(found, key)
+            return
+        self._task = loop.create_task(self._again(found, key, self._stop))
+
+    async def _again(self, found: Found, key: Key, stop: Event) -> None:
+        """Run a cell that came from a file, for its states."""
+        self.go.description = CANCEL
+        self.said.value = "This cell came from a file: it runs again, from the same seed …"
+        try:
+            await asyncio.to_thread(found.prepare, 1)
+            await asyncio.to_thread(found.run, key, stop)
+            if self.found is found:
+                self._draw_cells()
+                if key in found.states:
+                    self._show_run(found, key)
+        except Exception as error:  # a task's error would vanish unseen
+            self.session.message = f"The cell stopped: {error}"
+        finally:
+            self.go.description = RUN
+
+    def _show_run(self, found: Found, key: Key) -> None:
+        session, states = self.session, found.states[key]
+        _, mix_truth, mix_data = key
         session.choose_attack(found.of.attack)
         session.attack_config = found.of.config
         session.remix(mix_truth, mix_data)
@@ -234,17 +261,3 @@ class GridPanel(Panel):
         """Cancel what is under way."""
         self.cancel()
         super().close()
-
-
-def _legend(top: float) -> str:
-    sets = " &nbsp; ".join(f"<b style='color:{SHADES[n]}'>■</b> {WORDS[n]}" for n in NAMES)
-    return f"Maps: dark 0, bright {top:.2g}. &nbsp; {sets} &nbsp; dotted: at the start"
-
-
-def _words(cell: tuple[float, float], values: np.ndarray) -> str:
-    parts = ", ".join(f"{v:.3g} to {WORDS[n]}" for v, n in zip(values, NAMES, strict=True))
-    return f"λ₁ {cell[0]:g}, λ₂ {cell[1]:g}: {parts}"
-
-
-def _sentence(seen: Maps) -> str:
-    return f"{seen.sentence()} Hover for numbers; click a cell to see its run on the plane."

@@ -38,6 +38,7 @@ LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 LOCAL_SCHEMES = {"data", "blob", "about", "chrome-error"}
 PATIENCE_MS = 30_000  # arbitrary: for a loaded machine; nothing waits this long when all is well
 sync_api.expect.set_options(timeout=PATIENCE_MS)
+os.environ.setdefault(serve.KEEP, "0")  # a test leaves nothing in the user's cache folder
 RUNS_TRIED = 6  # arbitrary: half a minute in all
 WIDE = {"width": 1366, "height": 900}  # a common projector's width
 TABLET = {"width": 820, "height": 1180}  # a tablet held upright, above the 800 px of the layout

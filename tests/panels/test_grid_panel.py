@@ -59,10 +59,10 @@ def test_a_cancelled_grid_goes_on_and_fills_the_maps(app: App) -> None:
     assert len(grid.found.rows) == 21
     assert all(grid.found.rows[key] is row for key, row in first.items())
     assert grid.progress.value == 1
-    assert len(grid.maps[0].marks.x) == 25  # one start stands for the row of noise
-    assert np.isfinite(grid.maps[0].marks.color).all()
+    assert len(grid.board.maps[0].marks.x) == 25  # one start stands for the row of noise
+    assert np.isfinite(grid.board.maps[0].marks.color).all()
     assert "Of 25 cells" in grid.said.value
-    assert "to truth" in grid.maps[0].marks.names[0]
+    assert "to truth" in grid.board.maps[0].marks.names[0]
     assert grid._failure.layout.display == "none" and not app.session.message
 
 
@@ -98,7 +98,7 @@ def test_another_problem_begins_anew_and_the_old_one_is_kept(app: App) -> None:
     grid.attack.value = "kkt"
     assert grid.found is not held and not grid.found.rows
     grid.attack.value = "bilevel"
-    assert grid.found is held and len(grid.maps[0].marks.x) == 25
+    assert grid.found is held and len(grid.board.maps[0].marks.x) == 25
 
 
 def test_finer_grids_and_more_seeds(app: App) -> None:
@@ -106,7 +106,7 @@ def test_finer_grids_and_more_seeds(app: App) -> None:
     grid.seeds.value = 2
     run(grid)
     assert len(grid.found.rows) == 42
-    wide = grid.edges[0].bands[0]
+    wide = grid.board.edges[0].bands[0]
     assert wide.y.shape == (2, 5) and (wide.y[1] >= wide.y[0]).all()
     grid.side.value = 11
     run(grid, until=3)
@@ -123,5 +123,5 @@ def test_the_stage_opens_after_an_attack_that_takes_no_start(app: App) -> None:
     run(grid, until=1)
     app.session.choose_attack("hinge")
     assert grid.found.rows and grid.found.of.attack == "kkt"  # still those on screen
-    grid.load(*grid._cells[0])
+    grid.load(*grid.board.cells[0])
     assert app.session.now.attack_name == "kkt"

@@ -1,0 +1,216 @@
+"""Cells of the grid outside the kernel: kept on disk, downloaded, taken up, refused, forgotten."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import torch
+
+from explorer import grid_keep, serve
+from explorer.apps import App
+from explorer.engine.data import preset
+from explorer.grid_keep import KEEP, MOST_FILES, folder
+from explorer.grid_rows import rows_in, text_of
+from explorer.panels.grid import GridPanel
+from tests.panels.test_grid_panel import run
+
+N = 6
+
+
+def opened(n: int = N, seed: int = 0) -> App:
+    made = App(preset("moons", n=n), seed=seed)
+    made.session.go("train")
+    made.session.jump_to_exact()
+    made.session.go("landscape")
+    panel(made).steps.value = 3
+    return made
+
+
+def panel(app: App) -> GridPanel:
+    made = app.panels["GridPanel"]
+    assert isinstance(made, GridPanel)
+    return made
+
+
+def offered(grid: GridPanel) -> dict[str, bytes]:
+    """The files in the page's links."""
+    found = re.findall(
+        r"download='([^']+)' href='data:[^;]+;base64,([^']+)'", grid.files.links.value
+    )
+    return {name: base64.b64decode(coded) for name, coded in found}
+
+
+def hand_in(grid: GridPanel, content: bytes, name: str = "mine.jsonl") -> None:
+    when = datetime(2026, 1, 1, tzinfo=UTC)
+    file = {"name": name, "type": "", "size": len(content), "content": memoryview(content)}
+    grid.files.open.value = ({**file, "last_modified": when},)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(grid_keep.sys, "platform", "linux")
+    monkeypatch.delenv(KEEP, raising=False)
+    return tmp_path
+
+
+def test_only_a_machine_of_ones_own_keeps_anything(home, monkeypatch) -> None:
+    assert folder() is None
+    monkeypatch.setenv(KEEP, "0")
+    assert folder() is None
+    monkeypatch.setenv(KEEP, "1")
+    assert folder() == home / "margin-explorer" / "grid"
+    monkeypatch.delenv(KEEP)
+    assert serve.KEEP == KEEP
+    assert serve._environment("127.0.0.1")[KEEP] == "1"
+    assert serve._environment("0.0.0.0")[KEEP] == serve._environment("192.168.0.7")[KEEP] == "0"
+    monkeypatch.setenv(KEEP, "0")
+    assert serve._environment("127.0.0.1")[KEEP] == "0"  # whoever set it knows better
+    monkeypatch.setenv(KEEP, "")
+    app = opened()
+    run(panel(app), until=2)
+    assert not list(home.rglob("*")) and "lost with this page" in panel(app).files.said.value
+    app.close()
+
+
+def test_a_grid_goes_on_in_a_new_kernel_and_is_forgotten(home, monkeypatch) -> None:
+    monkeypatch.setenv(KEEP, "1")
+    app = opened()
+    run(panel(app), until=4)
+    done = dict(panel(app).found.rows)
+    assert 4 <= len(done) < 21
+    app.close()
+    (path,) = folder().glob("*.jsonl")
+    with path.open("a") as file:
+        file.write('{"key": "torn')  # as a kill in the middle of a line leaves it
+
+    app = opened()  # the same points, seed and exact weights
+    grid = panel(app)
+    assert grid.found.rows.keys() == done.keys() and not grid.found.states
+    assert f"{len(done)} cells were there from before" in grid.files.said.value
+    assert str(path) in grid.files.said.value and grid.body.children
+    run(grid)
+    assert len(grid.found.rows) == 21 == len(rows_in(path.read_bytes()))
+    assert all(grid.found.rows[key]["result"] == row["result"] for key, row in done.items())
+    grid.files.forget.click()
+    assert len(grid.found.rows) == 21 and path.exists()  # asked once
+    grid.files.forget.click()
+    assert not grid.found.rows and not path.exists() and not grid.body.children
+    assert grid.files.forget.disabled and not grid.files.links.value
+    app.close()
+
+
+def test_other_weights_have_a_file_of_their_own_and_old_ones_go(home, monkeypatch) -> None:
+    monkeypatch.setenv(KEEP, "1")
+    app = opened()
+    run(panel(app), until=2)
+    for k in range(MOST_FILES + 3):
+        (folder() / f"old{k:02d}.jsonl").touch()
+    app.session.go("train")
+    app.session.step(1)
+    app.session.go("landscape")
+    assert not panel(app).found.rows
+    run(panel(app), until=2)
+    assert len(list(folder().glob("*.jsonl"))) <= MOST_FILES
+    app.close()
+
+
+def test_a_damaged_or_closed_folder_is_told_and_the_grid_runs(home, monkeypatch) -> None:
+    monkeypatch.setenv(KEEP, "1")
+    (home / "margin-explorer").write_text("in the way")
+    app = opened()
+    run(panel(app), until=2)
+    assert len(panel(app).found.rows) >= 2
+    assert "Nothing is kept on disk" in panel(app).files.said.value
+    app.close()
+
+
+def test_what_is_downloaded_is_taken_up_in_another_kernel(home) -> None:
+    app = opened()
+    run(panel(app), until=5)
+    done = dict(panel(app).found.rows)
+    files = offered(panel(app))
+    app.close()
+    table = list(csv.DictReader(files["grid.csv"].decode().splitlines()))
+    assert len(table) == len(done) and float(table[0]["start.truth"]) >= 0
+    app = opened()
+    grid = panel(app)
+    hand_in(grid, files["grid.jsonl"])
+    assert f"{len(done)} cells of mine.jsonl taken up" in app.session.message
+    assert grid.found.rows.keys() == done.keys()
+    assert offered(grid)["grid.jsonl"] == files["grid.jsonl"]
+    hand_in(grid, files["grid.jsonl"])
+    assert "0 cells of mine.jsonl" in app.session.message  # nothing twice
+    assert grid._failure.layout.display == "none"
+    # A click runs the cell again: it ends where it ended before.
+    key = next(k for k in done if k[2] > 0)
+    grid.load(*key[1:])
+    last = grid.found.states[key][-1]
+    assert app.session.now.attack is last
+    assert grid.found.problems[0].parts.distances(last.x)[0] == done[key]["result"]["truth"]
+    app.close()
+
+
+def test_a_coarser_grid_lies_on_a_finer_one_and_seeds_keep_their_number(home) -> None:
+    app = opened()
+    run(panel(app))
+    lines = offered(panel(app))["grid.jsonl"]
+    grid = panel(app)
+    grid.side.value = 11
+    hand_in(grid, lines)
+    assert len(grid.found.rows) == 7  # of 0, 1/2 and 1
+    assert "14 lie on no cell" in app.session.message
+    grid.side.value = 5
+    app.session.seed = 1
+    app.session.show()
+    assert not grid.found.rows
+    hand_in(grid, lines)
+    assert not grid.found.rows and "21 lie on no cell" in app.session.message
+    app.close()
+
+
+def test_cells_of_another_problem_are_refused_and_nothing_is_lost(home) -> None:
+    app = opened()
+    run(panel(app), until=3)
+    lines = offered(panel(app))["grid.jsonl"]
+    row = json.loads(lines.splitlines()[0])
+    grid = panel(app)
+    before = dict(grid.found.rows)
+    cases = {
+        "other weights": {"weights": "0" * 24}, "other points": {"points": "0" * 24},
+        "other held-out points": {"heldout": "0" * 24},
+        "another attack (bilevel; here kkt)": {"attack": "bilevel"},
+        "other settings (steps=7; here steps=3)":
+            {"settings": {**row["of"]["settings"], "steps": 7}},
+        "another version (0.0; here": {"version": "0.0"},
+    }  # fmt: skip
+    for words, changed in cases.items():
+        other = {**row, "key": "new", "seed": 5, "of": {**row["of"], **changed}}
+        hand_in(grid, lines + text_of([other]).encode())
+        assert words in app.session.message and "What was found here stays" in app.session.message
+        assert grid.found.rows == before
+    for content in (b"", b"{}", b"\x00\xff", lines.replace(b'"truth":', b'"truth":null,"a":'),
+                    b"[" * 100_000, text_of([{**row, "seed": "0"}]).encode()):  # fmt: skip
+        hand_in(grid, content)
+        assert "What was found here stays" in app.session.message
+        assert grid.found.rows == before and grid._failure.layout.display == "none"
+    app.close()
+
+
+def test_one_changed_bit_of_weights_or_points_is_another_problem(home) -> None:
+    app = opened()
+    found = panel(app).found
+    of = grid_keep.identity(found.of)
+    moved = found.of.truth.x.clone()
+    moved[0, 0] = torch.nextafter(moved[0, 0], torch.tensor(9.0, dtype=moved.dtype))
+    other = grid_keep.identity(replace(found.of, truth=replace(found.of.truth, x=moved)))
+    assert other["points"] != of["points"] and other["weights"] == of["weights"]
+    assert grid_keep.identity(replace(found.of, seed=7, side=11)) == of
+    app.close()
