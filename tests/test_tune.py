@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from explorer import tune
+from explorer.engine.attacks import kkt
 from explorer.engine.attacks.agreement import agreement, survivors
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.kkt import KKTConfig
@@ -64,6 +65,12 @@ def test_claims_that_nobody_repeats_lower_the_agreement() -> None:
     assert agreement([one, more]) < agreement([one, one])
 
 
+def test_agreement_is_a_mean_over_all_pairs_of_restarts() -> None:
+    a, b = report((0.0, 0.0), (1.0, 0.0)), report((0.025, 0.0), (1.0, 0.0))
+    c = report((-0.02, 0.0))  # near one of a, of b none: 2, 1 and 0 survive
+    assert agreement([a, b, c]) == pytest.approx((2 + 1 + 0) / 3 * (1 + 2 / 3 + 0) / 3)
+
+
 def test_agreement_of_nothing_is_none() -> None:
     assert agreement([report(), report()]) == 0
     assert agreement([report(), report((0.0, 1.0))]) == 0
@@ -72,6 +79,47 @@ def test_agreement_of_nothing_is_none() -> None:
 
 
 # --- search ---------------------------------------------------------------------------------
+def test_a_trial_is_the_mean_of_restarts_from_noises_of_their_own() -> None:
+    config = replace(SMALL, restarts=3, m=12, steps=120, seed=1)
+    trial = tune.attempt(TARGET, config, 5, dict(tune.USUAL))
+    ends = []
+    for noise in (1001, 1002, 1003):
+        state = kkt.init(TARGET, trial.config, torch.Generator().manual_seed(noise))
+        *_, state = kkt.iterate(TARGET, state, trial.config)
+        ends.append(state)
+    left = [float(state.l_stationary) for state in ends]
+    found = [kkt.report(TARGET, state, trial.config) for state in ends]
+    assert len(set(left)) == 3 and len({len(r.x) for r in found}) > 1
+    assert trial.residual == pytest.approx(sum(left) / 3)
+    assert trial.claims == pytest.approx(sum(len(r.x) for r in found) / 3)
+    assert trial.agreement == pytest.approx(agreement(found))
+
+
+def known_answer(target, config, number, params):
+    """A trial whose two goals are best at the largest lr_x; every fourth one fails."""
+    goal = math.log10(params["lr_x"])
+    failure = "diverged" if number % 4 == 3 else ""
+    return Trial(number, params, KKTConfig(), math.inf if failure else -goal, goal, 0.0, failure)
+
+
+def test_auto_goes_where_the_residual_is_small_and_the_agreement_large(monkeypatch) -> None:
+    monkeypatch.setattr(tune, "attempt", known_answer)
+    trials = list(tune.tune(TARGET, replace(SMALL, trials=40)))
+    rates = [t.params["lr_x"] for t in trials]
+    assert len(set(rates)) == 40
+    middle = math.sqrt(1e-3 * 0.3)
+    assert 1 < sum(rate > middle for rate in rates[1:12]) < 10
+    assert sum(rate > middle for rate in rates[-15:]) > 12
+
+
+def test_a_search_with_failures_is_resumed_as_if_unbroken(monkeypatch) -> None:
+    monkeypatch.setattr(tune, "attempt", known_answer)
+    config = replace(SMALL, trials=16)
+    whole = list(tune.tune(TARGET, config))
+    rest = list(tune.tune(TARGET, config, whole[:13]))
+    assert [t.params for t in rest] == [t.params for t in whole[13:]]
+
+
 @pytest.mark.parametrize("search", ["auto", "random"])
 def test_a_resumed_search_is_an_unbroken_one(search) -> None:
     config = replace(SMALL, search=search, trials=10)  # beyond the startup trials of TPE
