@@ -17,12 +17,12 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from explorer import __version__
 from explorer.engine.data import Dataset
 from explorer.engine.lambda_grid import starts
 from explorer.grid_live import Found, Key, Of
@@ -65,7 +65,7 @@ def identity(of: Of) -> Row:
     made: Row = plain({
         "attack": of.attack, "settings": asdict(of.config),
         "weights": _digest(net.theta, json.dumps((net.d, *net.widths, net.outputs))),
-        "points": _of_points(of.truth), "heldout": _of_points(of.heldout), "version": __version__,
+        "points": _of_points(of.truth), "heldout": _of_points(of.heldout), "version": _version(),
     })  # fmt: skip
     return made
 
@@ -197,6 +197,13 @@ class Keeper:
         if self.file is not None:
             self.file.path.unlink(missing_ok=True)
             self.file = None
+
+
+def _version() -> str:
+    try:
+        return metadata.version("margin-explorer")
+    except metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def _of_points(data: Dataset) -> str:
