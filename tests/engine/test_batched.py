@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from explorer.engine.attacks import kkt
-from explorer.engine.attacks.batched import Prepared, through
+from explorer.engine.attacks import columns, kkt
+from explorer.engine.attacks.batched import Prepared, laid, through
 from explorer.engine.attacks.kkt import KKTConfig, Start
 from explorer.engine.attacks.stationarity import (
     input_gradient,
@@ -50,6 +50,32 @@ def test_each_start_has_the_plain_loss_and_gradients(d, widths, m, bias):
     net, alpha = drawn(d, widths, bias), 30.0
     x, y, lam = points(3, m, d)
     run = through(Prepared.of(net), x, alpha)
+    _is_plain(net, run, x, y, lam, alpha)
+
+
+@pytest.mark.parametrize("slopes", [False, True])
+@pytest.mark.parametrize("bias", ["first", "none", "all"])
+@pytest.mark.parametrize(("d", "widths", "m"), SHAPES)
+def test_arrays_that_are_kept_hold_the_same(d, widths, m, bias, slopes, monkeypatch):
+    monkeypatch.setattr(columns, "HALVES", 6)  # the Gram matrices of some shapes by halves
+    net = drawn(d, widths, bias)
+    own = [torch.rand(k, generator=rng(5), dtype=torch.float64) + 0.5 for k in widths]
+    prepared = Prepared.of(net, tuple(own) if slopes else None)
+    for seed, alpha in ((7, 9.0), (8, 30.0), (9, 30.0)):  # the last again, on used arrays
+        x, y, lam = points(1, m, d)
+        x = x + 0.1 * seed
+        one, (c,) = laid(prepared, x[0], alpha), lam * y
+        all_ = through(prepared, x, alpha)
+        pairs = [(one.phi, all_.phi), *zip(one.normal(), all_.normal(), strict=True)]
+        pairs += [(one.slope(), all_.slope())]
+        fit, whole = one.fit(c), all_.fit(c[None])
+        names = ("loss", "grad_x", "grad_c")
+        pairs += [(getattr(fit, n), getattr(whole, n)) for n in names]
+        for got, wanted in pairs:
+            torch.testing.assert_close(got, wanted[0], rtol=1e-11, atol=1e-11)
+
+
+def _is_plain(net, run, x, y, lam, alpha):
     (gram, inner), slope, fit = run.normal(), run.slope(), run.fit(lam * y)
     for i in range(3):
         at = signals_at(net, x[i], alpha)

@@ -48,7 +48,7 @@ class Deeper(Pass):
         """See `Pass`."""
         return self.back[0] @ self.net.weights[0]
 
-    def fit(self, c: Tensor) -> Fit:
+    def fit(self, c: Tensor, share: float = 1.0) -> Fit:
         """See `Pass`."""
         weights, top_input = self.net.weights, self.inputs[-1]
         top = self.net.blocks[-1][0] - (c.unsqueeze(-2) @ top_input).squeeze(-2)
@@ -57,8 +57,8 @@ class Deeper(Pass):
         grad_inputs, grad_slopes = [], []
         carried = top_input
         for layer in range(len(weights) - 1):  # up: b_l depends on b_{l+1} and on its own slopes
-            below, above, share, part = self._block(layer, c)
-            loss, along = loss + part, along + share
+            below, above, own, part = self._block(layer, c)
+            loss, along = loss + part, along + own
             if layer:
                 add_product(above, carried, weights[layer].T)
             if layer < len(weights) - 2:
@@ -75,7 +75,8 @@ class Deeper(Pass):
             else:  # one pass less
                 grad_z = torch.add(grad, steep, alpha=alpha).mul_(s)
             grad = add_product(grad_inputs[layer], grad_z, weights[layer])
-        return Fit(loss.to(c.dtype), grad * (-2 * c).unsqueeze(-1), -2 * along)
+        loss, twice = (loss * share).to(c.dtype), -2 * share
+        return Fit(loss, grad * (twice * c).unsqueeze(-1), twice * along)
 
     def _block(self, layer: int, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Of one layer's r: b r (..., m, k'), a r' (..., m, k), <r, b_i a_i'> and ||r||^2."""

@@ -15,17 +15,12 @@ them. A batch has a leading axis everywhere.
 
 from __future__ import annotations
 
-import threading
-
 import torch
 from torch import Tensor
 
 from explorer.engine.attacks.prepared import Alpha, Fit, Pass, Prepared, total
 
 FEW = 8  # inputs; measured at k = 154 and 1000: above, the zeros cost what the calls save
-_KEPT = 4  # desks of a thread: those of two runs with a last group of starts each; arbitrary
-_LARGEST = 2**20  # numbers of a desk that is kept, 8 MB; arbitrary
-_local = threading.local()
 
 
 class Desk(Pass):
@@ -48,7 +43,8 @@ class Desk(Pass):
             self.times[d] = 0  # there is no such weight to explain
         self.first_of_all = self.first.expand(*lead, size, k)
         self.pulling, self.square = self.first * self.times, self.times.square()
-        self.work = work = w.new_empty(*lead, 4 * k, m)
+        work = w.new_empty(*lead, 4 * k, m)
+        self.numbers = work.numel()
         self.u, self.s, self.r, self.t = (work[..., i * k : (i + 1) * k, :] for i in range(4))
         self.us, self.sr, self.rt = (work[..., i * k : (i + 2) * k, :] for i in range(3))
         self.bias = bias
@@ -138,12 +134,12 @@ class Desk(Pass):
             torch.matmul(self.plain, self.us, out=self.onto_a)
         torch.matmul(self.along, self.rt, out=self.sum_c)
 
-    def fit(self, c: Tensor) -> Fit:
+    def fit(self, c: Tensor, share: float = 1.0) -> Fit:
         """See `Pass`."""
         self.explain(c)
-        loss = self.loss().to(c.dtype)
+        loss = self.loss().mul_(share)
         self.sweep()
-        return Fit(loss, *self.gradients(c, -2.0))
+        return Fit(loss.to(c.dtype), *self.gradients(c, -2.0 * share))
 
     def pull(self, c: Tensor, share: float = 1.0) -> tuple[Tensor, Tensor]:
         """See `Pass`."""
@@ -156,23 +152,6 @@ class Desk(Pass):
         grad_x = c.new_empty(*c.shape, self.d)
         torch.mul(self.onto_x.mT, (c * share).unsqueeze(-1), out=grad_x)
         return grad_x, self.onto_c * share
-
-
-def desk(net: Prepared, lead: tuple[int, ...], m: int) -> Desk:
-    """A desk of this thread, kept from call to call: what it holds is lost at the next one.
-
-    On the CPU alone: a graph captured on CUDA would go on using memory that others may be given.
-    """
-    kept: dict[tuple[Prepared, tuple[int, ...], int], Desk] = _local.__dict__.setdefault("kept", {})
-    key = (net, lead, m)
-    if key not in kept:
-        made = Desk(net, lead, m)
-        if made.work.device.type != "cpu" or made.work.numel() > _LARGEST:
-            return made
-        while len(kept) >= _KEPT:
-            del kept[next(iter(kept))]
-        kept[key] = made
-    return kept[key]
 
 
 def square(values: Tensor, dims: tuple[int, ...]) -> Tensor:

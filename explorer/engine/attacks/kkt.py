@@ -22,6 +22,7 @@ as in Loo et al. 2023); support points lie on the margin (`weight_margin`, compl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -105,6 +106,8 @@ def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
         config.optimizer, params, state.moments, grads, (lr_x, lr_lam), config.momentum
     )
     after = evaluate(target, config, state.t + 1, x, state.y, share * mean, moments)
+    if after.loss.ndim == 0 and math.isfinite(after.loss.item()):  # the same, sooner
+        return after
     sound = _finite(after)
     if bool(sound.all()):
         return after

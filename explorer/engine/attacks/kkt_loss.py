@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.batched import Alpha, Pass, Prepared, few, through
+from explorer.engine.attacks.batched import Alpha, Prepared, laid
 from explorer.engine.attacks.descent import DescentState, projected
-from explorer.engine.attacks.desk import desk, square
+from explorer.engine.attacks.desk import square
 from explorer.engine.attacks.kkt_config import KKTConfig
 from explorer.engine.attacks.stationarity import denormals_flushed
 from explorer.engine.attacks.target import Target
@@ -52,18 +52,16 @@ def evaluate(
 ) -> KKTState:
     """The state at these candidates: losses and gradients. lam is solved for if projected."""
     net, m = target.prepared(config.merge_angle, config.same_slopes), x.shape[-2]
-    mean, share = target.mass / m, 1 / net.square
+    mean = target.mass / m
     floor = config.lam_min * mean if config.multipliers == "projected" else None
     weight_margin = config.weight_margin * min(t / config.steps, 1.0)
-    pull, fit_lam, off, along = _explained(
+    (l_stationary, grad_x, grad_c), fit_lam, off, along = _explained(
         net, x, y, lam, config.alpha(t), floor, weight_margin > 0
     )
     off = off - (y if target.level == 1 else y * target.level)  # y times the distance to the margin
     low = torch.clamp_min(config.lam_min - fit_lam * (1 / mean), 0)
-    l_stationary = pull[0] * share
     l_dual, l_margin = (square(v, (-1,)).to(x.dtype) for v in (low, off))
-    grad_x, grad_lam = pull[1].mul_(share), (y * pull[2]).mul_(share)
-    grad_lam.add_(low, alpha=-2 * config.weight_dual / mean)
+    grad_lam = (y * grad_c).add_(low, alpha=-2 * config.weight_dual / mean)
     loss = torch.add(l_stationary, l_dual, alpha=config.weight_dual)
     if target.level != 1:
         l_margin = l_margin / target.level**2
@@ -108,7 +106,7 @@ def pulls(
             net, config, scale, (x[i], ys[i], share[i]), alpha, weight_margin
         ))  # fmt: skip
         return grad_x, grad_share
-    run = _laid(net, x, alpha)
+    run = laid(net, x, alpha)
     if config.weight_margin:
         off = (y * run.phi / scale.level - 1).mul_(y * (2 / scale.level)) * weight_margin
         along = off.unsqueeze(-1) * run.slope()
@@ -123,13 +121,6 @@ def pulls(
         outside = (x.abs() - config.prior).clamp_min_(0)
         grad_x.addcmul_(outside, x.sign(), value=2 * config.weight_prior)
     return grad_x, grad_share
-
-
-def _laid(net: Prepared, x: Tensor, alpha: Alpha) -> Pass:
-    """The pass at x, on this thread's own work arrays where there are any."""
-    if few(net):
-        return desk(net, tuple(x.shape[:-2]), x.shape[-2]).lay(x, alpha)
-    return through(net, x, alpha)
 
 
 def apart(net: Prepared, x: Tensor) -> list[int] | list[slice]:
@@ -173,7 +164,7 @@ def _explained(
     floor: float | None,
     sloped: bool,
 ) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor, Tensor, Tensor | None]:
-    """(loss, its gradient on x, on c), lam, Phi and, if `sloped`, its gradient on x.
+    """(share of ||theta||^2 left, its gradients on x and c), lam, Phi and, if `sloped`, dPhi/dx.
 
     Starts that would not fit near the processor together are gone through in groups.
     """
@@ -186,10 +177,10 @@ def _explained(
 
         made = _filled(groups, len(x), of)
         return (made[0], made[1], made[2]), made[3], made[4], made[5] if sloped else None
-    run = _laid(net, x, alpha)
+    run = laid(net, x, alpha)
     if floor is not None:
         gram, inner = run.normal()
         lam = projected(gram * (y.unsqueeze(-1) * y.unsqueeze(-2)), inner * y, floor)
     along = run.slope() if sloped else None
-    fit = run.fit(lam * y)
+    fit = run.fit(lam * y, 1 / net.square)
     return (fit.loss, fit.grad_x, fit.grad_c), lam, run.phi, along

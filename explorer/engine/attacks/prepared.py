@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -48,6 +49,11 @@ class Prepared:
             net.weights, blocks, tuple(float(total(b.square(), (-1, -2))) for b in blocks), slopes
         )
 
+    @cached_property
+    def turned(self) -> tuple[Tensor, ...]:
+        """The weights of each layer, transposed in memory."""
+        return tuple(w.T.contiguous() for w in self.weights)
+
     @property
     def square(self) -> float:
         """||theta||^2."""
@@ -80,14 +86,17 @@ class Pass:
         """The gradient of Phi on x under the modified ReLU, (..., m, d)."""
         raise NotImplementedError
 
-    def fit(self, c: Tensor) -> Fit:
-        """The loss and its gradients at c (..., m). Uses the pass up: call it once, and last."""
+    def fit(self, c: Tensor, share: float = 1.0) -> Fit:
+        """The loss and its gradients at c (..., m), times `share`.
+
+        Uses the pass up: call it once, and last.
+        """
         raise NotImplementedError
 
     def pull(self, c: Tensor, share: float = 1.0) -> tuple[Tensor, Tensor]:
         """The gradients alone, times `share`."""
-        fit = self.fit(c)
-        return fit.grad_x.mul_(share), fit.grad_c.mul_(share)
+        fit = self.fit(c, share)
+        return fit.grad_x, fit.grad_c
 
 
 def total(values: Tensor, dims: tuple[int, ...]) -> Tensor:

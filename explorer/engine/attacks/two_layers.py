@@ -37,11 +37,11 @@ class TwoLayers(Pass):
         """See `Pass`."""
         return self.s @ (self.first[: self.d] * self.v).T
 
-    def fit(self, c: Tensor) -> Fit:
+    def fit(self, c: Tensor, share: float = 1.0) -> Fit:
         """See `Pass`."""
         left, left_v = self._left(c)
         loss = total(left.square(), (-1, -2)) + total(left_v.square(), (-1,))
-        return Fit(loss.to(c.dtype), *self._gradients(c, left, left_v))
+        return Fit((loss * share).to(c.dtype), *self._gradients(c, left, left_v, share))
 
     def pull(self, c: Tensor, share: float = 1.0) -> tuple[Tensor, Tensor]:
         """See `Pass`."""
