@@ -167,7 +167,8 @@ class Tuner(Panel):
             self.said.value = "Trying the best and the defaults from a fresh noise."
             self.said.value = await asyncio.to_thread(self.verdict, config)
         except asyncio.CancelledError:
-            self.said.value = f"Cancelled after {len(self.rows)} trials, which stay. {HINT}"
+            if self.target is target:  # else the weights changed, and the page has said so
+                self.said.value = f"Cancelled after {len(self.rows)} trials, which stay. {HINT}"
         except Exception as error:  # would vanish in the task
             self.said.value = ""
             self.fail(error)

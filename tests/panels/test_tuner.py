@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from explorer import tune
 from explorer.apps import App
+from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import preset
+from explorer.panels.tuner import EMPTY, TUNE
+from explorer.tune import Trial
+
+
+def opened():
+    """A page in the attack stage."""
+    made = App(preset("alternating-line"))
+    made.session.go("train")
+    made.session.jump_to_exact()
+    made.session.go("attack")
+    return made
 
 
 @pytest.fixture
 def app(monkeypatch):
     """A page in the attack stage, with trials of a few steps."""
     monkeypatch.setattr("explorer.panels.tuner.SIZE", {"restarts": 2, "m": 4, "steps": 4})
-    made = App(preset("alternating-line"))
-    made.session.go("train")
-    made.session.jump_to_exact()
-    made.session.go("attack")
+    made = opened()
     yield made
     made.close()
 
@@ -77,6 +89,96 @@ def test_a_trial_is_loaded_by_a_click(app) -> None:
     assert config == tune.full_length(panel._good()[2], before.m, before.steps)
     assert app.session.now.attack.t == 0
     assert "is loaded" in panel.said.value
+
+
+def row(number, residual, agreed, lr_x=0.02, failure=""):
+    return Trial(number, {}, KKTConfig(m=4, steps=4, lr_x=lr_x), residual, agreed, 0.0, failure)
+
+
+ROWS = [
+    row(0, math.inf, 0.0, failure="diverged"), row(1, 0.1, 1.0), row(2, 0.2, 0.5),
+    row(3, 0.4, 3.0, lr_x=0.07),
+]  # fmt: skip
+
+
+def test_the_drawing_has_all_that_ran_their_front_and_a_ring_around_the_best(app) -> None:
+    panel = tuner(app)
+    panel.rows = list(ROWS)
+    panel.draw()
+    logs = np.log10([0.1, 0.2, 0.4])
+    assert panel.dots.x == pytest.approx(logs) and list(panel.dots.y) == [1.0, 0.5, 3.0]
+    assert panel.line.x == pytest.approx([logs[0], logs[2], 0.0])  # to the right edge
+    assert list(panel.line.y) == [1.0, 3.0, 3.0]
+    assert panel.best.x == pytest.approx(logs[2:]) and list(panel.best.y) == [3.0]
+    panel.load(1)  # the second dot
+    assert app.session.attack_config.lr_x == 0.02 and "Trial 2 is loaded" in panel.said.value
+
+
+def test_the_best_and_the_defaults_are_tried_from_a_noise_that_no_trial_had(
+    app, monkeypatch
+) -> None:
+    panel, tried = tuner(app), []
+
+    def init(target, config, generator):
+        tried.append((config, generator.initial_seed()))
+        return kkt.init(target, config, generator)
+
+    fake = SimpleNamespace(init=init, iterate=kkt.iterate)
+    monkeypatch.setattr("explorer.panels.tuner.kkt", fake)
+    panel.rows, panel.target = list(ROWS), app.session.now.target
+    config = tune.TuneConfig(trials=4, restarts=3, m=4, steps=4)
+    words = panel.verdict(config)
+    assert [each for each, _ in tried] == [ROWS[3].config, KKTConfig(m=4, steps=4)]
+    noises = {seed for _, seed in tried}
+    assert len(noises) == 1 and not noises & {1000 * config.seed + r + 1 for r in range(3)}
+    assert "Trial 3 is the best of 4" in words
+    panel.rows = ROWS[:1]
+    assert "Every trial failed" in panel.verdict(config)
+
+
+def test_the_search_is_the_one_that_was_chosen(app, monkeypatch) -> None:
+    panel, asked = tuner(app), []
+
+    def search(target, config):
+        asked.append((target, config))
+        return iter(ROWS)
+
+    monkeypatch.setattr("explorer.panels.tuner.tune.tune", search)
+    app.session.seed = 5
+    panel.kind.value, panel.trials.value = "random", 4
+    run(panel)
+    wanted = tune.TuneConfig("random", 4, seed=5, restarts=2, m=4, steps=4)
+    assert asked == [(app.session.now.target, wanted)]
+    assert "Trial 1 is the best of 4" in panel.said.value  # of "random" the smallest residual
+
+
+def test_new_weights_and_the_end_of_the_page_end_a_search(app) -> None:
+    async def through(page, end):
+        panel = tuner(page)
+        panel.trials.value = 400
+        page.session.running = True
+        panel.go.click()
+        assert not page.session.running  # the weights stand still while they are searched
+        while len(panel.rows) < 2:
+            await asyncio.sleep(0.005)
+        end()
+        await asyncio.wait({panel._task}, timeout=60)
+        assert panel._task.done()
+        return panel
+
+    panel = asyncio.run(through(app, app.session.begin_attack))
+    assert panel.rows == [] and panel.said.value == EMPTY and panel.go.description == TUNE
+
+    def out_of_sight():
+        app.session.go("train")
+        app.session.jump_to_exact()
+        app.session.go("landscape")
+
+    asyncio.run(through(app, out_of_sight))
+    assert 2 <= len(panel.rows) < 400
+    other = opened()
+    panel = asyncio.run(through(other, other.close))
+    assert 2 <= len(panel.rows) < 400
 
 
 def test_cancel_keeps_what_is_done(app) -> None:
