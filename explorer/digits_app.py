@@ -14,13 +14,15 @@ import torch
 from IPython.display import display
 
 from explorer import image_runs
+from explorer.digits_grid import DigitsGrid
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import Kind
 from explorer.engine.training import TrainState
+from explorer.grid import grid_attacks
 from explorer.image_runs import STARTS, Aimed, ImageRun, Scored
 from explorer.images import CONTROLS, Draw, draw
 from explorer.parts.access import Access, tips_of
-from explorer.parts.digits_board import Board
+from explorer.parts.digits_board import THEOREM, Board
 from explorer.parts.digits_charts import PIXELATED
 from explorer.parts.digits_controls import Controls
 from explorer.parts.page import Page, way_back
@@ -48,6 +50,7 @@ class DigitsApp(Page):
             lambda: self._toggle(self.run_training), lambda: self._toggle(self.run_attack),
         )  # fmt: skip
         self.board = Board()
+        self.grid = DigitsGrid(self._ready, self._show_cell, self.fail)
         super().__init__()
         self.widget = self._compose()
         self.redraw()
@@ -55,7 +58,8 @@ class DigitsApp(Page):
     def _compose(self) -> w.VBox:
         title = w.HTML("Real images").add_class("mx-title")
         head = w.HBox([title, w.HTML(way_back())]).add_class("mx-header")
-        page = w.VBox([head, self.verdict, self.controls.widget, self.failure, self.board.widget],
+        page = w.VBox([head, self.verdict, self.controls.widget, self.failure, self.board.widget,
+                       self.grid.widget, w.HTML(THEOREM).add_class("mx-note")],
                       layout=w.Layout(overflow="visible"))  # fmt: skip
         parts = [w.HTML(CSS + PIXELATED), Access(tips=tips_of(page)), page]
         return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
@@ -79,12 +83,13 @@ class DigitsApp(Page):
     def _forget_net(self) -> None:
         self.trained = None
         self.board.neurons.clear()
+        self.grid.forget()
         self._forget_attack()
 
     def _forget_attack(self) -> None:
         self.attacked = self.scored = None
         self.board.images(self.draw)
-        self.controls.idle(self.draw is not None, self.trained is not None)
+        self._idle()
         if self.draw is None:
             return
         if self.trained is not None:
@@ -112,6 +117,8 @@ class DigitsApp(Page):
 
     async def _work(self, work: Callable[[Draw, ImageRun], Any]) -> None:
         self.cancelled = False
+        self.grid.cancel()
+        self.grid.allow(False)
         self.failure.layout.display = "none"
         try:
             run = self.controls.run()
@@ -120,7 +127,19 @@ class DigitsApp(Page):
         except Exception as error:
             self.fail(error)
         finally:
-            self.controls.idle(self.draw is not None, self.trained is not None)
+            self._idle()
+
+    def _idle(self) -> None:
+        """What can be done now."""
+        self.controls.idle(self.draw is not None, self.trained is not None)
+        suited = self.controls.attack.value in grid_attacks()
+        self.grid.allow(suited and not self.controls.go.disabled)
+
+    def _ready(self) -> tuple[Draw, ImageRun, TrainState | None]:
+        """What a grid is run of."""
+        if self.draw is None:
+            raise ValueError("There are no images yet.")
+        return self.draw, self.controls.run(), self.trained
 
     async def _train(self, drawn: Draw, run: ImageRun) -> None:
         self._forget_net()
@@ -184,9 +203,19 @@ class DigitsApp(Page):
         better = found.verdict.kind is Kind.FOUND and run.start != "truth"
         self.say(words, "good" if better else "warn" if tone else "")
 
+    def _show_cell(self, aimed: Aimed, state: AttackState, words: str) -> None:
+        """The end of a run of the grid, beside the training images."""
+        drawn = self.draw
+        if drawn is None:
+            return
+        self.attacked, self.scored = state, image_runs.assess(drawn, aimed, state)
+        self.board.attack(drawn, self.scored, False)
+        self.say(f"{words}: {self.scored.verdict.sentence}", "")
+
     def close(self) -> None:
         """Stop the work and free the widgets; a second call does nothing."""
         self.cancelled = True
+        self.grid.cancel()
         if self.widget.comm is not None:
             self.widget.close()
 

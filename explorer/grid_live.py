@@ -61,7 +61,8 @@ class Found:
     def prepare(self, seeds: int) -> None:
         """Make what the cells share. ValueError where the attack cannot be used here."""
         of = self.of
-        if of.target is None or of.truth is None or of.heldout is None:
+        nothing = of.target is None and by_key(of.attack).victim is None
+        if nothing or of.truth is None or of.heldout is None:
             raise ValueError("No weights to attack: train a network first.")
         for k in range(seeds):
             if k not in self.problems:

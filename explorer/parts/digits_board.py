@@ -29,7 +29,7 @@ THEOREM = (
 
 
 class Board:
-    """Gallery, charts, first layer and the theorem."""
+    """Gallery, charts and first layer."""
 
     def __init__(self) -> None:
         """Empty."""
@@ -50,8 +50,7 @@ class Board:
         right = w.VBox([charts, self.neurons.widget], layout=w.Layout(overflow="visible"))
         body = w.HBox([self.gallery.widget, right]).add_class("mx-charts")
         body.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 560px), 1fr))"
-        theorem = w.HTML(THEOREM).add_class("mx-note")
-        self.widget = w.VBox([body, theorem], layout=w.Layout(overflow="visible"))
+        self.widget = w.VBox([body], layout=w.Layout(overflow="visible"))
 
     def nothing(self) -> None:
         """No images."""
