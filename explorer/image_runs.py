@@ -121,10 +121,10 @@ class ImageRun:
         if self.attack == "kkt":
             return KKTConfig(**descent)
         if self.attack == "decoreco":
-            pulls: Literal["margin", "outputs"] = "outputs"
-            if self.choice.task == "ten":
-                pulls = "margin"
-            return DecoRecoConfig(**descent, contribution=pulls)
+            if self.choice.task == "two":
+                return DecoRecoConfig(**descent, contribution="outputs")
+            # Nine multipliers per candidate: solving for them takes nine tenths of the time.
+            return DecoRecoConfig(**descent, contribution="margin", multipliers="joint")
         if self.attack == "inversion":
             return InversionConfig(m=m, steps=steps, sigma_x=SIGMA_X, box=1.0)
         return BilevelConfig(m=n, steps=steps, sigma_x=SIGMA_X, model="hidden", width=BILEVEL_WIDTH)

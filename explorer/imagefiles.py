@@ -39,7 +39,7 @@ class ImageFileError(ValueError):
 
 
 def read_mnist(folder: str | Path) -> tuple[Tensor, Tensor]:
-    """Training images (n, 1, 28, 28) in [0, 1] and their digits (n,), from idx files, gz or not.
+    """Training images (n, 1, 28, 28) as bytes and their digits (n,), from idx files, gz or not.
 
     Raises:
         ImageFileError: a file is missing, or no idx file of its kind.
@@ -51,11 +51,11 @@ def read_mnist(folder: str | Path) -> tuple[Tensor, Tensor]:
             f"{MNIST[0]} holds {len(images)} images and {MNIST[1]} {len(digits)} labels; "
             f"fetch both again from {WHERE['mnist']}"
         )
-    return torch.from_numpy(images).double()[:, None] / 255, torch.from_numpy(digits).long()
+    return torch.from_numpy(images)[:, None], torch.from_numpy(digits).long()
 
 
 def read_cifar(folder: str | Path) -> tuple[Tensor, Tensor]:
-    """The training images (n, 3, 32, 32) in [0, 1] and classes (n,) of the batches that are there.
+    """The training images (n, 3, 32, 32) as bytes and classes (n,) of the batches that are there.
 
     The folder may be the one that the archive unpacks to, or hold it; one batch is enough.
 
@@ -71,16 +71,17 @@ def read_cifar(folder: str | Path) -> tuple[Tensor, Tensor]:
     pairs = [_batch(path) for path in paths]
     images = np.concatenate([p[0] for p in pairs])
     classes = np.concatenate([p[1] for p in pairs])
-    return torch.from_numpy(images).double() / 255, torch.from_numpy(classes).long()
+    return torch.from_numpy(images), torch.from_numpy(classes).long()
 
 
 def _missing(folder: Path, name: str, kind: str) -> str:
-    needed = MNIST if kind == "mnist" else CIFAR
     more = " (or .gz)" if kind == "mnist" else ""
-    return (
-        f"{folder} has no {name}{more}. Needed: {', '.join(needed)}{more}. "
-        f"Get them from {WHERE[kind]} and name the folder that holds them."
-    )
+    if kind == "mnist":
+        needed = f"Needed: {' and '.join(MNIST)}{more}."
+    else:
+        needed = f"Needed: one or more of {CIFAR[0]} to {CIFAR[-1]}."
+    there = f"{folder} has no {name}{more}" if folder.is_dir() else f"there is no folder {folder}"
+    return f"{there}. {needed} Get them from {WHERE[kind]} and name the folder that holds them."
 
 
 def _found(folder: Path, name: str, kind: str) -> Path:

@@ -64,7 +64,10 @@ class Choice:
                 f"Try n={near}."
             )
         if self.kind != "digits" and not self.folder:
-            raise ValueError(f"{KINDS[self.kind]} needs the folder that holds its files; got none")
+            raise ValueError(
+                f"{KINDS[self.kind]}: no folder is named. Name the one that holds them "
+                f"(folder, or --folder on the command line)."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +103,7 @@ def draw(choice: Choice) -> Draw:
         ImageFileError: files that are not there.
         ValueError: too few images for so many sets.
     """
-    images, classes = _all(choice.kind, choice.folder)
+    images, classes, white = _all(choice.kind, choice.folder)
     groups = _groups(choice, classes)
     generator = torch.Generator().manual_seed(choice.seed)
     order = torch.randperm(len(images), generator=generator)
@@ -117,19 +120,23 @@ def draw(choice: Choice) -> Draw:
         torch.cat([r[k * each : (k + 1) * each] for r in rows]) for k in range(sets)
     ]  # fmt: skip
     flat, labels = images.flatten(1), from_numbers(groups)
-    mean = flat[picked[0]].mean(0)
-    made = [Dataset(flat[i] - mean, labels[i]) for i in picked]
+    drawn = [flat[i].double() / white for i in picked]
+    mean = drawn[0].mean(0)
+    made = [Dataset(x - mean, labels[i]) for x, i in zip(drawn, picked, strict=True)]
     shape = (int(images.shape[1]), int(images.shape[2]), int(images.shape[3]))
     return Draw(choice, shape, mean, made[0], made[1], tuple(made[2:]))
 
 
 @lru_cache(maxsize=2)
-def _all(kind: Kind, folder: str) -> tuple[Tensor, Tensor]:
-    """Images (N, c, h, w) in [0, 1] and classes 0..9 (N,)."""
+def _all(kind: Kind, folder: str) -> tuple[Tensor, Tensor, int]:
+    """Images (N, c, h, w) in [0, white], classes 0..9 (N,), and white.
+
+    As bytes: all of CIFAR-10 as doubles would take 1.2 GB for the few images of a draw.
+    """
     if kind == "mnist":
-        return read_mnist(folder)
+        return *read_mnist(folder), 255
     if kind == "cifar":
-        return read_cifar(folder)
+        return *read_cifar(folder), 255
     try:
         from sklearn.datasets import load_digits
     except ImportError as error:
@@ -137,8 +144,8 @@ def _all(kind: Kind, folder: str) -> tuple[Tensor, Tensor]:
             "the 8x8 digits come with scikit-learn: pip install margin-explorer[images]"
         ) from error
     found = load_digits()
-    pixels = torch.from_numpy(found.images).double()[:, None] / 16
-    return pixels, torch.from_numpy(found.target).long()
+    pixels = torch.from_numpy(found.images).to(torch.uint8)[:, None]
+    return pixels, torch.from_numpy(found.target).long(), 16
 
 
 def _groups(choice: Choice, classes: Tensor) -> Tensor:

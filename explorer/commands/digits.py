@@ -9,6 +9,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, cast
 
+import torch
+
 from explorer import image_grid, image_runs
 from explorer.commands.base import Json, Widths, option, show_result, watch
 from explorer.engine.attacks.target import Target
@@ -46,9 +48,13 @@ def digits(
     ] = None,
     seed: Annotated[int, option("--seed", "Of images, weights and candidates.", min=0)] = 0,
     out: Annotated[Path, option("--out", "The picture.")] = Path("digits.png"),
+    threads: Annotated[
+        int, option("--threads", "Of the processor; more may serve larger images.", min=1)
+    ] = 1,
     as_json: Json = False,
 ) -> None:
     """Attack a network trained on real images: share matched, held-out control, a picture."""
+    torch.set_num_threads(threads)  # steps are small: on a busy machine two wait for each other
     try:
         sizes = tuple(int(w) for w in widths.split(","))
     except ValueError as error:
