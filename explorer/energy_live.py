@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from explorer.triangle import CORNERS
 Array = NDArray[np.float64]
 GoOn = Callable[[float], bool]
 DROP = 1e-3  # of the path weight: lighter neurons go, and with them most kinks; error is shown
-SLICE = 400  # places at once; arbitrary: about 20 ms where neurons are few
+SLICE = 400  # places at first; arbitrary: some ms where neurons are few
+QUICK_S = 0.03  # the next slice is twice as large after one that took less; arbitrary
 
 
 class Answers:
@@ -66,11 +68,14 @@ def _plane(q: Question, size: int) -> tuple[float, float, float, float]:
 
 
 def _sliced(places: Tensor, at: Callable[[Tensor], Array], go_on: GoOn) -> Array | None:
-    out = []
-    for low in range(0, len(places), SLICE):
+    """All places, in slices that grow while they are quick: larger ones share more work."""
+    out, low, size = [], 0, SLICE
+    while low < len(places):
         if not go_on(low / len(places)):
             return None
-        out.append(at(places[low : low + SLICE]))
+        begun = perf_counter()
+        out.append(at(places[low : low + size]))
+        low, size = low + size, size * (2 if perf_counter() - begun < QUICK_S else 1)
     return np.concatenate(out)
 
 

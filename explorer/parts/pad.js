@@ -18,10 +18,16 @@ function render({ model, el }) {
 
   let queue = [], timer = null, gesture = 0, down = false, last = null;
   let echo = [], cursor = [0.5, 0.5], keys = false, stop = 0;
-  const send = () => { timer = null; if (queue.length) { model.send({ events: queue }); queue = []; } };
+  // The first event goes at once, those that follow it every 40 ms: a drag waits for nothing.
+  let sent = -1e9;
+  const send = () => {
+    timer = null;
+    if (queue.length) { sent = performance.now(); model.send({ events: queue }); queue = []; }
+  };
   const push = (event, now) => {
     queue.push({ ...event, gesture });
-    if (now) { clearTimeout(timer); send(); } else if (!timer) timer = setTimeout(send, 40);
+    const rest = sent + 40 - performance.now();
+    if (now || rest <= 0) { clearTimeout(timer); send(); } else if (!timer) timer = setTimeout(send, rest);
   };
   const place = (e) => {
     const r = surface.getBoundingClientRect();
