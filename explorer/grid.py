@@ -99,12 +99,12 @@ class Problem:
 
     parts: Parts
     config: Any
-    run: Any  # (x, y, config) -> iterator over states, the first one at t = 0
+    run: Any  # (x, config, stride) -> iterator over states, the first one at t = 0
 
-    def states(self, mix_truth: float, mix_data: float) -> Iterator[Any]:
-        """The run from a start."""
+    def states(self, mix_truth: float, mix_data: float, stride: int = 1) -> Iterator[Any]:
+        """The run from a start; states that `stride` does not divide may be left out."""
         config = suited(self.config, mix_data)
-        states: Iterator[Any] = self.run(self.parts.start(mix_truth, mix_data), config)
+        states: Iterator[Any] = self.run(self.parts.start(mix_truth, mix_data), config, stride)
         return states
 
 
@@ -120,7 +120,8 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     torch.set_num_threads(1)
     shared = replace(cell, mix_truth=0.0, mix_data=0.0)
     problem = _problem(json.dumps(asdict(shared), sort_keys=True))
-    return outcome(problem.parts, problem.states(cell.mix_truth, cell.mix_data))
+    stride = max(1, problem.config.steps // (2 * TRAIL))
+    return outcome(problem.parts, problem.states(cell.mix_truth, cell.mix_data, stride))
 
 
 def outcome(parts: Parts, states: Iterable[Any]) -> dict[str, Any]:
@@ -174,10 +175,10 @@ def problem_of(
     parts = Parts(y, paired(truth, y), paired(control, y), noise, image)
     target = entry.aimed(given, truth.x, truth.y, config, seed)
 
-    def run(x: Tensor, chosen: Any) -> Iterator[Any]:  # noqa: ANN401
+    def run(x: Tensor, chosen: Any, stride: int) -> Iterator[Any]:  # noqa: ANN401
         first = entry.init(target, chosen, torch.Generator().manual_seed(seed), (x, y))
         yield first
-        yield from entry.iterate(target, first, chosen)
+        yield from entry.iterate(target, first, chosen, entry.stride(chosen, stride))
 
     return Problem(parts, config, run)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import gcd
 from threading import Event
 from typing import Any
 
@@ -11,7 +12,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset
 from explorer.engine.lambda_grid import SIDE, starts
 from explorer.engine.roster import by_key
-from explorer.grid import Problem, outcome, problem_of
+from explorer.grid import TRAIL, Problem, outcome, problem_of
 
 KEPT = 20  # arbitrary: states kept of a run on a coarse grid, for the timeline
 FEWEST = 2  # states kept of a run on a finer one: its start and its end
@@ -76,10 +77,11 @@ class Found:
         problem = self.problems[k]
         kept: list[Any] = []
         stride = max(1, problem.config.steps // (KEPT if self.of.side <= SIDE else FEWEST))
+        between = gcd(stride, max(1, problem.config.steps // TRAIL))  # those of the trail are seen
 
         def watched() -> Iterator[Any]:
             last = None
-            for last in problem.states(a, b):
+            for last in problem.states(a, b, between):
                 if last.t % stride == 0:
                     kept.append(last)
                 yield last

@@ -63,9 +63,14 @@ def unwatched(states: Iterable[State], total: int, label: str) -> Iterable[State
     return states
 
 
+def stride_of(planned: int) -> int:
+    """How many steps lie between two states that are kept."""
+    return max(1, math.ceil(planned / KEPT))
+
+
 def walked(states: Iterable[State], first: State, planned: int) -> tuple[State, ...]:
     """The first and last state, and those between at even steps: at most about `KEPT`."""
-    stride = max(1, math.ceil(planned / KEPT))
+    stride = stride_of(planned)
     kept: tuple[State, ...] = (first,)
     last = first
     for state in states:
@@ -138,7 +143,9 @@ def attack(
         aimed = entry.aimed(target, truth.x, truth.y, config, seed)
     first = entry.init(aimed, config, torch.Generator().manual_seed(seed))
     planned: int = getattr(config, "steps", KEPT)  # attacks of few steps plan none
-    states = walked(watch(entry.iterate(target, first, config), planned, "attack"), first, planned)
+    stride = entry.stride(config, stride_of(planned))  # states that nobody keeps are left out
+    following = entry.iterate(target, first, config, stride)
+    states = walked(watch(following, math.ceil(planned / stride), "attack"), first, planned)
     if entry.terminate(states[-1], config) is Status.DIVERGED:
         raise RunFailed(Status.DIVERGED.value)
     done = Attacked(states, target, entry.report(target, states[-1], config))

@@ -135,7 +135,7 @@ def attempt(target: Target, config: TuneConfig, number: int, params: dict[str, f
             state = kkt.init(target, settings, generator)
         except ValueError as error:
             return Trial(number, params, settings, math.inf, 0.0, 0.0, str(error))
-        for following in kkt.iterate(target, state, settings):
+        for following in kkt.iterate(target, state, settings, settings.steps):
             state = following
         if kkt.terminate(state, settings) is Status.DIVERGED:
             return Trial(number, params, settings, math.inf, 0.0, 0.0, Status.DIVERGED.value)

@@ -140,11 +140,21 @@ class Entry:
         following: AttackState = self.engine.step(target, state, config)
         return following
 
+    def stride(self, config: AttackConfig, wanted: int) -> int:
+        """`wanted` where this attack goes faster when states between are left out, else 1."""
+        asked = getattr(self.engine, "in_blocks", None)
+        return wanted if asked is not None and asked(config) else 1
+
     def iterate(
-        self, target: Target, state: AttackState, config: AttackConfig
+        self, target: Target, state: AttackState, config: AttackConfig, stride: int = 1
     ) -> Iterator[AttackState]:
-        """The states after `state`, to the end of the run."""
-        return iter(self.engine.iterate(target, state, config))
+        """The states after `state`, to the end of the run.
+
+        With a stride, from the method of this name, only those whose t it divides, and the last.
+        """
+        if stride == 1:
+            return iter(self.engine.iterate(target, state, config))
+        return iter(self.engine.iterate(target, state, config, stride))
 
     def terminate(self, state: AttackState, config: AttackConfig) -> Status:
         """How the run stands."""

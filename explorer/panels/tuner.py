@@ -184,7 +184,7 @@ class Tuner(Panel):
         usual = KKTConfig(m=config.m, steps=config.steps)
         for settings in (chosen.config, usual):
             state = kkt.init(target, settings, torch.Generator().manual_seed(FRESH))
-            for following in kkt.iterate(target, state, settings):
+            for following in kkt.iterate(target, state, settings, settings.steps):
                 state = following
             truth = self.session.now.truth
             if truth is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 
 import pytest
@@ -69,6 +70,33 @@ def test_steps_that_are_not_finite_are_not_taken():
     first = kkt.init(target, wild, rng(2))
     after = advance(target, first, wild, 20)
     assert after.diverged and after.x is first.x
+
+
+@pytest.mark.parametrize("multipliers", ["joint", "projected"])
+@pytest.mark.parametrize("starts", [(), (2,)], ids=["single", "batch"])
+def test_a_stride_leaves_states_out_and_changes_none(multipliers, starts):
+    target = Target(init_network(2, (12,), generator=rng(0), first_scale=0.7))
+    config = replace(CONFIG, multipliers=multipliers, steps=25)
+    x = torch.randn(*starts, 6, 2, generator=rng(1), dtype=torch.float64)
+    first = kkt.init(target, config, rng(2), Start(x, torch.tensor([1.0, 1, 1, -1, -1, -1])))
+    for _ in range(3):  # a run may be taken up anywhere
+        first = kkt.step(target, first, config)
+    one_by_one = {state.t: state for state in kkt.iterate(target, first, config)}
+    strided = list(kkt.iterate(target, first, config, 10))
+    assert [state.t for state in strided] == [10, 20, 25]
+    for state in strided:
+        for name in ("x", "lam", "loss", "grad_x", "grad_lam"):
+            wanted = getattr(one_by_one[state.t], name)
+            torch.testing.assert_close(getattr(state, name), wanted, rtol=1e-10, atol=1e-10)
+
+
+def test_a_stride_ends_where_the_steps_do():
+    target = Target(init_network(2, (12,), generator=rng(0), first_scale=0.7))
+    wild = replace(PLAIN, lr_x=10.0, lr_lam=10.0, decay=1.0, steps=400)
+    first = kkt.init(target, wild, rng(2))
+    slow, fast = (deque(kkt.iterate(target, first, wild, n), 1)[0] for n in (1, 100))
+    assert slow.diverged and fast.diverged and slow.t == fast.t < 400
+    torch.testing.assert_close(fast.x, slow.x, rtol=1e-6, atol=0)
 
 
 def test_projected_multipliers_are_refused():

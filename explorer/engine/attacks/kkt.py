@@ -34,6 +34,7 @@ from explorer.engine.attacks.claims import Report, claims
 from explorer.engine.attacks.descent import ended, moved
 from explorer.engine.attacks.kkt_config import KKTConfig
 from explorer.engine.attacks.kkt_loss import KKTState, evaluate
+from explorer.engine.attacks.replay import Replay
 from explorer.engine.attacks.target import Target
 from explorer.engine.optim import Moments
 from explorer.engine.status import Status, iterated
@@ -43,6 +44,7 @@ __all__ = [
     "KKTState",
     "Report",
     "Start",
+    "in_blocks",
     "init",
     "iterate",
     "report",
@@ -121,9 +123,43 @@ def terminate(state: KKTState, config: KKTConfig) -> Status:
     return ended(state, config.steps, state.grad_x, state.grad_lam)
 
 
-def iterate(target: Target, state: KKTState, config: KKTConfig) -> Iterator[KKTState]:
-    """Yield the states after `state`, until `terminate` says that the run is over."""
-    return iterated(step, terminate, target, state, config)
+def in_blocks(config: KKTConfig) -> bool:
+    """Whether a run goes faster where states that nobody asks for are left out; see `replay`."""
+    return config.multipliers == "joint"
+
+
+def iterate(
+    target: Target, state: KKTState, config: KKTConfig, stride: int = 1
+) -> Iterator[KKTState]:
+    """Yield the states after `state`, until `terminate` says that the run is over.
+
+    With a stride only those whose t it divides, and the last one. Where `in_blocks`, the steps
+    between are then taken in one go: the same states, to rounding.
+    """
+    if stride == 1:
+        return iterated(step, terminate, target, state, config)
+    return _strides(target, state, config, stride)
+
+
+def _strides(target: Target, state: KKTState, config: KKTConfig, stride: int) -> Iterator[KKTState]:
+    run: Replay | None = None
+    while not terminate(state, config).over:
+        steps, before = min(stride - state.t % stride, config.steps - state.t), state
+        if in_blocks(config):
+            run = run or Replay(target, state, config)
+            run.advance(steps)
+            state = run.state()
+        if state is before or not bool(_finite(state).all()) or not _moving(state):
+            run, state = None, before  # one by one, to where it ends
+            for _ in range(steps):
+                if not terminate(state, config).over:
+                    state = step(target, state, config)
+        yield state
+
+
+def _moving(state: KKTState) -> bool:
+    """Whether there is a gradient; see `ended`."""
+    return bool(state.grad_x.any()) or bool(state.grad_lam.any())
 
 
 def report(target: Target, state: KKTState, config: KKTConfig) -> Report:

@@ -1,0 +1,70 @@
+"""A run that nobody watches step by step takes its steps in blocks, and comes to the same."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pytest
+import torch
+
+from explorer import headless
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.target import Target
+from explorer.engine.network import init_network
+from explorer.engine.roster import Entry
+from explorer.grid import Cell, run_cell
+
+JOINT = KKTConfig(m=6, steps=250, multipliers="joint", lr_x=0.002, lr_lam=0.002)
+
+
+@pytest.fixture
+def no_single_step(monkeypatch):
+    def refused(*_):
+        raise AssertionError("a single step was taken")
+
+    monkeypatch.setattr(kkt, "step", refused)
+
+
+def attacked():
+    generator = torch.Generator().manual_seed(0)
+    target = Target(init_network(2, (20,), generator=generator, first_scale=0.7))
+    return headless.attack(target, JOINT, 0)
+
+
+def test_an_attack_without_a_page_goes_in_blocks(monkeypatch, no_single_step):
+    fast = attacked()
+    monkeypatch.undo()
+    monkeypatch.setattr(Entry, "stride", lambda *_: 1)
+    slow = attacked()
+    assert [s.t for s in fast.states] == [s.t for s in slow.states]
+    for ours, theirs in zip(fast.states, slow.states, strict=True):
+        torch.testing.assert_close(ours.x, theirs.x, rtol=1e-8, atol=1e-10)
+        assert ours.numbers() == pytest.approx(theirs.numbers(), rel=1e-8, abs=1e-12)
+
+
+def test_a_cell_of_the_grid_goes_in_blocks(monkeypatch, no_single_step):
+    settings = {k: v for k, v in asdict(JOINT).items() if k in ("multipliers", "steps", "lr_x")}
+    cell = Cell("alternating-circle", "kkt", 0.5, 0.25, n=6, settings=settings)
+    fast = run_cell(cell)
+    monkeypatch.undo()
+    monkeypatch.setattr(Entry, "stride", lambda *_: 1)
+    slow = run_cell(cell)
+    assert fast["steps"] == slow["steps"] == JOINT.steps and len(fast["trail"]) >= 20
+    for name in ("start", "truth", "heldout", "noise"):
+        assert fast[name] == pytest.approx(slow[name], rel=1e-6)
+
+
+def test_projected_multipliers_are_watched_at_every_step():
+    seen = []
+
+    def watch(states, total, label):
+        for state in states:
+            seen.append(state.t)
+            yield state
+        assert total == 130 and label == "attack"
+
+    generator = torch.Generator().manual_seed(0)
+    target = Target(init_network(2, (5,), generator=generator, first_scale=0.7))
+    headless.attack(target, KKTConfig(m=4, steps=130), 0, watch=watch)
+    assert seen == list(range(1, 131))
