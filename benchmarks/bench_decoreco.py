@@ -15,6 +15,7 @@ settings and for the published ones. Staying (`--only truth`): the same networks
 the default rates, and with small first steps and a steep alpha; beside them the same from as many
 held-out points, as steps too short to leave would show there as well. `reach` is the sum of the
 step sizes; Adam's steps may be longer than these. `--alpha` is the last alpha of runs from noise.
+Networks with weight decay from the truth: `bench_decoreco_decay.py`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from explorer.engine.weight_decay import DecayConfig, settle
 from explorer.headless import train
 
 PRESETS = ("three-blobs", "spiral-arms", "four-blobs", "pie")
-STEPS = 12_000  # of training
+STEPS = 12_000  # of training, unless --train-steps says otherwise
 STAYED = 0.01  # the distance that is asked for
 STARTS = {  # label: settings of a run from the truth
     "as set": {},
@@ -120,9 +121,9 @@ def attack(name, seed, rivals, steps, alpha):
     )
 
 
-def staying(name, seed, steps):
+def staying(name, seed, steps, train_steps):
     truth = preset(name, seed=seed)
-    done = train(truth, TrainConfig(steps=STEPS), seed)
+    done = train(truth, TrainConfig(steps=train_steps), seed)
     made = done.certificate
     target = Target.of(done.net, done.q_min)
     known = made.on_margin | (made.lam > SUPPORT * made.lam.max())
@@ -159,6 +160,7 @@ def main():
     parser.add_argument("--presets", nargs="+", default=PRESETS)
     parser.add_argument("--rivals", choices=("all", "runner-up"), default="all")
     parser.add_argument("--steps", type=int, default=DecoRecoConfig.steps)
+    parser.add_argument("--train-steps", type=int, default=STEPS, help="with --only truth")
     parser.add_argument("--alpha", type=float, default=DecoRecoConfig.relu_alpha)
     parser.add_argument("--quick", action="store_true", help="seed 0 alone")
     parser.add_argument("--only", choices=("identity", "exact", "truth", "trained"))
@@ -174,7 +176,7 @@ def main():
         print(f"\n{'from the truth, then held-out':29}  {'rates':8}{'reach':>7}{head}{head}")
         for name in args.presets:
             for seed in seeds:
-                staying(name, seed, min(args.steps, 500))
+                staying(name, seed, min(args.steps, 500), args.train_steps)
     if args.only in (None, "trained"):
         print(f"\nrivals: {args.rivals}; from the truth, then from noise, then as published")
         print(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 
 import numpy as np
 import pytest
 from matplotlib.image import imread
 from typer.testing import CliRunner
 
+from explorer import image_runs
 from explorer.cli import app as command
+from explorer.image_runs import ImageRun
 from explorer.imagefiles import CIFAR, MNIST
+from explorer.images import Choice, draw
 from tests.test_images import cifar, mnist
 
 SHORT = ("--n", "4", "--widths", "30", "--steps", "80", "--attack-steps", "3")
@@ -92,3 +96,16 @@ def test_a_folder_must_be_named(tmp_path):
 def test_too_few_images_say_how_many_fit(mnist_folder):
     result = digits(mnist_folder, "--images", "mnist", "--n", "40")
     assert result.exit_code == 2 and "Take n=10" in " ".join(result.output.split())
+
+
+def test_ten_digits_are_found_from_noise():
+    run = ImageRun(Choice(task="ten", n=10), (300,), attack="decoreco", steps=300)
+    assert (
+        run.config.multipliers == "joint"
+    )  # solving for nine per candidate takes ten times as long
+    drawn = draw(run.choice)
+    (trained,) = deque(image_runs.train(drawn, run), maxlen=1)
+    aimed = image_runs.aim(drawn, run, trained)
+    (state,) = deque(image_runs.attack(drawn, run, aimed), maxlen=1)
+    found = image_runs.assess(drawn, aimed, state)
+    assert found.truth.share >= 0.9 and found.chance < 0.2
