@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 import torch
@@ -61,6 +61,17 @@ class Attacked:
 def unwatched(states: Iterable[State], total: int, label: str) -> Iterable[State]:
     """No progress shown."""
     return states
+
+
+def fetched(held: Any) -> Any:  # noqa: ANN401 - states and what they hold
+    """The same on the CPU, in float64 where it is of floating type."""
+    if isinstance(held, torch.Tensor):
+        return held.to("cpu", torch.float64 if held.is_floating_point() else held.dtype)
+    if isinstance(held, tuple):
+        return tuple(fetched(part) for part in held)
+    if is_dataclass(held) and not isinstance(held, type):
+        return replace(held, **{f.name: fetched(getattr(held, f.name)) for f in fields(held)})
+    return held
 
 
 def stride_of(planned: int) -> int:
@@ -131,21 +142,27 @@ def aim(
 def attack(
     target: Target, config: AttackConfig, seed: int, *, name: str = "kkt",
     truth: Dataset | None = None, certificate: Certificate | None = None,
-    watch: Watch[AttackState] = unwatched,
+    watch: Watch[AttackState] = unwatched, device: str = "cpu",
 ) -> Attacked:  # fmt: skip
     """Attack from noise; with `truth`, judge the claims. RunFailed where it diverges.
 
-    `name` is the attack's key in the roster, `config` of its class.
+    `name` is the attack's key in the roster, `config` of its class. Attacks that follow their
+    weights (`Entry.anywhere`) run on `device`, the others on the CPU, where all are judged.
     """
     entry = by_key(name)
     aimed: Any = target
     if truth is not None:
         aimed = entry.aimed(target, truth.x, truth.y, config, seed)
+    if device != "cpu" and entry.anywhere:
+        wide = torch.float32 if device == "mps" else torch.float64  # mps has no other
+        aimed = Target(target.net.to(device=device, dtype=wide), target.level)
     first = entry.init(aimed, config, torch.Generator().manual_seed(seed))
     planned: int = getattr(config, "steps", KEPT)  # attacks of few steps plan none
     stride = entry.stride(config, stride_of(planned))  # states that nobody keeps are left out
-    following = entry.iterate(target, first, config, stride)
+    following = entry.iterate(aimed if entry.anywhere else target, first, config, stride)
     states = walked(watch(following, math.ceil(planned / stride), "attack"), first, planned)
+    if device != "cpu":
+        states = fetched(states)
     if entry.terminate(states[-1], config) is Status.DIVERGED:
         raise RunFailed(Status.DIVERGED.value)
     done = Attacked(states, target, entry.report(target, states[-1], config))

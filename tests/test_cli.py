@@ -206,6 +206,7 @@ def test_the_margin_is_divided_out():
         (("train", "--data", "absent.csv"), "cannot read absent.csv"),
         (("train", *SMALL, "--out", "no/such/folder/run"), "no/such/folder"),
         (("train", "--device", "mps", "--preset", "moons"), "mps"),
+        (("attack", "absent.safetensors", "--device", "mps"), "Take --device cpu"),
         (("demo", "--m", "7"), "Try m=8"),
         (("demo", "--scenario", "nothing"), "alternating circle"),
         (("attack", "absent.safetensors"), "cannot read"),

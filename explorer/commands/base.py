@@ -32,7 +32,7 @@ P = ParamSpec("P")
 
 
 class Device(StrEnum):
-    """Where to train."""
+    """Where to train and to attack."""
 
     cpu = "cpu"
     cuda = "cuda"
@@ -68,7 +68,7 @@ Data = Annotated[Path | None, option("--data", "CSV with the header x1,x2,y inst
 Widths = Annotated[str, option("--widths", "Hidden widths, such as 100 or 100,100.")]
 Steps = Annotated[int, option("--steps", "Training steps.", min=0)]
 How = Annotated[Method, option("--method", "Gradient descent, ascent, or the exact solution.")]
-Where = Annotated[Device, option("--device", "Where to train; the attack runs on the CPU.")]
+Where = Annotated[Device, option("--device", "Where to train and to attack; see docs/speed.md.")]
 Type = Annotated[Dtype, option("--dtype", "Floating type of the training.")]
 Json = Annotated[bool, option("--json", "Print JSON, and nothing else, on stdout.")]
 Candidates = Annotated[int | None, option("--m", "Candidates of the attack, an even number.")]
@@ -132,14 +132,19 @@ def train_config(
     return TrainConfig(**_known(TrainConfig, "the training", chosen))
 
 
+def check_there(device: Device) -> None:
+    """ValueError for a device that this machine has not."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not there.get(device, True):
+        raise ValueError(f"this machine has no {device.value}. Take --device cpu.")
+
+
 def trained_net(
     points: Dataset, config: TrainConfig, seed: int, method: Method,
     device: Device = Device.cpu, dtype: Dtype = Dtype.float64,
 ) -> Trained:  # fmt: skip
     """Train, on a device that is there."""
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not there.get(device, True):
-        raise ValueError(f"this machine has no {device.value}. Take --device cpu.")
+    check_there(device)
     if device is Device.mps and dtype is Dtype.float64:
         raise ValueError("mps has no float64. Add --dtype float32.")
     return headless.train(

@@ -41,7 +41,7 @@ def demo(
     target = Target.of(trained.net, trained.q_min)
     attacked = headless.attack(
         target, hit, seed, name=attack, truth=points, certificate=trained.certificate,
-        watch=base.watch,
+        watch=base.watch, device=device.value,
     )  # fmt: skip
     verdict = attacked.verdict.sentence if attacked.verdict else ""
     if points.d in (1, 2):
@@ -87,19 +87,21 @@ def attack_file(
     margin: base.Margin = None,
     attack: base.Which = "kkt", m: base.Candidates = None, seed: base.Seed = 0,
     steps: Annotated[int | None, base.option("--steps", "Steps of the attack.", min=1)] = None,
-    settings: base.Set = None,
+    settings: base.Set = None, device: base.Where = base.Device.cpu,
     out: Annotated[Path | None, base.option("--out", "Save the run with the attack.")] = None,
     as_json: base.Json = False,
 ) -> None:  # fmt: skip
     """Attack trained weights; without the truth, nobody can say which claims are right."""
+    base.check_there(device)
     run, net, points = base.opened(file, truth)
     if out is not None and run is None:
         raise ValueError("--out saves a run; these are weights alone. Leave it away.")
     config = base.attack_config(attack, settings, m=m, steps=steps)
     target, made, note = headless.aim(net.to(dtype=torch.float64), points, margin)
     done = headless.attack(
-        target, config, seed, name=attack, truth=points, certificate=made, watch=base.watch
-    )
+        target, config, seed, name=attack, truth=points, certificate=made, watch=base.watch,
+        device=device.value,
+    )  # fmt: skip
     if run is not None and out is not None:
         saved = replace(run, attack_name=attack, attack_config=config, attack_states=done.states)
         store.save_run(thinned(saved), out)

@@ -140,6 +140,11 @@ class Entry:
         following: AttackState = self.engine.step(target, state, config)
         return following
 
+    @property
+    def anywhere(self) -> bool:
+        """Whether the attack runs on the device of the weights; else on the CPU alone."""
+        return bool(getattr(self.engine, "ANYWHERE", False))
+
     def stride(self, config: AttackConfig, wanted: int) -> int:
         """`wanted` where this attack goes faster when states between are left out, else 1."""
         asked = getattr(self.engine, "in_blocks", None)

@@ -27,6 +27,10 @@ def rows() -> Rows:
                                   "support points lie there; 0 as published", 0, 1000)),
         Row("merge_angle", real("merge angle", "Neurons closer than this many radians are "
                                 "merged before the attack; 0: none", 0, 1)),
+        Row("same_slopes", choice("merged slopes", "Of the merged neurons' modified ReLU: theirs, "
+                                  "steeper, or the mean of those that they stand for; the latter "
+                                  "leaves the loss that of the whole network",
+                                  ("steeper", False), ("as before", True))),
         Row("prior", real("prior box", "Half width of the box that holds the data; 0: none",
                           0, 100), lambda v: v or None, lambda v: v or 0.0),
         Row("weight_prior", real("weight of box", "Pull back into the prior box", 0, 1e6)),

@@ -181,7 +181,7 @@ def projected(gram: Tensor, inner: Tensor, floor: float, signed: bool = False) -
         each = zip(gram.flatten(0, -3), inner.flatten(0, -2), strict=True)
         return torch.stack([projected(g, i, floor, signed) for g, i in each]).view_as(inner)
     full, inner_of = gram.to("cpu", torch.float64), inner.to("cpu", torch.float64)
-    eye = torch.eye(len(full), dtype=full.dtype)
+    eye = torch.eye(len(full), dtype=full.dtype, device=full.device)
     factor = torch.linalg.cholesky_ex(full + RIDGE * full.trace() * eye)[0]
     right = inner_of if signed else inner_of - floor * full.sum(1)
     right = torch.linalg.solve_triangular(factor, right[:, None], upper=False)

@@ -53,6 +53,7 @@ __all__ = [
     "terminate",
 ]
 
+ANYWHERE = True  # on the device of the weights; projected multipliers are solved on the CPU
 NON_HOMOGENEOUS = True  # the loss needs no theorem, what it finds does: see `Target.caveat`
 
 
@@ -77,14 +78,17 @@ def init(
     """
     net = target.net
     if start is None:
-        noise = torch.randn(config.m, net.d, generator=generator, dtype=torch.float64)
+        size, where = (config.m, net.d), generator.device
+        noise = torch.randn(size, generator=generator, dtype=torch.float64, device=where)
         x = config.sigma_x * noise
-        y = torch.ones(config.m)
+        y = torch.ones(config.m, device=where)
         y[config.m // 2 :] = -1
     else:
         x, y = start.x.detach().clone(), start.y.detach().clone()
         _check_start(target, x, y)
-    uniform = torch.rand(x.shape[:-1], generator=generator, dtype=torch.float64)
+    uniform = torch.rand(
+        x.shape[:-1], generator=generator, dtype=torch.float64, device=generator.device
+    )
     x, y, share = (v.to(net.weights[0]) for v in (x, y, config.lam_start * uniform))
     lam = share * target.mass / x.shape[-2]
     state = evaluate(target, config, 0, x, y, lam, Moments.zero((x, share)))

@@ -1,0 +1,77 @@
+"""The attack follows its weights to their device. No test runs on another one than the CPU."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from explorer import headless
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.kkt import KKTConfig, Start
+from explorer.engine.attacks.target import Target
+from explorer.engine.data import preset
+from explorer.engine.network import init_network
+from explorer.engine.roster import ROSTER
+from explorer.engine.status import Status
+
+
+def rng(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def aimed(widths=(20,), dtype=torch.float64):
+    return Target(init_network(2, widths, generator=rng(), first_scale=0.7, dtype=dtype))
+
+
+@pytest.mark.parametrize("multipliers", ["joint", "projected"])
+@pytest.mark.parametrize("widths", [(12,), (9, 7)], ids=["two layers", "three layers"])
+@pytest.mark.parametrize("starts", [None, (), (3,)], ids=["drawn", "single", "batch"])
+def test_all_is_made_where_the_weights_are(multipliers, widths, starts):
+    target = aimed(widths)
+    config = KKTConfig(m=6, steps=8, multipliers=multipliers, prior=0.5)
+    y = torch.tensor([1.0, 1, 1, -1, -1, -1]).double()
+    start = None
+    if starts is not None:
+        start = Start(torch.randn(*starts, 6, 2, generator=rng(1), dtype=torch.float64), y)
+    with torch.device("meta"):  # what names no device is made there, and meets nothing here
+        state = kkt.init(target, config, rng(2), start)
+        for stride in (1, 4):
+            for state in kkt.iterate(target, state, config, stride):  # noqa: B020
+                if state.t in (3, 8):
+                    break
+    assert state.t == 8 and kkt.terminate(state, config) is Status.FINISHED
+    for tensor in (state.x, state.y, state.lam, state.loss, state.grad_lam, *state.moments.square):
+        assert tensor.device.type == "cpu" and bool(torch.isfinite(tensor).all())
+
+
+@pytest.mark.parametrize("multipliers", ["joint", "projected"])
+def test_an_attack_sent_to_a_device_is_judged_on_the_cpu(multipliers):
+    config = KKTConfig(m=6, steps=120, multipliers=multipliers)
+    plain = headless.attack(aimed(), config, 3)
+    sent = headless.attack(aimed(), config, 3, device="cpu:0")  # the CPU by another name
+    assert [s.t for s in sent.states] == [s.t for s in plain.states]
+    torch.testing.assert_close(sent.states[-1].x, plain.states[-1].x, rtol=0, atol=0)
+    assert torch.equal(sent.claims.x, plain.claims.x)
+
+
+def test_what_comes_back_is_float64():
+    state = kkt.init(aimed(dtype=torch.float32), KKTConfig(m=4, steps=2), rng())
+    assert state.x.dtype == torch.float32
+    back = headless.fetched((state,))[0]
+    assert back.x.dtype == back.loss.dtype == back.moments.mean[1].dtype == torch.float64
+    assert back.t == 0 and torch.equal(back.x, state.x.double())
+
+
+def test_attacks_that_need_the_cpu_stay_there(monkeypatch):
+    assert [key for key, entry in ROSTER.items() if entry.anywhere] == ["kkt"]
+    points = preset("alternating-circle", 6)
+    target = aimed()
+    seen = []
+    entry = ROSTER["inversion"]
+    real = entry.engine.init
+    monkeypatch.setattr(
+        entry.engine, "init", lambda t, *more: seen.append(t is target) or real(t, *more)
+    )
+    config = entry.config(steps=3)
+    headless.attack(target, config, 0, name="inversion", truth=points, device="cpu:0")
+    assert seen == [True]
