@@ -135,9 +135,10 @@ def always(_: float) -> bool:
 
 
 def other_set(
-    target: Target, truth: Dataset, made: Certificate, go_on: Callable[[float], bool] = always
-) -> Other:
-    """The farthest other set in sight, or where there is none in the box of `determined`.
+    target: Target, truth: Dataset, made: Certificate, go_on: Callable[[float], bool] = always,
+    plane: float = PLANE,
+) -> Other:  # fmt: skip
+    """The farthest other set within `plane`, or where there is none in the box of `determined`.
 
     Raises:
         ValueError: where the true points do not explain the weights well enough, or `no_other`.
@@ -150,7 +151,7 @@ def other_set(
     used = made.lam > SUPPORT * made.lam.max()
     reach = max(float(truth.x.abs().max()), 1.0)
     far = None
-    for share, extent in ((0.1, max(PLANE, reach)), (0.55, 2 * reach)):
+    for share, extent in ((0.1, max(plane, reach)), (0.55, 2 * reach)):
         if far is not None and far.distance >= RADIUS:
             break  # farther out only where there is none in sight
         if not go_on(share):

@@ -163,7 +163,7 @@ def _starts(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None
     words = (
         f"The start at the truth leaves {values[0, -1]:.2g} of ‖θ‖² unexplained, held-out points "
         f"{values[0, 0]:.2g}, noise {values[-1, 0]:.2g}. "
-        f"{100 * float((known < 0.01 * known.max()).mean()):.2g}% of {len(known)} starts lie below "
+        f"{100 * float((known < 0.01 * known.max()).mean()):.3g}% of {len(known)} starts lie below "
         "a hundredth of the highest."
     )
     return Picture(
@@ -188,7 +188,7 @@ def _bilevel(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | Non
     words = (
         f"Ridge regression on {features}, trained on these candidates: with the point where it is "
         f"the weights are {made.here:.2g} of ‖θ*‖² off, elsewhere up to {made.values.max():.2g}; "
-        f"{100 * float(low):.2g}% of the places lie below a hundredth of that."
+        f"{100 * float(low):.3g}% of the places lie below a hundredth of that."
     )
     if net.d == 1:
         curve = Line(places[:, 0].numpy(), Energies(made.values, made.here, np.nan, 0.0),

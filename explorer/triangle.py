@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 # Truth, held-out data, noise in the unit square, equal sides, with room around for the names.
-CORNERS = np.array([[0.5, 0.9], [0.04, 0.1], [0.96, 0.1]])
+CORNERS = np.array([[0.5, 0.88], [0.08, 0.15], [0.92, 0.15]])
 PIXELS = 360  # a side of the picture; arbitrary: about one a pixel of the screen
 INSIDE = -1e-9  # weights down to this are inside: rounding
 
@@ -77,6 +77,7 @@ def reading(x: float, y: float) -> str:
     truth, heldout, noise = (float(v) for v in weights_at(np.array(x), np.array(y)))
     if min(truth, heldout, noise) < INSIDE:
         return "outside the triangle"
+    truth, heldout, noise = (abs(round(v, 6)) for v in (truth, heldout, noise))  # no "-0%"
     data = 1 - noise
     share = f"{truth / data:.2f}" if data > 1e-6 else "any"
     return (

@@ -80,7 +80,7 @@ class Energies:
         """What is seen, with its numbers."""
         return (
             f"This point is {self.archetype.value}. Without it {self.without:.2g} of ‖θ‖² stays "
-            f"unexplained, with it {self.here:.2g}; {100 * self.low:.2g}% of the places on the map "
+            f"unexplained, with it {self.here:.2g}; {100 * self.low:.3g}% of the places on the map "
             f"do about as well (kinks freed within {self.tau:.2g})."
         )
 

@@ -29,6 +29,7 @@ LEGEND = (
     "of the other set, on the margin. Explain drags points from the one set towards the other."
 )
 UNDECIDED = ("AMBIGUOUS", "NOT_RECOVERABLE")
+IN_SIGHT = 0.95  # of the half width of the plane; arbitrary
 LOOK_S = 0.1  # between two looks at the share done; arbitrary
 
 
@@ -81,7 +82,7 @@ class OtherPanel(Panel):
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # no page is waiting
-            self._take(target, other_set(target, truth, made))
+            self._take(target, other_set(target, truth, made, plane=self._plane()))
             return
         self._task = loop.create_task(self._look(target, truth, made, self._stop))
 
@@ -95,7 +96,9 @@ class OtherPanel(Panel):
 
         self.stop.disabled = False
         self.said.value = "Looking for other points that explain these weights …"
-        task = asyncio.create_task(asyncio.to_thread(other_set, target, truth, made, go_on))
+        task = asyncio.create_task(
+            asyncio.to_thread(other_set, target, truth, made, go_on, self._plane())
+        )
         try:
             while not task.done() and not stop.is_set():
                 await asyncio.wait({task}, timeout=LOOK_S)
@@ -113,6 +116,10 @@ class OtherPanel(Panel):
             self.fail(error)
         finally:
             self.stop.disabled, self.progress.value = True, 0.0
+
+    def _plane(self) -> float:
+        """Within the edge of the plane, so that marks are whole."""
+        return IN_SIGHT * float(self.session.extent)
 
     def cancel(self) -> None:
         """Stop looking."""

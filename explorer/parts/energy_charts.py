@@ -21,7 +21,8 @@ Array = NDArray[np.float64]
 DECADES = 4.0  # of the colours below the highest value; arbitrary
 FLOOR = 1e-12  # of ||theta||^2: rounding
 NOWHERE = np.zeros(2)
-NAMES_ASIDE = np.array([[0.03, 0.01], [-0.04, -0.06], [-0.06, -0.06]])  # beside the corners
+NAMES_ASIDE = np.array([[0.0, 0.05], [0.05, -0.07], [-0.02, -0.07]])  # beside the corners
+DARK = "#222222"  # of rings on bright places; white on the others
 
 
 def span_of(picture: Picture) -> tuple[float, float]:
@@ -92,7 +93,9 @@ class EnergyMap:
             x=NOWHERE, y=NOWHERE, scales=scales, colors=["white"], stroke_width=2,
             line_style="dashed",
         )  # fmt: skip
-        self.triangle = TriangleMarks(scales, CORNERS, NAMES_ASIDE, "white", 14)
+        self.triangle = TriangleMarks(
+            scales, CORNERS, NAMES_ASIDE, "white", 14, around=DARK, align="middle"
+        )
         self.others = [
             _dots(scales, colour, marker, 45)
             for colour, marker in ((POSITIVE, "circle"), (NEGATIVE, "triangle-up"))
@@ -154,7 +157,18 @@ class EnergyMap:
         one = np.zeros((0, 2))
         _put(self.truth, truth[index : index + 1] if plane else one)
         _put(self.here, x[index : index + 1] if plane else one)
-        _put(self.lowest, np.array([picture.lowest]))
+        for mark, at in ((self.truth, truth), (self.here, x)):
+            mark.stroke = self._seen_on(picture, at[index]) if plane else "white"
+        # Where the point is redundant all places are alike, and the lowest is rounding.
+        some = picture.archetype != "redundant"
+        _put(self.lowest, np.array([picture.lowest]) if some else one)
+
+    @staticmethod
+    def _seen_on(picture: Picture, at: Array) -> str:
+        """Dark or white, whichever is seen on the colour of a place."""
+        low, top = span_of(picture)
+        value = picture.value_at(float(at[0]), float(at[1]))
+        return DARK if value < np.sqrt(low * top) else "white"
 
     def _wall(self, picture: Picture) -> None:
         if picture.free is None:

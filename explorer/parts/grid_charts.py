@@ -122,23 +122,32 @@ class TriangleMarks:
     """The triangle of starts: its edge, its named corners, runs as paths with their ends."""
 
     def __init__(
-        self, scales: dict[str, bq.Scale], corners: Array, aside: Array, colour: str, size: int
-    ) -> None:
-        """Marks without runs. `aside`: where a name stands beside its corner; `size` in px."""
+        self, scales: dict[str, bq.Scale], corners: Array, aside: Array, colour: str, size: int,
+        around: str = "transparent", align: str = "start",
+    ) -> None:  # fmt: skip
+        """Marks without runs.
+
+        `aside`: where a name stands beside its corner, by its start or its middle (`align`), in
+        `size` px. `around`: a colour behind the runs, where they are on a map.
+        """
         self.corners, self.aside = corners, aside
         self.edge = bq.Lines(x=np.zeros(2), y=np.zeros(2), scales=scales, colors=[INK])
         self.names = bq.Label(
             x=np.zeros(0), y=np.zeros(0), text=[], scales=scales, default_size=size,
-            font_weight="normal", colors=[SHADES[n] for n in NAMES],
+            font_weight="normal", colors=[SHADES[n] for n in NAMES], align=align,
         )  # fmt: skip
+        self.behind = bq.Lines(
+            x=np.zeros(2), y=np.zeros(2), scales=scales, colors=[around], stroke_width=3
+        )
         self.paths = bq.Lines(
             x=np.zeros(2), y=np.zeros(2), scales=scales, colors=[colour], stroke_width=1,
             opacities=[0.8],
         )  # fmt: skip
         self.ends = bq.Scatter(
-            x=np.zeros(0), y=np.zeros(0), scales=scales, colors=[colour], default_size=20
-        )
-        self.all = [self.edge, self.paths, self.ends, self.names]
+            x=np.zeros(0), y=np.zeros(0), scales=scales, colors=[colour], default_size=24,
+            stroke=around, stroke_width=1,
+        )  # fmt: skip
+        self.all = [self.edge, self.behind, self.paths, self.ends, self.names]
 
     def frame(self, shown: bool) -> None:
         """The edge with its names, or nothing."""
@@ -154,7 +163,8 @@ class TriangleMarks:
     def show(self, trails: list[list[list[float]]]) -> None:
         """One path per run, its end as a dot; what leaves the figure is cut at its edge."""
         path = triangle.paths(trails, self.corners)
-        _set(self.paths, path[:, 0], path[:, 1])
+        for mark in (self.behind, self.paths):
+            _set(mark, path[:, 0], path[:, 1])
         last = [triangle.paths([t[-1:]], self.corners)[0] for t in trails]
         ends = np.array(last).reshape(-1, 2)
         _set(self.ends, ends[:, 0], ends[:, 1])

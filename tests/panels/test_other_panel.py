@@ -106,7 +106,7 @@ def test_a_cancelled_search_leaves_everything_as_it_was(monkeypatch) -> None:
     other = panel(app)
     asked: list[float] = []
 
-    def slow(target, truth, made, go_on) -> Other:
+    def slow(target, truth, made, go_on, plane) -> Other:
         import time
 
         while go_on(0.5):
