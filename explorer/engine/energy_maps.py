@@ -37,6 +37,7 @@ Array = NDArray[np.float64]
 
 SIDE = 26  # places along a side of the starts' triangle
 MOST_CANDIDATES = 50  # of a start: beyond, a map takes minutes
+AS_LOW = 1e-6  # of ||theta||^2: up to this a split explains the weights; that of `REDUNDANT`
 MU = 0.01  # weight decay of the bilevel map's training; arbitrary
 
 
@@ -115,9 +116,13 @@ class SplitPlane:
     def sentence(self) -> str:
         """What is seen."""
         if min(self.plus, self.minus) <= 1e-9:
+            pinned = "This point is pinned: neurons stand on it, so the rectangle of free splits is"
+            if min(self.values[-1, 1:].min(), self.values[:-1, 0].min()) > AS_LOW:
+                return f"{pinned} empty and energy rises in both directions."
+            share = float((self.values <= AS_LOW).mean())
             return (
-                "This point is pinned: neurons stand on it, so the rectangle of free splits is "
-                "empty and energy rises in both directions."
+                f"{pinned} empty. Yet with the other points refitted {100 * share:.3g}% of the "
+                "splits drawn explain the weights."
             )
         ends = [f"{v:.2f}" if np.isfinite(v) else "∞" for v in (self.plus, self.minus)]
         return (

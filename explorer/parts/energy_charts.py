@@ -22,6 +22,7 @@ DECADES = 4.0  # of the colours below the highest value; arbitrary
 FLOOR = 1e-12  # of ||theta||^2: rounding
 NOWHERE = np.zeros(2)
 NAMES_ASIDE = np.array([[0.0, 0.05], [0.05, -0.07], [-0.02, -0.07]])  # beside the corners
+MOST_LOWEST = 0.02  # of the places, for a mark on the lowest; arbitrary
 DARK = "#222222"  # of rings on bright places; white on the others
 
 
@@ -105,9 +106,11 @@ class EnergyMap:
         self.lowest = _ring(scales, "#ff4fd8", "diamond", 90)
         ticks = np.linspace(-2, 2, 5)
         axes = [
-            bq.Axis(scale=self.x, label="x₁", grid_lines="none", tick_values=ticks),
-            bq.Axis(scale=self.y, label="x₂", side="left", grid_lines="none", tick_values=ticks),
-        ]
+            bq.Axis(scale=self.x, label="x₁", grid_lines="none", tick_values=ticks,
+                    tick_format="~g"),
+            bq.Axis(scale=self.y, label="x₂", side="left", grid_lines="none", tick_values=ticks,
+                    tick_format="~g"),
+        ]  # fmt: skip
         marks = [
             self.image, self.wall, *self.triangle.all, *self.others, self.truth, self.here,
             self.lowest,
@@ -159,8 +162,9 @@ class EnergyMap:
         _put(self.here, x[index : index + 1] if plane else one)
         for mark, at in ((self.truth, truth), (self.here, x)):
             mark.stroke = self._seen_on(picture, at[index]) if plane else "white"
-        # Where the point is redundant all places are alike, and the lowest is rounding.
-        some = picture.archetype != "redundant"
+        # Where many places are as low as colours go, the lowest of them says nothing.
+        low = span_of(picture)[0]
+        some = (picture.values <= low).sum() <= MOST_LOWEST * np.isfinite(picture.values).sum()
         _put(self.lowest, np.array([picture.lowest]) if some else one)
 
     @staticmethod

@@ -34,8 +34,8 @@ class GridFiles:
         self.forget.on_click(guard(self._pressed))
         self._forget, self._asked, self._offered = forget, False, 0
         self.said = w.HTML().add_class("mx-note")
-        row = w.HBox([self.links, self.open, self.forget]).add_class("mx-row")
-        self.widget = w.VBox([row, self.said], layout=w.Layout(overflow="visible"))
+        self._row = w.HBox([self.open, self.forget]).add_class("mx-row")
+        self.widget = w.VBox([self._row, self.said], layout=w.Layout(overflow="visible"))
 
     def _pressed(self) -> None:
         """Twice: what is forgotten cannot be brought back."""
@@ -51,6 +51,9 @@ class GridFiles:
         if self.forget.description != FORGET:
             self.forget.description = FORGET
         self.forget.disabled = not count
+        children = (*([self.links] if count else []), self._row, self.said)
+        if self.widget.children != children:
+            self.widget.children = children
         if self.said.value != escape(said):
             self.said.value = escape(said)
         if not count:

@@ -9,6 +9,7 @@ import torch
 from explorer.engine.energy import energy
 from explorer.engine.energy_maps import (
     MU,
+    SplitPlane,
     bilevel,
     features,
     grid,
@@ -66,6 +67,16 @@ def test_splits_are_free_on_the_rectangle_and_nowhere_beyond():
             if (~inside).any():
                 assert found.values[~inside].max() >= -1e-12
     assert seen_free >= 3
+
+
+def test_a_pinned_point_rises_only_where_the_map_does():
+    rising = np.full((3, 3), 0.5)
+    u = torch.tensor([1.0, 0.0])
+    assert "rises in both" in SplitPlane(u, 0.0, 0.0, 1.0, rising).sentence
+    flat = rising.copy()
+    flat[:, :2] = 0.0
+    words = SplitPlane(u, 0.0, 0.0, 1.0, flat).sentence
+    assert "rises" not in words and "66.7% of the splits" in words
 
 
 def test_a_pinned_point_says_so():
