@@ -5,13 +5,14 @@
 
 Cross-entropy + (mu/2) |theta|^2 on the presets of three and four classes and on three 8x8 digits of
 three classes, until the gradient is below 1e-10; the widest network of 4, 3 or 2 neurons that gets
-there. Its weights are the sum of the points' gradients, exactly and at any margin. The attack
-starts at the training points, and as a control at as many held-out points with the same labels; 500
-steps, nothing but the stationarity loss (the weights of margin, box and floor are 0), candidates
-that carry weight (a tenth of the mean multiplier). "margin" has non-negative multipliers of all
-rivals, "outputs" multipliers of any sign. Rates: "default" lr_x 0.02, Adam, alpha 200; "steep" the
-same with alpha 10,000; "sgd" the default ones with the published optimiser. `first`, `last`: share
-of |theta|^2 left unexplained.
+there and separates the points. Its weights are the sum of the points' gradients, exactly and at any
+margin. The attack starts at the training points, and as a control at as many held-out points with
+the same labels; 500 steps, nothing but the stationarity loss (the weights of margin, box and floor
+are 0), candidates that carry weight (a tenth of the mean multiplier). "margin" has non-negative
+multipliers of all rivals, "outputs" multipliers of any sign. Rates: "default" lr_x 0.02, Adam,
+alpha 200; "steep" the same with alpha 10,000; "sgd" the default ones with the published optimiser.
+`first`, `last`: share of |theta|^2 left unexplained; `kink`: the least |z| before a ReLU at the
+training points, to be compared with 1/alpha.
 """
 
 from __future__ import annotations
@@ -25,14 +26,16 @@ import torch
 
 from explorer.engine.attacks import decoreco
 from explorer.engine.attacks.decoreco import DecoRecoConfig, Start
+from explorer.engine.attacks.stationarity import values_at
 from explorer.engine.attacks.target import Target
-from explorer.engine.classes import class_numbers
+from explorer.engine.classes import class_numbers, margins
 from explorer.engine.data import Dataset, heldout, preset
+from explorer.engine.network import phi_all
 from explorer.engine.weight_decay import DecayConfig, settle
 from explorer.images import Choice, draw
 
 POINTS = ("three-blobs", "spiral-arms", "four-blobs", "pie", "digits 1, 2, 3")
-WIDTHS = (4, 3, 2)  # the first that settles is taken
+WIDTHS = (4, 3, 2)
 RATES = {
     "default": {},
     "steep": {"relu_alpha": 1e4},
@@ -66,12 +69,14 @@ def run(net, data, config):
 
 
 def trained(truth, classes, seed):
-    """The widest network that settles, and its width; None where none does."""
+    """The widest network that settles and separates the points, and its width; None if none."""
     for width in WIDTHS:
         generator = torch.Generator().manual_seed(seed)
         with suppress(ValueError):
             config = DecayConfig(widths=(width,))
-            return settle(truth.x, truth.y, config, generator, classes), width
+            done = settle(truth.x, truth.y, config, generator, classes)
+            if float(margins(phi_all(done.net, truth.x), truth.y).min()) > 0:
+                return done, width
     return None
 
 
@@ -80,10 +85,14 @@ def network(name, seed, steps):
     truth, other = sets(name, seed)
     made = trained(truth, int(class_numbers(truth.y).max()), seed)
     if made is None:
-        print(f"{name:15}{seed:>5}  none of widths {WIDTHS} settled", flush=True)
+        print(f"{name:15}{seed:>5}  none of widths {WIDTHS} settled and separated", flush=True)
         return
     done, width = made
-    head = f"{name:15}{seed:>5}{width:>6}"
+    kink = min(
+        float(z.abs().min())
+        for z in values_at(done.net, truth.x, RATES["steep"]["relu_alpha"]).values[:-1]
+    )
+    head = f"{name:15}{seed:>5}{width:>6}{kink:>8.0e}"
     for contribution in ("margin", "outputs"):
         for rates, given in RATES.items():
             config = DecoRecoConfig(
@@ -100,15 +109,19 @@ def main():
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--points", nargs="+", default=POINTS)
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--quick", action="store_true", help="seed 0 alone")
     args = parser.parse_args()
     torch.set_num_threads(1)
     begun = time.process_time()
     head = f"{'moved':>10}{'stay':>8}{'first':>9}{'last':>9}"
-    print(f"{'points':15}{'seed':>5}{'width':>6}{'gradient':>9}  {'contrib.':9}{'rates':8}", end="")
-    print(f" {head} {head}\n{'':53}{'from the truth':^37}{'from held-out points':^37}")
-    for name in POINTS:
+    print(
+        f"{'points':15}{'seed':>5}{'width':>6}{'kink':>8}{'gradient':>9}  {'contrib.':9}rates   ",
+        end="",
+    )
+    print(f" {head} {head}\n{'':61}{'from the truth':^37}{'from held-out points':^37}")
+    for name in args.points:
         for seed in [0] if args.quick else args.seeds:
             network(name, seed, args.steps)
     print(f"{time.process_time() - begun:.0f} CPU s")

@@ -24,7 +24,7 @@ torch.set_num_threads(1)
 
 # The cross-entropy's identity has non-negative multipliers of all rivals, at no margin.
 STAY = DecoRecoConfig(
-    steps=100, relu_alpha=1e4, relu_alpha_start=None, weight_margin=0.0, prior=None
+    steps=50, relu_alpha=1e4, relu_alpha_start=None, weight_margin=0.0, prior=None
 )
 
 
@@ -83,3 +83,11 @@ def test_multipliers_are_those_of_the_normal_equations_where_much_is_left(signed
     rows = covered(net, at, basis.flatten(0, 1), torch.arange(4).repeat_interleave(2))
     plain = projected(*normal_equations(rows), 0.0, signed)
     assert torch.equal(decoreco_fit.fitted(net, at, basis, 0.0, signed, 50.0).flatten(), plain)
+
+
+def test_a_loss_of_rounding_moves_nothing_and_the_run_goes_on():
+    truth, done = settled("three-blobs", 3)
+    first = decoreco.init(Target(done.net), STAY, rng(0), Start(truth.x, truth.y))
+    assert float(first.loss) < 1e-24 and bool(first.grad_x.any())
+    last = deque(decoreco.iterate(Target(done.net), first, STAY), maxlen=1).pop()
+    assert torch.equal(last.x, truth.x) and last.t == STAY.steps

@@ -62,6 +62,8 @@ from explorer.engine.status import Status, iterated
 __all__ = ["DecoRecoConfig", "DecoRecoState", "Start", "init", "iterate", "report", "step",
            "terminate"]  # fmt: skip
 
+_ROUNDING = 1e-24  # arbitrary: theta is then explained to 12 digits; the truth leaves 1e-28 or less
+
 
 @dataclass(frozen=True, eq=False)
 class DecoRecoState(DescentState):
@@ -114,11 +116,15 @@ def init(
 def step(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> DecoRecoState:
     """One full-batch step on x, and on lam by descent or by projection.
 
-    A step that would not be finite is not taken: the same iterate comes back, `diverged`.
+    A step that would not be finite is not taken: the same iterate comes back, `diverged`. Where the
+    loss is rounding so is its gradient, and it is taken for 0.
     """
-    unit = _unit(target, state.coef)
-    grads = (state.grad_x, state.grad_coef * (unit if config.multipliers == "joint" else 0.0))
-    rate = config.rate(state.t)
+    unit, rate = _unit(target, state.coef), config.rate(state.t)
+    live = float(float(state.loss) > _ROUNDING)
+    grads = (
+        state.grad_x * live,
+        state.grad_coef * (live * unit if config.multipliers == "joint" else 0.0),
+    )
     (x, share), moments = moved(
         config.optimizer, (state.x, state.coef / unit), state.moments, grads,
         (config.lr_x * rate, config.lr_lam * rate), config.momentum,
