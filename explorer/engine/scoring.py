@@ -152,7 +152,10 @@ def kind_of(found: int, n: int, in_reach: int, claims: int, p_value: float) -> K
 def _unknowable(truth: Dataset, controls: Sequence[Dataset], claims: int, radius: float) -> str:
     """Why nothing can be said, or an empty string."""
     if not claims:
-        return "Nothing is claimed: no candidate lies on the margin with a multiplier of its own."
+        return (
+            "Nothing is claimed: no candidate passes the attack's own test (on the margin with a "
+            "multiplier of its own, or needed by every explanation)."
+        )
     if truth.n < MIN_POINTS:
         return f"With {truth.n} points a match may be luck; draw {MIN_POINTS} or more."
     if 1 / (len(controls) + 1) > LEVEL:

@@ -242,7 +242,9 @@ def _hand_words(state: Explained) -> str:
         return ""
     i = state.selected
     if bool(state.pinned[i]):
-        return f"Point {i + 1} is pinned ({state.kinks(i)} neurons stand on it)."
+        count = state.kinks(i)
+        stand = "neuron stands" if count == 1 else "neurons stand"
+        return f"Point {i + 1} is pinned ({count} {stand} on it)."
     return f"Point {i + 1} in hand, λ = {float(state.now.lam[i]):.3g}: drag it along its line."
 
 

@@ -15,7 +15,7 @@ from explorer.explained import Explained, free_direction
 from explorer.parts.overlay import NONE, Overlay
 
 Array = NDArray[np.float64]
-ASIDE = 0.035  # of the half width: where words stand beside a point; arbitrary
+ASIDE = 0.055  # of the half width: where words stand beside a point; arbitrary
 MOST_PINS = 12  # arbitrary: more words than that hide the plane
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import re
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from explorer import serve
+from explorer.triangle import CORNERS
 from tests.browser.steps import NEGATIVE, POSITIVE, Explorer, settled
 
 # Two points on a line through the middle: a network for them is found at once.
@@ -88,6 +90,62 @@ def test_a_click_on_a_cell_of_the_grid_shows_where_its_run_ended(app: Explorer) 
     assert box is not None
     app.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     expect(app.page.get_by_text(re.compile("^λ₁ = 0.5, λ₂ = 0.5: the candidates"))).to_be_visible()
+
+
+def test_cells_outlive_their_kernel_and_starts_are_read_off_the_triangle(
+    app: Explorer, page: Page, voila_server: serve.Server
+) -> None:
+    def grid_of_two_steps() -> None:
+        app.press("6 Landscape")
+        steps = field(app.page, "steps per cell")
+        steps.fill("2")
+        steps.press("Tab")
+
+    grid_of_two_steps()
+    app.press("Run the grid")
+    link = page.locator("a[download='grid.jsonl']")
+    expect(page.get_by_text("21 cells")).to_be_visible()
+    lines = base64.b64decode((link.get_attribute("href") or "").partition(",")[2])
+    assert lines.count(b"\n") == 21
+    # The energy of all starts, under a real mouse.
+    kind = page.locator(".mx-app select").filter(has_text="All starts of an attack")
+    kind.select_option(label="All starts of an attack")
+    expect(page.get_by_text(re.compile(r"of 1326 starts lie below"))).to_be_visible()
+    box = page.locator(".mx-plane .mx-pad-surface").nth(1).bounding_box()
+    assert box is not None
+    truth = CORNERS[0]
+    page.mouse.move(
+        box["x"] + truth[0] * box["width"], box["y"] + (1.02 - truth[1]) * box["height"]
+    )
+    expect(
+        page.get_by_text(re.compile(r"^9\d% truth, \d% held-out data, \d% noise"))
+    ).to_be_visible()
+    # Another kernel with the same weights takes the cells up; a click runs one of them again.
+    app.visit(voila_server.url)
+    for place, name in TWO:
+        app.press(name)
+        app.click(place)
+    app.press(EXACT)
+    expect(app.verdict).to_contain_text("KKT point")
+    grid_of_two_steps()
+    expect(page.get_by_text("lost with this page")).to_be_visible()
+    with page.expect_file_chooser() as chooser:
+        page.locator(".jupyter-button", has_text="Take up saved cells").click()
+    chooser.value.set_files({"name": "mine.jsonl", "mimeType": "", "buffer": lines})
+    expect(app.message).to_contain_text("21 cells of mine.jsonl taken up")
+    title = "//*[normalize-space(text())='distance to truth']"
+    cells = page.locator(f"xpath={title}/following::*[contains(@class, 'bqplot')][1]")
+    cells.scroll_into_view_if_needed()
+    settled(cells)
+    box = cells.locator(".plotarea_events").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(page.get_by_text(re.compile("^λ₁ = 0.5, λ₂ = 0.5: the candidates"))).to_be_visible()
+    app.press("3 Attack")
+    app.press("Another set that explains the weights")
+    expect(
+        page.get_by_text(re.compile("No training set on the margin|other points, on"))
+    ).to_be_visible()
 
 
 def test_a_lesson_opens_from_the_menu_with_its_words_and_its_page(
