@@ -84,7 +84,7 @@ def difference(device: str) -> float:
         fast.advance(2 * BLOCK)
         for _ in range(2 * BLOCK):
             state = kkt.step(target, state, config)
-        worst = max(worst, float((fast.params[0] - state.x).norm() / state.x.norm()))
+        worst = max(worst, float((fast.state().x - state.x).norm() / state.x.norm()))
     return worst
 
 

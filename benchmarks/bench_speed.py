@@ -22,7 +22,10 @@ import torch
 from explorer.engine import training
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.batched import Prepared, through
+from explorer.engine.attacks.columns import gram
+from explorer.engine.attacks.desk import Desk
 from explorer.engine.attacks.kkt import KKTConfig, Start
+from explorer.engine.attacks.kkt_loss import apart
 from explorer.engine.attacks.replay import Replay
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
@@ -99,10 +102,12 @@ def circle_rows(repeats: int) -> Iterator[Row]:
     runs = [Run(target, same, Start(x, y)), Run(target, merged, Start(x, y))]
     batch = Run(target, merged, starts)
     blocks = [Blocks(run, n) for run, n in zip((*runs, batch), (100, 100, 10), strict=True)]
-    calls = [(run.step, 100) for run in (theirs, *runs)] + [(batch.step, 10)]
+    net = target.prepared(merged.merge_angle, True)
+    floor = _passes(net, apart(net, batch.state.x), batch.state.x)
+    calls = [(run.step, 100) for run in (theirs, *runs)] + [(batch.step, 10), (floor, 10)]
     times = medians(calls + [(block.step, 1) for block in blocks], repeats)
-    a, b, c, d = times[:4]
-    e, f, g = (t / block.steps for t, block in zip(times[4:], blocks, strict=True))
+    a, b, c, d, h = times[:5]
+    e, f, g = (t / block.steps for t, block in zip(times[5:], blocks, strict=True))
     k = target.merged(merged.merge_angle).widths[0]
     nets = target.prepared(0.0), target.prepared(merged.merge_angle, True)
     whole, less = (through(net, x, ALPHA).fit(lam * y).loss for net in nets)
@@ -114,6 +119,34 @@ def circle_rows(repeats: int) -> Iterator[Row]:
     yield "25 starts of m = 40 at once, against one after another", 25 * c, d, "6 x"
     yield "25 starts in blocks, against one after another step by step", 25 * c, g, "6 x"
     yield "25 starts in blocks, against one after another in blocks", 25 * f, g, "6 x"
+    yield (
+        "25 starts in blocks: one sigmoid and the five products alone, share of the step",
+        h,
+        g,
+        "",
+    )
+    usual = KKTConfig(m=m, steps=200, multipliers="joint")
+    first = kkt.init(target, usual, torch.Generator().manual_seed(0))
+    whole = [(lambda n=n: deque(kkt.iterate(target, first, usual, n), 0), 1) for n in (1, 20)]
+    yield "200 steps of the usual joint attack, in blocks of 20", *medians(whole, repeats), ""
+
+
+def _passes(net: Prepared, groups: list[slice], x: torch.Tensor) -> Callable[[], None]:
+    """What no step of many starts can do without, group by group, and nothing else."""
+    first = Desk(net, (groups[0].stop,), x.shape[1])
+    first.lay(x[groups[0]], ALPHA)
+    first.explain(torch.ones(x[groups[0]].shape[:-1]).double())
+
+    def run() -> None:
+        for _ in groups:
+            torch.matmul(first.steep.mT, first.a, out=first.r)
+            torch.sigmoid(first.r, out=first.s)
+            torch.matmul(first.ca, first.sr.mT, out=first.made)
+            torch.matmul(first.pulled.mT, first.a, out=first.t)
+            torch.matmul(first.plain, first.us, out=first.onto_a)
+            torch.matmul(first.along, first.rt, out=first.sum_c)
+
+    return run
 
 
 def deep_rows(repeats: int) -> Iterator[Row]:
@@ -131,14 +164,21 @@ def deep_rows(repeats: int) -> Iterator[Row]:
 
 def _products(net: Prepared, x: torch.Tensor) -> Callable[[], None]:
     """The products of one step that are not of a vector, and nothing else."""
-    m, k = len(x), len(net.blocks[1])
-    a, first, w = torch.rand(m, k).double(), net.blocks[0], net.blocks[1]
-    a0, gram = torch.rand(m, first.shape[1]).double(), torch.rand(m, m).double()
+    m, k, d = len(x), len(net.blocks[1]), x.shape[1]
+    a, first, w = torch.rand(k, m).double(), net.weights[0], net.weights[1]
+    a0, square = torch.rand(d, m).double(), torch.rand(m, m).double()
+    out, out0, turned = torch.empty(k, m).double(), torch.empty(d, m).double(), net.turned
 
     def run() -> None:
-        a0 @ first.T, a @ w.T, a @ w, a @ w.T, a @ w  # forward, back, up, down
-        a @ a.T, a @ a.T, gram @ a, gram @ a  # the Gram form of the second layer
-        a.T @ a0, a @ first, a0 @ first.T, a @ first  # the first layer's residual, and down
+        for each in (w, turned[1], w, turned[1]):  # forward, back, up, down
+            torch.mm(each, a, out=out)
+        for _ in range(2):  # the Gram form of the second layer
+            gram(a)
+            torch.mm(a, square, out=out)
+        for _ in range(2):  # forward, the first layer's residual, and down
+            torch.mm(first, a0, out=out)
+            torch.mm(turned[0], a, out=out0)
+        torch.mm(a, a0.T)
 
     return run
 

@@ -8,6 +8,7 @@ are those of `kkt.step` with `multipliers="joint"`, to rounding.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,11 +26,20 @@ Pair = tuple[Tensor, Tensor]  # of x (..., m, d) and of lam / mean (..., m)
 def packed(
     net: Prepared, config: KKTConfig, level: float, signed: Tensor, held: Sequence[Pair]
 ) -> list[Packed]:
-    """A run, in the groups of starts that fit near the processor; the arguments of `Packed`."""
-    groups = apart(net, held[0][0])
-    if not groups:
-        return [Packed(net, config, level, signed, held)]
-    return [Packed(net, config, level, signed[i], [(x[i], v[i]) for x, v in held]) for i in groups]
+    """A run, in the groups of starts that fit near the processor; see `Packed`.
+
+    Groups of one size share a desk: they walk one after another.
+    """
+    groups: Sequence[Any] = apart(net, held[0][0]) or [...]
+    desks: dict[Any, Desk] = {}
+    made = []
+    for i in groups:
+        own = [(x[i], share[i]) for x, share in held]
+        lead, m = tuple(own[0][0].shape[:-2]), own[0][0].shape[-2]
+        if lead not in desks:
+            desks[lead] = Desk(net, lead, m)
+        made.append(Packed(desks[lead], net.square, config, level, signed[i], own))
+    return made
 
 
 def held(runs: list[Packed]) -> list[Pair]:
@@ -46,18 +56,20 @@ def held(runs: list[Packed]) -> list[Pair]:
 
 
 class Packed:
-    """Some starts of a run, x (..., m, d), moved on by `step`."""
+    """Some starts of a run, x (..., m, d), moved on by `advance`."""
 
     def __init__(
-        self, net: Prepared, config: KKTConfig, level: float, signed: Tensor, held: Sequence[Pair]
-    ) -> None:
+        self, desk: Desk, square: float, config: KKTConfig, level: float, signed: Tensor,
+        held: Sequence[Pair],
+    ) -> None:  # fmt: skip
         """Begin from `held`: parameters, mean, square and gradient, each of x and of lam / mean.
 
         Args:
-            net: the network.
+            desk: the work arrays, for their shape.
+            square: ||theta||^2.
             config: the settings.
             level: margin of the target, see `Target`.
-            signed: y times the mean multiplier (..., m), of all starts.
+            signed: y times the mean multiplier (..., m).
             held: see above.
         """
         x = held[0][0]
@@ -65,12 +77,11 @@ class Packed:
         self.all, self.mean, self.square, self.grad = (
             _together(*pair, one=float(i == 0)) for i, pair in enumerate(held)
         )
-        self.desk = Desk(net, tuple(x.shape[:-2]), x.shape[-2])
-        self.desk.take(self.all[..., :-1, :])
+        self.desk = desk
         self.x, self.share = self.all[..., : self.d, :], self.all[..., -1, :]
         self.grad_a, self.grad_x = self.grad[..., :-1, :], self.grad[..., : self.d, :]
         self.grad_share = self.grad[..., -1, :]
-        self.signed, self.factor = signed, signed * (-2 / net.square)
+        self.signed, self.factor = signed, signed * (-2 / square)
         self.margin = signed.sign() * level
         self.c, self.c_factor = torch.empty_like(self.share), torch.empty_like(self.share)
         self.rates = x.new_zeros(self.d + 2, 1)
@@ -83,8 +94,13 @@ class Packed:
         """Parameters, mean and square, each of x and of lam / mean; copies."""
         return [self._apart(rows) for rows in (self.all, self.mean, self.square)]
 
-    def step(self, row: list[float]) -> None:
-        """One step; a row of the table of `Replay`."""
+    def advance(self, rows: Sequence[Sequence[float]]) -> None:
+        """A step for each row of the table of `Replay`."""
+        self.desk.take(self.all[..., :-1, :])
+        for row in rows:
+            self._step(row)
+
+    def _step(self, row: Sequence[float]) -> None:
         second, rate, alpha, margin = row[2:]
         if self.config.optimizer == "sgd":
             self.mean.mul_(self.config.momentum).addcmul_(self.grad, self.rates, value=-rate)

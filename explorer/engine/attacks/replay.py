@@ -67,8 +67,7 @@ class Replay:
                 steps -= self.block
             rows = self._rows(steps)
             for some in self.packed:
-                for row in rows:
-                    some.step(row)
+                some.advance(rows)
             if not self.packed:
                 for row in rows:
                     self._step(row)
