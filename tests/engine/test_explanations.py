@@ -92,6 +92,17 @@ def test_what_does_not_fit_is_refused() -> None:
         explanation_of(net, e.x[:0], e.y[:0])
 
 
+def test_margin_and_slackness_count_what_has_a_multiplier() -> None:
+    net, x = make((3,), seed=2), draw(3, 2, seed=8)
+    y = torch.where(phi(net, x) < 0, -1.0, 1.0).double()
+    q = (y * phi(net, x)).tolist()
+    e = Explanation(x, y, tensor([2.0, 0.0, 1.0]), slopes_at(net, x), torch.arange(3))
+    assert slackness(net, e) == pytest.approx((2 * (q[0] - 1) + (q[2] - 1)) / 3)
+    far = e.keep(torch.tensor([0, 2]))
+    assert margin_error(net, e) == margin_error(net, far) == max(abs(q[0] - 1), abs(q[2] - 1))
+    assert margin_error(net, e) < abs(q[1] - 1)
+
+
 # --- cells ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("widths", [(5,), (6, 4), (5, 4, 3)])
 @pytest.mark.parametrize("seed", range(3))
@@ -142,6 +153,12 @@ def test_the_box_cuts_the_extent_and_leaves_nothing_at_its_edge() -> None:
     boxed = extent.boxed(x, u, 0.0, 1.0)
     assert boxed.plus == min(extent.plus, 0.8) and boxed.minus == min(extent.minus, 0.2)
     assert extent.boxed(tensor([0.0, 0.5]), u, 0.0, 1.0).minus == 0
+    for v in (u, -u):
+        whole = cell_extent(net, x, v)
+        near, far = whole.boxed(x, v, -9.0, 9.0), whole.boxed(x, v, 0.1, 0.8)
+        assert (near.walls_plus, near.walls_minus) == (whole.walls_plus, whole.walls_minus)
+        assert whole.walls_plus + whole.walls_minus == ((0, 0),)
+        assert (far.walls_plus, far.walls_minus) == ((), ())  # the box ends it, no neuron
     outside = extent.boxed(tensor([0.5, 1.5]), u, 0.0, 1.0)
     assert (outside.plus, outside.minus) == (0, 0)
     with pytest.raises(ValueError, match="low < high"):
@@ -215,6 +232,27 @@ def test_along_the_level_line_the_margin_stays_too(seed: int) -> None:
         assert margin_error(net, s) < 1e-9
 
 
+def test_a_share_of_the_widest_split_goes_that_share_of_the_way() -> None:
+    net, e = exact(3)
+    for i, u, extent in movable(net, e):
+        s = widest_split(net, e, i, u, REACH, share=0.25)
+        torch.testing.assert_close(s.x[i], e.x[i] + 0.25 * min(extent.plus, REACH) * u)
+        torch.testing.assert_close(s.x[-1], e.x[i] - 0.25 * min(extent.minus, REACH) * u)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_the_margin_only_kinks_take_directions_away(seed: int) -> None:
+    net, e = exact(seed)
+    for i in range(e.n):
+        free = level_directions(net, e.x[i], e.at(i), margin=False)
+        assert free.shape == (2, max(2 - kinks_at(net, e, i), 0))
+        for u in free.T:
+            extent = extent_at(net, e, i, u)
+            if min(extent.plus, extent.minus) > 1e-6:
+                s = widest_split(net, e, i, u, REACH)
+                assert abs(residual(net, s) - residual(net, e)) < 1e-12
+
+
 def test_a_merge_takes_a_split_back() -> None:
     net, e = exact(3)
     i, u, _ = next(movable(net, e))
@@ -265,11 +303,12 @@ def test_the_jump_of_a_deeper_network_is_the_change_of_its_gradient() -> None:
     assert predicted_jump(net, place, 1.0, []) == 0
 
 
-def test_a_signed_merge_keeps_the_sum_and_breaks_slackness() -> None:
+@pytest.mark.parametrize("lam", [(2.0, 0.5), (0.5, 2.0)])
+def test_a_signed_merge_keeps_the_sum_and_breaks_slackness(lam) -> None:
     net = make((6,), seed=4)
     x = torch.stack([tensor([0.1, 0.2]), tensor([0.1001, 0.2])])
     slopes = tuple(s[:1].expand(2, -1) for s in slopes_at(net, x))
-    e = Explanation(x, tensor([1.0, -1.0]), tensor([2.0, 0.5]), slopes, torch.arange(2))
+    e = Explanation(x, tensor([1.0, -1.0]), tensor(lam), slopes, torch.arange(2))
     before = gradients(net, e).T @ e.lam
     made = merge(net, e, 0, 1)
     after = gradients(net, made.explanation).T @ made.explanation.lam
@@ -346,6 +385,21 @@ def test_the_attackers_direction_goes_at_least_as_far_as_it_says(seed: int) -> N
     extent = cell_extent(net, x, u)
     assert min(extent.plus, extent.minus) >= sure * (1 - 1e-9)
     assert float(phi(net, (x + 0.9 * sure * u)[None])) == pytest.approx(float(phi(net, x[None])))
+
+
+def test_the_attackers_direction_slides_along_a_kink() -> None:
+    from explorer.engine.network import init_network
+
+    net = init_network(5, (7,), generator=rng(3), first_scale=0.7)
+    w, b = net.weights[0][0], net.biases[0][0]
+    x = draw(5, seed=4)
+    x = x - (w @ x + b) / w.square().sum() * w  # on the first neuron's plane
+    slopes = [s[0].clone() for s in slopes_at(net, x[None])]
+    slopes[0][0] = 0.4
+    u, sure = attackers_direction(net, x, slopes)
+    extent = cell_extent(net, x, u, slopes)
+    assert abs(float(w @ u)) < 1e-9 and extent.kinks == 0
+    assert min(extent.plus, extent.minus) >= sure * (1 - 1e-9) > 1e-3
 
 
 def test_gradient_descent_freezes_what_no_point_spans() -> None:

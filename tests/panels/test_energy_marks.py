@@ -1,0 +1,213 @@
+"""What the energy panel asks, draws and says, number by number."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from explorer.apps import App
+from explorer.energy_live import Answers
+from explorer.energy_question import Picture
+from explorer.engine.data import preset
+from explorer.engine.energy import energy
+from explorer.engine.splitting import extent_at
+from explorer.explained import free_direction
+from explorer.parts.energy_charts import colour_bar, energy_png, span_of
+from explorer.walk import first_walk
+
+WIDE = Picture("point", np.array([[1e-3, 2e-2], [4e-1, 5e-2], [1e-1, 3e-2]]), (-2, 2, -3, 3),
+               ("x₁", "x₂"), 0.0, 0.8, "")  # fmt: skip
+
+
+@pytest.fixture
+def app():
+    made = App(preset("moons", n=8))
+    made.session.go("train")
+    made.session.jump_to_exact()
+    made.session.go("landscape")
+    yield made
+    made.close()
+
+
+def test_one_question_is_answered_once_and_a_choice_asks_about_that_point(
+    app: App, monkeypatch
+) -> None:
+    panel, asked = app.panels["EnergyPanel"], []
+    answer = Answers.answer
+    monkeypatch.setattr(
+        Answers, "answer", lambda self, q, *rest: (asked.append(q), answer(self, q, *rest))[1]
+    )
+    panel.render(app.session.frame)
+    assert not asked
+    panel.point.value = 3
+    assert [q.index for q in asked] == [3] and app.session.walk.mapped == 3
+    app.session.seed = 7
+    panel.kappa.value = 2.0
+    assert (asked[-1].seed, asked[-1].kappa) == (7, 2.0) and len(asked) == 2
+    walk = app.session.walk
+    assert (asked[-1].x, asked[-1].truth) == (walk.x, walk.truth)
+
+
+def test_the_map_is_that_of_the_candidates_and_its_marks_stand_on_them(app: App) -> None:
+    panel, session = app.panels["EnergyPanel"], app.session
+    session.map_point(2)
+    place = session.walk.x[2] + torch.tensor([0.31, -0.17])
+    session.move_point(2, place, 1)
+    x, truth, y = session.walk.x.numpy(), session.walk.truth.x.numpy(), session.walk.y.numpy()
+    marks = panel.map
+    assert [float(marks.here.x[0]), float(marks.here.y[0])] == pytest.approx(place.tolist())
+    assert [float(marks.truth.x[0]), float(marks.truth.y[0])] == pytest.approx(truth[2].tolist())
+    for mark, label in zip(marks.others, (1, -1), strict=True):
+        assert np.column_stack([mark.x, mark.y]) == pytest.approx(x[y == label])
+    q = panel._asked
+    there = energy(panel.answers.merged(q).net, session.walk.x, session.walk.y, q.tau)
+    assert panel.picture.here == pytest.approx(there, abs=1e-9)
+    lowest = panel.picture.value_at(*panel.picture.lowest)
+    assert lowest == pytest.approx(float(panel.picture.values.min()))
+
+
+def test_a_drag_is_one_step_of_undo_and_redo_waits_for_an_undo(app: App) -> None:
+    panel, session = app.panels["EnergyPanel"], app.session
+    start = session.walk.x[1]
+    for k in (1, 2, 3):
+        session.move_point(1, start + 0.1 * k, 5)
+    assert not panel.undo.disabled and panel.redo.disabled
+    session.move_point(1, start + 0.9, 6)
+    panel.undo.click()
+    assert torch.allclose(session.walk.x[1], start + 0.3) and not panel.redo.disabled
+    panel.undo.click()
+    assert torch.equal(session.walk.x[1], start) and panel.undo.disabled
+
+
+def test_keys_go_from_point_to_point_and_say_where_they_are(app: App) -> None:
+    panel, session = app.panels["EnergyPanel"], app.session
+    at = {"x": 0.5, "y": 0.5}
+    panel._on_pad(None, {"events": [{"kind": "next", **at}, {"kind": "next", **at}]}, None)
+    assert session.walk.mapped == 2 and "point 3 of 8" in panel.map.pad.say
+    panel._on_pad(None, {"events": [{"kind": "previous", **at}] * 3}, None)
+    assert session.walk.mapped == 7
+    before = session.walk.x[7].clone()
+    panel._on_pad(None, {"events": [{"kind": "right", **at}]}, None)
+    assert (session.walk.x[7] - before)[0] > 0 == float((session.walk.x[7] - before)[1])
+    panel.kind.value = "split"  # its axes are lengths: a press there takes no point in hand
+    held = session.walk.x
+    events = [
+        {"kind": "down", "gesture": 3, **at},
+        {"kind": "move", "gesture": 3, "x": 0.9, "y": 0.9},
+    ]
+    panel._on_pad(None, {"events": [{"kind": "previous", **at}, *events]}, None)
+    assert session.walk.mapped == 7 and session.walk.x is held
+
+
+def test_the_dashed_wall_is_where_both_children_leave_the_cell(app: App) -> None:
+    app.session.go("explain")
+    state = app.session.explained
+    app.session.go("landscape")
+    panel = app.panels["EnergyPanel"]
+    panel.kind.value, panel.angle.value = "split", 0.0
+    seen = 0
+    for i in range(state.truth.n):
+        u = free_direction(state.net, state.truth, i)
+        if u is None:
+            continue
+        app.session.map_point(int(state.truth.origin[i]))
+        extent = extent_at(state.net, state.truth, i, u)
+        edge, free = panel.picture.box[1], panel.picture.free
+        assert sorted(free) == pytest.approx(sorted((extent.plus, extent.minus)), rel=1e-3)
+        a, b = (min(v, edge) for v in free)
+        assert list(panel.map.wall.x) == [a, a, 0] and list(panel.map.wall.y) == [0, b, b]
+        seen += a != b
+    assert seen
+
+
+def test_merging_is_said_with_what_it_changes_and_follows_its_angle() -> None:
+    made = App(preset("moons", n=8))
+    made.session.go("train")
+    made.session.advance(steps=600)
+    made.session.go("landscape")
+    panel = made.panels["EnergyPanel"]
+    counts, errors = [], []
+    for angle in (0.02, 0.5):
+        panel.angle.value = angle
+        merged = panel.answers.merged(panel._asked)
+        counts.append(sum(merged.net.widths))
+        errors.append(merged.error)
+        assert f"100 neurons merged to {counts[-1]};" in panel.said.value
+        assert f"changes by {errors[-1]:.1g} on the points" in panel.said.value
+    assert counts[1] < counts[0] < 100 and 0 < errors[0] < errors[1]
+    panel.angle.value = 0.0
+    assert "merged" not in panel.said.value
+    made.close()
+
+
+def test_weights_that_changed_have_no_map_of_the_old_ones(app: App) -> None:
+    panel, frame = app.panels["EnergyPanel"], app.session.frame
+    other = replace(frame.walk, target=replace(frame.target))
+    panel.render(replace(frame, walk=other))
+    assert "No energy here" in panel.said.value
+    assert first_walk(frame.target, frame.walk.truth).mapped == 0
+
+
+def test_a_map_that_does_not_exist_is_refused_in_a_sentence() -> None:
+    made = App(preset("alternating-line", n=6))
+    made.session.go("train")
+    made.session.jump_to_exact()
+    made.session.go("landscape")
+    panel = made.panels["EnergyPanel"]
+
+    async def ask() -> None:
+        panel.kind.value = "split"
+        await panel._task
+
+    asyncio.run(ask())
+    assert "no split plane" in panel.said.value and panel.picture is None
+    assert panel._failure.layout.display == "none"
+    made.close()
+
+
+def test_closing_the_page_ends_the_work(app: App) -> None:
+    other = App(preset("moons", n=8))
+    other.session.go("train")
+    other.session.jump_to_exact()
+    other.session.go("landscape")
+    panel, sizes = other.panels["EnergyPanel"], []
+    answer = panel.answers.answer
+
+    def slow(q, size, go_on=lambda _: True):
+        sizes.append(size)
+        return answer(q, size, go_on)
+
+    panel.answers.answer = slow
+
+    async def ask() -> None:
+        panel._pace = 1.0  # as on a slow machine: the coarsest comes first
+        other.session.map_point(2)
+        await asyncio.sleep(0)
+        other.close()
+        await panel._task
+
+    asyncio.run(ask())
+    assert len(sizes) <= 1
+
+
+def test_colours_run_from_bright_to_dark_over_the_span_and_its_reference() -> None:
+    low, top = span_of(WIDE)
+    assert top == 0.8  # the reference lies above all values
+    assert low == pytest.approx(1e-3)
+    made = Image.open(io.BytesIO(energy_png(WIDE.values, low, top))).convert("L")
+    light = np.asarray(made, dtype=float)
+    order = np.argsort(WIDE.values.ravel())
+    assert (np.diff(light.ravel()[order]) < 0).all()
+    assert f"{top:.2g}" in colour_bar(WIDE, low, top)
+
+
+def test_a_place_is_read_from_its_own_pixel() -> None:
+    assert WIDE.value_at(-1.0, 2.5) == 1e-3 and WIDE.value_at(1.9, -2.9) == 3e-2
+    assert np.isnan(WIDE.value_at(5.0, 0.0))
+    assert WIDE.reading(-1.0, 0.0).startswith("x₁ = -1.00, x₂ = 0.00: 0.4, 50%")

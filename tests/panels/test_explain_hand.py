@@ -1,0 +1,196 @@
+"""The explain stage in numbers: what a drag makes, what is undone, drawn, said and cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+import torch
+
+from explorer import explaining
+from explorer.apps import App
+from explorer.engine.cells import Extent
+from explorer.engine.data import preset
+from explorer.engine.determined import FORCED
+from explorer.engine.explanations import margins
+from explorer.engine.splitting import extent_at
+from explorer.explained import Explained, free_direction, lengths, pulled
+from explorer.panels.explain import _nice
+
+
+@pytest.fixture
+def app():
+    made = App(preset("moons", n=12, seed=1))
+    made.session.go("train")
+    made.session.jump_to_exact()
+    made.session.go("explain")
+    yield made
+    made.close()
+
+
+def state(app: App) -> Explained:
+    return app.session.explained
+
+
+def movable(app: App) -> list[int]:
+    return [int(i) for i in (~state(app).pinned).nonzero()]
+
+
+def share(app: App, x: torch.Tensor) -> dict[str, float]:
+    e = app.session.extent
+    return {"x": (float(x[0]) / e + 1) / 2, "y": (float(x[1]) / e + 1) / 2}
+
+
+def test_both_children_go_the_same_share_of_their_way_and_wait_at_their_walls() -> None:
+    extent = Extent(2.0, 1.0, (), (), 0)
+    assert lengths(extent, 1.0, 5.0) == (1.0, 0.5)
+    assert lengths(extent, 4.0, 5.0) == (4.0, 1.0)
+    assert lengths(extent, -0.25, 5.0) == (0.5, 0.25)
+    assert lengths(extent, -3.0, 5.0) == (2.0, 3.0)
+    assert lengths(Extent(float("inf"), 1.0, (), (), 0), 1.0, 4.0) == (1.0, 0.25)
+    assert lengths(Extent(0.0, 0.0, (), (), 1), 0.3, 5.0) == (0.3, 0.3)
+    assert lengths(Extent(0.0, 0.2, (), (), 1), 0.3, 5.0) == (0.3, 0.2)
+
+
+@pytest.mark.parametrize("at", [0.01, -0.01])
+def test_the_child_in_hand_is_where_it_was_dragged(app: App, at: float) -> None:
+    e, i = state(app).truth, movable(app)[0]
+    u = free_direction(state(app).net, e, i)
+    made = pulled(state(app).net, e, i, u, extent_at(state(app).net, e, i, u), at, 4.0)
+    torch.testing.assert_close(made.x[i], e.x[i] + at * u)
+    back = (made.x[-1] - e.x[i]) @ u
+    assert float(back) * at < 0
+    lam = made.lam[i] * (made.x[i] - e.x[i]) + made.lam[-1] * (made.x[-1] - e.x[i])
+    torch.testing.assert_close(lam, torch.zeros(2, dtype=torch.float64), atol=1e-9, rtol=0)
+
+
+def test_a_drag_of_many_moves_is_one_step_of_undo(app: App) -> None:
+    x = state(app).now.x[movable(app)[0]]
+    steps = [{"kind": "down", **share(app, x)}]
+    steps += [{"kind": "move", **share(app, x + 0.02 * k)} for k in (1, 2, 3)]
+    for event in [*steps, {"kind": "up", **share(app, x + 0.06)}]:
+        app.panels["PlanePanel"]._on_pad(None, {"events": [event]}, None)
+    assert state(app).now.n == state(app).truth.n + 1
+    app.session.undo_explaining()
+    assert state(app).now is state(app).truth and state(app).past == ()
+
+
+def test_a_reset_is_undone_and_does_nothing_at_the_truth(app: App) -> None:
+    app.session.reset_explaining()
+    assert state(app).past == ()
+    app.session.choose(movable(app)[0])
+    app.session.split_widest()
+    present = state(app).now
+    app.session.reset_explaining()
+    assert state(app).now is state(app).truth
+    app.session.undo_explaining()
+    assert state(app).now is present
+
+
+def test_only_the_last_steps_are_kept(app: App, monkeypatch) -> None:
+    monkeypatch.setattr(explaining, "MOST_PAST", 3)
+    for k in range(5):
+        app.session.choose(movable(app)[0])
+        app.session.guarded(app.session.pull, state(app).now.x[movable(app)[0]] + 1e-3 * (k + 1))
+        app.session.drop()
+    assert len(state(app).past) == 3 and state(app).past[-1].n == state(app).now.n - 1
+
+
+def test_a_merge_keeps_hold_of_the_point_whichever_was_chosen_first(app: App) -> None:
+    i = movable(app)[0]
+    for first_child in (True, False):
+        app.session.reset_explaining()
+        app.session.choose(i)
+        app.session.split_widest()
+        last = state(app).now.n - 1
+        for one in (i, last) if first_child else (last, i):
+            app.session.choose(one)
+        app.session.combine()
+        held = state(app).selected
+        torch.testing.assert_close(state(app).now.x[held], state(app).truth.x[i])
+
+
+def test_the_widest_split_ends_at_a_wall_or_at_the_edge_of_the_plane(app: App) -> None:
+    edge = app.session.extent
+    for i in movable(app):
+        app.session.reset_explaining()
+        net, e = state(app).net, state(app).truth
+        u = free_direction(net, e, i)
+        extent = extent_at(net, e, i, u)
+        app.session.choose(i)
+        app.session.split_widest()
+        if state(app).now.n == e.n:  # it stands on a wall: refused in words
+            assert "wall" in app.session.message
+            continue
+        ends = torch.stack([state(app).now.x[i], state(app).now.x[-1]])
+        assert float(ends.abs().max()) <= edge + 1e-9 and state(app).residual < 1e-9
+        went = (ends - e.x[i]).norm(dim=1)
+        limits = [extent.plus - went, extent.minus - went, edge - ends.abs().max(dim=1).values]
+        assert min(float(v.abs().min()) for v in limits if torch.isfinite(v).all()) < 1e-6
+
+
+def test_trained_weights_are_explained_by_points_near_their_margin() -> None:
+    made = App(preset("moons", n=12, seed=1))
+    made.session.go("train")
+    made.session.advance(steps=600)
+    made.session.go("explain")
+    e = state(made).truth
+    assert not state(made).exact
+    assert float(margins(state(made).net, e).max()) <= 1 + explaining.TRAINED_MARGIN + 1e-9
+    q = margins(state(made).net, e)
+    assert float(q.min()) == pytest.approx(1.0)
+    made.close()
+
+
+def test_the_chart_and_the_bar_show_the_numbers_of_the_drag(app: App) -> None:
+    panel, i = app.panels["ExplainPanel"], movable(app)[0]
+    app.session.set_free(True)
+    app.session.choose(i)
+    app.session.guarded(app.session.pull, state(app).now.x[i] + torch.tensor([0.5, 0.4]))
+    slide, off = state(app).slide, state(app).residual
+    assert off > 1e-3
+    assert panel.bar.value == pytest.approx(off)
+    assert [float(panel.here.x[0]), float(panel.here.y[0])] == pytest.approx([slide.at, off])
+    shown = np.abs(slide.curve[:, 0].numpy()) <= panel.x.max
+    curve = slide.curve.numpy()[shown]
+    assert panel.residual.x == pytest.approx(curve[:, 0])
+    assert panel.residual.y == pytest.approx(curve[:, 1])
+    assert panel.margin.y == pytest.approx(np.minimum(curve[:, 2], panel.y.max))
+    assert panel.y.max >= curve[:, 1].max()
+    assert [_nice(v) for v in (0.05, 1.0, 1.1, 4.1, 9.0, 0.61)] == pytest.approx(
+        [0.06, 1, 2, 6, 10, 0.8]
+    )
+
+
+def test_forced_points_are_counted_and_one_program_runs_at_a_time(app: App) -> None:
+    panel = app.panels["ExplainPanel"]
+
+    async def press() -> None:
+        panel.run_forced.click()
+        first = panel._task
+        await asyncio.sleep(0)
+        panel.run_farthest.click()
+        assert panel._task is first and not panel.cancel.disabled
+        await first
+
+    asyncio.run(press())
+    count = int((state(app).forced > FORCED * state(app).truth.mass).sum())
+    assert 0 < count < state(app).truth.n
+    assert f"{count} of {state(app).truth.n} support points are forced" in panel.said.value
+    assert panel.cancel.disabled
+
+
+@pytest.mark.parametrize("which", ["run_forced", "run_farthest"])
+def test_a_cancelled_program_changes_nothing_and_says_so(app: App, which: str) -> None:
+    panel, before = app.panels["ExplainPanel"], state(app)
+
+    async def press() -> None:
+        getattr(panel, which).click()
+        await asyncio.sleep(0)
+        panel.cancel.click()
+        await panel._task
+
+    asyncio.run(press())
+    assert panel.said.value == "Cancelled; nothing was changed."
+    assert state(app) is before and panel.progress.value == 0
