@@ -6,7 +6,6 @@ from typing import Any
 
 from torch import Tensor
 
-from explorer import explained
 from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import SUPPORT, certify
 from explorer.engine.classes import labels
@@ -14,6 +13,7 @@ from explorer.engine.data import Dataset, heldout
 from explorer.engine.roster import AttackConfig, by_key
 from explorer.engine.scoring import RADII, judge, score
 from explorer.frame import Frame
+from explorer.stages import explained
 
 CONTROLS = 10  # held-out sets behind a verdict: the smallest p-value is 1/11; arbitrary
 ALL_STARTS = "Where an attack ends depends on where it starts: run it from every start at once."

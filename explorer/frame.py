@@ -13,9 +13,9 @@ from explorer.engine.roster import AttackState
 from explorer.engine.scoring import Score, Verdict
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
-from explorer.explained import Explained
 from explorer.history import Timeline
-from explorer.walk import Walk
+from explorer.stages.explained import Explained
+from explorer.stages.walk import Walk
 
 Stage = str
 # Key, title and tooltip. All but the first two look at attacked weights.

@@ -21,7 +21,7 @@ from explorer.engine.network import Network
 from explorer.engine.status import Status
 from explorer.frame import BEFORE, Stage, numbers
 from explorer.history import Timeline
-from explorer.walking import Walking
+from explorer.stages.walking import Walking
 
 # Settings that only a new run can have.
 BIRTH = {"widths", "bias", "all_biases", "init_scale", "init", "method"}

@@ -11,7 +11,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.data import empty, preset, read_csv, write_csv
 from explorer.engine.network import init_network
 from explorer.engine.roster import ROSTER
-from explorer.gestures import Gestures
+from explorer.hands.gestures import Gestures
 from explorer.parts.drawing_classes import class_levels, class_map_png, leads
 from explorer.session import CLASSES_CHANGED, Session
 from explorer.style import COLOURS, LABELS, MARKERS, NAMES

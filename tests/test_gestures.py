@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from explorer.engine.data import empty, preset
-from explorer.gestures import Gestures
+from explorer.hands.gestures import Gestures
 from explorer.session import Session
 
 

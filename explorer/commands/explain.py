@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from tqdm import tqdm
 
-from explorer import explained, headless
+from explorer import headless
 from explorer.commands import base
 from explorer.engine.attacks.target import Target
 from explorer.engine.cells import KINK
@@ -20,8 +20,9 @@ from explorer.engine.data import Dataset, preset
 from explorer.engine.determined import FORCED
 from explorer.engine.network import Network
 from explorer.engine.safe_split import MARKS, SafeSplitConfig, in_space, safe_splits
-from explorer.explaining import first_explained
 from explorer.figures import explanation as explanation_pictures
+from explorer.stages import explained
+from explorer.stages.explaining import first_explained
 
 Experiment = StrEnum("Experiment", {"explanations": "explanations", "longer": "longer"})
 _ONE = Experiment("explanations")

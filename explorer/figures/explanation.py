@@ -13,7 +13,7 @@ from explorer.engine.determined import FORCED
 from explorer.engine.explanations import Explanation
 from explorer.engine.network import phi
 from explorer.engine.safe_split import SafeSplit, SafeSplitConfig
-from explorer.explained import Explained
+from explorer.stages.explained import Explained
 from explorer.style import COLOURS, CURVES, INK, PROVEN
 
 MARKERS = {1: "o", -1: "^"}

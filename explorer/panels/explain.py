@@ -14,9 +14,9 @@ from explorer.engine.cells import KINK
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.consistent import Sample, Stopped, farthest, forced_mass, sample_of
 from explorer.engine.determined import FORCED
-from explorer.explained import Explained
 from explorer.frame import Frame
 from explorer.panels.base import Panel, button, chart, mounted, titled
+from explorer.stages.explained import Explained
 from explorer.style import CURVES, INK
 
 LEAST_TOP = 0.05  # of the residual's axis: rounding is not to fill the chart; arbitrary

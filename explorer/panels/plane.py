@@ -9,9 +9,10 @@ import bqplot as bq
 import ipywidgets as w
 import numpy as np
 
-from explorer.explaining_hand import ExplainingHand
 from explorer.frame import Frame
-from explorer.gestures import Gestures
+from explorer.hands.explaining import ExplainingHand
+from explorer.hands.gestures import Gestures
+from explorer.hands.walking import WalkingHand
 from explorer.panels.base import Panel
 from explorer.parts import drawing
 from explorer.parts.drawing_classes import class_field, class_levels, class_map_png, leads
@@ -20,7 +21,6 @@ from explorer.parts.overlays import overlay_of
 from explorer.parts.pad import Pad
 from explorer.session import Session
 from explorer.style import COLOURS, PLOT_MARGIN
-from explorer.walking_hand import WalkingHand
 
 KEYS = (
     "Click to place, drag to spray. Keyboard: arrows move the cursor (Shift: further), Enter acts, "

@@ -11,8 +11,8 @@ from explorer.engine.cell_polygon import cell_interval, cell_polygon, segment
 from explorer.engine.cells import cell_of
 from explorer.engine.determined import FORCED
 from explorer.engine.splitting import extent_at
-from explorer.explained import Explained, free_direction
 from explorer.parts.overlay import NONE, Overlay
+from explorer.stages.explained import Explained, free_direction
 
 Array = NDArray[np.float64]
 ASIDE = 0.055  # of the half width: where words stand beside a point; arbitrary

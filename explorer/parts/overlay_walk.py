@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from explorer.parts.overlay import Overlay
-from explorer.walk import Walk
+from explorer.stages.walk import Walk
 
 
 def overlay(walk: Walk) -> Overlay:

@@ -17,9 +17,9 @@ from explorer.energy_question import Picture
 from explorer.engine.data import preset
 from explorer.engine.energy import energy
 from explorer.engine.splitting import extent_at
-from explorer.explained import free_direction
 from explorer.parts.energy_charts import colour_bar, energy_png, span_of
-from explorer.walk import first_walk
+from explorer.stages.explained import free_direction
+from explorer.stages.walk import first_walk
 
 WIDE = Picture("point", np.array([[1e-3, 2e-2], [4e-1, 5e-2], [1e-1, 3e-2]]), (-2, 2, -3, 3),
                ("x₁", "x₂"), 0.0, 0.8, "")  # fmt: skip

@@ -9,7 +9,7 @@ import torch
 
 from explorer.apps import App
 from explorer.engine.data import preset
-from explorer.explained import Explained
+from explorer.stages.explained import Explained
 
 
 @pytest.fixture

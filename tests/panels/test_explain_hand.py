@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from explorer import explaining
 from explorer.apps import App
 from explorer.engine.cells import Extent
 from explorer.engine.data import preset
 from explorer.engine.determined import FORCED
 from explorer.engine.explanations import margins
 from explorer.engine.splitting import extent_at
-from explorer.explained import Explained, free_direction, lengths, pulled
 from explorer.panels.explain import _nice
+from explorer.stages import explaining
+from explorer.stages.explained import Explained, free_direction, lengths, pulled
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from explorer.apps import App
 from explorer.engine.data import preset
-from explorer.explained import FARTHEST, sentence
 from explorer.opening import open_scenario, opening
 from explorer.session import Session
+from explorer.stages.explained import FARTHEST, sentence
 
 NAME = "proof on the line"
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from explorer.attacking import Attacking
 from explorer.engine.attacks.target import Target
 from explorer.engine.cells import KINK, cell_of, slopes_at
 from explorer.engine.certificate import TAU_TRAINED
@@ -16,7 +15,8 @@ from explorer.engine.data import Dataset
 from explorer.engine.explanations import Explanation, explanation_of, residual
 from explorer.engine.network import Network, phi, rescaled
 from explorer.engine.splitting import merge
-from explorer.explained import (
+from explorer.stages.attacking import Attacking
+from explorer.stages.explained import (
     FARTHEST,
     LEAST,
     TRAINED_MARGIN,

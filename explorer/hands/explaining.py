@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from explorer.hand import Hand
+from explorer.hands.hand import Hand
 from explorer.session import Session
 from explorer.style import NAMES
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.gestures import MOST_EVENTS, REACH
+from explorer.hands.gestures import MOST_EVENTS, REACH
 from explorer.session import Session
 
 NUDGE = 0.02  # of the plane's half width; Shift goes five times as far; arbitrary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from explorer.hand import Hand
+from explorer.hands.hand import Hand
 from explorer.session import Session
 from explorer.style import NAMES
 

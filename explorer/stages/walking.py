@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from explorer.explaining import Explaining
-from explorer.walk import Walk, first_walk
+from explorer.stages.explaining import Explaining
+from explorer.stages.walk import Walk, first_walk
 
 
 class Walking(Explaining):

@@ -1,0 +1,1 @@
+"""What the stages after training hold, and what a session can do in each."""
