@@ -156,9 +156,12 @@ def deep_rows(repeats: int) -> Iterator[Row]:
         theirs = reference.Reference(net, x, y, lam, ALPHA)
         ours = Run(Target(net), published(m, merge_angle=0.0), Start(x, y))
         products = _products(Prepared.of(net), x)
-        a, b, c = medians([(theirs.step, 3), (ours.step, 3), (products, 3)], repeats)
+        block = Blocks(ours, 3)
+        calls = [(theirs.step, 3), (ours.step, 3), (products, 3), (block.step, 1)]
+        a, b, c, whole = medians(calls, repeats)
         name = f"attack step, {d}-1000-1000-1, m = {m}"
         yield name, a, b, "2.5 x"
+        yield f"{name}: the same in blocks", a, whole / block.steps, "2.5 x"
         yield f"{name}: its matrix products alone, share of the step", c, b, "0.5"
 
 

@@ -34,10 +34,9 @@ class _Layer:
 
     def up(self, below: Tensor, alpha: Alpha) -> None:
         """Values, slopes and outputs."""
-        if self.bias is None:
-            torch.mm(self.w, below, out=self.z)
-        else:
-            torch.addmm(self.bias.unsqueeze(-1), self.w, below, out=self.z)
+        torch.mm(self.w, below, out=self.z)
+        if self.bias is not None:
+            self.z.add_(self.bias.unsqueeze(-1))
         torch.mul(self.z, alpha, out=self.s).sigmoid_()
         torch.clamp_min(self.z, 0, out=self.a)
 
