@@ -47,9 +47,8 @@ class GridFiles:
 
     def show(self, count: int, texts: Callable[[], tuple[str, str]], said: str, anew: bool) -> None:
         """`count` cells, with the lines and the table of them made only when they are offered."""
-        self._asked = False
-        if self.forget.description != FORGET:
-            self.forget.description = FORGET
+        if anew or not count:  # not while cells come in: the second press would come too late
+            self._asked, self.forget.description = False, FORGET
         self.forget.disabled = not count
         children = (*([self.links] if count else []), self._row, self.said)
         if self.widget.children != children:

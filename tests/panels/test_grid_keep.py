@@ -16,6 +16,7 @@ import torch
 from explorer import grid_keep, serve
 from explorer.apps import App
 from explorer.engine.data import preset
+from explorer.grid import grid_attacks
 from explorer.grid_keep import KEEP, MOST_FILES, folder
 from explorer.grid_rows import rows_in, text_of
 from explorer.panels.grid import GridPanel
@@ -156,6 +157,20 @@ def test_what_is_downloaded_is_taken_up_in_another_kernel(home) -> None:
     assert app.session.now.attack is last
     assert grid.found.problems[0].parts.distances(last.x)[0] == done[key]["result"]["truth"]
     app.close()
+
+
+@pytest.mark.parametrize("key", grid_attacks())
+def test_every_attack_with_a_start_can_be_kept(home, key: str) -> None:
+    app = opened()
+    grid = panel(app)
+    try:
+        grid.attack.value = key
+        assert grid.found.of.attack == key or app.session.message  # refused on this network
+        run(grid, until=1)
+        (text, table), of = grid.keeper.texts(), grid.keeper.of
+        assert all(row["of"] == of for row in rows_in(text.encode())) and table.startswith("key,")
+    finally:
+        app.close()
 
 
 def test_a_coarser_grid_lies_on_a_finer_one_and_seeds_keep_their_number(home) -> None:
