@@ -124,7 +124,8 @@ class ImageRun:
             if self.choice.task == "two":
                 return DecoRecoConfig(**descent, contribution="outputs")
             # Nine multipliers per candidate: solving for them takes nine tenths of the time.
-            return DecoRecoConfig(**descent, contribution="margin", multipliers="joint")
+            stepped: dict[str, Any] = {"multipliers": "joint", "lam_start": 4.0, "lr_lam": 0.1}
+            return DecoRecoConfig(**descent, **stepped, contribution="margin")
         if self.attack == "inversion":
             return InversionConfig(m=m, steps=steps, sigma_x=SIGMA_X, box=1.0)
         return BilevelConfig(m=n, steps=steps, sigma_x=SIGMA_X, model="hidden", width=BILEVEL_WIDTH)
