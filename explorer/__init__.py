@@ -41,7 +41,7 @@ from explorer.engine.training import TrainConfig, TrainState
 if TYPE_CHECKING:
     from explorer.apps import app
     from explorer.digits_app import digits as digits
-    from explorer.membership_app import membership as membership
+    from explorer.inference.app import membership as membership
 
 __version__ = "0.1.0"
 
@@ -99,7 +99,7 @@ __all__ = [
 # the engine works without any.
 _PAGES = {
     "app": "explorer.apps",
-    "membership": "explorer.membership_app",
+    "membership": "explorer.inference.app",
     "digits": "explorer.digits_app",
 }
 

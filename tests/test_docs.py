@@ -22,7 +22,7 @@ from explorer.digits_app import DigitsApp
 from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
 from explorer.engine.training import TrainConfig
-from explorer.membership_app import MembershipApp
+from explorer.inference.app import MembershipApp
 from explorer.panels.forms import SETTINGS
 
 ROOT = Path(__file__).resolve().parents[1]

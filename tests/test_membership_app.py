@@ -12,8 +12,8 @@ import pytest
 
 import explorer
 from explorer.engine.highdim import LAWS
-from explorer.membership_app import MembershipApp
-from explorer.membership_scene import RULES, Settings, judged, rule_of, scene, sentence, world
+from explorer.inference.app import MembershipApp
+from explorer.inference.scene import RULES, Settings, judged, rule_of, scene, sentence, world
 from explorer.pages import pages
 from explorer.parts.membership_charts import BINS, WIDEST, steps
 
@@ -158,7 +158,7 @@ def test_wrong_dimensions_are_said_on_the_page(app: MembershipApp) -> None:
 
 def test_a_failure_is_shown_and_the_next_moment_heals(app: MembershipApp, monkeypatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("explorer.rates.roc", lambda *_: 1 / 0)
+        patched.setattr("explorer.inference.rates.roc", lambda *_: 1 / 0)
         app.redraw()
     assert "ZeroDivisionError" in app.failure.value
     app.redraw()

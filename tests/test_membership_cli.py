@@ -12,9 +12,10 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from explorer import cli, rates
+from explorer import cli
 from explorer.commands.membership import dims_of
 from explorer.engine.membership_runs import MembershipConfig, membership_experiment
+from explorer.inference import rates
 
 TINY = ("--width", "40", "--n", "5", "--test", "60", "--trials", "2", "--d", "8,30")
 

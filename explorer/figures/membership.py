@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from explorer.engine.membership_runs import Trial
-from explorer.rates import Interval, roc, summary
+from explorer.inference.rates import Interval, roc, summary
 from explorer.style import CURVES, INK
 
 FIGURES = ("on-margin.png", "fresh-points.png", "roc.png")

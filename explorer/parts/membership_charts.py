@@ -11,8 +11,8 @@ import ipywidgets as w
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.membership_scene import Outcome, World
-from explorer.rates import Interval, Roc
+from explorer.inference.rates import Interval, Roc
+from explorer.inference.scene import Outcome, World
 from explorer.style import CONTROL, CURVES, INK, PLOT_MARGIN
 
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ import numpy as np
 
 from explorer.engine.highdim import LABELS, LAWS, TITLES
 from explorer.engine.membership_runs import MembershipConfig, Trial
-from explorer.membership_scene import RULES, Settings
+from explorer.inference.scene import RULES, Settings
 
 DIMS = (
     *(2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 35, 40, 50, 60, 70, 80, 100, 120, 150, 170, 200),

@@ -13,11 +13,11 @@ import ipywidgets as w
 import torch
 from IPython.display import display
 
-from explorer import rates
 from explorer.engine.highdim import ASSUMPTIONS, Law
 from explorer.engine.membership_runs import MembershipConfig, Trial, membership_experiment
 from explorer.engine.two_neuron import NotSeparableError
-from explorer.membership_scene import (
+from explorer.inference import rates
+from explorer.inference.scene import (
     Outcome,
     Settings,
     World,
@@ -211,8 +211,8 @@ def membership(scenario: str | None = None, **settings: Any) -> MembershipApp:  
     """Show the page on membership inference in this cell, replacing the one shown before.
 
     Args:
-        scenario: name of a row of `explorer.membership_scene.SCENES` to open on.
-        **settings: fields of `explorer.membership_scene.Settings`, such as d=100, n=20.
+        scenario: name of a row of `explorer.inference.scene.SCENES` to open on.
+        **settings: fields of `explorer.inference.scene.Settings`, such as d=100, n=20.
 
     Returns:
         The page.

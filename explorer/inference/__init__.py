@@ -1,0 +1,1 @@
+"""The page on membership inference: its widgets, what they show, and rates with intervals."""
