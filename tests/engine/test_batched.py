@@ -23,7 +23,7 @@ from explorer.engine.status import Status
 
 # d, widths, m: few inputs and many; the last two are narrow and wide enough to take both forms of
 # the residual.
-SHAPES = [(2, (30,), 7), (17, (20,), 5), (3, (4, 5), 11), (3, (40, 50), 6), (5, (20, 30, 40), 4)]
+SHAPES = [(2, (30,), 7), (65, (20,), 5), (3, (4, 5), 11), (3, (40, 50), 6), (5, (20, 30, 40), 4)]
 
 
 def rng(seed: int) -> torch.Generator:

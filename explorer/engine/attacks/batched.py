@@ -39,9 +39,9 @@ _local = threading.local()
 
 
 def few(net: Prepared) -> bool:
-    """Whether a `Desk` serves: two layers, few inputs, no bias at the output."""
-    two = len(net.blocks) == 2 and net.blocks[1] is net.weights[1]
-    return two and net.weights[0].shape[1] <= FEW
+    """Whether a `Desk` serves: two layers, few inputs, no bias at the output, on the CPU."""
+    first, two = net.weights[0], len(net.blocks) == 2 and net.blocks[1] is net.weights[1]
+    return two and first.shape[1] <= FEW and first.device.type == "cpu"
 
 
 def through(net: Prepared, x: Tensor, alpha: Alpha) -> Pass:

@@ -50,7 +50,7 @@ class Replay:
         self.square = tuple(v.clone() for v in state.moments.square)
         self.grads = (state.grad_x.clone(), state.grad_lam * self.scale.mean)
         self.packed = []
-        if few(self.net) and state.x.device.type == "cpu":
+        if few(self.net):
             signed = state.y.expand(state.lam.shape) * self.scale.mean
             kept = cast("list[Pair]", [self.params, self.mean, self.square, self.grads])
             self.packed = packed(self.net, config, self.scale.level, signed, kept)
