@@ -21,7 +21,6 @@ import time
 import torch
 from scipy.stats import spearmanr
 
-from explorer import tune
 from explorer.engine import training
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
@@ -29,7 +28,8 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.data import heldout, preset
 from explorer.engine.scoring import RADII, score
 from explorer.engine.training import TrainConfig
-from explorer.tune import TuneConfig
+from explorer.tuning import search as tune
+from explorer.tuning.search import TuneConfig
 
 N, WIDTHS, TRAIN_STEPS, CONTROLS = 20, (100, 100), 20_000, 10
 FRESH = (7001, 7002)  # seeds of noises that no search used

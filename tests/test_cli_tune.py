@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from explorer import cli, tune
+from explorer import cli
 from explorer.engine.store import load_run
+from explorer.tuning import search as tune
 
 NET = ("--preset", "two-points", "--widths", "20", "--steps", "400")
 SMALL = (*NET, "--trials", "3", "--restarts", "2", "--m", "4", "--trial-steps", "4")

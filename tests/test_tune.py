@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer import tune
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.agreement import agreement, survivors
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
-from explorer.tune import Trial, TuneConfig
+from explorer.tuning import file as search_file
+from explorer.tuning import search as tune
+from explorer.tuning.search import Trial, TuneConfig
 from tests.engine.closed_forms import three_at_120
 
 TARGET = Target(three_at_120([1.0, 1.0, -1.0]).net)
@@ -178,38 +179,38 @@ def test_a_trial_at_full_length_keeps_its_knobs() -> None:
 # --- file -----------------------------------------------------------------------------------
 def test_a_search_lives_on_in_its_file(tmp_path: Path) -> None:
     path = tmp_path / "search.jsonl"
-    assert tune.start_file(path, TARGET, SMALL) == []
+    assert search_file.start_file(path, TARGET, SMALL) == []
     trials = list(islice(tune.tune(TARGET, SMALL), 2))
     for trial in trials:
-        tune.append(path, trial)
-    tune.append(path, row(2, math.inf, 0.0, "diverged"))
+        search_file.append(path, trial)
+    search_file.append(path, row(2, math.inf, 0.0, "diverged"))
     with path.open("a") as file:
         file.write('{"number": 3, "par')  # killed while writing
-    read = tune.start_file(path, TARGET, replace(SMALL, trials=9))
+    read = search_file.start_file(path, TARGET, replace(SMALL, trials=9))
     assert all(same(a, b) for a, b in zip(read[:2], trials, strict=True))
     assert math.isinf(read[2].residual)
-    tune.append(path, trials[0])
-    assert len(tune.start_file(path, TARGET, SMALL)) == 4
+    search_file.append(path, trials[0])
+    assert len(search_file.start_file(path, TARGET, SMALL)) == 4
 
 
 def test_a_file_of_another_search_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "search.jsonl"
-    tune.start_file(path, TARGET, SMALL)
+    search_file.start_file(path, TARGET, SMALL)
     with pytest.raises(ValueError, match="differs in seed"):
-        tune.start_file(path, TARGET, replace(SMALL, seed=3))
+        search_file.start_file(path, TARGET, replace(SMALL, seed=3))
     with pytest.raises(ValueError, match="differs in weights"):
-        tune.start_file(path, Target(three_at_120([1.0, 1.0, 1.0]).net), SMALL)
+        search_file.start_file(path, Target(three_at_120([1.0, 1.0, 1.0]).net), SMALL)
     path.write_text("x1,x2,y\n")
     with pytest.raises(ValueError, match="no file of a search"):
-        tune.start_file(path, TARGET, SMALL)
+        search_file.start_file(path, TARGET, SMALL)
 
 
 # --- walls ----------------------------------------------------------------------------------
 def test_no_truth_is_in_reach() -> None:
-    tree = ast.parse(Path(tune.__file__).read_text())
-    taken = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    trees = [ast.parse(Path(module.__file__).read_text()) for module in (tune, search_file)]
+    taken = {n.module for t in trees for n in ast.walk(t) if isinstance(n, ast.ImportFrom)}
     ours = {m for m in taken if m and m.startswith("explorer.")}
-    assert ours == {"explorer.engine.status"} | {
+    assert ours == {"explorer.engine.status", "explorer.tuning.search"} | {
         f"explorer.engine.attacks{m}" for m in ("", ".agreement", ".kkt", ".kkt_config", ".target")
     }
 

@@ -16,14 +16,15 @@ from rich.table import Table
 from tqdm import tqdm
 
 from explorer import headless, report
-from explorer import tune as tuning
 from explorer.commands import base
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
 from explorer.engine.data import Dataset
 from explorer.style import INK, POSITIVE, PROVEN
-from explorer.tune import Trial, TuneConfig
+from explorer.tuning import file as search_file
+from explorer.tuning import search as tuning
+from explorer.tuning.search import Trial, TuneConfig
 
 SHOWN = ("lr_x", "relu_alpha", "relu_alpha_start", "lam_min", "weight_margin", "sigma_x")
 
@@ -74,7 +75,7 @@ def tune(
 
 def _searched(target: Target, config: TuneConfig, log: Path | None) -> list[Trial]:
     """All trials; an interrupt ends the search and keeps them."""
-    rows = [] if log is None else tuning.start_file(log, target, config)
+    rows = [] if log is None else search_file.start_file(log, target, config)
     todo = tqdm(
         tuning.tune(target, config, rows[: config.trials]), initial=len(rows), total=config.trials,
         desc="trials", file=sys.stderr, disable=None, leave=False,
@@ -83,7 +84,7 @@ def _searched(target: Target, config: TuneConfig, log: Path | None) -> list[Tria
         for trial in todo:
             rows.append(trial)
             if log is not None:
-                tuning.append(log, trial)
+                search_file.append(log, trial)
     except KeyboardInterrupt:
         print(f"stopped after {len(rows)} trials", file=sys.stderr)
     return rows

@@ -11,7 +11,7 @@ import ipywidgets as w
 import numpy as np
 import torch
 
-from explorer import assess, tune
+from explorer import assess
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt_config import PUBLISHED
@@ -20,7 +20,8 @@ from explorer.frame import Frame
 from explorer.panels.base import Panel, button, chart
 from explorer.parts.settings import choice, whole
 from explorer.style import CURVES, INK, PROVEN
-from explorer.tune import Search, Trial, TuneConfig
+from explorer.tuning import search
+from explorer.tuning.search import Search, Trial, TuneConfig
 
 TUNE, CANCEL = "Tune", "Cancel tuning"
 OURS = "our defaults"
@@ -125,7 +126,7 @@ class Tuner(Panel):
         """Put the settings of the drawn trial of this index into the form."""
         trial = self._good()[index]
         now = cast(KKTConfig, self.session.attack_config)
-        self.session.configure(**asdict(tune.full_length(trial, now.m, now.steps)))
+        self.session.configure(**asdict(search.full_length(trial, now.m, now.steps)))
         self.said.value = (
             f"Trial {trial.number} is loaded: residual {trial.residual:.3g}, agreement "
             f"{trial.agreement:.3g} in {TuneConfig.steps} steps. Press Play; the verdict on top "
@@ -146,7 +147,7 @@ class Tuner(Panel):
         target = self._aimed()
         self.search = self.kind.value
         config = TuneConfig(self.search, self.trials.value, seed=self.session.seed, **SIZE)
-        trials = tune.tune(target, config)
+        trials = search.tune(target, config)
         self.session.running = False
         self.target, self.rows = target, []
         self.draw()
@@ -177,7 +178,7 @@ class Tuner(Panel):
 
     def verdict(self, config: TuneConfig) -> str:
         """What the best trial is worth, from a noise that no trial used, beside the defaults."""
-        chosen, target = tune.best(self.rows, config.search), self.target
+        chosen, target = search.best(self.rows, config.search), self.target
         if chosen is None or target is None:
             return "Every trial failed: train longer, or take other weights."
         texts = []
@@ -205,8 +206,8 @@ class Tuner(Panel):
 
     def draw(self) -> None:
         """All trials, their front, and a ring around the best."""
-        good, ahead = self._good(), tune.front(self.rows)
-        chosen = tune.best(self.rows, self.search)
+        good, ahead = self._good(), search.front(self.rows)
+        chosen = search.best(self.rows, self.search)
         top = max([1.0, *(t.agreement for t in good)])
         logs = [_log(t) for t in good]
         high = int(np.ceil(max([0.0, *logs])))

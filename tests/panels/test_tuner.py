@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from explorer import tune
 from explorer.apps import App
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import preset
 from explorer.panels.tuner import EMPTY, TUNE
-from explorer.tune import Trial
+from explorer.tuning import search as tune
+from explorer.tuning.search import Trial
 
 
 def opened():
@@ -143,7 +143,7 @@ def test_the_search_is_the_one_that_was_chosen(app, monkeypatch) -> None:
         asked.append((target, config))
         return iter(ROWS)
 
-    monkeypatch.setattr("explorer.panels.tuner.tune.tune", search)
+    monkeypatch.setattr("explorer.panels.tuner.search.tune", search)
     app.session.seed = 5
     panel.kind.value, panel.trials.value = "random", 4
     run(panel)

@@ -11,17 +11,14 @@ pace, show and cancel it:
   independent restarts (`explorer.engine.attacks.agreement`). Its first trial are the defaults.
 
 Trial k depends on the seed and the trials before it alone, so that a search resumed from its file
-goes on as if it had never stopped.
+(`explorer.tuning.file`) goes on as if it had never stopped.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -37,7 +34,6 @@ if TYPE_CHECKING:
     import optuna
 
 Search = Literal["auto", "random"]
-FORMAT = 1
 
 # The defaults of KKTConfig, as a point of the space of "auto".
 USUAL = {
@@ -180,53 +176,6 @@ def best(trials: Sequence[Trial], search: Search = "auto") -> Trial | None:
 def full_length(trial: Trial, m: int = KKTConfig.m, steps: int = KKTConfig.steps) -> KKTConfig:
     """The settings of a trial for an attack of the usual size."""
     return replace(trial.config, m=m, steps=steps)
-
-
-# --- file ---------------------------------------------------------------------------------------
-def fingerprint(target: Target) -> str:
-    """Of the attacked weights: a search is resumed on the same ones only."""
-    return hashlib.sha256(target.net.theta.double().cpu().numpy().tobytes()).hexdigest()[:16]
-
-
-def start_file(path: Path, target: Target, config: TuneConfig) -> list[Trial]:
-    """The trials that a file of this search holds already; a new file gets its first line.
-
-    Raises:
-        ValueError: where the file is of another search or of other weights.
-    """
-    head = {"format": FORMAT, "weights": fingerprint(target), **asdict(config)}
-    if not path.exists() or not path.stat().st_size:
-        path.write_text(json.dumps(head) + "\n", encoding="utf-8")
-        return []
-    text = path.read_text(encoding="utf-8")
-    lines = text.split("\n")[:-1]  # a line that was cut off by a kill has no end
-    try:
-        there = json.loads(lines[0])
-        rows = [_decoded(json.loads(line)) for line in lines[1:]]
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise ValueError(f"{path} is no file of a search ({error}). Name another.") from error
-    differs = [k for k in head if k != "trials" and there.get(k) != head[k]]
-    if differs:
-        raise ValueError(
-            f"{path} holds another search: it differs in {', '.join(differs)}. "
-            "Name another file, or take the same settings and weights."
-        )
-    if lines and not text.endswith("\n"):
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return rows
-
-
-def append(path: Path, trial: Trial) -> None:
-    """Add one row to the file of a search."""
-    row = asdict(trial)
-    row["residual"] = trial.residual if math.isfinite(trial.residual) else None
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row, allow_nan=False) + "\n")
-
-
-def _decoded(row: dict[str, Any]) -> Trial:
-    residual = math.inf if row["residual"] is None else row["residual"]
-    return Trial(**{**row, "config": KKTConfig(**row["config"]), "residual": residual})
 
 
 # --- Optuna -------------------------------------------------------------------------------------

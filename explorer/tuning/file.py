@@ -1,0 +1,62 @@
+"""The file of a search: one JSON line about it, then one per trial; it can be taken up again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.target import Target
+from explorer.tuning.search import Trial, TuneConfig
+
+FORMAT = 1
+
+
+def fingerprint(target: Target) -> str:
+    """Of the attacked weights: a search is resumed on the same ones only."""
+    return hashlib.sha256(target.net.theta.double().cpu().numpy().tobytes()).hexdigest()[:16]
+
+
+def start_file(path: Path, target: Target, config: TuneConfig) -> list[Trial]:
+    """The trials that a file of this search holds already; a new file gets its first line.
+
+    Raises:
+        ValueError: where the file is of another search or of other weights.
+    """
+    head = {"format": FORMAT, "weights": fingerprint(target), **asdict(config)}
+    if not path.exists() or not path.stat().st_size:
+        path.write_text(json.dumps(head) + "\n", encoding="utf-8")
+        return []
+    text = path.read_text(encoding="utf-8")
+    lines = text.split("\n")[:-1]  # a line that was cut off by a kill has no end
+    try:
+        there = json.loads(lines[0])
+        rows = [_decoded(json.loads(line)) for line in lines[1:]]
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"{path} is no file of a search ({error}). Name another.") from error
+    differs = [k for k in head if k != "trials" and there.get(k) != head[k]]
+    if differs:
+        raise ValueError(
+            f"{path} holds another search: it differs in {', '.join(differs)}. "
+            "Name another file, or take the same settings and weights."
+        )
+    if lines and not text.endswith("\n"):
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return rows
+
+
+def append(path: Path, trial: Trial) -> None:
+    """Add one row to the file of a search."""
+    row = asdict(trial)
+    row["residual"] = trial.residual if math.isfinite(trial.residual) else None
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row, allow_nan=False) + "\n")
+
+
+def _decoded(row: dict[str, Any]) -> Trial:
+    residual = math.inf if row["residual"] is None else row["residual"]
+    return Trial(**{**row, "config": KKTConfig(**row["config"]), "residual": residual})
