@@ -6,7 +6,7 @@
     python benchmarks/bench_suite.py --sketch           20 circle points of random labels, 2 nets
     python benchmarks/bench_suite.py --attacks pooled   one attack only
     python benchmarks/bench_suite.py --keep FOLDER      keep the trained networks there
-    python benchmarks/bench_suite.py --lp               also the forced masses (slow)
+    python benchmarks/bench_suite.py --lp               also the forced masses and other sets
 
 One row per set and network: points on the margin (within 1%); those that the weights determine,
 "LP", by the forced-mass program at the tolerance that it states, and "sharp", at the least one
@@ -15,9 +15,11 @@ found that explain the weights as well; and for each attack claims / needed poin
 / points on the margin among the found, within 0.03, its precision over all training points, and
 CPU seconds. With --lp, a fourth figure after "/" is of the points determined (sharp). The verdict
 is of the best attack: "recovered" where at least 90% of the needed points are found at a
-precision of at least 0.9; where fewer than half of the points on the margin are needed it adds
-"rest not recoverable", with the residual of another set of points on the margin beside that of
-the training points, and the mean distance of its mass from them.
+precision of at least 0.9. With --lp it goes on: of the points that the weights determine (sharp),
+whether they are recovered; how many of the points on the margin are not determined, and so not
+recoverable with certainty; and the farthest other set found that leaves no more of the weights
+than the training points do, with what both leave, its mean distance from them, and the distance
+that no such set exceeds. Without --lp, where fewer than half are needed, the fitted set instead.
 """
 
 from __future__ import annotations
@@ -28,12 +30,14 @@ from pathlib import Path
 
 import torch
 
+from explorer.bout import other_set
 from explorer.engine import suite
 from explorer.engine.attacks import hinge, kkt, pooled
 from explorer.engine.attacks.hinge import HingeConfig
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.pooled import PooledConfig
 from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import certify
 from explorer.engine.data import Dataset, Source
 from explorer.engine.margin import q_of
 from explorer.engine.scoring import score
@@ -66,6 +70,21 @@ def met(results, name, count):
     return [k for k, r in right.items() if r["claims"] and r["precision"] >= PRECISION]
 
 
+def not_determined(known, sharp, net, target, data):
+    """How many points are not recoverable, and another set that explains the weights as well."""
+    open_, on = int((known.on_margin & ~sharp).sum()), int(known.on_margin.sum())
+    if not open_:
+        return ""
+    far = other_set(target, data, certify(net, data.x, data.y)).far
+    words = f"; {open_} of {on} not recoverable: "
+    if far.distance < RADIUS:
+        return words + f"no set as good is over {far.at_most:.2f} apart"
+    return words + (
+        f"{far.explanation.n} others leave {far.residual:.4f}, the truth {far.truth:.4f}, "
+        f"{far.distance:.2f} apart ({far.at_most:.2f} at most)"
+    )
+
+
 def verdict(known, sharp, results, fitted, data):
     count, on = int(known.needed.sum()), int(known.on_margin.sum())
     good = ", ".join(met(results, "needed", count))
@@ -73,7 +92,7 @@ def verdict(known, sharp, results, fitted, data):
     if sharp is not None and bool(sharp.any()):
         good = ", ".join(met(results, "sharp", int(sharp.sum())))
         words += f"; of determined: {f'recovered ({good})' if good else 'not recovered'}"
-    if 2 * count < on and fitted is not None:
+    if sharp is None and 2 * count < on and fitted is not None:
         apart = torch.cdist(fitted.x, data.x).min(1).values
         mean = float(fitted.lam @ apart / fitted.lam.sum())
         words += (
@@ -109,7 +128,9 @@ def row(case, label, net, lp, names, seed):
         for r in results.values()
     )
     head = f"{case.name:31}{label:13}{int(known.on_margin.sum()):>3}{int(known.needed.sum()):>7}"
-    return head + forced + cells + "   " + verdict(known, sharp, results, fitted, data)
+    words = verdict(known, sharp, results, fitted, data)
+    words += "" if sharp is None else not_determined(known, sharp, net, target, data)
+    return head + forced + cells + "   " + words.removeprefix("; ")
 
 
 def kept(case, label, widths, folder):

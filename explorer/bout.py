@@ -16,13 +16,13 @@ from torch import Tensor
 
 from explorer import headless
 from explorer.assess import CONTROLS, RADIUS
+from explorer.engine.as_well import AsWell, as_well
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate
-from explorer.engine.consistent import AS_WELL, Farthest, Stopped, farthest, sample_of
+from explorer.engine.consistent import Stopped, sample_of
 from explorer.engine.data import Dataset
-from explorer.engine.determined import determined, sharpened
-from explorer.engine.explanations import residual
+from explorer.engine.determined import determined
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.scoring import RADII, judge, score
@@ -68,8 +68,9 @@ class Otherwise:
     Attributes:
         determined: (n,) bool: every explanation has mass within the radius of this point.
         sentence: what that means, with the tolerance of the program.
-        other: another training set that explains the weights, as far off as can be.
-        other_sentence: how far off it is.
+        other: another training set that explains the weights as well as the truth, the farthest
+            found (`as_well`).
+        other_sentence: how far off it is, and what both sets leave.
     """
 
     determined: Tensor
@@ -80,18 +81,16 @@ class Otherwise:
 
 @dataclass(frozen=True, eq=False)
 class Other:
-    """The training set that explains the weights and is farthest from the true one.
+    """The training set that explains the weights as well as the true one, the farthest found.
 
     Attributes:
         claims: its points, labels and multipliers.
-        far: how far off it is, and what the program sampled.
-        own: what the true points leave unexplained, as a share of |theta|.
+        far: how far off it is, what both leave, and what the program sampled.
         apart: whether it is farther off than the radius of a match; else the points are told.
     """
 
     claims: Report
-    far: Farthest
-    own: float
+    far: AsWell
     apart: bool
 
     @property
@@ -99,14 +98,11 @@ class Other:
         """What is seen, with what both sets leave unexplained."""
         if not self.apart:
             return self.far.sentence
-        off = self.far.residual
-        both = f"They leave {off:.1e} of ‖θ‖ unexplained, the true points {self.own:.1e}"
-        alike = off <= max(AS_WELL, 1.01 * self.own)
-        how = "explain these weights as well" if alike else "explain these weights, less well"
-        end = ": the weights alone cannot tell the two sets apart." if alike else "."
         return (
             f"{len(self.claims.x)} other points, on average {self.far.distance:.2g} from the "
-            f"nearest true one, {how}. {both}{end}"
+            f"nearest true one, explain these weights as well. They leave {self.far.residual:.1e} "
+            f"of ‖θ‖ unexplained, the true points {self.far.truth:.1e}: the weights alone cannot "
+            "tell the two sets apart."
         )
 
 
@@ -156,20 +152,19 @@ def other_set(
             break  # farther out only where there is none in sight
         if not go_on(share):
             raise Stopped("stopped before the margin was sampled")
-        sample = sharpened(sample_of(net, truth.x[used], truth.y[used], extent, made.tau, grid=0))
-        if not go_on(share + 0.2):
-            raise Stopped("stopped before the linear program")
-        far = farthest(sample)
+        sample = sample_of(net, truth.x[used], truth.y[used], extent, made.tau, grid=0)
+
+        def going(done: int, total: int, share: float = share) -> bool:
+            return go_on(share + 0.45 * done / total)
+
+        far = as_well(sample, progress=going)
     assert far is not None
     made_of = far.explanation
-    own = residual(net.to(dtype=torch.float64), sample.truth)
-    return Other(
-        Report(made_of.x, made_of.y, made_of.lam), far, own, far.distance >= RADIUS
-    )  # fmt: skip
+    return Other(Report(made_of.x, made_of.y, made_of.lam), far, far.distance >= RADIUS)
 
 
 def otherwise(ring: Ring) -> Otherwise | None:
-    """What the weights leave open (`consistent`); None where the programs do not apply.
+    """What the weights leave open (`determined`, `as_well`); None where the programs do not apply.
 
     They need points of one or two coordinates, one output, and homogeneous weights.
     """
@@ -179,8 +174,7 @@ def otherwise(ring: Ring) -> Otherwise | None:
     net = ring.target.merged(MERGE_ANGLE)
     found = determined(net, truth.x, truth.y, made.lam, tau=made.tau, sharp=True)
     other = other_set(ring.target, truth, made)
-    words = f"{other.far.sentence} The true points leave {other.own:.1e}."
-    return Otherwise(found.forced, found.sentence, other.claims, words)
+    return Otherwise(found.forced, found.sentence, other.claims, other.far.sentence)
 
 
 class Refused(ValueError):

@@ -227,7 +227,7 @@ def farthest(sample: Sample) -> Farthest:
     """Max sum_q lam_q dist(q, truth) over all explanations of the sample, by mass."""
     gap = torch.cdist(sample.x, sample.truth.x).amin(dim=1).numpy()
     z = _polished(sample, _solve(sample, -gap)[0])
-    made = _explanation(sample, z)
+    made = explanation_at(sample, z)
     distance = float(gap @ z[: len(gap)]) / sample.mass
     off = residual(sample.net, made)
     scope = f"the box is ±{sample.extent:.3g}; {len(sample.x)} margin points sampled"
@@ -267,7 +267,8 @@ def _polished(sample: Sample, z: Array, rounds: int = 5) -> Array:
     return best if missed[0] < missed[1] else z
 
 
-def _explanation(sample: Sample, z: Array) -> Explanation:
+def explanation_at(sample: Sample, z: Array) -> Explanation:
+    """The points of z (m + r,) with a multiplier, with the slopes that its kink variables say."""
     m = len(sample.x)
     lam = torch.from_numpy(z[:m].copy()).clamp_min(0)
     slopes = [s.clone() for s in sample.on]

@@ -44,6 +44,7 @@ class Rows:
         theta: (P,).
         room: by how much each component may be missed.
         owner: multiplier of each kink variable (r,).
+        slack: where above 0, z has one more entry t, and the room is room + slack t.
         taken: rows that are in the program, i for C z <= theta + room and P + i for the other side.
     """
 
@@ -51,6 +52,7 @@ class Rows:
     theta: Array
     room: float
     owner: Index
+    slack: float = 0.0
     taken: list[int] = field(default_factory=list)
     _made: list[csr_matrix] = field(default_factory=list, repr=False)
 
@@ -59,8 +61,12 @@ class Rows:
         """Whether all rows are taken at once."""
         return len(self.theta) <= WHOLE
 
-    def least(self, cost: Array) -> tuple[Array, float]:
-        """A point of least cost (m + r,) on the polytope. -> (z, its cost).
+    def least(self, cost: Array, without: NDArray[np.bool_] | None = None) -> tuple[Array, float]:
+        """A point of least cost on the polytope. -> (z, its cost).
+
+        Args:
+            cost: (m + r,), or (m + r + 1,) with slack.
+            without: points (m,) bool that may have no mass; None for none.
 
         Raises:
             ValueError: where there is no such point, with the solver's reason.
@@ -69,7 +75,7 @@ class Rows:
             first = np.argsort(np.concatenate([self.theta, -self.theta]), kind="stable")
             self.taken.extend((np.arange(len(first)) if self.whole else first[:START]).tolist())
         while True:
-            done = self._solved(cost)
+            done = self._solved(cost, without)
             if done is None or self.whole:
                 break
             fresh = self._missed(done[0])
@@ -80,7 +86,7 @@ class Rows:
             raise ValueError("the linear program has no solution")
         return done
 
-    def _solved(self, cost: Array) -> tuple[Array, float] | None:
+    def _solved(self, cost: Array, without: NDArray[np.bool_] | None) -> tuple[Array, float] | None:
         """The program on the rows taken; None where it is empty."""
         count, r = len(self.theta), len(self.owner)
         m = self.columns.shape[1] - r
@@ -96,15 +102,26 @@ class Rows:
                 table = np.concatenate([table, (self.theta @ self.columns)[None]])
             pick = csr_matrix((-np.ones(r), (np.arange(r), self.owner)), shape=(r, m))
             bound = hstack([pick, eye_array(r)])
-            self._made[:] = [vstack([csr_matrix(table), bound]).tocsr()]
+            whole = vstack([csr_matrix(table), bound]).tocsr()
+            if self.slack:
+                each = np.full(len(b), -self.slack)
+                each[len(taken) :] *= float(np.abs(self.theta).sum())  # the implied row, if any
+                each = np.concatenate([each, np.zeros(r)])
+                whole = hstack([whole, csr_matrix(each[:, None])]).tocsr()
+            self._made[:] = [whole]
         b = np.concatenate([b, np.zeros(r)])
-        done = linprog(cost, A_ub=self._made[0], b_ub=b, method="highs")
+        high = np.full(len(cost), np.inf)
+        if without is not None:
+            high[:m][without] = 0.0
+        ends = np.stack([np.zeros(len(cost)), high], axis=1)
+        done = linprog(cost, A_ub=self._made[0], b_ub=b, bounds=ends, method="highs")
         return (done.x, float(done.fun)) if done.status == 0 else None
 
     def _missed(self, z: Array) -> list[int]:
         """The rows that z misses most, at most `BATCH`, none that is taken."""
-        off = self.columns @ z - self.theta
-        over = np.concatenate([off, -off]) - self.room
+        off = self.columns @ z[: self.columns.shape[1]] - self.theta
+        room = self.room + (self.slack * float(z[-1]) if self.slack else 0.0)
+        over = np.concatenate([off, -off]) - room
         over[self.taken] = 0.0
         worst = np.argsort(-over, kind="stable")[:BATCH]
         found: list[int] = worst[over[worst] > MISSED].tolist()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
+from scipy.optimize import linprog
 
 from explorer.engine import store_codec, training
-from explorer.engine.attacks import hinge, kkt, pooled
+from explorer.engine.attacks import hinge, kkt, largest, pooled
 from explorer.engine.attacks.pooled import PooledConfig, PooledState
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
@@ -40,7 +42,7 @@ def states(circle):
 
 def test_stages_follow_one_another_and_end(circle, states):
     stages = list(dict.fromkeys(s.stage for s in states))
-    assert stages == ["starts", "lines", "cross", "fit", "prove", "done"]
+    assert stages == ["starts", "lines", "cross", "fit", "prove", "weigh", "done"]
     assert [s.t for s in states] == list(range(len(states)))
     assert pooled.terminate(states[-1], SMALL) is Status.COMPLETE
     assert pooled.step(circle[1], states[-1], SMALL) is states[-1]
@@ -78,7 +80,7 @@ def test_the_fit_explains_no_less_than_the_starts_and_never_loses(states):
 
 
 def test_a_claim_has_no_heavier_neighbour_of_its_label(circle, states):
-    last = states[-1]
+    last = replace(states[-1], rise=states[-1].rise[:0])  # as in two layers: no gathering
     claims = pooled.report(circle[1], last, SMALL)
     assert len(claims.x) > 0
     for x, y, lam in zip(claims.x, claims.y, claims.lam, strict=True):
@@ -91,11 +93,55 @@ def test_a_claim_has_no_heavier_neighbour_of_its_label(circle, states):
 def test_two_needed_places_of_one_neighbourhood_are_one_claim(circle, states):
     x = torch.tensor([[0.0, 1.0], [0.05, 1.0], [0.0, -1.0]], dtype=torch.float64)
     y, lam = torch.ones(3).double(), torch.tensor([2.0, 1.0, 0.5]).double()
-    made = replace(states[-1], x=x, y=y, lam=lam, without=torch.ones(3).double(), limit=0.5)
+    made = replace(states[-1], x=x, y=y, lam=lam, without=torch.ones(3).double(), limit=0.5,
+                   rise=torch.zeros(0))  # fmt: skip
     claims = pooled.report(circle[1], made, SMALL)
     assert claims.x.tolist() == [[0.0, 1.0], [0.0, -1.0]]
     other = replace(made, y=torch.tensor([1.0, -1.0, 1.0]).double())
     assert len(pooled.report(circle[1], other, SMALL).x) == 3
+
+
+def test_the_second_question_is_asked_of_places_that_raise_the_residual(circle, states):
+    last = states[-1]
+    first = next(s for s in states if s.stage == "weigh")
+    asked = ~last.rise.isnan()
+    assert torch.equal(first.without.nan_to_num(-1), last.without.nan_to_num(-1))
+    stop = (1 + largest.RESIDUAL) * last.residual
+    assert torch.equal(asked, (last.without >= stop) & ~(last.without >= last.limit))
+    assert bool((last.rise[last.also] >= largest.LARGEST).all())
+    assert torch.equal(last.needed, (last.without >= last.limit) | last.also)
+
+
+def test_a_place_left_out_needs_a_larger_component(circle, states):
+    last, target = states[-1], circle[1]
+    net = hinge.attacked(target, SMALL)
+    made = largest.Question.of(net, last.x, last.y, SMALL.reach, SMALL.tau)
+    sample, rho = made.sample, float(net.rho)
+    near = ((sample.x - last.x[0]).norm(dim=1) <= 0.1) & (sample.y == last.y[0])
+    values = []
+    for columns in (sample.columns, sample.columns[:, ~near.numpy()]):  # all rows at once
+        table = np.concatenate([columns, -columns])
+        table = np.concatenate([table, np.full((len(table), 1), -rho)], axis=1)
+        theta = net.theta.numpy()
+        cost = np.append(np.zeros(columns.shape[1]), 1.0)
+        done = linprog(cost, A_ub=table, b_ub=np.concatenate([theta, -theta]), method="highs")
+        values.append(done.fun)
+    assert made.least == pytest.approx(values[0], rel=1e-4)
+    rise = made.rise(last.x[0], last.y[0], 0.1)
+    assert rise == pytest.approx(values[1] / values[0] - 1, abs=1e-3)
+    assert rise >= 0 and made.rise(last.x[0] + 50, last.y[0], 0.1) == pytest.approx(0, abs=1e-6)
+
+
+def test_parts_of_one_point_are_claimed_at_their_mean(circle, states):
+    x = torch.tensor([[0.0, 1.0], [0.12, 1.0], [0.0, -1.0]], dtype=torch.float64)
+    y, lam = torch.ones(3).double(), torch.tensor([2.0, 1.0, 0.5]).double()
+    made = replace(states[-1], x=x, y=y, lam=lam, without=torch.ones(3).double(), limit=0.5,
+                   rise=torch.ones(3), also=torch.zeros(3) > 0)  # fmt: skip
+    claims = pooled.report(circle[1], made, SMALL)
+    assert torch.allclose(claims.x, torch.tensor([[0.04, 1.0], [0.0, -1.0]]).double())
+    two = Target(make((5,)))
+    asked = pooled._turned(two, replace(made, stage="done"))
+    assert asked.stage == "done"  # two layers: no second question
 
 
 def test_votes_count_starts_not_claims(states):

@@ -62,7 +62,7 @@ def test_runs_draws_bars_and_shows_the_best_claims(app: App) -> None:
     assert app.session.frame.arena.sentence in app.panels["Header"].sentence.value
     show[2].click()  # another set that explains the weights
     assert app.session.frame.claims is panel.other.other
-    assert "less well than the true ones" in app.session.frame.arena.sentence
+    assert "explain the weights as well" in app.session.frame.arena.sentence
     app.session.go("attack")
     assert app.session.frame.claims is None
 

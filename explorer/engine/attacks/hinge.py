@@ -115,7 +115,7 @@ def iterate(target: Target, state: HingeState, config: HingeConfig) -> Iterator[
 
 def report(target: Target, state: HingeState, config: HingeConfig) -> Report:
     """The needed candidates, or all fitted ones; nothing before the questions are asked."""
-    if state.stage not in ("prove", "done"):
+    if state.stage not in ("prove", "weigh", "done"):
         return Report(state.x[:0], state.y[:0], state.lam[:0])
     kept = state.needed if config.claim == "proven" else _worth(state, config)
     return Report(state.x[kept], state.y[kept], state.lam[kept])

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor
 
-Stage = Literal["starts", "lines", "cross", "fit", "prove", "done"]
+Stage = Literal["starts", "lines", "cross", "fit", "prove", "weigh", "done"]
 
 
 @dataclass(frozen=True, eq=False)

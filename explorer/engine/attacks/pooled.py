@@ -9,25 +9,27 @@ put to all of them:
     lines, cross   the vertices, as in `hinge`
     fit       multipliers >= 0 on few of the pool, begun at all claims of all starts
     prove     for each fitted place: is theta explained as well without its neighbourhood?
+    weigh     three layers: the same in the largest component, for places not needed (`largest`)
 
 A claim is a needed place with no heavier one of its label within `radius`: the question left out
-both, and cannot tell them apart. `votes` says how many starts had found it, and takes no
+both, and cannot tell them apart. In three layers one point is often fitted in parts: it is
+claimed at their mean. `votes` says how many starts had found it, and takes no
 part in the claims. Own construction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks import hinge, kkt, pursuit
+from explorer.engine.attacks import hinge, kkt, largest, pursuit
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidates
-from explorer.engine.attacks.hinge_config import HingeConfig
-from explorer.engine.attacks.hinge_state import HingeState
-from explorer.engine.attacks.kkt_config import KKTConfig
+from explorer.engine.attacks.pooled_state import PooledConfig, PooledState
+from explorer.engine.attacks.pursuit import Explanation
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import phi
 from explorer.engine.status import Status, iterated
@@ -45,56 +47,8 @@ __all__ = [
 ]
 
 fits = hinge.fits
+_QUESTIONS: WeakKeyDictionary[Target, tuple[object, largest.Question]] = WeakKeyDictionary()
 _STRIDE = 1_000_003  # arbitrary: sets the noise of one start apart from that of the next
-
-
-@dataclass(frozen=True)
-class PooledConfig(HingeConfig):
-    """A pooled attack: `HingeConfig`, and the KKT reconstructions before it.
-
-    Attributes:
-        starts: how many reconstructions.
-        m: candidates of each.
-        descent: steps of each.
-    """
-
-    starts: int = 6
-    m: int = 60
-    descent: int = 1000
-
-    def __post_init__(self) -> None:
-        """Refuse settings with which no step could be taken."""
-        super().__post_init__()
-        if self.starts < 1:
-            raise ValueError(f"starts must be at least 1; got {self.starts}")
-        self.reconstruction()
-
-    def reconstruction(self) -> KKTConfig:
-        """The settings of one start: the defaults of the KKT attack, at this size and length."""
-        return KKTConfig(m=self.m, steps=self.descent)
-
-
-@dataclass(frozen=True, eq=False)
-class PooledState(HingeState):
-    """One moment of the attack: that of `hinge`, and what the starts have claimed.
-
-    Attributes:
-        seed: of the noise of the first start.
-        found: claims of all starts so far (c, d).
-        labels: of these (c,).
-        heft: their multipliers (c,).
-        start: which start each is of (c,).
-    """
-
-    seed: int
-    found: Tensor
-    labels: Tensor
-    heft: Tensor
-    start: Tensor
-
-    def numbers(self) -> dict[str, float]:
-        """For the curves: as `HingeState`, and the claims of all starts."""
-        return {**super().numbers(), "claims": float(len(self.found))}
 
 
 def init(
@@ -114,6 +68,8 @@ def step(target: Target, state: PooledState, config: PooledConfig) -> PooledStat
     """One start, or one step of `hinge` with the claims of all starts in its pool."""
     if state.stage == "starts":
         return _started(target, state, config)
+    if state.stage == "weigh":
+        return _weighed(target, state, config)
     if state.stage == "cross":
         following = _opened(target, state, config)
     else:
@@ -123,6 +79,8 @@ def step(target: Target, state: PooledState, config: PooledConfig) -> PooledStat
         if made is earlier or not isinstance(made, PooledState):
             return state
         following = replace(made, t=state.t + 1)
+        if state.stage == "prove" and made.stage == "done":
+            following = _turned(target, following)
     return _joined(following, target, config) if following.stage == "cross" else following
 
 
@@ -143,7 +101,10 @@ def report(target: Target, state: PooledState, config: PooledConfig) -> Report:
         return made
     near = (torch.cdist(made.x, state.x) <= config.radius) & (made.y[:, None] == state.y)
     heaviest = (near * state.lam).amax(dim=1) <= made.lam
-    return Report(made.x[heaviest], made.y[heaviest], made.lam[heaviest])
+    alone = Report(made.x[heaviest], made.y[heaviest], made.lam[heaviest])
+    if not len(state.rise):
+        return alone
+    return largest.gathered(alone, state.x, state.y, state.lam, config.merge_radius)
 
 
 def votes(state: PooledState, x: Tensor, y: Tensor, radius: float = MERGE_RADIUS) -> Tensor:
@@ -176,6 +137,47 @@ def _started(target: Target, state: PooledState, config: PooledConfig) -> Pooled
         x=merged.x, y=merged.y, lam=merged.lam / (number + 1), without=merged.lam * torch.nan,
         sentence=f"Start {number + 1} of {config.starts} claims {len(x)} points; all together "
         f"name {len(merged.x)} places.",
+    )  # fmt: skip
+
+
+def _turned(target: Target, state: PooledState) -> PooledState:
+    """On to the second question, in three layers; in two the first one is convex and decides."""
+    if len(target.net.weights) == 2 or not len(state.x):
+        return state
+    none = state.lam * torch.nan
+    return replace(state, stage="weigh", rise=none, also=state.lam < 0)
+
+
+def _weighed(target: Target, state: PooledState, config: PooledConfig) -> PooledState:
+    """Ask the second question of the heaviest place that is not needed and was not asked yet."""
+    stop = (1 + largest.RESIDUAL) * state.residual
+    open_ = ((state.without >= stop) & ~state.needed & state.rise.isnan()).nonzero()[:, 0]
+    if not len(open_):
+        count = int(state.needed.sum())
+        return replace(
+            state, t=state.t + 1, stage="done",
+            sentence=f"{count} of {len(state.x)} fitted places are needed, "
+            f"{int(state.also.sum())} of them by the largest component alone. Others are not "
+            "recoverable with certainty from these weights.",
+        )  # fmt: skip
+    i = int(open_[0])
+    kept = _QUESTIONS.get(target)
+    if kept is None or kept[0] is not state.x:
+        net = hinge.attacked(target, config)
+        made = largest.Question.of(net, state.x, state.y, config.reach, config.tau)
+        _QUESTIONS[target] = kept = (state.x, made)
+    rise, also = state.rise.clone(), state.also.clone()
+    rise[i] = kept[1].rise(state.x[i], state.y[i], config.radius)
+    if float(rise[i]) >= largest.LARGEST:
+        now = Explanation(state.active, state.mass, state.residual, list(state.left))
+        pool = hinge.pool_of(target, state, config)
+        left = hinge.without(pool, now, state.x[i], state.y[i], stop, config)
+        also[i] = left >= stop
+    return replace(
+        state, t=state.t + 1, rise=rise, also=also,
+        sentence=f"Without the candidates around place {i + 1} of {len(state.x)} the largest "
+        f"component missed rises by {float(rise[i]):.0%}: "
+        f"{'needed' if bool(also[i]) else 'not needed'}.",
     )  # fmt: skip
 
 
