@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
+from explorer.engine.attacks.decoreco_config import DecoRecoConfig
 from explorer.parts import settings_kkt
 from explorer.parts.settings import Row, Rows, choice
 
@@ -18,4 +21,5 @@ def rows() -> Rows:
             "rival classes", "One multiplier per rival class, the full KKT conditions, or the "
             "runner-up alone, as published", ("all", "all"), ("runner-up", "runner-up"))),
     ]  # fmt: skip
-    return [*own, *shown], folded
+    known = {field.name for field in fields(DecoRecoConfig)}
+    return [*own, *shown], [row for row in folded if row.field in known]
