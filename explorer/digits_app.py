@@ -18,7 +18,7 @@ from explorer.digits_grid import DigitsGrid
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import Kind
 from explorer.engine.training import TrainState
-from explorer.grid import grid_attacks
+from explorer.grids.cells import grid_attacks
 from explorer.image_runs import STARTS, Aimed, ImageRun, Scored
 from explorer.images import CONTROLS, Draw, draw
 from explorer.parts.access import Access, tips_of

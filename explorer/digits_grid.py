@@ -15,9 +15,9 @@ from explorer import image_runs
 from explorer.engine.lambda_grid import SIDE, start_of
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.training import TrainState
-from explorer.grid import even, grid_attacks
-from explorer.grid_live import Found, Of
-from explorer.grid_maps import maps
+from explorer.grids.cells import even, grid_attacks
+from explorer.grids.live import Found, Of
+from explorer.grids.maps import maps
 from explorer.image_runs import Aimed, ImageRun
 from explorer.images import Draw
 from explorer.panels.base import chart, titled

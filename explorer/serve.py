@@ -27,7 +27,7 @@ from explorer.pages import write_pages
 # a Python kernel that keeps no history file and only logs errors.
 SETTINGS = Path(__file__).with_name("voila")
 TIED = "MARGIN_EXPLORER_TIED"
-KEEP = "MARGIN_EXPLORER_KEEP"  # read by grid_keep.py, which would bring torch in here
+KEEP = "MARGIN_EXPLORER_KEEP"  # read by grids/keep.py, which would bring torch in here
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 THEMES = ("light", "dark")
 DEFAULT_PORT = 8866  # Voila's own

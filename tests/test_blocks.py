@@ -13,7 +13,7 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import init_network
 from explorer.engine.roster import Entry
-from explorer.grid import Cell, run_cell
+from explorer.grids.cells import Cell, run_cell
 
 JOINT = KKTConfig(m=6, steps=250, multipliers="joint", lr_x=0.002, lr_lam=0.002)
 

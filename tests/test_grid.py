@@ -11,8 +11,8 @@ import torch
 
 from explorer.engine.lambda_grid import Parts, pairwise_ssim, start_of, starts, steps_of
 from explorer.engine.landscape import mix_weights
-from explorer.grid import Cell, grid_attacks, grid_rows, run_cell, suited
-from explorer.grid_maps import band, maps, of_sweep
+from explorer.grids.cells import Cell, grid_attacks, grid_rows, run_cell, suited
+from explorer.grids.maps import band, maps, of_sweep
 from explorer.sweep import sweep, threads
 
 

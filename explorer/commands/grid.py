@@ -16,8 +16,8 @@ from explorer.commands.base import Count, Json, Noise, Set, assigned, option, sh
 from explorer.engine.data import PRESETS
 from explorer.engine.lambda_grid import NAMES, SIDE
 from explorer.figures.grid import picture
-from explorer.grid import DIGITS, STEPS, Cell, grid_attacks, grid_rows, run_cell
-from explorer.grid_maps import WORDS, maps, of_sweep
+from explorer.grids.cells import DIGITS, STEPS, Cell, grid_attacks, grid_rows, run_cell
+from explorer.grids.maps import WORDS, maps, of_sweep
 from explorer.headless import RunFailed
 from explorer.sweep import key_of, processes, sweep, threads
 

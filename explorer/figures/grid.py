@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from explorer.engine.lambda_grid import NAMES
-from explorer.grid_maps import WORDS, Maps, band
+from explorer.grids.maps import WORDS, Maps, band
 from explorer.style import CONTROL, CURVES, INK, PROVEN
 
 SHADES = {"truth": PROVEN, "heldout": CONTROL, "noise": CURVES[3]}

@@ -14,10 +14,10 @@ import ipywidgets as w
 from explorer.engine.lambda_grid import start_of
 from explorer.engine.roster import ROSTER
 from explorer.frame import Frame, numbers
-from explorer.grid import even, grid_attacks
-from explorer.grid_keep import Keeper
-from explorer.grid_live import Found, Key, Of
-from explorer.grid_maps import maps
+from explorer.grids.cells import even, grid_attacks
+from explorer.grids.keep import Keeper
+from explorer.grids.live import Found, Key, Of
+from explorer.grids.maps import maps
 from explorer.panels.base import Panel, button, chart, titled
 from explorer.parts.grid_board import GridBoard, trails_of
 from explorer.parts.grid_files import GridFiles

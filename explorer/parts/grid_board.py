@@ -10,7 +10,7 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.engine.lambda_grid import NAMES, steps_of
-from explorer.grid_maps import WORDS, Maps
+from explorer.grids.maps import WORDS, Maps
 from explorer.parts.grid_charts import SHADES, SHADING, CellMap, Edge, Triangle
 
 

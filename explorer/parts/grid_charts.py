@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from explorer import triangle
 from explorer.engine.lambda_grid import NAMES
-from explorer.grid_maps import WORDS, Maps, band
+from explorer.grids.maps import WORDS, Maps, band
 from explorer.style import CONTROL, CURVES, INK, PROVEN
 
 Array = NDArray[np.float64]

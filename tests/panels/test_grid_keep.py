@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer import grid_keep, serve
+from explorer import serve
 from explorer.apps import App
 from explorer.engine.data import preset
-from explorer.grid import grid_attacks
-from explorer.grid_keep import KEEP, MOST_FILES, folder
-from explorer.grid_rows import rows_in, text_of
+from explorer.grids import keep as grid_keep
+from explorer.grids.cells import grid_attacks
+from explorer.grids.keep import KEEP, MOST_FILES, folder
+from explorer.grids.rows import rows_in, text_of
 from explorer.panels.grid import GridPanel
 from tests.panels.test_grid_panel import run
 

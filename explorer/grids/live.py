@@ -12,7 +12,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset
 from explorer.engine.lambda_grid import SIDE, starts
 from explorer.engine.roster import by_key
-from explorer.grid import TRAIL, Problem, outcome, problem_of
+from explorer.grids.cells import TRAIL, Problem, outcome, problem_of
 
 KEPT = 20  # arbitrary: states kept of a run on a coarse grid, for the timeline
 FEWEST = 2  # states kept of a run on a finer one: its start and its end
@@ -39,7 +39,7 @@ class Found:
 
     Attributes:
         of: the problem.
-        rows: finished cells, as `grid_maps.maps` takes them.
+        rows: finished cells, as `maps.maps` takes them.
         states: kept states of each, the first and the last among them.
         problems: what the cells of each seed share.
     """

@@ -25,8 +25,8 @@ from torch import Tensor
 
 from explorer.engine.data import Dataset
 from explorer.engine.lambda_grid import starts
-from explorer.grid_live import Found, Key, Of
-from explorer.grid_rows import rows_in, table_of, text_of
+from explorer.grids.live import Found, Key, Of
+from explorer.grids.rows import rows_in, table_of, text_of
 from explorer.rowfile import RowFile
 from explorer.trial import plain
 
