@@ -15,10 +15,10 @@ from tqdm import tqdm
 
 from explorer import headless
 from explorer.commands import base
-from explorer.energy_live import Answers
-from explorer.energy_question import MAPS, STANDARD, Picture, Question
 from explorer.engine.data import heldout
 from explorer.figures.energy import draw
+from explorer.stages.energy_live import Answers
+from explorer.stages.energy_question import MAPS, STANDARD, Picture, Question
 
 Kind = StrEnum("Kind", ["point", "split", "starts", "ridge", "last"])  # the keys of MAPS
 _POINT = Kind("point")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.energy_question import Picture
+from explorer.stages.energy_question import Picture
 from explorer.triangle import CORNERS, raster
 
 Array = NDArray[np.float64]

@@ -11,13 +11,13 @@ from typing import Any
 import ipywidgets as w
 import numpy as np
 
-from explorer.energy_live import Answers
-from explorer.energy_question import MAPS, STANDARD, TRIANGLE, Picture, Question
 from explorer.frame import Frame
 from explorer.hands.walking import WalkingHand
 from explorer.panels.base import Panel, button, titled
 from explorer.parts.energy_charts import EnergyCurve, EnergyMap, colour_bar, span_of
 from explorer.parts.settings import choice, real
+from explorer.stages.energy_live import Answers
+from explorer.stages.energy_question import MAPS, STANDARD, TRIANGLE, Picture, Question
 
 LADDER = (31, STANDARD, 121)  # pixels a side, refined while nothing else is asked
 LOOK_S = 0.25  # between two looks at the share done; arbitrary

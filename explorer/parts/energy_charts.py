@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from explorer.energy_question import Picture
 from explorer.parts.grid_charts import SHADING, TriangleMarks
 from explorer.parts.pad import Pad
+from explorer.stages.energy_question import Picture
 from explorer.style import CURVES, INK, NEGATIVE, PLOT_MARGIN, POSITIVE
 from explorer.triangle import CORNERS, raster
 

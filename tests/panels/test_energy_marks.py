@@ -12,12 +12,12 @@ import torch
 from PIL import Image
 
 from explorer.apps import App
-from explorer.energy_live import Answers
-from explorer.energy_question import Picture
 from explorer.engine.data import preset
 from explorer.engine.energy import energy
 from explorer.engine.splitting import extent_at
 from explorer.parts.energy_charts import colour_bar, energy_png, span_of
+from explorer.stages.energy_live import Answers
+from explorer.stages.energy_question import Picture
 from explorer.stages.explained import free_direction
 from explorer.stages.walk import first_walk
 

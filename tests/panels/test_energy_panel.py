@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from explorer.apps import App
-from explorer.energy_question import MAPS, STANDARD
 from explorer.engine.data import preset
 from explorer.panels.energy import LADDER, EnergyPanel
 from explorer.parts.energy_charts import colour_bar, energy_png, span_of
+from explorer.stages.energy_question import MAPS, STANDARD
 from explorer.triangle import CORNERS
 
 

@@ -11,13 +11,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.energy_question import MAPS, TRIANGLE, Picture, Question
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.energy import Energies, prepared
 from explorer.engine.energy_maps import Line, bilevel, grid, line, split_plane, triangle_rows
 from explorer.engine.lambda_grid import Parts
 from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network
+from explorer.stages.energy_question import MAPS, TRIANGLE, Picture, Question
 from explorer.starts import paired
 from explorer.triangle import CORNERS
 
