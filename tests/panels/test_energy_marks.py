@@ -20,6 +20,7 @@ from explorer.stages.energy_live import Answers
 from explorer.stages.energy_question import Picture
 from explorer.stages.explained import free_direction
 from explorer.stages.walk import first_walk
+from tests.panels.pages import opened
 
 WIDE = Picture("point", np.array([[1e-3, 2e-2], [4e-1, 5e-2], [1e-1, 3e-2]]), (-2, 2, -3, 3),
                ("x₁", "x₂"), 0.0, 0.8, "")  # fmt: skip
@@ -27,10 +28,7 @@ WIDE = Picture("point", np.array([[1e-3, 2e-2], [4e-1, 5e-2], [1e-1, 3e-2]]), (-
 
 @pytest.fixture
 def app():
-    made = App(preset("moons", n=8))
-    made.session.go("train")
-    made.session.jump_to_exact()
-    made.session.go("landscape")
+    made = opened("landscape", "moons", n=8)
     yield made
     made.close()
 
@@ -155,10 +153,7 @@ def test_weights_that_changed_have_no_map_of_the_old_ones(app: App) -> None:
 
 
 def test_a_map_that_does_not_exist_is_refused_in_a_sentence() -> None:
-    made = App(preset("alternating-line", n=6))
-    made.session.go("train")
-    made.session.jump_to_exact()
-    made.session.go("landscape")
+    made = opened("landscape", "alternating-line", n=6)
     panel = made.panels["EnergyPanel"]
 
     async def ask() -> None:
@@ -172,10 +167,7 @@ def test_a_map_that_does_not_exist_is_refused_in_a_sentence() -> None:
 
 
 def test_closing_the_page_ends_the_work(app: App) -> None:
-    other = App(preset("moons", n=8))
-    other.session.go("train")
-    other.session.jump_to_exact()
-    other.session.go("landscape")
+    other = opened("landscape", "moons", n=8)
     panel, sizes = other.panels["EnergyPanel"], []
     answer = panel.answers.answer
 

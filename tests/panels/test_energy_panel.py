@@ -13,19 +13,12 @@ from explorer.panels.energy import LADDER, EnergyPanel
 from explorer.parts.energy_charts import colour_bar, energy_png, span_of
 from explorer.stages.energy_question import MAPS, STANDARD
 from explorer.triangle import CORNERS
-
-
-def opened(name: str, n: int) -> App:
-    made = App(preset(name, n=n))
-    made.session.go("train")
-    made.session.jump_to_exact()
-    made.session.go("landscape")
-    return made
+from tests.panels.pages import opened
 
 
 @pytest.fixture
 def app():
-    made = opened("moons", 8)
+    made = opened("landscape", "moons", n=8)
     yield made
     made.close()
 
@@ -121,7 +114,7 @@ def test_settings_ask_anew(app: App) -> None:
 
 
 def test_a_line_has_a_curve() -> None:
-    app = opened("alternating-line", 6)
+    app = opened("landscape", "alternating-line", n=6)
     energy = panel(app)
     assert energy.picture.curve is not None
     assert energy.curve.widget in energy.body.children

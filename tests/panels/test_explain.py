@@ -8,16 +8,13 @@ import pytest
 import torch
 
 from explorer.apps import App
-from explorer.engine.data import preset
 from explorer.stages.explained import Explained
+from tests.panels.pages import opened
 
 
 @pytest.fixture
 def app():
-    made = App(preset("moons", n=12, seed=1))
-    made.session.go("train")
-    made.session.jump_to_exact()
-    made.session.go("explain")
+    made = opened("explain", "moons", n=12, seed=1)
     yield made
     made.close()
 
@@ -136,10 +133,7 @@ def test_the_linear_programs_run_and_show_their_sets(app: App) -> None:
 
 @pytest.mark.parametrize("name", ["alternating-line", "two-points"])
 def test_on_a_line_everything_is_pinned_and_free_drags_break_the_margin(name: str) -> None:
-    made = App(preset(name))
-    made.session.go("train")
-    made.session.jump_to_exact()
-    made.session.go("explain")
+    made = opened("explain", name)
     assert made.session.explained.free
     made.session.choose(0)
     made.session.guarded(made.session.pull, made.session.explained.now.x[0] + 0.05)

@@ -17,14 +17,12 @@ from explorer.engine.splitting import extent_at
 from explorer.panels.explain import _nice
 from explorer.stages import explaining
 from explorer.stages.explained import Explained, free_direction, lengths, pulled
+from tests.panels.pages import opened
 
 
 @pytest.fixture
 def app():
-    made = App(preset("moons", n=12, seed=1))
-    made.session.go("train")
-    made.session.jump_to_exact()
-    made.session.go("explain")
+    made = opened("explain", "moons", n=12, seed=1)
     yield made
     made.close()
 

@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 
 from explorer.apps import App
-from explorer.engine.data import preset
 from explorer.panels.grid import EMPTY, RUN, GridPanel
+from tests.panels.pages import opened
 
 
 @pytest.fixture
 def app():
-    made = App(preset("moons", n=8))
-    made.session.go("train")
-    made.session.jump_to_exact()
-    made.session.go("landscape")
+    made = opened("landscape", "moons", n=8)
     yield made
     made.close()
 

@@ -9,29 +9,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from explorer.apps import App
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.data import preset
 from explorer.panels.tuner import EMPTY, TUNE
 from explorer.tuning import search as tune
 from explorer.tuning.search import Trial
-
-
-def opened():
-    """A page in the attack stage."""
-    made = App(preset("alternating-line"))
-    made.session.go("train")
-    made.session.jump_to_exact()
-    made.session.go("attack")
-    return made
+from tests.panels.pages import opened
 
 
 @pytest.fixture
 def app(monkeypatch):
     """A page in the attack stage, with trials of a few steps."""
     monkeypatch.setattr("explorer.panels.tuner.SIZE", {"restarts": 2, "m": 4, "steps": 4})
-    made = opened()
+    made = opened("attack", "alternating-line")
     yield made
     made.close()
 
@@ -176,7 +166,7 @@ def test_new_weights_and_the_end_of_the_page_end_a_search(app) -> None:
 
     asyncio.run(through(app, out_of_sight))
     assert 2 <= len(panel.rows) < 400
-    other = opened()
+    other = opened("attack", "alternating-line")
     panel = asyncio.run(through(other, other.close))
     assert 2 <= len(panel.rows) < 400
 
