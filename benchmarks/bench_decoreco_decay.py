@@ -32,7 +32,7 @@ from explorer.engine.classes import class_numbers, margins
 from explorer.engine.data import Dataset, heldout, preset
 from explorer.engine.network import phi_all
 from explorer.engine.weight_decay import DecayConfig, settle
-from explorer.images import Choice, draw
+from explorer.imaging.images import Choice, draw
 
 POINTS = ("three-blobs", "spiral-arms", "four-blobs", "pie", "digits 1, 2, 3")
 WIDTHS = (4, 3, 2)

@@ -18,9 +18,9 @@ import time
 
 import torch
 
-from explorer import image_runs
-from explorer.image_runs import ImageRun, carried
-from explorer.images import Choice, draw
+from explorer.imaging import image_runs
+from explorer.imaging.image_runs import ImageRun, carried
+from explorer.imaging.images import Choice, draw
 
 NETWORKS = ((1000,), (300, 300))
 ROWS = (

@@ -40,7 +40,7 @@ from explorer.engine.training import TrainConfig, TrainState
 
 if TYPE_CHECKING:
     from explorer.apps import app
-    from explorer.digits_app import digits as digits
+    from explorer.imaging.digits_app import digits as digits
     from explorer.inference.app import membership as membership
 
 __version__ = "0.1.0"
@@ -100,7 +100,7 @@ __all__ = [
 _PAGES = {
     "app": "explorer.apps",
     "membership": "explorer.inference.app",
-    "digits": "explorer.digits_app",
+    "digits": "explorer.imaging.digits_app",
 }
 
 

@@ -12,11 +12,11 @@ import torch
 from typer.testing import CliRunner
 
 import explorer
-from explorer import image_grid, image_runs
 from explorer.cli import app as command
-from explorer.digits_app import DigitsApp
-from explorer.image_runs import ATTACKS, ImageRun, carried
-from explorer.images import Choice, draw
+from explorer.imaging import image_grid, image_runs
+from explorer.imaging.digits_app import DigitsApp
+from explorer.imaging.image_runs import ATTACKS, ImageRun, carried
+from explorer.imaging.images import Choice, draw
 from explorer.parts.digits_charts import Gallery
 
 TINY = ImageRun(Choice(n=10), widths=(40,), train_steps=60, steps=4)

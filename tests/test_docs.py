@@ -18,10 +18,10 @@ from typer.main import get_command
 import explorer
 from explorer.apps import App
 from explorer.cli import app as command
-from explorer.digits_app import DigitsApp
 from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
 from explorer.engine.training import TrainConfig
+from explorer.imaging.digits_app import DigitsApp
 from explorer.inference.app import MembershipApp
 from explorer.panels.forms import SETTINGS
 

@@ -10,11 +10,11 @@ import pytest
 from matplotlib.image import imread
 from typer.testing import CliRunner
 
-from explorer import image_runs
 from explorer.cli import app as command
-from explorer.image_runs import ImageRun
-from explorer.imagefiles import CIFAR, MNIST
-from explorer.images import Choice, draw
+from explorer.imaging import image_runs
+from explorer.imaging.image_runs import ImageRun
+from explorer.imaging.imagefiles import CIFAR, MNIST
+from explorer.imaging.images import Choice, draw
 from tests.test_images import cifar, mnist
 
 SHORT = ("--n", "4", "--widths", "30", "--steps", "80", "--attack-steps", "3")

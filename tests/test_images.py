@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from explorer import imagefiles
-from explorer.imagefiles import CIFAR, MNIST, ImageFileError, read_cifar, read_mnist
-from explorer.images import CONTROLS, Choice, draw
+from explorer.imaging import imagefiles
+from explorer.imaging.imagefiles import CIFAR, MNIST, ImageFileError, read_cifar, read_mnist
+from explorer.imaging.images import CONTROLS, Choice, draw
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (7, 28, 28), dtype=np.uint8)
@@ -169,7 +169,7 @@ def test_choices_that_cannot_be_drawn_are_refused(fields, words):
 
 
 def test_without_scikit_learn_the_extra_is_named(monkeypatch):
-    from explorer import images
+    from explorer.imaging import images
 
     images._all.cache_clear()
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)

@@ -11,7 +11,6 @@ from typing import Annotated, Any, cast
 
 import torch
 
-from explorer import image_grid, image_runs
 from explorer.commands.base import Json, Widths, option, show_result, watch
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
@@ -19,8 +18,17 @@ from explorer.engine.image_score import NCC_LEAST, SSIM_LEAST
 from explorer.engine.network import Network
 from explorer.engine.roster import by_key
 from explorer.headless import RunFailed, State
-from explorer.image_runs import ATTACKS, MERGE_ANGLE, STARTS, ImageRun, Scored, Start, carried
-from explorer.images import KINDS, TASKS, Choice, Kind, Task, draw
+from explorer.imaging import image_grid, image_runs
+from explorer.imaging.image_runs import (
+    ATTACKS,
+    MERGE_ANGLE,
+    STARTS,
+    ImageRun,
+    Scored,
+    Start,
+    carried,
+)
+from explorer.imaging.images import KINDS, TASKS, Choice, Kind, Task, draw
 from explorer.style import PROVEN
 
 _Kind = StrEnum("_Kind", {k: k for k in KINDS})  # type: ignore[misc]

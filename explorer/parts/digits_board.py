@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipywidgets as w
 
 from explorer.engine.network import Network
-from explorer.image_runs import KNOWS, Scored, carried
-from explorer.images import Draw
+from explorer.imaging.image_runs import KNOWS, Scored, carried
+from explorer.imaging.images import Draw
 from explorer.parts.digits_charts import (
     MATCHED,
     STARTED,

@@ -9,11 +9,11 @@ import ipywidgets as w
 import numpy as np
 from torch import Tensor
 
-from explorer import image_grid
 from explorer.engine.image_score import NCC_LEAST, SSIM_LEAST
 from explorer.engine.network import Network
-from explorer.image_runs import Scored
-from explorer.images import Draw
+from explorer.imaging import image_grid
+from explorer.imaging.image_runs import Scored
+from explorer.imaging.images import Draw
 from explorer.parts.membership_charts import NOWHERE, figure, line
 from explorer.style import CONTROL, CURVES, INK, NEGATIVE, POSITIVE, PROVEN
 

@@ -9,8 +9,8 @@ from typing import Any
 import ipywidgets as w
 
 from explorer.engine.roster import by_key
-from explorer.image_runs import ATTACKS, NETWORKS, STARTS, ImageRun
-from explorer.images import KINDS, TASKS, Choice
+from explorer.imaging.image_runs import ATTACKS, NETWORKS, STARTS, ImageRun
+from explorer.imaging.images import KINDS, TASKS, Choice
 
 TRAIN, ATTACK, CANCEL = "Train", "Attack", "Cancel"
 

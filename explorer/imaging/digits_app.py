@@ -13,14 +13,14 @@ import ipywidgets as w
 import torch
 from IPython.display import display
 
-from explorer import image_runs
-from explorer.digits_grid import DigitsGrid
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import Kind
 from explorer.engine.training import TrainState
 from explorer.grids.cells import grid_attacks
-from explorer.image_runs import STARTS, Aimed, ImageRun, Scored
-from explorer.images import CONTROLS, Draw, draw
+from explorer.imaging import image_runs
+from explorer.imaging.digits_grid import DigitsGrid
+from explorer.imaging.image_runs import STARTS, Aimed, ImageRun, Scored
+from explorer.imaging.images import CONTROLS, Draw, draw
 from explorer.parts.access import Access, tips_of
 from explorer.parts.digits_board import THEOREM, Board
 from explorer.parts.digits_charts import PIXELATED
@@ -237,7 +237,7 @@ def digits(**settings: Any) -> DigitsApp:  # noqa: ANN401
     """Show the page on real images in this cell, replacing the one shown before.
 
     Args:
-        **settings: fields of `explorer.images.Choice` and `explorer.image_runs.ImageRun`, such as
+        **settings: fields of `images.Choice` and `image_runs.ImageRun` of this package, such as
             n=60, widths=(300, 300), attack="decoreco".
 
     Returns:

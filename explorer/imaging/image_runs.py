@@ -27,7 +27,7 @@ from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.scoring import Verdict
 from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig, TrainState
-from explorer.images import Choice, Draw
+from explorer.imaging.images import Choice, Draw
 
 Start = Literal["noise", "partition", "truth"]
 STARTS: dict[Start, str] = {

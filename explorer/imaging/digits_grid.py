@@ -11,15 +11,15 @@ from typing import Any
 
 import ipywidgets as w
 
-from explorer import image_runs
 from explorer.engine.lambda_grid import SIDE, start_of
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.training import TrainState
 from explorer.grids.cells import even, grid_attacks
 from explorer.grids.live import Found, Of
 from explorer.grids.maps import maps
-from explorer.image_runs import Aimed, ImageRun
-from explorer.images import Draw
+from explorer.imaging import image_runs
+from explorer.imaging.image_runs import Aimed, ImageRun
+from explorer.imaging.images import Draw
 from explorer.panels.base import chart, titled
 from explorer.parts.grid_board import GridBoard, trails_of
 from explorer.parts.settings import whole

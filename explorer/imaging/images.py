@@ -17,7 +17,7 @@ from torch import Tensor
 
 from explorer.engine.classes import from_numbers
 from explorer.engine.data import Dataset
-from explorer.imagefiles import read_cifar, read_mnist
+from explorer.imaging.imagefiles import read_cifar, read_mnist
 
 Kind = Literal["digits", "mnist", "cifar"]
 Task = Literal["two", "ten"]

@@ -1,0 +1,1 @@
+"""Real images: their files, networks trained on them, attacks, sheets of pictures, the page."""
