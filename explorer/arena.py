@@ -181,7 +181,8 @@ def sentence(lines: Sequence[Line]) -> str:
         return "No attack has run yet." if not lines else "No attack could run: see its row."
     first = best(ran)
     if first is None:
-        return f"None of {_many(len(ran), 'attack')} found a point within {RADIUS:g}."
+        text = f"None of {_many(len(ran), 'attack')} found a point within {RADIUS:g}."
+        return text + _told(ran[0])
     chance = first.control[AT] * first.n
     text = (
         f"{first.title} does best: {first.found[AT]} of {first.n} points within {RADIUS:g} over "
@@ -194,13 +195,19 @@ def sentence(lines: Sequence[Line]) -> str:
         text += f" Others found: {', '.join(others)}."
     if first.p_value > CHANCE:
         text = f"No attack does better than chance. {text.replace(' does best', '')}"
-    if first.determined >= 0:
-        text += (
-            f" The weights determine {first.determined} of the points up to the tolerance of the "
-            f"program; it found {first.sure} of these. The other {first.n - first.determined} are "
-            "not recoverable with certainty: other points explain the weights within it."
-        )
-    return text
+    return text + _told(first)
+
+
+def _told(line: Line) -> str:
+    """What the weights determine, and what is not recoverable; "" where no program ran."""
+    if line.determined < 0:
+        return ""
+    return (
+        f" The weights determine {line.determined} of the points up to the tolerance of the "
+        f"program; {line.title} found {line.sure} of these. The other "
+        f"{line.n - line.determined} are not recoverable with certainty: other points explain the "
+        "weights within it."
+    )
 
 
 def _many(count: int, what: str) -> str:

@@ -140,6 +140,10 @@ def test_what_is_not_determined_is_said_and_another_set_explains_the_weights() -
     (line,) = lines_of(rows)
     assert (line.determined, line.sure) == (3, 1)
     assert "The other 3 are not recoverable with certainty" in sentence([line])
+    rows[0]["result"] |= {"found": [0, 0, 0], "found_reach": [0, 0, 0], "matched": [False] * 6}
+    (nothing,) = lines_of(rows)  # the verdict stands where no attack finds a point, too
+    assert "found a point" in sentence([nothing])
+    assert "The other 3 are not recoverable with certainty" in sentence([nothing])
 
 
 def test_flips_are_seeded_and_keep_the_source() -> None:

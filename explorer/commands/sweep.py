@@ -173,6 +173,9 @@ def arena(
         content = {"sentence": text, "attacks": arenas.table(lines), "folder": out}
         show_result(True, plain({**content, "folder": str(out)}), "", [])
         return
+    told = [row["result"]["other"] for row in seen if row["result"].get("other")]
+    if told:
+        text += f" Another set, of the first network: {told[0]['sentence']}"
     _print(lines, text, f"{preset}, {base.widths} neurons, seeds {seeds}")
     print(f"Written to {out}: arena.csv, rows.csv, rows.jsonl, arena.png{drawn}")
 
