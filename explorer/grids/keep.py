@@ -47,7 +47,10 @@ def folder() -> Path | None:
     """Where cells are kept on this machine; None where they are not."""
     if os.environ.get(KEEP, "0") in ("", "0"):
         return None
-    home = Path.home()
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without a home, as in some containers
+        return None
     usual = {"darwin": home / "Library" / "Caches", "win32": home / "AppData" / "Local"}
     named = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
     base = Path(named) if named else usual.get(sys.platform, home / ".cache")

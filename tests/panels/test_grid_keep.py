@@ -69,6 +69,9 @@ def test_only_a_machine_of_ones_own_keeps_anything(home, monkeypatch) -> None:
     assert folder() is None
     monkeypatch.setenv(KEEP, "1")
     assert folder() == home / "margin-explorer" / "grid"
+    with monkeypatch.context() as homeless:
+        homeless.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
+        assert folder() is None
     monkeypatch.delenv(KEEP)
     assert serve.KEEP == KEEP
     assert serve._environment("127.0.0.1")[KEEP] == "1"
