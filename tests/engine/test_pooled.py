@@ -139,6 +139,9 @@ def test_parts_of_one_point_are_claimed_at_their_mean(circle, states):
                    rise=torch.ones(3), also=torch.zeros(3) > 0)  # fmt: skip
     claims = pooled.report(circle[1], made, SMALL)
     assert torch.allclose(claims.x, torch.tensor([[0.04, 1.0], [0.0, -1.0]]).double())
+    alone = replace(made, without=torch.tensor([1.0, 0.0, 1.0]).double())
+    claims = pooled.report(circle[1], alone, SMALL)  # a part that is not needed moves nothing
+    assert torch.equal(claims.x, x[[0, 2]])
     two = Target(make((5,)))
     asked = pooled._turned(two, replace(made, stage="done"))
     assert asked.stage == "done"  # two layers: no second question

@@ -13,7 +13,7 @@ put to all of them:
 
 A claim is a needed place with no heavier one of its label within `radius`: the question left out
 both, and cannot tell them apart. In three layers one point is often fitted in parts: it is
-claimed at their mean. `votes` says how many starts had found it, and takes no
+claimed at the mean of its needed parts. `votes` says how many starts had found it, and takes no
 part in the claims. Own construction.
 """
 
@@ -104,7 +104,8 @@ def report(target: Target, state: PooledState, config: PooledConfig) -> Report:
     alone = Report(made.x[heaviest], made.y[heaviest], made.lam[heaviest])
     if not len(state.rise):
         return alone
-    return largest.gathered(alone, state.x, state.y, state.lam, config.merge_radius)
+    x, y, lam = (v[state.needed] for v in (state.x, state.y, state.lam))
+    return largest.gathered(alone, x, y, lam, config.merge_radius)
 
 
 def votes(state: PooledState, x: Tensor, y: Tensor, radius: float = MERGE_RADIUS) -> Tensor:
