@@ -76,11 +76,10 @@ def not_determined(known, sharp, net, target, data):
     if not open_:
         return ""
     far = other_set(target, data, certify(net, data.x, data.y)).far
-    words = f"; {open_} of {on} not recoverable: "
     if far.distance < RADIUS:
-        return words + f"no set as good is over {far.at_most:.2f} apart"
-    return words + (
-        f"{far.explanation.n} others leave {far.residual:.4f}, the truth {far.truth:.4f}, "
+        return f"; {open_} of {on} not determined, yet no set as good over {far.at_most:.2f} apart"
+    return (
+        f"; {open_} of {on} not recoverable: {far.explanation.n} others leave {far.residual:.4f}, the truth {far.truth:.4f}, "
         f"{far.distance:.2f} apart ({far.at_most:.2f} at most)"
     )
 
