@@ -43,7 +43,7 @@ class OtherPanel(Panel):
         self.shown = w.ToggleButton(
             description=SHOW, layout=w.Layout(width="auto"),
             tooltip="The set on the margin that explains the weights and is farthest from the "
-            "true one: a linear program on sampled points, a second at most on small sets",
+            "true one: linear programs on sampled points, seconds on trained networks",
         )  # fmt: skip
         self.shown.observe(self._on_toggle, names=["value"])
         self.stop = button("Cancel", "Stop looking for another set", disabled=True)
