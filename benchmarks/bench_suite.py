@@ -79,8 +79,8 @@ def not_determined(known, sharp, net, target, data):
     if far.distance < RADIUS:
         return f"; {open_} of {on} not determined, yet no set as good over {far.at_most:.2f} apart"
     return (
-        f"; {open_} of {on} not recoverable: {far.explanation.n} others leave {far.residual:.4f}, the truth {far.truth:.4f}, "
-        f"{far.distance:.2f} apart ({far.at_most:.2f} at most)"
+        f"; {open_} of {on} not recoverable: {far.explanation.n} others leave {far.residual:.4f}, "
+        f"the truth {far.truth:.4f}, {far.distance:.2f} apart ({far.at_most:.2f} at most)"
     )
 
 
