@@ -106,10 +106,11 @@ def as_well(sample: Sample, rounds: int = ROUNDS, progress: Progress | None = No
     made = explanation_at(sample, best)
     distance, off = float(gap @ best[: len(gap)]) / sample.mass, residual(sample.net, made)
     scope = f"box ±{sample.extent:.3g}; {len(sample.x)} margin points sampled"
+    within = "" if truly >= AS_WELL else f", up to {AS_WELL:.0e}"
     words = (
-        f"{made.n} other points explain the weights as well: they leave {off:.3g} of their norm, "
-        f"the true ones {truly:.3g}, and lie {distance:.2g} from the nearest true one on average; "
-        f"no such set is farther than {at_most:.2g} ({scope})."
+        f"{made.n} other points explain the weights as well{within}: they leave {off:.3g} of their "
+        f"norm, the true ones {truly:.3g}, and lie {distance:.2g} from the nearest true one on "
+        f"average; no such set is farther than {at_most:.2g} ({scope})."
     )
     if distance < sample.radius:
         words = (
