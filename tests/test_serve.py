@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -21,6 +22,7 @@ from queue import Empty
 
 import pytest
 from traitlets.config import Config
+from traitlets.config.loader import PyFileConfigLoader
 
 from explorer import serve
 from explorer.pages import pages
@@ -235,6 +237,21 @@ def lives(pid: int) -> bool:
     # Nobody may be there to collect an orphan's status: a zombie has ended too.
     state = Path(f"/proc/{pid}/stat")
     return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of sockets are too long elsewhere")
+def test_kernels_talk_over_sockets_but_in_a_jupyter_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: "/tmp")
+
+    def transport(name: str) -> str:
+        loaded = PyFileConfigLoader(name, path=str(serve.SETTINGS)).load_config()
+        return str(loaded.KernelManager.transport)
+
+    assert transport("voila.py") == "ipc"
+    assert transport("jupyter_server_config.py") == "tcp"
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: "/tmp" + 43 * "x")  # 112 characters in all
+    loaded = PyFileConfigLoader("voila.py", path=str(serve.SETTINGS)).load_config()
+    assert "transport" not in loaded.KernelManager
 
 
 def test_no_cell_runs_before_the_kernel_is_heard() -> None:

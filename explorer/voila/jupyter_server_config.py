@@ -1,3 +1,6 @@
 """The same settings for Voila inside a Jupyter server (Binder, a Hub); see voila.py."""
 
 load_subconfig("voila.py")  # noqa: F821  (given by traitlets)
+
+# Its kernels have their files in a home, which may lie where no socket can be.
+get_config().KernelManager.transport = "tcp"  # noqa: F821

@@ -17,7 +17,6 @@ from queue import Empty
 from tempfile import gettempdir
 from typing import Any
 
-from jupyter_core.paths import jupyter_runtime_dir
 from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
 from voila.app import Voila
 from voila.execute import VoilaExecutor
@@ -44,9 +43,10 @@ c.KernelRestarter.restart_limit = 0
 # The ports of a kernel are chosen before it starts; where a browser's connection takes one in
 # between, the kernel ends at once and its page would wait for ever. Sockets in the kernel's own
 # folder cannot be taken, and nobody else on the machine can reach them. Their names are short on
-# Linux alone: a name of more than 107 characters cannot be bound.
+# Linux alone: a name of more than 107 characters cannot be bound. Voila puts them under the
+# temporary folder; a Jupyter server's are in a home, which may lie where no socket can be.
 _LONGEST = 107 - len("/voila_12345678/kernel-00000000-0000-0000-0000-000000000000-ipc-5")
-if sys.platform == "linux" and max(map(len, (gettempdir(), jupyter_runtime_dir()))) <= _LONGEST:
+if sys.platform == "linux" and len(gettempdir()) <= _LONGEST:
     c.KernelManager.transport = "ipc"
 
 
