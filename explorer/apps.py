@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gc
-
 import ipywidgets as w
 import torch
-from IPython.display import display
 
 from explorer.engine.data import Dataset
 from explorer.opening import open_scenario
@@ -31,6 +28,7 @@ from explorer.panels.transport import Transport
 from explorer.panels.tuner import Tuner
 from explorer.panels.univariate import UnivariatePanel
 from explorer.parts.access import Access, tips_of
+from explorer.parts.page import lose_nothing, show
 from explorer.player import Player
 from explorer.session import Session
 from explorer.style import CSS
@@ -114,7 +112,7 @@ def app(dataset: Dataset | None = None, seed: int = 0, scenario: str | None = No
     global _shown
     if _shown is not None:
         _shown.close()  # widgets are never collected while open
+    lose_nothing()
     _shown = App(dataset, seed, scenario)
-    gc.freeze()  # the page's many small objects stay: looking through them cost 3% of the engine
-    display(_shown.widget)
+    show(_shown.widget)
     return _shown

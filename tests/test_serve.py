@@ -18,7 +18,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from queue import Empty
 
 import pytest
 from traitlets.config import Config
@@ -252,29 +251,3 @@ def test_kernels_talk_over_sockets_but_in_a_jupyter_server(monkeypatch: pytest.M
     monkeypatch.setattr(tempfile, "gettempdir", lambda: "/tmp" + 43 * "x")  # 112 characters in all
     loaded = PyFileConfigLoader("voila.py", path=str(serve.SETTINGS)).load_config()
     assert "transport" not in loaded.KernelManager
-
-
-def test_no_cell_runs_before_the_kernel_is_heard() -> None:
-    made = runpy.run_path(str(serve.SETTINGS / "voila.py"), {"get_config": Config})
-    asked: list[str] = []
-
-    class Client:
-        def kernel_info(self) -> None:
-            asked.append("info")
-
-        async def get_iopub_msg(self, timeout: float) -> dict[str, str]:
-            if len(asked) < 3:  # what was said before is lost
-                raise Empty
-            return {"msg_type": "status"}
-
-    client = Client()
-
-    class Executor:
-        async def async_start_new_kernel_client(self) -> Client:
-            return client
-
-    made["_heard_before_it_runs"](Executor)
-    made["_heard_before_it_runs"](Executor)  # read twice by a Jupyter server
-    assert asyncio.run(Executor().async_start_new_kernel_client()) is client
-    assert asked == ["info"] * 3
-    assert made["VoilaExecutor"].is_heard

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import perf_counter
@@ -11,7 +10,6 @@ from typing import Any, TypeVar
 
 import ipywidgets as w
 import torch
-from IPython.display import display
 
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import Kind
@@ -25,7 +23,7 @@ from explorer.parts.access import Access, tips_of
 from explorer.parts.digits_board import THEOREM, Board
 from explorer.parts.digits_charts import PIXELATED
 from explorer.parts.digits_controls import Controls
-from explorer.parts.page import Page, way_back
+from explorer.parts.page import Page, lose_nothing, show, way_back
 from explorer.style import CSS
 
 SLICE_S = 0.15  # arbitrary: the page answers within this time while work goes on
@@ -246,11 +244,11 @@ def digits(**settings: Any) -> DigitsApp:  # noqa: ANN401
     global _shown
     if _shown is not None:
         _shown.close()  # widgets are never collected while open
+    lose_nothing()
     run = ImageRun()
     names = set(run.choice.__dataclass_fields__)
     choice = replace(run.choice, **{k: v for k, v in settings.items() if k in names})
     rest = {k: v for k, v in settings.items() if k not in names or k == "seed"}
     _shown = DigitsApp(replace(run, choice=choice, **rest))
-    gc.freeze()
-    display(_shown.widget)
+    show(_shown.widget)
     return _shown

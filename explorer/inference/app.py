@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from dataclasses import replace
 from html import escape
 from time import perf_counter
@@ -11,7 +10,6 @@ from typing import Any
 
 import ipywidgets as w
 import torch
-from IPython.display import display
 
 from explorer.engine.highdim import ASSUMPTIONS, Law
 from explorer.engine.membership_runs import MembershipConfig, Trial, membership_experiment
@@ -40,7 +38,7 @@ from explorer.parts.membership_charts import (
     key,
 )
 from explorer.parts.membership_controls import Controls, TrainedControls
-from explorer.parts.page import Page, way_back
+from explorer.parts.page import Page, lose_nothing, show, way_back
 from explorer.style import CSS
 
 REDRAW_AFTER_S = 0.02  # arbitrary: moves of a slider within this time are drawn once
@@ -220,8 +218,8 @@ def membership(scenario: str | None = None, **settings: Any) -> MembershipApp:  
     global _shown
     if _shown is not None:
         _shown.close()  # widgets are never collected while open
+    lose_nothing()
     start = Settings() if scenario is None else scene(scenario)
     _shown = MembershipApp(replace(start, **settings))
-    gc.freeze()
-    display(_shown.widget)
+    show(_shown.widget)
     return _shown

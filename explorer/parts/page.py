@@ -1,13 +1,19 @@
-"""What pages of their own share: a sentence, a place for failures, the way back."""
+"""What pages share: how they are shown, a sentence, a place for failures, the way back."""
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from html import escape
 from urllib.parse import parse_qs
 
 import ipywidgets as w
+from IPython import get_ipython
+from IPython.display import display
+
+# Arbitrary: the explorer sends 1334 messages when it opens, and some 200 a second while it plays.
+MOST_WAITING = 20_000
 
 
 class Page:
@@ -39,6 +45,25 @@ class Page:
         """Say on the page what went wrong."""
         self.failure.value = escape(f"{type(error).__name__}: {error}")
         self.failure.layout.display = ""
+
+
+def lose_nothing() -> None:
+    """Let the kernel hold back what a page says at once; call it before widgets are made.
+
+    A kernel publishes by ZeroMQ, which drops what is beyond its high-water mark, 1000 messages if
+    nobody sets it. A page has more widgets than that, and on a busy machine the message that
+    shows the page is among the lost, as the last one. Kernels of another make are left alone.
+    """
+    kernel = getattr(get_ipython(), "kernel", None)
+    publisher = getattr(kernel, "iopub_thread", None)
+    if publisher is not None:  # its socket is not to be touched from any other thread
+        publisher.schedule(lambda: setattr(publisher.socket, "sndhwm", MOST_WAITING))
+
+
+def show(widget: w.Widget) -> None:
+    """Display a page that is complete."""
+    gc.freeze()  # its many small objects stay: looking through them cost 3% of the engine
+    display(widget)
 
 
 def way_back() -> str:

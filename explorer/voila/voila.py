@@ -1,4 +1,4 @@
-"""Settings for Voila, and four repairs; Voila finds this file through JUPYTER_CONFIG_PATH.
+"""Settings for Voila, and three repairs; Voila finds this file through JUPYTER_CONFIG_PATH.
 
 It is read by the stand-alone server and by Voila inside a Jupyter server alike. Nothing of it is
 imported by the package.
@@ -6,20 +6,17 @@ imported by the package.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import signal
 import sys
 import threading
 from pathlib import Path
-from queue import Empty
 from tempfile import gettempdir
 from typing import Any
 
 from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
 from voila.app import Voila
-from voila.execute import VoilaExecutor
 from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
 
 c = get_config()  # noqa: F821  (given by traitlets)
@@ -39,6 +36,10 @@ c.MappingKernelManager.cull_connected = False
 
 # A kernel restarted behind the page has none of its widgets: let it go, and the page says so.
 c.KernelRestarter.restart_limit = 0
+
+# What a cell shows is read for this long after it ended, and without it the page stays blank: four
+# seconds are too few where many visitors come at once.
+c.NotebookClient.iopub_timeout = 60
 
 # The ports of a kernel are chosen before it starts; where a browser's connection takes one in
 # between, the kernel ends at once and its page would wait for ever. Sockets in the kernel's own
@@ -98,32 +99,6 @@ def _with_further_pages(server: Any) -> None:
 
 
 _with_further_pages(Voila)
-
-
-def _heard_before_it_runs(executor: Any) -> None:
-    """Run no cell before the kernel is heard: what it shows earlier is lost, and the page blank.
-
-    A subscription takes a moment to be known to the kernel; a message that comes proves it.
-    """
-    if getattr(executor, "is_heard", False):
-        return
-    started = executor.async_start_new_kernel_client
-
-    async def start(self: Any, *args: Any, **kwargs: Any) -> Any:
-        client = await started(self, *args, **kwargs)
-        for _ in range(_TRIED):
-            client.kernel_info()  # the kernel says on every channel that it is at work
-            with contextlib.suppress(Empty):
-                await client.get_iopub_msg(timeout=_HEARD_WITHIN_S)
-                break
-        return client
-
-    executor.async_start_new_kernel_client = start
-    executor.is_heard = True
-
-
-_TRIED, _HEARD_WITHIN_S = 100, 0.2  # arbitrary: twenty seconds in all
-_heard_before_it_runs(VoilaExecutor)
 
 
 def _end_with_parent() -> None:

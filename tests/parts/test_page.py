@@ -1,0 +1,45 @@
+"""What all pages share: every message of theirs arrives."""
+
+from __future__ import annotations
+
+import contextlib
+from queue import Empty
+
+import pytest
+
+from explorer.parts.page import lose_nothing
+
+manager = pytest.importorskip("jupyter_client.manager")
+
+SAID = 10_000  # five times what ZeroMQ holds back by itself, on both sides together
+BURST = f"""
+from IPython.display import publish_display_data
+for k in range({SAID}):
+    publish_display_data({{"text/plain": 1000 * "x"}})
+"""
+PATIENCE_S = 60.0
+QUIET_S = 5.0  # after this long without a message none is left
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_kernel_holds_back_what_its_page_says_at_once(asked: bool) -> None:
+    kernel, client = manager.start_new_kernel()
+    try:
+        if asked:
+            client.execute(
+                "from explorer.parts.page import lose_nothing\nlose_nothing()", reply=True
+            )
+        client.execute(BURST, reply=True, timeout=PATIENCE_S)
+        heard = 0
+        with contextlib.suppress(Empty):
+            while heard < SAID:
+                heard += client.get_iopub_msg(timeout=QUIET_S)["msg_type"] == "display_data"
+        # Where nobody asked, messages have to be lost, or this test would say nothing.
+        assert (heard == SAID) is asked, heard
+    finally:
+        client.stop_channels()
+        kernel.shutdown_kernel(now=True)
+
+
+def test_without_a_kernel_there_is_nothing_to_hold_back() -> None:
+    lose_nothing()
