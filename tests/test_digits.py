@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import explorer
 from explorer.cli import app as command
+from explorer.engine.image_score import image_score
 from explorer.imaging import image_grid, image_runs
 from explorer.imaging.digits_app import DigitsApp
 from explorer.imaging.image_runs import ATTACKS, ImageRun, carried
@@ -135,6 +136,23 @@ def test_the_page_says_what_to_do_trains_and_attacks(page):
     assert "held-out" in page.sentence.value and page.controls.bar.value == TINY.steps
     assert sum(len(d.x) for d in page.board.outputs._dots) == 10
     well(page)
+
+
+def test_another_vote_shows_other_pictures_of_the_same_candidates(page):
+    asyncio.run(page.run_training())
+    asyncio.run(page.run_attack())
+    near, state = page.scored, page.attacked
+    page.controls.vote.value = "mean"
+    assert page.attacked is state
+    assert torch.equal(page.scored.found, near.found)
+    assert torch.equal(page.scored.truth.nearest, near.truth.nearest)
+    drawn = page.draw
+    want = image_score(drawn.pictures(drawn.train.x), near.found, "mean")
+    assert torch.equal(page.scored.truth.images, want.images)
+    assert not torch.equal(page.scored.truth.images, near.truth.images)
+    assert [c.share for c in page.scored.controls] == [
+        image_score(drawn.pictures(c.x), near.found, "mean").share for c in drawn.controls
+    ]
 
 
 def test_a_new_control_forgets_what_it_no_longer_describes(page):

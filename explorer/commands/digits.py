@@ -16,6 +16,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
 from explorer.engine.image_score import NCC_LEAST, SSIM_LEAST
 from explorer.engine.network import Network
+from explorer.engine.postprocess import Vote
 from explorer.engine.roster import by_key
 from explorer.headless import RunFailed, State
 from explorer.imaging import image_grid, image_runs
@@ -23,6 +24,7 @@ from explorer.imaging.image_runs import (
     ATTACKS,
     MERGE_ANGLE,
     STARTS,
+    VOTES,
     ImageRun,
     Scored,
     Start,
@@ -35,6 +37,8 @@ _Kind = StrEnum("_Kind", {k: k for k in KINDS})  # type: ignore[misc]
 _Task = StrEnum("_Task", {k: k for k in TASKS})  # type: ignore[misc]
 _Start = StrEnum("_Start", {k: k for k in STARTS})  # type: ignore[misc]
 _Attack = StrEnum("_Attack", {k: k for k in ATTACKS})  # type: ignore[misc]
+_Vote = StrEnum("_Vote", {k: k for k in VOTES})  # type: ignore[misc]
+_MIN = _Vote("min")
 _DIGITS, _TWO, _NOISE, _KKT = _Kind("digits"), _Task("two"), _Start("noise"), _Attack("kkt")
 COLUMNS = 10  # arbitrary: pairs per row of the picture
 
@@ -55,6 +59,10 @@ def digits(
         int | None, option("--attack-steps", "Steps of the attack.", min=1)
     ] = None,
     seed: Annotated[int, option("--seed", "Of images, weights and candidates.", min=0)] = 0,
+    vote: Annotated[
+        _Vote,
+        option("--vote", "One picture of all candidates within 1.1 of the nearest's distance."),
+    ] = _MIN,
     out: Annotated[Path, option("--out", "The picture.")] = Path("digits.png"),
     threads: Annotated[
         int, option("--threads", "Of the processor; more may serve larger images.", min=1)
@@ -69,8 +77,9 @@ def digits(
         raise ValueError(f"--widths takes numbers such as 300,300; got {widths!r}") from error
     choice = Choice(cast(Kind, kind.value), cast(Task, task.value), n, seed, folder)
     run = ImageRun(
-        choice, sizes, steps, init_scale, attack.value, cast(Start, start.value), attack_steps, seed
-    )
+        choice, sizes, steps, init_scale, attack.value, cast(Start, start.value), attack_steps,
+        seed, cast(Vote, vote.value),
+    )  # fmt: skip
     begun = perf_counter()
     found, net = result(run)
     row = {**numbers(found), **weights(run, net), "seconds": perf_counter() - begun}
@@ -91,7 +100,7 @@ def result(run: ImageRun) -> tuple[Scored, Network]:
             raise RunFailed(f"the images are not separated after {state.t} steps. Take more steps.")
     aimed = image_runs.aim(drawn, run, state)
     last = _last(watch(image_runs.attack(drawn, run, aimed), run.planned, "attack"))
-    return image_runs.assess(drawn, aimed, last), aimed.net
+    return image_runs.assess(drawn, aimed, last, run.vote), aimed.net
 
 
 def weights(run: ImageRun, net: Network) -> dict[str, Any]:

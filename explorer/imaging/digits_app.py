@@ -42,10 +42,12 @@ class DigitsApp(Page):
         self.attacked: AttackState | None = None
         self.scored: Scored | None = None
         self.cancelled = False
+        self._again: Callable[[], None] = lambda: None  # shows what is shown, by another vote
         self._task: asyncio.Task[None] | None = None
         self.controls = Controls(
             run or ImageRun(), self.redraw, self._forget_net, self._forget_attack,
-            lambda: self._toggle(self.run_training), lambda: self._toggle(self.run_attack),
+            lambda: self._again(), lambda: self._toggle(self.run_training),
+            lambda: self._toggle(self.run_attack),
         )  # fmt: skip
         self.board = Board()
         self.grid = DigitsGrid(self._ready, self._show_cell, self.fail)
@@ -86,6 +88,7 @@ class DigitsApp(Page):
 
     def _forget_attack(self) -> None:
         self.attacked = self.scored = None
+        self._again = lambda: None
         self.board.images(self.draw)
         self._idle()
         if self.draw is None:
@@ -189,7 +192,8 @@ class DigitsApp(Page):
 
     # --- what is seen -------------------------------------------------------------------------
     def _show(self, drawn: Draw, run: ImageRun, aimed: Aimed, state: AttackState) -> None:
-        found = image_runs.assess(drawn, aimed, state)
+        self._again = lambda: self._show(drawn, run, aimed, state)
+        found = image_runs.assess(drawn, aimed, state, self.controls.vote.value)
         self.attacked, self.scored = state, found
         self.board.attack(drawn, found, run.start == "partition")
         words = f"{by_key(run.attack).title} from {STARTS[run.start]}: {found.verdict.sentence}"
@@ -206,7 +210,9 @@ class DigitsApp(Page):
         drawn = self.draw
         if drawn is None:
             return
-        self.attacked, self.scored = state, image_runs.assess(drawn, aimed, state)
+        self._again = lambda: self._show_cell(aimed, state, words)
+        self.attacked = state
+        self.scored = image_runs.assess(drawn, aimed, state, self.controls.vote.value)
         self.board.attack(drawn, self.scored, False)
         self.say(f"{words}: {self.scored.verdict.sentence}", "")
 

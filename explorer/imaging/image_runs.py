@@ -23,6 +23,7 @@ from explorer.engine.classes import fair_labels
 from explorer.engine.image_score import ImageScore, image_score, image_verdict
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network, phi_all
+from explorer.engine.postprocess import Vote
 from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.scoring import Verdict
 from explorer.engine.status import Status
@@ -34,6 +35,11 @@ STARTS: dict[Start, str] = {
     "noise": "noise",
     "partition": "other images of the same kind",
     "truth": "the training images",
+}
+VOTES: dict[Vote, str] = {
+    "min": "the nearest candidate",
+    "mean": "mean of all nearly as near",
+    "median": "median of all nearly as near",
 }
 ATTACKS = ("kkt", "decoreco", "bilevel", "inversion")
 NETWORKS: dict[str, tuple[int, ...]] = {
@@ -64,6 +70,7 @@ class ImageRun:
         start: where the candidates begin.
         steps: of the attack; None takes `STEPS`.
         seed: of the weights and of the candidates.
+        vote: which picture stands for a training image, see `postprocess.voted`.
     """
 
     choice: Choice = field(default_factory=Choice)
@@ -74,9 +81,12 @@ class ImageRun:
     start: Start = "noise"
     steps: int | None = None
     seed: int = 0
+    vote: Vote = "min"
 
     def __post_init__(self) -> None:
         """Refuse combinations that cannot run."""
+        if self.vote not in VOTES:
+            raise ValueError(f"vote must be one of {', '.join(VOTES)}; got {self.vote!r}")
         if self.attack not in ATTACKS:
             raise ValueError(
                 f"attack must be one of {', '.join(ATTACKS)} on images; got {self.attack!r}"
@@ -228,17 +238,16 @@ def over(run: ImageRun, state: AttackState) -> bool:
     return by_key(run.attack).terminate(state, run.config) is not Status.RUNNING
 
 
-def assess(draw: Draw, aimed: Aimed, state: AttackState) -> Scored:
+def assess(draw: Draw, aimed: Aimed, state: AttackState, vote: Vote = "min") -> Scored:
     """Post-process the candidates and compare them with all sets."""
     found = draw.pictures(state.x.detach().double())
-    return assessed(draw, aimed.net, found)
+    return assessed(draw, aimed.net, found, vote)
 
 
-def assessed(draw: Draw, net: Network, found: Tensor) -> Scored:
-    """Compare pictures (m, c, h, w), of any source, with all sets."""
-    truth, other, *controls = (
-        image_score(draw.pictures(s.x), found) for s in (draw.train, draw.other, *draw.controls)
-    )
+def assessed(draw: Draw, net: Network, found: Tensor, vote: Vote = "min") -> Scored:
+    """Compare pictures (m, c, h, w), of any source, with all sets: the control votes too."""
+    sets = (draw.train, draw.other, *draw.controls)
+    truth, other, *controls = (image_score(draw.pictures(s.x), found, vote) for s in sets)
     x, y = draw.train.x.to(net.dtype), draw.train.y.to(net.dtype)
     q = q_of(net, x, y)
     values = q if net.outputs > 1 else phi_all(net, x)[:, 0]

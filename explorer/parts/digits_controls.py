@@ -9,7 +9,7 @@ from typing import Any
 import ipywidgets as w
 
 from explorer.engine.roster import by_key
-from explorer.imaging.image_runs import ATTACKS, NETWORKS, STARTS, ImageRun
+from explorer.imaging.image_runs import ATTACKS, NETWORKS, STARTS, VOTES, ImageRun
 from explorer.imaging.images import KINDS, TASKS, Choice
 
 TRAIN, ATTACK, CANCEL = "Train", "Attack", "Cancel"
@@ -27,11 +27,12 @@ def _choice(options: dict[Any, str], value: object, words: str, tip: str, width:
 
 
 class Controls:
-    """Everything that fixes a run. `images`, `network` and `attack` are told what has moved."""
+    """Everything that fixes a run. `images` to `score` are told what has moved."""
 
     def __init__(
         self, start: ImageRun, images: Callable[[], None], network: Callable[[], None],
-        attack: Callable[[], None], train: Callable[[], None], go: Callable[[], None],
+        attack: Callable[[], None], score: Callable[[], None], train: Callable[[], None],
+        go: Callable[[], None],
     ) -> None:  # fmt: skip
         """Three rows."""
         self._made, self._setting = replace(start, init_scale=None), False
@@ -51,7 +52,9 @@ class Controls:
         rows = [
             self._first,
             w.HBox([self.net, self.steps, self.scale, self.train]).add_class("mx-row"),
-            w.HBox([self.attack, self.start, self.attack_steps, self.go]).add_class("mx-row"),
+            w.HBox([self.attack, self.start, self.attack_steps, self.go, self.vote]).add_class(
+                "mx-row"
+            ),
             w.HBox([self.note, self.bar]).add_class("mx-row"),
         ]
         self.widget = w.VBox(rows, layout=w.Layout(overflow="visible"))
@@ -61,6 +64,7 @@ class Controls:
             ((self.kind, self.task, self.n, self.seed, self.folder), images),
             ((self.net, self.steps, self.scale), network),
             ((self.attack, self.start, self.attack_steps), attack),
+            ((self.vote,), score),
         ):
             for field in fields:
                 field.observe(lambda _, told=told: self._on(told), names=["value"])
@@ -110,6 +114,10 @@ class Controls:
         self.attack_steps = _wide(w.BoundedIntText(
             run.planned, min=1, max=100_000, description="attack steps",
             tooltip="Steps of the attack"), "165px")  # fmt: skip
+        self.vote = _choice(
+            dict(VOTES), run.vote, "picture", "Which picture stands for a training image: of "
+            "candidates within 1.1 of the nearest's distance", "265px",
+        )  # fmt: skip
 
     def _on_net(self, change: dict[str, Any]) -> None:
         self._setting = True
@@ -143,7 +151,7 @@ class Controls:
         """The run that the controls describe."""
         return ImageRun(
             self.choice(), self.net.value, self.steps.value, self.scale.value, self.attack.value,
-            self.start.value, self.attack_steps.value, self.seed.value,
+            self.start.value, self.attack_steps.value, self.seed.value, self.vote.value,
         )  # fmt: skip
 
     def busy(self, button: w.Button, total: int) -> None:
