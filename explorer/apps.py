@@ -72,7 +72,8 @@ class App:
         right = w.VBox([*(box[k] for k in above), charts, *(box[k] for k in BELOW)])
         body = w.Box([left, right.add_class("mx-right")]).add_class("mx-body")
         self.access = Access()
-        self.panels["AttackForm"].widget.observe(self._tell_tips, names=["children"])
+        for panel in self.panels.values():
+            panel.box.observe(self._tell_tips, names=["children"])
         self._tell_tips()
         rows = [w.HTML(CSS), self.access, box[Header], body, box[Transport], box[Files]]
         self.widget = w.VBox(rows).add_class("mx-app")
@@ -80,10 +81,12 @@ class App:
             open_scenario(self.session, scenario)
 
     def _tell_tips(self, _: object = None) -> None:
-        """Tooltips of all controls there are by now: forms of attacks are made when looked at."""
-        self.access.tips = {
-            words: tip for p in self.panels.values() for words, tip in tips_of(p.widget).items()
-        }
+        """Tooltips of all controls there are by now: many are made when they are looked at."""
+        made = [panel.widget for panel in self.panels.values() if panel.widget is not None]
+        for widget in made:
+            if isinstance(widget, w.Box):
+                widget.observe(self._tell_tips, names=["children"])
+        self.access.tips = {k: tip for widget in made for k, tip in tips_of(widget).items()}
 
     def close(self) -> None:
         """Stop the clock and free the widgets; a second call does nothing."""

@@ -119,6 +119,9 @@ def labels() -> set[str]:
     """Every name that a control of the page carries, its choices and the titles of its folds."""
     app, others = App(preset("alternating-line", n=3)), (MembershipApp(), DigitsApp())
     found: set[str] = set()
+    for panel in app.panels.values():
+        if panel.widget is None:  # built when it is first seen
+            panel.build()
     roots = [*(panel.widget for panel in app.panels.values()), *(o.widget for o in others)]
     roots += [row.widget for rows in SETTINGS.values() for part in rows() for row in part]
     while roots:

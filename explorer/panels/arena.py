@@ -265,7 +265,6 @@ class Arena(Panel):
             self.target, self.rows, self.other, self.progress.value = None, [], None, 0.0
             self.draw()
 
-    def close(self) -> None:
+    def end(self) -> None:
         """End the runs with the page."""
         self._stop.set()
-        super().close()

@@ -1,4 +1,4 @@
-"""What every panel does alike: one redraw a frame, failures in its own box, a clean end."""
+"""What every panel does alike: made when seen, one redraw a frame, failures in its own box."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ from explorer.style import PLOT_MARGIN
 
 
 class Panel:
-    """A view of the session. Subclasses build `self.widget` and write `render`."""
+    """A view of the session. Subclasses build `self.widget` and write `render`.
 
-    widget: w.Widget
+    It is built when it is first seen: half of the page's widgets stand in its later stages.
+    """
+
+    widget: w.Widget | None = None
     stages: tuple[str, ...] = ()  # drawn in these stages only; empty: in all
     attacks: tuple[str, ...] = ()  # in the attack stage, for these attacks only; empty: for all
     every_s = 0.0  # while running, no oftener: what is read rather than watched can be slower
 
     def __init__(self, session: Session) -> None:
-        """Build the widgets, then follow the session."""
+        """Follow the session."""
         self.session, self._drawn_s = session, 0.0
         self._failure = w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
         self.box = w.VBox(layout=w.Layout(overflow="visible"))
-        self.build()
         session.observe(self._on_frame, names=["frame"])
         self._draw(session.frame)
 
@@ -52,6 +54,8 @@ class Panel:
     def _draw(self, frame: Frame) -> None:
         # Taken out rather than hidden: a hidden bqplot figure fails on its size of zero.
         seen = self.seen(frame)
+        if seen and self.widget is None:
+            self.build()
         if seen != bool(self.box.children):
             self.box.children = [self.widget, self._failure] if seen else []
         now = perf_counter()
@@ -83,9 +87,14 @@ class Panel:
 
         return run
 
+    def end(self) -> None:
+        """Stop what goes on beside the page; called only where something was built."""
+
     def close(self) -> None:
         """Unfollow the session and free the widgets in the browser."""
         self.session.unobserve(self._on_frame, names=["frame"])
+        if self.widget is not None:
+            self.end()
         self.box.close()
 
 

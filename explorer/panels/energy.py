@@ -266,8 +266,7 @@ class EnergyPanel(Panel):
             f"{made.error:.1g} on the points."
         )
 
-    def close(self) -> None:
+    def end(self) -> None:
         """Cancel what is under way."""
         self._asked = None
         self.cancel()
-        super().close()

@@ -197,11 +197,10 @@ class AttackForm(Panel):
         if self.body.children != (self.forms[name].box,):
             self.body.children = [self.forms[name].box]
 
-    def close(self) -> None:
+    def end(self) -> None:
         """Close the forms with it."""
         for form in self.forms.values():
             form.close()
-        super().close()
 
 
 class AttackSettings(Form):

@@ -257,7 +257,6 @@ class GridPanel(Panel):
             f"run at step {states[-1].t}. The Attack stage has its timeline."
         )
 
-    def close(self) -> None:
+    def end(self) -> None:
         """Cancel what is under way."""
         self.cancel()
-        super().close()

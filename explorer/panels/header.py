@@ -171,11 +171,10 @@ class Header(Panel):
                 self.verdict.add_class(tone)
             self._tone = tone
 
-    def close(self) -> None:
+    def end(self) -> None:
         """Stop opening an example."""
         if self._opening is not None:
             self._opening.cancel()
-        super().close()
 
 
 def _menu() -> str:

@@ -175,7 +175,6 @@ class OtherPanel(Panel):
         if not self._why and not self.shown.value and self.said.value in ("", OPEN, SURE):
             self._tell(frame)
 
-    def close(self) -> None:
+    def end(self) -> None:
         """Stop looking."""
         self.cancel()
-        super().close()

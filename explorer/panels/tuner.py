@@ -239,11 +239,10 @@ class Tuner(Panel):
             self.progress.value, self.said.value = 0, EMPTY
             self.draw()
 
-    def close(self) -> None:
+    def end(self) -> None:
         """End the search with the page."""
         if self._task is not None:
             self._task.cancel()
-        super().close()
 
 
 def _log(trial: Trial) -> float:

@@ -196,11 +196,10 @@ class UnivariatePanel(Panel):
             "tell these apart. Points on kinks narrow them down."
         )
 
-    def close(self) -> None:
+    def end(self) -> None:
         """Stop a sweep with it."""
         if self._task is not None:
             self._task.cancel()
-        super().close()
 
 
 def _rules(target: Target, state: UnivariateState, config: UnivariateConfig) -> str:
