@@ -143,6 +143,7 @@ def test_another_vote_shows_other_pictures_of_the_same_candidates(page):
     asyncio.run(page.run_attack())
     near, state = page.scored, page.attacked
     page.controls.vote.value = "mean"
+    assert "below it the mean of all" in page.board.gallery.title.value
     assert page.attacked is state
     assert torch.equal(page.scored.found, near.found)
     assert torch.equal(page.scored.truth.nearest, near.truth.nearest)

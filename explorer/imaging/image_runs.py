@@ -38,8 +38,8 @@ STARTS: dict[Start, str] = {
 }
 VOTES: dict[Vote, str] = {
     "min": "the nearest candidate",
-    "mean": "mean of all nearly as near",
-    "median": "median of all nearly as near",
+    "mean": "the mean of all nearly as near",
+    "median": "the median of all nearly as near",
 }
 ATTACKS = ("kkt", "decoreco", "bilevel", "inversion")
 NETWORKS: dict[str, tuple[int, ...]] = {
@@ -161,6 +161,7 @@ class Scored:
         outputs: what the network says of each training image, in units of its margin (n,): the
             margin q_i / q_min of several classes, Phi / q_min of two.
         found: the candidates as pictures (m, c, h, w).
+        vote: which picture was taken for each image.
     """
 
     truth: ImageScore
@@ -169,6 +170,7 @@ class Scored:
     verdict: Verdict
     outputs: Tensor
     found: Tensor
+    vote: Vote = "min"
 
     @property
     def chance(self) -> float:
@@ -253,7 +255,13 @@ def assessed(draw: Draw, net: Network, found: Tensor, vote: Vote = "min") -> Sco
     values = q if net.outputs > 1 else phi_all(net, x)[:, 0]
     unit = q.min() if bool(q.min() > 0) else q.abs().max().clamp_min(1e-12)
     return Scored(
-        truth, other, tuple(controls), image_verdict(truth, controls), values / unit, found
+        truth,
+        other,
+        tuple(controls),
+        image_verdict(truth, controls),
+        values / unit,
+        found,
+        vote,
     )
 
 

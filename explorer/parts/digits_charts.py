@@ -12,7 +12,7 @@ from torch import Tensor
 from explorer.engine.image_score import NCC_LEAST, SSIM_LEAST
 from explorer.engine.network import Network
 from explorer.imaging import image_grid
-from explorer.imaging.image_runs import Scored
+from explorer.imaging.image_runs import VOTES, Scored
 from explorer.imaging.images import Draw
 from explorer.parts.membership_charts import NOWHERE, figure, line
 from explorer.style import CONTROL, CURVES, INK, NEGATIVE, POSITIVE, PROVEN
@@ -67,14 +67,14 @@ class Gallery(Sheet):
                   sheet)  # fmt: skip
 
     def compare(self, draw: Draw, found: Scored) -> None:
-        """Pairs: above the training image, below the candidate nearest to it."""
+        """Pairs: above the training image, below the picture that stands for it."""
         order = found.truth.ssim.argsort(descending=True, stable=True)
         colours = [MATCHED if m else "" for m in found.truth.matched[order].tolist()]
         sheet = image_grid.pairs(
             draw.pictures(draw.train.x)[order], found.truth.images[order], colours, COLUMNS
         )
         self.show(
-            "Above each training image, below it the candidate nearest to it, best SSIM first. "
+            f"Above each training image, below it {VOTES[found.vote]}, best SSIM first. "
             f"<span style='color:{MATCHED}'>■</span> matched: SSIM above {SSIM_LEAST:g} and NCC "
             f"above {NCC_LEAST:g} (the correlation of their pixels).",
             sheet,

@@ -116,7 +116,7 @@ class Controls:
             tooltip="Steps of the attack"), "165px")  # fmt: skip
         self.vote = _choice(
             dict(VOTES), run.vote, "picture", "Which picture stands for a training image: of "
-            "candidates within 1.1 of the nearest's distance", "265px",
+            "candidates within 1.1 of the nearest's distance", "290px",
         )  # fmt: skip
 
     def _on_net(self, change: dict[str, Any]) -> None:
