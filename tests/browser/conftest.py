@@ -37,6 +37,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 LOCAL_SCHEMES = {"data", "blob", "about", "chrome-error"}
 PATIENCE_MS = 30_000  # arbitrary: for a loaded machine; nothing waits this long when all is well
+PICTURE_MS = 5_000  # arbitrary
 sync_api.expect.set_options(timeout=PATIENCE_MS)
 os.environ.setdefault(serve.KEEP, "0")  # a test leaves nothing in the user's cache folder
 RUNS_TRIED = 6  # arbitrary: half a minute in all
@@ -49,19 +50,22 @@ PICTURES = Path(__file__).resolve().parents[2] / "test-results"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder needs a browser."""
+    """Everything in this folder needs a browser, which may stop drawing: see CONTRIBUTING.md."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=["TimeoutError"]))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item):
     """Let the fixtures below know how the test went, for a picture of a failure."""
     report = yield
-    if report.when == "call":
+    if report.when == "setup":
         item.stash[FAILED] = report.failed
+    elif report.when == "call":
+        item.stash[FAILED] |= report.failed
     return report
 
 
@@ -178,16 +182,23 @@ def new_page(
 
     yield open_
     if request.node.stash.get(FAILED, False):
-        PICTURES.mkdir(exist_ok=True)
         for number, page in enumerate(pages, 1):
             if not page.is_closed():
-                page.screenshot(path=PICTURES / f"{request.node.name}-{number}.png")
+                keep(page, f"{request.node.name}-{number}")
     for page in pages:
         if not page.is_closed():
             page.goto("about:blank")  # leaves as a person does, so that the kernel is ended
         page.context.close()
     assert [url for url in requests if not is_ours(url)] == [], "asked another host"
     assert console_errors == []
+
+
+def keep(page: sync_api.Page, name: str) -> None:
+    """What is on the page, and a picture of it unless the browser has stopped drawing."""
+    PICTURES.mkdir(exist_ok=True)
+    (PICTURES / f"{name}.html").write_text(page.content())
+    with contextlib.suppress(sync_api.TimeoutError):
+        page.screenshot(path=PICTURES / f"{name}.png", timeout=PICTURE_MS)
 
 
 def is_error(said: sync_api.ConsoleMessage) -> bool:
