@@ -57,7 +57,8 @@ def test_each_start_has_the_plain_loss_and_gradients(d, widths, m, bias):
 @pytest.mark.parametrize("bias", ["first", "none", "all"])
 @pytest.mark.parametrize(("d", "widths", "m"), SHAPES)
 def test_arrays_that_are_kept_hold_the_same(d, widths, m, bias, slopes, monkeypatch):
-    monkeypatch.setattr(columns, "HALVES", 6)  # the Gram matrices of some shapes by halves
+    monkeypatch.setattr(columns, "STRIP", 2)  # the Gram matrices of these shapes in strips too
+    monkeypatch.setattr(columns, "TALL", 3)
     net = drawn(d, widths, bias)
     own = [torch.rand(k, generator=rng(5), dtype=torch.float64) + 0.5 for k in widths]
     prepared = Prepared.of(net, tuple(own) if slopes else None)
