@@ -2,7 +2,7 @@
 
     python benchmarks/bench_speed.py            every row but the training (some minutes, one core)
     python benchmarks/bench_speed.py --long     the training with the published settings too
-    python benchmarks/bench_speed.py --only step
+    python benchmarks/bench_speed.py --only deep     one part of it
 
 The reference is `benchmarks/reference.py`: plain autograd with a double backward. Both sides flush
 denormals, run on one thread in float64 and take turns; each figure is the median of the repeats.

@@ -21,7 +21,7 @@ LEGENDS = {
     "classes": "Dashed: a class leads by the margin; thick: two classes tie; grey: neurons.",
     "attack": "Hollow: the truth. Filled: candidates, area by multiplier λ.",
     "explain": "Hollow: the truth. Filled: points that explain the weights too, area by λ.",
-    "landscape": "Hollow: the truth. Filled: where the run of the clicked cell ended.",
+    "landscape": "Hollow: the truth. Filled: candidates of the last run, or of the clicked cell.",
     "arena": "Hollow: the truth. Filled: claims of the chosen attack, area by multiplier λ.",
 }
 CLASS_TIPS = ("blue circle (key 1)", "orange triangle (key 2)")

@@ -165,9 +165,12 @@ class PlaneMarks:
     def candidates(self, frame: Frame) -> None:
         """The attack's candidates with their last few places, multiplier as area.
 
-        In the explain stage the points of the present explanation, without trails.
+        In the explain stage the points of the present explanation, without trails. The landscape
+        has candidates of a run, and none where no run was made: a start says nothing there.
         """
         state = frame.attack if frame.stage in ("attack", "landscape") else None
+        if state is not None and frame.stage == "landscape" and not state.t:
+            state = None
         if frame.stage == "explain" and frame.explained is not None:
             return self._explanation(frame.explained.now)
         if state is None:

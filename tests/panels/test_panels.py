@@ -89,6 +89,23 @@ def test_plane_shows_points_by_class_and_areas_by_multiplier(app: App) -> None:
     assert sizes.max() > 2 * sizes.min()
 
 
+def test_the_landscape_shows_candidates_of_a_run_and_no_mere_start(app: App) -> None:
+    session, marks = app.session, app.panels["PlanePanel"].marks
+
+    def shown() -> int:
+        return sum(len(mark.x) for mark in marks._candidates.values())
+
+    session.jump_to_exact()
+    session.go("attack")
+    assert shown() == len(session.frame.attack.x)
+    session.go("landscape")
+    assert shown() == 0
+    session.go("attack")
+    session.step(3)
+    session.go("landscape")
+    assert shown() == len(session.frame.attack.x)
+
+
 def test_hidden_truth_is_gone_from_the_plane_and_comes_back(app: App) -> None:
     session, marks = app.session, app.panels["PlanePanel"].marks
     session.go("train")
