@@ -72,17 +72,21 @@ class _Layer:
         along = torch.mul(self.turned, below, out=self.made).sum(0).div_(scale)
         return torch.dot(self.left.view(-1), self.left.view(-1)), along
 
-    def turn(self, outer: Tensor, last: bool) -> None:
-        """Carry `above` on, and turn it into the gradient on the slopes, times s (1 - s)."""
-        if not last:
+    def turn(self, last: bool) -> None:
+        """Carry `above` on, and turn it into the gradient on the slopes, times s."""
+        if last:
+            self.above.mul_(self.b)  # which is outer s yet
+        else:
             torch.mul(self.above, self.s, out=self.b)
-        self.above.mul_(outer)
-        torch.ops.aten.sigmoid_backward.grad_input(self.above, self.s, grad_input=self.above)
+            torch.mul(self.b, self.outer, out=self.above)
 
     def down(self, grad: Tensor, alpha: Tensor | None) -> Tensor:
-        """From the gradient on a (k, m) or (k, 1) to that on the layer's inputs."""
+        """From the gradient on a (k, m) or (k, 1) to that on the layer's inputs.
+
+        With `above` the gradient on the slopes times s, that on z is (1 - s) above + s grad.
+        """
         onto_z = self.above if alpha is None else self.above.mul_(alpha)
-        return self.pulled.addmm_(self.wt, onto_z.addcmul_(grad, self.s))
+        return self.pulled.addmm_(self.wt, onto_z.lerp_(grad, self.s))
 
 
 class Columns(Pass):
@@ -145,7 +149,7 @@ class Columns(Pass):
         for layer in self.layers:  # up: b_l depends on b_{l+1} and on its own slopes
             part, own = layer.explain(below, c, under, self.scale)
             loss, along = loss + part, along + own
-            layer.turn(self.v.unsqueeze(-1) if layer is last else layer.outer, layer is last)
+            layer.turn(layer is last)
             below, under = layer.fed, layer
         grad = top[: len(self.v)].unsqueeze(-1)
         for layer, alpha in zip(self.layers[::-1], self.alphas[::-1], strict=True):
