@@ -28,7 +28,7 @@ from explorer.panels.transport import Transport
 from explorer.panels.tuner import Tuner
 from explorer.panels.univariate import UnivariatePanel
 from explorer.parts.access import Access, tips_of
-from explorer.parts.page import lose_nothing, show
+from explorer.parts.page import shown
 from explorer.player import Player
 from explorer.session import Session
 from explorer.style import CSS
@@ -113,9 +113,5 @@ def app(dataset: Dataset | None = None, seed: int = 0, scenario: str | None = No
         The page: `.session` holds its data, network and attack.
     """
     global _shown
-    if _shown is not None:
-        _shown.close()  # widgets are never collected while open
-    lose_nothing()
-    _shown = App(dataset, seed, scenario)
-    show(_shown.widget)
+    _shown = shown(_shown, lambda: App(dataset, seed, scenario))
     return _shown

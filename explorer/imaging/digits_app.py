@@ -23,7 +23,7 @@ from explorer.parts.access import Access, tips_of
 from explorer.parts.digits_board import THEOREM, Board
 from explorer.parts.digits_charts import PIXELATED
 from explorer.parts.digits_controls import Controls
-from explorer.parts.page import Page, lose_nothing, show, way_back
+from explorer.parts.page import Page, shown, way_back
 from explorer.style import CSS
 
 SLICE_S = 0.15  # arbitrary: the page answers within this time while work goes on
@@ -248,13 +248,9 @@ def digits(**settings: Any) -> DigitsApp:  # noqa: ANN401
         The page.
     """
     global _shown
-    if _shown is not None:
-        _shown.close()  # widgets are never collected while open
-    lose_nothing()
     run = ImageRun()
     names = set(run.choice.__dataclass_fields__)
     choice = replace(run.choice, **{k: v for k, v in settings.items() if k in names})
     rest = {k: v for k, v in settings.items() if k not in names or k == "seed"}
-    _shown = DigitsApp(replace(run, choice=choice, **rest))
-    show(_shown.widget)
+    _shown = shown(_shown, lambda: DigitsApp(replace(run, choice=choice, **rest)))
     return _shown

@@ -38,7 +38,7 @@ from explorer.parts.membership_charts import (
     key,
 )
 from explorer.parts.membership_controls import Controls, TrainedControls
-from explorer.parts.page import Page, lose_nothing, show, way_back
+from explorer.parts.page import Page, shown, way_back
 from explorer.style import CSS
 
 REDRAW_AFTER_S = 0.02  # arbitrary: moves of a slider within this time are drawn once
@@ -216,10 +216,6 @@ def membership(scenario: str | None = None, **settings: Any) -> MembershipApp:  
         The page.
     """
     global _shown
-    if _shown is not None:
-        _shown.close()  # widgets are never collected while open
-    lose_nothing()
     start = Settings() if scenario is None else scene(scenario)
-    _shown = MembershipApp(replace(start, **settings))
-    show(_shown.widget)
+    _shown = shown(_shown, lambda: MembershipApp(replace(start, **settings)))
     return _shown

@@ -6,14 +6,27 @@ import gc
 import os
 from collections.abc import Callable
 from html import escape
+from typing import Protocol, TypeVar
 from urllib.parse import parse_qs
 
 import ipywidgets as w
 from IPython import get_ipython
 from IPython.display import display
 
-# Arbitrary: the explorer sends 1334 messages when it opens, and some 200 a second while it plays.
+# Arbitrary: the explorer sends 478 messages when it opens, and some 200 a second while it plays.
 MOST_WAITING = 20_000
+
+
+class Showable(Protocol):
+    """What stands in a cell."""
+
+    widget: w.Widget
+
+    def close(self) -> None:
+        """Stop its work and free the widgets."""
+
+
+P = TypeVar("P", bound=Showable)
 
 
 class Page:
@@ -51,8 +64,8 @@ def lose_nothing() -> None:
     """Let the kernel hold back what a page says at once; call it before widgets are made.
 
     A kernel publishes by ZeroMQ, which drops what is beyond its high-water mark, 1000 messages if
-    nobody sets it. A page has more widgets than that, and on a busy machine the message that
-    shows the page is among the lost, as the last one. Kernels of another make are left alone.
+    nobody sets it. A page of a thousand widgets says more than that, and on a busy machine the
+    message that shows the page may be among the lost. Kernels of another make are left alone.
     """
     kernel = getattr(get_ipython(), "kernel", None)
     publisher = getattr(kernel, "iopub_thread", None)
@@ -60,10 +73,15 @@ def lose_nothing() -> None:
         publisher.schedule(lambda: setattr(publisher.socket, "sndhwm", MOST_WAITING))
 
 
-def show(widget: w.Widget) -> None:
-    """Display a page that is complete."""
+def shown(before: P | None, build: Callable[[], P]) -> P:
+    """Build a page and show it in this cell, in place of the one shown `before`."""
+    if before is not None:
+        before.close()  # widgets are never collected while open
+    lose_nothing()
+    made = build()
     gc.freeze()  # its many small objects stay: looking through them cost 3% of the engine
-    display(widget)
+    display(made.widget)
+    return made
 
 
 def way_back() -> str:

@@ -106,6 +106,18 @@ def test_the_landscape_shows_candidates_of_a_run_and_no_mere_start(app: App) -> 
     assert shown() == len(session.frame.attack.x)
 
 
+def test_a_panel_is_built_when_it_is_first_seen_and_then_its_tooltips_are_told(app: App) -> None:
+    arena = app.panels["Arena"]
+    assert arena.widget is None and "Run the arena" not in app.access.tips
+    app.session.jump_to_exact()
+    app.session.go("arena")
+    built = arena.widget
+    assert built is not None and "Run the arena" in app.access.tips
+    app.session.go("attack")
+    app.session.go("arena")
+    assert arena.widget is built
+
+
 def test_hidden_truth_is_gone_from_the_plane_and_comes_back(app: App) -> None:
     session, marks = app.session, app.panels["PlanePanel"].marks
     session.go("train")

@@ -7,7 +7,8 @@ from queue import Empty
 
 import pytest
 
-from explorer.parts.page import lose_nothing
+from explorer.parts import page
+from explorer.parts.page import lose_nothing, shown
 
 manager = pytest.importorskip("jupyter_client.manager")
 
@@ -43,3 +44,22 @@ def test_a_kernel_holds_back_what_its_page_says_at_once(asked: bool) -> None:
 
 def test_without_a_kernel_there_is_nothing_to_hold_back() -> None:
     lose_nothing()
+
+
+def test_a_page_takes_the_place_of_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    class Made:
+        def __init__(self, name: str) -> None:
+            self.widget = name
+            told.append(f"build {name}")
+
+        def close(self) -> None:
+            told.append(f"close {self.widget}")
+
+    monkeypatch.setattr(page, "lose_nothing", lambda: told.append("lose nothing"))
+    monkeypatch.setattr(page, "display", lambda widget: told.append(f"show {widget}"))
+    first = shown(None, lambda: Made("a"))
+    assert told == ["lose nothing", "build a", "show a"]
+    shown(first, lambda: Made("b"))
+    assert told[3:] == ["close a", "lose nothing", "build b", "show b"]
