@@ -184,42 +184,6 @@ def test_cancelled_training_keeps_what_was_reached(page):
     well(page)
 
 
-def test_a_grid_of_starts_runs_and_a_click_shows_its_end(page):
-    assert page.grid.go.disabled and not page.grid.body.children
-    asyncio.run(page.run_training())
-    assert not page.grid.go.disabled
-    page.grid.steps.value = 2
-    asyncio.run(page.grid.run())
-    assert "Of 25 cells" in page.grid.said.value and page.grid.bar.value == 1.0
-    page.grid._press((1.0, 1.0))  # began at the training images, which two steps do not leave
-    assert "λ₁ = 1, λ₂ = 1: 10 of 10 training images matched" in page.sentence.value
-    page.controls.attack.value = "inversion"
-    assert page.grid.go.disabled  # it takes no start
-    page.controls.seed.value = 1
-    assert not page.grid.body.children and page.grid._now is None
-    well(page)
-
-
-def test_a_cancelled_grid_keeps_its_cells_and_goes_on(page):
-    asyncio.run(page.run_training())
-    page.grid.steps.value = 2
-
-    async def impatient():
-        work = asyncio.create_task(page.grid.run())
-        while page.grid._now is None or len(page.grid._now[1].rows) < 3:
-            await asyncio.sleep(0.01)
-        page.grid.cancel()
-        await work
-
-    asyncio.run(impatient())
-    first = dict(page.grid._now[1].rows)
-    assert 3 <= len(first) < 21
-    asyncio.run(page.grid.run())
-    rows = page.grid._now[1].rows
-    assert len(rows) == 21 and all(rows[key] is first[key] for key in first)
-    well(page)
-
-
 def test_missing_files_are_said_and_mended(page, tmp_path):
     page.controls.kind.value = "mnist"
     assert "folder" in page.sentence.value

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.engine.lambda_grid import Parts, pairwise_ssim, start_of, starts, steps_of
+from explorer.engine.lambda_grid import Parts, Pictures, pairwise_ssim, start_of, starts, steps_of
 from explorer.engine.landscape import mix_weights
 from explorer.grids.cells import Cell, grid_attacks, grid_rows, run_cell, suited
 from explorer.grids.maps import band, maps, of_sweep
 from explorer.sweep import sweep, threads
 
 
-def parts(m: int = 6, d: int = 4, image: tuple[int, int] | None = None) -> Parts:
+def parts(m: int = 6, d: int = 4, pictures: Pictures | None = None) -> Parts:
     generator = torch.Generator().manual_seed(3)
     sets = [torch.rand(m, d, generator=generator, dtype=torch.float64) for _ in range(3)]
     y = torch.where(torch.arange(m) % 2 == 0, 1.0, -1.0).double()
-    return Parts(y, *sets, image)
+    return Parts(y, *sets, pictures)
 
 
 @pytest.mark.parametrize(("side", "count"), [(2, 3), (5, 21), (11, 111), (26, 651)])
@@ -56,8 +56,8 @@ def test_nearest_is_of_the_same_label_on_points_and_by_structure_on_images():
     truth = torch.tensor([[0.0, 0.0], [1.0, 0.0]], dtype=torch.float64)
     p = Parts(y, truth, truth, truth)
     assert p.distances(truth.flip(0))[0] == pytest.approx(1.0)  # each sits on the other class
-    images = parts(5, 64, (8, 8))
-    like = pairwise_ssim(images.truth.view(-1, 8, 8), images.truth.view(-1, 8, 8))
+    images = parts(5, 64, Pictures((1, 8, 8)))
+    like = pairwise_ssim(images.truth.view(-1, 1, 8, 8), images.truth.view(-1, 1, 8, 8))
     assert like.shape == (5, 5)
     torch.testing.assert_close(like.diagonal(), torch.ones(5, dtype=torch.float64))
     assert images.distances(images.truth.flip(0))[0] == 0

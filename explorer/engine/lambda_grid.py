@@ -13,7 +13,7 @@ has s^2 cells and s (s - 1) + 1 starts: 25 and 21 in the paper.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -23,6 +23,24 @@ from explorer.engine.postprocess import ssim
 
 SIDE = 5  # cells along an axis; Runkel et al.
 NAMES = ("truth", "heldout", "noise")
+_TOGETHER = 2**20  # arbitrary: pixels of the pairs compared at once, 8 MB
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """How points (m, d) are seen as images in [0, 1].
+
+    Attributes:
+        shape: (c, h, w).
+        mean: what was taken off the images (d,), or ().
+    """
+
+    shape: tuple[int, int, int]
+    mean: Tensor = field(default_factory=lambda: torch.zeros((), dtype=torch.float64))
+
+    def of(self, x: Tensor) -> Tensor:
+        """The images (m, c, h, w)."""
+        return (x + self.mean).reshape(-1, *self.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +52,14 @@ class Parts:
         truth: a training point per candidate (m, d).
         heldout: a held-out point per candidate (m, d).
         noise: a draw of noise per candidate (m, d).
-        image: (height, width) where rows are images in [0, 1], else None.
+        pictures: how rows are seen where they are images, else None.
     """
 
     y: Tensor
     truth: Tensor
     heldout: Tensor
     noise: Tensor
-    image: tuple[int, int] | None = None
+    pictures: Pictures | None = None
 
     def start(self, mix_truth: float, mix_data: float) -> Tensor:
         """Candidates at t = 0, (m, d)."""
@@ -54,10 +72,10 @@ class Parts:
 
     def _mean(self, x: Tensor, members: Tensor) -> float:
         apart = torch.cdist(x, members, compute_mode="donot_use_mm_for_euclid_dist")
-        if self.image is None:
+        if self.pictures is None:
             other = self.y[:, None] != self.y[None]
             return float(apart.masked_fill(other, torch.inf).min(1).values.mean())
-        like = pairwise_ssim(x.view(-1, *self.image), members.view(-1, *self.image))
+        like = pairwise_ssim(self.pictures.of(x), self.pictures.of(members))
         return float(apart.gather(1, like.argmax(1, keepdim=True)).mean())
 
     def weights(self, x: Tensor) -> tuple[float, float, float]:
@@ -74,11 +92,14 @@ class Parts:
 
 
 def pairwise_ssim(a: Tensor, b: Tensor) -> Tensor:
-    """SSIM of every pair of images in [0, 1]. a (m, h, w), b (n, h, w) -> (m, n)."""
-    m, n = len(a), len(b)
-    left = a[:, None].expand(m, n, *a.shape[1:]).reshape(m * n, 1, *a.shape[1:])
-    right = b[None].expand(m, n, *b.shape[1:]).reshape(m * n, 1, *b.shape[1:])
-    return ssim(left, right).view(m, n)
+    """SSIM of every pair of images in [0, 1]. a (m, c, h, w), b (n, c, h, w) -> (m, n)."""
+    rows = max(1, _TOGETHER // b.numel())
+    return torch.cat([_pairwise(some, b) for some in a.split(rows)])
+
+
+def _pairwise(a: Tensor, b: Tensor) -> Tensor:
+    left = a.repeat_interleave(len(b), 0)
+    return ssim(left, b.repeat(len(a), 1, 1, 1)).view(len(a), len(b))
 
 
 def steps_of(side: int) -> list[float]:

@@ -25,7 +25,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
 from explorer.engine.data import PRESETS, Dataset, heldout, preset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.lambda_grid import SIDE, Parts, starts
+from explorer.engine.lambda_grid import SIDE, Parts, Pictures, starts
 from explorer.engine.parity import IMAGE, parity_digits
 from explorer.engine.roster import ROSTER, Entry, by_key
 from explorer.engine.training import TrainConfig
@@ -95,8 +95,9 @@ def grid_rows(
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What the cells of one seed share: the parts of a start, and a way to run from one."""
+    """What the cells of one seed share: what is attacked, the parts of a start, a way to run."""
 
+    target: Any  # Target, or one of the attack's own
     parts: Parts
     config: Any
     run: Any  # (x, config, stride) -> iterator over states, the first one at t = 0
@@ -150,8 +151,8 @@ def _problem(text: str) -> Problem:
     entry = by_key(cell.attack)
     config: Any = entry.config(**{"steps": STEPS, "m": even(truth.n), **cell.settings})
     given = None if entry.victim else _target(cell, truth)
-    image = IMAGE if cell.data == DIGITS else None
-    return problem_of(entry, config, given, truth, control, cell.seed, image)
+    seen = Pictures((1, *IMAGE)) if cell.data == DIGITS else None
+    return problem_of(entry, config, given, truth, control, cell.seed, seen)
 
 
 def even(n: int) -> int:
@@ -161,18 +162,18 @@ def even(n: int) -> int:
 
 def problem_of(
     entry: Entry, config: Any, given: Target | None, truth: Dataset, control: Dataset, seed: int,  # noqa: ANN401
-    image: tuple[int, int] | None = None,
+    pictures: Pictures | None = None,
 ) -> Problem:  # fmt: skip
     """What the cells of one seed share. `given`: the attacked weights, where they are there."""
     # Where training itself is seen through, labels and their number are known.
     y = truth.y if entry.victim else fair_labels(config.m, truth.outputs)
     generator = torch.Generator().manual_seed(seed)
     size = (len(y), truth.d)
-    if image is not None:  # U(0, 1), as published for images
-        noise = torch.rand(size, generator=generator, dtype=torch.float64)
+    if pictures is not None:  # pixels U(0, 1), as published for images
+        noise = torch.rand(size, generator=generator, dtype=torch.float64) - pictures.mean
     else:
         noise = config.sigma_x * torch.randn(size, generator=generator, dtype=torch.float64)
-    parts = Parts(y, paired(truth, y), paired(control, y), noise, image)
+    parts = Parts(y, paired(truth, y), paired(control, y), noise, pictures)
     target = entry.aimed(given, truth.x, truth.y, config, seed)
 
     def run(x: Tensor, chosen: Any, stride: int) -> Iterator[Any]:  # noqa: ANN401
@@ -180,7 +181,7 @@ def problem_of(
         yield first
         yield from entry.iterate(target, first, chosen, entry.stride(chosen, stride))
 
-    return Problem(parts, config, run)
+    return Problem(target, parts, config, run)
 
 
 def _sets(cell: Cell) -> tuple[Dataset, Dataset]:

@@ -23,8 +23,8 @@ from typing import Any
 
 from torch import Tensor
 
-from explorer.engine.data import Dataset
 from explorer.engine.lambda_grid import starts
+from explorer.engine.roster import by_key
 from explorer.grids.live import Found, Key, Of
 from explorer.grids.rows import rows_in, table_of, text_of
 from explorer.rowfile import RowFile
@@ -62,13 +62,17 @@ def identity(of: Of) -> Row:
 
     The side of the grid is left out: a cell is one run, on whichever grid it lies.
     """
-    if of.target is None or of.truth is None or of.heldout is None:
+    if not of.ready or of.truth is None or of.heldout is None:
         raise ValueError("No weights to attack: train a network first.")
-    net = of.target.net
+    weights = "its own"  # made of points, settings and seed
+    if by_key(of.attack).victim is None and of.target is not None:
+        net = of.target.net
+        weights = _digest(net.theta, json.dumps((net.d, *net.widths, net.outputs)))
+    seen = () if of.pictures is None else (json.dumps(of.pictures.shape), of.pictures.mean)
     made: Row = plain({
-        "attack": of.attack, "settings": asdict(of.config),
-        "weights": _digest(net.theta, json.dumps((net.d, *net.widths, net.outputs))),
-        "points": _of_points(of.truth), "heldout": _of_points(of.heldout), "version": _version(),
+        "attack": of.attack, "settings": asdict(of.config), "weights": weights,
+        "points": _digest(of.truth.x, of.truth.y, *seen),
+        "heldout": _digest(of.heldout.x, of.heldout.y), "version": _version(),
     })  # fmt: skip
     return made
 
@@ -146,7 +150,7 @@ class Keeper:
         """
         self.found, self.words = found, ""
         self.file: RowFile | None = None
-        self.of = identity(found.of) if found.of.target is not None else None
+        self.of = identity(found.of) if found.of.ready else None
         where = folder()
         if self.of is None or where is None:
             self.words = UNKEPT if self.of is not None else ""
@@ -207,10 +211,6 @@ def _version() -> str:
         return metadata.version("margin-explorer")
     except metadata.PackageNotFoundError:
         return "not installed"
-
-
-def _of_points(data: Dataset) -> str:
-    return _digest(data.x, data.y)
 
 
 def _digest(*parts: Tensor | str) -> str:

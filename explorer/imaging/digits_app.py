@@ -50,8 +50,10 @@ class DigitsApp(Page):
             lambda: self._toggle(self.run_attack),
         )  # fmt: skip
         self.board = Board()
-        self.grid = DigitsGrid(self._ready, self._show_cell, self.fail)
         super().__init__()
+        self.grid = DigitsGrid(
+            self._ready, self._show_cell, lambda words: self.say(words, ""), self.fail
+        )
         self.widget = self._compose()
         self.redraw()
 
@@ -83,7 +85,7 @@ class DigitsApp(Page):
     def _forget_net(self) -> None:
         self.trained = None
         self.board.neurons.clear()
-        self.grid.forget()
+        self.grid.grid.forget()
         self._forget_attack()
 
     def _forget_attack(self) -> None:
@@ -118,7 +120,7 @@ class DigitsApp(Page):
 
     async def _work(self, work: Callable[[Draw, ImageRun], Any]) -> None:
         self.cancelled = False
-        self.grid.cancel()
+        self.grid.grid.cancel()
         self.grid.allow(False)
         self.failure.layout.display = "none"
         try:
@@ -219,7 +221,7 @@ class DigitsApp(Page):
     def close(self) -> None:
         """Stop the work and free the widgets; a second call does nothing."""
         self.cancelled = True
-        self.grid.cancel()
+        self.grid.grid.cancel()
         if self.widget.comm is not None:
             self.widget.close()
 

@@ -9,7 +9,7 @@ appendix); images are flat points (d,) to networks and attacks and (c, h, w) to 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import torch
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from explorer.engine.classes import from_numbers
 from explorer.engine.data import Dataset
+from explorer.engine.lambda_grid import Pictures
 from explorer.imaging.imagefiles import read_cifar, read_mnist
 
 Kind = Literal["digits", "mnist", "cifar"]
@@ -90,9 +91,14 @@ class Draw:
     other: Dataset
     controls: tuple[Dataset, ...]
 
+    @cached_property
+    def seen(self) -> Pictures:
+        """How points are seen: the mean is added back."""
+        return Pictures(self.shape, self.mean)
+
     def pictures(self, x: Tensor) -> Tensor:
-        """Points (m, d) as pictures (m, c, h, w): the mean is added back."""
-        return (x + self.mean).reshape(-1, *self.shape)
+        """Points (m, d) as pictures (m, c, h, w)."""
+        return self.seen.of(x)
 
 
 def draw(choice: Choice) -> Draw:

@@ -16,6 +16,9 @@ from explorer.stages.explained import Explained, free_direction
 
 Array = NDArray[np.float64]
 ASIDE = 0.055  # of the half width: where words stand beside a point; arbitrary
+WORDS = (
+    0.28  # of the half width: what a word and its distance take on the narrowest plane; arbitrary
+)
 MOST_PINS = 12  # arbitrary: more words than that hide the plane
 
 
@@ -77,7 +80,7 @@ def _masses(state: Explained, extent: float) -> list[tuple[float, float, str]]:
     for i in _forced(state):
         x, y = _place(state, i)
         share = float(state.forced[i] / state.truth.lam[i])
-        out.append((x + ASIDE * extent, y - 2 * ASIDE * extent, f"≥ {min(share, 1):.0%}"))
+        out.append((_aside(x, extent), y - 2 * ASIDE * extent, f"≥ {min(share, 1):.0%}"))
     return out
 
 
@@ -89,8 +92,13 @@ def _pins(state: Explained, extent: float) -> list[tuple[float, float, str]]:
     for i in which:
         x = state.now.x[i].tolist()
         y = x[1] if len(x) > 1 else float(state.now.y[i])
-        out.append((x[0] + ASIDE * extent, y + ASIDE * extent, "pinned"))
+        out.append((_aside(x[0], extent), y + ASIDE * extent, "pinned"))
     return out
+
+
+def _aside(x: float, extent: float) -> float:
+    """Where a word beside a point begins: right of it, or left where it would leave the plane."""
+    return x + (ASIDE if x < (1 - WORDS) * extent else -WORDS) * extent
 
 
 def _table(places: Sequence[tuple[float, ...]]) -> Array:

@@ -21,6 +21,7 @@ from explorer.grids.cells import grid_attacks
 from explorer.grids.keep import KEEP, MOST_FILES, folder
 from explorer.grids.rows import rows_in, text_of
 from explorer.panels.grid import GridPanel
+from explorer.parts.grid_box import GridBox
 from tests.panels.test_grid_panel import run
 
 N = 6
@@ -35,13 +36,13 @@ def opened(n: int = N, seed: int = 0) -> App:
     return made
 
 
-def panel(app: App) -> GridPanel:
+def panel(app: App) -> GridBox:
     made = app.panels["GridPanel"]
     assert isinstance(made, GridPanel)
-    return made
+    return made.grid
 
 
-def offered(grid: GridPanel) -> dict[str, bytes]:
+def offered(grid: GridBox) -> dict[str, bytes]:
     """The files in the page's links."""
     found = re.findall(
         r"download='([^']+)' href='data:[^;]+;base64,([^']+)'", grid.files.links.value
@@ -49,7 +50,7 @@ def offered(grid: GridPanel) -> dict[str, bytes]:
     return {name: base64.b64decode(coded) for name, coded in found}
 
 
-def hand_in(grid: GridPanel, content: bytes, name: str = "mine.jsonl") -> None:
+def hand_in(grid: GridBox, content: bytes, name: str = "mine.jsonl") -> None:
     when = datetime(2026, 1, 1, tzinfo=UTC)
     file = {"name": name, "type": "", "size": len(content), "content": memoryview(content)}
     grid.files.open.value = ({**file, "last_modified": when},)
@@ -153,7 +154,7 @@ def test_what_is_downloaded_is_taken_up_in_another_kernel(home) -> None:
     assert offered(grid)["grid.jsonl"] == files["grid.jsonl"]
     hand_in(grid, files["grid.jsonl"])
     assert "0 cells of mine.jsonl" in app.session.message  # nothing twice
-    assert grid._failure.layout.display == "none"
+    assert app.panels["GridPanel"]._failure.layout.display == "none"
     # A click runs the cell again: it ends where it ended before.
     key = next(k for k in done if k[2] > 0)
     grid.load(*key[1:])
@@ -168,7 +169,7 @@ def test_every_attack_with_a_start_can_be_kept(home, key: str) -> None:
     app = opened()
     grid = panel(app)
     try:
-        grid.attack.value = key
+        grid.host.attack.value = key
         assert grid.found.of.attack == key or app.session.message  # refused on this network
         run(grid, until=1)
         (text, table), of = grid.keeper.texts(), grid.keeper.of
@@ -219,7 +220,9 @@ def test_cells_of_another_problem_are_refused_and_nothing_is_lost(home) -> None:
                     b"[" * 100_000, text_of([{**row, "seed": "0"}]).encode()):  # fmt: skip
         hand_in(grid, content)
         assert "What was found here stays" in app.session.message
-        assert grid.found.rows == before and grid._failure.layout.display == "none"
+        assert (
+            grid.found.rows == before and app.panels["GridPanel"]._failure.layout.display == "none"
+        )
     app.close()
 
 
@@ -232,4 +235,8 @@ def test_one_changed_bit_of_weights_or_points_is_another_problem(home) -> None:
     other = grid_keep.identity(replace(found.of, truth=replace(found.of.truth, x=moved)))
     assert other["points"] != of["points"] and other["weights"] == of["weights"]
     assert grid_keep.identity(replace(found.of, seed=7, side=11)) == of
+    bilevel = replace(found.of, attack="bilevel")  # trains a victim of its own
+    assert grid_keep.identity(bilevel) == grid_keep.identity(replace(bilevel, target=None))
+    with pytest.raises(ValueError, match="train a network first"):
+        grid_keep.identity(replace(found.of, target=None))
     app.close()

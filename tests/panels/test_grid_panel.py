@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from explorer.apps import App
-from explorer.panels.grid import EMPTY, RUN, GridPanel
+from explorer.panels.grid import GridPanel
+from explorer.parts.grid_box import RUN, GridBox
 from tests.panels.pages import opened
 
 
@@ -19,19 +20,19 @@ def app():
     made.close()
 
 
-def panel(app: App) -> GridPanel:
+def panel(app: App) -> GridBox:
     made = app.panels["GridPanel"]
     assert isinstance(made, GridPanel)
-    made.steps.value = 3
-    return made
+    made.grid.steps.value = 3
+    return made.grid
 
 
-def run(grid: GridPanel, until: int | None = None) -> None:
+def run(grid: GridBox, until: int | None = None) -> None:
     """Press the button and wait; cancel once `until` cells are done."""
 
     async def go() -> None:
         grid.go.click()
-        while grid._task is not None and not grid._task.done():
+        while grid.busy:
             if until is not None and len(grid.found.rows) >= until:
                 grid.cancel()
             await asyncio.sleep(0.001)
@@ -47,7 +48,7 @@ def run(grid: GridPanel, until: int | None = None) -> None:
 
 def test_a_cancelled_grid_goes_on_and_fills_the_maps(app: App) -> None:
     grid = panel(app)
-    assert EMPTY in grid.said.value and not grid.body.children
+    assert GridPanel.empty in grid.said.value and not grid.body.children
     run(grid, until=4)
     done = len(grid.found.rows)
     assert 4 <= done < 21 and grid.go.description == RUN
@@ -60,7 +61,8 @@ def test_a_cancelled_grid_goes_on_and_fills_the_maps(app: App) -> None:
     assert np.isfinite(grid.board.maps[0].marks.color).all()
     assert "Of 25 cells" in grid.said.value
     assert "to truth" in grid.board.maps[0].marks.names[0]
-    assert grid._failure.layout.display == "none" and not app.session.message
+    assert app.panels["GridPanel"]._failure.layout.display == "none"
+    assert not app.session.message
 
 
 def test_a_cell_puts_its_run_on_the_plane(app: App) -> None:
@@ -83,7 +85,7 @@ def test_a_cell_puts_its_run_on_the_plane(app: App) -> None:
 
 def test_another_problem_begins_anew_and_the_old_one_is_kept(app: App) -> None:
     grid = panel(app)
-    grid.attack.value = "bilevel"
+    grid.host.attack.value = "bilevel"
     assert app.session.now.attack_name == "bilevel"
     run(grid)
     held = grid.found
@@ -92,9 +94,9 @@ def test_another_problem_begins_anew_and_the_old_one_is_kept(app: App) -> None:
     assert truth["truth"] == 0 and truth["steps"] == 0
     grid.load(1.0, 1.0)
     assert float(app.session.now.attack.l_upper) == 0
-    grid.attack.value = "kkt"
+    grid.host.attack.value = "kkt"
     assert grid.found is not held and not grid.found.rows
-    grid.attack.value = "bilevel"
+    grid.host.attack.value = "bilevel"
     assert grid.found is held and len(grid.board.maps[0].marks.x) == 25
 
 
@@ -116,7 +118,9 @@ def test_the_stage_opens_after_an_attack_that_takes_no_start(app: App) -> None:
     app.session.choose_attack("hinge")
     app.session.go("landscape")
     grid = panel(app)
-    assert grid._failure.layout.display == "none", grid._failure.value
+    assert app.panels["GridPanel"]._failure.layout.display == "none", app.panels[
+        "GridPanel"
+    ]._failure.value
     run(grid, until=1)
     app.session.choose_attack("hinge")
     assert grid.found.rows and grid.found.of.attack == "kkt"  # still those on screen

@@ -1,0 +1,164 @@
+"""The grid of starts on the page of images: run, cancel, go on, keep, take up, click."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from explorer.grids import keep as grid_keep
+from explorer.grids import live
+from explorer.grids.keep import KEEP, folder
+from explorer.imaging.digits_app import DigitsApp
+from explorer.imaging.image_runs import ImageRun
+from explorer.imaging.images import Choice
+from explorer.parts.grid_box import GridBox
+from tests.panels.test_grid_keep import hand_in, offered
+
+TINY = ImageRun(Choice(n=10), widths=(40,), train_steps=60, steps=4)
+
+
+@pytest.fixture
+def page() -> Iterator[DigitsApp]:
+    made = DigitsApp(TINY)
+    yield made
+    made.close()
+
+
+def well(page: DigitsApp) -> None:
+    assert page.failure.layout.display == "none", page.failure.value
+
+
+def ready(page: DigitsApp) -> GridBox:
+    asyncio.run(page.run_training())
+    page.grid.grid.steps.value = 2
+    return page.grid.grid
+
+
+def test_a_grid_of_starts_runs_and_a_click_shows_its_end(page: DigitsApp) -> None:
+    assert page.grid.grid.go.disabled and not page.grid.grid.body.children
+    asyncio.run(page.run_training())
+    assert not page.grid.grid.go.disabled
+    page.grid.grid.steps.value = 2
+    asyncio.run(page.grid.grid.run())
+    assert "Of 25 cells" in page.grid.grid.said.value and page.grid.grid.progress.value == 1.0
+    page.grid.grid.load(1.0, 1.0)  # began at the training images, which two steps do not leave
+    assert "λ₁ = 1, λ₂ = 1: 10 of 10 training images matched" in page.sentence.value
+    page.controls.attack.value = "inversion"
+    assert page.grid.grid.go.disabled  # it takes no start
+    page.controls.seed.value = 1
+    assert not page.grid.grid.body.children and page.grid.grid.found is None
+    well(page)
+
+
+def test_a_cancelled_grid_keeps_its_cells_and_goes_on(page: DigitsApp) -> None:
+    asyncio.run(page.run_training())
+    page.grid.grid.steps.value = 2
+
+    async def impatient():
+        work = asyncio.create_task(page.grid.grid.run())
+        while page.grid.grid.found is None or len(page.grid.grid.found.rows) < 3:
+            await asyncio.sleep(0.01)
+        page.grid.grid.cancel()
+        await work
+
+    asyncio.run(impatient())
+    first = dict(page.grid.grid.found.rows)
+    assert 3 <= len(first) < 21
+    asyncio.run(page.grid.grid.run())
+    rows = page.grid.grid.found.rows
+    assert len(rows) == 21 and all(rows[key] is first[key] for key in first)
+    well(page)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(grid_keep.sys, "platform", "linux")
+    monkeypatch.setenv(KEEP, "1")
+    return tmp_path
+
+
+async def some(grid: GridBox, cells: int) -> None:
+    """Run until so many cells are done, then cancel."""
+    work = asyncio.create_task(grid.run())
+    while len(grid.found.rows) < cells:
+        await asyncio.sleep(0.001)
+    grid.cancel()
+    await work
+
+
+@pytest.mark.parametrize("attack", ["kkt", "decoreco", "bilevel"])
+def test_cells_are_kept_on_disk_and_a_new_page_goes_on(home: Path, attack: str) -> None:
+    first, second = DigitsApp(TINY), DigitsApp(TINY)
+    try:
+        for page in (first, second):
+            page.controls.attack.value = attack
+        grid = ready(first)
+        asyncio.run(some(grid, 3))
+        done = dict(grid.found.rows)
+        assert 3 <= len(done) < 21 and len(list(folder().glob("*.jsonl"))) == 1
+        lines = offered(grid)["grid.jsonl"]
+        again = ready(second)  # the same images, seeds and settings, trained anew
+        assert again.found.rows.keys() == done.keys()
+        assert f"{len(done)} cells were there from before" in again.files.said.value
+        assert offered(again)["grid.jsonl"] == lines
+        key = next(iter(done))
+        assert not again.found.states
+        again.load(*key[1:])  # it has no states: it runs again, and ends where it did
+        (last,) = again.found.states[key]
+        assert again.found.problems[0].parts.distances(last.x)[0] == done[key]["result"]["truth"]
+        assert "training images matched" in second.sentence.value
+        for page in (first, second):
+            well(page)
+    finally:
+        first.close()
+        second.close()
+
+
+def test_saved_cells_are_taken_up_and_those_of_other_images_refused(page: DigitsApp) -> None:
+    assert page.grid.grid.files.open.disabled
+    grid = ready(page)
+    asyncio.run(some(grid, 2))
+    lines, done = offered(grid)["grid.jsonl"], len(grid.found.rows)
+    grid.files.forget.click()
+    grid.files.forget.click()
+    assert not grid.found.rows and not grid.body.children
+    hand_in(grid, lines)
+    assert len(grid.found.rows) == done
+    assert f"{done} cells of mine.jsonl taken up" in page.sentence.value
+    grid.side.value = 11  # of five steps, 0, 1/2 and 1 lie on eleven too
+    assert not grid.found.rows and grid.found.of.side == 11
+    hand_in(grid, lines)
+    assert 0 < len(grid.found.rows) <= done
+    page.controls.seed.value = 1
+    asyncio.run(page.run_training())
+    hand_in(grid, lines)
+    assert "its cells are of other weights" in page.sentence.value
+    well(page)
+
+
+def test_nearest_is_by_structure_and_noise_is_made_of_pixels(page: DigitsApp) -> None:
+    grid = ready(page)
+    grid.found.prepare(1)
+    parts, drawn = grid.found.problems[0].parts, page.draw
+    noise = drawn.pictures(parts.noise)
+    assert 0 <= float(noise.min()) < 0.05 and 0.95 < float(noise.max()) <= 1
+    torch.testing.assert_close(parts.pictures.of(parts.truth), drawn.pictures(parts.truth))
+    assert parts.distances(parts.truth.flip(0))[0] == 0  # of whichever class
+
+
+def test_states_of_the_oldest_cells_go_where_there_are_too_many(
+    page: DigitsApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "MOST_NUMBERS", 3 * 10 * 64)  # three cells of ten images
+    grid = ready(page)
+    asyncio.run(grid.run())
+    assert len(grid.found.rows) == 21 and len(grid.found.states) == 3
+    gone = next(key for key in grid.found.rows if key not in grid.found.states)
+    grid.load(*gone[1:])
+    assert gone in grid.found.states and len(grid.found.states) == 3
+    well(page)
