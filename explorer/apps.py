@@ -6,7 +6,6 @@ import ipywidgets as w
 import torch
 
 from explorer.engine.data import Dataset
-from explorer.opening import open_scenario
 from explorer.panels.arena import Arena
 from explorer.panels.base import Panel
 from explorer.panels.chooser import Chooser
@@ -28,7 +27,7 @@ from explorer.panels.transport import Transport
 from explorer.panels.tuner import Tuner
 from explorer.panels.univariate import UnivariatePanel
 from explorer.parts.access import Access, tips_of
-from explorer.parts.page import shown
+from explorer.parts.page import shown, under_voila
 from explorer.player import Player
 from explorer.session import Session
 from explorer.style import CSS
@@ -78,7 +77,9 @@ class App:
         rows = [w.HTML(CSS), self.access, box[Header], body, box[Transport], box[Files]]
         self.widget = w.VBox(rows).add_class("mx-app")
         if scenario is not None:
-            open_scenario(self.session, scenario)
+            header = self.panels["Header"]
+            assert isinstance(header, Header)
+            header.open(scenario, beside=under_voila())
 
     def _tell_tips(self, _: object = None) -> None:
         """Tooltips of all controls there are by now: many are made when they are looked at."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from html import escape
+from time import perf_counter
 from typing import Any
 
 import ipywidgets as w
@@ -14,10 +15,11 @@ from explorer.frame import STAGES, Frame
 from explorer.opening import open_scenario, opening
 from explorer.pages import pages
 from explorer.panels.base import Panel, button
-from explorer.scenarios import SCENARIOS
+from explorer.scenarios import SCENARIOS, by_name
 
 BY_HAND = "by hand"
 SLICE_S, BREATH_S = 0.15, 0.03  # arbitrary: of training for an example, and between slices
+SHOWN_S = 0.5  # arbitrary: between two frames meanwhile; many may open a lesson at once
 
 
 class Header(Panel):
@@ -97,27 +99,45 @@ class Header(Panel):
         if not name:
             return
         self.scenario.value = ""
+        self.command(lambda: self.open(name))(None)
+
+    def open(self, name: str, beside: bool = True) -> None:
+        """Open an example; if `beside`, it trains before the eyes of who waits for the page.
+
+        Raises:
+            ValueError: for an unknown name, with the names there are.
+        """
+        by_name(name)
         self.session.message = f"Training for the example {name!r} …"
         try:
-            loop = asyncio.get_running_loop()
+            loop = asyncio.get_running_loop() if beside else None
         except RuntimeError:  # no page is waiting
-            self.command(lambda: open_scenario(self.session, name))(None)
-            return
-        if self._opening is not None:
-            self._opening.cancel()
-        self._opening = loop.create_task(self._open(name))
+            loop = None
+        self.end()
+        if loop is None:
+            open_scenario(self.session, name)
+        else:
+            self._opening = loop.create_task(self._open(name))
 
     async def _open(self, name: str) -> None:
         """Train in slices, so that the page stays alive."""
+        shown = -SHOWN_S
         try:
             for share in opening(self.session, name, SLICE_S):
-                self.session.message = f"Training for the example {name!r}: {share:.0%} …"
-                self.session.show()
+                if (now := perf_counter()) - shown > SHOWN_S:
+                    self.session.message = f"Training for the example {name!r}: {share:.0%} …"
+                    self.session.show()
+                    shown = now
                 await asyncio.sleep(BREATH_S)
         except ValueError as error:
             self.session.message = str(error)
         except Exception as error:  # would vanish in the task
             self.fail(error)
+
+    def end(self) -> None:
+        """Leave an example that is under way."""
+        if self._opening is not None:
+            self._opening.cancel()
 
     def _draw_preset(self) -> None:
         if self.preset.value == BY_HAND:

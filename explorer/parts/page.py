@@ -84,9 +84,14 @@ def shown(before: P | None, build: Callable[[], P]) -> P:
     return made
 
 
+def under_voila() -> bool:
+    """Whether a page is all there is: nobody runs a next cell."""
+    return os.environ.get("SERVER_SOFTWARE", "").startswith("voila")
+
+
 def way_back() -> str:
     """A link to the first page where Voila serves both, in the theme of this one."""
-    if not os.environ.get("SERVER_SOFTWARE", "").startswith("voila"):
+    if not under_voila():
         return ""
     theme = parse_qs(os.environ.get("QUERY_STRING", "")).get("theme", [""])[0]
     query = f"?theme={theme}" if theme in ("light", "dark") else ""

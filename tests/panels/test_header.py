@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from explorer.apps import App
 from explorer.engine.data import preset
 from explorer.opening import open_scenario, opening
@@ -66,6 +68,25 @@ def test_a_farthest_set_that_explains_less_well_is_not_blamed_on_a_drag() -> Non
     words, tone = sentence(far)
     assert tone == "warn" and "cell" not in words and "linear program" in words
     assert "left its cell" in sentence(replace(far, words="One point became two."))[0]
+
+
+@pytest.mark.parametrize("software", ["", "voila/0.5.8"])
+def test_a_lesson_trains_before_the_eyes_of_a_visitor(monkeypatch, software) -> None:
+    """In a notebook the next cell may rely on it; under Voila the page comes first."""
+    monkeypatch.setenv("SERVER_SOFTWARE", software)
+
+    async def visit() -> None:
+        app = App(scenario="two points")
+        at_once = app.session.now.stage, app.session.now.train
+        assert (at_once[1] is not None and at_once[1].t == 4000) is not bool(software)
+        while "smallest case" not in app.session.message:
+            await asyncio.sleep(0.01)
+        assert app.session.now.train.t == 4000
+        app.close()
+        with pytest.raises(ValueError, match="no scenario 'x'"):
+            App(scenario="x")
+
+    asyncio.run(visit())
 
 
 def test_nothing_is_asked_to_be_dragged_where_all_is_pinned() -> None:
