@@ -32,8 +32,8 @@ TOLERANCE = 1e-9  # of the largest number of its kind; arbitrary
 
 def residual(gram: Array, inner: Array) -> tuple[Array, float]:
     """Coefficients (r,) and how much of ||theta||^2 they explain. gram (r, r), inner (r,)."""
-    if not len(inner):
-        return np.zeros(0), 0.0
+    if not gram.any():  # no ray, or none of any length: nothing is explained
+        return np.zeros(len(inner)), 0.0
     ridge = RIDGE * float(np.trace(gram)) * np.eye(len(inner))
     try:
         factor = np.linalg.cholesky(gram + ridge)

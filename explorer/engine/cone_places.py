@@ -13,31 +13,27 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
-def frozen_gains(fixed: Rays, kept: Array, moved: Rays) -> tuple[Array, Array]:
-    """What each place adds where the others' contribution stays, and with which lam: (p,), (p,)."""
+def frozen_gains(fixed: Rays, kept: Array, moved: Rays) -> Array:
+    """What each place adds where the others' contribution stays: (p,)."""
     left = moved.inner.numpy() - moved.gram(fixed).numpy() @ kept
-    out, lam = np.zeros(len(moved.kinks)), np.zeros(len(moved.kinks))
+    out = np.zeros(len(moved.kinks))
     for points, own, rows in _by_count([moved]):
         if own.shape[1] <= MOST_OWN:
             c = few(own, left[rows], np.einsum("pvv->pv", own))
         else:
             c = batch(own, left[rows], np.zeros(rows.shape))
-        out[points], lam[points] = np.einsum("pv,pv->p", c, left[rows]), c.sum(axis=1)
-    return out, lam
+        out[points] = np.einsum("pv,pv->p", c, left[rows])
+    return out
 
 
-def refitted_gains(
-    fixed: Rays, shared: Array, inner: Array, parts: list[Rays]
-) -> tuple[Array, Array, Array]:
-    """What each place explains together with the fixed rays (p,), their coefficients, its lam."""
-    count = len(parts[0].kinks)
-    out, coef, lam = np.zeros(count), np.zeros((count, len(inner))), np.zeros(count)
+def refitted_gains(fixed: Rays, shared: Array, inner: Array, parts: list[Rays]) -> Array:
+    """What each place explains together with the fixed rays (p,)."""
+    out = np.zeros(len(parts[0].kinks))
     cross = np.concatenate([part.gram(fixed).numpy() for part in parts])
     own_inner = np.concatenate([part.inner.numpy() for part in parts])
     for points, own, rows in _by_count(parts):
-        out[points], c = explained(shared, inner, cross[rows], own, own_inner[rows])
-        coef[points], lam[points] = c[:, : len(inner)], c[:, len(inner) :].sum(axis=1)
-    return out, coef, lam
+        out[points] = explained(shared, inner, cross[rows], own, own_inner[rows])[0]
+    return out
 
 
 def _by_count(

@@ -8,81 +8,30 @@ which hard slopes miss by 25 to 30% of ||theta||^2. A map moves one point (or tw
 start of an attack) and keeps the others, their multipliers refitted at every place or frozen.
 `tau` is the relative distance of a kink; half a pixel makes needles visible. Optionally
 
-    + kappa sum_k min(lam_k, 1) (y_k Phi(z_k) - 1)^2
+    + kappa sum_k lam_k (y_k Phi(z_k) - 1)^2
 
-charges points in use that are off the margin, at the multipliers found without it.
+charges points in use that are off the margin, and is minimised along. It is linear in lam, so that
+the problem stays convex with one value, and zero at an exact KKT point, however many multipliers
+attain it: those on the margin cost nothing.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.archetypes import Energies
 from explorer.engine.cone import residual
 from explorer.engine.cone_places import frozen_gains, refitted_gains
 from explorer.engine.network import Network, phi
-from explorer.engine.rays import Rays, place_rays, set_rays
+from explorer.engine.rays import Rays, crowded, place_rays, set_rays
 
 Array = NDArray[np.float64]
-
-LOW = 0.01  # share of the energy without the point below which a place explains as well; arbitrary
-NEEDLE = 0.003  # share of places: below, an isolated zero (measured: 0.0003 against a fan's 0.07)
-REDUNDANT = 1e-6  # share of ||theta||^2: the others explain theta without the point; arbitrary
-
-
-class Archetype(Enum):
-    """What the map of a point looks like; the value is what a user reads."""
-
-    NEEDLE = "a needle: no other place on the map explains the weights as well"
-    FAN = "a fan: a whole set of places explains the weights as well"
-    REDUNDANT = "redundant: the other points explain the weights without it"
-
-
-@dataclass(frozen=True, eq=False)
-class Energies:
-    """Energies of one moving point, as shares of ||theta||^2.
-
-    Attributes:
-        values: at each place (p,).
-        here: with the point where it is.
-        without: with the point left out; refitted and without kappa, no value lies above it.
-        tau: relative distance of a kink.
-        cut: points of the set with more kinks than can all be freed: values are upper bounds.
-    """
-
-    values: Array
-    here: float
-    without: float
-    tau: float
-    cut: int = 0
-
-    @property
-    def low(self) -> float:
-        """Share of the places that explain the weights as well as the point itself does."""
-        bound = self.here + LOW * max(self.without - self.here, 0.0)
-        return float((self.values <= bound + 1e-12).mean())
-
-    @property
-    def archetype(self) -> Archetype:
-        """Needle, fan or redundant, by the energy without the point and the share of low places."""
-        if self.without - self.here <= REDUNDANT:
-            return Archetype.REDUNDANT
-        return Archetype.NEEDLE if self.low < NEEDLE else Archetype.FAN
-
-    @property
-    def sentence(self) -> str:
-        """What is seen, with its numbers."""
-        return (
-            f"This point is {self.archetype.value}. Without it {self.without:.2g} of ‖θ‖² stays "
-            f"unexplained, with it {self.here:.2g}; {100 * self.low:.3g}% of the places on the map "
-            f"do about as well (kinks freed within {self.tau:.2g})."
-        )
 
 
 def energy(net: Network, x: Tensor, y: Tensor, tau: float, kappa: float = 0.0) -> float:
@@ -96,9 +45,8 @@ def energy(net: Network, x: Tensor, y: Tensor, tau: float, kappa: float = 0.0) -
         kappa: price of leaving the margin.
     """
     checked(net, x, y, tau)
-    made = set_rays(net, x, y, tau)
-    c, gain = residual(made.gram().numpy(), made.inner.numpy())
-    return _share(net, gain) + _charge(net, x, y, made.owner, c[None], kappa).item()
+    made = _priced(set_rays(net, x, y, tau), net, x, y, kappa)
+    return _share(net, residual(made.gram().numpy(), made.inner.numpy())[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +61,7 @@ class Moving:
         tau: relative distance of a kink.
         frozen: whether the others keep their multipliers.
         kappa: price of leaving the margin.
-        fixed: rays of the others.
+        fixed: rays of the others, with their price.
         kept: coefficients of their rays: of the whole set where frozen, else without the point.
         here: energy with the point where it is.
         without: energy without it.
@@ -137,25 +85,20 @@ class Moving:
         """Energies with the point at each of the places (p, d): (p,)."""
         label = self.label.expand(len(places))
         moved = place_rays(self.net, places, label, self.tau)
+        moved = _priced(moved, self.net, places, label, self.kappa)
         shared, inner = self.fixed.gram().numpy(), self.fixed.inner.numpy()
         if self.frozen:
-            gains, lam = frozen_gains(self.fixed, self.kept, moved)
+            gains = frozen_gains(self.fixed, self.kept, moved)
             gains = gains + 2 * inner @ self.kept - self.kept @ shared @ self.kept
-            coef = np.tile(self.kept, (len(places), 1))
         else:
-            gains, coef, lam = refitted_gains(self.fixed, shared, inner, [moved])
-        rho2 = float(self.net.rho) ** 2
-        values = np.clip(1 - gains / rho2, 0, None)
-        if self.kappa:
-            values += _charge(self.net, self.x, self.y, self.fixed.owner, coef, self.kappa)
-            off = (label * phi(self.net, places) - 1).numpy()
-            values += self.kappa * np.minimum(lam, 1) * off**2 / rho2
-        out: Array = values
+            gains = refitted_gains(self.fixed, shared, inner, [moved])
+        out: Array = np.clip(1 - gains / float(self.net.rho) ** 2, 0, None)
         return out
 
-    def energies(self, values: Array) -> Energies:
-        """Values, with what they are to be compared to."""
-        return Energies(values, self.here, self.without, self.tau, self.cut)
+    def energies(self, values: Array, places: Tensor, sizes: Array | None = None) -> Energies:
+        """Values at these places, with what they are to be compared to."""
+        few = crowded(self.net, places, self.tau)
+        return Energies(values, self.here, self.without, self.tau, self.cut, few, sizes)
 
 
 def prepared(
@@ -167,20 +110,18 @@ def prepared(
     if not 0 <= index < len(x):
         raise ValueError(f"expected a point from 0 to {len(x) - 1}; got {index}")
     rest = torch.arange(len(x)) != index
-    everyone = set_rays(net, x, y, tau)
+    everyone = _priced(set_rays(net, x, y, tau), net, x, y, kappa)
     fixed = everyone.of(rest)
     c, gain = residual(everyone.gram().numpy(), everyone.inner.numpy())
-    here = _share(net, gain) + _charge(net, x, y, everyone.owner, c[None], kappa).item()
     shared, inner = fixed.gram().numpy(), fixed.inner.numpy()
     if frozen:
         kept = c[(everyone.owner != index).numpy()]
         base = float(2 * inner @ kept - kept @ shared @ kept)
     else:
         kept, base = residual(shared, inner)
-    charge = _charge(net, x[rest], y[rest], fixed.owner, kept[None], kappa).item()
     return Moving(
-        net, x[rest], y[rest], y[index], tau, frozen, kappa, fixed, kept, here,
-        _share(net, base) + charge, everyone.cut,
+        net, x[rest], y[rest], y[index], tau, frozen, kappa, fixed, kept, _share(net, gain),
+        _share(net, base), everyone.cut,
     )  # fmt: skip
 
 
@@ -207,7 +148,7 @@ def moving(
     made = prepared(net, x, y, index, tau, frozen, kappa)
     if places.ndim != 2 or places.shape[1] != net.d:
         raise ValueError(f"expected places (p, {net.d}); got {tuple(places.shape)}")
-    return made.energies(made.at(places))
+    return made.energies(made.at(places), places)
 
 
 def pairs(
@@ -218,7 +159,7 @@ def pairs(
     fixed = set_rays(net, x, y, tau).of(torch.arange(len(x)) != index)
     label = y[index].expand(len(first))
     both = [place_rays(net, places, label, tau) for places in (first, second)]
-    gains = refitted_gains(fixed, fixed.gram().numpy(), fixed.inner.numpy(), both)[0]
+    gains = refitted_gains(fixed, fixed.gram().numpy(), fixed.inner.numpy(), both)
     return np.clip(1 - gains / float(net.rho) ** 2, 0, None)
 
 
@@ -242,13 +183,9 @@ def _share(net: Network, gain: float) -> float:
     return max(0.0, 1 - gain / float(net.rho) ** 2)
 
 
-def _charge(
-    net: Network, x: Tensor, y: Tensor, owner: Tensor, coef: Array, kappa: float
-) -> Array:  # fmt: skip
-    """The margin term of points at rest for rows of ray coefficients (p, r): (p,)."""
+def _priced(made: Rays, net: Network, x: Tensor, y: Tensor, kappa: float) -> Rays:
+    """Rays of points x (p, d) that cost kappa (y Phi - 1)^2 a unit of multiplier."""
     if not kappa or not len(x):
-        return np.zeros(len(coef))
-    lam = coef @ np.eye(len(x))[owner.numpy()]
-    off = (y * phi(net, x) - 1).numpy()
-    out: Array = kappa * (np.minimum(lam, 1) @ off**2) / float(net.rho) ** 2
-    return out
+        return made
+    off = (y * phi(net, x) - 1).square()
+    return replace(made, inner=made.inner - kappa / 2 * off[made.owner])

@@ -16,16 +16,17 @@ r"""Slices through the energy: the plane, the line, a point split in two, starts
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.archetypes import Energies
 from explorer.engine.attacks.bilevel_models import with_one
 from explorer.engine.cells import KINK, level_directions
-from explorer.engine.energy import Energies, energy, moving, pairs
+from explorer.engine.energy import energy, pairs, prepared
 from explorer.engine.explanations import explanation_of
 from explorer.engine.lambda_grid import Parts
 from explorer.engine.landscape import mix_from_weights
@@ -38,6 +39,8 @@ Array = NDArray[np.float64]
 SIDE = 26  # places along a side of the starts' triangle
 MOST_CANDIDATES = 50  # of a start: beyond, a map takes minutes
 AS_LOW = 1e-6  # of ||theta||^2: up to this a split explains the weights; that of `REDUNDANT`
+SAME = 1e-9  # of the half width: places nearer to each other than that are one; arbitrary
+BANDS = 3  # of a kink on the line, each 2 tau |(x, 1)| wide, are no fan yet; arbitrary
 MU = 0.01  # weight decay of the bilevel map's training; arbitrary
 
 
@@ -89,9 +92,14 @@ def line(
     ]
     candidates = np.unique(np.round(found, 9))
     even = np.linspace(-extent, extent, size)
-    z = np.unique(np.concatenate([even, breaks, candidates, x[index].numpy()]))
-    seen = moving(net, x, y, index, torch.from_numpy(z)[:, None], tau, frozen, kappa)
-    return Line(z, seen, breaks, candidates)
+    z = np.sort(np.concatenate([even, breaks, candidates, x[index].numpy()]))
+    z = z[np.diff(z, prepend=-np.inf) > SAME * extent]
+    made, places = prepared(net, x, y, index, tau, frozen, kappa), torch.from_numpy(z)[:, None]
+    ends = np.concatenate([z[:1], (z[1:] + z[:-1]) / 2, z[-1:]])
+    sizes = np.diff(ends) / max(ends[-1] - ends[0], 1e-300)
+    seen = made.energies(made.at(places), places, sizes)
+    band = BANDS * max(tau, 0.0) * float(x[index].square().sum().add(1).sqrt()) / extent
+    return Line(z, replace(seen, band=band), breaks, candidates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +112,8 @@ class SplitPlane:
         minus: a-, likewise x - beta u.
         reach: alpha and beta go from 0 to here.
         values: energies (size, size), row beta (first row on top, so largest), column alpha.
+        here: the energy with the point in one piece.
+        carries: whether the point has a multiplier to be split.
     """
 
     u: Tensor
@@ -111,43 +121,54 @@ class SplitPlane:
     minus: float
     reach: float
     values: Array
+    here: float
+    carries: bool = True
 
     @property
     def sentence(self) -> str:
         """What is seen."""
+        as_well = self.values <= self.here + AS_LOW
+        share = f"{100 * float(as_well.mean()):.3g}% of the splits drawn"
+        left = f"leave no more of ‖θ‖² than the whole point does ({self.here:.2g})"
+        if not self.carries:
+            return (
+                "This point carries no multiplier, so that nothing of it is to be split: with the "
+                f"other points refitted {share} {left}."
+            )
         if min(self.plus, self.minus) <= 1e-9:
             pinned = "This point is pinned: neurons stand on it, so the rectangle of free splits is"
-            if min(self.values[-1, 1:].min(), self.values[:-1, 0].min()) > AS_LOW:
+            if not (as_well[-1, 1:].any() or as_well[:-1, 0].any()):
                 return f"{pinned} empty and energy rises in both directions."
-            share = float((self.values <= AS_LOW).mean())
-            return (
-                f"{pinned} empty. Yet with the other points refitted {100 * share:.3g}% of the "
-                "splits drawn explain the weights."
-            )
+            return f"{pinned} empty. Yet with the other points refitted {share} {left}."
         ends = [f"{v:.2f}" if np.isfinite(v) else "∞" for v in (self.plus, self.minus)]
-        return (
-            f"Up to α = {ends[0]} and β = {ends[1]} both children stay in the cell: the same "
-            "weights are explained. Beyond, the energy jumps."
+        stays = (
+            f"Up to α = {ends[0]} and β = {ends[1]} both children stay in the cell: they {left}."
         )
+        if as_well.all():
+            return f"{stays} Nor do those beyond it leave more, as far as is drawn."
+        return f"{stays} Of all, {share} do; elsewhere the energy is up to {self.values.max():.2g}."
 
 
 def level_direction(
     net: Network, x: Tensor, y: Tensor, index: int, tau: float = KINK
-) -> tuple[Tensor, float, float]:
-    """A level direction of point `index` and its extents to both sides, 0 where it is pinned."""
+) -> tuple[Tensor, tuple[float, float] | None]:
+    """A level direction of point `index`, and how far it is free both ways: 0 where pinned.
+
+    None in place of the two where the point carries no multiplier.
+    """
     e = explanation_of(net, x, y, tau)
     mine = (e.origin == index).nonzero().flatten()
+    ends = None
     if len(mine):
         i = int(mine[0])
         basis = level_directions(net, e.x[i], e.at(i))
         if basis.shape[1]:
             extent = extent_at(net, e, i, basis[:, 0])
-            return basis[:, 0], extent.plus, extent.minus
-        basis = level_directions(net, e.x[i])
+            return basis[:, 0], (extent.plus, extent.minus)
+        basis, ends = level_directions(net, e.x[i]), (0.0, 0.0)
     else:
         basis = level_directions(net, x[index])
-    u = basis[:, 0] if basis.shape[1] else torch.eye(net.d, dtype=x.dtype)[0]
-    return u, 0.0, 0.0
+    return basis[:, 0] if basis.shape[1] else torch.eye(net.d, dtype=x.dtype)[0], ends
 
 
 def split_plane(
@@ -155,13 +176,15 @@ def split_plane(
     slope_tau: float = KINK,
 ) -> SplitPlane:  # fmt: skip
     """The map over [0, reach]^2. `slope_tau`: kinks of the cell; larger for trained weights."""
-    u, plus, minus = level_direction(net, x, y, index, slope_tau)
+    u, ends = level_direction(net, x, y, index, slope_tau)
+    plus, minus = ends or (0.0, 0.0)
     g = (torch.arange(size, dtype=torch.float64) + 0.5) / size * reach
     beta, alpha = torch.meshgrid(g.flip(0), g, indexing="ij")
     at = x[index]
     first, second = at + alpha.reshape(-1, 1) * u, at - beta.reshape(-1, 1) * u
-    values = pairs(net, x, y, index, first, second, tau)
-    return SplitPlane(u, plus, minus, reach, values.reshape(size, size))
+    values = pairs(net, x, y, index, first, second, tau).reshape(size, size)
+    here = energy(net, x, y, tau)
+    return SplitPlane(u, plus, minus, reach, values, here, ends is not None)
 
 
 def triangle_rows(net: Network, parts: Parts, tau: float, side: int = SIDE) -> Iterator[Array]:

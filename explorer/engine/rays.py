@@ -120,8 +120,18 @@ def rays(net: Network, x: Tensor, y: Tensor, tau: float, most: int = MOST_KINKS)
 
 def place_rays(net: Network, places: Tensor, y: Tensor, tau: float) -> Rays:
     """The rays of places for a moving point: fewer kinks each where neurons are many."""
-    few = sum(net.widths) <= FEW_NEURONS
-    return rays(net, places, y, tau, MOST_SET if few else MOST_KINKS)
+    return rays(net, places, y, tau, _most(net))
+
+
+def crowded(net: Network, places: Tensor, tau: float) -> int:
+    """How many places have more kinks than `place_rays` frees: there energies are upper bounds."""
+    inputs, values, _ = forward_signals(net, places)
+    kinks = torch.stack([near.sum(1) for near in _nearest(net, inputs, values, tau)]).sum(0)
+    return int((kinks > _most(net)).sum())
+
+
+def _most(net: Network) -> int:
+    return MOST_SET if sum(net.widths) <= FEW_NEURONS else MOST_KINKS
 
 
 def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> Rays:

@@ -134,11 +134,6 @@ class Header(Panel):
         except Exception as error:  # would vanish in the task
             self.fail(error)
 
-    def end(self) -> None:
-        """Leave an example that is under way."""
-        if self._opening is not None:
-            self._opening.cancel()
-
     def _draw_preset(self) -> None:
         if self.preset.value == BY_HAND:
             raise ValueError("Choose a preset first; points drawn by hand have no source.")

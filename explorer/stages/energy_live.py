@@ -11,12 +11,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.archetypes import Energies
 from explorer.engine.certificate import TAU_TRAINED
-from explorer.engine.energy import Energies, prepared
+from explorer.engine.data import Dataset
+from explorer.engine.energy import energy, prepared
 from explorer.engine.energy_maps import Line, bilevel, grid, line, split_plane, triangle_rows
 from explorer.engine.lambda_grid import Parts
 from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network
+from explorer.stages.energy_forced import forced_share, told
 from explorer.stages.energy_question import MAPS, TRIANGLE, Picture, Question
 from explorer.starts import paired
 from explorer.triangle import CORNERS
@@ -34,6 +37,7 @@ class Answers:
     def __init__(self) -> None:
         """Nothing is known yet."""
         self._merged: tuple[Network | None, float, Merged | None] = (None, 0.0, None)
+        self._forced: tuple[Network | None, Dataset | None, Tensor | None] = (None, None, None)
 
     def merged(self, q: Question) -> Merged:
         """The merged network, and the change of Phi on the truth."""
@@ -42,9 +46,23 @@ class Answers:
             if q.angle > 0:
                 made = merge_neurons(q.net.to(dtype=torch.float64), q.angle, DROP, q.truth.x)
             else:
-                made = merge_neurons(q.net.to(dtype=torch.float64), 0.0, 0.0, q.truth.x)
+                made = Merged(q.net.to(dtype=torch.float64), 0.0, ())
             self._merged = (q.net, q.angle, made)
         return made
+
+    def forced(self, q: Question) -> Tensor | None:
+        """Share of each training point's multiplier that every explanation has there (n,).
+
+        None where no program says it: deeper networks, for which it takes seconds.
+        """
+        net = self.merged(q).net
+        if net.depth != 2 or net.d > 2 or not net.homogeneous:
+            return None
+        known, truth, share = self._forced
+        if known is not net or truth is not q.truth:
+            share = forced_share(net, q.truth)
+            self._forced = (net, q.truth, share)
+        return share
 
     def answer(self, q: Question, size: int, go_on: GoOn = lambda _: True) -> Picture | None:
         """The map at a size; None where `go_on(share done)` said no.
@@ -60,7 +78,10 @@ class Answers:
         if q.kind not in kinds:
             raise ValueError(f"a map is one of {', '.join(MAPS)}; got {q.kind!r}")
         found: Picture | None = kinds[q.kind](q, net, size, go_on)
-        return found
+        if found is None or not found.archetype:
+            return found
+        share = self.forced(q)
+        return found if share is None else told(found, float(share[q.index]))
 
 
 def _plane(q: Question, size: int) -> tuple[float, float, float, float]:
@@ -91,12 +112,36 @@ def _point(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
     values = _sliced(places, mover.at, go_on)
     if values is None:
         return None
-    seen = mover.energies(values)
-    low = places[int(values.argmin())].tolist()
+    known = [(q.x[q.index], mover.here)]
+    home = q.truth.x[q.index].double() if q.index < q.truth.n else q.x[q.index]
+    if not q.frozen and not home.equal(q.x[q.index]):
+        there = q.x.clone()
+        there[q.index] = home
+        known.append((home, energy(net, there, y, q.tau, q.kappa)))
+    low = _marked(places, values, known, q.extent, size)
+    seen = mover.energies(values, places)
     return Picture(
         q.kind, values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), seen.here,
-        seen.without, _words(seen), seen.archetype.name.lower(), (low[0], low[1]), size=size,
+        seen.without, _words(seen), seen.archetype.name.lower(), low, size=size,
     )  # fmt: skip
+
+
+def _marked(
+    places: Tensor, values: Array, known: list[tuple[Tensor, float]], extent: float, size: int
+) -> tuple[float, float]:
+    """Put energies that are known within a pixel into it, if lower; -> where the least is.
+
+    No centre of a pixel lies on the neurons' lines that a needle stands on.
+    """
+    low = places[int(values.argmin())].tolist()
+    for at, value in known:
+        column, row = ((at / extent + 1) / 2 * size).floor().long().tolist()
+        if 0 <= min(column, row) and max(column, row) < size:
+            if value < values.min():
+                low = at.tolist()
+            i = (size - 1 - row) * size + column
+            values[i] = min(values[i], value)
+    return low[0], low[1]
 
 
 def _curve(q: Question, made: Line, size: int) -> Picture:
@@ -110,15 +155,21 @@ def _curve(q: Question, made: Line, size: int) -> Picture:
 
 
 def _words(seen: Energies) -> str:
-    text, lowest = seen.sentence, float(seen.values.min())
-    if lowest < 0.9 * seen.here and seen.here > 1e-6:
-        text += f" The lowest place leaves less than the point where it is now: {lowest:.2g}."
-    if not seen.cut:
-        return text
-    return (
-        f"{text} {seen.cut} of the points lie on more neurons than can all be freed: "
-        "energies are upper bounds."
-    )
+    text = seen.sentence
+    if seen.least < 0.9 * seen.here and seen.here > 1e-6:
+        text += f" The lowest place leaves less than the point where it is now: {seen.least:.2g}."
+    if seen.cut:
+        text += (
+            f" {seen.cut} of the points lie on more neurons than can all be freed: energies are "
+            "upper bounds."
+        )
+    if seen.crowded:
+        text += (
+            f" So do {seen.crowded} of the places on the map, where what is drawn is an upper "
+            "bound." if seen.cut else f" {seen.crowded} of the places lie on more neurons than "
+            "can all be freed: what is drawn there is an upper bound."
+        )  # fmt: skip
+    return text
 
 
 def _split(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:

@@ -11,9 +11,11 @@ from scipy.optimize import nnls
 
 from benchmarks.energy_oracle import oracle
 from explorer.engine import cone
+from explorer.engine.archetypes import Archetype
 from explorer.engine.cone_descent import batch
-from explorer.engine.energy import Archetype, energy, moving, pairs
-from explorer.engine.energy_maps import grid, tau_of
+from explorer.engine.data import preset
+from explorer.engine.energy import energy, moving, pairs
+from explorer.engine.energy_maps import grid, line, tau_of
 from explorer.engine.exact import maximum_margin
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
@@ -127,6 +129,32 @@ def test_the_margin_term_charges_points_off_the_margin_only():
     assert priced.here == pytest.approx(plain.here, abs=1e-8)
 
 
+@pytest.mark.parametrize("name", ["pairs-line", "moons", "circles", "alternating-line"])
+def test_the_margin_term_is_zero_at_an_exact_truth_whatever_the_multipliers(name):
+    data = preset(name)
+    net = maximum_margin(data.x, data.y).net
+    for kappa in (0.0, 1.0, 100.0):
+        assert energy(net, data.x, data.y, 1e-6, kappa) < 1e-10
+    moved = data.x + 0.1
+    priced = [energy(net, moved, data.y, 1e-6, kappa) for kappa in (0.0, 0.1, 1.0, 100.0)]
+    assert priced == sorted(priced) and priced[0] < priced[-1] <= 1.0
+
+
+def test_a_point_where_no_neuron_is_explains_nothing():
+    x, y = torch.tensor([[0.7, 0.2]]).double(), torch.ones(1).double()
+    net = maximum_margin(x, y).net
+    assert energy(net, torch.tensor([[-3.0, -3.0]]).double(), y, 1e-6) == 1.0
+
+
+def test_places_on_more_neurons_than_are_freed_are_counted():
+    net = make((20,), seed=1)
+    x, y = draw(4, 2, seed=2), draw(4, seed=3).sign()
+    places = grid(2.0, 31)
+    wide, narrow = (moving(net, x, y, 0, places, tau).crowded for tau in (0.1, 1e-9))
+    kinks = rays(net, places, y[:1].expand(len(places)), 0.1).kinks
+    assert wide == int((kinks > 3).sum()) > 0 and narrow == 0
+
+
 def test_more_than_four_own_rays_and_pairs():
     net, x, y = exact_set(2, 9, 3)
     places = 1.5 * draw(30, 2, seed=4)
@@ -206,6 +234,33 @@ def test_archetypes_on_the_line():
     assert seen.archetype is Archetype.REDUNDANT and "redundant" in seen.sentence
     seen = moving(net, x, y, 0, places, 0.005)
     assert seen.archetype is not Archetype.REDUNDANT and seen.without > 0.001
+
+
+@pytest.mark.parametrize("name", ["two-points", "alternating-line"])
+@pytest.mark.parametrize("size", [186, 366, 726])
+def test_support_points_of_the_line_are_needles_at_any_size(name, size):
+    data = preset(name)
+    net = maximum_margin(data.x, data.y).net
+    for index in range(data.n):
+        seen = line(net, data.x, data.y, index, 2.0, size, tau_of(2.0, 61, 0.5)).seen
+        assert seen.sizes.sum() == pytest.approx(1)
+        outer = data.n > 2 and index in (0, data.n - 1)  # it may leave: no kink is beyond
+        assert seen.archetype is (Archetype.FAN if outer else Archetype.NEEDLE), index
+
+
+def test_a_single_smooth_minimum_is_no_set_of_zeros():
+    x, y = torch.tensor([[0.7, 0.2]]).double(), torch.ones(1).double()
+    seen = moving(maximum_margin(x, y).net, x, y, 0, grid(2.0, 61), 0.03)
+    assert seen.low > 0.003 and seen.archetype is Archetype.NEEDLE
+
+
+def test_the_name_is_that_of_the_point_and_not_of_where_it_was_dragged():
+    data = preset("moons", 10, seed=1)
+    net, there = maximum_margin(data.x, data.y).net, data.x.clone()
+    there[7] = torch.tensor([-1.9, 1.9])  # where it explains nothing
+    seen = moving(net, there, data.y, 7, grid(2.0, 61), tau_of(2.0, 61, 0.5))
+    assert seen.without - seen.here < 1e-9 < seen.without - seen.least
+    assert seen.archetype is not Archetype.REDUNDANT and seen.low < 0.1
 
 
 @pytest.mark.parametrize(

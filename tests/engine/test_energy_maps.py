@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
+from explorer.engine.data import preset
 from explorer.engine.energy import energy
 from explorer.engine.energy_maps import (
     MU,
@@ -53,7 +56,8 @@ def test_splits_are_free_on_the_rectangle_and_nowhere_beyond():
     for seed in range(8):
         net, x, y = exact_set(2, 7, seed)
         for index in range(7):
-            u, plus, minus = level_direction(net, x, y, index)
+            u, ends = level_direction(net, x, y, index)
+            plus, minus = ends or (0.0, 0.0)
             if min(plus, minus) < 0.05:
                 continue
             reach = min(2.0, 2 * min(plus, minus))
@@ -72,18 +76,33 @@ def test_splits_are_free_on_the_rectangle_and_nowhere_beyond():
 def test_a_pinned_point_rises_only_where_the_map_does():
     rising = np.full((3, 3), 0.5)
     u = torch.tensor([1.0, 0.0])
-    assert "rises in both" in SplitPlane(u, 0.0, 0.0, 1.0, rising).sentence
+    assert "rises in both" in SplitPlane(u, 0.0, 0.0, 1.0, rising, 0.1).sentence
     flat = rising.copy()
     flat[:, :2] = 0.0
-    words = SplitPlane(u, 0.0, 0.0, 1.0, flat).sentence
+    words = SplitPlane(u, 0.0, 0.0, 1.0, flat, 0.0).sentence
     assert "rises" not in words and "66.7% of the splits" in words
+    words = SplitPlane(u, 0.0, 0.0, 1.0, rising, 0.5).sentence  # a trained point in one piece
+    assert "rises" not in words and "100% of the splits" in words
+    words = SplitPlane(u, 0.0, 0.0, 1.0, rising, 0.5, carries=False).sentence
+    assert "carries no multiplier" in words and "pinned" not in words
+    free = SplitPlane(u, math.inf, math.inf, 1.0, rising, 0.5).sentence
+    assert "Beyond" not in free and "Nor do those beyond it leave more" in free
+    assert "elsewhere the energy is up to 0.5" in SplitPlane(u, 1.0, 1.0, 1.0, flat, 0.0).sentence
+
+
+def test_a_point_without_a_multiplier_has_nothing_to_split():
+    data = preset("moons", 10, seed=1)
+    net = maximum_margin(data.x, data.y)
+    idle = int((net.lam == 0).nonzero()[0])
+    found = split_plane(net.net, data.x, data.y, idle, 1.0, 4, 0.02)
+    assert not found.carries and "carries no multiplier" in found.sentence
 
 
 def test_a_pinned_point_says_so():
     for seed in range(8):
         net, x, y = exact_set(2, 7, seed)
         for index in range(7):
-            if level_direction(net, x, y, index)[1:] == (0.0, 0.0):
+            if level_direction(net, x, y, index)[1] == (0.0, 0.0):
                 found = split_plane(net, x, y, index, 1.0, 4, 0.02)
                 assert "pinned" in found.sentence and np.isfinite(found.values).all()
                 return

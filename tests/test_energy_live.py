@@ -1,0 +1,55 @@
+"""Answers to energy questions: names beside the linear program, known places, words."""
+
+from __future__ import annotations
+
+import torch
+
+from explorer.engine.data import Dataset, heldout, preset
+from explorer.engine.exact import maximum_margin
+from explorer.engine.network import Network
+from explorer.stages.energy_live import Answers
+from explorer.stages.energy_question import Picture, Question
+
+
+def asked(data: Dataset, net: Network, index: int, x: torch.Tensor | None = None) -> Picture:
+    question = Question(
+        "point", net, data, heldout(data, 1), data.x if x is None else x, index, 2.0
+    )
+    found = Answers().answer(question, 61)
+    assert found is not None
+    return found
+
+
+def test_what_must_be_there_is_a_needle_whatever_the_energy_says() -> None:
+    data = preset("pairs-line")
+    exact = maximum_margin(data.x, data.y)
+    names = [asked(data, exact.net, i) for i in range(data.n)]
+    held = [i for i in range(data.n) if exact.lam[i] > 0]
+    for i, one in enumerate(names):
+        assert one.archetype == ("needle" if i in held else "redundant"), (i, one.words)
+    second = names[1]  # off the margin, its neighbour could carry the multiplier
+    assert second.reference < 1e-9
+    assert second.words.startswith("This point is a needle: by a linear program")
+    assert "off the margin, which no KKT point has. Without it" in second.words
+
+
+def test_a_needle_is_seen_in_its_pixel_and_stays_when_dragged_off() -> None:
+    data, i = preset("moons", 10, seed=1), 7
+    net = maximum_margin(data.x, data.y).net
+    first = asked(data, net, i)
+    assert first.archetype == "needle" and first.reference > 0.1
+    assert first.here < 1e-9 and first.value_at(*data.x[i].tolist()) <= first.here
+    there = data.x.clone()
+    there[i] = torch.tensor([-1.9, 1.9])
+    moved = asked(data, net, i, there)
+    assert moved.here > 1e-3 and moved.value_at(*data.x[i].tolist()) < 1e-9
+    assert moved.archetype == first.archetype
+    assert "The lowest place leaves less than the point where it is now" in moved.words
+
+
+def test_no_merging_leaves_the_network_as_it_is() -> None:
+    data = preset("moons", 8)
+    net = maximum_margin(data.x, data.y).net
+    question = Question("point", net, data, None, data.x, 0, 2.0, angle=0.0)
+    made = Answers().merged(question)
+    assert made.net.theta.equal(net.theta) and made.error == 0
