@@ -77,7 +77,7 @@ class Line:
     def word(self) -> str:
         """The verdict in small letters; chance comes before all others."""
         if self.p_value > CHANCE:
-            return "no better than chance"
+            return "chance not ruled out"
         return self.kind.name.lower().replace("_", " ")
 
     @property
@@ -142,7 +142,8 @@ def _line(key: str, rows: list[Row]) -> Line:
     kind = Kind.CANNOT_KNOW
     if any(result["p_value"] is not None for result in results):
         p_value = (1 + int((chance[:, AT] >= total).sum())) / (1 + len(chance))
-        kind = kind_of(total, int(n.sum()), int(of("reach").sum()), int(claims.sum()), p_value)
+        within = int(reach[:, AT].sum()), int(of("reach").sum())
+        kind = kind_of(total, int(n.sum()), within, int(claims.sum()), p_value)
     distances = [r["distance"] for r in results if r["distance"] is not None]
     residuals = [r["residual"] for r in results if r["residual"] is not None]
     return Line(
@@ -179,22 +180,24 @@ def sentence(lines: Sequence[Line]) -> str:
     ran = [line for line in lines if line.runs]
     if not ran:
         return "No attack has run yet." if not lines else "No attack could run: see its row."
-    first = best(ran)
+    first = best([line for line in ran if line.p_value <= CHANCE]) or best(ran)
     if first is None:
-        text = f"None of {_many(len(ran), 'attack')} found a point within {RADIUS:g}."
+        reached = " that is in reach" if any(line.found[AT] for line in ran) else ""
+        text = f"None of {_many(len(ran), 'attack')} found a point{reached} within {RADIUS:g}."
         return text + _told(ran[0])
     chance = first.control[AT] * first.n
+    alone = f", by itself, of {_many(len(ran), 'attack')}" if len(ran) > 1 else ""
     text = (
         f"{first.title} does best: {first.found[AT]} of {first.n} points within {RADIUS:g} over "
         f"{_many(first.runs, 'run')}, {first.found[AT]} of {first.claims} claims right; chance "
         f"finds {chance:.2g}"
-        + (f" (p = {first.p_value:.2g})." if first.p_value == first.p_value else ".")
+        + (f" (p = {first.p_value:.2g}{alone})." if first.p_value == first.p_value else ".")
     )
     others = [f"{line.title} {line.found[AT]}" for line in ran if line is not first]
     if others:
         text += f" Others found: {', '.join(others)}."
     if first.p_value > CHANCE:
-        text = f"No attack does better than chance. {text.replace(' does best', '')}"
+        text = f"No attack is shown to do better than chance. {text.replace(' does best', '')}"
     return text + _told(first)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from explorer.engine.attacks.target import NO_THEOREM
-from explorer.engine.certificate import SUPPORT, certify
+from explorer.engine.certificate import certify, in_reach
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset, heldout
 from explorer.engine.roster import AttackConfig, by_key
@@ -47,18 +47,17 @@ def judged(frame: Frame, config: AttackConfig, controls: list[Dataset]) -> dict[
 
 
 def _in_reach(frame: Frame) -> Tensor | None:
-    """Points on the margin, or with a multiplier: only these leave a trace in the weights."""
-    made, truth = frame.certificate, frame.truth
-    if by_key(frame.attack_name).victim is not None:
+    """Points that leave a trace in the weights; None where that is not known."""
+    if by_key(frame.attack_name).victim is not None or frame.truth is None:
         return None  # its victim was trained otherwise: the page's certificate says nothing of it
-    if made is None or truth is None or len(made.lam) != truth.n:
-        return None
-    return made.on_margin | (made.lam > SUPPORT * made.lam.max())
+    return in_reach(frame.certificate, frame.truth.n)
 
 
 def sentence(frame: Frame) -> tuple[str, str]:
     """The one sentence on top of the page, and its tone: "", "good", "warn" or "bad"."""
     run = frame.stage in ("attack", "landscape")
+    share = frame.mix[0] * frame.mix[1]
+    told = f"with {share:.0%} of the truth, which no attacker has" if share else ""
     if run and frame.verdict is not None and frame.attack is not None:
         if not frame.attack.t and frame.stage == "landscape":
             return ALL_STARTS, ""
@@ -66,11 +65,14 @@ def sentence(frame: Frame) -> tuple[str, str]:
             m = len(frame.attack.x)
             if not m:
                 return "The attack knows only the weights: press Play, or Step to see it work.", ""
-            return f"{m} candidates stand at their start and know only the weights: press Play.", ""
+            knows = told or "and know only the weights"
+            return f"{m} candidates stand at their start {knows}: press Play.", ""
         tone = {"FOUND": "good", "AMBIGUOUS": "warn", "NOT_RECOVERABLE": "bad"}.get(
             frame.verdict.kind.name, ""
         )
         caveat = frame.target.caveat if frame.target is not None else ""
+        if told:
+            caveat = f"It began {told}. {caveat}".rstrip()
         return f"{frame.verdict.sentence} {caveat}".rstrip(), "warn" if caveat else tone
     if frame.stage == "landscape":
         return ALL_STARTS, ""

@@ -19,7 +19,7 @@ from explorer.assess import CONTROLS, RADIUS
 from explorer.engine.as_well import AsWell, as_well
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate
+from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate, in_reach
 from explorer.engine.consistent import Stopped, sample_of
 from explorer.engine.data import Dataset
 from explorer.engine.determined import determined
@@ -54,11 +54,9 @@ class Ring:
 
     @property
     def in_reach(self) -> Tensor:
-        """Points (n,) bool on the margin or with a multiplier: only these leave a trace."""
-        made = self.certificate
-        if made is None or len(made.lam) != self.truth.n or not self.truth.n:
-            return torch.ones(self.truth.n, dtype=torch.bool)
-        return made.on_margin | (made.lam > SUPPORT * made.lam.max())
+        """Points (n,) bool that leave a trace in the weights; all where that is not known."""
+        known = in_reach(self.certificate, self.truth.n)
+        return torch.ones(self.truth.n, dtype=torch.bool) if known is None else known
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,6 +55,7 @@ class Frame:
     heldout: Dataset | None = None  # the control drawn from the same source
     attack_name: str = "kkt"  # its key in the roster
     attack: AttackState | None = None
+    mix: tuple[float, float] = (0.0, 0.0)  # where the attack began: lambda_1, lambda_2
     scores: tuple[Score, Score] | None = None  # of the truth, of the control
     verdict: Verdict | None = None
     status: Status = Status.RUNNING

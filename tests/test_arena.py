@@ -71,11 +71,26 @@ def test_lines_pool_their_runs() -> None:
     assert kkt.recall[AT].value == 0.6 and kkt.precision[AT].value == pytest.approx(2 / 3)
     assert kkt.reach[AT].value == 0.75 and kkt.control[2] == pytest.approx(0.1)
     assert kkt.kind is Kind.FOUND and kkt.p_value == pytest.approx(1 / 11)
-    assert lines[1].word == "no better than chance"
+    assert lines[1].word == "chance not ruled out"
     assert best(lines) is kkt and "KKT reconstruction does best: 12 of 20" in sentence(lines)
     assert "None of 1 attack found" in sentence(lines[1:])
     lucky = lines_of([row(chance=[[5, 5, 5]] * 10)])
-    assert sentence(lucky).startswith("No attack does better than chance. KKT reconstruction: 5")
+    assert sentence(lucky).startswith(
+        "No attack is shown to do better than chance. KKT reconstruction: 5"
+    )
+
+
+def test_the_best_is_one_that_chance_does_not_explain() -> None:
+    lucky = row(found=(5, 8, 8), chance=[[9, 9, 9]] + [[0, 0, 0]] * 9, claims=8)  # p = 2 / 11
+    sound = row("inversion", found=(1, 4, 4), claims=8)  # p = 1 / 11, less merit
+    words = sentence(lines_of([lucky, sound]))
+    assert words.startswith("Model inversion does best: 4 of 10")
+    assert "(p = 0.091, by itself, of 2 attacks)" in words
+    nothing = row(found=(0, 2, 2))
+    nothing["result"]["found_reach"] = [0, 0, 0]
+    assert sentence(lines_of([nothing])).startswith(
+        "None of 1 attack found a point that is in reach within 0.03."
+    )
 
 
 def test_one_run_agrees_with_the_judge() -> None:

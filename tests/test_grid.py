@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from explorer.engine.attacks.target import Target
+from explorer.engine.dataset import Dataset
+from explorer.engine.exact import maximum_margin
 from explorer.engine.lambda_grid import Parts, Pictures, pairwise_ssim, start_of, starts, steps_of
 from explorer.engine.landscape import mix_weights
-from explorer.grids.cells import Cell, grid_attacks, grid_rows, run_cell, suited
+from explorer.engine.roster import by_key
+from explorer.grids.cells import Cell, grid_attacks, grid_rows, problem_of, run_cell, suited
 from explorer.grids.maps import band, maps, of_sweep
 from explorer.sweep import sweep, threads
 
@@ -61,6 +66,18 @@ def test_nearest_is_of_the_same_label_on_points_and_by_structure_on_images():
     assert like.shape == (5, 5)
     torch.testing.assert_close(like.diagonal(), torch.ones(5, dtype=torch.float64))
     assert images.distances(images.truth.flip(0))[0] == 0
+
+
+def test_unequal_classes_are_measured_against_all_of_their_points():
+    x = torch.rand(10, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    truth = Dataset(x, torch.tensor([1.0] * 8 + [-1.0] * 2, dtype=torch.float64))
+    control = Dataset(x + 5, truth.y)
+    target = Target.of(maximum_margin(truth.x, truth.y).net, 1.0)
+    config = replace(by_key("kkt").config(), m=10, steps=2)
+    parts = problem_of(by_key("kkt"), config, target, truth, control, 0).parts
+    assert len(parts.truth.unique(dim=0)) < 10  # half of the candidates are of the small class
+    at = torch.cat([x[3:8], x[8:].repeat(3, 1)[:5]])
+    assert parts.distances(at)[0] == 0 and parts.distances(at + 5)[1] == 0
 
 
 @pytest.mark.parametrize("mix", [(0.0, 0.0), (0.25, 0.75), (1.0, 0.5), (1.0, 1.0)])

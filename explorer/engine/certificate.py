@@ -41,7 +41,9 @@ class Light(Enum):
     """How close to a KKT point; the value is what a user reads."""
 
     NOT_SEPARATED = "Not separated yet: there is no margin, so no KKT point to be near to."
-    SEPARATED = "Separated, but far from a KKT point: keep training."
+    SEPARATED = (
+        "Separated, but far from a KKT point: keep training (with weight decay it ends elsewhere)."
+    )
     APPROACHING = "Approaching a KKT point: part of the weights is explained by the points."
     NEAR = "Near a KKT point: most of the weights is explained by the points."
     EXACT = "A KKT point to numerical precision. It need not be the one of largest margin."
@@ -87,6 +89,17 @@ class Certificate:
     beta: float | None
     light: Light
     sentence: str
+
+
+def in_reach(made: Certificate | None, n: int) -> Tensor | None:
+    """Points (n,) bool on the margin or with a multiplier: at a KKT point only these leave a trace.
+
+    None where that is not known: without a certificate of n points, or far from a KKT point, as
+    after short training or training with weight decay, where every point carries a multiplier.
+    """
+    if made is None or not n or len(made.lam) != n or made.light not in (Light.NEAR, Light.EXACT):
+        return None
+    return made.on_margin | (made.lam > SUPPORT * made.lam.max())
 
 
 def balance(net: Network) -> float:

@@ -96,7 +96,7 @@ def image_verdict(truth: ImageScore, controls: Sequence[ImageScore]) -> Verdict:
         f"({len(counts)} sets, p = {p_value:.2g})."
     )
     if p_value > LEVEL:
-        sentence += " That is no better than chance."
+        sentence += " That is not shown to be better than chance."
         return Verdict(Kind.AMBIGUOUS, sentence, p_value)
     if truth.share >= GOOD:
         return Verdict(Kind.FOUND, sentence, p_value)

@@ -23,6 +23,7 @@ from explorer.engine.postprocess import ssim
 
 SIDE = 5  # cells along an axis; Runkel et al.
 NAMES = ("truth", "heldout", "noise")
+Labelled = tuple[Tensor, Tensor]
 _TOGETHER = 2**20  # arbitrary: pixels of the pairs compared at once, 8 MB
 
 
@@ -53,6 +54,8 @@ class Parts:
         heldout: a held-out point per candidate (m, d).
         noise: a draw of noise per candidate (m, d).
         pictures: how rows are seen where they are images, else None.
+        sets: all training points with their labels, and all held-out ones, ((n, d), (n,)) each;
+            None where the pairs hold all. Unequal classes leave some of the larger one unpaired.
     """
 
     y: Tensor
@@ -60,6 +63,7 @@ class Parts:
     heldout: Tensor
     noise: Tensor
     pictures: Pictures | None = None
+    sets: tuple[Labelled, Labelled] | None = None
 
     def start(self, mix_truth: float, mix_data: float) -> Tensor:
         """Candidates at t = 0, (m, d)."""
@@ -67,13 +71,15 @@ class Parts:
 
     def distances(self, x: Tensor) -> tuple[float, float, float]:
         """Mean distance of candidates x (m, d) to the nearest truth, held-out and noise point."""
-        truth, heldout, noise = (self._mean(x, s) for s in (self.truth, self.heldout, self.noise))
-        return truth, heldout, noise
+        sets = self.sets or ((self.truth, self.y), (self.heldout, self.y))
+        truth, heldout = (self._mean(x, *one) for one in sets)
+        return truth, heldout, self._mean(x, self.noise, self.y)
 
-    def _mean(self, x: Tensor, members: Tensor) -> float:
+    def _mean(self, x: Tensor, members: Tensor, y: Tensor) -> float:
         apart = torch.cdist(x, members, compute_mode="donot_use_mm_for_euclid_dist")
         if self.pictures is None:
-            other = self.y[:, None] != self.y[None]
+            other = self.y[:, None] != y[None]
+            other[other.all(1)] = False  # a class without points borrows from all, as pairs do
             return float(apart.masked_fill(other, torch.inf).min(1).values.mean())
         like = pairwise_ssim(self.pictures.of(x), self.pictures.of(members))
         return float(apart.gather(1, like.argmax(1, keepdim=True)).mean())

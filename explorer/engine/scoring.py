@@ -57,7 +57,7 @@ class Kind(Enum):
     FOUND = (
         "Found: half of the points in reach or more, half of the claims right, chance ruled out."
     )
-    AMBIGUOUS = "Ambiguous: the claims explain the weights and yet are mostly other points."
+    AMBIGUOUS = "Ambiguous: the claims meet too few points, or too many places that are none."
     NOT_RECOVERABLE = "Not recoverable: most points lie off the margin and leave no trace to find."
     CANNOT_KNOW = "Cannot know: this comparison would say the same of a good and a bad attack."
 
@@ -123,30 +123,39 @@ def judge(
     if reason:
         return Verdict(Kind.CANNOT_KNOW, reason, float("nan"))
     p_value = (1 + sum(c >= found for c in chance)) / (len(chance) + 1)
-    in_reach = truth.n if on_margin is None else int(on_margin.sum())
-    kind = kind_of(found, truth.n, in_reach, len(x), p_value)
+    in_reach, reached = truth.n, found
+    if on_margin is not None:
+        within = Dataset(truth.x[on_margin], truth.y[on_margin])
+        in_reach, reached = within.n, int(score(within, x, y, (radius,)).found)
+    kind = kind_of(found, truth.n, (reached, in_reach), len(x), p_value)
     mean = sum(chance) / len(chance)
     sentence = (
         f"{found} of {truth.n} found within {radius:g}; "
-        f"chance finds {mean:.2g} ({len(chance)} held-out sets, p = {p_value:.2g}). "
+        f"chance finds {mean:.2g} ({len(chance)} {_sets(truth)}, p = {p_value:.2g}). "
         f"{found} of {len(x)} claims match a point."
     )
     if in_reach < truth.n:
-        off = truth.n - in_reach
+        met = f", and {found - reached} of them met by claims were not recovered"
         sentence += (
-            f" {in_reach} lie on the margin or carry a multiplier; the other {off} leave no trace "
-            "for this attack."
+            f" {in_reach} lie on the margin or carry a multiplier; the other {truth.n - in_reach} "
+            f"leave no trace for this attack{met if found > reached else ''}."
         )
     if p_value > LEVEL:
-        sentence += " That is no better than chance."
+        sentence += " That is not shown to be better than chance."
     return Verdict(kind, sentence, p_value)
 
 
-def kind_of(found: int, n: int, in_reach: int, claims: int, p_value: float) -> Kind:
-    """The word for so many found of n, `in_reach` of them on the margin, by so many claims."""
-    if p_value <= LEVEL and 2 * found >= in_reach:
+def kind_of(found: int, n: int, reach: tuple[int, int], claims: int, p_value: float) -> Kind:
+    """The word for so many found of n by so many claims; `reach`: found and all of those in it."""
+    reached, in_reach = reach
+    if p_value <= LEVEL and 2 * reached >= in_reach:
         return Kind.FOUND if 2 * found >= claims else Kind.AMBIGUOUS
     return Kind.NOT_RECOVERABLE if 2 * in_reach < n else Kind.AMBIGUOUS
+
+
+def _sets(truth: Dataset) -> str:
+    """What stands for chance: points drawn by hand have no source to draw from again."""
+    return "held-out sets" if truth.source is not None else "sets resampled around the points"
 
 
 def _unknowable(truth: Dataset, controls: Sequence[Dataset], claims: int, radius: float) -> str:

@@ -173,7 +173,8 @@ def problem_of(
         noise = torch.rand(size, generator=generator, dtype=torch.float64) - pictures.mean
     else:
         noise = config.sigma_x * torch.randn(size, generator=generator, dtype=torch.float64)
-    parts = Parts(y, paired(truth, y), paired(control, y), noise, pictures)
+    sets = (truth.x, truth.y), (control.x, control.y)
+    parts = Parts(y, paired(truth, y), paired(control, y), noise, pictures, sets)
     target = entry.aimed(given, truth.x, truth.y, config, seed)
 
     def run(x: Tensor, chosen: Any, stride: int) -> Iterator[Any]:  # noqa: ANN401

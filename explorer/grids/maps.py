@@ -67,7 +67,8 @@ class Maps:
             return "No cell is done yet."
         counts = [int((self.nearest == k).sum()) for k in range(3)]
         parts = ", ".join(f"{c} nearest to {WORDS[n]}" for c, n in zip(counts, NAMES, strict=True))
-        text = f"Of {self.done} cells {parts}."
+        row = " (those of λ₂ = 0 are one run)" if np.isfinite(self.mean[0, 0]).all() else ""
+        text = f"Of {self.done} cells{row} {parts}."
         return text if self.done == total else f"{text} {total - self.done} are not done."
 
 

@@ -85,7 +85,8 @@ class Attacking(State):
         state = first_state(now, self.entry, self.attack_config, self.seed, self.mix)
         self.branch.attack = Timeline()
         self.branch.attack.append(state, numbers)
-        self.show(attack=state, status=Status.RUNNING)
+        mix = self.mix if self.entry.takes_start else (0.0, 0.0)
+        self.show(attack=state, mix=mix, status=Status.RUNNING)
         self.assess()
 
     def remix(self, mix_truth: float, mix_data: float) -> None:

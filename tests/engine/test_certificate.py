@@ -9,11 +9,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.engine.certificate import Light, balance, certify, gradient_multipliers
+from explorer.engine import training
+from explorer.engine.certificate import Light, balance, certify, gradient_multipliers, in_reach
+from explorer.engine.data import preset
+from explorer.engine.exact import maximum_margin
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network, init_network, phi, rescaled
 from explorer.engine.tangent import residual
+from explorer.engine.training import TrainConfig
 from tests.engine.closed_forms import (
     TABLE,
     chains,
@@ -187,3 +191,19 @@ def test_a_certificate_forgets_the_scale(widths, seed, c):
     assert two.balance == pytest.approx(one.balance, rel=1e-9, abs=1e-12)
     assert two.gamma_bar == pytest.approx(one.gamma_bar, rel=1e-9)
     assert one.residual <= one.residual_strict
+
+
+def test_only_near_a_kkt_point_points_are_out_of_reach() -> None:
+    data = preset("moons", 12, seed=1)
+    exact = certify(maximum_margin(data.x, data.y).net, data.x, data.y)
+    reach = in_reach(exact, data.n)
+    assert reach is not None and 0 < int(reach.sum()) < data.n
+    assert bool(reach[exact.lam > 0.01].all())
+    assert in_reach(None, data.n) is None and in_reach(exact, data.n - 1) is None
+    config = TrainConfig(widths=(50,), steps=150)
+    state = training.init(data, config, torch.Generator().manual_seed(0))
+    for _ in range(150):
+        state = training.step(data, state, config)
+    early = certify(state.net, data.x, data.y)
+    assert early.q_min > 0 and early.light not in (Light.NEAR, Light.EXACT)
+    assert in_reach(early, data.n) is None

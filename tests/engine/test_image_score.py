@@ -68,4 +68,4 @@ def test_verdicts(share, chance, controls, kind, p):
     assert verdict.kind is kind
     if p is not None:
         assert verdict.p_value == pytest.approx(p)
-        assert ("no better than chance" in verdict.sentence) == (p == 1)
+        assert ("not shown to be better than chance" in verdict.sentence) == (p == 1)

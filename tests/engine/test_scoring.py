@@ -125,6 +125,39 @@ def test_points_off_the_margin_are_counted_out():
     assert "8 lie on the margin or carry a multiplier; the other 12" in verdict.sentence
 
 
+def test_what_claims_meet_out_of_reach_is_not_recovered():
+    truth = preset("alternating-circle", n=20)
+    x, y = truth.x[10:12], truth.y[10:12]  # both off the margin
+    verdict = judge(truth, controls(truth), x, y, RADIUS, margin(20, 2))
+    assert verdict.kind is Kind.NOT_RECOVERABLE and verdict.p_value <= 0.1
+    assert "and 2 of them met by claims were not recovered." in verdict.sentence
+
+
+def test_points_drawn_by_hand_are_judged_by_resampled_ones_and_said_so():
+    truth = preset("alternating-circle", n=20)
+    drawn = Dataset(truth.x, truth.y)
+    verdict = judge(drawn, controls(drawn), truth.x, truth.y, RADIUS)
+    assert verdict.kind is Kind.FOUND
+    assert "(10 sets resampled around the points, p = 0.091)" in verdict.sentence
+
+
+def test_groups_of_clicks_close_together_are_no_find():
+    """Claims drawn from the same groups, which know no single point, are not taken for a find."""
+    centres = torch.tensor([[1, 1], [-1, -1], [1, -1], [-1, 1]], dtype=torch.float64)
+    y = torch.tensor([1, 1, -1, -1], dtype=torch.float64).repeat(3)
+
+    def clicks(seed):
+        noise = torch.randn(12, 2, generator=torch.Generator().manual_seed(seed)).double()
+        return Dataset(centres.repeat(3, 1) + 0.1 * noise, y)
+
+    rejected = 0
+    for seed in range(20):
+        truth, claims = clicks(seed), clicks(1000 + seed)
+        verdict = judge(truth, controls(truth), claims.x, claims.y, RADIUS)
+        rejected += verdict.p_value <= 0.1
+    assert rejected <= 4  # at 0.1, and Silverman's bandwidth alone: 8
+
+
 @pytest.mark.parametrize(
     ("hits", "on", "kind"),
     [
@@ -144,7 +177,7 @@ def test_verdict_table(hits, on, kind):
     verdict = judge(truth, controls(truth), x, truth.y, RADIUS, margin(20, on))
     assert verdict.kind is kind
     assert verdict.sentence.startswith(f"{hits} of 20 found within 0.03; chance finds 0 ")
-    assert ("no better than chance" in verdict.sentence) == (hits == 0)
+    assert ("not shown to be better than chance" in verdict.sentence) == (hits == 0)
 
 
 def test_claims_that_know_the_kind_but_not_the_set_are_chance():

@@ -60,6 +60,24 @@ def test_landscape_asks_for_starts_rather_than_for_play() -> None:
     app.close()
 
 
+def test_an_attack_that_began_at_the_truth_says_so_and_is_no_find() -> None:
+    app = App(preset("circles", n=12, seed=1))
+    app.session.jump_to_exact()
+    app.session.go("attack")
+    header = app.panels["Header"]
+    assert "know only the weights" in header.sentence.value
+    app.session.remix(0.5, 1.0)
+    assert "stand at their start with 50% of the truth" in header.sentence.value
+    app.session.remix(1.0, 1.0)
+    assert app.session.now.verdict.kind.name == "FOUND"
+    words = header.sentence.value
+    assert "It began with 100% of the truth, which no attacker has." in words
+    assert header._tone == "warn"
+    app.session.remix(0.0, 0.0)
+    assert "truth, which" not in header.sentence.value
+    app.close()
+
+
 def test_a_farthest_set_that_explains_less_well_is_not_blamed_on_a_drag() -> None:
     session = Session()
     open_scenario(session, "other explanations")

@@ -159,9 +159,15 @@ def _gather(
 ) -> UnivariateState:  # fmt: skip
     points = distinct([*_points(state), *crossings(line, tol)], tol.same)
     more = len(points) - len(state.x)
+    flat = sum(line.on_margin(i, 1.0, tol.flat) for i in range(len(line)))
+    rest = (
+        "every support point is one of them."
+        if not flat
+        else f"|Φ| is 1 throughout {flat} intervals too, of which the ends alone are among them; "
+        "every other support point is one of them."
+    )
     sentence = (
-        f"All {len(points)} places with |Φ| = 1 are gathered, {more} of them in no group: every "
-        "support point is one of them."
+        f"{len(points)} places where |Φ| reaches 1 are gathered, {more} of them in no group: {rest}"
     )
     over = config.mode == "all crossings" or not points
     return replace(
@@ -213,7 +219,7 @@ def _prove(
     )  # fmt: skip
     x = float(state.x[i, 0])
     verdict = (
-        "no explanation does without it: a training point"
+        "no explanation does without it, up to the tolerances: a training point"
         if bool(after.proven[i])
         else "the weights can be explained without it: not proven"
     )
