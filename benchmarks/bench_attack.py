@@ -73,7 +73,7 @@ def main():
     parser.add_argument("--m", type=int, default=KKTConfig.m)
     parser.add_argument("--published", action="store_true", help="joint, no annealing, no margin")
     args = parser.parse_args()
-    torch.set_num_threads(1)
+    torch.set_num_threads(1)  # threads change the rounding, and with it what is found
     config = KKTConfig(m=args.m, steps=args.steps)
     if args.published:
         config = KKTConfig(
