@@ -31,7 +31,7 @@ class Archetype(Enum):
     FAN = (
         "a fan: with the others where they are, a whole set of places explains the weights as well"
     )
-    REDUNDANT = "redundant: wherever it is, it explains nothing that the other points do not"
+    REDUNDANT = "redundant: it explains nothing that the other points do not"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +47,7 @@ class Energies:
         crowded: places of which the same holds.
         sizes: share of the map that each place stands for (p,), or None for equal ones.
         band: share of the map up to which a set of zeros may come from the band of a kink alone.
+        home: with the point at its place in the training set; None where it stands there.
     """
 
     values: Array
@@ -57,29 +58,35 @@ class Energies:
     crowded: int = 0
     sizes: Array | None = None
     band: float = 0.0
+    home: float | None = None
 
     @property
     def least(self) -> float:
-        """The energy where the point explains most."""
-        return min(float(self.values.min(initial=math.inf)), self.here)
+        """The energy where the point explains most; less than at home on trained weights."""
+        return min(float(self.values.min(initial=math.inf)), self.here, self.truly)
+
+    @property
+    def truly(self) -> float:
+        """The energy with the point at home."""
+        return self.here if self.home is None else self.home
 
     def below(self, share: float) -> float:
-        """Share of the map where no more than this share of what the point can do is left undone.
+        """Share of the map where no more than this share of what the point does is left undone.
 
-        In numbers: energies up to least + share (without - least).
+        In numbers: energies up to truly + share (without - truly).
         """
-        low = self.values <= self.least + share * max(self.without - self.least, 0.0) + 1e-12
+        low = self.values <= self.truly + share * max(self.without - self.truly, 0.0) + 1e-12
         return float(low.mean() if self.sizes is None else self.sizes[low].sum())
 
     @property
     def low(self) -> float:
-        """Share of the places that explain the weights about as well as the best of them."""
+        """Share of the places that explain the weights about as well as the training point."""
         return self.below(LOW)
 
     @property
     def archetype(self) -> Archetype:
-        """Needle, fan or redundant: what the point is good for, and the size of its low set."""
-        if self.without - self.least <= REDUNDANT:
+        """Needle, fan or redundant: what the training point does, and the size of its low set."""
+        if self.without - self.truly <= REDUNDANT:
             return Archetype.REDUNDANT
         one = 1 / max(len(self.values), 1) if self.sizes is None else float(np.median(self.sizes))
         isolated = self.low < max(NEEDLE, FEW * one, self.band)
@@ -89,9 +96,10 @@ class Energies:
     @property
     def sentence(self) -> str:
         """What is seen, with its numbers."""
+        home = "" if self.home is None else f" here and {self.home:.2g} at its training place"
         return (
             f"This point is {self.archetype.value}. Without it {self.without:.2g} of ‖θ‖² stays "
-            f"unexplained, with it {self.here:.2g}; {100 * self.low:.3g}% of the places on the map "
-            f"come within {LOW:.0%} of the best, {100 * self.below(LOW / 10):.3g}% within "
+            f"unexplained, with it {self.here:.2g}{home}; {100 * self.low:.3g}% of the places on "
+            f"the map come within {LOW:.0%} of that, {100 * self.below(LOW / 10):.3g}% within "
             f"{LOW / 10:.1%} (kinks freed within {self.tau:.2g})."
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -104,7 +105,8 @@ def _point(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
     y = q.truth.y.double()
     if net.d == 1:
         made = line(net, q.x, y, q.index, q.extent, 6 * size, q.tau, q.frozen, q.kappa)
-        return _curve(q, made, size)
+        at_home = _home(q, net)
+        return _curve(q, replace(made, seen=replace(made.seen, home=at_home)), size)
     if net.d != 2:
         raise ValueError(f"maps are of points on a line or a plane; got {net.d} coordinates")
     mover = prepared(net, q.x, y, q.index, q.tau, q.frozen, q.kappa)
@@ -112,18 +114,25 @@ def _point(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
     values = _sliced(places, mover.at, go_on)
     if values is None:
         return None
-    known = [(q.x[q.index], mover.here)]
-    home = q.truth.x[q.index].double() if q.index < q.truth.n else q.x[q.index]
-    if not q.frozen and not home.equal(q.x[q.index]):
-        there = q.x.clone()
-        there[q.index] = home
-        known.append((home, energy(net, there, y, q.tau, q.kappa)))
+    known, at_home = [(q.x[q.index], mover.here)], _home(q, net)
+    if at_home is not None:
+        known.append((q.truth.x[q.index].double(), at_home))
     low = _marked(places, values, known, q.extent, size)
-    seen = mover.energies(values, places)
+    seen = replace(mover.energies(values, places), home=at_home)
     return Picture(
         q.kind, values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), seen.here,
         seen.without, _words(seen), seen.archetype.name.lower(), low, size=size,
     )  # fmt: skip
+
+
+def _home(q: Question, net: Network) -> float | None:
+    """The energy with the point back at its training place; None where it is there, or frozen."""
+    truth = q.truth.x.double()
+    if q.frozen or q.index >= len(truth) or truth[q.index].equal(q.x[q.index]):
+        return None
+    there = q.x.clone()
+    there[q.index] = truth[q.index]
+    return energy(net, there, q.truth.y.double(), q.tau, q.kappa)
 
 
 def _marked(

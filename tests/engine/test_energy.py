@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from scipy.optimize import nnls
 
 from benchmarks.energy_oracle import oracle
 from explorer.engine import cone
-from explorer.engine.archetypes import Archetype
+from explorer.engine.archetypes import Archetype, Energies
 from explorer.engine.cone_descent import batch
 from explorer.engine.data import preset
 from explorer.engine.energy import energy, moving, pairs
@@ -258,9 +259,17 @@ def test_the_name_is_that_of_the_point_and_not_of_where_it_was_dragged():
     data = preset("moons", 10, seed=1)
     net, there = maximum_margin(data.x, data.y).net, data.x.clone()
     there[7] = torch.tensor([-1.9, 1.9])  # where it explains nothing
-    seen = moving(net, there, data.y, 7, grid(2.0, 61), tau_of(2.0, 61, 0.5))
+    tau = tau_of(2.0, 61, 0.5)
+    seen = moving(net, there, data.y, 7, grid(2.0, 61), tau)
     assert seen.without - seen.here < 1e-9 < seen.without - seen.least
-    assert seen.archetype is not Archetype.REDUNDANT and seen.low < 0.1
+    seen = replace(seen, home=energy(net, data.x, data.y, tau))
+    assert seen.archetype is Archetype.NEEDLE and seen.low < 0.1
+    assert "0 at its training place" in seen.sentence
+
+
+def test_a_redundant_point_stays_one_though_elsewhere_it_would_help_trained_weights():
+    seen = Energies(np.array([0.003, 1e-9, 0.003]), 0.003, 0.003, 0.03)
+    assert seen.archetype is Archetype.REDUNDANT and seen.least == 1e-9
 
 
 @pytest.mark.parametrize(
