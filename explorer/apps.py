@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipywidgets as w
-import torch
 
 from explorer.engine.data import Dataset
 from explorer.panels.arena import Arena
@@ -31,6 +30,7 @@ from explorer.parts.page import shown, under_voila
 from explorer.player import Player
 from explorer.session import Session
 from explorer.style import CSS
+from explorer.threads import limit_threads
 
 # Every view once: where it stands, and in which order. A new panel is one row here.
 LEFT: tuple[type[Panel], ...] = (PlanePanel, Tools)
@@ -60,7 +60,7 @@ class App:
         self, dataset: Dataset | None = None, seed: int = 0, scenario: str | None = None
     ) -> None:
         """Build the page. `dataset` is what is drawn at first; `scenario` a row to open on."""
-        torch.set_num_threads(1)  # many kernels share one machine
+        limit_threads()  # many kernels share one machine
         self.session = Session(dataset, seed=seed)
         self.player = Player(self.session)
         self.panels = {kind.__name__: kind(self.session) for kind in ALL}

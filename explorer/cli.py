@@ -31,6 +31,7 @@ except ImportError as missing:  # the engine is installed without its command
     )
 
 from explorer import __version__
+from explorer.threads import limit_threads
 
 # each has VERBS, the functions by the name they are called with
 TOPICS = (road, decay, digits, energy, explain, membership, tune, grid, sweep, univariate)
@@ -49,6 +50,7 @@ def version(
     shown: Annotated[bool, option("--version", "Print the version and stop.")] = False,
 ) -> None:
     """Train a ReLU network to its maximum margin, then attack its weights."""
+    limit_threads()  # before any verb
     if shown:
         print(__version__)
         raise typer.Exit

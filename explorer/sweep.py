@@ -20,11 +20,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import torch
-
 from explorer.bout import Refused
 from explorer.pools import Make, Pool, dask_client, is_lost, processes, threads
 from explorer.rowfile import RowFile, write_csv
+from explorer.threads import limit_threads
 from explorer.trial import Trial, key_of, plain, run_trial, seeds_of, trials
 
 __all__ = [
@@ -152,7 +151,7 @@ class _Work:
 
 def _attempt(run: Callable[[Any], Mapping[str, Any]], key: str, row: Any) -> Row:  # noqa: ANN401
     """In the worker: one row, whatever becomes of it."""
-    torch.set_num_threads(1)  # workers share the cores by being many
+    limit_threads()  # workers share the cores by being many
     begun = perf_counter()
     try:
         result = dict(run(row))

@@ -9,8 +9,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, cast
 
-import torch
-
 from explorer.commands.base import Json, Widths, option, show_result, watch
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
@@ -32,6 +30,7 @@ from explorer.imaging.image_runs import (
 )
 from explorer.imaging.images import KINDS, TASKS, Choice, Kind, Task, draw
 from explorer.style import PROVEN
+from explorer.threads import limit_threads
 
 _Kind = StrEnum("_Kind", {k: k for k in KINDS})  # type: ignore[misc]
 _Task = StrEnum("_Task", {k: k for k in TASKS})  # type: ignore[misc]
@@ -65,12 +64,14 @@ def digits(
     ] = _MIN,
     out: Annotated[Path, option("--out", "The picture.")] = Path("digits.png"),
     threads: Annotated[
-        int, option("--threads", "Of the processor; more may serve larger images.", min=1)
-    ] = 1,
+        int | None,
+        option("--threads", "Of the processor, in place of OMP_NUM_THREADS or one.", min=1),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Attack a network trained on real images: share matched, held-out control, a picture."""
-    torch.set_num_threads(threads)  # steps are small: on a busy machine two wait for each other
+    if threads is not None:
+        limit_threads(threads)
     try:
         sizes = tuple(int(w) for w in widths.split(","))
     except ValueError as error:

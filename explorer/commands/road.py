@@ -68,7 +68,7 @@ def train(
     device: base.Where = base.Device.cpu, dtype: base.Type = base.Dtype.float64,
     as_json: base.Json = False,
 ) -> None:  # fmt: skip
-    """Train a network and save the run."""
+    """Train a network and save the run; on one thread, or as many as OMP_NUM_THREADS says."""
     points = base.points_of(preset, n, noise, seed, data)
     config = base.train_config(widths, steps, method, train_set)
     trained = base.trained_net(points, config, seed, method, device, dtype)

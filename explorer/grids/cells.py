@@ -30,6 +30,7 @@ from explorer.engine.parity import IMAGE, parity_digits
 from explorer.engine.roster import ROSTER, Entry, by_key
 from explorer.engine.training import TrainConfig
 from explorer.starts import paired
+from explorer.threads import limit_threads
 
 DIGITS = "digits"
 STEPS = 300  # arbitrary: steps per cell; both attacks have left their start by then
@@ -118,7 +119,7 @@ def suited(config: Any, mix_data: float) -> Any:  # noqa: ANN401 - of any attack
 
 def run_cell(cell: Cell) -> dict[str, Any]:
     """Run one cell. -> its distances at the start and at the end, its loss and its trajectory."""
-    torch.set_num_threads(1)
+    limit_threads()
     shared = replace(cell, mix_truth=0.0, mix_data=0.0)
     problem = _problem(json.dumps(asdict(shared), sort_keys=True))
     stride = max(1, problem.config.steps // (2 * TRAIL))

@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 import ipywidgets as w
-import torch
 
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import Kind
@@ -25,6 +24,7 @@ from explorer.parts.digits_charts import PIXELATED
 from explorer.parts.digits_controls import Controls
 from explorer.parts.page import Page, shown, way_back
 from explorer.style import CSS
+from explorer.threads import limit_threads
 
 SLICE_S = 0.15  # arbitrary: the page answers within this time while work goes on
 SHOWN_EVERY_S = 1.0  # arbitrary: time between pictures of a running attack
@@ -36,7 +36,7 @@ class DigitsApp(Page):
 
     def __init__(self, run: ImageRun | None = None) -> None:
         """Build the page and draw the images."""
-        torch.set_num_threads(1)  # many kernels share one machine
+        limit_threads()  # many kernels share one machine
         self.draw: Draw | None = None
         self.trained: TrainState | None = None
         self.attacked: AttackState | None = None

@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Any
 
 import ipywidgets as w
-import torch
 
 from explorer.engine.highdim import ASSUMPTIONS, Law
 from explorer.engine.membership_runs import MembershipConfig, Trial, membership_experiment
@@ -40,6 +39,7 @@ from explorer.parts.membership_charts import (
 from explorer.parts.membership_controls import Controls, TrainedControls
 from explorer.parts.page import Page, shown, way_back
 from explorer.style import CSS
+from explorer.threads import limit_threads
 
 REDRAW_AFTER_S = 0.02  # arbitrary: moves of a slider within this time are drawn once
 THEOREM = (
@@ -56,7 +56,7 @@ class MembershipApp(Page):
 
     def __init__(self, settings: Settings | None = None) -> None:
         """Build the page and draw it once."""
-        torch.set_num_threads(1)  # many kernels share one machine
+        limit_threads()  # many kernels share one machine
         self.controls = Controls(settings or Settings(), self._changed)
         self.trained = TrainedControls(self._toggle)
         self.charts = Histogram(), RocChart(), ProofChart(), TrainedChart()
