@@ -4,44 +4,49 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks
+    fcntl = None
+
+START = b'{"key":'  # of every line that `RowFile.append` writes
 LEFT_OUT = ("x", "y", "lam", "chance", "matched")  # of a table: what is not one figure
 
 
 class RowFile:
     """A file of finished rows, each with its `key`. A last line that was torn off is dropped."""
 
-    def __init__(self, path: Path) -> None:
-        """Read what is there.
+    def __init__(self, path: Path, needed: Sequence[str] = ("key", "result")) -> None:
+        """Read what is there; `needed` are names that every row has.
 
         Raises:
-            ValueError: where a line other than the last is not a row; the file is left alone.
+            ValueError: where a whole line is not a row; the file is left alone.
         """
         self.path, self.rows = path, dict[str, dict[str, Any]]()
-        whole = 0
         text = path.read_bytes() if path.exists() else b""
-        lines = text.splitlines(keepends=True)
-        for number, line in enumerate(lines, 1):
-            try:
-                row = json.loads(line)
-                self.rows[row["key"]] = row
-            except (ValueError, KeyError, TypeError) as error:
-                if number < len(lines):
-                    raise ValueError(
-                        f"line {number} of {path} is not a row of a sweep. Name another file, or "
-                        "mend the line."
-                    ) from error
-                break
-            if not line.endswith(b"\n"):
-                del self.rows[row["key"]]  # the line may be cut at a place where it still parses
-                break
-            whole += len(line)
-        if whole < len(text):
+        end = text.rfind(b"\n") + 1  # what follows was torn off, even where it parses
+        for number, line in enumerate(text[:end].split(b"\n")[:-1], 1):
+            row = _parsed(line, needed)
+            if isinstance(row, str):
+                raise ValueError(_strange(path, f"line {number}", row))
+            self.rows[row["key"]] = row
+        if end < len(text):
+            if not self.rows and not text.startswith(START[: len(text)]):
+                raise ValueError(_strange(path, "its only line", "it does not begin as one"))
             with path.open("r+b") as file:
-                file.truncate(whole)
+                file.truncate(end)
+
+    def clear(self) -> None:
+        """Begin the file anew."""
+        self.path.write_bytes(b"")
+        self.rows.clear()
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Write one row, and hand it to the system at once."""
@@ -50,6 +55,56 @@ class RowFile:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
         self.rows[str(row["key"])] = dict(row)
+
+
+def _parsed(line: bytes, needed: Sequence[str]) -> dict[str, Any] | str:
+    """The row of a line, or why it is none."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return "it is no JSON"
+    if not isinstance(row, dict):
+        return f"it is a {type(row).__name__}"
+    lacks = [name for name in needed if name not in row]
+    if lacks:
+        return f"it lacks {', '.join(lacks)}"
+    if not (isinstance(row["key"], str) and isinstance(row["result"], dict)):
+        return "its key is no word, or its result no settings by name"
+    return row
+
+
+def _strange(path: Path, where: str, why: str) -> str:
+    return (
+        f"{path} is no file of rows: {where} is not a row of a sweep ({why}). It was left as it "
+        "is. Name another file, or mend the line."
+    )
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep other sweeps off the file while this one writes it.
+
+    Raises:
+        ValueError: where another sweep holds it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        if fcntl is None:
+            yield
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ValueError(
+                f"another sweep is writing {path}. Wait for its end, or name another file."
+            ) from error
+        except OSError:  # a file system without locks
+            yield
+            return
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)  # at once, whoever else has the file open by a fork
 
 
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:

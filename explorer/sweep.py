@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -22,7 +23,7 @@ from typing import Any
 
 from explorer.bout import Refused
 from explorer.pools import Make, Pool, dask_client, is_lost, processes, threads
-from explorer.rowfile import RowFile, write_csv
+from explorer.rowfile import RowFile, held, write_csv
 from explorer.threads import limit_threads
 from explorer.trial import Trial, key_of, plain, run_trial, seeds_of, trials
 
@@ -33,6 +34,7 @@ __all__ = [
 
 Row = dict[str, Any]
 IN_FLIGHT = 8  # arbitrary: enough to keep four workers busy, few enough to cancel at once
+NAMES = ("key", "status", "message", "trial", "result", "seconds")  # of a row
 RETRIES = 2  # arbitrary: Dask's own default is 3 deaths
 
 
@@ -45,6 +47,7 @@ def sweep(
     in_flight: int = IN_FLIGHT,
     retries: int = RETRIES,
     again: bool = False,
+    fresh: bool = False,
 ) -> Generator[Row, None, None]:
     """Run every row, and yield each as it is finished; rows already in the file come first.
 
@@ -59,27 +62,32 @@ def sweep(
         in_flight: rows handed to the executor at a time.
         retries: further deaths that a row may cause once it runs alone.
         again: run rows anew whose last run did not end well.
+        fresh: begin the file anew.
 
     Yields:
         {"key", "status", "message", "trial", "result", "seconds"}; status is "done", "refused" (an
         attack that does not fit the network, with the reason as message) or "failed".
 
     Raises:
-        ValueError: for settings out of range, or a file that holds something else.
+        ValueError: for settings out of range, or a file that holds something else or that another
+            sweep is writing.
     """
     if in_flight < 1 or retries < 0:
         raise ValueError(f"in_flight >= 1 and retries >= 0 needed; got {in_flight}, {retries}")
     given = [Trial.of(row) if isinstance(row, Mapping) else row for row in rows]
     table = {key_of(row): row for row in given}
-    file = RowFile(path) if path is not None else None
-    kept = file.rows if file is not None else {}
-    kept = {k: v for k, v in kept.items() if v["status"] == "done" or not again}
-    todo = deque(_Job(key, row) for key, row in table.items() if key not in kept)
-    yield from (kept[key] for key in table if key in kept)
-    for row in _Work(Pool(executor), run, in_flight, retries, todo).finished():
-        if file is not None:
-            file.append(row)
-        yield row
+    with nullcontext() if path is None else held(path):
+        file = None if path is None else RowFile(path, NAMES)
+        if file is not None and fresh:
+            file.clear()
+        kept = {} if file is None else file.rows
+        kept = {k: v for k, v in kept.items() if v["status"] == "done" or not again}
+        todo = deque(_Job(key, row) for key, row in table.items() if key not in kept)
+        yield from (kept[key] for key in table if key in kept)
+        for row in _Work(Pool(executor), run, in_flight, retries, todo).finished():
+            if file is not None:
+                file.append(row)
+            yield row
 
 
 @dataclass(eq=False)

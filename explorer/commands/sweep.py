@@ -61,11 +61,11 @@ def executor(where: Where, workers: int, scheduler: str | None) -> Iterator[Make
 
 
 def run_rows(
-    rows: list[Trial], make: Make, workers: int, out: Path, again: bool
+    rows: list[Trial], make: Make, workers: int, out: Path, again: bool, fresh: bool = False
 ) -> list[dict[str, Any]]:
     """All rows, with a bar on stderr; Ctrl-C keeps what is done, and says how to go on."""
     seen: list[dict[str, Any]] = []
-    running = sweep(rows, make, path=out, in_flight=IN_FLIGHT * workers, again=again)
+    running = sweep(rows, make, path=out, in_flight=IN_FLIGHT * workers, again=again, fresh=fresh)
     try:
         for row in tqdm(running, total=len(rows), desc="rows", file=sys.stderr, disable=None):
             seen.append(row)
@@ -121,10 +121,8 @@ def sweep_rows(
 ) -> None:  # fmt: skip
     """Run every combination of a table of settings, and keep each row as it is finished."""
     rows = list(trials(table_of(file, settings or [])))
-    if not resume:
-        out.unlink(missing_ok=True)
     with executor(where, workers, scheduler) as make:
-        seen = run_rows(rows, make, workers, out, again)
+        seen = run_rows(rows, make, workers, out, again, fresh=not resume)
     if table is not None:
         write_csv(table, seen)
     count = {s: sum(r["status"] == s for r in seen) for s in ("done", "refused", "failed")}

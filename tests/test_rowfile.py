@@ -1,0 +1,95 @@
+"""Rows on disk: what is no file of rows stays as it is, and one sweep at a time writes one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from explorer import cli
+from explorer.rowfile import RowFile, held
+from explorer.sweep import sweep, threads
+from tests.sweep_rows import Small, doubled
+
+ROOT = Path(__file__).resolve().parents[1]
+ROW = '{"key":"a","result":{}}\n'
+# Widths that no training takes: each row fails at once.
+QUICK = ("--executor", "threads", "--set", "preset=two-points", "--set", "widths=[0]")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("hello\n", "line 1 is not a row of a sweep (it is no JSON)"),
+        ("hello", "its only line"),
+        (ROW + "hello\n", "line 2"),
+        (ROW + "\n", "line 2"),
+        ("[1]\n", "it is a list"),
+        ('{"key":"a"}\n', "it lacks result"),
+        ('{"key":3,"result":{}}\n', "its key is no word"),
+        ('{"key":"a","result":3}\n', "its result no"),
+    ],
+)
+def test_what_is_no_file_of_rows_is_left_alone(tmp_path: Path, text: str, why: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="notes.txt") as refused:
+        RowFile(path)
+    assert why in str(refused.value)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "left"), [(ROW + '{"key":"b"', ROW), ('{"key":"b","re', ""), ('{"k', ""), ("", "")]
+)
+def test_a_torn_end_is_dropped(tmp_path: Path, text: str, left: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(text)
+    assert len(RowFile(path).rows) == left.count("\n")
+    assert path.read_text() == left
+
+
+def test_a_row_of_another_kind_is_refused_by_a_sweep(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(ROW)
+    with pytest.raises(ValueError, match="it lacks status, message, trial, seconds"):
+        list(sweep([Small(1)], threads(1), path=path, run=doubled))
+
+
+def test_a_fresh_sweep_checks_everything_before_it_empties_its_file(tmp_path: Path) -> None:
+    path, notes = tmp_path / "rows.jsonl", tmp_path / "notes.txt"
+    list(sweep([Small(1), Small(2)], threads(1), path=path, run=doubled))
+    kept = path.read_text()
+    notes.write_text("hello\n")
+
+    def call(*words: str) -> int:
+        return CliRunner().invoke(cli.app, ["sweep", *QUICK, "--fresh", *words]).exit_code
+
+    assert call("--out", str(path), "--scheduler", "tcp://nowhere:1") == 2
+    assert path.read_text() == kept
+    assert call("--out", str(notes)) == 2
+    assert notes.read_text() == "hello\n"
+    call("--out", str(path))
+    (row,) = map(json.loads, path.read_text().splitlines())
+    assert row["trial"]["preset"] == "two-points"
+
+
+def test_two_sweeps_do_not_write_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "rows.jsonl"
+    running = sweep([Small(1), Small(2)], threads(1), path=path, run=doubled)
+    next(running)
+    code = (
+        "from pathlib import Path; from explorer.sweep import *; from tests.sweep_rows import *\n"
+        f"list(sweep([Small(1)], threads(1), path=Path({str(path)!r}), run=doubled))"
+    )
+    other = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert "another sweep is writing" in other.stderr
+    with pytest.raises(ValueError, match="another sweep is writing"):
+        next(sweep([Small(3)], threads(1), path=path, run=doubled))
+    running.close()
+    with held(path):
+        assert len(path.read_text().splitlines()) == 1
