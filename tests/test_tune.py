@@ -205,6 +205,35 @@ def test_a_file_of_another_search_is_refused(tmp_path: Path) -> None:
         search_file.start_file(path, TARGET, SMALL)
 
 
+def test_a_log_with_only_its_head_is_kept_and_a_cut_head_starts_anew(tmp_path: Path) -> None:
+    path = tmp_path / "search.jsonl"
+    search_file.start_file(path, TARGET, SMALL)
+    head = path.read_text()
+    assert search_file.start_file(path, TARGET, SMALL) == []
+    for text in (head, head[:9], ""):
+        path.write_text(text)
+        assert search_file.start_file(path, TARGET, SMALL) == []
+        assert path.read_text() == head
+    # a head of another search may be whole but for its end: nothing says so, and nothing is lost
+    other = head.replace('"seed": 0', '"seed": 5')[:-1]
+    path.write_text(other)
+    with pytest.raises(ValueError, match="no file of a search"):
+        search_file.start_file(path, TARGET, SMALL)
+    assert path.read_text() == other
+
+
+@pytest.mark.parametrize("text", ["[1]\n", "3\n", "{}\n", "hello", "hello\n", "\xff\n", "HEADx\n",
+                                  "HEAD[1]\n", "HEAD{}\n", 'HEAD{"residual":1}\n'])  # fmt: skip
+def test_what_is_no_search_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "search.jsonl"
+    search_file.start_file(path, TARGET, SMALL)
+    text = text.replace("HEAD", path.read_text())
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(ValueError, match="no file of a search"):
+        search_file.start_file(path, TARGET, SMALL)
+    assert path.read_text(encoding="latin-1") == text
+
+
 # --- walls ----------------------------------------------------------------------------------
 def test_no_truth_is_in_reach() -> None:
     trees = [ast.parse(Path(module.__file__).read_text()) for module in (tune, search_file)]

@@ -28,25 +28,32 @@ def start_file(path: Path, target: Target, config: TuneConfig) -> list[Trial]:
         ValueError: where the file is of another search or of other weights.
     """
     head = {"format": FORMAT, "weights": fingerprint(target), **asdict(config)}
-    if not path.exists() or not path.stat().st_size:
-        path.write_text(json.dumps(head) + "\n", encoding="utf-8")
+    first = json.dumps(head) + "\n"
+    text = path.read_bytes() if path.exists() else b""
+    if first.encode().startswith(text):  # nothing, or a first line that a kill cut off
+        path.write_text(first, encoding="utf-8")
         return []
-    text = path.read_text(encoding="utf-8")
-    lines = text.split("\n")[:-1]  # a line that was cut off by a kill has no end
+    end = text.rfind(b"\n") + 1  # what follows was cut off by a kill
     try:
-        there = json.loads(lines[0])
-        rows = [_decoded(json.loads(line)) for line in lines[1:]]
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise ValueError(f"{path} is no file of a search ({error}). Name another.") from error
-    differs = [k for k in head if k != "trials" and there.get(k) != head[k]]
+        there, *rows = map(json.loads, text[:end].splitlines())
+        if not isinstance(there, dict) or "weights" not in there:
+            raise ValueError("its first line does not say which search it is of")
+        differs = [k for k in head if k != "trials" and there.get(k) != head[k]]
+        done = [] if differs else [_decoded(row) for row in rows]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(
+            f"{path} is no file of a search ({type(error).__name__}: {error}). It was left as it "
+            "is. Name another."
+        ) from error
     if differs:
         raise ValueError(
             f"{path} holds another search: it differs in {', '.join(differs)}. "
             "Name another file, or take the same settings and weights."
         )
-    if lines and not text.endswith("\n"):
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return rows
+    if end < len(text):
+        with path.open("r+b") as file:
+            file.truncate(end)
+    return done
 
 
 def append(path: Path, trial: Trial) -> None:
