@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Annotated, Any, cast
 
 from explorer.commands.base import Json, Widths, option, show_result, watch
+from explorer.commands.outputs import check_files
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
 from explorer.engine.image_score import NCC_LEAST, SSIM_LEAST
@@ -81,6 +82,7 @@ def digits(
         choice, sizes, steps, init_scale, attack.value, cast(Start, start.value), attack_steps,
         seed, cast(Vote, vote.value),
     )  # fmt: skip
+    check_files(out)
     begun = perf_counter()
     found, net = result(run)
     row = {**numbers(found), **weights(run, net), "seconds": perf_counter() - begun}

@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from explorer import headless
 from explorer.commands import base
+from explorer.commands.outputs import check_files, check_pictures
 from explorer.engine.data import heldout
 from explorer.figures.energy import draw
 from explorer.stages.energy_live import Answers
@@ -45,11 +46,13 @@ def energy(
     every: All = False, out: Out = None, picture: Drawn = None, as_json: base.Json = False,
 ) -> None:  # fmt: skip
     """Map how much of the weights stays unexplained when a training point is elsewhere."""
+    if out is not None and out.suffix not in (".csv", ".npz"):
+        raise ValueError(f"--out takes a name in .csv or .npz; got {out.name}")
+    check_files(out)
+    check_pictures(picture)
     points, net = base.opened_or_trained(file, preset, n, noise, seed, data, widths, steps, method)
     if point > points.n:
         raise ValueError(f"--point goes from 1 to {points.n}; got {point}")
-    if out is not None and out.suffix not in (".csv", ".npz"):
-        raise ValueError(f"--out takes a name in .csv or .npz; got {out.name}")
     target = headless.aim(net, points, None)[0]
     q = Question(
         kind.value, target.net, points, heldout(points, 1), points.x.double(), point - 1, extent,

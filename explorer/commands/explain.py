@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from explorer import headless
 from explorer.commands import base
+from explorer.commands.outputs import check_pictures
 from explorer.engine.attacks.target import Target
 from explorer.engine.cells import KINK
 from explorer.engine.certificate import TAU_TRAINED
@@ -46,6 +47,7 @@ def explain(
     share: Share = SafeSplitConfig.share, out: Out = None, as_json: base.Json = False,
 ) -> None:  # fmt: skip
     """Say which other points explain the same weights: splits, forced masses, the farthest set."""
+    check_pictures(out)
     if experiment is not _ONE:
         _longer(preset, n, noise, seed, steps, digits, init_scale, share, out, as_json)
         return

@@ -13,6 +13,7 @@ from rich.table import Table
 from tqdm import tqdm
 
 from explorer.commands.base import Count, Json, Noise, Set, assigned, option, show_result
+from explorer.commands.outputs import check_files, check_pictures
 from explorer.engine.data import PRESETS
 from explorer.engine.lambda_grid import NAMES, SIDE
 from explorer.figures.grid import picture
@@ -51,6 +52,8 @@ def grid(
     cells = grid_rows(
         data, attack, side=side, seeds=_numbers(seeds), n=n, noise=noise, settings=chosen
     )
+    check_files(table)
+    check_pictures(out)
     done = _run(cells, workers, rows)
     found = maps(side, done)
     picture(out, found, done, f"{attack} on {data}, seeds {seeds}")
@@ -125,6 +128,7 @@ def _entry(done: Sequence[dict[str, Any]], model: str, start: str, k: int) -> di
 
 def _run(cells: Sequence[Cell], workers: int, path: Path | None) -> list[dict[str, Any]]:
     """All cells; a failure is told on stderr, and the others go on. RunFailed where all failed."""
+    check_files(path, make=True)
     pool = processes(workers) if workers else threads(1)
     kept = []
     running = sweep(cells, pool, path=path, run=run_cell)

@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from explorer import __version__, report
 from explorer.commands.base import Json, option
+from explorer.commands.outputs import check_folder
 from explorer.engine.highdim import LABELS, LAWS, Labels, Law
 from explorer.engine.membership_runs import DIMS, MembershipConfig, membership_experiment
 from explorer.figures import membership as membership_pictures
@@ -70,6 +71,7 @@ def membership(
         law=cast(Law, law.value), labels=cast(Labels, labels.value), seed=seed,
     )  # fmt: skip
     rates.ready()  # a missing library is said before the work
+    check_folder(out)
     made, rows = [], []
     total = len(config.dims) * trials
     for trial in tqdm(

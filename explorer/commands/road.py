@@ -11,11 +11,14 @@ import typer
 
 from explorer import headless, report
 from explorer.commands import base
+from explorer.commands.outputs import check_files, set_aside
 from explorer.engine import store
 from explorer.engine.attacks.target import Target
 from explorer.engine.store import Run, thinned
 from explorer.headless import RunFailed
 from explorer.scenarios import by_name
+
+RUN = "run.safetensors"
 
 
 def demo(
@@ -37,6 +40,8 @@ def demo(
         row = by_name(scenario)
         points, seed, attack, hit = row.dataset(), row.seed, row.attack_name, row.attack
         config = replace(row.train, steps=row.freeze)
+    if points.d in (1, 2):
+        check_files(out)
     trained = base.trained_net(points, config, seed, method, device, dtype)
     target = Target.of(trained.net, trained.q_min)
     attacked = headless.attack(
@@ -64,20 +69,24 @@ def train(
     seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = "100",
     steps: base.Steps = 20_000, method: base.How = base.Method.gradient,
     train_set: base.TrainSet = None,
-    out: Annotated[Path, base.option("--out", "The file of the run.")] = Path("run.safetensors"),
+    out: Annotated[
+        Path | None, base.option("--out", f"The file of the run, in place of {RUN}.")
+    ] = None,
     device: base.Where = base.Device.cpu, dtype: base.Type = base.Dtype.float64,
     as_json: base.Json = False,
 ) -> None:  # fmt: skip
     """Train a network and save the run; on one thread, or as many as OMP_NUM_THREADS says."""
     points = base.points_of(preset, n, noise, seed, data)
     config = base.train_config(widths, steps, method, train_set)
+    path = out or Path(RUN)
+    check_files(path)
     trained = base.trained_net(points, config, seed, method, device, dtype)
-    store.save_run(thinned(Run(points, config, trained.states, seed=seed)), out)
-    content = {
-        **report.of_training(points, trained),
-        "run": out,
-    }
-    rows = [*report.training_rows(points, trained), ("run", str(out))]
+    before = None if out else set_aside(path)  # nobody has named that file to be replaced
+    store.save_run(thinned(Run(points, config, trained.states, seed=seed)), path)
+    content = {**report.of_training(points, trained), "run": path, "before": before}
+    rows = [*report.training_rows(points, trained), ("run", str(path))]
+    if before is not None:
+        rows.append(("the run that was there", str(before)))
     base.show_result(as_json, content, "Training", rows)
 
 
@@ -97,6 +106,7 @@ def attack_file(
     if out is not None and run is None:
         raise ValueError("--out saves a run; these are weights alone. Leave it away.")
     config = base.attack_config(attack, settings, m=m, steps=steps)
+    check_files(out)
     target, made, note = headless.aim(net.to(dtype=torch.float64), points, margin)
     done = headless.attack(
         target, config, seed, name=attack, truth=points, certificate=made, watch=base.watch,

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from explorer import arena as arenas
 from explorer.commands.base import Json, option, show_result
+from explorer.commands.outputs import check_files, check_folder
 from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import RADII
 from explorer.figures.arena import arena_figure
@@ -121,6 +122,7 @@ def sweep_rows(
 ) -> None:  # fmt: skip
     """Run every combination of a table of settings, and keep each row as it is finished."""
     rows = list(trials(table_of(file, settings or [])))
+    check_files(out, table, make=True)
     with executor(where, workers, scheduler) as make:
         seen = run_rows(rows, make, workers, out, again, fresh=not resume)
     if table is not None:
@@ -159,6 +161,7 @@ def arena(
         determine=determine,
     )  # fmt: skip
     rows = arenas.arena_rows(base, keys, seeds_of(seeds))
+    check_folder(out)
     with executor(where, workers, scheduler) as make:
         seen = run_rows(rows, make, workers, out / "rows.jsonl", again)
     lines = arenas.lines_of(sorted(seen, key=lambda row: keys.index(row["trial"]["attack"])))

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from explorer import headless, report
 from explorer.commands import base
+from explorer.commands.outputs import check_files
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
@@ -57,6 +58,7 @@ def tune(
 ) -> None:  # fmt: skip
     """Tune the KKT attack without the truth; Ctrl-C keeps what is done."""
     config = TuneConfig(search.value, trials, restarts, m, trial_steps, seed)
+    check_files(log, out)
     if file is None:
         points = base.points_of(preset, n, noise, seed, data)
         settings = base.train_config(widths, steps, method, train_set)

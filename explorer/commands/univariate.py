@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from explorer import headless, report
 from explorer.commands import base
+from explorer.commands.outputs import check_files
 from explorer.engine.attacks.univariate import UnivariateState
 from explorer.figures.univariate import picture
 
@@ -23,6 +24,7 @@ def univariate(
     if points.d != 1:
         raise ValueError(f"the univariate attack needs points on a line; got {points.d}-D points")
     config = base.attack_config("univariate", settings)
+    check_files(out)
     training = base.train_config(widths, steps, method)
     trained = base.trained_net(points, training, seed, method)
     target, made, _ = headless.aim(trained.net, points, None)

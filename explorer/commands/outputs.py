@@ -1,0 +1,63 @@
+"""Files that a verb will write: what cannot be written is said before the work starts."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+
+def check_files(*files: Path | None, make: bool = False) -> None:
+    """Try to write each file, and leave it as it is; with `make`, make its folder first.
+
+    Raises:
+        ValueError: with the file that cannot be written.
+    """
+    for path in files:
+        if path is None:
+            continue
+        try:
+            if make:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            _try(path)
+        except OSError as error:
+            raise ValueError(
+                f"cannot write {path} ({error.strerror}). Name a file in a folder that is there "
+                "and that you may write to."
+            ) from error
+
+
+def _try(path: Path) -> None:
+    if path.is_dir() or path.is_file():
+        path.open("ab").close()
+    elif not path.exists():  # else it is a device or a pipe
+        path.open("xb").close()
+        path.unlink()
+
+
+def check_folder(folder: Path | None) -> None:
+    """Make the folder, and try to write there. ValueError where that fails."""
+    if folder is not None:
+        check_files(folder / "margin-explorer.tmp", make=True)
+
+
+def check_pictures(*files: Path | None) -> None:
+    """The same as `check_files`, for pictures whose kind is the end of their name."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    kinds = FigureCanvasBase.get_supported_filetypes()
+    for path in files:
+        if path is not None and path.suffix and path.suffix[1:].lower() not in kinds:
+            raise ValueError(
+                f"no picture can be written as {path.name}; its name may end in: "
+                f"{', '.join(sorted(kinds))}. Try {path.with_suffix('.png').name}."
+            )
+    check_files(*files)
+
+
+def set_aside(path: Path) -> Path | None:
+    """Rename a file that is there to the first free name-1, name-2 ...; None where there is none."""
+    if not path.exists():
+        return None
+    names = (path.with_name(f"{path.stem}-{k}{path.suffix}") for k in count(1))
+    free = next(name for name in names if not name.exists())
+    return path.rename(free)
