@@ -8,7 +8,7 @@ of |theta| that the claims leave unexplained with the best multipliers and free 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -26,6 +26,7 @@ from explorer.engine.determined import determined
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.scoring import RADII, judge, score
+from explorer.settings import checked
 
 MERGE_ANGLE = 0.02  # radians: that of `KKTConfig.merge_angle`
 PLANE = 2.0  # half width of the plane on the page: the other set is looked for in sight first
@@ -180,13 +181,9 @@ class Refused(ValueError):
 
 
 def settings(key: str, given: Mapping[str, Any]) -> AttackConfig:
-    """The settings of an attack: its defaults, but `given`. ValueError for an unknown one."""
+    """The settings of an attack: its defaults, but `given`. ValueError for a wrong one."""
     kind = by_key(key).config
-    known = [f.name for f in fields(kind)]
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        raise ValueError(f"{key} has no setting {unknown[0]!r}; it has: {', '.join(known)}")
-    return kind(**given)
+    return kind(**checked(kind, given, key))
 
 
 def unwatched(states: Iterable[AttackState], total: int, label: str) -> Iterable[AttackState]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable
 from concurrent.futures import (
@@ -13,6 +14,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from concurrent.futures import CancelledError as Cancelled
+from threading import Thread
 from typing import Any
 
 Make = Callable[[], Executor]
@@ -27,7 +29,7 @@ def threads(workers: int = 2) -> Make:
 def processes(workers: int = 2) -> Make:
     """Processes of this machine, started afresh: a fork would copy torch's threads half-way."""
     context = multiprocessing.get_context("spawn")
-    return lambda: ProcessPoolExecutor(workers, mp_context=context, initializer=_deaf)
+    return lambda: ProcessPoolExecutor(workers, mp_context=context, initializer=_tied)
 
 
 def dask_client(address: str | None = None, workers: int = 2) -> Any:  # noqa: ANN401 - untyped
@@ -57,14 +59,18 @@ class Pool:
 
     def __init__(self, source: Executor | Make) -> None:
         """From an executor, or from a function that makes one."""
+        if not (isinstance(source, Executor) or callable(source)):
+            raise TypeError(
+                "expected an executor of concurrent.futures, or a function that makes one, such as "
+                f"processes(2) or threads(2); got {source!r}"
+            )
         self._make = None if isinstance(source, Executor) else source
         self._now = source if isinstance(source, Executor) else None
 
     def submit(self, call: Callable[..., Any], *args: Any) -> Future[Any]:  # noqa: ANN401
         """Hand in a call; BrokenExecutor where the pool has lost a worker."""
         if self._now is None:
-            if self._make is None:
-                raise BrokenExecutor("the executor broke, and only its giver can make another")
+            assert self._make is not None  # one that was given ready-made is never put aside
             self._now = self._make()
         return self._now.submit(call, *args)
 
@@ -97,6 +103,15 @@ def is_lost(error: BaseException) -> bool:
     return isinstance(error, BrokenExecutor | Cancelled) or type(error).__name__ in LOST
 
 
-def _deaf() -> None:
+def _tied() -> None:
     # Ctrl-C reaches the whole group; only the parent answers, and ends these.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_follow, daemon=True).start()
+
+
+def _follow() -> None:
+    """End this process when its parent has ended, in whatever way: nobody waits for its rows."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

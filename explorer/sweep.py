@@ -66,14 +66,17 @@ def sweep(
 
     Yields:
         {"key", "status", "message", "trial", "result", "seconds"}; status is "done", "refused" (an
-        attack that does not fit the network, with the reason as message) or "failed".
+        attack or a defence that does not fit, with the reason as message) or "failed".
 
     Raises:
+        BrokenExecutor: where a ready-made executor broke; its rows did not run, and are not kept.
+        TypeError: where `executor` is none, and makes none.
         ValueError: for settings out of range, or a file that holds something else or that another
             sweep is writing.
     """
     if in_flight < 1 or retries < 0:
         raise ValueError(f"in_flight >= 1 and retries >= 0 needed; got {in_flight}, {retries}")
+    pool = Pool(executor)
     given = [Trial.of(row) if isinstance(row, Mapping) else row for row in rows]
     table = {key_of(row): row for row in given}
     with nullcontext() if path is None else held(path):
@@ -84,7 +87,7 @@ def sweep(
         kept = {k: v for k, v in kept.items() if v["status"] == "done" or not again}
         todo = deque(_Job(key, row) for key, row in table.items() if key not in kept)
         yield from (kept[key] for key in table if key in kept)
-        for row in _Work(Pool(executor), run, in_flight, retries, todo).finished():
+        for row in _Work(pool, run, in_flight, retries, todo).finished():
             if file is not None:
                 file.append(row)
             yield row
@@ -109,6 +112,7 @@ class _Work:
     todo: deque[_Job]
     suspects: deque[_Job] = field(default_factory=deque)
     pending: dict[Future[Row], _Job] = field(default_factory=dict)
+    left: int = 0  # rows without an executor: that of the caller broke
 
     def finished(self) -> Iterator[Row]:
         clean = False
@@ -121,6 +125,11 @@ class _Work:
                     if row is not None:
                         yield row
             clean = True
+            if self.left:
+                raise BrokenExecutor(
+                    f"the executor broke, and only its giver can make another: {self.left} rows "
+                    "did not run. Give sweep a function that makes one, such as processes(2)."
+                )
         finally:
             for future in self.pending:
                 future.cancel()
@@ -148,6 +157,11 @@ class _Work:
         if error is not None and not is_lost(error):  # such as a row that cannot be sent
             return _row(job.key, job.row, "failed", f"{type(error).__name__}: {error}")
         if error is None or isinstance(error, BrokenExecutor):
+            if not self.pool.replaceable:
+                self.left += 1 + len(self.todo) + len(self.suspects)
+                self.todo.clear()
+                self.suspects.clear()
+                return None
             self.pool.broken()
         job.deaths += job.alone
         if job.deaths > self.retries:

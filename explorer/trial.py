@@ -18,15 +18,22 @@ from typing import Any, get_args
 import torch
 
 from explorer import headless
-from explorer.bout import Ring, bout, flipped, otherwise
+from explorer.bout import Refused, Ring, bout, flipped, otherwise
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, heldout, preset
 from explorer.engine.roster import ROSTER
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.engine.training_config import Method
 from explorer.headless import Trained
+from explorer.settings import checked
 
 METHODS = (*get_args(Method), "exact")
+OWN = (
+    "widths",
+    "steps",
+    "method",
+    "weight_decay",
+)  # fields of a row, though settings of a training
 KEPT_NETWORKS = 4  # per worker; arbitrary: attacks on one network follow each other
 KEY_LENGTH = 16  # hex digits: two of a million rows agree by chance once in 10^7 sweeps
 
@@ -72,8 +79,9 @@ class Trial:
     def __post_init__(self) -> None:
         """Refuse what no run could take, naming the field."""
         given: Any = self.widths  # a table names the width of one layer as a number
-        widths = (given,) if isinstance(given, int) else tuple(given)
-        object.__setattr__(self, "widths", widths)
+        widths = (given,) if isinstance(given, int) else given
+        checked(type(self), {**vars(self), "widths": widths}, "a row")
+        object.__setattr__(self, "widths", tuple(widths))
         if self.method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}; got {self.method!r}")
         if self.early_stop is not None and self.early_stop < 0:
@@ -97,7 +105,13 @@ def key_of(row: Any) -> str:  # noqa: ANN401 - a frozen dataclass of plain data
     """The name of a configuration: the same on every machine, another for any other value."""
     if not is_dataclass(row) or isinstance(row, type):
         raise TypeError(f"a row must be a dataclass or a mapping; got {type(row).__name__}")
-    text = json.dumps(asdict(row), sort_keys=True, allow_nan=False, separators=(",", ":"))
+    try:
+        text = json.dumps(asdict(row), sort_keys=True, allow_nan=False, separators=(",", ":"))
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"a row is made of words, finite numbers, and lists and tables of them ({error}); "
+            f"got {row}"
+        ) from error
     return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
 
 
@@ -106,13 +120,25 @@ def trials(table: Mapping[str, Any]) -> Iterator[Trial]:
 
     `widths` takes a list of widths or of lists of widths. The settings in `train` and
     `attack_config` may be lists too. Attacks vary fastest, so that they meet the same network.
+
+    Raises:
+        ValueError: for a field that there is not, a value of a wrong type, or an empty axis.
     """
+    for k in ("train", "attack_config"):
+        if not isinstance(table.get(k, {}), Mapping):
+            raise ValueError(f"{k} must be settings by name, such as {k}.steps; got {table[k]!r}")
     flat = [(k, v) for k, v in table.items() if k not in ("train", "attack_config", "attack")]
     nested = [((k, n), v) for k in ("train", "attack_config") for n, v in table.get(k, {}).items()]
     axes: list[tuple[Any, Any]] = [*flat, *nested]
     if "attack" in table:
         axes.append(("attack", table["attack"]))
     names = [name for name, _ in axes]
+    for name, values in axes:
+        if values == []:
+            raise ValueError(
+                f"the axis {'.'.join(name) if isinstance(name, tuple) else name} is empty. Give it "
+                "a value, or leave it away."
+            )
     for values in product(*(v if isinstance(v, list) else [v] for _, v in axes)):
         row: dict[str, Any] = {}
         for name, value in zip(names, values, strict=True):
@@ -124,7 +150,13 @@ def trials(table: Mapping[str, Any]) -> Iterator[Trial]:
 
 
 def run_trial(row: Trial) -> dict[str, Any]:
-    """Train, attack and judge. -> the result of the row; see `bout`. RunFailed where it fails."""
+    """Train, attack and judge. -> the result of the row; see `bout`.
+
+    Raises:
+        Refused: where the attack or a defence does not fit.
+        RunFailed: where training or attack fails.
+    """
+    _check_defences(row)
     begun = perf_counter()
     text = json.dumps(asdict(replace(row, attack="", attack_config={})), sort_keys=True)
     ring = _ring(text)
@@ -141,6 +173,17 @@ def run_trial(row: Trial) -> dict[str, Any]:
     if row.determine:
         result |= _determined(text)
     return {**result, "seconds": seconds}
+
+
+def _check_defences(row: Trial) -> None:
+    """Refused for a defence that the row's method would pass over."""
+    given = {"early_stop": row.early_stop is not None, "weight_decay": row.weight_decay != 0}
+    named = [name for name, there in given.items() if there]
+    if row.method == "exact" and named:
+        raise Refused(
+            f"{' and '.join(named)} change a training, and method='exact' trains nothing. Take "
+            "method='gradient', or leave them away."
+        )
 
 
 @lru_cache(maxsize=KEPT_NETWORKS)
@@ -175,9 +218,13 @@ def _determined(text: str) -> dict[str, Any]:
 
 
 def _trained(row: Trial, truth: Dataset) -> Trained:
+    own = [name for name in OWN if name in row.train]
+    if own:
+        raise ValueError(f"train.{own[0]} is a field of the row itself: say {own[0]}.")
+    others = checked(TrainConfig, row.train, "train")
     config = TrainConfig(
         widths=row.widths, steps=row.steps, weight_decay=row.weight_decay,
-        method="ascent" if row.method == "ascent" else "gradient", **row.train,
+        method="ascent" if row.method == "ascent" else "gradient", **others,
     )  # fmt: skip
 
     def stopped(states: Iterable[TrainState], total: int, label: str) -> Iterator[TrainState]:
@@ -194,12 +241,14 @@ def _trained(row: Trial, truth: Dataset) -> Trained:
 
 
 def seeds_of(text: str) -> list[int]:
-    """Seeds from words such as "0-4" or "0,3,7-9"."""
+    """Seeds from words such as "0-4" or "0,3,7-9"; ValueError for other words, or none."""
     found: list[int] = []
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
         if not low.isdigit() or (dash and not high.isdigit()):
             raise ValueError(f"seeds are numbers and ranges such as 0-4 or 0,3,7-9; got {text!r}")
+        if int(high or low) < int(low):
+            raise ValueError(f"a range of seeds rises, such as 0-4; got {part.strip()!r}")
         found += range(int(low), int(high or low) + 1)
     return found
 

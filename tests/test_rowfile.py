@@ -37,7 +37,7 @@ QUICK = ("--executor", "threads", "--set", "preset=two-points", "--set", "widths
 def test_what_is_no_file_of_rows_is_left_alone(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "notes.txt"
     path.write_text(text)
-    with pytest.raises(ValueError, match="notes.txt") as refused:
+    with pytest.raises(ValueError, match=r"notes\.txt") as refused:
         RowFile(path)
     assert why in str(refused.value)
     assert path.read_text() == text

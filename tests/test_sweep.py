@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
+import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
 import warnings
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 from time import monotonic, sleep
@@ -91,12 +94,52 @@ def test_a_row_that_kills_its_worker_costs_only_itself(tmp_path: Path) -> None:
     assert (tmp_path / "died").exists() and found[5]["result"] == {"double": 10}
 
 
-def test_a_broken_executor_of_the_caller_ends_in_failed_rows(tmp_path: Path) -> None:
+def test_a_broken_executor_of_the_caller_leaves_its_rows_for_another_time(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
     with ThreadPoolExecutor(1) as closed:
         pass
-    rows = list(sweep([Small(1), Small(2)], closed, run=doubled))
-    assert [row["status"] for row in rows] == ["failed"] * 2
-    assert not ProcessPoolExecutor(1).shutdown()
+    with pytest.raises(BrokenExecutor, match="3 rows did not run"):
+        list(sweep([Small(k) for k in range(3)], closed, run=doubled, path=path))
+    assert path.read_text() == ""
+    table = [Small(k, str(tmp_path)) for k in (1, 2, 3, 4)]
+    context = multiprocessing.get_context("spawn")
+    seen = []
+    with (
+        ProcessPoolExecutor(1, mp_context=context) as mine,
+        pytest.raises(BrokenExecutor, match="2 rows did not run"),
+    ):
+        seen += sweep(table, mine, run=deadly, path=path, in_flight=1)
+    assert [row["status"] for row in RowFile(path).rows.values()] == ["done", "done"]
+    assert len(list(sweep(table, threads(1), run=doubled, path=path))) == 4
+
+
+@pytest.mark.parametrize("none", [None, 2, "threads"])
+def test_what_makes_no_executor_is_refused(none: object) -> None:
+    with pytest.raises(TypeError, match=r"such as processes\(2\).*; got"):
+        next(sweep([Small(1)], none, run=doubled))  # type: ignore[arg-type]
+
+
+def test_workers_end_with_their_parent(tmp_path: Path) -> None:
+    psutil = pytest.importorskip("psutil")
+    path = tmp_path / "rows.jsonl"
+    code = (
+        "from pathlib import Path; from explorer.sweep import *; "
+        "from tests.sweep_rows import Small, slow\n"
+        "if __name__ == '__main__':\n"
+        f"    list(sweep([Small(k) for k in range(400)], processes(2), path=Path({str(path)!r}),"
+        " run=slow))"
+    )
+    (tmp_path / "main.py").write_text(code)
+    root = Path(__file__).resolve().parents[1]
+    env = {**os.environ, "PYTHONPATH": str(root)}
+    with subprocess.Popen([sys.executable, tmp_path / "main.py"], cwd=root, env=env) as process:
+        until = monotonic() + 60
+        while monotonic() < until and (not path.exists() or path.read_text().count("\n") < 2):
+            sleep(0.05)
+        workers = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGTERM)
+    assert len(workers) >= 2
+    assert not psutil.wait_procs(workers, timeout=30)[1]
 
 
 def test_a_file_goes_on_and_a_torn_line_is_run_again(tmp_path: Path) -> None:
@@ -190,6 +233,56 @@ def test_defences_do_what_they_say() -> None:
     assert decayed["gamma_bar"] != whole["gamma_bar"]
 
 
+@pytest.mark.parametrize("defence", [{"early_stop": 0}, {"weight_decay": 1e-3}])
+def test_a_defence_that_an_exact_network_passes_over_is_refused(defence) -> None:
+    exact = {**TINY, "method": "exact"}
+    noisy = {**exact, "label_noise": 0.2}
+    rows = list(sweep([{**exact, **defence}, exact, noisy], threads(1)))
+    assert [row["status"] for row in rows] == ["refused", "done", "done"]
+    assert next(iter(defence)) in rows[0]["message"] and "method='gradient'" in rows[0]["message"]
+    assert rows[1]["result"]["gamma_bar"] != rows[2]["result"]["gamma_bar"]
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ({"label_noise": math.nan}, "label_noise must be a finite number; got nan"),
+        ({"label_noise": "nan"}, "label_noise must be a finite number; got 'nan'"),
+        ({"seed": 1.5}, "seed must be a whole number; got 1.5"),
+        ({"seed": True}, "seed must be a whole number; got True"),
+        ({"n": "6"}, "n must be a whole number or None; got '6'"),
+        ({"widths": "100,100"}, "widths must be whole numbers such as"),
+        ({"attack_config": 3}, "attack_config must be settings by name"),
+        ({"determine": "false"}, "determine must be True or False; got 'false'"),
+        ({"preset": []}, "the axis preset is empty"),
+        ({"attack_config": {"m": []}}, "the axis attack_config.m is empty"),
+    ],
+)
+def test_a_table_says_which_field_is_wrong(field, words) -> None:
+    with pytest.raises(ValueError, match=re.escape(words)):
+        list(trials(field))
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ({"attack_config": {"lr_x": "fast"}}, "lr_x must be a finite number; got 'fast'"),
+        ({"attack_config": {"optimizer": "lion"}}, "optimizer must be one of sgd, adam"),
+        ({"train": {"batch": "abc"}}, "batch must be a whole number or None; got 'abc'"),
+        ({"train": {"colour": 1}}, "train has no setting 'colour'"),
+        ({"train": {"steps": 3}}, "train.steps is a field of the row itself"),
+    ],
+)
+def test_a_row_says_which_setting_is_wrong(field, words) -> None:
+    (row,) = sweep([{**TINY, **field}], threads(1))
+    assert row["status"] == "failed" and words in row["message"]
+
+
+def test_a_row_that_no_file_can_hold_is_refused_with_its_reason() -> None:
+    with pytest.raises(ValueError, match="finite numbers"):
+        key_of(Trial(attack_config={"lr_x": math.nan}))
+
+
 def test_csv_holds_one_line_a_row(tmp_path: Path) -> None:
     rows = list(sweep([TINY, {**TINY, "widths": (1,), "steps": 1}], threads(1)))
     write_csv(tmp_path / "a" / "rows.csv", rows)
@@ -206,4 +299,10 @@ def test_seeds_are_read(text: str, seeds: list[int]) -> None:
 @pytest.mark.parametrize("bad", ["", "a", "1-", "-3"])
 def test_seeds_that_are_none_are_refused(bad: str) -> None:
     with pytest.raises(ValueError, match="seeds are"):
+        seeds_of(bad)
+
+
+@pytest.mark.parametrize("bad", ["4-2", "0,3-1"])
+def test_a_range_of_seeds_rises(bad: str) -> None:
+    with pytest.raises(ValueError, match="rises"):
         seeds_of(bad)

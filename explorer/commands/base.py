@@ -6,7 +6,6 @@ import json
 import sys
 from ast import literal_eval
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -27,6 +26,7 @@ from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.headless import RunFailed, State, Trained
 from explorer.scenarios import SCENARIOS
+from explorer.settings import checked
 
 P = ParamSpec("P")
 
@@ -119,17 +119,22 @@ def points_of(
     return points
 
 
+def widths_of(text: str) -> tuple[int, ...]:
+    """Hidden widths from words such as 100 or 100,100."""
+    try:
+        return tuple(int(w) for w in text.split(","))
+    except ValueError as error:
+        raise ValueError(f"--widths takes numbers such as 100,100; got {text!r}") from error
+
+
 def train_config(
     widths: str, steps: int, method: Method, settings: list[str] | None = None
 ) -> TrainConfig:
     """Settings of a training from the words of the command line, then --train-set NAME=VALUE."""
-    try:
-        sizes = tuple(int(w) for w in widths.split(","))
-    except ValueError as error:
-        raise ValueError(f"--widths takes numbers such as 100,100; got {widths!r}") from error
+    sizes = widths_of(widths)
     kind = "ascent" if method is Method.ascent else "gradient"
     chosen = {"widths": sizes, "steps": steps, "method": kind, **assigned(settings)}
-    return TrainConfig(**_known(TrainConfig, "the training", chosen))
+    return TrainConfig(**checked(TrainConfig, chosen, "the training"))
 
 
 def check_there(device: Device) -> None:
@@ -203,7 +208,7 @@ def attack_config(name: str, settings: list[str] | None, **given: Any) -> Attack
     """
     kind = by_key(name).config
     chosen = {key: value for key, value in given.items() if value is not None}
-    return kind(**_known(kind, name, chosen | assigned(settings)))
+    return kind(**checked(kind, chosen | assigned(settings), name))
 
 
 def assigned(settings: list[str] | None) -> dict[str, Any]:
@@ -217,12 +222,4 @@ def assigned(settings: list[str] | None) -> dict[str, Any]:
             chosen[key] = literal_eval(text)
         except (ValueError, SyntaxError):
             chosen[key] = text  # a word
-    return chosen
-
-
-def _known(kind: type[Any], name: str, chosen: dict[str, Any]) -> dict[str, Any]:
-    known = [f.name for f in fields(kind)]
-    unknown = sorted(set(chosen) - set(known))
-    if unknown:
-        raise ValueError(f"{name} has no setting {unknown[0]!r}; it has: {', '.join(known)}")
     return chosen

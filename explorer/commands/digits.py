@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, cast
 
-from explorer.commands.base import Json, Widths, option, show_result, watch
+from explorer.commands.base import Json, Widths, option, show_result, watch, widths_of
 from explorer.commands.outputs import check_files
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
@@ -73,10 +73,7 @@ def digits(
     """Attack a network trained on real images: share matched, held-out control, a picture."""
     if threads is not None:
         limit_threads(threads)
-    try:
-        sizes = tuple(int(w) for w in widths.split(","))
-    except ValueError as error:
-        raise ValueError(f"--widths takes numbers such as 300,300; got {widths!r}") from error
+    sizes = widths_of(widths)
     choice = Choice(cast(Kind, kind.value), cast(Task, task.value), n, seed, folder)
     run = ImageRun(
         choice, sizes, steps, init_scale, attack.value, cast(Start, start.value), attack_steps,
@@ -87,7 +84,7 @@ def digits(
     found, net = result(run)
     row = {**numbers(found), **weights(run, net), "seconds": perf_counter() - begun}
     image_grid.write(out, picture(run, found))
-    rows = [(k, f"{v:.3g}" if isinstance(v, float) else str(v)) for k, v in row.items()]
+    rows = [(k, _shown(v)) for k, v in row.items()]
     title = f"{by_key(run.attack).title} from {STARTS[run.start]}"
     content = {"config": asdict(run), **row, "picture": str(out)}
     show_result(as_json, content, title, [*rows, ("picture", str(out))])
@@ -112,7 +109,7 @@ def weights(run: ImageRun, net: Network) -> dict[str, Any]:
     row: dict[str, Any] = {"numbers": carried(net), "pixels": drawn.train.n * drawn.train.d}
     if net.homogeneous:
         target = Target.of(net, 1.0)
-        row["neurons"] = "-".join(map(str, target.merged(MERGE_ANGLE).widths))
+        row["neurons"] = list(target.merged(MERGE_ANGLE).widths)
         if net.outputs == 1:  # with ten the certificate takes minutes
             row["residual"] = certify(net, drawn.train.x, drawn.train.y).residual
     return row
@@ -140,6 +137,13 @@ def picture(run: ImageRun, found: Scored) -> image_grid.Pixels:
     frames = [PROVEN if m else "" for m in found.truth.matched[order].tolist()]
     truth = drawn.pictures(drawn.train.x)[order]
     return image_grid.pairs(truth, found.truth.images[order], frames, COLUMNS)
+
+
+def _shown(value: Any) -> str:  # noqa: ANN401
+    """A figure, words, or the neurons of each layer."""
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return "-".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _last(states: Iterable[State] | Iterator[State]) -> State:
