@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,17 +11,20 @@ from typing import Annotated, Any
 
 from rich.console import Console
 from rich.table import Table
-from tqdm import tqdm
 
 from explorer.commands.base import Count, Json, Noise, Set, assigned, option, show_result
 from explorer.commands.outputs import check_files, check_pictures
+from explorer.commands.rows import check_any_done, collected, tell
 from explorer.engine.data import PRESETS
+from explorer.engine.data import preset as drawn
 from explorer.engine.lambda_grid import NAMES, SIDE
+from explorer.engine.parity import parity_digits
+from explorer.engine.roster import by_key
 from explorer.figures.grid import picture
 from explorer.grids.cells import DIGITS, STEPS, Cell, grid_attacks, grid_rows, run_cell
 from explorer.grids.maps import WORDS, maps, of_sweep
-from explorer.headless import RunFailed
-from explorer.sweep import key_of, processes, sweep, threads
+from explorer.settings import checked
+from explorer.sweep import key_of, processes, seeds_of, sweep, threads
 
 # || theta* - theta ||^2 of Runkel et al., table 1, on CIFAR-10: (affine, one hidden layer).
 PAPER = {"random": (1.12e-3, 6.1e-5), "truth": (1.39e-3, 1.7e-3), "partition": (2.97e-3, 6.4e-3)}
@@ -30,15 +34,16 @@ MODELS: dict[str, dict[str, Any]] = {
     "hidden": {"model": "hidden", "solver": "cg", "beta": 10.0},
 }
 
+PRESET = "moons"
 Preset = Annotated[str, option("--preset", f"Points to draw: {', '.join(PRESETS)}.")]
 Digits = Annotated[bool, option("--digits", "The 8 x 8 digits, odd against even, instead.")]
-Seeds = Annotated[str, option("--seeds", "Of points, partition, victim and noise, such as 0,1,2.")]
+Seeds = Annotated[str, option("--seeds", "Of points, partition, victim and noise, such as 0-2.")]
 Workers = Annotated[int, option("--workers", "Processes to run on; 0 runs in this one.", min=0)]
 Rows = Annotated[Path | None, option("--rows", "JSON lines to go on from and to append to.")]
 
 
 def grid(
-    preset: Preset = "moons", digits: Digits = False, n: Count = None, noise: Noise = None,
+    preset: Preset = PRESET, digits: Digits = False, n: Count = None, noise: Noise = None,
     attack: Annotated[str, option("--attack", f"One of: {', '.join(grid_attacks())}.")] = "kkt",
     side: Annotated[int, option("--side", "Cells along an axis: 5, 11 or 26.", min=2)] = SIDE,
     seeds: Seeds = "0", set_: Set = None, workers: Workers = 0, rows: Rows = None,
@@ -47,10 +52,10 @@ def grid(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Run an attack from a grid of starts; write a picture, a table, and one sentence."""
-    data = DIGITS if digits else preset
+    data = _data(preset, digits, noise)
     chosen = {"steps": STEPS, **assigned(set_)}
     cells = grid_rows(
-        data, attack, side=side, seeds=_numbers(seeds), n=n, noise=noise, settings=chosen
+        data, attack, side=side, seeds=seeds_of(seeds), n=n, noise=noise, settings=chosen
     )
     check_files(table)
     check_pictures(out)
@@ -74,17 +79,17 @@ def grid(
 
 
 def bilevel(
-    preset: Preset = "moons", digits: Digits = False, n: Count = None, noise: Noise = None,
+    preset: Preset = PRESET, digits: Digits = False, n: Count = None, noise: Noise = None,
     seeds: Seeds = "0", set_: Set = None, workers: Workers = 0, rows: Rows = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Attack by the bilevel problem from noise, truth and a held-out partition; compare."""
-    data = DIGITS if digits else preset
+    data = _data(preset, digits, noise)
     cells = [
         Cell(data, "bilevel", a, b, n, noise, seed, settings={**chosen, **assigned(set_)})
         for chosen in MODELS.values()
         for a, b in THREE.values()
-        for seed in _numbers(seeds)
+        for seed in seeds_of(seeds)
     ]
     done = _run(cells, workers, rows)
     entries = [_entry(done, model, start, k) for k, model in enumerate(MODELS) for start in THREE]
@@ -126,23 +131,41 @@ def _entry(done: Sequence[dict[str, Any]], model: str, start: str, k: int) -> di
     }  # fmt: skip
 
 
-def _run(cells: Sequence[Cell], workers: int, path: Path | None) -> list[dict[str, Any]]:
-    """All cells; a failure is told on stderr, and the others go on. RunFailed where all failed."""
+def _data(preset: str, digits: bool, noise: float | None) -> str:
+    """The name of the points. ValueError for options that digits have no use for."""
+    if digits and (preset != PRESET or noise is not None):
+        raise ValueError(
+            "--digits takes the place of --preset and has no --noise. Leave them away."
+        )
+    return DIGITS if digits else preset
+
+
+def _check(cell: Cell) -> None:
+    """ValueError for settings or points that no cell could run with."""
+    kind = by_key(cell.attack).config
+    kind(**checked(kind, cell.settings, cell.attack))
+    if cell.data == DIGITS:
+        parity_digits(20 if cell.n is None else cell.n, cell.seed)
+    else:
+        drawn(cell.data, cell.n, cell.noise, cell.seed)
+
+
+def _run(given: Sequence[Cell], workers: int, path: Path | None) -> list[dict[str, Any]]:
+    """All cells; failures are told on stderr, and run again next time. RunFailed for no other."""
+    cells = {key_of(cell): cell for cell in given}
+    settings = {json.dumps(cell.settings, sort_keys=True): cell for cell in given}
+    for cell in settings.values():  # what is wrong for all is said once, before the work
+        _check(cell)
     check_files(path, make=True)
     pool = processes(workers) if workers else threads(1)
-    kept = []
-    running = sweep(cells, pool, path=path, run=run_cell)
-    for row in tqdm(running, total=len(cells), desc="cells", file=sys.stderr, disable=None):
-        kept.append(row)
-        if row["status"] != "done":
-            print(f"margin-explorer: a cell failed: {row['message']}", file=sys.stderr)
-    order = {key_of(cell): i for i, cell in enumerate(cells)}
+    running = sweep(cells.values(), pool, path=path, run=run_cell, again=True)
+    kept = collected(running, len(cells), "cells", path)
+    tell(kept, "cells")
+    check_any_done(kept, "cells")
+    order = {key: i for i, key in enumerate(cells)}
     kept.sort(key=lambda row: order[row["key"]])  # as asked for, in whatever order they ended
-    done = of_sweep(kept)
-    if not done:
-        raise RunFailed("no cell came to an end; see the messages above.")
     models = [r["trial"]["settings"].get("model", "affine") for r in kept if r["status"] == "done"]
-    return [{**row, "model": model} for row, model in zip(done, models, strict=True)]
+    return [{**row, "model": model} for row, model in zip(of_sweep(kept), models, strict=True)]
 
 
 def _ends(done: Sequence[dict[str, Any]], a: float, b: float) -> str:
@@ -168,16 +191,6 @@ def _write(path: Path, done: Sequence[dict[str, Any]]) -> None:
         writer = csv.DictWriter(file, fieldnames=list(lines[0]))
         writer.writeheader()
         writer.writerows(lines)
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        seeds = [int(part) for part in text.split(",")]
-    except ValueError as error:
-        raise ValueError(f"--seeds takes numbers such as 0,1,2; got {text!r}") from error
-    if min(seeds) < 0:
-        raise ValueError(f"seeds must be at least 0; got {text!r}")
-    return seeds
 
 
 VERBS = {"grid": grid, "bilevel": bilevel}

@@ -55,7 +55,7 @@ def check_pictures(*files: Path | None) -> None:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Rename a file that is there to the first free name-1, name-2 ...; None where there is none."""
+    """Rename a file that is there to the first free of name-1, name-2 ...; None without one."""
     if not path.exists():
         return None
     names = (path.with_name(f"{path.stem}-{k}{path.suffix}") for k in count(1))

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import sys
-import tomllib
-from ast import literal_eval
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from rich.console import Console
 from rich.table import Table
-from tqdm import tqdm
 
 from explorer import arena as arenas
-from explorer.commands.base import Json, option, show_result
+from explorer.commands.base import Json, option, show_result, widths_of
 from explorer.commands.outputs import check_files, check_folder
+from explorer.commands.rows import check_any_done, collected
+from explorer.commands.tables import table_of
 from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import RADII
 from explorer.figures.arena import arena_figure
 from explorer.figures.other import other_figure
 from explorer.pools import Make, dask_client
-from explorer.sweep import Trial, processes, seeds_of, sweep, threads, trials, write_csv
+from explorer.sweep import Trial, key_of, processes, seeds_of, sweep, threads, trials, write_csv
 from explorer.trial import plain
 
 IN_FLIGHT = 2  # rows per worker handed in ahead: none waits for the next, and few are lost
@@ -61,55 +60,6 @@ def executor(where: Where, workers: int, scheduler: str | None) -> Iterator[Make
         client.close()
 
 
-def run_rows(
-    rows: list[Trial], make: Make, workers: int, out: Path, again: bool, fresh: bool = False
-) -> list[dict[str, Any]]:
-    """All rows, with a bar on stderr; Ctrl-C keeps what is done, and says how to go on."""
-    seen: list[dict[str, Any]] = []
-    running = sweep(rows, make, path=out, in_flight=IN_FLIGHT * workers, again=again, fresh=fresh)
-    try:
-        for row in tqdm(running, total=len(rows), desc="rows", file=sys.stderr, disable=None):
-            seen.append(row)
-    except KeyboardInterrupt:
-        running.close()
-        print(
-            f"stopped: {len(seen)} of {len(rows)} rows are kept in {out}; the same command goes on",
-            file=sys.stderr,
-        )
-        raise SystemExit(130) from None
-    return seen
-
-
-def table_of(file: Path | None, settings: Iterable[str]) -> dict[str, Any]:
-    """The table of a sweep: that of a TOML file, then FIELD=VALUE over it.
-
-    A field with a point, such as attack_config.m=[50, 100], is a setting within.
-    """
-    found: dict[str, Any] = {}
-    if file is not None:
-        try:
-            content = tomllib.loads(file.read_text(encoding="utf-8"))
-        except tomllib.TOMLDecodeError as error:
-            raise ValueError(f"{file} is not TOML: {error}") from error
-        found = content.get("table", content)
-    for pair in settings:
-        name, equals, text = pair.partition("=")
-        if not equals:
-            raise ValueError(f"--set takes FIELD=VALUE, such as n=[10, 20]; got {pair!r}")
-        try:
-            value = literal_eval(text)
-        except (ValueError, SyntaxError):
-            value = text.split(",") if "," in text else text  # words
-        outer, _, inner = name.partition(".")
-        if inner:
-            found.setdefault(outer, {})[inner] = value
-        else:
-            found[name] = list(value) if isinstance(value, tuple) else value
-    if isinstance(found.get("seed"), str):
-        found["seed"] = seeds_of(found["seed"])
-    return found
-
-
 def sweep_rows(
     file: Annotated[Path | None, option("--table", "TOML: fields of rows; lists are axes.")] = None,
     settings: Axis = None, workers: Workers = 2, where: On = Where.processes,
@@ -121,10 +71,16 @@ def sweep_rows(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Run every combination of a table of settings, and keep each row as it is finished."""
-    rows = list(trials(table_of(file, settings or [])))
+    given = list(trials(table_of(file, settings or [])))
+    rows = list({key_of(row): row for row in given}.values())
+    if len(rows) < len(given):
+        words = "rows of the table are equal to others, and run once"
+        print(f"margin-explorer: {len(given) - len(rows)} {words}", file=sys.stderr)
     check_files(out, table, make=True)
+    ahead = IN_FLIGHT * workers
     with executor(where, workers, scheduler) as make:
-        seen = run_rows(rows, make, workers, out, again, fresh=not resume)
+        running = sweep(rows, make, path=out, in_flight=ahead, again=again, fresh=not resume)
+        seen = collected(running, len(rows), "rows", out)
     if table is not None:
         write_csv(table, seen)
     count = {s: sum(r["status"] == s for r in seen) for s in ("done", "refused", "failed")}
@@ -133,6 +89,7 @@ def sweep_rows(
     shown = [(name, str(value)) for name, value in count.items()]
     shown += [("rows", str(out)), *(("message", text) for text in sorted(messages))]
     show_result(as_json, content, "Sweep", shown)
+    check_any_done(seen, "rows")
 
 
 def arena(
@@ -152,33 +109,35 @@ def arena(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Set attacks side by side on the same networks, with held-out controls and intervals."""
-    keys = list(ROSTER) if attacks == "all" else [k.strip() for k in attacks.split(",")]
-    sizes = tuple(int(w) for w in widths.split(",") if w.strip().isdigit())
-    if not sizes:
-        raise ValueError(f"--widths takes numbers such as 100,100; got {widths!r}")
+    names = ROSTER if attacks == "all" else (k.strip() for k in attacks.split(","))
+    keys = list(dict.fromkeys(names))
     base = Trial(
-        preset=preset, n=n, noise=noise, widths=sizes, steps=steps, method=method,
+        preset=preset, n=n, noise=noise, widths=widths_of(widths), steps=steps, method=method,
         determine=determine,
     )  # fmt: skip
-    rows = arenas.arena_rows(base, keys, seeds_of(seeds))
+    rows = arenas.arena_rows(base, keys, dict.fromkeys(seeds_of(seeds)))
     check_folder(out)
+    path = out / "rows.jsonl"
     with executor(where, workers, scheduler) as make:
-        seen = run_rows(rows, make, workers, out / "rows.jsonl", again)
+        running = sweep(rows, make, path=path, in_flight=IN_FLIGHT * workers, again=again)
+        seen = collected(running, len(rows), "rows", path)
     lines = arenas.lines_of(sorted(seen, key=lambda row: keys.index(row["trial"]["attack"])))
-    write_csv(out / "arena.csv", arenas.table(lines))
+    write_csv(out / "arena.csv", plain(arenas.table(lines)))  # no figure is an empty place
     write_csv(out / "rows.csv", seen)
     text = arenas.sentence(lines)
     arena_figure(out / "arena.png", lines, text)
     drawn = ", other.png" if other_figure(out / "other.png", seen) else ""
     if as_json:
-        content = {"sentence": text, "attacks": arenas.table(lines), "folder": out}
-        show_result(True, plain({**content, "folder": str(out)}), "", [])
+        content = {"sentence": text, "attacks": arenas.table(lines), "folder": str(out)}
+        show_result(True, plain(content), "", [])
+        check_any_done(seen, "rows")
         return
     told = [row["result"]["other"] for row in seen if row["result"].get("other")]
     if told:
         text += f" Another set, of the first network: {told[0]['sentence']}"
     _print(lines, text, f"{preset}, {base.widths} neurons, seeds {seeds}")
     print(f"Written to {out}: arena.csv, rows.csv, rows.jsonl, arena.png{drawn}")
+    check_any_done(seen, "rows")
 
 
 def _print(lines: list[arenas.Line], text: str, title: str) -> None:

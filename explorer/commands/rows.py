@@ -1,0 +1,54 @@
+"""What verbs of many rows share: a bar, an interrupt that says what is kept, the exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from explorer.headless import RunFailed
+
+Row = dict[str, Any]
+
+
+def collected(
+    running: Generator[Row, None, None], total: int, what: str, path: Path | None
+) -> list[Row]:
+    """All rows, with a bar on stderr; Ctrl-C says what is kept and how to go on, and exits.
+
+    `what` are the rows, such as "cells"; `path` is the file of `running`, or None.
+    """
+    seen: list[Row] = []
+    try:
+        for row in tqdm(running, total=total, desc=what, file=sys.stderr, disable=None):
+            seen.append(row)
+    except KeyboardInterrupt:
+        running.close()
+        print(f"stopped: {_kept(len(seen), total, what, path)}", file=sys.stderr)
+        raise SystemExit(130) from None
+    return seen
+
+
+def _kept(count: int, total: int, what: str, path: Path | None) -> str:
+    if path is None:
+        return f"nothing is kept of {count} {what}. With --rows FILE they are, and it can go on."
+    if not count:
+        return f"no {what} had ended, and none are kept."
+    return f"{count} of {total} {what} are kept in {path}; the same command goes on"
+
+
+def check_any_done(rows: Sequence[Row], what: str) -> None:
+    """RunFailed where no row is done."""
+    if all(row["status"] != "done" for row in rows):
+        raise RunFailed(f"none of {len(rows)} {what} came to its end; their messages say why.")
+
+
+def tell(rows: Sequence[Row], what: str) -> None:
+    """Each message of rows that are not done once on stderr, with their number."""
+    told = Counter(" ".join(r["message"].split()) for r in rows if r["status"] != "done")
+    for message, count in told.items():
+        print(f"margin-explorer: {count} of {len(rows)} {what} failed: {message}", file=sys.stderr)

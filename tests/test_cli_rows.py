@@ -1,0 +1,186 @@
+"""Verbs of many rows: mistakes in one line, exit codes, interrupts, and rows that run again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from explorer import cli
+from explorer import sweep as sweeps
+from explorer.commands import grid as grids
+from explorer.commands.rows import collected
+from explorer.commands.tables import table_of
+from explorer.sweep import trials
+
+HERE = ("--executor", "threads", "--workers", "1")
+TINY = ("--set", "preset=blobs", "--set", "n=8", "--set", "widths=16", "--set", "steps=300")
+TINY = (*TINY, "--set", "attack_config.steps=20", "--set", "attack_config.m=8")
+ARENA = (
+    "arena",
+    *HERE,
+    "--preset",
+    "blobs",
+    "--n",
+    "8",
+    "--widths",
+    "16",
+    "--seeds",
+    "0",
+    "--fast",
+)
+GRID = ("grid", "--preset", "blobs", "--attack", "bilevel", "--side", "2", "--n", "6")
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*words, code=0):
+        result = CliRunner().invoke(cli.app, [str(w) for w in words])
+        assert result.exit_code == code, result.output
+        assert "Traceback" not in result.output
+        return result
+
+    return invoke
+
+
+# --- what cannot be meant -------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("sweep", "--set", "label_noise=nan"), "label_noise must be a finite number; got 'nan'"),
+        (("sweep", "--set", "attack_config=3"), "attack_config must be settings by name"),
+        (("sweep", "--set", "seed=[]"), "the axis seed is empty"),
+        (("sweep", "--set", "seed=4-2"), "a range of seeds rises"),
+        (("sweep", "--set", "attack_config=3", "--set", "attack_config.m=4"), "attack_config.m"),
+        (("sweep", "--table", "five.toml"), "table = 5"),
+        (("sweep", "--table", "infinite.toml"), "label_noise must be a finite number; got inf"),
+        (("sweep", "--out", "key.jsonl"), "line 1 is not a row of a sweep"),
+        (("train", "--train-set", "batch=abc"), "batch must be a whole number or None; got 'abc'"),
+        (("train", "--train-set", "all_biases=false"), "must be True or False; got 'false'"),
+        (("demo", "--set", "lr_x=nan"), "lr_x must be a finite number; got 'nan'"),
+        (("arena", "--widths", "100,abc"), "--widths takes numbers such as 100,100; got '100,abc'"),
+        (("arena", "--seeds", "3-1"), "a range of seeds rises"),
+        (("grid", "--seeds", "3-1"), "a range of seeds rises"),
+        (("grid", "--set", "lr_x=nan"), "lr_x must be a finite number; got 'nan'"),
+        (("grid", "--set", "m=3"), "m must be even"),
+        (("grid", "--n", "0"), "--n"),
+        (("bilevel", "--set", "width=wide"), "width must be a whole number; got 'wide'"),
+        (("grid", "--digits", "--preset", "xor"), "--digits takes the place of --preset"),
+        (("bilevel", "--digits", "--noise", "3"), "has no --noise"),
+    ],
+)
+def test_a_mistake_is_one_line(call, words, why) -> None:
+    Path("five.toml").write_text("table = 5\n")
+    Path("infinite.toml").write_text("[table]\nlabel_noise = inf\n")
+    Path("key.jsonl").write_text('{"key":"abc"}\n')
+    result = call(*words, code=2)
+    assert result.stdout == "" and why in result.stderr
+    assert "Usage" in result.stderr or len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "widths"),
+    [
+        ("100,100", [(100, 100)]), ("[100, 50]", [(100,), (50,)]), ("7", [(7,)]),
+        ("[[100, 50]]", [(100, 50)]), ("[9, [8, 7]]", [(9,), (8, 7)]),
+        ("(3, 2), (5,)", [(3, 2), (5,)]),
+    ],
+)  # fmt: skip
+def test_widths_with_a_comma_are_layers_as_in_every_verb(text, widths) -> None:
+    assert [row.widths for row in trials(table_of(None, [f"widths={text}"]))] == widths
+
+
+def test_words_and_numbers_with_a_comma_are_an_axis() -> None:
+    found = table_of(None, ["seed=0,1", "attack=kkt,inversion", "attack_config.box=None,2.0,off"])
+    assert found["seed"] == [0, 1] and found["attack"] == ["kkt", "inversion"]
+    assert found["attack_config"]["box"] == [None, 2.0, "off"]
+
+
+# --- what is said of the rows ---------------------------------------------------------------
+def test_equal_rows_are_told(call) -> None:
+    result = call("sweep", *HERE, *TINY, "--set", "seed=[0, 0, 1, 1]", "--json")
+    assert json.loads(result.stdout)["done"] == 2
+    assert "2 rows of the table are equal to others, and run once" in result.stderr
+
+
+def test_a_sweep_or_an_arena_without_a_finished_row_exits_with_1(call) -> None:
+    bad = call("sweep", *HERE, *TINY, "--set", "widths=0", "--json", code=1)
+    assert json.loads(bad.stdout)["failed"] == 1
+    assert "none of 1 rows" in bad.stderr
+    refused = call("sweep", *HERE, *TINY, "--set", "attack=univariate", code=1)
+    assert "one input" in " ".join(refused.stdout.replace("│", " ").split())
+    assert call("sweep", *HERE, *TINY, "--set", "widths=[0, 16]", "--json").stderr == ""
+    none = call(*ARENA, "--attacks", "univariate", code=1)
+    assert "none of 1 rows" in none.stderr
+    assert json.loads(call(*ARENA, "--attacks", "univariate", "--json", code=1).stdout)["attacks"]
+
+
+def test_the_table_of_an_arena_holds_no_nan(call) -> None:
+    call(*ARENA, "--steps", "300", "--attacks", "univariate,inversion")
+    lines = Path("arena/arena.csv").read_text().splitlines()
+    assert len(lines) == 3 and not any("nan" in line.split(",") for line in lines)
+
+
+# --- interrupts -----------------------------------------------------------------------------
+def interrupted(after):
+    yield from ({"status": "done"} for _ in range(after))
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("after", "path", "words"),
+    [
+        (2, Path("r.jsonl"), "2 of 9 cells are kept in r.jsonl; the same command goes on"),
+        (0, Path("r.jsonl"), "no cells had ended, and none are kept"),
+        (2, None, "nothing is kept of 2 cells. With --rows FILE"),
+    ],
+)
+def test_an_interrupt_says_what_is_kept(capfd, after, path, words) -> None:
+    with pytest.raises(SystemExit) as ended:
+        collected(interrupted(after), 9, "cells", path)
+    assert ended.value.code == 130
+    assert words in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(GRID, "--rows FILE"), ((*GRID, "--rows", "r"), "cells are kept in r"),
+     (("sweep", *HERE), "rows are kept in rows.jsonl")],
+)  # fmt: skip
+def test_verbs_end_in_words_when_interrupted(call, monkeypatch, words, said) -> None:
+    for module in (grids, cli.sweep):
+        monkeypatch.setattr(module, "sweep", lambda *_, **__: interrupted(1))
+    result = call(*words, code=130)
+    assert said in result.stderr and not Path("grid.png").exists()
+
+
+# --- cells ----------------------------------------------------------------------------------
+def test_what_is_wrong_for_every_cell_is_said_once(call, monkeypatch) -> None:
+    def broken(cell):
+        raise ValueError("the same for all")
+
+    monkeypatch.setattr(grids, "run_cell", broken)
+    result = call(*GRID, code=1)
+    assert result.stderr.count("the same for all") == 1
+    assert "3 of 3 cells failed: ValueError: the same for all" in result.stderr
+
+
+def test_failed_cells_run_again(call, monkeypatch) -> None:
+    words = (*GRID, "--set", "steps=2", "--rows", "rows.jsonl", "--seeds", "0-1", "--json")
+    usual, seen = grids.run_cell, []
+
+    def once(cell):
+        seen.append(cell)
+        if len(seen) == 1:
+            raise ValueError("the first time only")
+        return usual(cell)
+
+    monkeypatch.setattr(grids, "run_cell", once)
+    assert len(json.loads(call(*words).stdout)["cells"]) == 5
+    assert len(json.loads(call(*words).stdout)["cells"]) == 6
+    assert len(seen) == 7
+    assert sweeps.RowFile(Path("rows.jsonl")).rows.keys() == {sweeps.key_of(c) for c in seen}
