@@ -1,16 +1,10 @@
-r"""Slices through the energy: the plane, the line, a point split in two, starts, the bilevel loss.
+r"""Slices through the energy: the plane, the line, a point split in two, starts.
 
 - The plane and the line: `energy.moving` over places. On the line the breakpoints of Phi and the
   places with |Phi| = 1 are among the places, so that no needle falls between two of them.
 - A point split in two: (alpha, beta) -> E({x + alpha u, x - beta u} and the rest) along a level
   direction u. Zero on the rectangle [0, a+] x [0, a-] of the point's cell, if it is zero at (0, 0).
 - Starts: E of the mixtures of truth, held-out points and noise, on a lattice of their triangle.
-- The bilevel loss of one moving point, with ridge regression on fixed features f as training:
-
-      theta(x) = (F^T F / m + mu I)^{-1} F^T y / m,    l = || theta(x) - theta* ||^2 / 2,
-
-  where only one row of F changes: Sherman and Morrison give all inverses from one. The surrogate
-  s = || dE/dtheta(theta*) ||^2 bounds it, l <= s / (2 mu^2), as E is mu-strongly convex.
 """
 
 from __future__ import annotations
@@ -24,7 +18,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.archetypes import Energies
-from explorer.engine.attacks.bilevel_models import with_one
 from explorer.engine.cells import KINK, level_directions
 from explorer.engine.energy import energy, pairs, prepared
 from explorer.engine.explanations import explanation_of
@@ -41,7 +34,6 @@ MOST_CANDIDATES = 50  # of a start: beyond, a map takes minutes
 AS_LOW = 1e-6  # of ||theta||^2: up to this a split explains the weights; that of `REDUNDANT`
 SAME = 1e-9  # of the half width: places nearer to each other than that are one; arbitrary
 BANDS = 3  # of a kink on the line, each 2 tau |(x, 1)| wide, are no fan yet; arbitrary
-MU = 0.01  # weight decay of the bilevel map's training; arbitrary
 
 
 def grid(extent: float, size: int) -> Tensor:
@@ -209,75 +201,3 @@ def triangle_rows(net: Network, parts: Parts, tau: float, side: int = SIDE) -> I
             mix = mix_from_weights(i / last, (last - k - i) / last, k / last)
             row[i] = energy(net, parts.start(*mix), parts.y, tau)
         yield row
-
-
-@dataclass(frozen=True, eq=False)
-class Bilevel:
-    """Ridge regression with one point that moves.
-
-    Attributes:
-        values: l over ||theta*||^2 / 2 at each place (p,): 1 is what weights of zero would give.
-        surrogate: || dE/dtheta(theta*) ||^2 over ||theta*||^2, at each place (p,).
-        here: l where the point is.
-    """
-
-    values: Array
-    surrogate: Array
-    here: float
-
-
-def features(net: Network | None, x: Tensor) -> Tensor:
-    """(x, 1), or the last hidden layer of `net` and 1: what the ridge regression sees. (m, P)."""
-    if net is None:
-        return with_one(x)
-    a = x
-    for w, b in zip(net.weights[:-1], net.biases[:-1], strict=True):
-        a = (a @ w.T if b is None else a @ w.T + b).clamp_min(0)
-    return with_one(a)
-
-
-def ridge(f: Tensor, y: Tensor, mu: float) -> Tensor:
-    """Theta of least squares with weight decay, f (m, P), y (m,) -> (P,)."""
-    eye = torch.eye(f.shape[1], dtype=f.dtype)
-    out: Tensor = torch.linalg.solve(f.T @ f / len(f) + mu * eye, f.T @ y / len(f))
-    return out
-
-
-def bilevel(
-    truth: tuple[Tensor, Tensor], x: Tensor, index: int, places: Tensor, mu: float = MU,
-    net: Network | None = None,
-) -> Bilevel:  # fmt: skip
-    """The bilevel loss of candidates x (m, d) with point `index` at each place (p, d).
-
-    Args:
-        truth: points (n, d) and labels (n,) on which theta* was trained; the candidates carry the
-            same labels, so m = n.
-        x: the candidates.
-        index: which one moves.
-        places: where to.
-        mu: weight decay.
-        net: a network whose last hidden layer are the features; None for the points themselves.
-    """
-    y = truth[1]
-    if x.shape != truth[0].shape or not mu > 0 or not 0 <= index < len(x):
-        raise ValueError(
-            f"expected candidates {tuple(truth[0].shape)}, mu > 0 and a point of them; "
-            f"got {tuple(x.shape)}, mu={mu} and {index}"
-        )
-    star = ridge(features(net, truth[0]), y, mu)
-    m = len(x)
-    f = features(net, x)
-    rest = torch.arange(m) != index
-    base = f[rest].T @ f[rest] / m + mu * torch.eye(f.shape[1], dtype=f.dtype)
-    right = f[rest].T @ y[rest] / m
-    inverse = torch.linalg.inv(base)
-    rows = features(net, torch.cat([places, x[index : index + 1]]))
-    turned = rows @ inverse
-    denominator = m + (turned * rows).sum(1, keepdim=True)
-    sides = right + rows * (y[index] / m)
-    theta = sides @ inverse - turned * ((turned * sides).sum(1, keepdim=True) / denominator)
-    size = float(star.square().sum())
-    loss = ((theta - star).square().sum(1) / size).numpy()
-    slope = base @ star - sides + rows * ((rows @ star) / m)[:, None]
-    surrogate = (slope.square().sum(1) / size).numpy()
-    return Bilevel(loss[:-1], surrogate[:-1], float(loss[-1]))

@@ -15,8 +15,16 @@ from torch import Tensor
 from explorer.engine.archetypes import Energies
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.data import Dataset
-from explorer.engine.energy import energy, prepared
-from explorer.engine.energy_maps import Line, bilevel, grid, line, split_plane, triangle_rows
+from explorer.engine.energy import energy, pairs, prepared
+from explorer.engine.energy_bilevel import bilevel
+from explorer.engine.energy_maps import (
+    Line,
+    SplitPlane,
+    grid,
+    level_direction,
+    line,
+    triangle_rows,
+)
 from explorer.engine.lambda_grid import Parts
 from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network
@@ -29,6 +37,7 @@ Array = NDArray[np.float64]
 GoOn = Callable[[float], bool]
 DROP = 1e-3  # of the path weight: lighter neurons go, and with them most kinks; error is shown
 SLICE = 400  # places at first; arbitrary: some ms where neurons are few
+SLICE_OF_PAIRS = 100  # likewise of splits, each of which has the rays of two points
 QUICK_S = 0.03  # the next slice is twice as large after one that took less; arbitrary
 
 
@@ -89,9 +98,11 @@ def _plane(q: Question, size: int) -> tuple[float, float, float, float]:
     return (-q.extent, q.extent, -q.extent, q.extent)
 
 
-def _sliced(places: Tensor, at: Callable[[Tensor], Array], go_on: GoOn) -> Array | None:
+def _sliced(
+    places: Tensor, at: Callable[[Tensor], Array], go_on: GoOn, first: int = SLICE
+) -> Array | None:
     """All places, in slices that grow while they are quick: larger ones share more work."""
-    out, low, size = [], 0, SLICE
+    out, low, size = [], 0, first
     while low < len(places):
         if not go_on(low / len(places)):
             return None
@@ -184,10 +195,22 @@ def _words(seen: Energies) -> str:
 def _split(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
     if net.d == 1:
         raise ValueError("On a line the level set is made of points: there is no split plane.")
-    if not go_on(0.0):
+    y, whole = q.truth.y.double(), q.x[q.index]
+    u, ends = level_direction(net, q.x, y, q.index, TAU_TRAINED)
+    ways = (grid(q.extent / 2, size) + q.extent / 2).split(1, dim=1)  # alpha and beta, from 0
+    children = torch.cat([whole + ways[0] * u, whole - ways[1] * u], 1)
+
+    def shares(places: Tensor) -> Array:
+        return pairs(net, q.x, y, q.index, places[:, : net.d], places[:, net.d :], q.tau)
+
+    values = _sliced(children, shares, go_on, SLICE_OF_PAIRS)
+    if values is None:
         return None
-    y = q.truth.y.double()
-    made = split_plane(net, q.x, y, q.index, q.extent, size, q.tau, TAU_TRAINED)
+    plus, minus = ends or (0.0, 0.0)
+    made = SplitPlane(
+        u, plus, minus, q.extent, values.reshape(size, size), energy(net, q.x, y, q.tau),
+        ends is not None,
+    )  # fmt: skip
     at = divmod(int(made.values.argmin()), size)
     step = made.reach / size
     low = ((at[1] + 0.5) * step, made.reach - (at[0] + 0.5) * step)
@@ -233,33 +256,38 @@ def _starts(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None
 
 
 def _bilevel(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
-    if not go_on(0.0):
-        return None
     truth = (q.truth.x.double(), q.truth.y.double())
     if net.d == 1:
         z = torch.linspace(-q.extent, q.extent, 6 * size, dtype=torch.float64)
         places = torch.cat([z, q.x[q.index]]).sort().values[:, None]
     else:
         places = grid(q.extent, size)
-    made = bilevel(truth, q.x, q.index, places, net=net if q.kind == "last" else None)
-    at = int(made.values.argmin())
-    low = (made.values < 0.01 * made.values.max()).mean()
+    known = torch.cat([places, q.x[q.index : q.index + 1]])
+    last = net if q.kind == "last" else None
+    found = _sliced(
+        known, lambda some: bilevel(truth, q.x, q.index, some, net=last).values, go_on
+    )  # fmt: skip
+    if found is None:
+        return None
+    values, here = found[:-1], float(found[-1])
+    at = int(values.argmin())
+    low = (values < 0.01 * values.max()).mean()
     features = "the last hidden layer" if q.kind == "last" else "the points themselves"
     words = (
         f"Ridge regression on {features}, trained on these candidates: with the point where it is "
-        f"the weights are {made.here:.2g} of ‖θ*‖² off, elsewhere up to {made.values.max():.2g}; "
+        f"the weights are {here:.2g} of ‖θ*‖² off, elsewhere up to {values.max():.2g}; "
         f"{100 * float(low):.3g}% of the places lie below a hundredth of that."
     )
     if net.d == 1:
-        curve = Line(places[:, 0].numpy(), Energies(made.values, made.here, np.nan, 0.0),
+        curve = Line(places[:, 0].numpy(), Energies(values, here, np.nan, 0.0),
                      np.zeros(0), np.zeros(0))  # fmt: skip
-        spot = (float(places[at, 0]), float(made.values[at]))
+        spot = (float(places[at, 0]), float(values[at]))
         return Picture(
-            q.kind, made.values[None], (-q.extent, q.extent, 0.0, 1.0), ("x", "loss"), made.here,
+            q.kind, values[None], (-q.extent, q.extent, 0.0, 1.0), ("x", "loss"), here,
             float("nan"), words, lowest=spot, curve=curve, size=size,
         )  # fmt: skip
     spot = (float(places[at, 0]), float(places[at, 1]))
     return Picture(
-        q.kind, made.values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), made.here,
+        q.kind, values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), here,
         float("nan"), words, lowest=spot, size=size,
     )  # fmt: skip

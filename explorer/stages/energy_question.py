@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,10 @@ class Question:
         return all(
             a is b if isinstance(a, Tensor | Network | Dataset) else a == b for a, b in pairs
         )
+
+    def moved_to(self, other: Question) -> bool:
+        """Whether `other` differs in places of the candidates alone."""
+        return replace(self, x=other.x).same(other) and self.x.shape == other.x.shape
 
     @property
     def tau(self) -> float:

@@ -10,15 +10,12 @@ import torch
 
 from explorer.engine.data import preset
 from explorer.engine.energy import energy
+from explorer.engine.energy_bilevel import MU, bilevel, features, ridge
 from explorer.engine.energy_maps import (
-    MU,
     SplitPlane,
-    bilevel,
-    features,
     grid,
     level_direction,
     line,
-    ridge,
     split_plane,
     tau_of,
     triangle_rows,
@@ -147,3 +144,13 @@ def test_rank_one_updates_agree_with_ridge_and_the_surrogate_bounds_it(hidden):
     assert at.here < 1e-20 and at.values[0] < 1e-20
     with pytest.raises(ValueError, match="mu > 0"):
         bilevel((x, y), z, 4, places, 0.0)
+
+
+def test_weights_of_zero_by_symmetry_are_refused_in_words():
+    made = preset("alternating-circle")
+    x, y = made.x.double(), made.y.double()
+    with pytest.raises(ValueError, match=r"must not be zero; got .* could give .* Take") as refused:
+        bilevel((x, y), x, 2, 2 * draw(7, 2, seed=3))
+    assert "inf" not in str(refused.value)
+    x[0] *= 1.01  # no symmetry any more: small weights are weights
+    assert np.isfinite(bilevel((x, y), x, 2, 2 * draw(7, 2, seed=3)).values).all()
