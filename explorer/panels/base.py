@@ -42,6 +42,9 @@ class Panel:
     def render(self, frame: Frame) -> None:
         """Show `frame`."""
 
+    def unseen(self, frame: Frame) -> None:
+        """Told of every frame while out of sight, once built: to end what goes on beside."""
+
     def seen(self, frame: Frame) -> bool:
         """Whether this view belongs to the stage and the attack on screen."""
         if self.attacks and frame.stage == "attack" and frame.attack_name not in self.attacks:
@@ -58,6 +61,8 @@ class Panel:
             self.build()
         if seen != bool(self.box.children):
             self.box.children = [self.widget, self._failure] if seen else []
+        if not seen and self.widget is not None:
+            self.unseen(frame)
         now = perf_counter()
         if not seen or (self.session.running and now - self._drawn_s < self.every_s):
             return

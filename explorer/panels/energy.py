@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 from html import escape
-from threading import Event
-from time import perf_counter
 from typing import Any
 
 import ipywidgets as w
-import numpy as np
 
 from explorer.frame import Frame
 from explorer.hands.walking import WalkingHand
 from explorer.panels.base import Panel, button, titled
 from explorer.parts.energy_charts import EnergyCurve, EnergyMap, colour_bar, span_of
-from explorer.parts.settings import choice, real
-from explorer.stages.energy_live import Answers
-from explorer.stages.energy_question import MAPS, STANDARD, TRIANGLE, Picture, Question
-
-LADDER = (31, STANDARD, 121)  # pixels a side, refined while nothing else is asked
-LOOK_S = 0.25  # between two looks at the share done; arbitrary
-AT_ONCE_S = 0.12  # a map expected to take less needs no coarser one before it; arbitrary
-EMPTY = (
-    "No energy here: it needs a homogeneous network (biases in the first layer only) of two "
-    "classes. Draw two classes, train, and come back."
+from explorer.parts.energy_words import (
+    COMPUTING,
+    HOVER,
+    STOPPED,
+    legend,
+    merging,
+    nothing,
+    reference,
 )
-LEGEND = "□ where the point is &nbsp; ○ truth &nbsp; ◇ lowest &nbsp; dashed: edge of free splits"
-STARTS_LEGEND = "◇ lowest &nbsp; white: runs of the grid below, a dot where each ended"
+from explorer.parts.energy_work import EnergyWork
+from explorer.parts.settings import choice, real
+from explorer.stages.energy_question import MAPS, Picture, Question
 
-
-def ladder_of(q: Question) -> tuple[int, ...]:
-    """Sizes of the maps of one question, coarse first."""
-    return TRIANGLE if q.kind == "starts" else LADDER
+SLOW_S = 1.0  # of a drag without a new map: then the old one is dimmed; arbitrary
+STOP, ON = "Stop refining", "Go on refining"
 
 
 class EnergyPanel(Panel):
@@ -42,34 +35,34 @@ class EnergyPanel(Panel):
 
     def build(self) -> None:
         """Controls above, the map or the curve below."""
-        self.answers = Answers()
+        self.work = EnergyWork(self)
         self.picture: Picture | None = None
-        self._asked: Question | None = None
+        self.shown: Question | None = None  # what the picture answers
         self.hand = WalkingHand(self.session)
-        self._task: asyncio.Task[None] | None = None
-        self._stop, self._pace = Event(), 1e-4
         self.seconds = 0.0  # of the last map, from asking to drawing
         self._setting = False
+        self._at: tuple[float, float] | None = None  # of the pointer, on the map
         self.map, self.curve = EnergyMap(), EnergyCurve()
         self.map.pad.on_msg(self._on_pad)
         self._controls()
-        self.said = w.HTML(EMPTY).add_class("mx-note")
+        self.said = w.HTML(COMPUTING).add_class("mx-note")
         self.bar = w.HTML().add_class("mx-note")
-        self.where = w.HTML("Hover over the map for numbers.").add_class("mx-note")
+        self.where = w.HTML(HOVER).add_class("mx-note")
         self.progress = w.FloatProgress(
             min=0, max=1, layout=w.Layout(width="120px"), tooltip="Share of the map computed"
         )
-        self.stop = button("Stop refining", "Keep the map as it is")
-        self.stop.on_click(self.command(self.cancel))
+        self.stop = button(STOP, "Keep the map as it is; pressed again, it is refined further")
+        self.stop.on_click(self.command(self._toggle))
         self.body = w.VBox(layout=w.Layout(overflow="visible"))
         rows = (
             [self.kind, self.point, self.others],
             [self.pixels, self.angle, self.kappa],
-            [self.back, self.undo, self.redo, self.stop, self.progress],
+            [self.back, self.undo, self.redo, self.stop, self.progress, self.runs],
         )
         self.rows = tuple(w.HBox(row).add_class("mx-row") for row in rows)
         self.whole = w.VBox([*self.rows, self.said, self.body], layout={"overflow": "visible"})
         self.widget = titled("Energy: where else could a point be?", self.whole)
+        self.session.observe(self._on_runs, names=["trails"])
 
     def _controls(self) -> None:
         session = self.session
@@ -93,6 +86,11 @@ class EnergyPanel(Panel):
         self.kappa = real("margin price", "κ: charges points in use that are off the margin",
                           0.0, 100.0)  # fmt: skip
         self.kappa.value = 0.0
+        self.runs = w.Checkbox(
+            value=True, description="runs", indent=False, layout=w.Layout(width="80px"),
+            tooltip="Draw the runs of the grid below over the map of all starts",
+        )  # fmt: skip
+        self.runs.observe(self._on_runs, names=["value"])
         for control in (self.kind, self.others, self.pixels, self.angle, self.kappa):
             control.observe(self._on_control, names=["value"])
         self.point.observe(self._on_point, names=["value"])
@@ -130,8 +128,8 @@ class EnergyPanel(Panel):
         if picture is None or not isinstance(x, int | float) or not isinstance(y, int | float):
             return
         left, right, bottom, top = picture.box
-        at = left + x * (right - left), bottom + y * (top - bottom)
-        self.where.value = escape(picture.reading(*at))
+        self._at = left + x * (right - left), bottom + y * (top - bottom)
+        self.where.value = escape(picture.reading(*self._at))
 
     def _question(self, frame: Frame) -> Question | None:
         walk = frame.walk
@@ -147,8 +145,9 @@ class EnergyPanel(Panel):
         """Ask for the map of what is on screen; the same question is not asked twice."""
         q = self._question(frame)
         if q is None or frame.walk is None:
-            self.cancel()
-            self.said.value, self.whole.children, self._asked = escape(EMPTY), (self.said,), None
+            self.work.forget()
+            self._drop(nothing(frame))
+            self.whole.children = (self.said,)
             return
         if len(self.whole.children) == 1:
             self.whole.children = (*self.rows, self.said, self.body)
@@ -159,114 +158,109 @@ class EnergyPanel(Panel):
         self.point.value = frame.walk.mapped
         self._setting = False
         self.undo.disabled, self.redo.disabled = not frame.walk.past, not frame.walk.future
-        self.map.pad.stops = 0 if self.kind.value == "starts" else count
-        if q.same(self._asked):
+        starts = self.kind.value == "starts"
+        self.map.pad.stops = 0 if starts else count
+        self.runs.layout.display = "" if starts else "none"
+        if q.same(self.work.asked):
             return
-        self._asked = q
-        self._stop.set()
-        self._stop = Event()
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:  # nobody would run a task: without a page
-            self._at_once(q)
+        if self.picture is None:
+            self.said.value = COMPUTING
+        self._work_on(True)
+        self.work.ask(q)
+
+    def unseen(self, frame: Frame) -> None:
+        """Nothing is refined where nobody looks."""
+        self.work.forget()
+
+    def _toggle(self) -> None:
+        """Stop refining, or go on."""
+        if self.stop.description == STOP:
+            self.work.halt()
+        else:
+            self._work_on(True)
+            self.work.resume()
+
+    # --- what the work tells ----------------------------------------------------------------
+    def _work_on(self, busy: bool) -> None:
+        self.stop.description, self.stop.disabled = STOP, not busy
+
+    def waiting(self, share: float, first: bool, seconds: float) -> None:
+        """A map is being computed; the one on screen is dimmed where it is of something else."""
+        self.progress.value = share
+        asked, shown = self.work.asked, self.shown
+        if not first or asked is None:
             return
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._work())
+        if shown is None or not shown.moved_to(asked):
+            self.said.value = COMPUTING
+        elif seconds < SLOW_S:
+            return
+        self.body.add_class("mx-old")
 
-    # --- answering --------------------------------------------------------------------------
-    def _at_once(self, q: Question) -> None:
-        begun = perf_counter()
-        self._show(self.answers.answer(q, ladder_of(q)[1]), perf_counter() - begun)
-
-    def cancel(self) -> None:
-        """Leave the map as fine as it is."""
-        self._stop.set()
-
-    async def _work(self) -> None:
-        """Answer the newest question, coarse first, until it is answered finely."""
-        answered: Question | None = None
-        while self._asked is not None and self._asked is not answered:
-            q, begun = self._asked, perf_counter()
-            stop = self._stop
-            ladder = ladder_of(q)
-            first = max([s for s in ladder[:2] if s * s * self._pace < AT_ONCE_S] or ladder[:1])
-            try:
-                for size in [s for s in ladder if s >= first]:
-                    here = perf_counter()
-                    picture = await self._answer(q, size, stop, size == first)
-                    if picture is None:
-                        break
-                    self._pace = (perf_counter() - here) / size**2
-                    self._show(picture, perf_counter() - begun)
-                    if stop.is_set():
-                        break
-            except ValueError as error:
-                self._refuse(str(error))
-            except Exception as error:  # a task's error would vanish unseen
-                self.fail(error)
-            answered = q
+    def rested(self, halted: bool) -> None:
+        """Nothing is computed any more."""
         self.progress.value = 0.0
-
-    async def _answer(self, q: Question, size: int, stop: Event, first: bool) -> Picture | None:
-        """The map, made in a thread; a first one is finished even while one drags on."""
-        done = [0.0]
-
-        def go_on(share: float) -> bool:
-            done[0] = share
-            return not stop.is_set() or (first and self._asked is not None)
-
-        task = asyncio.create_task(asyncio.to_thread(self.answers.answer, q, size, go_on))
-        while not task.done():
-            await asyncio.wait({task}, timeout=LOOK_S)
-            if not task.done():
-                self.progress.value = done[0]
-        return task.result()
-
-    def _refuse(self, why: str) -> None:
-        self.picture = None
-        self.said.value, self.body.children = escape(why), ()
-
-    def _show(self, picture: Picture | None, seconds: float) -> None:
-        walk = self.session.frame.walk
-        if picture is None or walk is None or len(walk.x) <= walk.mapped:
+        self._work_on(False)
+        asked = self.work.asked
+        if not halted or asked is None:
             return
-        self.picture, self.seconds = picture, seconds
+        self.stop.description, self.stop.disabled = ON, False
+        if self.shown is None or not self.shown.same(asked):
+            self.said.value = f"{STOPPED} Go on refining computes it."
+            self.body.add_class("mx-old")
+
+    def refused(self, why: str) -> None:
+        """There is no such map."""
+        self._drop(why)
+
+    def _drop(self, why: str) -> None:
+        self.picture = self.shown = None
+        self.said.value, self.body.children = escape(why), ()
+        self.body.remove_class("mx-old")
+
+    def answered(self, q: Question, picture: Picture, seconds: float) -> None:
+        """Draw a map with its words."""
+        walk = self.session.frame.walk
+        if walk is None or len(walk.x) <= walk.mapped:
+            return
+        self._read_again(q, picture)
+        self.picture, self.shown, self.seconds = picture, q, seconds
         x, truth = walk.x.numpy(), walk.truth.x.double().cpu().numpy()
         view: w.Widget
         if picture.curve is not None:
             self.curve.show(picture, float(x[walk.mapped, 0]), float(truth[walk.mapped, 0]))
-            view, bar = self.curve.widget, self._reference(picture)
+            view = self.curve.widget
         else:
             self.map.show(picture, x, walk.y.numpy(), truth, walk.mapped)
-            starts = picture.kind == "starts"
-            self.map.triangle.show(self.session.trails if starts else [])
-            self.map.pad.stops = 0 if starts else len(x)  # arrows then move a cursor, which reads
+            self.map.pad.stops = 0 if picture.kind == "starts" else len(x)  # arrows then read
             view = self.map.widget
-            bar = colour_bar(picture, *span_of(picture)) + self._reference(picture)
-        legend = STARTS_LEGEND if picture.kind == "starts" else LEGEND
-        self.bar.value = f"{bar}<div>{legend}</div>"
-        self.said.value = escape(f"{picture.words}{self._merging()}")
+        self._on_runs()
+        self.said.value = escape(picture.words + merging(q, self.work.answers))
+        self.body.remove_class("mx-old")
         children = (view, self.where, self.bar)
         if self.body.children != children:
             self.body.children = children
 
-    @staticmethod
-    def _reference(picture: Picture) -> str:
-        if not np.isfinite(picture.reference):
-            return ""
-        return f"<div>energy without this point: {picture.reference:.3g}</div>"
+    def _read_again(self, q: Question, picture: Picture) -> None:
+        """What stands at the last place of the pointer; nothing on a map of something else."""
+        if self.shown is None or not self.shown.moved_to(q):
+            self._at, self.where.value = None, HOVER
+        elif self._at is not None:
+            self.where.value = escape(picture.reading(*self._at))
 
-    def _merging(self) -> str:
-        q = self._asked
-        if q is None or q.angle == 0:
-            return ""
-        made = self.answers.merged(q)
-        return (
-            f" {sum(q.net.widths)} neurons merged to {sum(made.net.widths)}; Φ changes by "
-            f"{made.error:.1g} on the points."
-        )
+    def _on_runs(self, _: Any = None) -> None:  # noqa: ANN401
+        """Runs of the grid over the map of all starts, while they are wanted; and the legend."""
+        picture = self.picture
+        if picture is None:
+            return
+        starts = picture.kind == "starts"
+        trails = self.session.trails if starts and self.runs.value else []
+        bar = "" if picture.curve is not None else colour_bar(picture, *span_of(picture))
+        if picture.curve is None:
+            self.map.triangle.show(trails)
+        words = legend(picture, bool(trails))
+        self.bar.value = f"{bar}{reference(picture)}<div>{words}</div>"
 
     def end(self) -> None:
         """Cancel what is under way."""
-        self._asked = None
-        self.cancel()
+        self.work.forget()
+        self.session.unobserve(self._on_runs, names=["trails"])

@@ -63,8 +63,8 @@ def test_the_map_is_that_of_the_candidates_and_its_marks_stand_on_them(app: App)
     assert [float(marks.truth.x[0]), float(marks.truth.y[0])] == pytest.approx(truth[2].tolist())
     for mark, label in zip(marks.others, (1, -1), strict=True):
         assert np.column_stack([mark.x, mark.y]) == pytest.approx(x[y == label])
-    q = panel._asked
-    there = energy(panel.answers.merged(q).net, session.walk.x, session.walk.y, q.tau)
+    q = panel.work.asked
+    there = energy(panel.work.answers.merged(q).net, session.walk.x, session.walk.y, q.tau)
     assert panel.picture.here == pytest.approx(there, abs=1e-9)
     lowest = panel.picture.value_at(*panel.picture.lowest)
     assert lowest == pytest.approx(float(panel.picture.values.min()))
@@ -133,7 +133,7 @@ def test_merging_is_said_with_what_it_changes_and_follows_its_angle() -> None:
     counts, errors = [], []
     for angle in (0.02, 0.5):
         panel.angle.value = angle
-        merged = panel.answers.merged(panel._asked)
+        merged = panel.work.answers.merged(panel.work.asked)
         counts.append(sum(merged.net.widths))
         errors.append(merged.error)
         assert f"100 neurons merged to {counts[-1]};" in panel.said.value
@@ -158,7 +158,7 @@ def test_a_map_that_does_not_exist_is_refused_in_a_sentence() -> None:
 
     async def ask() -> None:
         panel.kind.value = "split"
-        await panel._task
+        await panel.work.task
 
     asyncio.run(ask())
     assert "no split plane" in panel.said.value and panel.picture is None
@@ -169,20 +169,20 @@ def test_a_map_that_does_not_exist_is_refused_in_a_sentence() -> None:
 def test_closing_the_page_ends_the_work(app: App) -> None:
     other = opened("landscape", "moons", n=8)
     panel, sizes = other.panels["EnergyPanel"], []
-    answer = panel.answers.answer
+    answer = panel.work.answers.answer
 
     def slow(q, size, go_on=lambda _: True):
         sizes.append(size)
         return answer(q, size, go_on)
 
-    panel.answers.answer = slow
+    panel.work.answers.answer = slow
 
     async def ask() -> None:
-        panel._pace = 1.0  # as on a slow machine: the coarsest comes first
+        panel.work.pace["point"] = 1.0  # as on a slow machine: the coarsest comes first
         other.session.map_point(2)
         await asyncio.sleep(0)
         other.close()
-        await panel._task
+        await panel.work.task
 
     asyncio.run(ask())
     assert len(sizes) <= 1

@@ -9,8 +9,10 @@ import pytest
 
 from explorer.apps import App
 from explorer.engine.data import preset
-from explorer.panels.energy import LADDER, EnergyPanel
+from explorer.panels.energy import ON, STOP, EnergyPanel
 from explorer.parts.energy_charts import colour_bar, energy_png, span_of
+from explorer.parts.energy_words import COMPUTING, HOVER
+from explorer.parts.energy_work import LADDER
 from explorer.stages.energy_question import MAPS, STANDARD
 from explorer.triangle import CORNERS
 from tests.panels.pages import opened
@@ -119,8 +121,9 @@ def test_a_line_has_a_curve() -> None:
     assert energy.picture.curve is not None
     assert energy.curve.widget in energy.body.children
     assert len(energy.curve.breaks.x) > 2 and len(energy.curve.candidates.x) > 0
-    energy.kind.value = "ridge"
-    assert energy.picture.curve is not None
+    assert "breakpoints" in energy.bar.value and "yΦ = 1" in energy.bar.value
+    energy.kind.value = "last"
+    assert energy.picture.curve is not None and "breakpoints" not in energy.bar.value
     app.close()
 
 
@@ -130,19 +133,157 @@ def test_it_refines_in_a_loop_and_a_stop_keeps_what_is_there(app: App) -> None:
     async def go() -> list[int]:
         sizes = []
         session.map_point(2)
-        while not energy._task.done():
+        while not energy.work.task.done():
             if energy.picture and energy.picture.size not in sizes[-1:]:
                 sizes.append(energy.picture.size)
             await asyncio.sleep(0.001)
         sizes.append(energy.picture.size)
+        assert energy.stop.disabled and energy.stop.description == STOP
         energy.others.value = True
-        energy.cancel()
-        await energy._task
+        while energy.picture.size == LADDER[-1]:
+            await asyncio.sleep(0.001)
+        energy.stop.click()
+        await energy.work.task
         return sizes
 
     sizes = asyncio.run(go())
     assert sizes[-1] == LADDER[-1]
     assert energy.picture.size in LADDER[:2]
+    assert energy.stop.description == ON and not energy.stop.disabled
+
+
+async def interrupted(energy: EnergyPanel, act) -> None:
+    """Ask for a split, and `act` once a slice of its first map was computed; to the end."""
+    seen, answer = [], energy.work.answers.answer
+
+    def watched(q, size, go_on=lambda _: True):
+        return answer(q, size, lambda share: (seen.append((q.kind, share)), go_on(share))[1])
+
+    energy.work.answers.answer = watched
+    energy.map_seen = seen
+    energy.kind.value = "split"
+    while not any(share > 0 for _, share in seen):
+        await asyncio.sleep(0.001)
+    act()
+    await energy.work.task
+
+
+def test_a_first_map_is_stopped_and_gone_on_with(app: App, monkeypatch) -> None:
+    energy = panel(app)
+    monkeypatch.setattr("explorer.stages.energy_live.SLICE_OF_PAIRS", 1)
+    monkeypatch.setattr("explorer.stages.energy_live.QUICK_S", 0.0)  # slices stay small
+
+    async def go() -> None:
+        await interrupted(energy, energy.stop.click)
+        assert energy.picture.kind == "point" and energy.stop.description == ON
+        assert "Stopped before this map" in energy.said.value
+        assert "mx-old" in energy.body._dom_classes
+        monkeypatch.setattr("explorer.stages.energy_live.SLICE_OF_PAIRS", 400)
+        energy.stop.click()
+        assert energy.stop.description == STOP
+        await energy.work.task
+
+    asyncio.run(go())
+    assert energy.picture.kind == "split" and energy.picture.size == LADDER[-1]
+    assert "mx-old" not in energy.body._dom_classes
+
+
+def test_a_new_question_interrupts_the_first_map_of_another(app: App, monkeypatch) -> None:
+    energy = panel(app)
+    monkeypatch.setattr("explorer.stages.energy_live.SLICE_OF_PAIRS", 1)
+    monkeypatch.setattr("explorer.stages.energy_live.QUICK_S", 0.0)
+
+    def turn() -> None:
+        energy.kind.value = "last"
+
+    asyncio.run(interrupted(energy, turn))
+    assert energy.picture.kind == "last"
+    assert max(share for kind, share in energy.map_seen if kind == "split") < 1 - 1e-9
+    assert len([1 for kind, _ in energy.map_seen if kind == "split"]) < LADDER[0] ** 2
+
+
+def test_a_map_that_takes_long_is_sketched_while_one_drags(app: App) -> None:
+    energy, session = panel(app), app.session
+    told: list[tuple[str, int]] = []
+    answered = energy.answered
+
+    def note(q, picture, seconds) -> None:
+        answered(q, picture, seconds)
+        told.append((energy.said.value, picture.size))
+
+    energy.answered = note
+
+    async def go() -> None:
+        energy.work.pace["point"] = 1.0  # seconds a pixel: too long for a glance
+        session.move_point(0, session.walk.x[0] + 0.1, 1)
+        await energy.work.task
+
+    asyncio.run(go())
+    assert [size for _, size in told] == [STANDARD, *LADDER]
+    assert told[0][0].startswith("A sketch") and "sketch" not in told[1][0]
+    assert energy.shown.same(energy.work.asked) and not energy.shown.frozen
+
+
+def test_out_of_sight_nothing_is_refined(app: App) -> None:
+    energy, session = panel(app), app.session
+
+    async def go() -> None:
+        session.map_point(2)
+        session.go("attack")
+        await energy.work.task
+        assert energy.work.asked is None
+
+    asyncio.run(go())
+    session.go("landscape")
+    assert energy.work.asked is not None and energy.shown.index == 2
+
+
+def test_runs_over_the_map_are_hidden_and_go_with_their_network(app: App) -> None:
+    energy, session = panel(app), app.session
+    grid = app.panels["GridPanel"].grid
+    grid.steps.value = 2
+    asyncio.run(grid.run())
+    energy.kind.value = "starts"
+    drawn = len(energy.map.triangle.ends.x)
+    assert drawn == 21 and "white: runs" in energy.bar.value
+    assert energy.runs.layout.display == ""
+    energy.runs.value = False
+    assert not len(energy.map.triangle.ends.x) and "white" not in energy.bar.value
+    energy.runs.value = True
+    assert len(energy.map.triangle.ends.x) == drawn
+    session.load(preset("xor", n=8))
+    session.jump_to_exact()
+    session.go("landscape")
+    assert energy.picture.kind == "starts"
+    assert not session.trails and not len(energy.map.triangle.ends.x)
+    energy.kind.value = "point"
+    assert energy.runs.layout.display == "none"
+
+
+def test_a_reading_is_of_the_map_on_screen(app: App) -> None:
+    energy, session = panel(app), app.session
+    session.map_point(3)
+    at = {"kind": "hover", "x": 0.5, "y": 0.5}
+    energy._on_pad(None, {"events": [at]}, None)
+    energy.where.value = ""
+    session.move_point(0, session.walk.x[0] + 0.4, 1)
+    assert energy.where.value == energy.picture.reading(0.0, 0.0)
+    energy.kind.value = "last"
+    assert energy.where.value == HOVER
+
+
+def test_the_legend_names_what_is_drawn(app: App) -> None:
+    energy = panel(app)
+    assert "dashed" not in energy.bar.value and "where the point is" in energy.bar.value
+    energy.kind.value = "split"
+    assert "where the point is" not in energy.bar.value
+    walls = 0
+    for i in range(8):
+        app.session.map_point(i)
+        there = bool(np.any(energy.map.wall.x))
+        walls += there
+        assert ("edge of free splits" in energy.bar.value) == there
+    assert 0 < walls < 8
 
 
 def test_weights_without_an_energy_are_told() -> None:
@@ -153,5 +294,29 @@ def test_weights_without_an_energy_are_told() -> None:
     app.session.assess()
     app.session.go("landscape")
     energy = panel(app)
-    assert "No energy here" in energy.said.value and not energy.body.children
+    assert "biases beyond the first layer" in energy.said.value and not energy.body.children
+    assert "choose biases of the first layer only" in energy.said.value
+    app.close()
+
+
+def test_before_a_map_is_there_the_page_says_that_it_is_computed() -> None:
+    app = App(preset("moons", n=8))
+    app.session.go("train")
+    app.session.jump_to_exact()
+
+    async def go() -> None:
+        app.session.go("landscape")
+        assert panel(app).said.value == COMPUTING
+        app.close()
+
+    asyncio.run(go())
+
+
+def test_weights_of_more_classes_are_told_so() -> None:
+    app = App(preset("three-blobs"))
+    app.session.go("train")
+    app.session.advance(steps=600)
+    app.session.assess()
+    app.session.go("landscape")
+    assert "more than two classes" in panel(app).said.value
     app.close()
