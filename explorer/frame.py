@@ -9,7 +9,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
 from explorer.engine.data import Dataset
 from explorer.engine.network import Network
-from explorer.engine.roster import AttackState
+from explorer.engine.roster import AttackConfig, AttackState
 from explorer.engine.scoring import Score, Verdict
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
@@ -97,6 +97,9 @@ class Branch:
     train: Timeline[TrainState] = field(default_factory=Timeline)
     attack: Timeline[AttackState] = field(default_factory=Timeline)
     last: Frame | None = None  # where it was left
+    config: AttackConfig | None = None  # settings of the attack then
+    mix: tuple[float, float] = (0.0, 0.0)  # of its start
+    loaded: AttackState | None = None  # last state of a run that can be loaded again
 
 
 def numbers(state: TrainState | AttackState) -> dict[str, float]:

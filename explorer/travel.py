@@ -50,7 +50,7 @@ def branch(session: Session) -> None:
     if len(session.branches) >= MOST_BRANCHES:
         raise ValueError(f"At most {MOST_BRANCHES} branches are kept; go on in one of them.")
     session.running = False
-    old.last = now
+    _leave(session)
     name = f"branch {len(session.branches)}, from {now.stage} step {state.t}"
     train, attack = old.train, old.attack
     if now.stage == "attack":
@@ -68,8 +68,45 @@ def select(session: Session, index: int) -> None:
     if not 0 <= index < len(session.branches):
         raise ValueError(f"there are branches 0 to {len(session.branches) - 1}; got {index}")
     session.running = False
-    session.branch.last = session.now
+    _leave(session)
     session.branch_index = index
-    last = session.branch.last
+    last, config = session.branch.last, session.branch.config
     if last is not None:
         session.adopt(last)
+        if config is not None:
+            session.attack_config, session.mix = config, session.branch.mix
+
+
+def make_room(session: Session) -> str:
+    """Before another attack run is loaded: leave the present one, if any, on its branch.
+
+    What follows is then on a branch of its own. A run that was itself loaded and not played on is
+    left behind: it can be loaded again.
+
+    Returns:
+        Where the run that was there is kept, as a sentence, or an empty string.
+    """
+    old, now = session.branch, session.now
+    reached = max(old.attack.last_t, 0 if now.attack is None else now.attack.t)
+    again = old.loaded is not None and old.attack.states[-1:] == [old.loaded]
+    if reached <= 0 or (again and reached == old.attack.last_t):
+        return ""
+    if len(session.branches) >= MOST_BRANCHES:
+        raise ValueError(
+            f"At most {MOST_BRANCHES} branches are kept, and loading would take the attack run "
+            "that is here. In 3 Attack, reset it or go to another branch first."
+        )
+    session.running = False
+    _leave(session)
+    old.last = replace(now, stage="attack")
+    name = f"branch {len(session.branches)}, a loaded run"
+    fresh = Branch(name, old.train.cut(len(old.train.states) - 1))
+    session.branches = [*session.branches, fresh]
+    session.branch_index = len(session.branches) - 1
+    return f" The run that was there is kept: branch “{old.name}” in 3 Attack."
+
+
+def _leave(session: Session) -> None:
+    """Note where the present branch is left, and with which settings."""
+    old = session.branch
+    old.last, old.config, old.mix = session.now, session.attack_config, session.mix

@@ -15,7 +15,7 @@ from explorer.engine.scoring import Kind
 from explorer.engine.training import TrainState
 from explorer.grids.cells import grid_attacks
 from explorer.imaging import image_runs
-from explorer.imaging.digits_grid import DigitsGrid
+from explorer.imaging.digits_grid import UNTRAINED, DigitsGrid
 from explorer.imaging.image_runs import STARTS, Aimed, ImageRun, Scored
 from explorer.imaging.images import CONTROLS, Draw, draw
 from explorer.parts.access import Access, tips_of
@@ -121,7 +121,7 @@ class DigitsApp(Page):
     async def _work(self, work: Callable[[Draw, ImageRun], Any]) -> None:
         self.cancelled = False
         self.grid.grid.cancel()
-        self.grid.allow(False)
+        self.grid.allow("Other work is going on.")
         self.failure.layout.display = "none"
         try:
             run = self.controls.run()
@@ -135,8 +135,10 @@ class DigitsApp(Page):
     def _idle(self) -> None:
         """What can be done now."""
         self.controls.idle(self.draw is not None, self.trained is not None)
-        suited = self.controls.attack.value in grid_attacks()
-        self.grid.allow(suited and not self.controls.go.disabled)
+        if self.controls.attack.value not in grid_attacks():
+            self.grid.allow("This attack takes no start: choose another one for a grid.")
+        else:
+            self.grid.allow(UNTRAINED if self.controls.go.disabled else "")
 
     def _ready(self) -> tuple[Draw, ImageRun, TrainState | None]:
         """What a grid is run of."""

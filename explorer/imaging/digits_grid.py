@@ -17,16 +17,13 @@ from explorer.panels.base import chart, titled
 from explorer.parts.grid_box import GridBox
 
 STEPS = 100  # arbitrary: about half a minute for 21 runs on 20 digits
+UNTRAINED = "Train the network first."
 Ready = Callable[[], tuple[Draw, ImageRun, TrainState | None]]
 
 
 class DigitsGrid:
     """Says what is attacked; `show` is given the end of a run, `tell` a sentence."""
 
-    empty = (
-        "Press Run the grid: the attack then runs from 21 mixtures of the training images, "
-        "held-out ones and noise."
-    )
     click = "Hover for numbers; click a cell to see its candidates beside the training images."
 
     def __init__(
@@ -36,11 +33,12 @@ class DigitsGrid:
         """`ready` gives what is to be attacked, or raises."""
         self._ready, self._show, self.tell, self._failed = ready, show, tell, failed
         self._aimed: tuple[TrainState, Target] | None = None
+        self._why = UNTRAINED
         self.grid = GridBox(self, self._guard, chart, titled, STEPS)
         self.widget = self.grid.widget
         for control in (self.grid.side, self.grid.steps):
-            control.observe(lambda _: self.allow(not self.grid.go.disabled), names=["value"])
-        self.allow(False)
+            control.observe(lambda _: self.allow(self._why), names=["value"])
+        self.allow(UNTRAINED)
 
     def _guard(self, call: Callable[[], None]) -> Callable[[Any], None]:
         def called(_: Any) -> None:  # noqa: ANN401 - a widget's event
@@ -54,14 +52,23 @@ class DigitsGrid:
         return called
 
     # --- what is there ------------------------------------------------------------------------
-    def allow(self, possible: bool) -> None:
-        """Whether there is a network to attack and nothing else at work."""
-        self.grid.go.disabled = not (possible or self.grid.busy)
+    def allow(self, why: str) -> None:
+        """Why no grid can be run now: nothing to attack, or other work; empty where one can."""
+        self._why = why
+        self.grid.go.disabled = bool(why) and not self.grid.busy
         self.grid.files.open.disabled = self.grid.go.disabled
-        if possible:
+        if not why:
             self._guard(lambda: self.grid.take(self.problem()))(None)
+        self.grid.invite()
 
     # --- what the grid asks of its page -------------------------------------------------------
+    def empty(self, count: int) -> str:
+        """What to do first."""
+        return (
+            f"{self._why or 'Press Run the grid.'} The grid runs the attack from {count} mixtures "
+            "of the training images, held-out ones and noise."
+        )
+
     def problem(self) -> Of:
         """The cells of what is chosen now."""
         drawn, run, trained = self._ready()
@@ -85,9 +92,10 @@ class DigitsGrid:
     def drawn(self, trails: list[Any]) -> None:
         """Nothing else on this page shows them."""
 
-    def show(self, found: Found, key: Key) -> None:
+    def show(self, found: Found, key: Key) -> str:
         """The end of the run from a cell."""
         target = found.problems[0].target
         title, (_, a, b) = by_key(found.of.attack).title, key
         words = f"{title} from λ₁ = {a:g}, λ₂ = {b:g}"
         self._show(Aimed(target, target.net), found.states[key][-1], words)
+        return f"λ₁ = {a:g}, λ₂ = {b:g}: its candidates stand beside the training images above."

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from html import escape
 from typing import Any
 
+from explorer import travel
 from explorer.engine.roster import ROSTER
 from explorer.frame import Frame, numbers
 from explorer.grids.cells import even, grid_attacks
@@ -21,10 +21,6 @@ class GridPanel(Panel):
     """Run, watch, hover for numbers, click a cell to see its run on the plane."""
 
     stages = ("landscape",)
-    empty = (
-        "Press Run the grid: the attack then runs from 21 mixtures of truth, held-out data and "
-        "noise."
-    )
     click = "Hover for numbers; click a cell to see its run on the plane."
 
     def build(self) -> None:
@@ -71,7 +67,24 @@ class GridPanel(Panel):
         self._setting = False
         self.grid.take(self._of())
 
+    def unseen(self, frame: Frame) -> None:
+        """A run goes on out of sight, but not on weights or points that are no more."""
+        found, train = self.grid.found, frame.train
+        if found is None or not self.grid.busy or self.grid.ending:
+            return
+        same = found.of.target is frame.target and found.of.truth is frame.dataset
+        if not same or train is None or train.net is not frame.attacked:
+            self.grid.cancel()
+            self.session.message = "The points or the weights changed: the grid was cancelled."
+
     # --- what the grid asks of its page -----------------------------------------------------
+    def empty(self, count: int) -> str:
+        """What to do first."""
+        return (
+            f"Press Run the grid: the attack then runs from {count} mixtures of truth, held-out "
+            "data and noise."
+        )
+
     def problem(self) -> Of:
         """The cells of the attack chosen here, on the weights of the page."""
         session = self.session
@@ -90,21 +103,23 @@ class GridPanel(Panel):
         """Say it at the head of the page."""
         self.session.message = words
 
-    def show(self, found: Found, key: Key) -> None:
+    def show(self, found: Found, key: Key) -> str:
         """Put the run on the plane; the Attack stage then shows it step by step."""
         session, states = self.session, found.states[key]
         _, mix_truth, mix_data = key
+        kept = travel.make_room(session)
         session.choose_attack(found.of.attack)
         session.attack_config = found.of.config
         session.remix(mix_truth, mix_data)
         line = session.branch.attack
         for state in states[1:]:
             line.append(state, numbers, always=True)
+        session.branch.loaded = states[-1]
         session.show(attack=states[-1], status=session.entry.terminate(states[-1], found.of.config))
         session.assess()
-        self.grid.said.value = escape(
+        return (
             f"λ₁ = {mix_truth:g}, λ₂ = {mix_data:g}: the candidates on the plane are those of this "
-            f"run at step {states[-1].t}. The Attack stage has its timeline."
+            f"run at step {states[-1].t}. The Attack stage has its timeline.{kept}"
         )
 
     def end(self) -> None:

@@ -9,9 +9,14 @@ import bqplot as bq
 import ipywidgets as w
 import numpy as np
 
-from explorer.engine.lambda_grid import NAMES, steps_of
+from explorer.engine.lambda_grid import NAMES, start_of, steps_of
 from explorer.grids.maps import WORDS, Maps
-from explorer.parts.grid_charts import SHADES, SHADING, CellMap, Edge, Triangle
+from explorer.parts.grid_charts import CHOSEN, SHADES, SHADING, CellMap, Edge, Triangle
+
+EDGES = (
+    "Dotted: at the start. Bands span the seeds; at λ₂ = 1 no noise enters, so that all seeds are "
+    "one run and there is no band."
+)
 
 
 class GridBoard:
@@ -44,12 +49,17 @@ class GridBoard:
         grid = w.HBox([four, runs]).add_class("mx-row")
         edges = w.HBox([e.figure for e in self.edges]).add_class("mx-charts")
         self.widget = w.VBox(
-            [grid, self.legend, titled("Edges: mean distance after the run", edges)],
+            [
+                grid,
+                self.legend,
+                titled("Edges: mean distance after the run", edges),
+                w.HTML(EDGES).add_class("mx-note"),
+            ],
             layout=w.Layout(overflow="visible"),
         )
 
-    def show(self, seen: Maps, trails: list[Any]) -> None:
-        """Maps of at least one cell, and the runs."""
+    def show(self, seen: Maps, trails: list[Any], chosen: tuple[float, float] | None) -> None:
+        """Maps of at least one cell, and the runs; the `chosen` cell has a frame."""
         side = len(seen.values)
         cells = [(a, b) for b in steps_of(side) for a in steps_of(side)]
         mean = seen.mean.reshape(3, -1)
@@ -66,6 +76,12 @@ class GridBoard:
             edge.show(seen)
         self.triangle.show(trails)
         self.legend.value = _legend(top)
+        self.choose(chosen)
+
+    def choose(self, cell: tuple[float, float] | None) -> None:
+        """Frame this cell on every map."""
+        for one in (*self.maps, self.nearest):
+            one.choose([c for c in self.cells if cell is not None and start_of(*c) == cell])
 
 
 def trails_of(rows: Mapping[Any, Mapping[str, Any]]) -> list[Any]:
@@ -75,7 +91,10 @@ def trails_of(rows: Mapping[Any, Mapping[str, Any]]) -> list[Any]:
 
 def _legend(top: float) -> str:
     sets = " &nbsp; ".join(f"<b style='color:{SHADES[n]}'>■</b> {WORDS[n]}" for n in NAMES)
-    return f"Maps: dark 0, bright {top:.2g}. &nbsp; {sets} &nbsp; dotted: at the start"
+    return (
+        f"Maps of distances: dark is near (0), bright is far ({top:.2g}). &nbsp; {sets} &nbsp; "
+        f"<b style='color:{CHOSEN}'>□</b> the cell chosen"
+    )
 
 
 def _words(cell: tuple[float, float], values: np.ndarray) -> str:

@@ -7,43 +7,27 @@ from collections.abc import Callable
 from html import escape
 from threading import Event
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import bqplot as bq
 import ipywidgets as w
 
-from explorer.engine.lambda_grid import start_of
+from explorer.engine.lambda_grid import start_of, starts
 from explorer.grids.keep import Keeper
 from explorer.grids.live import Found, Key, Of
 from explorer.grids.maps import maps
 from explorer.parts.grid_board import GridBoard, trails_of
+from explorer.parts.grid_cells import GridCells
 from explorer.parts.grid_files import GridFiles
+from explorer.parts.grid_host import Host
 from explorer.parts.settings import choice, whole
 
-RUN, CANCEL = "Run the grid", "Cancel the grid"
+RUN, CANCEL, ENDING = "Run the grid", "Cancel the grid", "Cancelling …"
+AGAIN_S = 0.5  # after a cancel: a second press so soon was the same one; arbitrary
 DRAW_S = 0.5  # arbitrary: between two looks at the maps while cells come in
 PROBLEMS = 4  # arbitrary: that stay in the page's memory
 
 Guard = Callable[[Callable[[], None]], Callable[[Any], None]]
-
-
-class Host(Protocol):
-    """The page of a grid."""
-
-    empty: str  # what to do first
-    click: str  # what a click on a cell does
-
-    def problem(self) -> Of:
-        """What is to be run now. ValueError where nothing can be."""
-
-    def show(self, found: Found, key: Key) -> None:
-        """Put the run of a cell, whose states are there, on the page."""
-
-    def drawn(self, trails: list[Any]) -> None:
-        """Take note of the runs that are known."""
-
-    def tell(self, words: str) -> None:
-        """Say what came of it."""
 
 
 class GridBox:
@@ -64,7 +48,7 @@ class GridBox:
         self.keeper: Keeper | None = None
         self._known: list[Found] = []
         self._task: asyncio.Task[None] | None = None
-        self._stop, self._drawn_at = Event(), 0.0
+        self._stop, self._drawn_at, self._cancelled_at = Event(), 0.0, -AGAIN_S
         self.side = choice(
             "cells", "Steps of λ₁ and λ₂ from 0 to 1: 21, 111 or 651 distinct starts",
             ("5 × 5", 5), ("11 × 11", 11), ("26 × 26", 26),
@@ -78,8 +62,13 @@ class GridBox:
         self.progress = w.FloatProgress(
             value=0, min=0, max=1, layout=w.Layout(width="160px"), tooltip="Cells done"
         )
-        self.said = w.HTML(host.empty).add_class("mx-note")
-        self.board = GridBoard(lambda cell: guard(lambda: self.load(*cell))(None), chart, titled)
+        self.seeds.observe(lambda _: self._share(), names=["value"])
+        self.said = w.HTML().add_class("mx-note")
+
+        def press(cell: tuple[float, float]) -> None:
+            guard(lambda: self.load(*cell))(None)
+
+        self.board, self.cells = GridBoard(press, chart, titled), GridCells(press)
         self.files = GridFiles(self._take_up, self._forget, guard)
         visible = w.Layout(overflow="visible")
         self.body = w.VBox(layout=visible)
@@ -91,6 +80,7 @@ class GridBox:
             "Where attacks end, over all starts (Runkel et al.)",
             w.VBox([*head, self.said, self.files.widget, self.body], layout=visible),
         )
+        self._draw()
 
     # --- which problem ----------------------------------------------------------------------
     def take(self, of: Of | None) -> None:
@@ -104,6 +94,7 @@ class GridBox:
             others = [one for one in self._known if one is not self.found]
             self._known = [self.found, *others][:PROBLEMS]
             self.keeper = Keeper(self.found)
+        self.cells.tell(None, "")
         self._draw(anew=True)
 
     def forget(self) -> None:
@@ -133,10 +124,18 @@ class GridBox:
         """Whether cells are being run."""
         return self._task is not None and not self._task.done()
 
+    @property
+    def ending(self) -> bool:
+        """Whether the run is cancelled, and its last step under way."""
+        return self.busy and self._stop.is_set()
+
     def toggle(self) -> None:
         """Run the cells that are not done, or cancel."""
         if self.busy:
+            self._cancelled_at = perf_counter()
             self.cancel()
+            return
+        if perf_counter() - self._cancelled_at < AGAIN_S:
             return
         self.take(self.host.problem())
         self._task = asyncio.get_event_loop().create_task(self.run())
@@ -144,6 +143,8 @@ class GridBox:
     def cancel(self) -> None:
         """End the run after the step under way; what is done stays."""
         self._stop.set()
+        if self.busy:
+            self.go.description = ENDING
 
     async def run(self) -> None:
         """Every cell of the problem on screen that is not done, the first seed first."""
@@ -174,9 +175,14 @@ class GridBox:
 
     # --- views ------------------------------------------------------------------------------
     def _progress(self, found: Found) -> None:
-        self.progress.value = found.share(self.seeds.value)
+        self._share()
         if perf_counter() - self._drawn_at > DRAW_S:
             self._draw()
+
+    def _share(self) -> None:
+        """How much of what is asked is done."""
+        rows = self.found is not None and self.found.rows
+        self.progress.value = self.found.share(self.seeds.value) if self.found and rows else 0.0
 
     def _draw(self, anew: bool = False) -> None:
         """Maps, edges and triangle of what is known; nothing is mounted before."""
@@ -187,16 +193,25 @@ class GridBox:
             self.files.show(0, lambda: ("", ""), "", anew)
         else:
             self.files.show(count, self.keeper.texts, self.keeper.words, anew)
+        self._share()
         if found is None or not found.rows:
-            self.said.value, self.body.children, self.progress.value = self.host.empty, (), 0.0
+            self.host.drawn([])
+            self.invite()
+            self.body.children = ()
             return
         seen, trails = maps(found.of.side, found.rows.values()), trails_of(found.rows)
         self.host.drawn(trails)
-        self.board.show(seen, trails)
-        self.progress.value = found.share(self.seeds.value)
+        self.board.show(seen, trails, self.cells.chosen)
+        if anew or not self.busy:
+            self.cells.fill(found.rows)  # not while cells come in: the list may be open
         self.said.value = escape(f"{seen.sentence()} {self.host.click}")
-        if self.body.children != (self.board.widget,):
-            self.body.children = (self.board.widget,)
+        if not self.body.children:
+            self.body.children = (self.cells.widget, self.board.widget)
+
+    def invite(self) -> None:
+        """Say what to do first, where no cell is done."""
+        if self.found is None or not self.found.rows:
+            self.said.value = escape(self.host.empty(len(starts(self.side.value))))
 
     def load(self, mix_truth: float, mix_data: float) -> None:
         """Put the run from a cell on the page.
@@ -208,11 +223,11 @@ class GridBox:
         if found is None or key not in found.rows:
             raise ValueError("That cell is not done yet.")
         if key in found.states:
-            self.host.show(found, key)
+            self._loaded(found, key)
             return
         if self.busy:
             raise ValueError("The grid is running: cancel it, or wait, to run this cell again.")
-        self.said.value = "This cell has no timeline: it runs again, from the same seed …"
+        self.cells.tell(key[1:], "This cell has no timeline: it runs again, from the same seed …")
         again = self._again(found, key)
         try:
             self._task = asyncio.get_running_loop().create_task(again)
@@ -223,4 +238,12 @@ class GridBox:
         """Run a finished cell once more, for its states."""
         await self._walk(found, [key], 1, "The cell stopped")
         if self.found is found and key in found.states:
-            self._guard(lambda: self.host.show(found, key))(None)
+            self._guard(lambda: self._loaded(found, key))(None)
+
+    def _loaded(self, found: Found, key: Key) -> None:
+        """Put a run on the page, and say which one."""
+        words, seeds = self.host.show(found, key), {k for k, _, _ in found.rows}
+        if len(seeds) > 1:
+            words += f" It is the run of the first of {len(seeds)} seeds, {found.of.seed}."
+        self.cells.tell(key[1:], words)
+        self.board.choose(key[1:])

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 SHADES = {"truth": PROVEN, "heldout": CONTROL, "noise": CURVES[3]}
 # Viridis at six even places: equal steps of lightness, told apart by the colour-blind.
 SHADING = ["#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725"]
+CHOSEN = "#ff4fd8"  # the frame of a chosen cell: on none of the colours below it
 SIZE, LEFT, BOTTOM, TOP = 170, 34, 34, 6  # px of a map and its margins; two fit a narrow page
 SQUARE = SIZE - LEFT - TOP  # px of the cells' area, both ways
 CORNERS = np.array([[0.5, 0.8], [0.18, 0.25], [0.82, 0.25]])  # truth, held-out, noise; room around
@@ -36,6 +37,10 @@ class CellMap:
             scales={"x": self.x, "y": self.y, "color": self.colour}, display_names=False,
             tooltip=bq.Tooltip(fields=["name"], show_labels=False),
         )  # fmt: skip
+        self.frame = bq.Scatter(
+            x=np.zeros(0), y=np.zeros(0), marker="square", fill=False, colors=[CHOSEN],
+            stroke=CHOSEN, stroke_width=3, scales={"x": self.x, "y": self.y}, interactions={},
+        )  # fmt: skip
         self.marks.on_element_click(lambda _, event: on_cell(event["data"]["index"]))
         axes = [
             bq.Axis(scale=self.x, label="λ₁", grid_lines="none", tick_values=[0, 1],
@@ -45,7 +50,8 @@ class CellMap:
         ]  # fmt: skip
         px = f"{SIZE}px"
         figure = bq.Figure(
-            marks=[self.marks], axes=axes, padding_x=0, padding_y=0, display_toolbar=False,
+            marks=[self.marks, self.frame], axes=axes, padding_x=0, padding_y=0,
+            display_toolbar=False,
             fig_margin={"top": TOP, "bottom": SIZE - TOP - SQUARE, "left": LEFT, "right": TOP},
             background_style={"fill": "transparent"},
             layout=w.Layout(width=px, height=px, min_width="0"),
@@ -63,6 +69,12 @@ class CellMap:
             self.marks.default_size = int((SQUARE / side - 1) ** 2)
             self.marks.x, self.marks.y = cells[:, 0].copy(), cells[:, 1].copy()
             self.marks.color, self.marks.names = values.copy(), np.array(words)
+        self.frame.default_size = self.marks.default_size
+
+    def choose(self, cells: list[tuple[float, float]]) -> None:
+        """Put a frame around these."""
+        at = np.array(cells, dtype=float).reshape(-1, 2)
+        _set(self.frame, at[:, 0], at[:, 1])
 
 
 class Edge:

@@ -7,9 +7,11 @@ import asyncio
 import numpy as np
 import pytest
 
+from explorer import travel
 from explorer.apps import App
+from explorer.engine.data import preset
 from explorer.panels.grid import GridPanel
-from explorer.parts.grid_box import RUN, GridBox
+from explorer.parts.grid_box import CANCEL, ENDING, RUN, GridBox
 from tests.panels.pages import opened
 
 
@@ -48,7 +50,8 @@ def run(grid: GridBox, until: int | None = None) -> None:
 
 def test_a_cancelled_grid_goes_on_and_fills_the_maps(app: App) -> None:
     grid = panel(app)
-    assert GridPanel.empty in grid.said.value and not grid.body.children
+    assert "Press Run the grid: the attack then runs from 21" in grid.said.value
+    assert not grid.body.children
     run(grid, until=4)
     done = len(grid.found.rows)
     assert 4 <= done < 21 and grid.go.description == RUN
@@ -126,3 +129,153 @@ def test_the_stage_opens_after_an_attack_that_takes_no_start(app: App) -> None:
     assert grid.found.rows and grid.found.of.attack == "kkt"  # still those on screen
     grid.load(*grid.board.cells[0])
     assert app.session.now.attack_name == "kkt"
+
+
+def press_and_wait(grid: GridBox, act) -> None:
+    """Run, and `act` once two cells are done; until the run has ended."""
+
+    async def go() -> None:
+        grid.go.click()
+        while len(grid.found.rows) < 2:
+            await asyncio.sleep(0.001)
+        assert grid.go.description == CANCEL
+        act()
+        while grid.busy:
+            await asyncio.sleep(0.001)
+
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(go())
+    finally:
+        loop.close()
+        asyncio.set_event_loop(None)
+
+
+def test_what_to_do_first_counts_the_starts_of_this_grid(app: App) -> None:
+    grid = panel(app)
+    grid.side.value = 26
+    assert "from 651 mixtures" in grid.said.value
+
+
+def test_more_seeds_are_not_done_yet(app: App) -> None:
+    grid = panel(app)
+    run(grid)
+    assert grid.progress.value == 1
+    grid.seeds.value = 3
+    assert grid.progress.value == pytest.approx(1 / 3)
+
+
+def test_a_grid_ends_with_its_problem_even_out_of_sight(app: App) -> None:
+    grid, session = panel(app), app.session
+    grid.side.value, grid.steps.value = 26, 50
+
+    def elsewhere() -> None:
+        session.go("attack")  # the same weights: the run goes on
+        assert not grid.ending
+        session.go("draw")
+        session.load(preset("xor", n=8))
+        assert grid.ending and "the grid was cancelled" in session.message
+
+    press_and_wait(grid, elsewhere)
+    assert 2 <= len(grid.found.rows) < 651
+
+
+def test_training_on_ends_a_grid_of_the_weights_before(app: App) -> None:
+    grid, session = panel(app), app.session
+    grid.side.value, grid.steps.value = 26, 50
+
+    def train_on() -> None:
+        session.go("train")
+        session.step(1)
+
+    press_and_wait(grid, train_on)
+    assert 2 <= len(grid.found.rows) < 651
+
+
+def test_a_second_press_on_cancel_does_not_run_again(app: App, monkeypatch) -> None:
+    grid, now = panel(app), [100.0]
+    monkeypatch.setattr("explorer.parts.grid_box.perf_counter", lambda: now[0])
+
+    def twice() -> None:
+        grid.go.click()
+        assert grid.ending and grid.go.description == ENDING
+        grid.go.click()
+
+    grid.side.value = 11
+    press_and_wait(grid, twice)
+    done = len(grid.found.rows)
+    assert done < 111 and grid.go.description == RUN
+
+    async def press() -> bool:
+        grid.go.click()
+        began = grid.busy
+        grid.cancel()
+        if began:
+            await grid._task
+        return began
+
+    now[0] += 0.4  # a double click whose second half comes after the end
+    assert not asyncio.run(press())
+
+
+def test_the_sentence_and_the_frame_of_a_cell_outlive_new_cells(app: App) -> None:
+    grid = panel(app)
+    run(grid)
+    grid.load(0.5, 0.75)
+    grid.seeds.value = 2
+    run(grid)
+    assert grid.cells.said.value.startswith("λ₁ = 0.5, λ₂ = 0.75: the candidates")
+    for one in (*grid.board.maps, grid.board.nearest):
+        assert (list(one.frame.x), list(one.frame.y)) == ([0.5], [0.75])
+        assert one.frame.default_size == one.marks.default_size
+    grid.load(0.25, 0.0)  # one start stands for the row of noise
+    assert list(grid.board.nearest.frame.y) == [0.0] * 5
+    assert "the first of 2 seeds, 0" in grid.cells.said.value
+    grid.steps.value = 4
+    assert grid.cells.said.value == "" and grid.cells.chosen is None
+
+
+def test_a_cell_is_chosen_by_keyboard(app: App) -> None:
+    grid, session = panel(app), app.session
+    run(grid)
+    names = [name for name, _ in grid.cells.list.options]
+    assert len(names) == 22 and names[1].startswith("λ₁ 0, λ₂ 0: ") and "to truth" in names[1]
+    grid.cells.list.value = (0.5, 0.75)
+    assert session.mix == (0.5, 0.75) and session.now.attack.t == 3
+    marks = grid.board.maps[0].marks
+    marks._element_click_handlers(marks, {"data": {"index": 24}})
+    assert grid.cells.list.value == (1.0, 1.0) and session.mix == (1.0, 1.0)
+
+
+def test_the_run_that_was_there_is_kept_on_its_branch(app: App) -> None:
+    grid, session = panel(app), app.session
+    session.go("attack")
+    session.configure(m=6, lr_x=0.011)
+    session.step(7)
+    before, config = session.now.attack, session.attack_config
+    session.go("landscape")
+    run(grid)
+    grid.load(0.5, 0.75)
+    assert len(session.branches) == 2 and "branch “main” in 3 Attack" in grid.cells.said.value
+    assert session.attack_config.m == 8
+    grid.load(0.5, 1.0)  # a loaded run can be loaded again: no branch for it
+    assert len(session.branches) == 2 and "branch" not in grid.cells.said.value
+    travel.select(session, 0)
+    assert session.now.attack is before and session.now.stage == "attack"
+    assert session.attack_config == config and session.mix == (0.0, 0.0)
+    assert [s.t for s in session.branch.attack.states] == list(range(8))
+    travel.select(session, 1)
+    assert session.mix == (0.5, 1.0) and session.now.attack.t == 3
+    session.go("attack")
+    travel.seek(session, 1)
+    session.step(1)  # played on from the middle, it is a run of one's own
+    grid.load(0.5, 0.75)
+    assert len(session.branches) == 3
+    while len(session.branches) < travel.MOST_BRANCHES:
+        travel.branch(session)
+    session.step(1)
+    held = session.now.attack
+    with pytest.raises(ValueError, match="At most 8 branches"):
+        grid.load(0.5, 1.0)
+    assert session.now.attack is held
