@@ -122,9 +122,17 @@ def aim(
 ) -> tuple[Target, Certificate | None, str]:
     """The network at margin 1, its certificate on `truth`, and what had to be assumed.
 
-    The margin is that of the truth where it is known, else `margin`, else 1. RunFailed where the
-    network does not separate the truth.
+    The margin is that of the truth where it is known, else `margin`, else 1.
+
+    Raises:
+        ValueError: for a margin that is none, or points of another dimension.
+        RunFailed: where the network does not separate the truth.
     """
+    if margin is not None and not (math.isfinite(margin) and margin > 0):
+        raise ValueError(
+            f"the margin must be positive and finite; got {margin}. Leave it away where it is not "
+            "known."
+        )
     if truth is not None:
         if truth.d != net.d:
             raise ValueError(f"the points are {truth.d}-D; the network takes {net.d} inputs")
@@ -133,7 +141,9 @@ def aim(
         if q_min <= 0:
             raise RunFailed("the network does not separate these points, so there is no margin.")
         target = Target.of(net, q_min)
-        return target, certify(net, truth.x, truth.y) if net.homogeneous else None, target.caveat
+        made = certify(net, truth.x, truth.y) if net.homogeneous else None
+        note = "" if margin is None else f"The margin is that of the points, {q_min:.3g}."
+        return target, made, f"{note} {target.caveat}".strip()
     note = "" if margin is not None else "The margin is not known and was taken as 1 (--margin)."
     target = Target.of(net, 1.0 if margin is None else margin)
     return target, None, f"{note} {target.caveat}".strip()

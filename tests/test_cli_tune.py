@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
-from explorer import cli
+from explorer import cli, headless
+from explorer.commands import tune as verb
+from explorer.engine.data import preset
+from explorer.engine.scoring import score
 from explorer.engine.store import load_run
 from explorer.tuning import search as tune
 
@@ -52,18 +57,89 @@ def test_tune_goes_on_from_its_log(call) -> None:
     )
 
 
-def test_an_interrupt_keeps_what_is_done(call, monkeypatch) -> None:
+def stop_at(monkeypatch, last) -> None:
+    """An interrupt in the trial `last`; no full attack may begin after it."""
     attempt = tune.attempt
 
     def stopped(target, config, number, params):
-        if number == 2:
+        if number == last:
             raise KeyboardInterrupt
         return attempt(target, config, number, params)
 
     monkeypatch.setattr(tune, "attempt", stopped)
-    result = call("tune", *SMALL, "--log", "s.jsonl", "--json")
+    monkeypatch.setattr(headless, "attack", lambda *a, **k: pytest.fail("a full attack began"))
+
+
+def test_an_interrupt_keeps_what_is_done_and_ends(call, monkeypatch) -> None:
+    stop_at(monkeypatch, 2)
+    result = call("tune", *SMALL, "--log", "s.jsonl", "--json", code=130)
     assert len(json.loads(result.stdout)["trials"]) == 2
     assert len(Path("s.jsonl").read_text().splitlines()) == 3
+    assert "stopped after 2 trials, kept in s.jsonl" in result.stderr
+    result = call("tune", *SMALL, code=130)
+    assert "--log FILE keeps them" in result.stderr and "settings taken" in result.stdout
+
+
+def test_an_interrupt_before_the_first_trial_says_so(call, monkeypatch) -> None:
+    stop_at(monkeypatch, 0)
+    result = call("tune", *SMALL, code=130)
+    assert "stopped before the first trial" in result.stderr and result.stdout == ""
+
+
+def test_an_interrupt_of_any_verb_is_one_line(call, monkeypatch) -> None:
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(headless, "train", stopped)
+    assert call("train", *NET, code=130).stderr == "margin-explorer: stopped\n"
+
+
+def test_a_search_whose_trials_all_fail_exits_with_1(call, monkeypatch) -> None:
+    def failed(target, config, number, params):
+        return tune.Trial(number, params, tune.KKTConfig(), math.inf, 0.0, 0.0, "diverged")
+
+    monkeypatch.setattr(tune, "attempt", failed)
+    assert "every trial failed" in call("tune", *SMALL, code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("tuned", "usual", "words"),
+    [
+        (3, 2, "found 3 of 5 points within 0.03, more than the defaults, which found 2"),
+        (2, 3, "found 2 of 5 points within 0.03, fewer than the defaults, which found 3"),
+        (3, 3, "found 3 of 5 points within 0.03, as many as the defaults, which found 3"),
+    ],
+)
+def test_tuned_settings_are_compared_with_the_defaults(tuned, usual, words) -> None:
+    points = preset("moons", 5)
+
+    def attacked(count):
+        scores = (score(points, points.x[:count], points.y[:count]),) * 2
+        return SimpleNamespace(scores=scores)
+
+    done = {"tuned": attacked(tuned), "defaults": attacked(usual)}
+    assert words in verb.compared(done)
+    blind = SimpleNamespace(scores=None)
+    assert "nobody can say" in verb.compared({"tuned": blind, "defaults": blind})
+
+
+def test_a_comparison_is_printed(call) -> None:
+    found = json.loads(call("tune", *SMALL, "--json").stdout)
+    assert "the defaults, which found" in found["comparison"]
+    text = " ".join(call("tune", *SMALL).stdout.replace("│", " ").split())
+    assert "the tuned settings found" in text
+
+
+def test_a_margin_is_used_or_spoken_of(call) -> None:
+    call("train", *NET, "--out", "run.safetensors")
+    tail = SMALL[-8:]
+    for words in (("--margin", "nan"), ("--margin", "-1")):
+        assert "the margin must be positive" in call(
+            "tune", "run.safetensors", *tail, *words, code=2
+        ).stderr  # fmt: skip
+    told = json.loads(call("tune", "run.safetensors", *tail, "--margin", "3", "--json").stdout)
+    assert told["note"].startswith("The margin is that of the points")
+    assert "go with a file" in call("tune", *SMALL, "--margin", "3", code=2).stderr
 
 
 def test_tune_on_a_file_and_the_published_draws(call) -> None:

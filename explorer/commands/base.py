@@ -90,6 +90,8 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
+        except KeyboardInterrupt:
+            fail("stopped", 130)
         except RunFailed as error:
             fail(error, 1)
         except (ValueError, OSError, ImportError) as error:
@@ -98,7 +100,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
-def fail(error: Exception, code: int) -> None:
+def fail(error: Exception | str, code: int) -> None:
     """Say what is wrong in one line on stderr, and end with this exit code."""
     print(f"margin-explorer: {' '.join(str(error).split())}", file=sys.stderr)
     raise typer.Exit(code)

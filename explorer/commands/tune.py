@@ -16,12 +16,14 @@ from rich.table import Table
 from tqdm import tqdm
 
 from explorer import headless, report
+from explorer.assess import RADIUS
 from explorer.commands import base
 from explorer.commands.outputs import check_files
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
 from explorer.engine.data import Dataset
+from explorer.headless import RunFailed
 from explorer.style import INK, POSITIVE, PROVEN
 from explorer.tuning import file as search_file
 from explorer.tuning import search as tuning
@@ -59,6 +61,8 @@ def tune(
     """Tune the KKT attack without the truth; Ctrl-C keeps what is done."""
     config = TuneConfig(search.value, trials, restarts, m, trial_steps, seed)
     check_files(log, out)
+    if file is None and not (margin is None and truth is None):
+        raise ValueError("--margin and --truth go with a file; without one a network is trained.")
     if file is None:
         points = base.points_of(preset, n, noise, seed, data)
         settings = base.train_config(widths, steps, method, train_set)
@@ -68,15 +72,20 @@ def tune(
     else:
         _, net, known = base.opened(file, truth)
         target, made, note = headless.aim(net.to(dtype=torch.float64), known, margin)
-    rows = _searched(target, config, log)
+    rows, stopped = _searched(target, config, log)
     chosen = tuning.best(rows, config.search)
     if out is not None:
         figure(out, rows, chosen)
-    _show(as_json, config, rows, chosen, _judged(target, config, chosen, known, made), note)
+    done = {} if stopped else _judged(target, config, chosen, known, made)
+    _show(as_json, config, rows, chosen, done, note)
+    if stopped:
+        raise SystemExit(130)
+    if chosen is None:
+        raise RunFailed("every trial failed. Take more steps in training, or other weights.")
 
 
-def _searched(target: Target, config: TuneConfig, log: Path | None) -> list[Trial]:
-    """All trials; an interrupt ends the search and keeps them."""
+def _searched(target: Target, config: TuneConfig, log: Path | None) -> tuple[list[Trial], bool]:
+    """All trials, and whether an interrupt ended the search. One before the first exits."""
     rows = [] if log is None else search_file.start_file(log, target, config)
     todo = tqdm(
         tuning.tune(target, config, rows[: config.trials]), initial=len(rows), total=config.trials,
@@ -88,8 +97,17 @@ def _searched(target: Target, config: TuneConfig, log: Path | None) -> list[Tria
             if log is not None:
                 search_file.append(log, trial)
     except KeyboardInterrupt:
-        print(f"stopped after {len(rows)} trials", file=sys.stderr)
-    return rows
+        todo.close()
+        if not rows:
+            print("stopped before the first trial had ended; there is nothing to keep",
+                  file=sys.stderr)  # fmt: skip
+            raise SystemExit(130) from None
+        kept = (
+            f"kept in {log}; the same command goes on" if log else "not kept; --log FILE keeps them"
+        )
+        print(f"stopped after {len(rows)} trials, {kept}", file=sys.stderr)
+        return rows, True
+    return rows, False
 
 
 def _judged(
@@ -107,16 +125,35 @@ def _judged(
     }
 
 
+def compared(done: dict[str, headless.Attacked]) -> str:
+    """Whether tuning found more, as a sentence; of weights alone, why nobody can say."""
+    tuned, usual = (done[name].scores for name in ("tuned", "defaults"))
+    if tuned is None or usual is None:
+        return (
+            "Without the points nobody can say whether the tuned settings find more of them than "
+            "the defaults."
+        )
+    a, b = (int(scores[0].found[tuned[0].radii.index(RADIUS)]) for scores in (tuned, usual))
+    word = "more than" if a > b else "fewer than" if a < b else "as many as"
+    n = len(tuned[0].distances)
+    return (
+        f"From a fresh noise the tuned settings found {a} of {n} points within {RADIUS:g}, {word} "
+        f"the defaults, which found {b}."
+    )
+
+
 def _show(
     as_json: bool, config: TuneConfig, rows: Sequence[Trial], chosen: Trial | None,
     done: dict[str, headless.Attacked], note: str,
 ) -> None:  # fmt: skip
     ahead = tuning.front(rows)
+    comparison = compared(done) if done else ""
     if as_json:
         content = {
             "tune": asdict(config), "note": note, "trials": [asdict(t) for t in rows],
             "front": [t.number for t in ahead], "best": None if chosen is None else chosen.number,
             "attacks": {name: report.of_attack(each) for name, each in done.items()},
+            "comparison": comparison,
         }  # fmt: skip
         base.show_result(True, content, "", [])
         return
@@ -136,12 +173,11 @@ def _show(
         lines.append(("settings taken", " ".join(words)))
     for name, each in done.items():
         lines += [(f"{name}: {key}", value) for key, value in report.attack_rows(each)]
-    base.show_result(
-        False, {}, "From a fresh noise (* the settings taken)", lines or [("", FAILED)]
-    )
-
-
-FAILED = "Every trial failed. Take more steps in training, or other weights."
+    if comparison:
+        lines.append(("comparison", comparison))
+    if lines:
+        title = "From a fresh noise (* the settings taken)" if done else "* the settings taken"
+        base.show_result(False, {}, title, lines)
 
 
 def figure(path: Path, rows: Sequence[Trial], chosen: Trial | None) -> None:
