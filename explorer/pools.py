@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
     BrokenExecutor,
     Executor,
@@ -14,6 +14,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from concurrent.futures import CancelledError as Cancelled
+from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
@@ -72,7 +73,8 @@ class Pool:
         if self._now is None:
             assert self._make is not None  # one that was given ready-made is never put aside
             self._now = self._make()
-        return self._now.submit(call, *args)
+        with _unheard():  # the first calls start processes
+            return self._now.submit(call, *args)
 
     def broken(self) -> None:
         """Give up the present executor: the next call goes to a new one."""
@@ -85,12 +87,15 @@ class Pool:
         """Whether a new executor can be made."""
         return self._make is not None
 
-    def close(self, at_once: bool) -> None:
-        """Shut down; at once ends processes in the middle of their rows."""
-        if self._make is None or self._now is None:
-            return
+    def close(self, pending: Iterable[Future[Any]], at_once: bool) -> None:
+        """Give up pending calls and shut down; at once ends processes in the middle of theirs."""
         # Only private names lead to the processes of a pool before Python 3.14.
         running = list((getattr(self._now, "_processes", None) or {}).values())
+        if self._make is None or not running:  # a pool of processes stumbles over cancelled calls
+            for future in pending:
+                future.cancel()
+        if self._make is None or self._now is None:
+            return
         self._now.shutdown(wait=not at_once)
         if at_once:
             for process in running:
@@ -101,6 +106,19 @@ class Pool:
 def is_lost(error: BaseException) -> bool:
     """Whether this is a worker's death rather than a failure of the row."""
     return isinstance(error, BrokenExecutor | Cancelled) or type(error).__name__ in LOST
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Processes started within do not hear Ctrl-C, not even while they import; ours waits."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _tied() -> None:

@@ -131,9 +131,7 @@ class _Work:
                     "did not run. Give sweep a function that makes one, such as processes(2)."
                 )
         finally:
-            for future in self.pending:
-                future.cancel()
-            self.pool.close(at_once=not clean)
+            self.pool.close(self.pending, at_once=not clean)
 
     def _hand_in(self) -> None:
         """Fill up; a suspect goes alone."""

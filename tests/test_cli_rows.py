@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from time import sleep
 
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -15,6 +21,7 @@ from explorer.commands.rows import collected
 from explorer.commands.tables import table_of
 from explorer.sweep import trials
 
+ROOT = Path(__file__).resolve().parents[1]
 HERE = ("--executor", "threads", "--workers", "1")
 TINY = ("--set", "preset=blobs", "--set", "n=8", "--set", "widths=16", "--set", "steps=300")
 TINY = (*TINY, "--set", "attack_config.steps=20", "--set", "attack_config.m=8")
@@ -184,3 +191,24 @@ def test_failed_cells_run_again(call, monkeypatch) -> None:
     assert len(json.loads(call(*words).stdout)["cells"]) == 6
     assert len(seen) == 7
     assert sweeps.RowFile(Path("rows.jsonl")).rows.keys() == {sweeps.key_of(c) for c in seen}
+
+
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_command_leaves_no_worker_and_no_traceback(tmp_path, which) -> None:
+    words = [sys.executable, "-m", "explorer.cli", "sweep", "--set", "seed=0-99"]
+    with subprocess.Popen(
+        words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        workers: list[psutil.Process] = []
+        while process.poll() is None and len(workers) < 3:  # two, and what tracks their semaphores
+            workers = psutil.Process(process.pid).children(recursive=True)
+            sleep(0.05)
+        if which == signal.SIGINT:  # as a terminal does
+            os.killpg(process.pid, which)
+        else:
+            process.send_signal(which)
+        out, told = process.communicate()
+    assert (process.returncode, out) == (130, "")
+    assert "stopped: " in told and "Traceback" not in told
+    assert not psutil.wait_procs(workers, timeout=30)[1]

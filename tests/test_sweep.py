@@ -18,6 +18,7 @@ from time import monotonic, sleep
 
 import pytest
 
+from explorer.pools import Pool
 from explorer.rowfile import RowFile, flat, write_csv
 from explorer.sweep import Trial, key_of, processes, seeds_of, sweep, threads, trials
 from explorer.trial import _ring, run_trial
@@ -117,6 +118,16 @@ def test_a_broken_executor_of_the_caller_leaves_its_rows_for_another_time(tmp_pa
 def test_what_makes_no_executor_is_refused(none: object) -> None:
     with pytest.raises(TypeError, match=r"such as processes\(2\).*; got"):
         next(sweep([Small(1)], none, run=doubled))  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows has no masks")
+def test_workers_are_deaf_to_an_interrupt_from_their_first_moment() -> None:
+    context = multiprocessing.get_context("spawn")
+    pool = Pool(lambda: ProcessPoolExecutor(1, mp_context=context))
+    asked = pool.submit(signal.pthread_sigmask, signal.SIG_BLOCK, ())
+    assert signal.SIGINT in asked.result()
+    pool.close((), at_once=False)
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_workers_end_with_their_parent(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections import Counter
 from collections.abc import Generator, Sequence
@@ -20,9 +21,11 @@ def collected(
 ) -> list[Row]:
     """All rows, with a bar on stderr; Ctrl-C says what is kept and how to go on, and exits.
 
+    A kill by SIGTERM does the same.
     `what` are the rows, such as "cells"; `path` is the file of `running`, or None.
     """
     seen: list[Row] = []
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         for row in tqdm(running, total=total, desc=what, file=sys.stderr, disable=None):
             seen.append(row)
@@ -30,6 +33,8 @@ def collected(
         running.close()
         print(f"stopped: {_kept(len(seen), total, what, path)}", file=sys.stderr)
         raise SystemExit(130) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return seen
 
 
