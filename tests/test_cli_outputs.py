@@ -81,6 +81,11 @@ def test_a_kind_of_picture_that_there_is_not_is_said_before_the_work(call, no_wo
     assert "p.xyz" in result.stderr and "Try p.png" in result.stderr
 
 
+def test_two_outputs_are_two_files(call, no_work) -> None:
+    assert "one file" in call("sweep", "--out", "a", "--csv", "./a", code=2).stderr
+    assert "one file" in call("tune", *SMALL, "--log", "a", "--out", "a", code=2).stderr
+
+
 def test_an_attack_looks_at_its_file_first(call, monkeypatch) -> None:
     call("train", *SMALL, "--out", "r.safetensors")
     monkeypatch.setattr(headless, "attack", lambda *a, **k: pytest.fail("the work was begun"))

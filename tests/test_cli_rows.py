@@ -212,3 +212,11 @@ def test_a_stopped_command_leaves_no_worker_and_no_traceback(tmp_path, which) ->
     assert (process.returncode, out) == (130, "")
     assert "stopped: " in told and "Traceback" not in told
     assert not psutil.wait_procs(workers, timeout=30)[1]
+
+
+def test_the_neurons_of_a_network_of_digits_are_numbers(call) -> None:
+    small = ("--n", "4", "--widths", "9,7", "--steps", "300", "--attack-steps", "3")
+    neurons = json.loads(call("digits", *small, "--json").stdout)["neurons"]
+    assert len(neurons) == 2 and all(isinstance(n, int) for n in neurons)
+    words = " ".join(call("digits", *small).stdout.replace("│", " ").split())
+    assert f"neurons {neurons[0]}-{neurons[1]} " in words

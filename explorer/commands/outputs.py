@@ -10,8 +10,13 @@ def check_files(*files: Path | None, make: bool = False) -> None:
     """Try to write each file, and leave it as it is; with `make`, make its folder first.
 
     Raises:
-        ValueError: with the file that cannot be written.
+        ValueError: with the file that cannot be written, or that is named twice.
     """
+    named = [path.resolve() for path in files if path is not None]
+    if len(set(named)) < len(named):
+        raise ValueError(
+            f"two outputs would be one file, {named[0]}. Name another for one of them."
+        )
     for path in files:
         if path is None:
             continue
@@ -37,7 +42,7 @@ def _try(path: Path) -> None:
 def check_folder(folder: Path | None) -> None:
     """Make the folder, and try to write there. ValueError where that fails."""
     if folder is not None:
-        check_files(folder / "margin-explorer.tmp", make=True)
+        check_files(folder / "rows.csv", make=True)
 
 
 def check_pictures(*files: Path | None) -> None:
