@@ -30,6 +30,10 @@ REVIVED = (
     "Neurons that were off on every point were drawn anew: without them the network could not "
     "learn the new points from where it is."
 )
+OLD_POINTS = (
+    "These weights are those of the {} points that they were trained on: the points drawn now are "
+    "others. Train again to attack weights of these."
+)
 CLASSES_CHANGED = (
     "The number of classes changed, and with it the number of the network's outputs: train anew."
 )
@@ -124,6 +128,8 @@ class Session(Walking):
         self.show(stage=stage, status=Status.RUNNING)
         if stage == "attack" and self.now.attack is None:
             self.restart_attack()
+        if self.now.aimed and self.now.truth is not None and self.now.truth is not now.dataset:
+            self.message = OLD_POINTS.format(self.now.truth.n)
 
     def begin_training(self, net: Network | None = None) -> None:
         """Start training at t = 0 from the session's seed, or from `net`."""

@@ -219,3 +219,19 @@ def test_seek_after_an_edit_shows_old_weights_on_the_present_points() -> None:
     travel.seek(session, 5)
     assert session.frame.train.t == 5
     assert len(session.frame.train.q) == session.frame.dataset.n
+
+
+def test_a_stage_of_old_weights_says_whose_they_are() -> None:
+    session = Session(preset("moons", n=8))
+    session.go("train")
+    session.jump_to_exact()
+    session.guarded(session.go, "landscape")
+    assert session.message == ""
+    session.go("draw")
+    session.add([((0.3, 1.4), 1)])
+    session.guarded(session.go, "landscape")
+    assert "those of the 8 points" in session.message and "Train again" in session.message
+    session.go("draw")
+    session.undo()
+    session.guarded(session.go, "landscape")
+    assert session.message == ""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import asdict, replace
+from html import escape
 from typing import Any, cast
 
-import bqplot as bq
 import ipywidgets as w
-import numpy as np
 import torch
 
-from explorer import assess
+from explorer import assess, travel
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt_config import PUBLISHED
@@ -19,9 +19,9 @@ from explorer.engine.attacks.target import Target
 from explorer.frame import Frame
 from explorer.panels.base import Panel, button, chart
 from explorer.parts.settings import choice, whole
-from explorer.style import CURVES, INK, PROVEN
+from explorer.parts.tuner_front import Front
 from explorer.tuning import search
-from explorer.tuning.search import Search, Trial, TuneConfig
+from explorer.tuning.search import Trial, TuneConfig
 
 TUNE, CANCEL = "Tune", "Cancel tuning"
 OURS = "our defaults"
@@ -29,7 +29,7 @@ EMPTY = (
     "Press Tune: each trial attacks from three noises. Low residual and high agreement of the "
     "three are what an attacker can see; the truth is not asked."
 )
-HINT = "Click a trial to load its settings."
+HINT = "Click a trial, or choose it in the list, to load its settings."
 SIZE: dict[str, int] = {}  # of a trial, where it is not that of TuneConfig
 FRESH = 7001  # seed of a noise that no trial uses
 
@@ -44,7 +44,7 @@ class Tuner(Panel):
         """Controls over a scatter that is there only while unfolded."""
         self.target: Target | None = None
         self.rows: list[Trial] = []
-        self.search: Search = "auto"
+        self.config = TuneConfig()  # of the search whose trials these are
         self._task: asyncio.Task[None] | None = None
         published = [(f"as published, {name}", name) for name in PUBLISHED]
         self.ready = choice(
@@ -59,13 +59,17 @@ class Tuner(Panel):
         )  # fmt: skip
         self.trials = whole("trials", "How many settings are tried", 1, 500)
         self.trials.value = TuneConfig.trials
-        self.go = button(TUNE, "Try settings on the attacked weights; what is done stays")
+        self.go = button(
+            TUNE,
+            "Try settings on the attacked weights; what is done "
+            "stays, and the same search goes on from there. Again: cancel",
+        )
         self.go.on_click(self.command(self._toggle))
         self.progress = w.FloatProgress(
             value=0, min=0, max=1, layout=w.Layout(width="160px"), tooltip="Trials done"
         )
         self.said = w.HTML(EMPTY).add_class("mx-note")
-        self._build_chart()
+        self.front = Front(lambda index: self.command(lambda: self.load(index))(None), chart)
         self.plot = w.VBox(layout=w.Layout(overflow="visible"))
         head = w.HBox([self.ready, load]).add_class("mx-row")
         run = w.HBox([self.kind, self.trials, self.go, self.progress]).add_class("mx-row")
@@ -76,39 +80,9 @@ class Tuner(Panel):
         self.fold.observe(self._on_fold, names=["selected_index"])
         self.widget = self.fold
 
-    def _build_chart(self) -> None:
-        self.x = bq.LinearScale(min=-3, max=0, allow_padding=False)
-        self.y = bq.LinearScale(min=0, max=1, allow_padding=False)
-        scales = {"x": self.x, "y": self.y}
-        self.line = bq.Lines(
-            x=np.zeros(2),
-            y=np.zeros(2),
-            scales=scales,
-            colors=[CURVES[0]],
-            stroke_width=2,
-            interpolation="step-after",
-        )
-        self.dots = bq.Scatter(
-            x=np.zeros(0),
-            y=np.zeros(0),
-            scales=scales,
-            colors=[INK],
-            default_size=64,
-            stroke="white",
-        )
-        self.best = bq.Scatter(
-            x=np.zeros(0), y=np.zeros(0), scales=scales, colors=[PROVEN], default_size=260,
-            fill=False, stroke=PROVEN, stroke_width=2.5,
-        )  # fmt: skip
-        self.dots.on_element_click(self._on_trial)
-        self.chart = chart("residual, log₁₀", "agreement", [self.line, self.best, self.dots],
-                           self.x, self.y)  # fmt: skip
-        self.chart.axes[0].tick_values = [-3, -2, -1, 0]
-        self.chart.axes[0].tick_format = "d"
-
     def _on_fold(self, change: dict[str, Any]) -> None:
         # A figure that is hidden fails on its size of zero: it is taken out instead.
-        self.plot.children = [] if change["new"] is None else [self.chart]
+        self.plot.children = [] if change["new"] is None else [self.front.chart, self.front.list]
 
     # --- settings ---------------------------------------------------------------------------
     def _load_ready(self) -> None:
@@ -117,20 +91,21 @@ class Tuner(Panel):
             config = KKTConfig()
         else:
             config = KKTConfig.published(target, self.ready.value, now.m, now.steps)
+        kept = travel.make_room(self.session)
         self.session.configure(**asdict(config))
-
-    def _on_trial(self, _: Any, event: dict[str, Any]) -> None:  # noqa: ANN401
-        self.command(lambda: self.load(event["data"]["index"]))(None)
+        self.session.message = kept.strip()
 
     def load(self, index: int) -> None:
         """Put the settings of the drawn trial of this index into the form."""
-        trial = self._good()[index]
+        trial = [t for t in self.rows if not t.failure][index]
         now = cast(KKTConfig, self.session.attack_config)
+        kept = travel.make_room(self.session)
         self.session.configure(**asdict(search.full_length(trial, now.m, now.steps)))
+        self.front.choose(index)
         self.said.value = (
             f"Trial {trial.number} is loaded: residual {trial.residual:.3g}, agreement "
             f"{trial.agreement:.3g} in {TuneConfig.steps} steps. Press Play; the verdict on top "
-            "compares its claims with held-out sets."
+            f"compares its claims with held-out sets.{escape(kept)}"
         )
 
     def _aimed(self) -> Target:
@@ -140,41 +115,69 @@ class Tuner(Panel):
         return target
 
     # --- search -----------------------------------------------------------------------------
+    @property
+    def busy(self) -> bool:
+        """Whether a search is under way."""
+        return self._task is not None and not self._task.done()
+
     def _toggle(self) -> None:
-        if self._task is not None and not self._task.done():
+        if self._task is not None and self.busy:
             self._task.cancel()
             return
         target = self._aimed()
-        self.search = self.kind.value
-        config = TuneConfig(self.search, self.trials.value, seed=self.session.seed, **SIZE)
-        trials = search.tune(target, config)
+        config = TuneConfig(self.kind.value, self.trials.value, seed=self.session.seed, **SIZE)
+        same = self.target is target and bool(self.rows)
+        begun = ""
+        if same and replace(self.config, trials=config.trials) == config:
+            begun = f"The search goes on from the {len(self.rows)} trials that are there. "
+        else:
+            if same:
+                begun = (
+                    f"A new search begins: the {len(self.rows)} trials that were there are of "
+                    "another search or seed. "
+                )
+            self.rows = []
+        trials = search.tune(target, config, tuple(self.rows))
         self.session.running = False
-        self.target, self.rows = target, []
+        self.target, self.config, self.said.value = target, config, begun
         self.draw()
-        self._task = asyncio.get_event_loop().create_task(self._run(trials, config, target))
+        self._task = asyncio.get_event_loop().create_task(self._run(trials, config, target, begun))
 
-    async def _run(self, trials: Any, config: TuneConfig, target: Target) -> None:  # noqa: ANN401
-        """One trial after the other beside the page."""
-        self.go.description = CANCEL
-        self.progress.value = 0
+    async def _run(
+        self,
+        trials: Iterator[Trial],
+        config: TuneConfig,
+        target: Target,
+        begun: str,
+    ) -> None:
+        """One trial after the other beside the page; `begun` is said all the while."""
+        self.go.description, judging = CANCEL, False
+        self.progress.value = len(self.rows) / config.trials
         try:
             while (trial := await asyncio.to_thread(next, trials, None)) is not None:
-                if self.session.now.target is not target:
-                    return  # the weights changed: these trials are of no use any more
                 self.rows.append(trial)
                 self.progress.value = len(self.rows) / config.trials
-                self.said.value = f"{len(self.rows)} of {config.trials} trials. {HINT}"
+                self.said.value = f"{begun}{len(self.rows)} of {config.trials} trials. {HINT}"
                 self.draw()
-            self.said.value = "Trying the best and the defaults from a fresh noise."
+            judging = True
+            self.said.value = f"{begun}Trying the best and the defaults from a fresh noise."
             self.said.value = await asyncio.to_thread(self.verdict, config)
         except asyncio.CancelledError:
             if self.target is target:  # else the weights changed, and the page has said so
-                self.said.value = f"Cancelled after {len(self.rows)} trials, which stay. {HINT}"
+                self.said.value = self._cancelled(judging)
         except Exception as error:  # would vanish in the task
             self.said.value = ""
             self.fail(error)
         finally:
             self.go.description = TUNE
+
+    def _cancelled(self, judging: bool) -> str:
+        there = f"{len(self.rows)} trials, which stay"
+        if judging:
+            return (
+                f"Cancelled before the verdict: there are {there}. Tune gives the verdict. {HINT}"
+            )
+        return f"Cancelled after {there}, without a verdict; Tune goes on from there. {HINT}"
 
     def verdict(self, config: TuneConfig) -> str:
         """What the best trial is worth, from a noise that no trial used, beside the defaults."""
@@ -201,53 +204,31 @@ class Tuner(Panel):
         )
 
     # --- view -------------------------------------------------------------------------------
-    def _good(self) -> list[Trial]:
-        return [t for t in self.rows if not t.failure]
-
     def draw(self) -> None:
-        """All trials, their front, and a ring around the best."""
-        good, ahead = self._good(), search.front(self.rows)
-        chosen = search.best(self.rows, self.search)
-        top = max([1.0, *(t.agreement for t in good)])
-        logs = [_log(t) for t in good]
-        high = int(np.ceil(max([0.0, *logs])))
-        self._bound(int(np.floor(min([-1.0, *logs]))), high, top)
-        x, y = (np.array(v) for v in ([_log(t) for t in ahead], [t.agreement for t in ahead]))
-        if len(x):  # to the right edge: whatever is worse there is beaten
-            x, y = np.append(x, float(high)), np.append(y, y[-1])
-        for mark, (px, py) in (
-            (self.line, (x, y) if len(x) else (np.zeros(2), np.zeros(2))),
-            (self.dots, _places(good)),
-            (self.best, _places([chosen] if chosen else [])),
-        ):
-            with mark.hold_sync():
-                mark.x, mark.y = px, py
-
-    def _bound(self, low: int, high: int, top: float) -> None:
-        ceiling = float(np.ceil(top * 1.1))
-        self.x.min, self.x.max = float(low), float(high)
-        self.y.max = ceiling
-        self.chart.axes[0].tick_values = list(range(low, high + 1))
-        self.chart.axes[1].tick_values = np.linspace(0, ceiling, 5)
+        """The trials that are there."""
+        self.front.draw(self.rows, search.best(self.rows, self.config.search))
 
     def render(self, frame: Frame) -> None:
         """Forget trials on weights that are no longer the attacked ones."""
-        if self.target is not None and frame.target is not self.target:
-            if self._task is not None:
-                self._task.cancel()
-            self.target, self.rows = None, []
-            self.progress.value, self.said.value = 0, EMPTY
-            self.draw()
+        if self.target is None:
+            return
+        trained_on = frame.train is not None and frame.train.net is not frame.attacked
+        if frame.target is self.target and not trained_on:
+            return
+        dropped = f"The weights changed: {len(self.rows)} trials on those before were dropped. "
+        self.said.value = (dropped if self.rows or self.busy else "") + EMPTY
+        if self._task is not None and self.busy:
+            self.session.message = f"{dropped}The search was cancelled."
+            self._task.cancel()
+        self.target, self.rows = None, []
+        self.progress.value = 0
+        self.draw()
+
+    def unseen(self, frame: Frame) -> None:
+        """The same out of sight."""
+        self.render(frame)
 
     def end(self) -> None:
         """End the search with the page."""
         if self._task is not None:
             self._task.cancel()
-
-
-def _log(trial: Trial) -> float:
-    return float(np.log10(min(max(trial.residual, 1e-16), 10.0)))
-
-
-def _places(trials: list[Trial]) -> tuple[Any, Any]:
-    return np.array([_log(t) for t in trials]), np.array([t.agreement for t in trials])

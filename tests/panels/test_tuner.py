@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
+import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from explorer import travel
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.panels.tuner import EMPTY, TUNE
@@ -53,7 +56,7 @@ def test_it_is_folded_at_first_and_holds_its_figure_only_when_open(app) -> None:
     assert panel.fold.selected_index is None
     assert panel.plot.children == ()
     panel.fold.selected_index = 0
-    assert panel.plot.children == (panel.chart,)
+    assert panel.plot.children == (panel.front.chart, panel.front.list)
 
 
 def test_tuning_draws_the_front_and_says_what_the_best_is_worth(app) -> None:
@@ -61,8 +64,8 @@ def test_tuning_draws_the_front_and_says_what_the_best_is_worth(app) -> None:
     run(panel)
     assert len(panel.rows) == 3
     assert panel.progress.value == 1
-    assert len(panel.dots.x) == 3
-    assert len(panel.best.x) == 1
+    assert len(panel.front.dots.x) == 3
+    assert len(panel.front.best.x) == 1
     assert "best of 3" in panel.said.value
     assert "The defaults:" in panel.said.value
     assert panel.go.description == "Tune"
@@ -73,10 +76,10 @@ def test_a_trial_is_loaded_by_a_click(app) -> None:
     panel = tuner(app)
     run(panel)
     before = app.session.attack_config
-    panel._on_trial(None, {"data": {"index": 2}})
+    panel.front.dots._element_click_handlers(panel.front.dots, {"data": {"index": 2}})
     config = app.session.attack_config
     assert config != before
-    assert config == tune.full_length(panel._good()[2], before.m, before.steps)
+    assert config == tune.full_length(panel.rows[2], before.m, before.steps)
     assert app.session.now.attack.t == 0
     assert "is loaded" in panel.said.value
 
@@ -96,10 +99,10 @@ def test_the_drawing_has_all_that_ran_their_front_and_a_ring_around_the_best(app
     panel.rows = list(ROWS)
     panel.draw()
     logs = np.log10([0.1, 0.2, 0.4])
-    assert panel.dots.x == pytest.approx(logs) and list(panel.dots.y) == [1.0, 0.5, 3.0]
-    assert panel.line.x == pytest.approx([logs[0], logs[2], 0.0])  # to the right edge
-    assert list(panel.line.y) == [1.0, 3.0, 3.0]
-    assert panel.best.x == pytest.approx(logs[2:]) and list(panel.best.y) == [3.0]
+    assert panel.front.dots.x == pytest.approx(logs) and list(panel.front.dots.y) == [1.0, 0.5, 3.0]
+    assert panel.front.line.x == pytest.approx([logs[0], logs[2], 0.0])  # to the right edge
+    assert list(panel.front.line.y) == [1.0, 3.0, 3.0]
+    assert panel.front.best.x == pytest.approx(logs[2:]) and list(panel.front.best.y) == [3.0]
     panel.load(1)  # the second dot
     assert app.session.attack_config.lr_x == 0.02 and "Trial 2 is loaded" in panel.said.value
 
@@ -129,8 +132,9 @@ def test_the_best_and_the_defaults_are_tried_from_a_noise_that_no_trial_had(
 def test_the_search_is_the_one_that_was_chosen(app, monkeypatch) -> None:
     panel, asked = tuner(app), []
 
-    def search(target, config):
+    def search(target, config, done):
         asked.append((target, config))
+        assert done == ()
         return iter(ROWS)
 
     monkeypatch.setattr("explorer.panels.tuner.search.tune", search)
@@ -157,15 +161,16 @@ def test_new_weights_and_the_end_of_the_page_end_a_search(app) -> None:
         return panel
 
     panel = asyncio.run(through(app, app.session.begin_attack))
-    assert panel.rows == [] and panel.said.value == EMPTY and panel.go.description == TUNE
+    assert panel.rows == [] and panel.go.description == TUNE
+    assert re.match(r"The weights changed: [2-9]\d* trials .* dropped", panel.said.value)
+    assert panel.said.value.endswith(EMPTY)
 
     def out_of_sight():
         app.session.go("train")
-        app.session.jump_to_exact()
-        app.session.go("landscape")
+        app.session.guarded(app.session.step)
 
-    asyncio.run(through(app, out_of_sight))
-    assert 2 <= len(panel.rows) < 400
+    panel = asyncio.run(through(app, out_of_sight))
+    assert panel.rows == [] and "dropped. The search was cancelled" in app.session.message
     other = opened("attack", "alternating-line")
     panel = asyncio.run(through(other, other.close))
     assert 2 <= len(panel.rows) < 400
@@ -176,8 +181,85 @@ def test_cancel_keeps_what_is_done(app) -> None:
     panel.trials.value = 400
     run(panel, until=2)
     assert 2 <= len(panel.rows) < 400
-    assert "Cancelled" in panel.said.value
+    assert "Cancelled after" in panel.said.value and "without a verdict" in panel.said.value
     assert panel.go.description == "Tune"
+
+
+def test_the_same_search_goes_on_and_another_begins_anew(app) -> None:
+    panel = tuner(app)
+    panel.trials.value = 400
+    run(panel, until=2)
+    first = list(panel.rows)
+    panel.trials.value = len(first) + 2
+    said = watched(panel)
+    run(panel)
+    assert len(panel.rows) == len(first) + 2
+    assert all(a is b for a, b in zip(panel.rows, first, strict=False))
+    assert any(f"goes on from the {len(first)} trials" in words for words in said)
+    assert [t.number for t in panel.rows] == list(range(len(panel.rows)))
+    assert f"best of {len(panel.rows)}" in panel.said.value
+    panel.kind.value = "random"
+    panel.trials.value = 1
+    run(panel)
+    assert len(panel.rows) == 1
+    assert any("A new search begins" in words for words in said)
+
+
+def watched(panel):
+    """All that the panel says from now on."""
+    said = []
+    panel.said.observe(lambda change: said.append(change["new"]), names=["value"])
+    return said
+
+
+def test_a_cancel_during_the_verdict_says_that_there_is_none(app, monkeypatch) -> None:
+    panel, gate = tuner(app), threading.Event()
+    verdict = panel.verdict
+    panel.verdict = lambda config: gate.wait(60) and verdict(config)
+
+    async def through():
+        panel.go.click()
+        while "fresh noise" not in panel.said.value:
+            await asyncio.sleep(0.005)
+        panel.go.click()
+        await asyncio.wait({panel._task}, timeout=60)
+        gate.set()
+
+    asyncio.run(through())
+    assert "Cancelled before the verdict: there are 3 trials" in panel.said.value
+    run(panel)
+    assert len(panel.rows) == 3 and "best of 3" in panel.said.value
+
+
+def test_trials_are_a_list_for_the_keyboard(app) -> None:
+    panel = tuner(app)
+    panel.rows = list(ROWS)
+    panel.draw()
+    names = [name for name, _ in panel.front.list.options]
+    assert names[1:] == [
+        "1: residual 0.1, agreement 1", "2: residual 0.2, agreement 0.5",
+        "3: residual 0.4, agreement 3",
+    ]  # fmt: skip
+    panel.front.list.value = 2
+    assert app.session.attack_config.lr_x == 0.07 and "Trial 3 is loaded" in panel.said.value
+    panel.load(0)
+    assert panel.front.list.value == 0
+    panel.draw()
+    assert panel.front.list.value == 0 and app.session.attack_config.lr_x == 0.02
+
+
+def test_a_loaded_trial_leaves_the_run_that_was_there_on_its_branch(app) -> None:
+    panel, session = tuner(app), app.session
+    session.step(5)
+    before, config = session.now.attack, session.attack_config
+    panel.rows = list(ROWS)
+    panel.draw()
+    panel.load(2)
+    assert "kept: branch “main”" in panel.said.value and session.now.attack.t == 0
+    panel.load(1)  # at step 0 there is nothing to keep
+    assert len(session.branches) == 2
+    travel.select(session, 0)
+    assert session.now.attack is before and session.attack_config == config
 
 
 def test_published_settings_and_back(app) -> None:
@@ -200,7 +282,7 @@ def test_new_weights_forget_the_trials(app) -> None:
     run(panel)
     app.session.begin_attack()
     assert panel.rows == []
-    assert len(panel.dots.x) == 0
+    assert len(panel.front.dots.x) == 0
 
 
 def test_it_belongs_to_the_kkt_attack_alone(app) -> None:
