@@ -1,12 +1,14 @@
 """From the pointer to the redrawn energy map, in a browser: one drag, and the choice of a point.
 
-    python benchmarks/bench_energy_live.py [--drags 20] [--n 10] [--widths 100] [--steps 6000]
+    python benchmarks/bench_energy_live.py [--preset moons] [--drags 20] [--n 10] [--widths 100]
+        [--steps 6000]
 
-Chromium without a screen shows the page that Voila serves, on the same machine: n points of the
-moons, with the exact network and with a trained one whose neurons are merged. A drag goes from a
+Chromium without a screen shows the page that Voila serves, on the same machine: n points of a
+preset, with the exact network and with a trained one whose neurons are merged. A drag goes from a
 point of the plane to a place nearby, from rest: the map is at its finest, and nothing is drawn. Its
 time runs from the pointer's event to the animation frame after the map's picture changed: to the
-first picture, and to the first of 61 pixels a side or more, which may be the same one.
+first picture, and to the first of 61 pixels a side or more, which may be the same one: a sketch, where
+the weights have many neurons.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from explorer import serve
 
 CELL = """
 from explorer import app, preset
-made = app(preset("moons", n={n}))
+made = app(preset("{preset}", n={n}))
 session = made.session
 session.configure(widths=({width},))
 session.go("train")
@@ -128,6 +130,7 @@ def measure(page: Page, drags: int, want: int) -> dict[str, list[float]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--drags", type=int, default=20)
+    parser.add_argument("--preset", default="moons")
     parser.add_argument("--n", type=int, default=10)
     parser.add_argument("--widths", type=int, default=100)
     parser.add_argument("--steps", type=int, default=6000)
@@ -136,7 +139,7 @@ def main() -> int:
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=program, args=FLAGS)
         for name, train in (("exact", EXACT), ("trained", TRAINED.format(steps=args.steps))):
-            code = CELL.format(n=args.n, width=args.widths, train=train)
+            code = CELL.format(preset=args.preset, n=args.n, width=args.widths, train=train)
             with serve.start(port=0, cells=(code,)) as server:
                 page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
                 page.add_init_script(WATCH)

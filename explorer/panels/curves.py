@@ -36,7 +36,9 @@ class CurvesPanel(Panel):
         self.legend = w.HTML()
         figure = chart("step t", "", list(self.lines.values()), self.x, self.y)
         self.axes = figure.axes
-        self.widget = titled(self.title, w.VBox([figure, self.legend.add_class("mx-note")]))
+        body = w.VBox([figure, self.legend.add_class("mx-note")])
+        body.layout.overflow = "visible"  # the figure's own margin would give it a scrollbar
+        self.widget = titled(self.title, body)
 
     def render(self, frame: Frame) -> None:
         """Redraw from the timeline, at most a few hundred points."""

@@ -257,7 +257,8 @@ class EnergyPanel(Panel):
         bar = "" if picture.curve is not None else colour_bar(picture, *span_of(picture))
         if picture.curve is None:
             self.map.triangle.show(trails)
-        words = legend(picture, bool(trails))
+        lowest = picture.curve is not None or len(self.map.lowest.x) > 0
+        words = legend(picture, lowest, bool(trails))
         self.bar.value = f"{bar}{reference(picture)}<div>{words}</div>"
 
     def end(self) -> None:

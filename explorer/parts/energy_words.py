@@ -11,9 +11,10 @@ from explorer.stages.energy_question import Picture, Question
 HOVER = "Hover over the map for numbers."
 COMPUTING = "Computing this map …"
 STOPPED = "Stopped before this map was there."
-POINT = "□ where the point is &nbsp; ○ truth &nbsp; ◇ lowest"
+POINT = "□ where the point is &nbsp; ○ truth"
+LOWEST = "◇ lowest"
 BREAKS = (
-    " &nbsp; <b style='color:#009E73'>◆</b> on the margin, yΦ = 1 &nbsp; dotted: breakpoints of Φ"
+    "<b style='color:#009E73'>◆</b> on the margin, yΦ = 1 &nbsp; dotted: breakpoints of Φ"
     " &nbsp; dashed: energy without this point"
 )
 
@@ -41,17 +42,18 @@ def nothing(frame: Frame) -> str:
     return "No energy here: it needs weights of two classes with a hidden layer."
 
 
-def legend(picture: Picture, runs: bool) -> str:
-    """The marks that are on this picture; `runs` of the grid may be among them."""
-    if picture.kind == "starts":
-        over = " &nbsp; white: runs of the grid below, a dot where each ended"
-        return f"◇ lowest{over if runs else ''}"
-    if picture.kind == "split":
-        wall = " &nbsp; dashed: edge of free splits"
-        return f"◇ lowest{wall if picture.free and min(picture.free) > 0 else ''}"
+def legend(picture: Picture, lowest: bool, runs: bool) -> str:
+    """The marks that are on this picture; the `lowest` place and `runs` may be among them."""
+    words = [] if picture.kind in ("starts", "split") else [POINT]
+    if lowest:
+        words.append(LOWEST)
+    if runs:
+        words.append("white: runs of the grid below, a dot where each ended")
+    if picture.free is not None and min(picture.free) > 0:
+        words.append("dashed: edge of free splits")
     if picture.curve is not None and picture.kind == "point":
-        return POINT + BREAKS
-    return POINT
+        words.append(BREAKS)
+    return " &nbsp; ".join(words)
 
 
 def reference(picture: Picture) -> str:

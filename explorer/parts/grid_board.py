@@ -41,7 +41,11 @@ class GridBoard:
         self.triangle = Triangle()
         self.legend = w.HTML().add_class("mx-note")
         pairs = [self.maps[:2], [self.maps[2], self.nearest]]
-        four = w.VBox([w.HBox([m.widget for m in pair]) for pair in pairs])
+        wrapped = w.Layout(flex_flow="row wrap", overflow="visible")
+        four = w.VBox(
+            [w.HBox([m.widget for m in pair], layout=wrapped) for pair in pairs],
+            layout=w.Layout(overflow="visible"),
+        )
         runs = w.VBox(
             [w.HTML("runs on the triangle").add_class("mx-note"), self.triangle.figure],
             layout=w.Layout(overflow="visible"),
@@ -90,10 +94,12 @@ def trails_of(rows: Mapping[Any, Mapping[str, Any]]) -> list[Any]:
 
 
 def _legend(top: float) -> str:
-    sets = " &nbsp; ".join(f"<b style='color:{SHADES[n]}'>■</b> {WORDS[n]}" for n in NAMES)
+    sets = " &nbsp; ".join(
+        f"<span><b style='color:{SHADES[n]}'>■</b> {WORDS[n]}</span>" for n in NAMES
+    )
     return (
         f"Maps of distances: dark is near (0), bright is far ({top:.2g}). &nbsp; {sets} &nbsp; "
-        f"<b style='color:{CHOSEN}'>□</b> the cell chosen"
+        f"<span><b style='color:{CHOSEN}'>□</b> the cell chosen</span>"
     )
 
 

@@ -282,6 +282,7 @@ def test_the_legend_names_what_is_drawn(app: App) -> None:
         app.session.map_point(i)
         there = bool(np.any(energy.map.wall.x))
         walls += there
+        assert ("◇" in energy.bar.value) == bool(len(energy.map.lowest.x))
         assert ("edge of free splits" in energy.bar.value) == there
     assert 0 < walls < 8
 
