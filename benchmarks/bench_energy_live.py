@@ -7,8 +7,8 @@ Chromium without a screen shows the page that Voila serves, on the same machine:
 preset, with the exact network and with a trained one whose neurons are merged. A drag goes from a
 point of the plane to a place nearby, from rest: the map is at its finest, and nothing is drawn. Its
 time runs from the pointer's event to the animation frame after the map's picture changed: to the
-first picture, and to the first of 61 pixels a side or more, which may be the same one: a sketch,
-where the weights have many neurons.
+first picture, and to the first of 61 pixels a side or more, which may be the same one: a
+sketch, where the weights have many neurons.
 """
 
 from __future__ import annotations

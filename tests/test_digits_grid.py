@@ -39,14 +39,20 @@ def ready(page: DigitsApp) -> GridBox:
 
 
 def test_a_grid_of_starts_runs_and_a_click_shows_its_end(page: DigitsApp) -> None:
+    said = page.grid.grid.said
     assert page.grid.grid.go.disabled and not page.grid.grid.body.children
+    assert said.value.startswith("Train the network first. The grid runs the attack from 21")
+    page.grid.grid.side.value = 11
+    assert "from 111 mixtures" in said.value
+    page.grid.grid.side.value = 5
     asyncio.run(page.run_training())
-    assert not page.grid.grid.go.disabled
+    assert not page.grid.grid.go.disabled and said.value.startswith("Press Run the grid")
     page.grid.grid.steps.value = 2
     asyncio.run(page.grid.grid.run())
     assert "Of 25 cells" in page.grid.grid.said.value and page.grid.grid.progress.value == 1.0
     page.grid.grid.load(1.0, 1.0)  # began at the training images, which two steps do not leave
     assert "λ₁ = 1, λ₂ = 1: 10 of 10 training images matched" in page.sentence.value
+    assert "beside the training images" in page.grid.grid.cells.said.value
     page.controls.attack.value = "inversion"
     assert page.grid.grid.go.disabled  # it takes no start
     page.controls.seed.value = 1

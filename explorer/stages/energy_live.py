@@ -38,6 +38,8 @@ GoOn = Callable[[float], bool]
 DROP = 1e-3  # of the path weight: lighter neurons go, and with them most kinks; error is shown
 SLICE = 400  # places at first; arbitrary: some ms where neurons are few
 SLICE_OF_PAIRS = 100  # likewise of splits, each of which has the rays of two points
+LEAST = 100  # of a slice; arbitrary
+SLOW_S = 0.1  # the next slice is half as large after one that took more; arbitrary
 QUICK_S = 0.03  # the next slice is twice as large after one that took less; arbitrary
 
 
@@ -101,14 +103,18 @@ def _plane(q: Question, size: int) -> tuple[float, float, float, float]:
 def _sliced(
     places: Tensor, at: Callable[[Tensor], Array], go_on: GoOn, first: int = SLICE
 ) -> Array | None:
-    """All places, in slices that grow while they are quick: larger ones share more work."""
+    """All places, in slices that grow while they are quick: larger ones share more work.
+
+    They shrink again where they are slow, since nothing stops within one.
+    """
     out, low, size = [], 0, first
     while low < len(places):
         if not go_on(low / len(places)):
             return None
         begun = perf_counter()
         out.append(at(places[low : low + size]))
-        low, size = low + size, size * (2 if perf_counter() - begun < QUICK_S else 1)
+        low, took = low + size, perf_counter() - begun
+        size = 2 * size if took < QUICK_S else max(LEAST, size // 2) if took > SLOW_S else size
     return np.concatenate(out)
 
 
