@@ -258,3 +258,18 @@ def test_without_optuna_the_extra_is_named(monkeypatch) -> None:
 def test_what_cannot_run_is_refused(changes, word) -> None:
     with pytest.raises(ValueError, match=word):
         TuneConfig(**changes)
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_the_verdict_has_a_noise_that_no_trial_had(seed, monkeypatch) -> None:
+    used, real = [], tune.kkt.init
+
+    def watched(target, config, generator):
+        used.append(generator.initial_seed())
+        return real(target, config, generator)
+
+    monkeypatch.setattr(tune.kkt, "init", watched)
+    config = replace(SMALL, seed=seed)
+    tune.attempt(TARGET, config, 0, tune.USUAL)
+    fresh = {tune.fresh_seed(replace(config, seed=other)) for other in range(20)}
+    assert len(used) == config.restarts and not fresh & set(used)

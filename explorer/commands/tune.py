@@ -118,7 +118,7 @@ def _judged(
     if chosen is None:
         return {}
     pair = {"tuned": tuning.full_length(chosen), "defaults": KKTConfig()}
-    fresh = 1000 * config.seed + 999
+    fresh = tuning.fresh_seed(config)
     return {
         name: headless.attack(target, each, fresh, truth=known, certificate=made, watch=base.watch)
         for name, each in pair.items()

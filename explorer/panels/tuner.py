@@ -31,7 +31,6 @@ EMPTY = (
 )
 HINT = "Click a trial, or choose it in the list, to load its settings."
 SIZE: dict[str, int] = {}  # of a trial, where it is not that of TuneConfig
-FRESH = 7001  # seed of a noise that no trial uses
 
 
 class Tuner(Panel):
@@ -187,7 +186,9 @@ class Tuner(Panel):
         texts = []
         usual = KKTConfig(m=config.m, steps=config.steps)
         for settings in (chosen.config, usual):
-            state = kkt.init(target, settings, torch.Generator().manual_seed(FRESH))
+            state = kkt.init(
+                target, settings, torch.Generator().manual_seed(search.fresh_seed(config))
+            )
             for following in kkt.iterate(target, state, settings, settings.steps):
                 state = following
             truth = self.session.now.truth

@@ -42,6 +42,8 @@ USUAL = {
     "sigma_x": KKTConfig.sigma_x,
 }  # fmt: skip
 
+SEEDS = 1000  # of noise that a search has for itself; arbitrary, above the restarts one takes
+
 
 @dataclass(frozen=True)
 class TuneConfig:
@@ -67,10 +69,11 @@ class TuneConfig:
         """Refuse what cannot run, naming the field."""
         if self.search not in ("auto", "random"):
             raise ValueError(f"search must be 'auto' or 'random'; got {self.search!r}")
-        if self.trials < 1 or self.restarts < 2 or self.steps < 1 or self.seed < 0:
+        if self.trials < 1 or not 2 <= self.restarts < SEEDS - 1 or self.steps < 1 or self.seed < 0:
             raise ValueError(
-                "expected trials >= 1, restarts >= 2 (agreement is theirs), steps >= 1, seed >= 0; "
-                f"got {self.trials}, {self.restarts}, {self.steps} and {self.seed}"
+                f"expected trials >= 1, restarts from 2 (agreement is theirs) to {SEEDS - 2}, "
+                "steps >= 1, seed >= 0; got "
+                f"{self.trials}, {self.restarts}, {self.steps} and {self.seed}"
             )
         KKTConfig(m=self.m)  # m must be even, and the message says so
 
@@ -121,12 +124,17 @@ def tune(target: Target, config: TuneConfig, done: Sequence[Trial] = ()) -> Iter
         yield trial
 
 
+def fresh_seed(config: TuneConfig) -> int:
+    """The seed of a noise that no trial of this search uses."""
+    return SEEDS * config.seed + SEEDS - 1
+
+
 def attempt(target: Target, config: TuneConfig, number: int, params: dict[str, float]) -> Trial:
     """Attack `restarts` times with one set of parameters; a failure is a row too."""
     settings = settings_of(target, config, params)
     residuals, reports = [], []
     for restart in range(config.restarts):
-        generator = torch.Generator().manual_seed(1000 * config.seed + restart + 1)
+        generator = torch.Generator().manual_seed(SEEDS * config.seed + restart + 1)
         try:
             state = kkt.init(target, settings, generator)
         except ValueError as error:
