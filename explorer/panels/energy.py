@@ -45,7 +45,7 @@ class EnergyPanel(Panel):
         self.map, self.curve = EnergyMap(), EnergyCurve()
         self.map.pad.on_msg(self._on_pad)
         self._controls()
-        self.said = w.HTML(COMPUTING).add_class("mx-note")
+        self.said = w.HTML().add_class("mx-note")
         self.bar = w.HTML().add_class("mx-note")
         self.where = w.HTML(HOVER).add_class("mx-note")
         self.progress = w.FloatProgress(

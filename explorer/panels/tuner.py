@@ -72,8 +72,9 @@ class Tuner(Panel):
         self.plot = w.VBox(layout=w.Layout(overflow="visible"))
         head = w.HBox([self.ready, load]).add_class("mx-row")
         run = w.HBox([self.kind, self.trials, self.go, self.progress]).add_class("mx-row")
+        inside = w.VBox([head, run, self.plot, self.said], layout=w.Layout(overflow="visible"))
         self.fold = w.Accordion(
-            children=[w.VBox([head, run, self.plot, self.said])], selected_index=None,
+            children=[inside], selected_index=None,
             titles=("Tune without the truth",),
         )  # fmt: skip
         self.fold.observe(self._on_fold, names=["selected_index"])

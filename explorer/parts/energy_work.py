@@ -51,7 +51,8 @@ class EnergyWork:
 
     Where a point alone was dragged on, the first map is finished all the same: something moves.
     Where even the coarsest map of a point takes longer than a glance, a sketch comes before it: the
-    others' multipliers frozen, which costs a hundredth.
+    others' multipliers frozen, which costs a hundredth. No map is computed anew where the mapped
+    point alone moved, which changes nothing of it.
 
     Attributes:
         asked: the newest question, or None.
@@ -116,11 +117,11 @@ class EnergyWork:
         """Every size of one question, as long as nothing else is asked."""
         begun = perf_counter()
         for k, (asked, size) in enumerate(self._rungs(q)):
-            here = perf_counter()
+            here, known = perf_counter(), self.answers.kept.finest(q) >= size
             picture = await self._answer(asked, size, self._going(q, stop, not k), (begun, not k))
             if picture is None:
                 return
-            if asked is q:
+            if asked is q and not known:
                 self.pace[q.kind] = (perf_counter() - here) / size**2
             else:
                 picture = replace(picture, words=SKETCH, archetype="")
@@ -132,6 +133,9 @@ class EnergyWork:
     def _rungs(self, q: Question) -> list[tuple[Question, int]]:
         """What is computed one after the other, the quickest first."""
         ladder, pace = ladder_of(q), self.pace.get(q.kind, PACE_S)
+        known = self.answers.kept.finest(q)
+        if known:
+            return [(q, s) for s in ladder if s >= known]
         quick = [s for s in ladder[:2] if s * s * pace < AT_ONCE_S]
         rungs = [(q, s) for s in ladder if s >= max(quick or ladder[:1])]
         if q.kind == "point" and q.net.d == 2 and not q.frozen and not quick:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from time import perf_counter
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,18 +29,17 @@ from explorer.engine.lambda_grid import Parts
 from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network
 from explorer.stages.energy_forced import forced_share, told
+from explorer.stages.energy_kept import Kept
 from explorer.stages.energy_question import MAPS, TRIANGLE, Picture, Question
+from explorer.stages.energy_slices import GoOn, sliced
 from explorer.starts import paired
 from explorer.triangle import CORNERS
 
 Array = NDArray[np.float64]
-GoOn = Callable[[float], bool]
 DROP = 1e-3  # of the path weight: lighter neurons go, and with them most kinks; error is shown
-SLICE = 400  # places at first; arbitrary: some ms where neurons are few
-SLICE_OF_PAIRS = 100  # likewise of splits, each of which has the rays of two points
-LEAST = 100  # of a slice; arbitrary
-SLOW_S = 0.1  # the next slice is half as large after one that took more; arbitrary
-QUICK_S = 0.03  # the next slice is twice as large after one that took less; arbitrary
+SLICE_OF_PAIRS = (
+    100  # places at first, arbitrary: of splits, each of which has the rays of two points
+)
 
 
 class Answers:
@@ -49,6 +48,7 @@ class Answers:
     def __init__(self) -> None:
         """Nothing is known yet."""
         self._merged: tuple[Network | None, float, Merged | None] = (None, 0.0, None)
+        self.kept = Kept()
         self._forced: tuple[Network | None, Dataset | None, Tensor | None] = (None, None, None)
 
     def merged(self, q: Question) -> Merged:
@@ -84,8 +84,8 @@ class Answers:
         """
         net = self.merged(q).net
         kinds: dict[str, Any] = {
-            "point": _point, "split": _split, "starts": _starts, "ridge": _bilevel,
-            "last": _bilevel,
+            "point": partial(_point, kept=self.kept), "split": _split, "starts": _starts,
+            "ridge": _bilevel, "last": _bilevel,
         }  # fmt: skip
         if q.kind not in kinds:
             raise ValueError(f"a map is one of {', '.join(MAPS)}; got {q.kind!r}")
@@ -100,25 +100,7 @@ def _plane(q: Question, size: int) -> tuple[float, float, float, float]:
     return (-q.extent, q.extent, -q.extent, q.extent)
 
 
-def _sliced(
-    places: Tensor, at: Callable[[Tensor], Array], go_on: GoOn, first: int = SLICE
-) -> Array | None:
-    """All places, in slices that grow while they are quick: larger ones share more work.
-
-    They shrink again where they are slow, since nothing stops within one.
-    """
-    out, low, size = [], 0, first
-    while low < len(places):
-        if not go_on(low / len(places)):
-            return None
-        begun = perf_counter()
-        out.append(at(places[low : low + size]))
-        low, took = low + size, perf_counter() - begun
-        size = 2 * size if took < QUICK_S else max(LEAST, size // 2) if took > SLOW_S else size
-    return np.concatenate(out)
-
-
-def _point(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
+def _point(q: Question, net: Network, size: int, go_on: GoOn, kept: Kept) -> Picture | None:
     y = q.truth.y.double()
     if net.d == 1:
         made = line(net, q.x, y, q.index, q.extent, 6 * size, q.tau, q.frozen, q.kappa)
@@ -128,9 +110,12 @@ def _point(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
         raise ValueError(f"maps are of points on a line or a plane; got {net.d} coordinates")
     mover = prepared(net, q.x, y, q.index, q.tau, q.frozen, q.kappa)
     places = grid(q.extent, size)
-    values = _sliced(places, mover.at, go_on)
+    values = kept.get(q, size)
     if values is None:
-        return None
+        values = sliced(places, mover.at, go_on)
+        if values is None:
+            return None
+        kept.put(q, size, values)
     known, at_home = [(q.x[q.index], mover.here)], _home(q, net)
     if at_home is not None:
         known.append((q.truth.x[q.index].double(), at_home))
@@ -209,7 +194,7 @@ def _split(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
     def shares(places: Tensor) -> Array:
         return pairs(net, q.x, y, q.index, places[:, : net.d], places[:, net.d :], q.tau)
 
-    values = _sliced(children, shares, go_on, SLICE_OF_PAIRS)
+    values = sliced(children, shares, go_on, SLICE_OF_PAIRS)
     if values is None:
         return None
     plus, minus = ends or (0.0, 0.0)
@@ -270,7 +255,7 @@ def _bilevel(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | Non
         places = grid(q.extent, size)
     known = torch.cat([places, q.x[q.index : q.index + 1]])
     last = net if q.kind == "last" else None
-    found = _sliced(
+    found = sliced(
         known, lambda some: bilevel(truth, q.x, q.index, some, net=last).values, go_on
     )  # fmt: skip
     if found is None:

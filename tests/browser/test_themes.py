@@ -23,6 +23,12 @@ OVERFLOWING = """() => {
   return wide;
 }"""
 
+# No box within the page scrolls sideways either.
+SIDEWAYS = """() => [...document.querySelectorAll('.mx-app *')].filter(e =>
+  e.checkVisibility() && e.clientWidth && e.scrollWidth > e.clientWidth + 1 &&
+  ['auto', 'scroll'].includes(getComputedStyle(e).overflowX)
+).map(e => `${e.className}: ${e.innerText}`)"""
+
 # A tooltip stands on a control, on its label, or on a box of that one control alone.
 WITHOUT_TOOLTIP = """() => {
   const kinds = 'button, input, select, textarea, [role=slider]';
@@ -60,6 +66,7 @@ def look(app: Explorer, name: str) -> None:
         settled(app.plane)
         app.page.screenshot(path=PICTURES / f"{name}-{width}.png")
         assert app.page.evaluate(OVERFLOWING) == [], f"{name} at {width} px"
+        assert app.page.evaluate(SIDEWAYS) == [], f"{name} at {width} px"
 
 
 def test_every_control_explains_and_names_itself(page: Page, voila_server: serve.Server) -> None:

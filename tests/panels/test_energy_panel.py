@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from explorer.apps import App
 from explorer.engine.data import preset
@@ -13,6 +15,8 @@ from explorer.panels.energy import ON, STOP, EnergyPanel
 from explorer.parts.energy_charts import colour_bar, energy_png, span_of
 from explorer.parts.energy_words import COMPUTING, HOVER
 from explorer.parts.energy_work import LADDER
+from explorer.stages import energy_live, energy_slices
+from explorer.stages.energy_live import Answers
 from explorer.stages.energy_question import MAPS, STANDARD
 from explorer.triangle import CORNERS
 from tests.panels.pages import opened
@@ -171,7 +175,7 @@ async def interrupted(energy: EnergyPanel, act) -> None:
 def test_a_first_map_is_stopped_and_gone_on_with(app: App, monkeypatch) -> None:
     energy = panel(app)
     monkeypatch.setattr("explorer.stages.energy_live.SLICE_OF_PAIRS", 1)
-    monkeypatch.setattr("explorer.stages.energy_live.QUICK_S", 0.0)  # slices stay small
+    monkeypatch.setattr("explorer.stages.energy_slices.QUICK_S", 0.0)  # slices stay small
 
     async def go() -> None:
         await interrupted(energy, energy.stop.click)
@@ -191,7 +195,7 @@ def test_a_first_map_is_stopped_and_gone_on_with(app: App, monkeypatch) -> None:
 def test_a_new_question_interrupts_the_first_map_of_another(app: App, monkeypatch) -> None:
     energy = panel(app)
     monkeypatch.setattr("explorer.stages.energy_live.SLICE_OF_PAIRS", 1)
-    monkeypatch.setattr("explorer.stages.energy_live.QUICK_S", 0.0)
+    monkeypatch.setattr("explorer.stages.energy_slices.QUICK_S", 0.0)
 
     def turn() -> None:
         energy.kind.value = "last"
@@ -215,13 +219,76 @@ def test_a_map_that_takes_long_is_sketched_while_one_drags(app: App) -> None:
 
     async def go() -> None:
         energy.work.pace["point"] = 1.0  # seconds a pixel: too long for a glance
-        session.move_point(0, session.walk.x[0] + 0.1, 1)
+        session.move_point(1, session.walk.x[1] + 0.1, 1)
         await energy.work.task
 
     asyncio.run(go())
     assert [size for _, size in told] == [STANDARD, *LADDER]
     assert told[0][0].startswith("A sketch") and "sketch" not in told[1][0]
     assert energy.shown.same(energy.work.asked) and not energy.shown.frozen
+
+
+def test_an_old_map_is_dimmed_while_another_is_computed(app: App) -> None:
+    energy, asked = panel(app), panel(app).work.asked
+    words = energy.said.value
+    energy.work.asked = replace(asked, x=asked.x + 0.1)  # a drag: the next map comes soon
+    energy.waiting(0.3, True, 0.5)
+    assert "mx-old" not in energy.body._dom_classes and energy.said.value == words
+    assert energy.progress.value == 0.3
+    energy.waiting(0.4, True, 1.5)
+    assert "mx-old" in energy.body._dom_classes
+    energy.answered(asked, energy.picture, 0.1)
+    assert "mx-old" not in energy.body._dom_classes
+    energy.work.asked = replace(asked, kind="split")
+    energy.waiting(0.1, False, 9.0)  # it is only refined
+    assert energy.said.value == words
+    energy.waiting(0.1, True, 0.3)
+    assert "mx-old" in energy.body._dom_classes and energy.said.value == COMPUTING
+
+
+def test_slices_grow_where_they_are_quick_and_shrink_where_they_are_slow(monkeypatch) -> None:
+    def sizes(seconds: float) -> list[int]:
+        now, out = [0.0], []
+        monkeypatch.setattr(energy_slices, "perf_counter", lambda: now[0])
+
+        def at(places):
+            out.append(len(places))
+            now[0] += seconds
+            return places.numpy()
+
+        energy_slices.sliced(torch.zeros(1500), at, lambda _: True)
+        return out
+
+    assert sizes(0.01) == [400, 800, 300]
+    assert sizes(0.05) == [400, 400, 400, 300]
+    assert sizes(0.5) == [400, 200, *[100] * 9]
+
+
+def test_the_mapped_point_moves_over_its_map_without_computing_it_anew(
+    app: App, monkeypatch
+) -> None:
+    energy, session = panel(app), app.session
+    before, computed = energy.picture, []
+    sliced = energy_slices.sliced
+
+    def counted(places, *rest):
+        computed.append(len(places))
+        return sliced(places, *rest)
+
+    monkeypatch.setattr(energy_live, "sliced", counted)
+    place = session.walk.x[0] + torch.tensor([0.7, 0.4])
+    session.move_point(0, place, 1)
+    assert not computed and energy.shown.x is session.walk.x
+    fresh = Answers().answer(energy.shown, STANDARD)
+    np.testing.assert_allclose(energy.picture.values, fresh.values, atol=1e-12)
+    assert energy.picture.here == fresh.here and energy.picture.words == fresh.words
+    assert energy.picture is not before
+    computed.clear()
+    session.move_point(1, session.walk.x[1] + 0.1, 2)
+    assert computed == [STANDARD**2]
+    energy.others.value = True  # frozen, it depends on where the point is
+    session.move_point(0, place + 0.1, 3)
+    assert computed == [STANDARD**2] * 3
 
 
 def test_out_of_sight_nothing_is_refined(app: App) -> None:

@@ -234,6 +234,8 @@ def test_the_sentence_and_the_frame_of_a_cell_outlive_new_cells(app: App) -> Non
     assert "the first of 2 seeds, 0" in grid.cells.said.value
     grid.steps.value = 4
     assert grid.cells.said.value == "" and grid.cells.chosen is None
+    grid.steps.value = 3
+    assert len(grid.board.nearest.marks.x) == 25 and not len(grid.board.nearest.frame.x)
 
 
 def test_a_cell_is_chosen_by_keyboard(app: App) -> None:
