@@ -289,6 +289,8 @@ def test_the_mapped_point_moves_over_its_map_without_computing_it_anew(
     energy.others.value = True  # frozen, it depends on where the point is
     session.move_point(0, place + 0.1, 3)
     assert computed == [STANDARD**2] * 3
+    energy.others.value = False  # the refitted map is there still
+    assert computed == [STANDARD**2] * 3
 
 
 def test_out_of_sight_nothing_is_refined(app: App) -> None:
