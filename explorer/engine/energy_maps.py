@@ -9,7 +9,7 @@ r"""Slices through the energy: the plane, the line, a point split in two, starts
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,12 +28,19 @@ from explorer.engine.piecewise import describe
 from explorer.engine.splitting import extent_at
 
 Array = NDArray[np.float64]
+At = Callable[[Tensor], Array]
+Walk = Callable[[Tensor, At], Array | None]
 
 SIDE = 26  # places along a side of the starts' triangle
 MOST_CANDIDATES = 50  # of a start: beyond, a map takes minutes
 AS_LOW = 1e-6  # of ||theta||^2: up to this a split explains the weights; that of `REDUNDANT`
 SAME = 1e-9  # of the half width: places nearer to each other than that are one; arbitrary
 BANDS = 3  # of a kink on the line, each 2 tau |(x, 1)| wide, are no fan yet; arbitrary
+
+
+def at_once(places: Tensor, at: At) -> Array:
+    """All places in one go."""
+    return at(places)
 
 
 def grid(extent: float, size: int) -> Tensor:
@@ -165,18 +172,26 @@ def level_direction(
 
 def split_plane(
     net: Network, x: Tensor, y: Tensor, index: int, reach: float, size: int, tau: float,
-    slope_tau: float = KINK,
-) -> SplitPlane:  # fmt: skip
-    """The map over [0, reach]^2. `slope_tau`: kinks of the cell; larger for trained weights."""
+    slope_tau: float = KINK, walk: Walk = at_once,
+) -> SplitPlane | None:  # fmt: skip
+    """The map over [0, reach]^2; None where `walk` was stopped.
+
+    `slope_tau`: kinks of the cell; larger for trained weights. `walk` goes through the splits
+    (size^2, 2 d), both children in a row, by a function of some of them.
+    """
     u, ends = level_direction(net, x, y, index, slope_tau)
     plus, minus = ends or (0.0, 0.0)
-    g = (torch.arange(size, dtype=torch.float64) + 0.5) / size * reach
-    beta, alpha = torch.meshgrid(g.flip(0), g, indexing="ij")
-    at = x[index]
-    first, second = at + alpha.reshape(-1, 1) * u, at - beta.reshape(-1, 1) * u
-    values = pairs(net, x, y, index, first, second, tau).reshape(size, size)
+    alpha, beta = (grid(reach / 2, size) + reach / 2).split(1, dim=1)
+    children = torch.cat([x[index] + alpha * u, x[index] - beta * u], 1)
+
+    def shares(some: Tensor) -> Array:
+        return pairs(net, x, y, index, some[:, : net.d], some[:, net.d :], tau)
+
+    values = walk(children, shares)
+    if values is None:
+        return None
     here = energy(net, x, y, tau)
-    return SplitPlane(u, plus, minus, reach, values, here, ends is not None)
+    return SplitPlane(u, plus, minus, reach, values.reshape(size, size), here, ends is not None)
 
 
 def triangle_rows(net: Network, parts: Parts, tau: float, side: int = SIDE) -> Iterator[Array]:

@@ -15,16 +15,9 @@ from torch import Tensor
 from explorer.engine.archetypes import Energies
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.data import Dataset
-from explorer.engine.energy import energy, pairs, prepared
+from explorer.engine.energy import energy, prepared
 from explorer.engine.energy_bilevel import bilevel
-from explorer.engine.energy_maps import (
-    Line,
-    SplitPlane,
-    grid,
-    level_direction,
-    line,
-    triangle_rows,
-)
+from explorer.engine.energy_maps import Line, grid, line, split_plane, triangle_rows
 from explorer.engine.lambda_grid import Parts
 from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network
@@ -37,9 +30,7 @@ from explorer.triangle import CORNERS
 
 Array = NDArray[np.float64]
 DROP = 1e-3  # of the path weight: lighter neurons go, and with them most kinks; error is shown
-SLICE_OF_PAIRS = (
-    100  # places at first, arbitrary: of splits, each of which has the rays of two points
-)
+SLICE_OF_PAIRS = 100  # splits at first, each of which has the rays of two points; arbitrary
 
 
 class Answers:
@@ -186,22 +177,12 @@ def _words(seen: Energies) -> str:
 def _split(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
     if net.d == 1:
         raise ValueError("On a line the level set is made of points: there is no split plane.")
-    y, whole = q.truth.y.double(), q.x[q.index]
-    u, ends = level_direction(net, q.x, y, q.index, TAU_TRAINED)
-    ways = (grid(q.extent / 2, size) + q.extent / 2).split(1, dim=1)  # alpha and beta, from 0
-    children = torch.cat([whole + ways[0] * u, whole - ways[1] * u], 1)
-
-    def shares(places: Tensor) -> Array:
-        return pairs(net, q.x, y, q.index, places[:, : net.d], places[:, net.d :], q.tau)
-
-    values = sliced(children, shares, go_on, SLICE_OF_PAIRS)
-    if values is None:
-        return None
-    plus, minus = ends or (0.0, 0.0)
-    made = SplitPlane(
-        u, plus, minus, q.extent, values.reshape(size, size), energy(net, q.x, y, q.tau),
-        ends is not None,
+    made = split_plane(
+        net, q.x, q.truth.y.double(), q.index, q.extent, size, q.tau, TAU_TRAINED,
+        lambda places, at: sliced(places, at, go_on, SLICE_OF_PAIRS),
     )  # fmt: skip
+    if made is None:
+        return None
     at = divmod(int(made.values.argmin()), size)
     step = made.reach / size
     low = ((at[1] + 0.5) * step, made.reach - (at[0] + 0.5) * step)
