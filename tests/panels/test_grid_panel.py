@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 
 import numpy as np
 import pytest
@@ -29,6 +30,17 @@ def panel(app: App) -> GridBox:
     return made.grid
 
 
+def in_a_loop(work: Callable[[], Coroutine[None, None, None]]) -> None:
+    """Run it in a loop that is also found without running."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(work())
+    finally:
+        loop.close()
+        asyncio.set_event_loop(None)
+
+
 def run(grid: GridBox, until: int | None = None) -> None:
     """Press the button and wait; cancel once `until` cells are done."""
 
@@ -39,13 +51,7 @@ def run(grid: GridBox, until: int | None = None) -> None:
                 grid.cancel()
             await asyncio.sleep(0.001)
 
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_until_complete(go())
-    finally:
-        loop.close()
-        asyncio.set_event_loop(None)
+    in_a_loop(go)
 
 
 def test_a_cancelled_grid_goes_on_and_fills_the_maps(app: App) -> None:
@@ -143,13 +149,7 @@ def press_and_wait(grid: GridBox, act) -> None:
         while grid.busy:
             await asyncio.sleep(0.001)
 
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_until_complete(go())
-    finally:
-        loop.close()
-        asyncio.set_event_loop(None)
+    in_a_loop(go)
 
 
 def test_what_to_do_first_counts_the_starts_of_this_grid(app: App) -> None:
