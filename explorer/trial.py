@@ -28,12 +28,7 @@ from explorer.headless import Trained
 from explorer.settings import checked
 
 METHODS = (*get_args(Method), "exact")
-OWN = (
-    "widths",
-    "steps",
-    "method",
-    "weight_decay",
-)  # fields of a row, though settings of a training
+OWN = ("widths", "steps", "method", "weight_decay")  # of a row, though settings of a training
 KEPT_NETWORKS = 4  # per worker; arbitrary: attacks on one network follow each other
 KEY_LENGTH = 16  # hex digits: two of a million rows agree by chance once in 10^7 sweeps
 

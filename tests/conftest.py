@@ -8,6 +8,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+from explorer.grids import keep
+
 # No deadline: a shared machine may stall any example. Derandomised: a run repeats exactly.
 settings.register_profile("project", deadline=None, derandomize=True, database=None)
 settings.load_profile("project")
@@ -31,3 +33,12 @@ def one_thread() -> None:
 def root() -> Path:
     """The folder of the repository."""
     return ROOT
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of its own, in which nothing is kept unless a test asks for it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(keep.sys, "platform", "linux")
+    monkeypatch.delenv(keep.KEEP, raising=False)
+    return tmp_path

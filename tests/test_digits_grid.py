@@ -9,16 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.grids import keep as grid_keep
 from explorer.grids import live
 from explorer.grids.keep import KEEP, folder
 from explorer.imaging.digits_app import DigitsApp
-from explorer.imaging.image_runs import ImageRun
-from explorer.imaging.images import Choice
 from explorer.parts.grid_box import GridBox
 from tests.panels.test_grid_keep import hand_in, offered
-
-TINY = ImageRun(Choice(n=10), widths=(40,), train_steps=60, steps=4)
+from tests.test_digits import TINY, well
 
 
 @pytest.fixture
@@ -26,10 +22,6 @@ def page() -> Iterator[DigitsApp]:
     made = DigitsApp(TINY)
     yield made
     made.close()
-
-
-def well(page: DigitsApp) -> None:
-    assert page.failure.layout.display == "none", page.failure.value
 
 
 def ready(page: DigitsApp) -> GridBox:
@@ -80,14 +72,6 @@ def test_a_cancelled_grid_keeps_its_cells_and_goes_on(page: DigitsApp) -> None:
     well(page)
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(grid_keep.sys, "platform", "linux")
-    monkeypatch.setenv(KEEP, "1")
-    return tmp_path
-
-
 async def some(grid: GridBox, cells: int) -> None:
     """Run until so many cells are done, then cancel."""
     work = asyncio.create_task(grid.run())
@@ -98,7 +82,10 @@ async def some(grid: GridBox, cells: int) -> None:
 
 
 @pytest.mark.parametrize("attack", ["kkt", "decoreco", "bilevel"])
-def test_cells_are_kept_on_disk_and_a_new_page_goes_on(home: Path, attack: str) -> None:
+def test_cells_are_kept_on_disk_and_a_new_page_goes_on(
+    home: Path, monkeypatch: pytest.MonkeyPatch, attack: str
+) -> None:
+    monkeypatch.setenv(KEEP, "1")
     first, second = DigitsApp(TINY), DigitsApp(TINY)
     try:
         for page in (first, second):

@@ -38,8 +38,8 @@ _Task = StrEnum("_Task", {k: k for k in TASKS})  # type: ignore[misc]
 _Start = StrEnum("_Start", {k: k for k in STARTS})  # type: ignore[misc]
 _Attack = StrEnum("_Attack", {k: k for k in ATTACKS})  # type: ignore[misc]
 _Vote = StrEnum("_Vote", {k: k for k in VOTES})  # type: ignore[misc]
-_DIGITS, _TWO, _NOISE, _KKT = _Kind("digits"), _Task("two"), _Start("noise"), _Attack("kkt")
 _MIN = _Vote("min")
+_DIGITS, _TWO, _NOISE, _KKT = _Kind("digits"), _Task("two"), _Start("noise"), _Attack("kkt")
 COLUMNS = 10  # arbitrary: pairs per row of the picture
 
 

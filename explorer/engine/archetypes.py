@@ -14,10 +14,8 @@ Array = NDArray[np.float64]
 LOW = 0.01  # share of the energy without the point below which a place explains as well; arbitrary
 NEEDLE = 0.003  # share of places: below, an isolated zero (measured: 0.0003 against a fan's 0.07)
 FEW = 3.5  # places: up to so many are isolated too; arbitrary
-BOWL = (
-    0.5  # share of the low places that a tenth of LOW leaves to a set of zeros; arbitrary: around
-)
-# a single smooth minimum it leaves a tenth in the plane and a third on the line
+BOWL = 0.5  # share of the low places that stays of a set of zeros at a tenth of LOW; arbitrary: of
+# those around a single smooth minimum a tenth stays in the plane and a third on the line
 REDUNDANT = 1e-6  # share of ||theta||^2: nothing is gained by the point; arbitrary
 
 

@@ -95,9 +95,12 @@ class Moving:
         out: Array = np.clip(1 - gains / float(self.net.rho) ** 2, 0, None)
         return out
 
-    def energies(self, values: Array, places: Tensor, sizes: Array | None = None) -> Energies:
-        """Values at these places, with what they are to be compared to."""
-        few = crowded(self.net, places, self.tau)
+    def crowded(self, places: Tensor) -> int:
+        """Places where `at` gives upper bounds, wherever the point is."""
+        return crowded(self.net, places, self.tau)
+
+    def energies(self, values: Array, few: int, sizes: Array | None = None) -> Energies:
+        """Values, with what they are to be compared to; `few`: how many of them are crowded."""
         return Energies(values, self.here, self.without, self.tau, self.cut, few, sizes)
 
 
@@ -148,7 +151,7 @@ def moving(
     made = prepared(net, x, y, index, tau, frozen, kappa)
     if places.ndim != 2 or places.shape[1] != net.d:
         raise ValueError(f"expected places (p, {net.d}); got {tuple(places.shape)}")
-    return made.energies(made.at(places), places)
+    return made.energies(made.at(places), made.crowded(places))
 
 
 def pairs(

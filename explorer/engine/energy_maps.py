@@ -96,7 +96,7 @@ def line(
     made, places = prepared(net, x, y, index, tau, frozen, kappa), torch.from_numpy(z)[:, None]
     ends = np.concatenate([z[:1], (z[1:] + z[:-1]) / 2, z[-1:]])
     sizes = np.diff(ends) / max(ends[-1] - ends[0], 1e-300)
-    seen = made.energies(made.at(places), places, sizes)
+    seen = made.energies(made.at(places), made.crowded(places), sizes)
     band = BANDS * max(tau, 0.0) * float(x[index].square().sum().add(1).sqrt()) / extent
     return Line(z, replace(seen, band=band), breaks, candidates)
 

@@ -95,9 +95,9 @@ def rays(net: Network, x: Tensor, y: Tensor, tau: float, most: int = MOST_KINKS)
     """
     inputs, values, slopes = forward_signals(net, x)
     near = _nearest(net, inputs, values, tau)
-    kinks = torch.stack([k.sum(1) for k in near]).sum(0)
+    kinks = _counted(near)
     kept = [k & (order < most) for k, order in zip(near, _order(near, values), strict=True)]
-    used = torch.stack([k.sum(1) for k in kept]).sum(0)
+    used = _counted(kept)
     counts = 2**used
     owner = torch.repeat_interleave(torch.arange(len(x)), counts)
     starts = torch.cumsum(counts, 0) - counts
@@ -126,8 +126,7 @@ def place_rays(net: Network, places: Tensor, y: Tensor, tau: float) -> Rays:
 def crowded(net: Network, places: Tensor, tau: float) -> int:
     """How many places have more kinks than `place_rays` frees: there energies are upper bounds."""
     inputs, values, _ = forward_signals(net, places)
-    kinks = torch.stack([near.sum(1) for near in _nearest(net, inputs, values, tau)]).sum(0)
-    return int((kinks > _most(net)).sum())
+    return int((_counted(_nearest(net, inputs, values, tau)) > _most(net)).sum())
 
 
 def _most(net: Network) -> int:
@@ -168,6 +167,11 @@ def _nearest(net: Network, inputs: list[Tensor], values: list[Tensor], tau: floa
         square = w.square().sum(1) if b is None else w.square().sum(1) + b.square()
         out.append(z.abs() <= tau * a.norm(dim=1)[:, None] * square.sqrt())
     return out
+
+
+def _counted(masks: list[Tensor]) -> Tensor:
+    """How many kinks each point has, over all layers (p,)."""
+    return torch.stack([mask.sum(1) for mask in masks]).sum(0)
 
 
 def _order(masks: list[Tensor], values: list[Tensor]) -> list[Tensor]:

@@ -101,7 +101,7 @@ class Tuner(Panel):
         now = cast(KKTConfig, self.session.attack_config)
         kept = travel.make_room(self.session)
         self.session.configure(**asdict(search.full_length(trial, now.m, now.steps)))
-        self.front.choose(index)
+        self.front.pick.choose(index)
         self.said.value = (
             f"Trial {trial.number} is loaded: residual {trial.residual:.3g}, agreement "
             f"{trial.agreement:.3g} in {TuneConfig.steps} steps. Press Play; the verdict on top "
@@ -184,7 +184,10 @@ class Tuner(Panel):
         chosen, target = search.best(self.rows, config.search), self.target
         if chosen is None or target is None:
             return "Every trial failed: train longer, or take other weights."
-        texts = []
+        truth = self.session.now.truth
+        if truth is None:
+            return HINT
+        texts, controls = [], assess.control_sets(truth)
         usual = KKTConfig(m=config.m, steps=config.steps)
         for settings in (chosen.config, usual):
             state = kkt.init(
@@ -192,11 +195,8 @@ class Tuner(Panel):
             )
             for following in kkt.iterate(target, state, settings, settings.steps):
                 state = following
-            truth = self.session.now.truth
-            if truth is None:
-                return HINT
             frame = replace(self.session.now, target=target, attack=state, attack_name="kkt")
-            judged = assess.judged(frame, settings, assess.control_sets(truth))
+            judged = assess.judged(frame, settings, controls)
             texts.append(judged["verdict"].sentence)
         return (
             f"Trial {chosen.number} is the best of {len(self.rows)} by what the weights tell. "

@@ -181,8 +181,11 @@ class GridBox:
 
     def _share(self) -> None:
         """How much of what is asked is done."""
-        rows = self.found is not None and self.found.rows
-        self.progress.value = self.found.share(self.seeds.value) if self.found and rows else 0.0
+        found = self.found
+        if found is None or not found.rows:
+            self.progress.value = 0.0
+        else:
+            self.progress.value = found.share(self.seeds.value)
 
     def _draw(self, anew: bool = False) -> None:
         """Maps, edges and triangle of what is known; nothing is mounted before."""

@@ -11,9 +11,9 @@ import ipywidgets as w
 from explorer.engine.lambda_grid import NAMES
 from explorer.grids.live import Key
 from explorer.grids.maps import WORDS
+from explorer.parts.pick import Pick
 
 Cell = tuple[float, float]
-NONE = ("choose a cell …", None)
 
 
 class GridCells:
@@ -21,21 +21,14 @@ class GridCells:
 
     def __init__(self, load: Callable[[Cell], None]) -> None:
         """`load` is called with (lambda_1, lambda_2) of a chosen cell."""
-        self._load, self._setting = load, False
         self.chosen: Cell | None = None
-        self.list = w.Dropdown(
-            options=[NONE], description="cell", layout=w.Layout(width="100%", max_width="420px"),
-            tooltip="The cells that are done, with their mean distances: choosing one loads its "
-            "run, as a click on the maps does",
+        self.pick = Pick(
+            "cell", "The cells that are done, with their mean distances: choosing one loads its "
+            "run, as a click on the maps does", load,
         )  # fmt: skip
-        self.list.style.description_width = "initial"
-        self.list.observe(self._on_choice, names=["value"])
+        self.list = self.pick.list
         self.said = w.HTML().add_class("mx-note")
         self.widget = w.VBox([self.list, self.said], layout=w.Layout(overflow="visible"))
-
-    def _on_choice(self, change: dict[str, Any]) -> None:
-        if not self._setting and change["new"] is not None:
-            self._load(change["new"])
 
     def fill(self, rows: Mapping[Key, Mapping[str, Any]]) -> None:
         """List these cells, those of the first seed."""
@@ -44,18 +37,12 @@ class GridCells:
             for (k, a, b), row in sorted(rows.items())
             if k == 0
         ]
-        self._setting = True
-        self.list.options = [NONE, *options]
-        self.list.value = self.chosen if self.chosen in dict((v, t) for t, v in options) else None
-        self._setting = False
+        self.pick.fill(options, self.chosen)
 
     def tell(self, cell: Cell | None, words: str) -> None:
         """`cell` is the one that is shown now."""
         self.chosen, self.said.value = cell, escape(words)
-        self._setting = True
-        known = [value for _, value in self.list.options]
-        self.list.value = cell if cell in known else None
-        self._setting = False
+        self.pick.choose(cell)
 
 
 def _distances(row: Mapping[str, Any]) -> str:

@@ -16,9 +16,7 @@ from explorer.stages.explained import Explained, free_direction
 
 Array = NDArray[np.float64]
 ASIDE = 0.055  # of the half width: where words stand beside a point; arbitrary
-WORDS = (
-    0.28  # of the half width: what a word and its distance take on the narrowest plane; arbitrary
-)
+WORDS = 0.28  # likewise: what a word and its distance take on the narrowest plane; arbitrary
 MOST_PINS = 12  # arbitrary: more words than that hide the plane
 
 

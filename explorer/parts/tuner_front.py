@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import bqplot as bq
-import ipywidgets as w
 import numpy as np
 
+from explorer.parts.pick import Pick
 from explorer.style import CURVES, INK, PROVEN
 from explorer.tuning import search
 from explorer.tuning.search import Trial
-
-NONE = ("choose a trial …", None)
 
 
 class Front:
@@ -21,7 +19,6 @@ class Front:
 
     def __init__(self, load: Callable[[int], None], chart: Callable[..., bq.Figure]) -> None:
         """`load` is called with the index; `chart` is that of panels."""
-        self._load, self._setting = load, False
         self.x = bq.LinearScale(min=-3, max=0, allow_padding=False)
         self.y = bq.LinearScale(min=0, max=1, allow_padding=False)
         scales = {"x": self.x, "y": self.y}
@@ -42,23 +39,11 @@ class Front:
                            self.x, self.y)  # fmt: skip
         self.chart.axes[0].tick_values = [-3, -2, -1, 0]
         self.chart.axes[0].tick_format = "d"
-        self.list = w.Dropdown(
-            options=[NONE], description="trial", layout=w.Layout(width="100%", max_width="420px"),
-            tooltip="The trials, with what the weights tell of each: choosing one loads its "
-            "settings, as a click on its dot does",
+        self.pick = Pick(
+            "trial", "The trials, with what the weights tell of each: choosing one loads its "
+            "settings, as a click on its dot does", load,
         )  # fmt: skip
-        self.list.style.description_width = "initial"
-        self.list.observe(self._on_choice, names=["value"])
-
-    def _on_choice(self, change: dict[str, Any]) -> None:
-        if not self._setting and change["new"] is not None:
-            self._load(change["new"])
-
-    def choose(self, index: int | None) -> None:
-        """Have this one chosen in the list."""
-        self._setting = True
-        self.list.value = index
-        self._setting = False
+        self.list = self.pick.list
 
     def draw(self, trials: Sequence[Trial], chosen: Trial | None) -> None:
         """All trials, their front, and a ring around the `chosen` best."""
@@ -77,11 +62,7 @@ class Front:
         ):
             with mark.hold_sync():
                 mark.x, mark.y = px, py
-        held = self.list.value if self.list.value in range(len(good)) else None
-        self._setting = True
-        self.list.options = [NONE, *((_words(t), i) for i, t in enumerate(good))]
-        self.list.value = held
-        self._setting = False
+        self.pick.fill([(_words(t), i) for i, t in enumerate(good)], self.list.value)
 
     def _bound(self, low: int, high: int, top: float) -> None:
         ceiling = float(np.ceil(top * 1.1))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -11,6 +9,7 @@ from numpy.typing import NDArray
 from explorer.stages.energy_question import Question
 
 Array = NDArray[np.float64]
+Map = tuple[Array, int]  # energies of all places (size^2,), and how many of these are crowded
 
 
 class Kept:
@@ -18,21 +17,24 @@ class Kept:
 
     def __init__(self) -> None:
         """None yet."""
-        self._maps: dict[int, tuple[Question, Array]] = {}
+        self._maps: dict[int, tuple[Question, Map]] = {}
 
-    def put(self, q: Question, size: int, values: Array) -> None:
-        """Keep the energies (size^2,) of all places."""
+    def put(self, q: Question, size: int, values: Array, few: int) -> Map:
+        """Keep a map, and give it back as `get` would."""
         if not q.frozen:  # frozen multipliers are those with the point where it is
-            self._maps[size] = (q, values.copy())
+            self._maps[size] = (q, (values.copy(), few))
+        return values, few
 
-    def get(self, q: Question, size: int) -> Array | None:
-        """The energies that `q` asks for, where they are known."""
-        old, values = self._maps.get(size, (None, None))
-        if old is None or values is None or q.frozen or not replace(old, x=q.x).same(q):
+    def get(self, q: Question, size: int) -> Map | None:
+        """The map that `q` asks for, to be drawn on, where it is known."""
+        if q.frozen or size not in self._maps:
+            return None
+        old, (values, few) = self._maps[size]
+        if not old.moved_to(q):
             return None
         apart = (old.x != q.x).any(dim=1)
         apart[q.index] = False
-        return None if bool(torch.any(apart)) else values.copy()
+        return None if bool(torch.any(apart)) else (values.copy(), few)
 
     def finest(self, q: Question) -> int:
         """The largest size that is known of `q`; 0 for none."""

@@ -101,17 +101,18 @@ def _point(q: Question, net: Network, size: int, go_on: GoOn, kept: Kept) -> Pic
         raise ValueError(f"maps are of points on a line or a plane; got {net.d} coordinates")
     mover = prepared(net, q.x, y, q.index, q.tau, q.frozen, q.kappa)
     places = grid(q.extent, size)
-    values = kept.get(q, size)
-    if values is None:
-        values = sliced(places, mover.at, go_on)
-        if values is None:
+    there = kept.get(q, size)
+    if there is None:
+        computed = sliced(places, mover.at, go_on)
+        if computed is None:
             return None
-        kept.put(q, size, values)
+        there = kept.put(q, size, computed, mover.crowded(places))
+    values, few = there
     known, at_home = [(q.x[q.index], mover.here)], _home(q, net)
     if at_home is not None:
         known.append((q.truth.x[q.index].double(), at_home))
     low = _marked(places, values, known, q.extent, size)
-    seen = replace(mover.energies(values, places), home=at_home)
+    seen = replace(mover.energies(values, few), home=at_home)
     return Picture(
         q.kind, values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), seen.here,
         seen.without, _words(seen), seen.archetype.name.lower(), low, size=size,

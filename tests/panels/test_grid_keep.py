@@ -56,14 +56,6 @@ def hand_in(grid: GridBox, content: bytes, name: str = "mine.jsonl") -> None:
     grid.files.open.value = ({**file, "last_modified": when},)
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(grid_keep.sys, "platform", "linux")
-    monkeypatch.delenv(KEEP, raising=False)
-    return tmp_path
-
-
 def test_only_a_machine_of_ones_own_keeps_anything(home, monkeypatch) -> None:
     assert folder() is None
     monkeypatch.setenv(KEEP, "0")
