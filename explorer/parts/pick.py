@@ -20,6 +20,7 @@ class Pick:
         )  # fmt: skip
         self.list.style.description_width = "initial"
         self.list.observe(self._on_choice, names=["value"])
+        self.choose(None)
 
     def _on_choice(self, change: dict[str, Any]) -> None:
         if not self._setting and change["new"] is not None:
@@ -35,5 +36,6 @@ class Pick:
         """Show this one as chosen, where it is offered; None for none."""
         self._setting = True
         known = [offered for _, offered in self.list.options]
-        self.list.value = value if value in known else None
+        # By index: a value of None, though offered, leaves a dropdown blank.
+        self.list.index = known.index(value) if value in known else 0
         self._setting = False
