@@ -106,10 +106,16 @@ def test_plane_stays_in_place_whatever_the_sentence_says(
 
 
 def below_the_top(app: Explorer) -> float:
-    """How far the plane is below the top of the page, wherever that has been scrolled to."""
+    """How far the plane is below the top of the page, which is scrolled there first.
+
+    The plane sticks to the screen, so that on a page scrolled to a control it is further down.
+    """
     return app.plane.evaluate(
-        "e => e.getBoundingClientRect().top"
-        " - document.querySelector('.mx-app').getBoundingClientRect().top"
+        """plane => {
+             for (let e = plane; e; e = e.parentElement) e.scrollTop = 0;
+             const top = document.querySelector('.mx-app').getBoundingClientRect().top;
+             return plane.getBoundingClientRect().top - top;
+           }"""
     )
 
 
