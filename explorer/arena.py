@@ -3,7 +3,7 @@
 For each seed all attacks meet one network (the same points, weights and seed of the candidates). A
 line pools the seeds of one attack: shares are sums over the seeds, divided, with the intervals of
 `intervals`. The p-value is that of `scoring`, for the sum over the seeds against the sums of the
-held-out sets.
+held-out sets; the sentence takes it as that of the best of all attacks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from explorer.bout import Refused, Ring, bout, unwatched
 from explorer.engine.intervals import Share, share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import LEVEL as CHANCE
-from explorer.engine.scoring import RADII, Kind, kind_of
+from explorer.engine.scoring import RADII, Kind, adjusted, kind_of
 from explorer.trial import Trial, plain
 
 AT = RADII.index(RADIUS)
@@ -50,6 +50,8 @@ class Line:
         seconds: mean of a run.
         kind: the verdict's word.
         p_value: chance of as many matches on held-out sets; nan where it cannot be known.
+        p_adjusted: the same for the best of all attacks that ran; see `scoring.adjusted`.
+        chance: points of each held-out set met within `RADIUS`, over the runs.
         determined: points that the weights determine, over the runs; -1 where not computed.
         sure: how many of those were found within `RADIUS`.
     """
@@ -70,6 +72,8 @@ class Line:
     seconds: float = float("nan")
     kind: Kind = Kind.CANNOT_KNOW
     p_value: float = float("nan")
+    chance: tuple[int, ...] = ()
+    p_adjusted: float = float("nan")
     determined: int = -1
     sure: int = 0
 
@@ -121,7 +125,11 @@ def lines_of(rows: Iterable[Row]) -> list[Line]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row["trial"]["attack"], []).append(row)
-    return [_line(key, group) for key, group in groups.items()]
+    lines = [_line(key, group) for key, group in groups.items()]
+    known = [line for line in lines if line.p_value == line.p_value]
+    p = adjusted([line.found[AT] for line in known], [line.chance for line in known])
+    ps = dict(zip((line.key for line in known), p, strict=True))
+    return [replace(line, p_adjusted=ps.get(line.key, float("nan"))) for line in lines]
 
 
 def _line(key: str, rows: list[Row]) -> Line:
@@ -156,7 +164,7 @@ def _line(key: str, rows: list[Row]) -> Line:
         float(np.median(distances)) if distances else float("nan"),
         float(np.mean(residuals)) if residuals else float("nan"),
         float(np.mean([row["seconds"]["attack"] for row in good])), kind, p_value,
-        *_determined(results),
+        tuple(int(v) for v in chance[:, AT]), float("nan"), *_determined(results),
     )  # fmt: skip
 
 
@@ -180,23 +188,23 @@ def sentence(lines: Sequence[Line]) -> str:
     ran = [line for line in lines if line.runs]
     if not ran:
         return "No attack has run yet." if not lines else "No attack could run: see its row."
-    first = best([line for line in ran if line.p_value <= CHANCE]) or best(ran)
+    first = best([line for line in ran if line.p_adjusted <= CHANCE]) or best(ran)
     if first is None:
         reached = " that is in reach" if any(line.found[AT] for line in ran) else ""
         text = f"None of {_many(len(ran), 'attack')} found a point{reached} within {RADIUS:g}."
         return text + _told(ran[0])
     chance = first.control[AT] * first.n
-    alone = f", by itself, of {_many(len(ran), 'attack')}" if len(ran) > 1 else ""
+    of_all = f" as the best of {_many(len(ran), 'attack')}" if len(ran) > 1 else ""
     text = (
         f"{first.title} does best: {first.found[AT]} of {first.n} points within {RADIUS:g} over "
         f"{_many(first.runs, 'run')}, {first.found[AT]} of {first.claims} claims right; chance "
         f"finds {chance:.2g}"
-        + (f" (p = {first.p_value:.2g}{alone})." if first.p_value == first.p_value else ".")
+        + (f" (p = {first.p_adjusted:.2g}{of_all})." if first.p_value == first.p_value else ".")
     )
     others = [f"{line.title} {line.found[AT]}" for line in ran if line is not first]
     if others:
         text += f" Others found: {', '.join(others)}."
-    if first.p_value > CHANCE:
+    if first.p_adjusted > CHANCE:
         text = f"No attack is shown to do better than chance. {text.replace(' does best', '')}"
     return text + _told(first)
 
@@ -232,6 +240,7 @@ def table(lines: Iterable[Line]) -> list[dict[str, Any]]:
             row[f"control@{radius:g}"] = line.control[i] if line.control else None
         row |= {"distance": line.distance, "residual": line.residual, "seconds": line.seconds,
                 "verdict": line.word if line.runs else "", "p_value": line.p_value,
+                "p_adjusted": line.p_adjusted,
                 "determined": line.determined if line.determined >= 0 else None, "sure": line.sure,
                 "message": line.message}  # fmt: skip
         found.append(row)

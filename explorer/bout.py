@@ -249,11 +249,17 @@ def _residual(target: Target, claims: Report) -> float | None:
 def flipped(data: Dataset, share: float, seed: int) -> Dataset:
     """A share of the labels flipped, chosen by the seed; the source is kept, for its controls.
 
-    ValueError with more than two classes, where a flip would have to choose.
+    ValueError with more than two classes, where a flip would have to choose, and for a share that
+    is too small to flip one.
     """
+    if not share:
+        return data
     count = round(share * data.n)
     if not count:
-        return data
+        raise ValueError(
+            f"label_noise {share:g} of {data.n} points flips none; take at least {1 / data.n:.3g}, "
+            "or 0."
+        )
     if data.outputs != 1:
         raise ValueError("label_noise flips between two classes; this set has more")
     chosen = torch.randperm(data.n, generator=torch.Generator().manual_seed(seed))[:count]

@@ -82,10 +82,10 @@ def _strange(path: Path, where: str, why: str) -> str:
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Keep other sweeps off the file while this one writes it.
+    """Keep other runs off the file while this one writes it.
 
     Raises:
-        ValueError: where another sweep holds it.
+        ValueError: where another run holds it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
@@ -96,7 +96,7 @@ def held(path: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise ValueError(
-                f"another sweep is writing {path}. Wait for its end, or name another file."
+                f"another run is writing {path}. Wait for its end, or name another file."
             ) from error
         except OSError:  # a file system without locks
             yield

@@ -85,7 +85,7 @@ def test_the_best_is_one_that_chance_does_not_explain() -> None:
     sound = row("inversion", found=(1, 4, 4), claims=8)  # p = 1 / 11, less merit
     words = sentence(lines_of([lucky, sound]))
     assert words.startswith("Model inversion does best: 4 of 10")
-    assert "(p = 0.091, by itself, of 2 attacks)" in words
+    assert "(p = 0.091 as the best of 2 attacks)" in words
     nothing = row(found=(0, 2, 2))
     nothing["result"]["found_reach"] = [0, 0, 0]
     assert sentence(lines_of([nothing])).startswith(
@@ -169,6 +169,8 @@ def test_flips_are_seeded_and_keep_the_source() -> None:
     with pytest.raises(ValueError, match="two classes"):
         more = Dataset(data.x, data.y.clone().index_fill(0, data.y.nonzero()[:1, 0], 3.0))
         flipped(more, 0.3, 1)
+    with pytest.raises(ValueError, match="flips none; take at least"):
+        flipped(data, 0.03, 1)
 
 
 def test_the_verbs(tmp_path: Path) -> None:

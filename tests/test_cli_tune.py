@@ -15,6 +15,7 @@ from explorer.commands import tune as verb
 from explorer.engine.data import preset
 from explorer.engine.scoring import score
 from explorer.engine.store import load_run
+from explorer.rowfile import held
 from explorer.tuning import search as tune
 
 NET = ("--preset", "two-points", "--widths", "20", "--steps", "400")
@@ -55,6 +56,9 @@ def test_tune_goes_on_from_its_log(call) -> None:
     assert (
         "another search" in call("tune", *SMALL, "--seed", "4", "--log", "s.jsonl", code=2).stderr
     )
+    with held(Path("s.jsonl")):
+        refused = call("tune", *more, "--log", "s.jsonl", code=2)
+    assert "another run is writing s.jsonl" in refused.stderr
 
 
 def stop_at(monkeypatch, last) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +25,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
 from explorer.engine.data import Dataset
 from explorer.headless import RunFailed
+from explorer.rowfile import held
 from explorer.style import INK, POSITIVE, PROVEN
 from explorer.tuning import file as search_file
 from explorer.tuning import search as tuning
@@ -72,7 +74,8 @@ def tune(
     else:
         _, net, known = base.opened(file, truth)
         target, made, note = headless.aim(net.to(dtype=torch.float64), known, margin)
-    rows, stopped = _searched(target, config, log)
+    with nullcontext() if log is None else held(log):
+        rows, stopped = _searched(target, config, log)
     chosen = tuning.best(rows, config.search)
     if out is not None:
         figure(out, rows, chosen)

@@ -153,6 +153,28 @@ def kind_of(found: int, n: int, reach: tuple[int, int], claims: int, p_value: fl
     return Kind.NOT_RECOVERABLE if 2 * in_reach < n else Kind.AMBIGUOUS
 
 
+def adjusted(found: Sequence[int], chance: Sequence[Sequence[int]]) -> list[float]:
+    """The p-values of k methods, each as the best of them all (Westfall and Young 1993, maxT).
+
+    A count is set against the mean and the standard deviation of the other sets' counts (at least
+    one point: arbitrary), so that methods that meet more by chance compare with those that meet
+    less; a held-out set scores as well as its best method.
+
+    Args:
+        found: points of the truth met by each method (k,).
+        chance: points of each held-out set that its claims meet (k, K), the same sets for all.
+    """
+    if not found:
+        return []
+    counts = np.column_stack([found, chance]).astype(float)
+    others = counts.shape[1] - 1
+    mean = (counts.sum(1, keepdims=True) - counts) / others
+    square = (np.square(counts).sum(1, keepdims=True) - counts**2) / others
+    high = (counts - mean) / np.sqrt(np.maximum(square - mean**2, 1))
+    best = high[:, 1:].max(0)
+    return [float((1 + (best >= own).sum()) / (1 + others)) for own in high[:, 0]]
+
+
 def _sets(truth: Dataset) -> str:
     """What stands for chance: points drawn by hand have no source to draw from again."""
     return "held-out sets" if truth.source is not None else "sets resampled around the points"

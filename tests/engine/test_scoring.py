@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from itertools import permutations
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.engine.data import Dataset, heldout, preset
-from explorer.engine.scoring import RADII, Kind, judge, score
+from explorer.engine.scoring import RADII, Kind, adjusted, judge, score
 
 RADIUS = 0.03
 
@@ -197,6 +198,30 @@ def test_p_value_counts_ties():
     assert verdict.p_value == pytest.approx(1 / 12)  # 4 < 5
     verdict = judge(truth, sets, truth.x[1:6], truth.y[1:6], RADIUS)
     assert verdict.p_value == pytest.approx(2 / 12)  # 5 >= 5
+
+
+@given(st.lists(st.integers(0, 12), min_size=11, max_size=11))
+def test_of_one_method_the_adjusted_p_is_its_own(counts):
+    found, *chance = counts
+    own = (1 + sum(c >= found for c in chance)) / 11
+    assert adjusted([found], [chance]) == [pytest.approx(own)]
+
+
+def test_the_best_of_many_methods_passes_by_luck_as_seldom_as_one():
+    generator = np.random.default_rng(0)
+    own, best, draws, methods = 0, 0, 2000, 8
+    for _ in range(draws):  # the truth is one more set: no method knows it
+        rates = generator.uniform(0.2, 6, (methods, 1))
+        counts = generator.poisson(rates, (methods, 11))
+        found, chance = counts[:, 0].tolist(), counts[:, 1:]
+        own += bool(((chance >= counts[:, :1]).sum(1) == 0).any())
+        best += min(adjusted(found, chance.tolist())) < 0.1
+    assert own / draws > 0.3
+    assert best / draws < 1 / 11 + 3 * (1 / 11 * 10 / 11 / draws) ** 0.5
+    # what stands out stays: one attack meets 9 points, all else up to 3 by chance
+    p = adjusted([9, 2], [[1, 0, 2, 1, 0, 1, 1, 0, 0, 1], [2, 3, 1, 2, 2, 1, 3, 2, 1, 2]])
+    assert p[0] == pytest.approx(1 / 11) and p[1] > 0.5
+    assert adjusted([], []) == []
 
 
 def test_what_cannot_be_known():
