@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from time import sleep
 
@@ -193,6 +194,15 @@ def test_failed_cells_run_again(call, monkeypatch) -> None:
     assert sweeps.RowFile(Path("rows.jsonl")).rows.keys() == {sweeps.key_of(c) for c in seen}
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """What is started hears Ctrl-C, even where the tests run in the background and do not."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_command_leaves_no_worker_and_no_traceback(tmp_path, which) -> None:
     words = [sys.executable, "-m", "explorer.cli", "sweep", "--set", "seed=0-99"]
