@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from explorer.engine.attacks import kkt, kkt_loss
+from explorer.engine.attacks import kkt, kkt_loss, packed
 from explorer.engine.attacks.kkt import KKTConfig, Start
 from explorer.engine.attacks.replay import Replay, advance
 from explorer.engine.attacks.target import Target
@@ -21,6 +21,12 @@ SHAPES = {"two layers": (12,), "three layers": (9, 7), "one by one": (3000,)}
 
 def rng(seed):
     return torch.Generator().manual_seed(seed)
+
+
+@pytest.fixture(params=[True, False], ids=["loops", "calls"], autouse=True)
+def compiled(request, monkeypatch):
+    if not request.param:
+        monkeypatch.setattr(packed, "compiled", lambda: None)
 
 
 @pytest.mark.parametrize("config", [CONFIG, PLAIN], ids=["adam", "sgd"])

@@ -2,14 +2,17 @@
 
 Columns are candidates; rows are the coordinates of x, a one, and lam / mean. So an optimiser's step
 is one call on everything, and the rows down to the one are what the first layer takes. The steps
-are those of `kkt.step` with `multipliers="joint"`, to rounding.
+are those of `kkt.step` with `multipliers="joint"`, to rounding. Where numba is installed (the extra
+`fast`), they are compiled loops: see `loops`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -21,6 +24,7 @@ from explorer.engine.attacks.prepared import Prepared
 from explorer.engine.optim import BETA_SQUARE
 
 Pair = tuple[Tensor, Tensor]  # of x (..., m, d) and of lam / mean (..., m)
+_PIECE = 2**24  # candidates x neurons x steps in one call; Ctrl-C is heard between; arbitrary
 
 
 def packed(
@@ -30,6 +34,9 @@ def packed(
 
     Groups of one size share a desk: they walk one after another.
     """
+    walk = compiled() if net.weights[0].shape[1] == 2 else None
+    if walk is not None and signed.dtype == torch.float64:
+        return [Walked(walk, net, config, level, signed, held)]
     groups: Sequence[Any] = apart(net, held[0][0]) or [...]
     desks: dict[Any, Desk] = {}
     made = []
@@ -40,6 +47,17 @@ def packed(
             desks[lead] = Desk(net, lead, m)
         made.append(Packed(desks[lead], net.square, config, level, signed[i], own))
     return made
+
+
+@cache
+def compiled() -> Callable[..., None] | None:
+    """The compiled steps; None where numba is missing, or has no place to keep what it makes."""
+    try:
+        from explorer.engine.attacks import loops
+    except (ImportError, RuntimeError):
+        return None
+    walk: Callable[..., None] = loops.walk
+    return walk
 
 
 def held(runs: list[Packed]) -> list[Pair]:
@@ -134,6 +152,38 @@ class Packed:
         if config.prior is not None:
             outside = self.x - self.x.clamp(-config.prior, config.prior)
             self.grad_x.add_(outside, alpha=2 * config.weight_prior)
+
+
+class Walked(Packed):
+    """All starts of a run, moved on by compiled loops."""
+
+    def __init__(
+        self, walk: Callable[..., None], net: Prepared, config: KKTConfig, level: float,
+        signed: Tensor, held: Sequence[Pair],
+    ) -> None:  # fmt: skip
+        """See `Packed`; `walk` is that of `loops`."""
+        m = held[0][0].shape[-2]
+        desk = Desk(net, (), m)
+        super().__init__(desk, net.square, config, level, signed, held)
+        one = desk.v.new_ones(len(desk.v[0])) if desk.slopes is None else desk.slopes
+        parts = (desk.first.T, desk.times.T, desk.v[0], one)
+        self.walk, self.net = walk, tuple(np.ascontiguousarray(v.numpy()) for v in parts)
+        rows = (self.all, self.mean, self.square, self.grad)
+        self.rows = tuple(v.view(-1, self.d + 2, m).numpy() for v in rows)
+        self.labels = np.ascontiguousarray(signed.expand(self.share.shape).reshape(-1, m).numpy())
+        prior = np.inf if config.prior is None else config.prior
+        self.how = (
+            level, -2 / net.square, config.lam_min, config.weight_dual, prior, config.weight_prior,
+        )  # fmt: skip
+        self.rule = (config.optimizer == "adam", float(config.momentum), BETA_SQUARE, EPS)
+        self.piece = max(1, _PIECE // (self.share.numel() * len(one)))
+
+    def advance(self, rows: Sequence[Sequence[float]]) -> None:
+        """See `Packed`."""
+        table = np.array(rows).reshape(-1, 6)
+        for i in range(0, len(table), self.piece):
+            some = table[i : i + self.piece]
+            self.walk(self.rows, self.labels, some, self.net, self.how, self.rule)
 
 
 def _together(x: Tensor, share: Tensor, one: float) -> Tensor:

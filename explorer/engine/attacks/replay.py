@@ -6,7 +6,7 @@ of the margin) is a table on the device, written before each block. On CUDA a bl
 captured as one graph and replayed, so that a step costs no launches; elsewhere the same function
 runs eagerly. The capture has not run on a GPU yet. On the CPU, two layers of few inputs walk as
 `packed` says, group by group: the starts of a group take all steps of a block while they lie near
-the processor.
+the processor; two inputs in compiled loops, where numba is installed.
 """
 
 from __future__ import annotations
