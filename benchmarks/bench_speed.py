@@ -3,6 +3,7 @@
     python benchmarks/bench_speed.py            every row but the training (some minutes, one core)
     python benchmarks/bench_speed.py --long     the training with the published settings too
     python benchmarks/bench_speed.py --only deep     one part of it
+    python benchmarks/bench_speed.py --plain    blocks without the compiled loops of numba
 
 The reference is `benchmarks/reference.py`: plain autograd with a double backward. Both sides flush
 denormals, run on one thread in float64 and take turns; each figure is the median of the repeats.
@@ -20,7 +21,7 @@ import reference
 import torch
 
 from explorer.engine import training
-from explorer.engine.attacks import kkt
+from explorer.engine.attacks import kkt, packed
 from explorer.engine.attacks.batched import Prepared, through
 from explorer.engine.attacks.columns import gram
 from explorer.engine.attacks.desk import Desk
@@ -224,10 +225,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--long", action="store_true", help="the published training too")
+    parser.add_argument("--plain", action="store_true", help="blocks without compiled loops")
     parser.add_argument("--only", choices=[*PARTS, "training"])
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
+    if args.plain:
+        packed.compiled = lambda: None
+    loops = "compiled loops" if packed.compiled() else "torch's own calls"
+    print(f"Blocks on two inputs walk in {loops}.")
     reference.main()
     parts = PARTS | ({"training": training_rows} if args.long or args.only == "training" else {})
     print("| work, float64, one core | reference | ours | ratio | asked |\n|---|---|---|---|---|")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from itertools import product
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from numba import njit
 from scipy.special import expit
 
+from explorer.engine import attacks
 from explorer.engine.attacks import kkt, loops, packed
 from explorer.engine.attacks.kkt import KKTConfig, Start
 from explorer.engine.attacks.replay import Replay
@@ -82,3 +84,21 @@ def test_other_inputs_and_single_precision_take_calls():
         target = Target(net.to(dtype=dtype))
         run = Replay(target, kkt.init(target, CONFIG, torch.Generator().manual_seed(1)), CONFIG)
         assert not isinstance(run.packed[0], packed.Walked)
+
+
+@pytest.mark.parametrize("missing", ["numba", "place"])
+def test_where_they_cannot_be_had_calls_are_taken(missing, monkeypatch):
+    def nowhere(*_, **__):
+        raise RuntimeError("cannot cache function: no locator available")
+
+    packed.compiled.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.delitem(sys.modules, loops.__name__)
+        patch.delattr(attacks, "loops")
+        if missing == "numba":
+            patch.setitem(sys.modules, "numba", None)
+        else:
+            patch.setattr("numba.njit", nowhere)
+        assert packed.compiled() is None
+    packed.compiled.cache_clear()
+    assert packed.compiled() is not None
