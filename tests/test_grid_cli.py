@@ -7,9 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from explorer.cli import app
+from explorer.engine.store import load_run
+from explorer.grids.cells import Cell, fingerprint, saved
 
 FEW = ("--n", "6", "--set", "steps=2")
 
@@ -33,6 +36,33 @@ def test_grid_writes_a_picture_a_table_and_goes_on(tmp_path: Path) -> None:
     kept = rows.read_text(encoding="utf-8")
     assert json.loads(call(*words))["cells"] == first["cells"]
     assert rows.read_text(encoding="utf-8") == kept  # nothing ran twice
+
+
+def test_a_saved_run_is_attacked_with_its_own_weights(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run, rows = tmp_path / "run.safetensors", tmp_path / "rows.jsonl"
+    shape = ("--preset", "blobs", "--n", "6", "--widths", "9")
+    call("train", *shape, "--steps", "300", "--out", str(run))
+    words = ["grid", str(run), "--side", "2", "--set", "steps=2", "--json"]
+    words += ["--out", str(tmp_path / "grid.png")]
+    found = json.loads(call(*words, "--rows", str(rows)))
+    assert found["data"] == str(run) and len(found["cells"]) == 3
+    truth = next(c for c in found["cells"] if (c["mix_truth"], c["mix_data"]) == (1, 1))
+    assert truth["truth_before"] == 0  # its points
+    cell = Cell(str(run), "kkt", 0, 0, file=fingerprint(run))
+    points, target = saved(cell)
+    kept = load_run(run)
+    assert torch.equal(points.x, kept.dataset.x)
+    cosine = target.net.theta @ kept.net.theta / (target.net.rho * kept.net.rho)
+    assert float(cosine) == pytest.approx(1)  # rescaled to margin 1
+    assert CliRunner().invoke(app, [*words, "--n", "4"]).exit_code == 2
+    call("train", *shape, "--steps", "301", "--out", str(run))
+    with pytest.raises(ValueError, match="has changed since"):
+        saved(cell)
+    assert json.loads(call(*words, "--rows", str(rows)))["cells"] != found["cells"]
+    capfd.readouterr()
+    assert CliRunner().invoke(app, ["grid", str(rows)]).exit_code == 2
 
 
 def test_bilevel_prints_the_three_starts_of_both_models() -> None:

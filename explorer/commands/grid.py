@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from rich.console import Console
 from rich.table import Table
 
-from explorer.commands.base import Count, Json, Noise, Set, assigned, option, show_result
+from explorer.commands.base import Count, File, Json, Noise, Set, assigned, option, show_result
 from explorer.commands.outputs import check_files, check_pictures
 from explorer.commands.rows import check_any_done, collected, tell
 from explorer.engine.data import PRESETS
@@ -21,7 +21,16 @@ from explorer.engine.lambda_grid import NAMES, SIDE
 from explorer.engine.parity import parity_digits
 from explorer.engine.roster import by_key
 from explorer.figures.grid import picture
-from explorer.grids.cells import DIGITS, STEPS, Cell, grid_attacks, grid_rows, run_cell
+from explorer.grids.cells import (
+    DIGITS,
+    STEPS,
+    Cell,
+    fingerprint,
+    grid_attacks,
+    grid_rows,
+    run_cell,
+    saved,
+)
 from explorer.grids.maps import WORDS, maps, of_sweep
 from explorer.settings import checked
 from explorer.sweep import key_of, processes, seeds_of, sweep, threads
@@ -43,7 +52,8 @@ Rows = Annotated[Path | None, option("--rows", "JSON lines to go on from and to 
 
 
 def grid(
-    preset: Preset = PRESET, digits: Digits = False, n: Count = None, noise: Noise = None,
+    file: File = None, preset: Preset = PRESET, digits: Digits = False, n: Count = None,
+    noise: Noise = None,
     attack: Annotated[str, option("--attack", f"One of: {', '.join(grid_attacks())}.")] = "kkt",
     side: Annotated[int, option("--side", "Cells along an axis: 5, 11 or 26.", min=2)] = SIDE,
     seeds: Seeds = "0", set_: Set = None, workers: Workers = 0, rows: Rows = None,
@@ -51,12 +61,22 @@ def grid(
     table: Annotated[Path | None, option("--csv", "A table of all cells.")] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Run an attack from a grid of starts; write a picture, a table, and one sentence."""
+    """Run an attack from a grid of starts; write a picture, a table, and one sentence.
+
+    Points of a preset are attacked through their exact network, those of a saved run through its.
+    """
     data = _data(preset, digits, noise)
+    if file is not None:
+        if digits or preset != PRESET or n is not None or noise is not None:
+            raise ValueError(
+                "a saved run has points of its own. Leave --preset, --digits, --n and --noise away."
+            )
+        data = str(file)
     chosen = {"steps": STEPS, **assigned(set_)}
     cells = grid_rows(
-        data, attack, side=side, seeds=seeds_of(seeds), n=n, noise=noise, settings=chosen
-    )
+        data, attack, side=side, seeds=seeds_of(seeds), n=n, noise=noise, settings=chosen,
+        file="" if file is None else fingerprint(file),
+    )  # fmt: skip
     check_files(table)
     check_pictures(out)
     done = _run(cells, workers, rows)
@@ -144,7 +164,9 @@ def _check(cell: Cell) -> None:
     """ValueError for settings or points that no cell could run with."""
     kind = by_key(cell.attack).config
     kind(**checked(kind, cell.settings, cell.attack))
-    if cell.data == DIGITS:
+    if cell.file:
+        saved(cell)
+    elif cell.data == DIGITS:
         parity_digits(20 if cell.n is None else cell.n, cell.seed)
     else:
         drawn(cell.data, cell.n, cell.noise, cell.seed)

@@ -11,10 +11,12 @@ repeated experiments.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,7 +30,9 @@ from explorer.engine.exact import maximum_margin
 from explorer.engine.lambda_grid import SIDE, Parts, Pictures, starts
 from explorer.engine.parity import IMAGE, parity_digits
 from explorer.engine.roster import ROSTER, Entry, by_key
+from explorer.engine.store import Run, open_bytes, read_file
 from explorer.engine.training import TrainConfig
+from explorer.headless import aim
 from explorer.starts import paired
 from explorer.threads import limit_threads
 
@@ -42,7 +46,7 @@ class Cell:
     """A start of the grid, and all that leads there.
 
     Attributes:
-        data: name of a preset, or "digits" for odd against even.
+        data: name of a preset, "digits" for odd against even, or the path of a saved run.
         attack: key of an attack in the roster that takes a start.
         mix_truth: lambda_1.
         mix_data: lambda_2.
@@ -51,6 +55,7 @@ class Cell:
         seed: of points, partition, victim and noise.
         width: hidden neurons of the trained victim of roster attacks, where there is no exact one.
         settings: of the attack, other than its defaults, by name.
+        file: `fingerprint` of the saved run; "" for a preset or digits.
     """
 
     data: str
@@ -62,10 +67,11 @@ class Cell:
     seed: int = 0
     width: int = 100
     settings: Mapping[str, Any] = field(default_factory=dict)
+    file: str = ""
 
     def __post_init__(self) -> None:
         """Refuse names that lead nowhere."""
-        if self.data != DIGITS and self.data not in PRESETS:
+        if not self.file and self.data != DIGITS and self.data not in PRESETS:
             raise ValueError(f"data is digits or one of {', '.join(PRESETS)}; got {self.data!r}")
         known = grid_attacks()
         if self.attack not in known:
@@ -186,7 +192,31 @@ def problem_of(
     return Problem(target, parts, config, run)
 
 
+def fingerprint(path: str | Path) -> str:
+    """Of a file: a cell runs on the very weights and points that it was made for."""
+    return hashlib.sha256(read_file(path)).hexdigest()[:16]
+
+
+def saved(cell: Cell) -> tuple[Dataset, Target]:
+    """Points and weights of a cell's saved run.
+
+    Raises:
+        ValueError: where the file has changed, or lacks points or weights.
+        RunFailed: where the network does not separate the points.
+    """
+    if fingerprint(cell.data) != cell.file:
+        raise ValueError(f"{cell.data} has changed since the grid was begun. Begin another.")
+    run = open_bytes(read_file(cell.data))
+    if not isinstance(run, Run) or run.net is None or not run.dataset.n:
+        raise ValueError(f"{cell.data} is no run with points and weights. Save one with `train`.")
+    truth = run.dataset.to(dtype=torch.float64)
+    return truth, aim(run.net.to(dtype=torch.float64), truth, None)[0]
+
+
 def _sets(cell: Cell) -> tuple[Dataset, Dataset]:
+    if cell.file:
+        truth = saved(cell)[0]
+        return truth, heldout(truth, 1)
     if cell.data == DIGITS:
         return parity_digits(20 if cell.n is None else cell.n, cell.seed)
     truth = preset(cell.data, cell.n, cell.noise, cell.seed)
@@ -194,6 +224,8 @@ def _sets(cell: Cell) -> tuple[Dataset, Dataset]:
 
 
 def _target(cell: Cell, truth: Dataset) -> Target:
+    if cell.file:
+        return saved(cell)[1]
     if truth.d <= 2:
         return Target.of(maximum_margin(truth.x, truth.y).net, 1.0)
     config = TrainConfig(widths=(cell.width,), method="ascent", steps=TrainConfig.ascent_steps)
