@@ -249,14 +249,14 @@ def _residual(target: Target, claims: Report) -> float | None:
 def flipped(data: Dataset, share: float, seed: int) -> Dataset:
     """A share of the labels flipped, chosen by the seed; the source is kept, for its controls.
 
-    ValueError with more than two classes, where a flip would have to choose, and for a share that
-    is too small to flip one.
+    ValueError with more than two classes, where a flip would have to choose; Refused for a share
+    that is too small to flip one.
     """
     if not share:
         return data
     count = round(share * data.n)
     if not count:
-        raise ValueError(
+        raise Refused(
             f"label_noise {share:g} of {data.n} points flips none; take at least {1 / data.n:.3g}, "
             "or 0."
         )

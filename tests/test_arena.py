@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from explorer import arena
 from explorer.arena import AT, arena_rows, best, lines_of, sentence
-from explorer.bout import flipped, otherwise
+from explorer.bout import Refused, flipped, otherwise
 from explorer.cli import app
 from explorer.engine.data import Dataset, heldout, preset
 from explorer.engine.intervals import share
@@ -169,7 +169,7 @@ def test_flips_are_seeded_and_keep_the_source() -> None:
     with pytest.raises(ValueError, match="two classes"):
         more = Dataset(data.x, data.y.clone().index_fill(0, data.y.nonzero()[:1, 0], 3.0))
         flipped(more, 0.3, 1)
-    with pytest.raises(ValueError, match="flips none; take at least"):
+    with pytest.raises(Refused, match="flips none; take at least"):
         flipped(data, 0.03, 1)
 
 
