@@ -50,10 +50,10 @@ class Line:
         seconds: mean of a run.
         kind: the verdict's word.
         p_value: chance of as many matches on held-out sets; nan where it cannot be known.
-        p_adjusted: the same for the best of all attacks that ran; see `scoring.adjusted`.
         chance: points of each held-out set met within `RADIUS`, over the runs.
         determined: points that the weights determine, over the runs; -1 where not computed.
         sure: how many of those were found within `RADIUS`.
+        p_adjusted: p of the best of all attacks that ran; see `scoring.adjusted`.
     """
 
     key: str
@@ -73,9 +73,9 @@ class Line:
     kind: Kind = Kind.CANNOT_KNOW
     p_value: float = float("nan")
     chance: tuple[int, ...] = ()
-    p_adjusted: float = float("nan")
     determined: int = -1
     sure: int = 0
+    p_adjusted: float = float("nan")
 
     @property
     def word(self) -> str:
@@ -164,7 +164,7 @@ def _line(key: str, rows: list[Row]) -> Line:
         float(np.median(distances)) if distances else float("nan"),
         float(np.mean(residuals)) if residuals else float("nan"),
         float(np.mean([row["seconds"]["attack"] for row in good])), kind, p_value,
-        tuple(int(v) for v in chance[:, AT]), float("nan"), *_determined(results),
+        tuple(int(v) for v in chance[:, AT]), *_determined(results),
     )  # fmt: skip
 
 

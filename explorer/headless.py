@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -14,13 +15,14 @@ from explorer.engine import training
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify
-from explorer.engine.data import Dataset
+from explorer.engine.data import Dataset, read_csv
 from explorer.engine.exact import maximum_margin
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network
 from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.scoring import Score, Verdict
 from explorer.engine.status import Status
+from explorer.engine.store import Run, open_bytes, read_file
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.frame import Frame
 
@@ -115,6 +117,28 @@ def train(
     tau = TAU_EXACT if exact else TAU_TRAINED
     made = certify(last, data.x, data.y, tau) if last.homogeneous else None
     return Trained(states, last, made, q_min)
+
+
+def opened(file: Path, truth: Path | None = None) -> tuple[Run | None, Network, Dataset | None]:
+    """The run in a file, or None for a state_dict alone; the weights; the points where known.
+
+    `truth` is a CSV of the points, in place of those of the run.
+    """
+    held = open_bytes(read_file(file))
+    run, net = (held, held.net) if isinstance(held, Run) else (None, held)
+    if net is None:
+        raise ValueError(f"{file} holds points but no weights. Train first.")
+    if truth is not None:
+        return run, net, read_csv(read_file(truth))
+    return run, net, run.dataset if run else None
+
+
+def points_and_weights(file: Path) -> tuple[Dataset, Network]:
+    """Those of a saved run, the weights in float64. ValueError for another file."""
+    _, net, known = opened(file)
+    if known is None:
+        raise ValueError(f"{file} is no run with points and weights. Save one with `train`.")
+    return known, net.to(dtype=torch.float64)
 
 
 def aim(

@@ -22,7 +22,6 @@ from explorer.engine import store
 from explorer.engine.data import PRESETS, Dataset, preset, read_csv
 from explorer.engine.network import Network
 from explorer.engine.roster import ROSTER, AttackConfig, by_key
-from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.headless import RunFailed, State, Trained
 from explorer.scenarios import SCENARIOS
@@ -160,20 +159,6 @@ def trained_net(
     )  # fmt: skip
 
 
-def opened(file: Path, truth: Path | None = None) -> tuple[Run | None, Network, Dataset | None]:
-    """The run in a file, or None for a state_dict alone; the weights; the points where known.
-
-    `truth` is a CSV of the points, in place of those of the run.
-    """
-    held = store.open_bytes(store.read_file(file))
-    run, net = (held, held.net) if isinstance(held, Run) else (None, held)
-    if net is None:
-        raise ValueError(f"{file} holds points but no weights. Train first.")
-    if truth is not None:
-        return run, net, read_csv(store.read_file(truth))
-    return run, net, run.dataset if run else None
-
-
 def opened_or_trained(
     file: Path | None, preset: str, n: int | None, noise: float | None, seed: int,
     data: Path | None, widths: str, steps: int, method: Method,
@@ -182,10 +167,7 @@ def opened_or_trained(
     if file is None:
         points = points_of(preset, n, noise, seed, data)
         return points, trained_net(points, train_config(widths, steps, method), seed, method).net
-    _, net, known = opened(file)
-    if known is None:
-        raise ValueError(f"{file} is no run with points and weights. Save one with `train`.")
-    return known, net.to(dtype=torch.float64)
+    return headless.points_and_weights(file)
 
 
 def show_result(

@@ -65,13 +65,7 @@ def grid(
 
     Points of a preset are attacked through their exact network, those of a saved run through its.
     """
-    data = _data(preset, digits, noise)
-    if file is not None:
-        if digits or preset != PRESET or n is not None or noise is not None:
-            raise ValueError(
-                "a saved run has points of its own. Leave --preset, --digits, --n and --noise away."
-            )
-        data = str(file)
+    data = _data(preset, digits, noise, n, file)
     chosen = {"steps": STEPS, **assigned(set_)}
     cells = grid_rows(
         data, attack, side=side, seeds=seeds_of(seeds), n=n, noise=noise, settings=chosen,
@@ -151,8 +145,16 @@ def _entry(done: Sequence[dict[str, Any]], model: str, start: str, k: int) -> di
     }  # fmt: skip
 
 
-def _data(preset: str, digits: bool, noise: float | None) -> str:
-    """The name of the points. ValueError for options that digits have no use for."""
+def _data(
+    preset: str, digits: bool, noise: float | None, n: int | None = None, file: Path | None = None
+) -> str:
+    """The name of the points. ValueError for options that a saved run or digits have no use for."""
+    if file is not None:
+        if digits or preset != PRESET or n is not None or noise is not None:
+            raise ValueError(
+                "a saved run has points of its own. Leave --preset, --digits, --n and --noise away."
+            )
+        return str(file)
     if digits and (preset != PRESET or noise is not None):
         raise ValueError(
             "--digits takes the place of --preset and has no --noise. Leave them away."

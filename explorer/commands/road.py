@@ -102,7 +102,7 @@ def attack_file(
 ) -> None:  # fmt: skip
     """Attack trained weights; without the truth, nobody can say which claims are right."""
     base.check_there(device)
-    run, net, points = base.opened(file, truth)
+    run, net, points = headless.opened(file, truth)
     if out is not None and run is None:
         raise ValueError("--out saves a run; these are weights alone. Leave it away.")
     config = base.attack_config(attack, settings, m=m, steps=steps)

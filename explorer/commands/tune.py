@@ -72,7 +72,7 @@ def tune(
         target, made, note = Target.of(trained.net, trained.q_min), trained.certificate, ""
         known: Dataset | None = points
     else:
-        _, net, known = base.opened(file, truth)
+        _, net, known = headless.opened(file, truth)
         target, made, note = headless.aim(net.to(dtype=torch.float64), known, margin)
     with nullcontext() if log is None else held(log):
         rows, stopped = _searched(target, config, log)

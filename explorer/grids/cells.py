@@ -30,9 +30,9 @@ from explorer.engine.exact import maximum_margin
 from explorer.engine.lambda_grid import SIDE, Parts, Pictures, starts
 from explorer.engine.parity import IMAGE, parity_digits
 from explorer.engine.roster import ROSTER, Entry, by_key
-from explorer.engine.store import Run, open_bytes, read_file
+from explorer.engine.store import read_file
 from explorer.engine.training import TrainConfig
-from explorer.headless import aim
+from explorer.headless import aim, points_and_weights
 from explorer.starts import paired
 from explorer.threads import limit_threads
 
@@ -154,10 +154,10 @@ def outcome(parts: Parts, states: Iterable[Any]) -> dict[str, Any]:
 @lru_cache(maxsize=8)  # arbitrary: seeds that follow each other in one worker
 def _problem(text: str) -> Problem:
     cell = Cell(**json.loads(text))
-    truth, control = _sets(cell)
+    truth, control, own = _sets(cell)
     entry = by_key(cell.attack)
     config: Any = entry.config(**{"steps": STEPS, "m": even(truth.n), **cell.settings})
-    given = None if entry.victim else _target(cell, truth)
+    given = None if entry.victim else own or _target(cell, truth)
     seen = Pictures((1, *IMAGE)) if cell.data == DIGITS else None
     return problem_of(entry, config, given, truth, control, cell.seed, seen)
 
@@ -206,26 +206,23 @@ def saved(cell: Cell) -> tuple[Dataset, Target]:
     """
     if fingerprint(cell.data) != cell.file:
         raise ValueError(f"{cell.data} has changed since the grid was begun. Begin another.")
-    run = open_bytes(read_file(cell.data))
-    if not isinstance(run, Run) or run.net is None or not run.dataset.n:
-        raise ValueError(f"{cell.data} is no run with points and weights. Save one with `train`.")
-    truth = run.dataset.to(dtype=torch.float64)
-    return truth, aim(run.net.to(dtype=torch.float64), truth, None)[0]
+    truth, net = points_and_weights(Path(cell.data))
+    truth = truth.to(dtype=torch.float64)
+    return truth, aim(net, truth, None)[0]
 
 
-def _sets(cell: Cell) -> tuple[Dataset, Dataset]:
+def _sets(cell: Cell) -> tuple[Dataset, Dataset, Target | None]:
+    """Points, held-out points, and the weights of a saved run."""
     if cell.file:
-        truth = saved(cell)[0]
-        return truth, heldout(truth, 1)
+        truth, own = saved(cell)
+        return truth, heldout(truth, 1), own
     if cell.data == DIGITS:
-        return parity_digits(20 if cell.n is None else cell.n, cell.seed)
+        return *parity_digits(20 if cell.n is None else cell.n, cell.seed), None
     truth = preset(cell.data, cell.n, cell.noise, cell.seed)
-    return truth, heldout(truth, 1)
+    return truth, heldout(truth, 1), None
 
 
 def _target(cell: Cell, truth: Dataset) -> Target:
-    if cell.file:
-        return saved(cell)[1]
     if truth.d <= 2:
         return Target.of(maximum_margin(truth.x, truth.y).net, 1.0)
     config = TrainConfig(widths=(cell.width,), method="ascent", steps=TrainConfig.ascent_steps)

@@ -47,6 +47,7 @@ def test_the_sigmoid_is_that_of_scipy(z):
 def test_the_sigmoid_at_the_ends_and_of_what_is_no_number():
     assert sigmoid([np.inf, 40.0, 0.0]).tolist() == [1.0, 1.0, 0.5]
     assert 0 <= sigmoid([-np.inf])[0] < 1e-307
+    assert np.isnan(sigmoid([np.nan])).all()
 
 
 CASES = list(product(["adam", "sgd"], [0.0, 0.3], [None, 0.5], [False, True], [False, True]))

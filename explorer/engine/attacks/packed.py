@@ -163,7 +163,7 @@ class Walked(Packed):
     ) -> None:  # fmt: skip
         """See `Packed`; `walk` is that of `loops`."""
         m = held[0][0].shape[-2]
-        desk = Desk(net, (), m)
+        desk = Desk(net, (), 1)  # for the factors alone
         super().__init__(desk, net.square, config, level, signed, held)
         one = desk.v.new_ones(len(desk.v[0])) if desk.slopes is None else desk.slopes
         parts = (desk.first.T, desk.times.T, desk.v[0], one)
