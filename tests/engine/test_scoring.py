@@ -221,6 +221,9 @@ def test_the_best_of_many_methods_passes_by_luck_as_seldom_as_one():
     # what stands out stays: one attack meets 9 points, all else up to 3 by chance
     p = adjusted([9, 2], [[1, 0, 2, 1, 0, 1, 1, 0, 0, 1], [2, 3, 1, 2, 2, 1, 3, 2, 1, 2]])
     assert p[0] == pytest.approx(1 / 11) and p[1] > 0.5
+    # nor does one that meets much by chance hide it, whose counts are larger yet as usual
+    p = adjusted([4, 8], [[0, 1, 0, 0, 1, 0, 0, 0, 1, 0], [8, 9, 7, 8, 9, 8, 7, 9, 8, 7]])
+    assert p[0] == pytest.approx(1 / 11) and p[1] > 0.5
     assert adjusted([], []) == []
 
 
