@@ -2,6 +2,7 @@
 
     python benchmarks/bench_attack.py             all presets and networks below, seeds 0 to 2
     python benchmarks/bench_attack.py --presets moons --widths 100 --seeds 0
+    python benchmarks/bench_attack.py --dtype float32 --presets alternating-circle
 
 One row per run: points on the margin (within 1%), claims, then found at each radius with the mean
 that ten held-out sets give for the same claims, the verdict and the seconds. The default settings
@@ -38,14 +39,14 @@ def trained(truth, widths, seed):
     return state.net
 
 
-def row(name, widths, seed, config):
+def row(name, widths, seed, config, dtype):
     truth = preset(name, n=N, seed=seed)
     net = trained(truth, widths, seed)
     q = q_of(net, truth.x, truth.y)
     on_margin = q <= 1.01 * q.min()
     if float(q.min()) <= 0:
         return f"{name:20}{widths!s:12}{seed:>3}  not separated"
-    target = Target.of(net, float(q.min()))
+    target = Target.of(net.to(dtype=dtype), float(q.min()))
     began = time.perf_counter()
     state = kkt.init(target, config, torch.Generator().manual_seed(seed))
     for following in kkt.iterate(target, state, config):
@@ -72,6 +73,8 @@ def main():
     parser.add_argument("--steps", type=int, default=KKTConfig.steps)
     parser.add_argument("--m", type=int, default=KKTConfig.m)
     parser.add_argument("--published", action="store_true", help="joint, no annealing, no margin")
+    parser.add_argument("--dtype", choices=("float64", "float32"), default="float64",
+                        help="of the attack; training is in float64")  # fmt: skip
     args = parser.parse_args()
     torch.set_num_threads(1)  # threads change the rounding, and with it what is found
     config = KKTConfig(m=args.m, steps=args.steps)
@@ -88,7 +91,7 @@ def main():
         for widths in args.widths:
             for seed in args.seeds:
                 sizes = tuple(int(k) for k in widths.split("-"))
-                print(row(name, sizes, seed, config), flush=True)
+                print(row(name, sizes, seed, config, getattr(torch, args.dtype)), flush=True)
 
 
 if __name__ == "__main__":

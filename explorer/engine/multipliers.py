@@ -28,6 +28,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.classes import rivals
+from explorer.engine.factor import factored
 from explorer.engine.network import Network, phi_all
 from explorer.engine.tangent import backward_signals, forward_signals
 
@@ -162,8 +163,7 @@ def _price(p: _Problem, reach: list[Tensor], slopes: list[Tensor], sweeps: int) 
 
 
 def _solve(gram: Tensor, gains: Tensor) -> Tensor:
-    ridge = _JITTER * gram.diagonal().sum()
-    factor = torch.linalg.cholesky_ex(gram + ridge * torch.eye(len(gram), dtype=gram.dtype))[0]
+    factor = factored(gram, _JITTER * gram.diagonal().sum())
     return torch.cholesky_solve(gains[:, None], factor)[:, 0]
 
 

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.descent import RIDGE, projected
 from explorer.engine.attacks.stationarity import Signals, covered, normal_equations, stationarity
+from explorer.engine.factor import factored, held
 from explorer.engine.network import Network
 
 FINE = (
@@ -57,8 +58,7 @@ def _corrected(
     ones = basis.new_ones(len(basis))
     free = coef > floor
     kept = gram[free][:, free]
-    ridge = RIDGE * float(gram.trace()) * torch.eye(len(kept), dtype=kept.dtype)
-    factor = torch.linalg.cholesky_ex(kept + ridge)[0]
+    factor = factored(kept, RIDGE * gram.trace() + held(kept.diagonal(), kept.dtype))
     best, least = coef, math.inf
     for turn in range(_ROUNDS + 1):
         pull = (coef.reshape(basis.shape[:2])[:, :, None] * basis).sum(1)

@@ -11,6 +11,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from explorer.engine import checks
+from explorer.engine.factor import factored, held
 from explorer.engine.optim import Moments, Tensors, adam_step, half_cosine, momentum_step
 from explorer.engine.status import Status
 
@@ -174,15 +175,15 @@ def projected(gram: Tensor, inner: Tensor, floor: float, signed: bool = False) -
         signed: any sign, no floor.
 
     Returns:
-        (..., r); nan where the equations are not finite. The smallest norm among near-equal ones,
-        by a ridge of 1e-10 of the trace.
+        (..., r); nan where the equations are not finite, or no ridge makes them definite. The
+        smallest norm among near-equal ones, by a ridge of 1e-10 of the trace and, where the
+        equations were not made in float64, of what their rounding takes (`factor.held`).
     """
     if inner.ndim > 1:
         each = zip(gram.flatten(0, -3), inner.flatten(0, -2), strict=True)
         return torch.stack([projected(g, i, floor, signed) for g, i in each]).view_as(inner)
     full, inner_of = gram.to("cpu", torch.float64), inner.to("cpu", torch.float64)
-    eye = torch.eye(len(full), dtype=full.dtype, device=full.device)
-    factor = torch.linalg.cholesky_ex(full + RIDGE * full.trace() * eye)[0]
+    factor = factored(full, RIDGE * full.trace() + held(full.diagonal(), gram.dtype))
     right = inner_of if signed else inner_of - floor * full.sum(1)
     right = torch.linalg.solve_triangular(factor, right[:, None], upper=False)
     if not bool(torch.isfinite(right).all() and torch.isfinite(factor).all()):
