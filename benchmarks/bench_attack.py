@@ -1,11 +1,11 @@
-"""How many training points the KKT reconstruction finds from noise, against held-out sets.
+"""How many training points the KKT reconstruction finds from noise, against control sets.
 
     python benchmarks/bench_attack.py             all presets and networks below, seeds 0 to 2
     python benchmarks/bench_attack.py --presets moons --widths 100 --seeds 0
     python benchmarks/bench_attack.py --dtype float32 --presets alternating-circle
 
 One row per run: points on the margin (within 1%), claims, then found at each radius with the mean
-that ten held-out sets give for the same claims, the verdict and the seconds. The default settings
+that the control sets give for the same claims, the verdict and the seconds. The default settings
 of the attack were chosen on seeds 100 and up; none of those is used here. The same integer seeds
 the points, the first weights and the first candidates.
 """
@@ -21,14 +21,15 @@ from explorer.engine import training
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
-from explorer.engine.data import heldout, preset
+from explorer.engine.controls import control_sets, met
+from explorer.engine.data import preset
 from explorer.engine.margin import q_of
 from explorer.engine.scoring import RADII, judge, score
 from explorer.engine.training import TrainConfig
 
 PRESETS = ("alternating-circle", "random-circle", "moons")
 NETS = ((100,), (1000,), (100, 100))
-N, CONTROLS = 20, 10
+N = 20
 
 
 def trained(truth, widths, seed):
@@ -53,10 +54,9 @@ def row(name, widths, seed, config, dtype):
         state = following
     seconds = time.perf_counter() - began
     claims = kkt.report(target, state, config)
-    controls = [heldout(truth, k) for k in range(1, CONTROLS + 1)]
+    controls = control_sets(truth)
     found = score(truth, claims.x, claims.y).found.tolist()
-    chance = [score(control, claims.x, claims.y).found for control in controls]
-    mean = torch.stack(chance).double().mean(0).tolist()
+    mean = met(controls, claims.x, claims.y, RADII).double().mean(0).tolist()
     verdict = judge(truth, controls, claims.x, claims.y, RADII[1], on_margin)
     cells = "  ".join(f"{f:>3} ({c:.1f})" for f, c in zip(found, mean, strict=True))
     return (

@@ -3,7 +3,7 @@
     python benchmarks/bench_control.py [--sets 100]
 
 Claims are a fresh draw of the very law that the points came from: they know the kind and no point.
-A sound control rejects chance (p <= 0.1) for a tenth of them at most. Controls: those of a set
+A sound control rejects chance (p <= 0.05) for a twentieth of them at most. Controls: those of a set
 drawn by hand, which know the points alone (`data.heldout`), and true draws of the law. "Half found"
 counts the same for claims of which half lie on training points: what a control must still see.
 """
@@ -11,12 +11,13 @@ counts the same for claims of which half lie on training points: what a control 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from explorer.engine.data import PLANE, Dataset, heldout, preset
+from explorer.engine.controls import COUNT, Controls, Origin, control_sets
+from explorer.engine.data import PLANE, Dataset, preset
 from explorer.engine.scoring import LEVEL, RADII, Verdict, judge
 
 RADIUS = RADII[1]
@@ -61,7 +62,7 @@ LAWS: dict[str, Law] = {
 }
 
 
-def outcome(truth: Dataset, controls: Sequence[Dataset], claims: tuple[Tensor, Tensor]) -> str:
+def outcome(truth: Dataset, controls: Controls, claims: tuple[Tensor, Tensor]) -> str:
     """One of "ruled out", "not" and "cannot know"."""
     made: Verdict = judge(truth, controls, *claims, RADIUS)
     if made.p_value != made.p_value:
@@ -74,11 +75,11 @@ def row(law: Law, sets: int) -> list[str]:
     counts = dict.fromkeys(("drawn", "unknown", "true", "half"), 0)
     for seed in range(sets):
         truth, other = law(seed), law(10_000 + seed)
-        own = [heldout(truth, k) for k in range(1, 11)]
-        true = [law(20_000 + 20 * seed + k) for k in range(10)]
-        first = outcome(truth, own, (other.x, other.y))
-        counts["drawn"] += first == "ruled out"
-        counts["unknown"] += first == "cannot know"
+        own, first = control_sets(truth), 20_000 + 2 * COUNT * seed
+        true = Controls(tuple(law(first + k) for k in range(COUNT)), Origin.HELD_OUT)
+        said = outcome(truth, own, (other.x, other.y))
+        counts["drawn"] += said == "ruled out"
+        counts["unknown"] += said == "cannot know"
         counts["true"] += outcome(truth, true, (other.x, other.y)) == "ruled out"
         x = other.x.clone()
         x[::2] = truth.x[::2] + 0.005  # pairs of equal labels: every second claim is right

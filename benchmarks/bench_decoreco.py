@@ -26,13 +26,14 @@ from collections import deque
 
 import torch
 
-from explorer.assess import RADIUS, control_sets
+from explorer.assess import RADIUS
 from explorer.engine.attacks import decoreco
 from explorer.engine.attacks.decoreco import DecoRecoConfig, Start
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT
 from explorer.engine.classes import from_numbers
-from explorer.engine.data import preset
+from explorer.engine.controls import control_sets
+from explorer.engine.data import heldout, preset
 from explorer.engine.exact_classes import simplex
 from explorer.engine.scoring import score
 from explorer.engine.training import TrainConfig
@@ -41,6 +42,7 @@ from explorer.headless import train
 
 PRESETS = ("three-blobs", "spiral-arms", "four-blobs", "pie")
 STEPS = 12_000  # of training, unless --train-steps says otherwise
+CONTROLS = 10
 STAYED = 0.01  # the distance that is asked for
 STARTS = {  # label: settings of a run from the truth
     "as set": {},
@@ -127,12 +129,12 @@ def staying(name, seed, steps, train_steps):
     made = done.certificate
     target = Target.of(done.net, done.q_min)
     known = made.on_margin | (made.lam > SUPPORT * made.lam.max())
-    heldout = control_sets(truth)[0]
+    control = heldout(truth, 1)
     for label, given in STARTS.items():
         config = DecoRecoConfig(steps=steps, relu_alpha_start=None, **given)
         reach = sum(config.lr_x * config.rate(t) for t in range(steps))
         row = f"{name:14}{seed:>5}{made.residual:>10.4f}  {label:8}{reach:>7.2f}"
-        for data in (truth, heldout):
+        for data in (truth, control):
             start = Start(data.x[known], data.y[known])
             begun = decoreco.init(target, config, torch.Generator().manual_seed(seed), start)
             state = last(target, config, seed, start)
@@ -148,7 +150,7 @@ def _found(target, config, seed, truth):
     claims = decoreco.report(target, last(target, config, seed), config)
     hits = [
         int(score(data, claims.x, claims.y, (RADIUS,)).found)
-        for data in (truth, *control_sets(truth))
+        for data in (truth, *control_sets(truth, CONTROLS).sets)
     ]
     mean = sum(hits[1:]) / len(hits[1:])
     return f"{hits[0]:>3} of {truth.n} ({mean:.1f}), {len(claims.x):>2} claims"

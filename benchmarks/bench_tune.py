@@ -25,7 +25,8 @@ from explorer.engine import training
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
-from explorer.engine.data import heldout, preset
+from explorer.engine.controls import control_sets
+from explorer.engine.data import preset
 from explorer.engine.scoring import RADII, score
 from explorer.engine.training import TrainConfig
 from explorer.tuning import search as tune
@@ -45,7 +46,7 @@ def attacked(target, config, seed):
 
 def row(name, truth, target, config, seconds):
     """Mean over fresh noises: residual, claims, recall and precision, chance."""
-    controls = [heldout(truth, k) for k in range(1, CONTROLS + 1)]
+    controls = control_sets(truth, CONTROLS).sets
     cells, residual, claims = [], 0.0, 0.0
     found = torch.zeros(len(RADII)).double()
     near = torch.zeros(1 + CONTROLS, 2)

@@ -16,6 +16,7 @@ from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig, KKTState, Report, Start
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate, Light, certify
+from explorer.engine.controls import Controls, Origin, control_sets
 from explorer.engine.data import (
     PRESETS,
     DataError,
@@ -50,6 +51,7 @@ __all__ = [
     "RADII",
     "ROSTER",
     "Certificate",
+    "Controls",
     "DataError",
     "Dataset",
     "Exact",
@@ -58,6 +60,7 @@ __all__ = [
     "Kind",
     "Light",
     "Network",
+    "Origin",
     "Report",
     "Run",
     "Score",
@@ -73,6 +76,7 @@ __all__ = [
     "app",
     "by_key",
     "certify",
+    "control_sets",
     "empty",
     "heldout",
     "import_weights",

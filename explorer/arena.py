@@ -3,7 +3,7 @@
 For each seed all attacks meet one network (the same points, weights and seed of the candidates). A
 line pools the seeds of one attack: shares are sums over the seeds, divided, with the intervals of
 `intervals`. The p-value is that of `scoring`, for the sum over the seeds against the sums of the
-held-out sets; the sentence takes it as that of the best of all attacks.
+controls; the sentence takes it as that of the best of all attacks.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import numpy as np
 from explorer import headless
 from explorer.assess import RADIUS
 from explorer.bout import Refused, Ring, bout, unwatched
+from explorer.engine.controls import Origin, least_p
 from explorer.engine.intervals import Share, share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import LEVEL as CHANCE
-from explorer.engine.scoring import RADII, Kind, adjusted, kind_of
+from explorer.engine.scoring import RADII, Kind, adjusted, doubt, kind_of
 from explorer.trial import Trial, plain
 
 AT = RADII.index(RADIUS)
@@ -44,16 +45,17 @@ class Line:
         recall: found of all points.
         reach: found of the points on the margin or with a multiplier.
         precision: found of the claims.
-        control: share of held-out points that the same claims meet by chance.
+        control: share of the controls' points that the same claims meet by chance.
         distance: median over points and then runs, to the nearest claim of the same label.
         residual: mean share of |theta| the claims leave unexplained; nan where not homogeneous.
         seconds: mean of a run.
         kind: the verdict's word.
-        p_value: chance of as many matches on held-out sets; nan where it cannot be known.
-        chance: points of each held-out set met within `RADIUS`, over the runs.
+        p_value: chance of as many matches on the controls; nan where it cannot be known.
+        chance: points of each control met within `RADIUS`, over the runs.
         determined: points that the weights determine, over the runs; -1 where not computed.
         sure: how many of those were found within `RADIUS`.
         p_adjusted: p of the best of all attacks that ran; see `scoring.adjusted`.
+        origin: where the controls came from.
     """
 
     key: str
@@ -76,6 +78,12 @@ class Line:
     determined: int = -1
     sure: int = 0
     p_adjusted: float = float("nan")
+    origin: Origin = Origin.GIVEN
+
+    @property
+    def compared(self) -> str:
+        """What stood for chance, such as "99 held-out sets"; "" without a run."""
+        return self.origin.sets(len(self.chance)) if self.runs else ""
 
     @property
     def word(self) -> str:
@@ -125,14 +133,17 @@ def lines_of(rows: Iterable[Row]) -> list[Line]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row["trial"]["attack"], []).append(row)
-    lines = [_line(key, group) for key, group in groups.items()]
+    counts = [len(row["result"]["chance"]) for group in groups.values() for row in group
+              if row["status"] == "done"]  # fmt: skip
+    fewest = min(counts, default=0)  # rows of older files have ten
+    lines = [_line(key, group, fewest) for key, group in groups.items()]
     known = [line for line in lines if line.p_value == line.p_value]
     p = adjusted([line.found[AT] for line in known], [line.chance for line in known])
     ps = dict(zip((line.key for line in known), p, strict=True))
     return [replace(line, p_adjusted=ps.get(line.key, float("nan"))) for line in lines]
 
 
-def _line(key: str, rows: list[Row]) -> Line:
+def _line(key: str, rows: list[Row], controls: int) -> Line:
     good = [row for row in rows if row["status"] == "done"]
     message = "; ".join(dict.fromkeys(r["message"] for r in rows if r["status"] != "done"))
     title = by_key(key).title
@@ -144,14 +155,14 @@ def _line(key: str, rows: list[Row]) -> Line:
         return np.array([result[name] for result in results])
 
     n, claims, found, reach = of("n"), of("claims"), of("found"), of("found_reach")
-    chance = of("chance").sum(0)  # (controls, radii): of each held-out set over the runs
+    chance = np.array([result["chance"][:controls] for result in results]).sum(0)  # (K, radii)
     at = range(len(RADII))
     total, p_value = int(found[:, AT].sum()), float("nan")
     kind = Kind.CANNOT_KNOW
     if any(result["p_value"] is not None for result in results):
         p_value = (1 + int((chance[:, AT] >= total).sum())) / (1 + len(chance))
         within = int(reach[:, AT].sum()), int(of("reach").sum())
-        kind = kind_of(total, int(n.sum()), within, int(claims.sum()), p_value)
+        kind = kind_of(total, int(n.sum()), within, int(claims.sum()), p_value, len(chance))
     distances = [r["distance"] for r in results if r["distance"] is not None]
     residuals = [r["residual"] for r in results if r["residual"] is not None]
     return Line(
@@ -164,8 +175,14 @@ def _line(key: str, rows: list[Row]) -> Line:
         float(np.median(distances)) if distances else float("nan"),
         float(np.mean(residuals)) if residuals else float("nan"),
         float(np.mean([row["seconds"]["attack"] for row in good])), kind, p_value,
-        tuple(int(v) for v in chance[:, AT]), *_determined(results),
+        tuple(int(v) for v in chance[:, AT]), *_determined(results), origin=_origin(results),
     )  # fmt: skip
+
+
+def _origin(results: list[Row]) -> Origin:
+    """Where the controls of all runs came from; rows of older files do not say."""
+    told = {Origin(r.get("controls", Origin.GIVEN.value)) for r in results}
+    return told.pop() if len(told) == 1 else Origin.GIVEN
 
 
 def _determined(results: list[Row]) -> tuple[int, int]:
@@ -199,13 +216,18 @@ def sentence(lines: Sequence[Line]) -> str:
         f"{first.title} does best: {first.found[AT]} of {first.n} points within {RADIUS:g} over "
         f"{_many(first.runs, 'run')}, {first.found[AT]} of {first.claims} claims right; chance "
         f"finds {chance:.2g}"
-        + (f" (p = {first.p_adjusted:.2g}{of_all})." if first.p_value == first.p_value else ".")
     )
+    known = first.p_value == first.p_value
+    if known:
+        text += f" ({first.compared}, p = {first.p_adjusted:.2g}{of_all})"
+    text += "."
     others = [f"{line.title} {line.found[AT]}" for line in ran if line is not first]
     if others:
         text += f" Others found: {', '.join(others)}."
     if first.p_adjusted > CHANCE:
         text = f"No attack is shown to do better than chance. {text.replace(' does best', '')}"
+    if known and least_p(len(first.chance)) > CHANCE:
+        text += doubt(first.p_adjusted, len(first.chance))
     return text + _told(first)
 
 
@@ -240,7 +262,7 @@ def table(lines: Iterable[Line]) -> list[dict[str, Any]]:
             row[f"control@{radius:g}"] = line.control[i] if line.control else None
         row |= {"distance": line.distance, "residual": line.residual, "seconds": line.seconds,
                 "verdict": line.word if line.runs else "", "p_value": line.p_value,
-                "p_adjusted": line.p_adjusted,
+                "p_adjusted": line.p_adjusted, "controls": line.compared,
                 "determined": line.determined if line.determined >= 0 else None, "sure": line.sure,
                 "message": line.message}  # fmt: skip
         found.append(row)

@@ -9,20 +9,15 @@ from torch import Tensor
 from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import certify, in_reach
 from explorer.engine.classes import labels
-from explorer.engine.data import Dataset, heldout
+from explorer.engine.controls import Controls
+from explorer.engine.data import Dataset
 from explorer.engine.roster import AttackConfig, by_key
 from explorer.engine.scoring import RADII, judge, score
 from explorer.frame import Frame
 from explorer.stages import explained
 
-CONTROLS = 10  # held-out sets behind a verdict: the smallest p-value is 1/11; arbitrary
 ALL_STARTS = "Where an attack ends depends on where it starts: run it from every start at once."
 RADIUS = RADII[1]  # 0.03, the radius of the measured figures
-
-
-def control_sets(truth: Dataset) -> list[Dataset]:
-    """Held-out sets of the truth's source, seeds 1 to CONTROLS."""
-    return [heldout(truth, seed) for seed in range(1, CONTROLS + 1)]
 
 
 def certified(frame: Frame) -> dict[str, Any]:
@@ -36,13 +31,13 @@ def certified(frame: Frame) -> dict[str, Any]:
     return {"certificate": made, "certified_t": frame.train.t}
 
 
-def judged(frame: Frame, config: AttackConfig, controls: list[Dataset]) -> dict[str, Any]:
+def judged(frame: Frame, config: AttackConfig, controls: Controls) -> dict[str, Any]:
     """Frame fields with the scores and the verdict on the attack's claims."""
     if frame.target is None or frame.attack is None or frame.truth is None:
         return {}
     claims = by_key(frame.attack_name).report(frame.target, frame.attack, config)
     verdict = judge(frame.truth, controls, claims.x, claims.y, RADIUS, _in_reach(frame))
-    pair = tuple(score(data, claims.x, claims.y) for data in (frame.truth, controls[0]))
+    pair = tuple(score(data, claims.x, claims.y) for data in (frame.truth, controls.sets[0]))
     return {"verdict": verdict, "scores": pair}
 
 

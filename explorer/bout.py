@@ -1,7 +1,7 @@
 """One attack on one network, judged: what a row of a sweep and of the arena holds.
 
-Claims are matched one to one with the points (`scoring`), and the same claims with ten held-out
-sets. `residual` is a yardstick that all attacks share, whatever they minimise themselves: the share
+Claims are matched one to one with the points (`scoring`), and with the sets that stand for chance.
+`residual` is a yardstick that all attacks share, whatever they minimise themselves: the share
 of |theta| that the claims leave unexplained with the best multipliers and free slopes at the kinks.
 """
 
@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from explorer import headless
-from explorer.assess import CONTROLS, RADIUS
+from explorer.assess import RADIUS
 from explorer.engine.as_well import AsWell, as_well
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate, in_reach
 from explorer.engine.consistent import Stopped, sample_of
+from explorer.engine.controls import Controls, met
 from explorer.engine.data import Dataset
 from explorer.engine.determined import determined
 from explorer.engine.multipliers import fit_multipliers
@@ -40,16 +41,14 @@ class Ring:
     Attributes:
         target: the weights at margin 1.
         truth: the points they were trained on.
-        controls: held-out sets of the same source.
+        controls: what stands for chance, with where it came from.
         certificate: of the weights on the truth; None for networks that are not homogeneous.
         gamma_bar: normalised margin of the trained network.
     """
 
-    CONTROLS: ClassVar[int] = CONTROLS
-
     target: Target
     truth: Dataset
-    controls: tuple[Dataset, ...]
+    controls: Controls
     certificate: Certificate | None
     gamma_bar: float
 
@@ -199,9 +198,9 @@ def bout(
 
     Returns:
         n, reach (points in reach), claims, found and found_reach at each of `RADII`, chance (what
-        each held-out set scores at each radius), distance (median to the nearest claim of the same
-        label), residual, matched (which points were found within `RADIUS`), kind, sentence and
-        p_value of the verdict, and the claims x, y, lam.
+        each control scores at each radius), controls (where they came from), distance (median to
+        the nearest claim of the same label), residual, matched (which points were found within
+        `RADIUS`), kind, sentence and p_value of the verdict, and the claims x, y, lam.
 
     Raises:
         Refused: where the attack does not fit these weights.
@@ -223,11 +222,12 @@ def judged(ring: Ring, claims: Report) -> dict[str, Any]:
     x, y = claims.x, claims.y
     all_of, of_reach = score(truth, x, y), score(within, x, y)
     verdict = judge(truth, ring.controls, x, y, RADIUS, reach)
-    chance = [score(control, x, y).found.tolist() for control in ring.controls]
+    chance = met(ring.controls, x, y, RADII).tolist()
     distance = float(all_of.distances.median()) if truth.n else float("inf")
     return {
         "reach": int(reach.sum()), "claims": len(x), "radii": list(RADII),
         "found": all_of.found.tolist(), "found_reach": of_reach.found.tolist(), "chance": chance,
+        "controls": ring.controls.origin.value,
         "distance": distance if distance < float("inf") else None,
         "residual": _residual(ring.target, claims),
         "matched": (all_of.matches[RADII.index(RADIUS)] >= 0).tolist(),

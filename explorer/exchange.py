@@ -45,6 +45,8 @@ def _until(states: list[Any], present: Any) -> tuple[Any, ...]:  # noqa: ANN401 
 def open_file(session: Session, content: bytes) -> None:
     """Show a saved run, or take the weights of others as the network of the present points.
 
+    Where they had to be taken as ReLU, the message says so.
+
     Raises:
         ValueError: for a file that is neither, or weights that do not fit the points.
     """
@@ -57,8 +59,11 @@ def open_file(session: Session, content: bytes) -> None:
                 f"of {points.d} on screen. Draw or import the points they were trained on first."
             )
         session.begin_training(opened.to(dtype=points.x.dtype))
-        return
-    _show(session, opened)
+    else:
+        _show(session, opened)
+    net = opened if isinstance(opened, Network) else opened.net
+    if net is not None and net.note:
+        session.message = net.note
 
 
 def _show(session: Session, run: Run) -> None:

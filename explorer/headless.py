@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 
 import torch
 
-from explorer.assess import control_sets, judged
+from explorer.assess import judged
 from explorer.engine import training
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify
+from explorer.engine.controls import control_sets
 from explorer.engine.data import Dataset, read_csv
 from explorer.engine.exact import maximum_margin
 from explorer.engine.margin import q_of
@@ -51,7 +52,7 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class Attacked:
-    """A finished attack; scores (truth, held-out) and verdict where the truth is known."""
+    """A finished attack; scores (truth, first control) and verdict where the truth is known."""
 
     states: tuple[AttackState, ...]
     target: Target
@@ -167,10 +168,10 @@ def aim(
         target = Target.of(net, q_min)
         made = certify(net, truth.x, truth.y) if net.homogeneous else None
         note = "" if margin is None else f"The margin is that of the points, {q_min:.3g}."
-        return target, made, f"{note} {target.caveat}".strip()
+        return target, made, " ".join(filter(None, (net.note, note, target.caveat)))
     note = "" if margin is not None else "The margin is not known and was taken as 1 (--margin)."
     target = Target.of(net, 1.0 if margin is None else margin)
-    return target, None, f"{note} {target.caveat}".strip()
+    return target, None, " ".join(filter(None, (net.note, note, target.caveat)))
 
 
 def attack(

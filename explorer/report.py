@@ -65,6 +65,7 @@ def of_network(net: Network) -> dict[str, Any]:
         "homogeneous": net.homogeneous,
         "rho": float(net.rho),
         "dtype": str(net.dtype).removeprefix("torch."),
+        "note": net.note,
     }
 
 
@@ -114,7 +115,7 @@ def of_attack(done: Attacked) -> dict[str, Any]:
             {
                 "radius": radius,
                 "found": int(truth.found[i]),
-                "found_heldout": int(control.found[i]),
+                "found_control": int(control.found[i]),
                 "recall": float(truth.recall[i]),
                 "precision": float(truth.precision[i]),
             }
@@ -124,6 +125,8 @@ def of_attack(done: Attacked) -> dict[str, Any]:
             "kind": verdict.kind,
             "sentence": verdict.sentence,
             "p_value": verdict.p_value,
+            "controls": verdict.controls,
+            "least_p": verdict.least_p,
         }
     return out
 
@@ -170,6 +173,7 @@ def _network_rows(net: Network) -> list[tuple[str, str]]:
         ("biases", biases),
         ("norm", f"{float(net.rho):.6g}"),
         ("type", str(net.dtype).removeprefix("torch.")),
+        *([("note", net.note)] if net.note else []),
     ]
 
 
@@ -203,7 +207,8 @@ def attack_rows(done: Attacked) -> list[tuple[str, str]]:
         return [*rows, ("verdict", "Cannot know: nothing to compare the claims with.")]
     truth, control = done.scores
     for i, radius in enumerate(truth.radii):
-        found = f"{int(truth.found[i])} (held-out: {int(control.found[i])})"
+        met = f"the first of {done.verdict.controls}: {int(control.found[i])}"
+        found = f"{int(truth.found[i])} ({met})"
         rows.append((f"found within {radius:g}", found))
     return [*rows, ("verdict", f"{done.verdict.kind.name}: {done.verdict.sentence}")]
 

@@ -9,8 +9,8 @@ from typing import Any
 from traitlets import Any as AnyTrait
 from traitlets import Bool, Enum, Float, HasTraits, Instance, Int, List, Tuple, Unicode
 
-from explorer import assess
 from explorer.engine import data
+from explorer.engine.controls import Controls, control_sets
 from explorer.engine.data import Dataset
 from explorer.engine.roster import AttackConfig, Entry, by_key
 from explorer.engine.training import TrainConfig
@@ -47,7 +47,7 @@ class State(HasTraits):
         first = dataset if dataset is not None else data.empty(2)
         self._edits = Edits(first)
         self._pending: dict[str, Any] = {}  # computed, and not yet on screen
-        self._controls: list[Dataset] = []
+        self._controls = Controls(())
         self._configs: dict[str, AttackConfig] = {}  # as each attack was left
         config = TrainConfig(steps=LIVE_STEPS)
         traits = {"train_config": config, "attack_config": by_key("kkt").config(), **traits}
@@ -80,7 +80,7 @@ class State(HasTraits):
         self._turn_to(frame.attack_name)
         if frame.dataset is not self._edits.now:
             self._edits.push(frame.dataset)
-        self._controls = assess.control_sets(frame.truth) if frame.truth is not None else []
+        self._controls = Controls(()) if frame.truth is None else control_sets(frame.truth)
         self._fit(frame.dataset)
         self.frame = replace(frame, number=self.frame.number + 1)
 

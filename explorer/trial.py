@@ -20,7 +20,8 @@ import torch
 from explorer import headless
 from explorer.bout import Refused, Ring, bout, flipped, otherwise
 from explorer.engine.attacks.target import Target
-from explorer.engine.data import Dataset, heldout, preset
+from explorer.engine.controls import control_sets
+from explorer.engine.data import Dataset, preset
 from explorer.engine.roster import ROSTER
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.engine.training_config import Method
@@ -189,9 +190,12 @@ def _ring(text: str) -> Ring:
     clean = preset(row.preset, row.n, row.noise, seed)
     truth = flipped(clean, row.label_noise, row.seed)
     done = _trained(row, truth)
-    controls = tuple(
-        flipped(heldout(clean, k), row.label_noise, row.seed + k)
-        for k in range(1, Ring.CONTROLS + 1)
+    drawn = control_sets(clean)
+    controls = replace(
+        drawn,
+        sets=tuple(
+            flipped(one, row.label_noise, row.seed + k) for k, one in enumerate(drawn.sets, 1)
+        ),
     )
     target = Target.of(done.net, done.q_min)
     return Ring(target, truth, controls, done.certificate, done.states[-1].gamma_bar)

@@ -16,7 +16,8 @@ from explorer import arena
 from explorer.arena import AT, arena_rows, best, lines_of, sentence
 from explorer.bout import Refused, flipped, otherwise
 from explorer.cli import app
-from explorer.engine.data import Dataset, heldout, preset
+from explorer.engine.controls import control_sets
+from explorer.engine.data import Dataset, preset
 from explorer.engine.intervals import share
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.scoring import RADII, Kind, judge, score
@@ -36,8 +37,8 @@ def row(key="kkt", seed=0, n=10, found=(1, 5, 8), claims=9, reach=8, chance=None
         "result": {
             "n": n, "reach": reach, "claims": claims, "found": list(found),
             "found_reach": [min(f, reach) for f in found],
-            "chance": chance or [[0, 0, 1]] * 10, "distance": 0.2, "residual": 0.3,
-            "p_value": p_value, "kind": "FOUND",
+            "chance": chance or [[0, 0, 1]] * 99, "controls": "held-out",
+            "distance": 0.2, "residual": 0.3, "p_value": p_value, "kind": "FOUND",
         },
     }  # fmt: skip
 
@@ -70,22 +71,22 @@ def test_lines_pool_their_runs() -> None:
     assert (kkt.n, kkt.found, kkt.claims, kkt.runs) == (20, (4, 12, 16), 18, 2)
     assert kkt.recall[AT].value == 0.6 and kkt.precision[AT].value == pytest.approx(2 / 3)
     assert kkt.reach[AT].value == 0.75 and kkt.control[2] == pytest.approx(0.1)
-    assert kkt.kind is Kind.FOUND and kkt.p_value == pytest.approx(1 / 11)
+    assert kkt.kind is Kind.FOUND and kkt.p_value == pytest.approx(1 / 100)
     assert lines[1].word == "chance not ruled out"
     assert best(lines) is kkt and "KKT reconstruction does best: 12 of 20" in sentence(lines)
     assert "None of 1 attack found" in sentence(lines[1:])
-    lucky = lines_of([row(chance=[[5, 5, 5]] * 10)])
+    lucky = lines_of([row(chance=[[5, 5, 5]] * 99)])
     assert sentence(lucky).startswith(
         "No attack is shown to do better than chance. KKT reconstruction: 5"
     )
 
 
 def test_the_best_is_one_that_chance_does_not_explain() -> None:
-    lucky = row(found=(5, 8, 8), chance=[[9, 9, 9]] + [[0, 0, 0]] * 9, claims=8)  # p = 2 / 11
-    sound = row("inversion", found=(1, 4, 4), claims=8)  # p = 1 / 11, less merit
+    lucky = row(found=(5, 8, 8), chance=[[9, 9, 9]] * 9 + [[0, 0, 0]] * 90, claims=8)  # p = 0.1
+    sound = row("inversion", found=(1, 4, 4), claims=8)  # p = 0.01, less merit
     words = sentence(lines_of([lucky, sound]))
     assert words.startswith("Model inversion does best: 4 of 10")
-    assert "(p = 0.091 as the best of 2 attacks)" in words
+    assert "(99 held-out sets, p = 0.01 as the best of 2 attacks)" in words
     nothing = row(found=(0, 2, 2))
     nothing["result"]["found_reach"] = [0, 0, 0]
     assert sentence(lines_of([nothing])).startswith(
@@ -93,14 +94,38 @@ def test_the_best_is_one_that_chance_does_not_explain() -> None:
     )
 
 
+def test_few_controls_rule_no_chance_out_and_it_is_said() -> None:
+    few = [row(chance=[[0, 0, 0]] * 10), row("inversion", chance=[[0, 0, 0]] * 10)]
+    lines = lines_of(few)
+    assert {line.word for line in lines} == {"chance not ruled out"}
+    words = sentence(lines)
+    assert words.startswith("No attack is shown to do better than chance.")
+    assert "(10 held-out sets, p = 0.091" in words
+    assert "With 10 controls p cannot be below 0.091" in words
+
+
+def test_rows_of_an_older_file_are_pooled_by_the_controls_that_both_have() -> None:
+    old, new = row(seed=0, chance=[[0, 0, 0]] * 10), row(seed=1)
+    del old["result"]["controls"]
+    (line,) = lines_of([old, new])
+    assert len(line.chance) == 10 and line.compared == "10 control sets"
+
+
+def test_the_table_and_the_sentence_name_resampled_sets() -> None:
+    drawn = row()
+    drawn["result"]["controls"] = "resampled"
+    assert "(99 sets resampled around the points, p = 0.01)" in sentence(lines_of([drawn]))
+    assert arena.table(lines_of([drawn]))[0]["controls"] == "99 sets resampled around the points"
+
+
 def test_one_run_agrees_with_the_judge() -> None:
     truth = preset("moons", 12, seed=1)
-    controls = [heldout(truth, k) for k in range(1, 11)]
+    controls = control_sets(truth)
     x, y = truth.x[:7] + 1e-3, truth.y[:7]
     verdict = judge(truth, controls, x, y, RADII[AT])
     one = row(
         n=12, reach=12, claims=7, found=score(truth, x, y).found.tolist(),
-        chance=[score(c, x, y).found.tolist() for c in controls], p_value=verdict.p_value,
+        chance=[score(c, x, y).found.tolist() for c in controls.sets], p_value=verdict.p_value,
     )  # fmt: skip
     (line,) = lines_of([one])
     assert line.kind is verdict.kind and line.p_value == verdict.p_value

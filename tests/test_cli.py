@@ -168,8 +168,17 @@ def test_weights_with_their_truth_are_judged(call, weights):
     file, truth = weights
     out = answer(call("attack", file, "--truth", truth, "--m", 6, "--steps", 5, "--json"))
     assert out["attack"]["verdict"]["sentence"]
-    assert out["note"] == ""
-    assert answer(call("show", file, "--json"))["kind"] == "weights"
+    assert "was taken as ReLU" in out["note"] and "taken as 1" not in out["note"]
+    assert out["attack"]["verdict"]["controls"] == "99 sets resampled around the points"
+    shown = answer(call("show", file, "--json"))
+    assert shown["kind"] == "weights" and "was taken as ReLU" in shown["network"]["note"]
+    assert "taken as ReLU" in " ".join(call("show", file).stdout.split())
+
+
+def test_a_network_trained_here_has_no_note(call):
+    call("train", "--preset", "moons", "--n", 8, "--widths", 20, "--steps", 2000)
+    out = answer(call("attack", "run.safetensors", "--m", 6, "--steps", 5, "--json"))
+    assert out["note"] == "" and out["network"]["note"] == ""
 
 
 def test_weights_without_truth_cannot_be_judged(call, weights):

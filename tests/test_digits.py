@@ -40,7 +40,7 @@ def through(run):
 def test_every_attack_runs_from_noise_and_is_judged(attack):
     drawn, aimed, state = through(replace(TINY, attack=attack))
     found = image_runs.assess(drawn, aimed, state)
-    assert len(found.controls) == 10 and 0 <= found.chance <= 1
+    assert len(found.controls) == 19 and 0 <= found.chance <= 1
     assert found.verdict.sentence
     assert found.found.shape[1:] == (1, 8, 8)
 

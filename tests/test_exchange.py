@@ -62,6 +62,22 @@ def test_weights_of_others_become_the_network_of_the_present_points() -> None:
     exchange.open_file(session, weights_of(2))
     assert session.now.train.net.widths == (7,)
     assert session.now.stage == "train"
+    assert "was taken as ReLU" in session.message
+
+
+def test_that_weights_were_taken_as_relu_is_told_wherever_they_go() -> None:
+    session = Session(preset("moons"))
+    exchange.open_file(session, weights_of(2))
+    session.step(3)
+    assert session.now.train.net.note
+    other = Session(preset("xor"))
+    exchange.open_file(other, store.dump(exchange.as_run(session)))
+    assert "was taken as ReLU" in other.message
+    own = Session(preset("moons"))
+    own.begin_training()
+    last = Session()
+    exchange.open_file(last, store.dump(exchange.as_run(own)))
+    assert "ReLU" not in last.message and not last.now.train.net.note
 
 
 def test_weights_without_their_points_are_refused_with_the_remedy() -> None:

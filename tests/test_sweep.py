@@ -239,7 +239,10 @@ def test_defences_do_what_they_say() -> None:
     )
     clean = _ring(json.dumps(asdict(replace(row, attack_config={})), sort_keys=True))
     assert int((ring.truth.y != clean.truth.y).sum()) == 2
-    assert all(int((a.y != b.y).sum()) for a, b in zip(ring.controls, clean.controls, strict=True))
+    assert all(
+        int((a.y != b.y).sum())
+        for a, b in zip(ring.controls.sets, clean.controls.sets, strict=True)
+    )
     decayed = run_trial(replace(row, weight_decay=1e-3))
     assert decayed["gamma_bar"] != whole["gamma_bar"]
 

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 import torch
 
-from explorer.assess import RADIUS, control_sets
+from explorer.assess import RADIUS
 from explorer.commands import base
 from explorer.engine.attacks import decoreco
 from explorer.engine.attacks.decoreco import DecoRecoConfig
 from explorer.engine.attacks.target import Target
+from explorer.engine.controls import control_sets
 from explorer.engine.data import Dataset
 from explorer.engine.scoring import judge
 from explorer.engine.weight_decay import DecayConfig, Decayed, settle

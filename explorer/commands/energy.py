@@ -68,6 +68,7 @@ def energy(
         "without": made.reference if np.isfinite(made.reference) else None,
         "archetype": made.archetype, "tau": q.tau, "neurons": sum(merged.net.widths),
         "merging_error": merged.error, "words": made.words,
+        **({"note": net.note} if net.note else {}),
     }  # fmt: skip
     if made.free is not None:
         content["free"] = [v if np.isfinite(v) else None for v in made.free]

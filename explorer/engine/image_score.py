@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.engine.controls import Origin, least_p
 from explorer.engine.postprocess import Vote, ncc_distance, ranked, scaled, ssim
-from explorer.engine.scoring import LEVEL, Kind, Verdict
+from explorer.engine.scoring import LEVEL, Kind, Verdict, doubt
 
 SSIM_LEAST = 0.4  # the line that the literature draws for a good reconstruction
 NCC_LEAST = 0.9  # arbitrary: a correlation that a stranger of the same class seldom has
@@ -79,26 +80,25 @@ def best_per_candidate(truth: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
 def image_verdict(truth: ImageScore, controls: Sequence[ImageScore]) -> Verdict:
     """What may be said of a share matched, against the same on held-out sets.
 
-    Nine controls or more, or nothing can be said. One control is as good as the truth where it
-    matches as many images.
+    One control is as good as the truth where it matches as many images. With fewer than 19 chance
+    cannot be ruled out.
     """
-    n, found = len(truth.ssim), int(truth.matched.sum())
-    if 1 / (len(controls) + 1) > LEVEL:
-        need = round(1 / LEVEL) - 1
-        words = f"{len(controls)} held-out sets cannot rule chance out; take {need} or more."
-        return Verdict(Kind.CANNOT_KNOW, words, float("nan"))
-    counts = [int(c.matched.sum()) for c in controls]
-    p_value = (1 + sum(c >= found for c in counts)) / (len(counts) + 1)
-    mean = sum(c.share for c in controls) / len(controls)
+    n, found, k = len(truth.ssim), int(truth.matched.sum()), len(controls)
+    words, least = Origin.HELD_OUT.sets(k), least_p(k)
+    if not k:
+        reason = "There are no held-out sets, so chance is not measured."
+        return Verdict(Kind.CANNOT_KNOW, reason, float("nan"), words, least)
+    p_value = (1 + sum(int(c.matched.sum()) >= found for c in controls)) / (k + 1)
+    mean = sum(c.share for c in controls) / k
     sentence = (
         f"{found} of {n} training images matched (SSIM above {SSIM_LEAST:g}, NCC above "
         f"{NCC_LEAST:g}), {truth.share:.0%}; of held-out images {mean:.1%} "
-        f"({len(counts)} sets, p = {p_value:.2g})."
+        f"({words}, p = {p_value:.2g}).{doubt(p_value, k)}"
     )
     if p_value > LEVEL:
-        sentence += " That is not shown to be better than chance."
-        return Verdict(Kind.AMBIGUOUS, sentence, p_value)
+        kind = Kind.CANNOT_KNOW if least > LEVEL else Kind.AMBIGUOUS
+        return Verdict(kind, sentence, p_value, words, least)
     if truth.share >= GOOD:
-        return Verdict(Kind.FOUND, sentence, p_value)
+        return Verdict(Kind.FOUND, sentence, p_value, words, least)
     sentence += " The candidates know this training set, and yet most images were not found."
-    return Verdict(Kind.AMBIGUOUS, sentence, p_value)
+    return Verdict(Kind.AMBIGUOUS, sentence, p_value, words, least)

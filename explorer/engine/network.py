@@ -18,6 +18,11 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+TAKEN_AS_RELU = (
+    "The weights came from a file that names no activation: the network was taken as ReLU. For "
+    "another one nothing that is said here holds."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Network:
@@ -26,10 +31,12 @@ class Network:
     Attributes:
         weights: one (k_l, k_{l-1}) matrix per layer, k_0 = d and k_L = C outputs.
         biases: one (k_l,) vector or None per layer.
+        assumed_relu: whether the weights came from a file that names no activation; see `note`.
     """
 
     weights: tuple[Tensor, ...]
     biases: tuple[Tensor | None, ...]
+    assumed_relu: bool = False
 
     def __post_init__(self) -> None:
         """Refuse shapes that do not chain."""
@@ -47,6 +54,11 @@ class Network:
                 )
         if not self.weights[-1].shape[0]:
             raise ValueError("a network needs one output or more; got 0 outputs")
+
+    @property
+    def note(self) -> str:
+        """What had to be assumed of these weights, as a sentence; "" where nothing was."""
+        return TAKEN_AS_RELU if self.assumed_relu else ""
 
     @property
     def d(self) -> int:

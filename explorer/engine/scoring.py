@@ -4,10 +4,11 @@ A point counts as found within a radius if it can be given a claim of its own la
 or less, no claim serving two points: the largest such one-to-one matching. Claims that crowd
 around one point therefore count once, and a claim for nothing lowers the precision.
 
-Chance is measured, not assumed: the same claims are scored against held-out sets of the same source
-that the network has never seen. The p-value is that of a permutation test (Phipson and Smyth 2010),
+Chance is measured, not assumed: the same claims are scored against sets of the same kind that the
+network has never seen. The p-value is that of a permutation test (Phipson and Smyth 2010),
 (1 + #{controls scored at least as well}) / (K + 1). It asks whether the claims know this training
-set rather than its kind; it does not say which single claim is right.
+set rather than its kind; it does not say which single claim is right. What stands for chance, and
+where it came from, is said by whoever made it: `controls.Controls`.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 from torch import Tensor
 
+from explorer.engine.controls import Controls, least_p, met
 from explorer.engine.data import Dataset
 
 RADII = (0.01, 0.03, 0.1)  # those of the measured baselines; arbitrary, in units of the plane
-LEVEL = 0.1  # arbitrary: with ten controls, 1/11 is the smallest p-value there can be
-CROWDED = 0.5  # arbitrary: share of truth that held-out points meet by themselves
+LEVEL = 0.05  # the usual one; with fewer than 19 controls no p-value is as small
+CROWDED = 0.5  # arbitrary: share of truth that points of the controls meet by themselves
 MIN_POINTS = 3  # arbitrary: below, one lucky claim is a third of the score or more
 
 
@@ -69,12 +71,16 @@ class Verdict:
     Attributes:
         kind: the word.
         sentence: what is seen, with its numbers.
-        p_value: chance of as many matches on held-out sets; nan where it cannot be known.
+        p_value: chance of as many matches on the controls; nan where it cannot be known.
+        controls: what stood for chance, such as "99 held-out sets".
+        least_p: the smallest p-value that so many of them could give.
     """
 
     kind: Kind
     sentence: str
     p_value: float
+    controls: str = ""
+    least_p: float = float("nan")
 
 
 def score(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float] = RADII) -> Score:
@@ -95,17 +101,18 @@ def score(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float] = RADII) 
 
 def judge(
     truth: Dataset,
-    controls: Sequence[Dataset],
+    controls: Controls | Sequence[Dataset],
     x: Tensor,
     y: Tensor,
     radius: float,
     on_margin: Tensor | None = None,
 ) -> Verdict:
-    """What may be said of claims x (c, d), y (c,) at one radius, against held-out sets.
+    """What may be said of claims x (c, d), y (c,) at one radius, against the controls.
 
     Args:
         truth: the points the network was trained on.
-        controls: held-out sets of the same source; nine or more, or nothing can be said.
+        controls: sets that stand for chance, with where they came from (`control_sets`); a plain
+            sequence is called "control sets". With fewer than 19 chance cannot be ruled out.
         x: places of the claims.
         y: labels of the claims.
         radius: distance within which a point counts as found, in units of the data.
@@ -117,36 +124,54 @@ def judge(
     """
     if on_margin is not None and on_margin.shape != (truth.n,):
         raise ValueError(f"on_margin must be ({truth.n},); got {tuple(on_margin.shape)}")
+    controls = Controls.of(controls)
     found = int(score(truth, x, y, (radius,)).found)
-    chance = [int(score(control, x, y, (radius,)).found) for control in controls]
     reason = _unknowable(truth, controls, len(x), radius)
+    least = least_p(len(controls))
     if reason:
-        return Verdict(Kind.CANNOT_KNOW, reason, float("nan"))
-    p_value = (1 + sum(c >= found for c in chance)) / (len(chance) + 1)
+        return Verdict(Kind.CANNOT_KNOW, reason, float("nan"), controls.words, least)
+    chance = met(controls, x, y, (radius,))[:, 0]
+    p_value = (1 + int((chance >= found).sum())) / (len(chance) + 1)
     in_reach, reached = truth.n, found
     if on_margin is not None:
         within = Dataset(truth.x[on_margin], truth.y[on_margin])
         in_reach, reached = within.n, int(score(within, x, y, (radius,)).found)
-    kind = kind_of(found, truth.n, (reached, in_reach), len(x), p_value)
-    mean = sum(chance) / len(chance)
+    kind = kind_of(found, truth.n, (reached, in_reach), len(x), p_value, len(controls))
     sentence = (
-        f"{found} of {truth.n} found within {radius:g}; "
-        f"chance finds {mean:.2g} ({len(chance)} {_sets(truth)}, p = {p_value:.2g}). "
+        f"{found} of {truth.n} found within {radius:g}; chance finds "
+        f"{float(chance.double().mean()):.2g} ({controls.words}, p = {p_value:.2g}). "
         f"{found} of {len(x)} claims match a point."
     )
     if in_reach < truth.n:
-        met = f", and {found - reached} of them met by claims were not recovered"
+        missed = f", and {found - reached} of them met by claims were not recovered"
         sentence += (
             f" {in_reach} lie on the margin or carry a multiplier; the other {truth.n - in_reach} "
-            f"leave no trace for this attack{met if found > reached else ''}."
+            f"leave no trace for this attack{missed if found > reached else ''}."
         )
-    if p_value > LEVEL:
-        sentence += " That is not shown to be better than chance."
-    return Verdict(kind, sentence, p_value)
+    sentence += doubt(p_value, len(controls))
+    return Verdict(kind, sentence, p_value, controls.words, least)
 
 
-def kind_of(found: int, n: int, reach: tuple[int, int], claims: int, p_value: float) -> Kind:
-    """The word for so many found of n by so many claims; `reach`: found and all of those in it."""
+def doubt(p_value: float, controls: int) -> str:
+    """What is said of chance where so many controls do not rule it out; "" where they do."""
+    if least_p(controls) > LEVEL:
+        need = round(1 / LEVEL) - 1
+        return (
+            f" With {controls} control{'' if controls == 1 else 's'} p cannot be below "
+            f"{least_p(controls):.2g}: too few to rule chance out, which takes {need} or more."
+        )
+    return " That is not shown to be better than chance." if p_value > LEVEL else ""
+
+
+def kind_of(
+    found: int, n: int, reach: tuple[int, int], claims: int, p_value: float, controls: int
+) -> Kind:
+    """The word for so many found of n by so many claims; `reach`: found and all of those in it.
+
+    CANNOT_KNOW with so few controls that no p-value could rule chance out.
+    """
+    if least_p(controls) > LEVEL:
+        return Kind.CANNOT_KNOW
     reached, in_reach = reach
     if p_value <= LEVEL and 2 * reached >= in_reach:
         return Kind.FOUND if 2 * found >= claims else Kind.AMBIGUOUS
@@ -158,11 +183,11 @@ def adjusted(found: Sequence[int], chance: Sequence[Sequence[int]]) -> list[floa
 
     A count is set against the mean and the standard deviation of the other sets' counts (at least
     one point: arbitrary), so that methods that meet more by chance compare with those that meet
-    less; a held-out set scores as well as its best method.
+    less; a control scores as well as its best method.
 
     Args:
         found: points of the truth met by each method (k,).
-        chance: points of each held-out set that its claims meet (k, K), the same sets for all.
+        chance: points of each control that its claims meet (k, K), the same sets for all.
     """
     if not found:
         return []
@@ -175,12 +200,7 @@ def adjusted(found: Sequence[int], chance: Sequence[Sequence[int]]) -> list[floa
     return [float((1 + (best >= own).sum()) / (1 + others)) for own in high[:, 0]]
 
 
-def _sets(truth: Dataset) -> str:
-    """What stands for chance: points drawn by hand have no source to draw from again."""
-    return "held-out sets" if truth.source is not None else "sets resampled around the points"
-
-
-def _unknowable(truth: Dataset, controls: Sequence[Dataset], claims: int, radius: float) -> str:
+def _unknowable(truth: Dataset, controls: Controls, claims: int, radius: float) -> str:
     """Why nothing can be said, or an empty string."""
     if not claims:
         return (
@@ -189,14 +209,13 @@ def _unknowable(truth: Dataset, controls: Sequence[Dataset], claims: int, radius
         )
     if truth.n < MIN_POINTS:
         return f"With {truth.n} points a match may be luck; draw {MIN_POINTS} or more."
-    if 1 / (len(controls) + 1) > LEVEL:
-        need = round(1 / LEVEL) - 1
-        return f"{len(controls)} held-out sets cannot rule chance out; take {need} or more."
-    met = [int(score(truth, c.x, c.y, (radius,)).found) for c in controls]
-    mean = sum(met) / len(met)
-    if mean >= CROWDED * truth.n:
+    if not len(controls):
+        return "There are no controls, so chance is not measured: take `control_sets(truth)`."
+    alone = float(met(controls, truth.x, truth.y, (radius,)).double().mean())
+    if alone >= CROWDED * truth.n:
         return (
-            f"Held-out points alone meet {mean:.2g} of {truth.n} points within {radius:g}: "
+            f"{controls.origin.value.capitalize()} points alone meet {alone:.2g} of {truth.n} "
+            f"points within {radius:g}: "
             "the points lie too close for this radius. Take a smaller one."
         )
     return ""

@@ -89,7 +89,7 @@ def from_state_dict(state: Mapping[str, object], ordered: bool = True) -> Networ
         for name in names
     )
     try:
-        return Network(weights, biases)
+        return Network(weights, biases, assumed_relu=True)  # a state_dict does not say
     except ValueError as error:
         raise StoreError(f"{error}. Check the shapes of the layers.") from error
 

@@ -30,7 +30,7 @@ def arena_figure(path: Path, lines: Sequence[Line], title: str) -> None:
             _bars(axes, [getattr(line, name)[i] for line in ran], (k - 1) * WIDTH, name, colour)
         places = [place + WIDTH for place in range(len(ran))]
         control = [line.control[i] for line in ran]
-        axes.barh(places, control, WIDTH, color=CONTROL, label="recall of held-out sets")
+        axes.barh(places, control, WIDTH, color=CONTROL, label="recall of control sets")
         axes.set(xlim=(0, 1), xlabel="share", title=f"within {radius:g}")
         axes.set_yticks(range(len(ran)), [line.title for line in ran])
         axes.invert_yaxis() if i == 0 else None

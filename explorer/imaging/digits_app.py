@@ -17,7 +17,7 @@ from explorer.grids.cells import grid_attacks
 from explorer.imaging import image_runs
 from explorer.imaging.digits_grid import UNTRAINED, DigitsGrid
 from explorer.imaging.image_runs import STARTS, Aimed, ImageRun, Scored
-from explorer.imaging.images import CONTROLS, Draw, draw
+from explorer.imaging.images import Draw, draw
 from explorer.parts.access import Access, tips_of
 from explorer.parts.digits_board import THEOREM, Board
 from explorer.parts.digits_charts import PIXELATED
@@ -99,8 +99,8 @@ class DigitsApp(Page):
             self.say("The network is trained. Press Attack: from here on, only the weights "
                       "are used.", "")  # fmt: skip
         else:
-            n = self.draw.train.n
-            self.say(f"{n} training images; {CONTROLS} held-out sets of {n} more stand by as a "
+            n, sets = self.draw.train.n, len(self.draw.controls)
+            self.say(f"{n} training images; {sets} held-out sets of {n} more stand by as a "
                       "control. Press Train.", "")  # fmt: skip
 
     # --- work, in slices ----------------------------------------------------------------------

@@ -156,7 +156,7 @@ class Scored:
     Attributes:
         truth: against the training images.
         other: against the images that "partition" starts from.
-        controls: against ten held-out sets.
+        controls: against the held-out sets.
         verdict: what may be said.
         outputs: what the network says of each training image, in units of its margin (n,): the
             margin q_i / q_min of several classes, Phi / q_min of two.

@@ -28,7 +28,8 @@ KINDS: dict[Kind, str] = {
     "cifar": "CIFAR-10, from files",
 }
 TASKS: dict[Task, str] = {"two": "two classes", "ten": "ten classes"}
-CONTROLS = 10  # held-out sets behind a verdict: the smallest p-value is 1/11; arbitrary
+CONTROLS = 19  # held-out sets behind a verdict: the fewest with which p can be 0.05
+FEWEST = 10  # where there are no images for more; arbitrary: chance is then not ruled out
 VEHICLES = (0, 1, 8, 9)  # CIFAR-10's plane, car, ship, lorry: Haim et al.'s two classes
 
 
@@ -81,7 +82,7 @@ class Draw:
         mean: the mean training image (d,), which is subtracted from every set.
         train: the training set, x (n, d).
         other: the set that "partition" starts from.
-        controls: ten held-out sets.
+        controls: 19 held-out sets, or as many from ten on as there are images for.
     """
 
     choice: Choice
@@ -114,14 +115,15 @@ def draw(choice: Choice) -> Draw:
     generator = torch.Generator().manual_seed(choice.seed)
     order = torch.randperm(len(images), generator=generator)
     several = 2 if choice.task == "two" else 10
-    each, sets = choice.n // several, CONTROLS + 2
+    each, fewest = choice.n // several, FEWEST + 2
     rows = [order[groups[order] == g + 1] for g in range(several)]
     least = min(len(r) for r in rows)
-    if least < each * sets:
+    if least < each * fewest:
         raise ValueError(
-            f"{sets} disjoint sets of {choice.n} images need {each * sets} of each class; the "
-            f"smallest has {least}. Take n={least // sets * several} or less."
+            f"{fewest} disjoint sets of {choice.n} images need {each * fewest} of each class; the "
+            f"smallest has {least}. Take n={least // fewest * several} or less."
         )
+    sets = min(CONTROLS + 2, least // each)
     picked = [
         torch.cat([r[k * each : (k + 1) * each] for r in rows]) for k in range(sets)
     ]  # fmt: skip

@@ -16,10 +16,11 @@ import torch
 
 from explorer import arena
 from explorer.arena import Line
-from explorer.assess import RADIUS, control_sets
+from explorer.assess import RADIUS
 from explorer.bout import Otherwise, Ring, otherwise
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
+from explorer.engine.controls import control_sets
 from explorer.engine.intervals import Share
 from explorer.engine.roster import ROSTER, AttackState
 from explorer.frame import Frame, Shown
@@ -29,7 +30,7 @@ from explorer.style import CONTROL, CURVES, INK
 RUN, CANCEL = "Run the arena", "Cancel the arena"
 EMPTY = "Choose attacks and press Run the arena: each meets these weights from every seed."
 CLICK = "Click an attack below to draw the claims of its best run on the plane."
-SERIES = (("recall", CURVES[0]), ("precision", CURVES[2]), ("recall of held-out sets", CONTROL))
+SERIES = (("recall", CURVES[0]), ("precision", CURVES[2]), ("recall of control sets", CONTROL))
 OFFSETS = (0.26, 0.0, -0.26)  # of the three bars of an attack, in the distance of two attacks
 ROW_PX, FRAME_PX = 46, 62  # of the chart: an attack, and all around
 SEEDS = 3  # arbitrary: the fewest with a spread
@@ -110,8 +111,7 @@ class Arena(Panel):
         if not chosen:
             raise ValueError("No attack is chosen: tick at least one.")
         gamma = now.train.gamma_bar if now.train is not None else float("nan")
-        controls = tuple(control_sets(now.truth))
-        ring = Ring(now.target, now.truth, controls, now.certificate, gamma)
+        ring = Ring(now.target, now.truth, control_sets(now.truth), now.certificate, gamma)
         self.session.running = False
         self.target, self.rows, self.other = now.target, [], None
         self._stop = threading.Event()

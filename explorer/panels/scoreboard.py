@@ -17,7 +17,7 @@ SERIES = (
 
 
 class Scoreboard(Panel):
-    """Recall and precision at several radii; grey: the same claims against a held-out set."""
+    """Recall and precision at several radii; grey: the same claims against one control set."""
 
     stages = ("attack",)
 

@@ -16,6 +16,7 @@ from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt_config import PUBLISHED
 from explorer.engine.attacks.target import Target
+from explorer.engine.controls import control_sets
 from explorer.frame import Frame
 from explorer.panels.base import Panel, button, chart
 from explorer.parts.settings import choice, whole
@@ -105,7 +106,7 @@ class Tuner(Panel):
         self.said.value = (
             f"Trial {trial.number} is loaded: residual {trial.residual:.3g}, agreement "
             f"{trial.agreement:.3g} in {TuneConfig.steps} steps. Press Play; the verdict on top "
-            f"compares its claims with held-out sets.{escape(kept)}"
+            f"compares its claims with sets that stand for chance.{escape(kept)}"
         )
 
     def _aimed(self) -> Target:
@@ -187,7 +188,7 @@ class Tuner(Panel):
         truth = self.session.now.truth
         if truth is None:
             return HINT
-        texts, controls = [], assess.control_sets(truth)
+        texts, controls = [], control_sets(truth)
         usual = KKTConfig(m=config.m, steps=config.steps)
         for settings in (chosen.config, usual):
             state = kkt.init(

@@ -9,6 +9,7 @@ import torch
 
 from explorer import assess
 from explorer.engine.attacks.target import Target
+from explorer.engine.controls import control_sets
 from explorer.engine.roster import ROSTER, AttackConfig, Entry, by_key
 from explorer.engine.status import Status
 from explorer.frame import Frame, numbers
@@ -33,11 +34,11 @@ class Attacking(State):
             )
         target = Target.of(now.train.net, q_min)
         name = self._fitting(target)
-        self._controls = assess.control_sets(now.dataset)
+        self._controls = control_sets(now.dataset)
         self.branch.attack = Timeline()
         self.show(
             attack_name=name, attacked=now.train.net, target=target, truth=now.dataset,
-            heldout=self._controls[0], attack=None, scores=None, verdict=None,
+            heldout=self._controls.sets[0], attack=None, scores=None, verdict=None,
             **assess.certified(now),
         )  # fmt: skip
 

@@ -8,7 +8,8 @@ from explorer.engine import training
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
-from explorer.engine.data import heldout, preset
+from explorer.engine.controls import control_sets
+from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.scoring import Kind, judge
 from explorer.engine.training import TrainConfig
@@ -33,8 +34,7 @@ def test_a_trained_network_gives_its_points_away():
         state = following
     target = Target.of(state.net, float(state.q.min()))
     _, report = claims_of(target, KKTConfig(m=48, steps=500))
-    controls = [heldout(truth, seed) for seed in range(1, 11)]
-    verdict = judge(truth, controls, report.x, report.y, 0.03)
+    verdict = judge(truth, control_sets(truth), report.x, report.y, 0.03)
     assert verdict.kind is Kind.FOUND, verdict.sentence
     assert len(report.x) <= 20
 
@@ -44,7 +44,6 @@ def test_a_vanishing_loss_is_not_a_reconstruction():
     truth = preset("alternating-circle", n=8, seed=0)
     target = Target.of(maximum_margin(truth.x, truth.y).net, 1.0)
     state, report = claims_of(target, KKTConfig(m=40, steps=400))
-    controls = [heldout(truth, seed) for seed in range(1, 11)]
-    verdict = judge(truth, controls, report.x, report.y, 0.03)
+    verdict = judge(truth, control_sets(truth), report.x, report.y, 0.03)
     assert float(state.l_stationary) < 1e-6
     assert verdict.kind is Kind.AMBIGUOUS, verdict.sentence

@@ -59,9 +59,9 @@ def scored(share, n=10):
 
 @pytest.mark.parametrize(
     ("share", "chance", "controls", "kind", "p"),
-    [(0.6, 0.0, 10, Kind.FOUND, 1 / 11), (0.2, 0.1, 10, Kind.AMBIGUOUS, 1 / 11),
-     (0.2, 0.2, 10, Kind.AMBIGUOUS, 1.0), (0.0, 0.0, 10, Kind.AMBIGUOUS, 1.0),
-     (0.6, 0.0, 8, Kind.CANNOT_KNOW, None)],
+    [(0.6, 0.0, 19, Kind.FOUND, 1 / 20), (0.2, 0.1, 19, Kind.AMBIGUOUS, 1 / 20),
+     (0.2, 0.2, 19, Kind.AMBIGUOUS, 1.0), (0.0, 0.0, 19, Kind.AMBIGUOUS, 1.0),
+     (0.6, 0.0, 10, Kind.CANNOT_KNOW, 1 / 11), (0.6, 0.0, 0, Kind.CANNOT_KNOW, None)],
 )  # fmt: skip
 def test_verdicts(share, chance, controls, kind, p):
     verdict = image_verdict(scored(share), [scored(chance)] * controls)
@@ -69,3 +69,6 @@ def test_verdicts(share, chance, controls, kind, p):
     if p is not None:
         assert verdict.p_value == pytest.approx(p)
         assert ("not shown to be better than chance" in verdict.sentence) == (p == 1)
+        assert f"({controls} held-out sets, p = " in verdict.sentence
+        few = "With 10 controls p cannot be below 0.091" in verdict.sentence
+        assert few == (kind is Kind.CANNOT_KNOW)

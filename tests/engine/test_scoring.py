@@ -11,7 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.engine.data import Dataset, heldout, preset
+from explorer.engine.controls import Controls, Origin, control_sets, met
+from explorer.engine.data import Dataset, preset, read_csv
 from explorer.engine.scoring import RADII, Kind, adjusted, judge, score
 
 RADIUS = 0.03
@@ -98,8 +99,7 @@ def test_score_errors():
         judge(truth, [], truth.x, truth.y, RADIUS, torch.ones(3) > 0)
 
 
-def controls(truth, count=10):
-    return [heldout(truth, seed) for seed in range(1, count + 1)]
+controls = control_sets
 
 
 def margin(n, on):
@@ -112,9 +112,9 @@ def test_found():
     x[12:] += 5
     verdict = judge(truth, controls(truth), x, truth.y, RADIUS)
     assert verdict.kind is Kind.FOUND
-    assert verdict.p_value == pytest.approx(1 / 11)
+    assert verdict.p_value == verdict.least_p == pytest.approx(1 / 100)
     assert verdict.sentence == (
-        "12 of 20 found within 0.03; chance finds 0 (10 held-out sets, p = 0.091). "
+        "12 of 20 found within 0.03; chance finds 0 (99 held-out sets, p = 0.01). "
         "12 of 20 claims match a point."
     )
 
@@ -130,7 +130,7 @@ def test_what_claims_meet_out_of_reach_is_not_recovered():
     truth = preset("alternating-circle", n=20)
     x, y = truth.x[10:12], truth.y[10:12]  # both off the margin
     verdict = judge(truth, controls(truth), x, y, RADIUS, margin(20, 2))
-    assert verdict.kind is Kind.NOT_RECOVERABLE and verdict.p_value <= 0.1
+    assert verdict.kind is Kind.NOT_RECOVERABLE and verdict.p_value <= 0.05
     assert "and 2 of them met by claims were not recovered." in verdict.sentence
 
 
@@ -139,7 +139,7 @@ def test_points_drawn_by_hand_are_judged_by_resampled_ones_and_said_so():
     drawn = Dataset(truth.x, truth.y)
     verdict = judge(drawn, controls(drawn), truth.x, truth.y, RADIUS)
     assert verdict.kind is Kind.FOUND
-    assert "(10 sets resampled around the points, p = 0.091)" in verdict.sentence
+    assert "(99 sets resampled around the points, p = 0.01)" in verdict.sentence
 
 
 def test_groups_of_clicks_close_together_are_no_find():
@@ -154,7 +154,7 @@ def test_groups_of_clicks_close_together_are_no_find():
     rejected = 0
     for seed in range(20):
         truth, claims = clicks(seed), clicks(1000 + seed)
-        verdict = judge(truth, controls(truth), claims.x, claims.y, RADIUS)
+        verdict = judge(truth, controls(truth, 10), claims.x, claims.y, RADIUS)
         rejected += verdict.p_value <= 0.1
     assert rejected <= 4  # at 0.1, and Silverman's bandwidth alone: 8
 
@@ -182,11 +182,11 @@ def test_verdict_table(hits, on, kind):
 
 
 def test_claims_that_know_the_kind_but_not_the_set_are_chance():
-    """The claims are one control: that control scores 20, so eleven sets rank it no lower."""
+    """The claims are one control: that control scores 20, more than the truth."""
     truth = preset("alternating-circle", n=20)
-    sets = controls(truth)
+    sets = controls(truth).sets
     verdict = judge(truth, sets, sets[4].x, sets[4].y, RADIUS)
-    assert verdict.kind is Kind.AMBIGUOUS and verdict.p_value > 0.1
+    assert verdict.kind is Kind.AMBIGUOUS and verdict.p_value > 0.05
 
 
 def test_p_value_counts_ties():
@@ -233,10 +233,90 @@ def test_what_cannot_be_known():
     cases = {
         "Nothing is claimed": (truth, controls(truth), truth.x[:0], truth.y[:0], RADIUS),
         "may be luck": (small, controls(small), small.x, small.y, RADIUS),
-        "cannot rule chance out": (truth, controls(truth, 8), truth.x, truth.y, RADIUS),
+        "There are no controls": (truth, [], truth.x, truth.y, RADIUS),
         "too close for this radius": (truth, controls(truth), truth.x, truth.y, 0.3),
     }
     for words, case in cases.items():
         verdict = judge(*case)
         assert verdict.kind is Kind.CANNOT_KNOW and math.isnan(verdict.p_value)
         assert words in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (lambda sets: Controls(sets, Origin.HELD_OUT), "(99 held-out sets, p = 0.01)"),
+        (lambda sets: Controls(sets, Origin.RESAMPLED),
+         "(99 sets resampled around the points, p = 0.01)"),
+        (list, "(99 control sets, p = 0.01)"),
+    ],
+)  # fmt: skip
+def test_the_sentence_says_of_the_controls_what_the_caller_says(given, words):
+    """Points of a file have no source: that says nothing of the sets they are compared with."""
+    source = preset("moons", n=20)
+    truth = read_csv("x1,x2,y\n" + "\n".join(
+        f"{a},{b},{int(y)}" for (a, b), y in zip(source.x.tolist(), source.y, strict=True)
+    ))  # fmt: skip
+    assert truth.source is None
+    sets = tuple(preset("moons", n=20, seed=seed) for seed in range(1, 100))
+    for truth_like in (truth, source):
+        verdict = judge(truth_like, given(sets), truth.x, truth.y, RADIUS)
+        assert words in verdict.sentence and verdict.controls in words
+        assert verdict.kind is Kind.FOUND
+
+
+@pytest.mark.parametrize(
+    ("count", "least", "kind"),
+    [(1, "0.5", Kind.CANNOT_KNOW), (10, "0.091", Kind.CANNOT_KNOW),
+     (18, "0.053", Kind.CANNOT_KNOW), (19, "0.05", Kind.FOUND), (99, "0.01", Kind.FOUND)],
+)  # fmt: skip
+def test_few_controls_say_how_small_p_could_be(count, least, kind):
+    truth = preset("alternating-circle", n=20)
+    verdict = judge(truth, controls(truth, count), truth.x, truth.y, RADIUS)
+    assert verdict.kind is kind and verdict.p_value == pytest.approx(1 / (count + 1))
+    few = kind is Kind.CANNOT_KNOW
+    sets = "control" if count == 1 else "controls"
+    assert (f"With {count} {sets} p cannot be below {least}" in verdict.sentence) == few
+    assert verdict.sentence.startswith("20 of 20 found") and verdict.least_p <= 0.5
+
+
+def test_chance_is_ruled_out_at_a_twentieth():
+    """Of 99 controls five match as much: p = 0.06, which a tenth would have passed."""
+    truth = preset("alternating-circle", n=20)
+    for equal, kind in ((4, Kind.FOUND), (5, Kind.AMBIGUOUS)):
+        far = Dataset(truth.x + 9, truth.y)
+        sets = Controls((truth,) * equal + (far,) * (99 - equal), Origin.HELD_OUT)
+        verdict = judge(truth, sets, truth.x, truth.y, RADIUS)
+        assert verdict.p_value == pytest.approx((1 + equal) / 100)
+        assert verdict.kind is kind
+        assert ("not shown to be better than chance" in verdict.sentence) == (equal == 5)
+
+
+@pytest.mark.parametrize("name", ["moons", "alternating-line", "three-blobs"])
+def test_controls_of_lines_and_classes_are_named_too(name):
+    truth = preset(name)
+    drawn = Dataset(truth.x, truth.y)
+    for data, words in ((truth, "99 held-out sets"), (drawn, "99 sets resampled around")):
+        assert controls(data).words.startswith(words)
+        crowded = judge(data, controls(data), data.x, data.y, 2.0).sentence
+        who = words.split()[1] if data is truth else "resampled"
+        assert crowded.startswith(f"{who.capitalize()} points alone meet")
+
+
+@given(seed=st.integers(0, 30), c=st.integers(0, 8), d=st.integers(1, 3))
+def test_all_controls_are_matched_at_once_as_one_by_one(seed, c, d):
+    x, y = draw(c, d, seed=seed), labels(c, seed + 1)
+    sets = Controls(tuple(
+        Dataset(draw(n, d, seed=seed + 10 + n), labels(n, seed + 20 + n)) for n in (5, 0, 7, 3, 0)
+    ))  # fmt: skip
+    radii = (0.5, 0.1, 0.3)
+    found = met(sets, x, y, radii)
+    assert found.dtype == torch.int64 and found.shape == (5, 3)
+    assert found.tolist() == [score(one, x, y, radii).found.tolist() for one in sets.sets]
+
+
+def test_controls_of_another_dimension_are_refused():
+    line = preset("alternating-line", n=6)
+    plane = preset("moons", n=6)
+    with pytest.raises(ValueError, match="controls need points of 2 coordinates; got 1"):
+        judge(plane, [line] * 19, plane.x, plane.y, RADIUS)

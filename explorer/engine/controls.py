@@ -1,0 +1,125 @@
+"""Sets that stand for chance, with where they came from, and how many of their points claims meet.
+
+Whoever makes the sets says what they are: a verdict repeats it and guesses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
+from scipy.spatial import cKDTree
+from torch import Tensor
+
+from explorer.engine.data import Dataset, heldout
+
+Array = np.ndarray[Any, Any]
+COUNT = 99  # the smallest p-value is then 1/100; arbitrary
+
+
+class Origin(Enum):
+    """Where control sets came from; the value is what their points are called."""
+
+    HELD_OUT = "held-out"
+    RESAMPLED = "resampled"
+    GIVEN = "control"
+
+    def sets(self, count: int) -> str:
+        """So many of them in words, such as "99 held-out sets"."""
+        noun = "set" if count == 1 else "sets"
+        if self is Origin.RESAMPLED:
+            return f"{count} {noun} resampled around the points"
+        return f"{count} {self.value} {noun}"
+
+
+@dataclass(frozen=True, eq=False)
+class Controls:
+    """Sets that the network never saw, to score claims against.
+
+    Attributes:
+        sets: as many points each as the truth, best of all; of its dimension.
+        origin: HELD_OUT for sets of the source that the truth came from, RESAMPLED for sets made
+            from the points of the truth; GIVEN where nobody says.
+    """
+
+    sets: tuple[Dataset, ...]
+    origin: Origin = Origin.GIVEN
+
+    @staticmethod
+    def of(given: Controls | Sequence[Dataset]) -> Controls:
+        """Themselves; sets without a word on where they came from are GIVEN."""
+        return given if isinstance(given, Controls) else Controls(tuple(given))
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    @cached_property
+    def together(self) -> tuple[cKDTree, Array, Array]:
+        """A tree of all points (N, d), their labels (N,), and which set each is of (N,)."""
+        x, y = (torch.cat([v.detach().cpu().double() for v in of]).numpy()
+                for of in ([s.x for s in self.sets], [s.y for s in self.sets]))  # fmt: skip
+        return cKDTree(x), y, np.repeat(np.arange(len(self)), [s.n for s in self.sets])
+
+    @property
+    def words(self) -> str:
+        """How many, and where they came from."""
+        return self.origin.sets(len(self))
+
+
+def control_sets(truth: Dataset, count: int = COUNT) -> Controls:
+    """So many controls of `truth`, by `heldout` with seeds from 1 on."""
+    sets = tuple(heldout(truth, seed) for seed in range(1, count + 1))
+    return Controls(sets, Origin.RESAMPLED if truth.source is None else Origin.HELD_OUT)
+
+
+def least_p(count: int) -> float:
+    """The smallest p-value that so many controls can give."""
+    return 1 / (count + 1)
+
+
+def met(controls: Controls, x: Tensor, y: Tensor, radii: Sequence[float]) -> Tensor:
+    """How many points of each of K sets claims meet one to one within r radii. (K, r), int64.
+
+    The counts of `scoring.score`, of all sets at once: of all pairs only the near ones are seen.
+
+    Args:
+        controls: sets of points of one dimension d.
+        x: places of the claims (c, d).
+        y: their labels (c,).
+        radii: distances, in units of the data.
+
+    Raises:
+        ValueError: where a set has points of another dimension.
+    """
+    other = [s.d for s in controls.sets if s.d != x.shape[1]]
+    if other:
+        raise ValueError(f"controls need points of {x.shape[1]} coordinates; got {other[0]}")
+    if not len(controls) or not len(x):
+        return torch.zeros(len(controls), len(radii), dtype=torch.int64)
+    tree, labels, owner = controls.together
+    claims = cKDTree(x.detach().cpu().double().numpy())
+    near = claims.sparse_distance_matrix(tree, max(radii), output_type="ndarray")
+    near = near[y.detach().cpu().double().numpy()[near["i"]] == labels[near["j"]]]
+    sizes = len(controls), len(x)
+    counts = [_matched(near[near["v"] <= radius], owner, *sizes) for radius in radii]
+    return torch.stack([torch.from_numpy(c) for c in counts], dim=1)
+
+
+def _matched(near: Array, owner: Array, sets: int, claims: int) -> Array:
+    """The largest one-to-one matching of pairs (claim i, point j) in each set. (K,).
+
+    A claim has a column of its own for each set, so one matching serves all.
+    """
+    columns = owner[near["j"]] * claims + near["i"]
+    shape = (len(owner), sets * claims)
+    graph = csr_matrix((np.ones(len(near), dtype=bool), (near["j"], columns)), shape=shape)
+    matched = maximum_bipartite_matching(graph, perm_type="column") >= 0
+    counts: Array = np.bincount(owner[matched], minlength=sets).astype(np.int64)
+    return counts
