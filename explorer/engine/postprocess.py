@@ -19,10 +19,12 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.nn.functional import interpolate
+from torch.nn.functional import conv2d, interpolate, pad
 
 VOTE_REACH = 1.1  # of the nearest distance; Haim et al.'s code
-WINDOW = 3  # of SSIM, pixels; Haim et al.'s code
+WINDOW = 3  # of SSIM, pixels, an odd number; Haim et al.'s code
+SIGMA = 1.5  # of SSIM's window, pixels; Wang et al. 2004
+C1, C2 = 0.01**2, 0.03**2  # keep SSIM from 0/0, for pixels in [0, 1]; Wang et al. 2004
 FLAT = 1e-12  # arbitrary: a channel of smaller standard deviation counts as constant
 
 Vote = Literal["min", "mean", "median"]
@@ -81,24 +83,22 @@ def ncc_distance(truth: Tensor, found: Tensor, parts: int = 1) -> Tensor:
     return (2 * (1 - corr) * (pixels - 1) / pixels).mean(2).clamp_min(0)
 
 
-def ssim(a: Tensor, b: Tensor, window: int = WINDOW) -> Tensor:
+def ssim(a: Tensor, b: Tensor) -> Tensor:
     """SSIM of each pair of images in [0, 1], averaged over the image. (m, c, h, w) twice -> (m,).
 
-    kornia's, with its Gaussian window of standard deviation 1.5 (Wang et al. 2004).
-
-    Raises:
-        ImportError: without the extra `images`.
+    Wang et al. 2004, eq. (13), in a Gaussian window of `WINDOW` pixels a side; the image is
+    mirrored at its edge, without the edge pixel itself.
     """
     _check(a)
     if a.shape != b.shape:
         raise ValueError(f"pairs must have one shape; got {tuple(a.shape)} and {tuple(b.shape)}")
-    try:
-        from kornia.metrics import ssim as ssim_map
-    except ImportError as error:
-        raise ImportError("SSIM needs kornia: pip install margin-explorer[images]") from error
     if not len(a):
         return a.new_zeros(0)
-    return ssim_map(a, b, window).mean(dim=(1, 2, 3))
+    mean_a, mean_b, aa, bb, ab = (_windowed(p) for p in (a, b, a * a, b * b, a * b))
+    product, squares = mean_a * mean_b, mean_a**2 + mean_b**2
+    above = (2 * product + C1) * (2 * (ab - product) + C2)
+    below = (squares + C1) * (aa + bb - squares + C2)
+    return (above / below).mean(dim=(1, 2, 3))
 
 
 def dssim(a: Tensor, b: Tensor) -> Tensor:
@@ -164,6 +164,16 @@ def ranked(
     score = ssim(targets, images).masked_fill(nearest < 0, -1.0)
     order = score.argsort(descending=True, stable=True)
     return Matches(images[order], order, nearest[order], distance[order], score[order])
+
+
+def _windowed(images: Tensor) -> Tensor:
+    """Gaussian mean around each pixel. (m, c, h, w) -> (m, c, h, w)."""
+    reach = WINDOW // 2
+    across = torch.arange(-reach, reach + 1, dtype=images.dtype, device=images.device)
+    weight = torch.exp(-((across / SIGMA) ** 2) / 2)
+    weight = weight / weight.sum()
+    wide = pad(images.flatten(0, 1)[:, None], [reach] * 4, mode="reflect")
+    return conv2d(wide, torch.outer(weight, weight)[None, None]).reshape(images.shape)
 
 
 def _check(images: Tensor) -> None:
