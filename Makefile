@@ -12,20 +12,25 @@ PORT ?= 8866
 ARGS ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+APP_STAMP := $(VENV)/.installed-app
 
 .PHONY: app test check lint bench long pictures install clean
 .DEFAULT_GOAL := app
 
 install: $(STAMP)
 
-# The stamp is written last: an interrupted install is taken up again by the next run.
-$(STAMP): pyproject.toml constraints.txt
+# The page alone needs no linters and no browser; what is installed for the tests holds the page.
+$(STAMP): EXTRA := all
+$(APP_STAMP): EXTRA := app
+
+# A stamp is written last: an interrupted install is taken up again by the next run.
+$(STAMP) $(APP_STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed; none was found. Install one, or name it: make PYTHON=/path/to/python3.11"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[all]'
-	@touch $@
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(EXTRA)]'
+	@touch $@ $(APP_STAMP)
 
-app: $(STAMP)
+app: $(APP_STAMP)
 	$(BIN)/margin-explorer serve --port $(PORT) $(ARGS)
 
 test: $(STAMP)

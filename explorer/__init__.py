@@ -40,7 +40,7 @@ from explorer.engine.store import Run, StoreError, import_weights, load_run, sav
 from explorer.engine.training import TrainConfig, TrainState
 
 if TYPE_CHECKING:
-    from explorer.apps import app
+    from explorer.apps import app as app
     from explorer.imaging.digits_app import digits as digits
     from explorer.inference.app import membership as membership
 
@@ -73,7 +73,6 @@ __all__ = [
     "TrainState",
     "Verdict",
     "__version__",
-    "app",
     "by_key",
     "certify",
     "control_sets",
@@ -116,5 +115,5 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 (the module's attributes have
         return getattr(import_module(_PAGES[name]), name)
     except ImportError as error:
         raise ImportError(
-            f"the app needs its libraries ({error}): pip install margin-explorer[ui]"
+            f"the app needs its libraries ({error}): pip install margin-explorer[app]"
         ) from error

@@ -25,8 +25,10 @@ try:
         univariate,
     )
     from explorer.commands.base import guarded, option
-except ImportError as missing:  # the engine is installed without its command
-    sys.exit(
+except ModuleNotFoundError as missing:
+    if missing.name not in ("typer", "rich", "tqdm"):
+        raise
+    sys.exit(  # the engine is installed without its command
         f"margin-explorer needs its command line ({missing}): pip install margin-explorer[cli]"
     )
 

@@ -155,7 +155,7 @@ def start(
     if preheat < 0:
         raise ValueError(f"preheat is a number of kernels, 0 or more; got {preheat}")
     if importlib.util.find_spec("voila") is None:
-        raise ServeError("Serving needs Voila. Install it: pip install 'margin-explorer[ui]'")
+        raise ServeError("Serving needs Voila. Install it: pip install 'margin-explorer[app]'")
     folder = tempfile.TemporaryDirectory(prefix="margin-explorer-", ignore_cleanup_errors=True)
     first = write_pages(Path(folder.name), cells)
     port = free_port(host, port)

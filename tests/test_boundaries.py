@@ -186,8 +186,6 @@ def test_constraints_pin_every_dependency_we_name() -> None:
     named = list(extras["dependencies"])
     for group in extras["optional-dependencies"].values():
         named += group
-    binder = (ROOT / "binder/requirements.txt").read_text(encoding="utf-8").split("\n")
-    named += [line for line in binder if line and line[0] not in "#-"]
     for requirement in named:
         name = re.match(r"[\w.-]+", requirement)[0]
         assert name == "margin-explorer" or name in canonical, f"{name} is not pinned"

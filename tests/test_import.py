@@ -51,12 +51,9 @@ def run(program):
 
 
 def test_the_road_runs_without_any_optional_library():
-    # `app` is optional itself: it is taken out of the star.
     program = "\n".join([
         "import sys",
         f"for name in {OPTIONAL!r}: sys.modules[name] = None",
-        "import explorer",
-        "explorer.__all__.remove('app')",
         ROAD,
     ])  # fmt: skip
     result = run(program)
@@ -64,7 +61,7 @@ def test_the_road_runs_without_any_optional_library():
     verdict, saving, app = result.stdout.splitlines()
     assert verdict == "CANNOT_KNOW"
     assert "margin-explorer[files]" in saving
-    assert "margin-explorer[ui]" in app
+    assert "margin-explorer[app]" in app
     assert not (ROOT / "never-written").exists()
 
 
@@ -75,7 +72,7 @@ def test_importing_loads_no_optional_library():
 
 
 def test_every_public_name_is_there_and_listed_in_order():
-    for name in set(explorer.__all__) - {"app"}:
+    for name in explorer.__all__:
         assert getattr(explorer, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = explorer.nothing

@@ -23,7 +23,7 @@ from explorer.engine.network import Network
 from explorer.engine.safe_split import MARKS, SafeSplitConfig, in_space, safe_splits
 from explorer.figures import explanation as explanation_pictures
 from explorer.stages import explained
-from explorer.stages.explaining import first_explained
+from explorer.stages.explained import first_explained
 
 Experiment = StrEnum("Experiment", {"explanations": "explanations", "longer": "longer"})
 _ONE = Experiment("explanations")

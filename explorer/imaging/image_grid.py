@@ -88,9 +88,7 @@ def _image(sheet: Pixels) -> Any:  # noqa: ANN401
     try:
         from PIL import Image
     except ImportError as error:
-        raise ImportError(
-            "pictures need Pillow: pip install margin-explorer[ui] or [cli]"
-        ) from error
+        raise ImportError("pictures need Pillow: pip install margin-explorer[images]") from error
     return Image.fromarray(sheet, "RGBA")
 
 

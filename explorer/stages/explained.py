@@ -8,15 +8,25 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.cells import Extent, level_directions
-from explorer.engine.explanations import Explanation, margin_error, residual, slackness
-from explorer.engine.network import Network
+from explorer.engine.cells import KINK, Extent, level_directions, slopes_at
+from explorer.engine.certificate import TAU_TRAINED
+from explorer.engine.data import Dataset
+from explorer.engine.explanations import (
+    Explanation,
+    explanation_of,
+    margin_error,
+    residual,
+    slackness,
+)
+from explorer.engine.network import Network, phi, rescaled
 from explorer.engine.splitting import extent_at, kinks_at, pinned, predicted_jump, split
 
 STEPS = 61  # arbitrary: places of the curve along a line
 EXACT_MARGIN, TRAINED_MARGIN = 1e-6, 0.05  # arbitrary: |y Phi - 1| up to this is on the margin
 EXPLAINS = 1e-5  # arbitrary: ten times the tolerance of the linear programs
 BESIDE = 1e-6  # arbitrary: the curve has places so near to a wall on both sides, relative
+EXACT = 1e-6  # the certificate's light "exact"
+ANGLE = 0.02  # radians: `merging`'s own default
 LEAST = 1e-9  # of the plane: shorter drags are none
 
 FARTHEST = "Mean distance from the truth"  # begins the words on what the linear program found
@@ -97,6 +107,27 @@ class Explained:
         if i not in self._kinks:
             self._kinks[i] = kinks_at(self.net, self.now, i)
         return self._kinks[i]
+
+
+def first_explained(target: Target, truth: Dataset) -> Explained:
+    """The explanation by the training points: exact where it can be, else with kinks as trained."""
+    net = target.net.to(dtype=torch.float64, device="cpu")
+    x, y = truth.x.cpu().double(), truth.y.cpu().double()
+    e = explanation_of(net, x, y, KINK)
+    exact = residual(net, e) < EXACT
+    if not exact:
+        net = target.merged(ANGLE).to(dtype=torch.float64, device="cpu")
+        low = float((y * phi(net, x)).min())
+        net = rescaled(net, low ** (-1 / net.order)) if low > 0 else net
+        near = y * phi(net, x) <= 1 + TRAINED_MARGIN  # a trained margin is never quite level
+        e = explanation_of(net, x[near], y[near], TAU_TRAINED)
+        if net.depth > 2:
+            e = replace(e, slopes=slopes_at(net, e.x))
+    made = measured(net, e)
+    return Explained(
+        target=target, net=net, truth=e, exact=exact, base=float(made["residual"]),  # type: ignore[arg-type]
+        free=net.d == 1, **made,  # type: ignore[arg-type]
+    )  # fmt: skip
 
 
 def measured(net: Network, e: Explanation) -> dict[str, object]:

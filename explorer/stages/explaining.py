@@ -7,30 +7,24 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.target import Target
-from explorer.engine.cells import KINK, cell_of, slopes_at
-from explorer.engine.certificate import TAU_TRAINED
+from explorer.engine.cells import cell_of
 from explorer.engine.consistent import Farthest
-from explorer.engine.data import Dataset
-from explorer.engine.explanations import Explanation, explanation_of, residual
-from explorer.engine.network import Network, phi, rescaled
+from explorer.engine.explanations import Explanation
+from explorer.engine.network import Network
 from explorer.engine.splitting import merge
 from explorer.stages.attacking import Attacking
 from explorer.stages.explained import (
     FARTHEST,
     LEAST,
-    TRAINED_MARGIN,
     Explained,
     Slide,
+    first_explained,
     free_direction,
-    measured,
     pulled,
     refreshed,
     slide_along,
 )
 
-EXACT = 1e-6  # the certificate's light "exact"
-ANGLE = 0.02  # radians: `merging`'s own default
 MOST_PAST = 50  # arbitrary
 
 
@@ -223,27 +217,6 @@ class Explaining(Attacking):
             state, found.explanation, past=_pushed(state), future=(), slide=None, selected=None,
             mate=None, words=f"{FARTHEST} {found.distance:.2g}.",
         ))  # fmt: skip
-
-
-def first_explained(target: Target, truth: Dataset) -> Explained:
-    """The explanation by the training points: exact where it can be, else with kinks as trained."""
-    net = target.net.to(dtype=torch.float64, device="cpu")
-    x, y = truth.x.cpu().double(), truth.y.cpu().double()
-    e = explanation_of(net, x, y, KINK)
-    exact = residual(net, e) < EXACT
-    if not exact:
-        net = target.merged(ANGLE).to(dtype=torch.float64, device="cpu")
-        low = float((y * phi(net, x)).min())
-        net = rescaled(net, low ** (-1 / net.order)) if low > 0 else net
-        near = y * phi(net, x) <= 1 + TRAINED_MARGIN  # a trained margin is never quite level
-        e = explanation_of(net, x[near], y[near], TAU_TRAINED)
-        if net.depth > 2:
-            e = replace(e, slopes=slopes_at(net, e.x))
-    made = measured(net, e)
-    return Explained(
-        target=target, net=net, truth=e, exact=exact, base=float(made["residual"]),  # type: ignore[arg-type]
-        free=net.d == 1, **made,  # type: ignore[arg-type]
-    )  # fmt: skip
 
 
 def _pushed(state: Explained) -> tuple[Explanation, ...]:

@@ -15,7 +15,7 @@ from explorer.engine.determined import FORCED
 from explorer.engine.explanations import margins
 from explorer.engine.splitting import extent_at
 from explorer.panels.explain import _nice
-from explorer.stages import explaining
+from explorer.stages import explained, explaining
 from explorer.stages.explained import Explained, free_direction, lengths, pulled
 from tests.panels.pages import opened
 
@@ -135,7 +135,7 @@ def test_trained_weights_are_explained_by_points_near_their_margin() -> None:
     made.session.go("explain")
     e = state(made).truth
     assert not state(made).exact
-    assert float(margins(state(made).net, e).max()) <= 1 + explaining.TRAINED_MARGIN + 1e-9
+    assert float(margins(state(made).net, e).max()) <= 1 + explained.TRAINED_MARGIN + 1e-9
     q = margins(state(made).net, e)
     assert float(q.min()) == pytest.approx(1.0)
     made.close()

@@ -1,0 +1,5 @@
+"""`python -m explorer` is the command `margin-explorer`."""
+
+from explorer.cli import main
+
+main()
