@@ -1,0 +1,89 @@
+"""Run by the Python of an environment: open its pages as notebooks, and use what lessons ask for.
+
+python open_pages.py explorer.ipynb lesson-02-membership.ipynb ...   # without names: every page
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+from explorer.pages import write_pages
+from explorer.serve import CELLS
+
+PATIENCE_S = 300  # arbitrary: a cell that takes as long hangs
+WIDGET = "application/vnd.jupyter.widget-view+json"
+# What the tasks of a lesson press, as small as it goes; the cell goes after those of the lesson.
+TASKS = {
+    "lesson-02-membership.ipynb": """
+page = membership(scenario="threshold")
+page.trained.dims.value, page.trained.trials.value = "8", 2
+await page.run_trained()
+assert len(page.trials) == 2
+""",
+    "lesson-05-inversion.ipynb": """
+import asyncio
+from explorer import preset
+page = app(preset("two-points"))
+page.session.go("train")
+page.session.jump_to_exact()
+page.session.go("attack")
+tuner = page.panels["Tuner"]
+tuner.go.click()
+while tuner.busy and not tuner.rows:
+    await asyncio.sleep(0.1)
+assert tuner.rows and not any(trial.failure for trial in tuner.rows), tuner.said.value
+tuner.go.click()
+""",
+    "lesson-10-digits.ipynb": """
+page = digits(n=4, widths=(50,), train_steps=100, steps=5)
+await page.run_training()
+await page.run_attack()
+assert page.scored is not None, page.sentence.value
+""",
+}
+
+
+def opened(notebook: nbformat.NotebookNode, task: str) -> list[str]:
+    """What is wrong with a page once all its cells have run: errors, and what it says failed."""
+    if task:
+        notebook.cells.append(nbformat.v4.new_code_cell(task))
+    client = NotebookClient(
+        notebook, timeout=PATIENCE_S, kernel_name="python3", store_widget_state=True,
+        allow_errors=True,
+    )  # fmt: skip
+    client.execute()
+    outputs = [o for cell in notebook.cells for o in cell.get("outputs", [])]
+    wrong = [f"{o.ename}: {o.evalue}" for o in outputs if o.output_type == "error"]
+    if not any(WIDGET in o.get("data", {}) for o in outputs):
+        wrong.append("shows nothing")
+    kinds = notebook.metadata.get("widgets", {}).values()
+    widgets = {k: v["state"] for kind in kinds for k, v in kind["state"].items()}
+    for state in widgets.values():
+        layout = widgets.get(str(state.get("layout")).removeprefix("IPY_MODEL_"), {})
+        failed = "mx-failed" in (state.get("_dom_classes") or ())
+        words = str(state.get("value", ""))
+        if (failed and layout.get("display") != "none") or "pip install" in words:
+            wrong.append(words)
+    return wrong
+
+
+def main() -> None:
+    """Open each page; end with 1 where one is not as it should be."""
+    with tempfile.TemporaryDirectory() as name:
+        write_pages(Path(name), CELLS)
+        paths = [Path(name, word) for word in sys.argv[1:]] or sorted(Path(name).glob("*.ipynb"))
+        wrong = {}
+        for path in paths:
+            found = opened(nbformat.read(path, as_version=4), TASKS.get(path.name, ""))
+            print(path.name, *(found or ["opens"]), flush=True)
+            wrong |= {path.name: found} if found else {}
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
