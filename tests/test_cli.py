@@ -269,7 +269,7 @@ def test_serve_hands_its_options_on(call, monkeypatch):
     assert given == expected
 
     def broken(**options):
-        raise serve.ServeError("Voila is missing; install it with pip install margin-explorer[ui]")
+        raise serve.ServeError("Voila is missing; install it with pip install margin-explorer[app]")
 
     monkeypatch.setattr(serve, "serve", broken)
     assert "Voila is missing" in mistake(call("serve", code=1))

@@ -177,7 +177,7 @@ def test_settings_file_sends_frames_at_once_and_keeps_its_promises(
 
 def test_server_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(serve.ServeError, match=r"margin-explorer\[ui\]"):
+    with pytest.raises(serve.ServeError, match=r"margin-explorer\[app\]"):
         serve.start()
 
 
