@@ -35,7 +35,10 @@ def opening(session: Session, name: str, seconds: float = float("inf")) -> Itera
     session.seed = row.seed
     session.train_config = replace(row.train, steps=LIVE_STEPS)
     session.load(row.dataset())
-    session.begin_training()
+    if row.exact:
+        session.jump_to_exact()
+    else:
+        session.begin_training()
     dataset, config = session.now.dataset, session.train_config
     while (done := _step(session)) < row.freeze:
         session.advance(seconds=seconds, steps=row.freeze - done)

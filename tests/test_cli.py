@@ -108,6 +108,12 @@ def test_demo_of_a_scenario_takes_its_row(call, monkeypatch):
     assert seen == [("moons", 100, (100,), 0)]
 
 
+def test_demo_of_an_exact_scenario_trains_nothing(call):
+    out = answer(call("demo", "--scenario", "proof on the line", "--json"))
+    assert out["training"]["t"] == 0
+    assert out["attack"]["claims"] and out["attack"]["verdict"]["kind"] == "FOUND"
+
+
 def test_train_saves_a_run_that_show_and_attack_read(call):
     out = answer(call("train", *SMALL, "--seed", 3, "--out", "r.safetensors", "--json"))
     run = load_run("r.safetensors")

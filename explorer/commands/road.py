@@ -40,6 +40,7 @@ def demo(
         row = by_name(scenario)
         points, seed, attack, hit = row.dataset(), row.seed, row.attack_name, row.attack
         config = replace(row.train, steps=row.freeze)
+        method = base.Method.exact if row.exact else base.Method.gradient
     if points.d in (1, 2):
         check_files(out)
     trained = base.trained_net(points, config, seed, method, device, dtype)

@@ -1,4 +1,4 @@
-"""The verb `univariate`: the provable attack on the line, with its groups and proofs."""
+"""The verb `univariate`: the provable attack on the line, with its groups and what it claims."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def univariate(
     out: Annotated[Path, base.option("--out", "The picture.")] = Path("univariate.png"),
     as_json: base.Json = False,
 ) -> None:  # fmt: skip
-    """Attack a network of one input provably: groups, guarantee, certified points, a picture."""
+    """Attack a network of one input: groups, guarantee, proven or likely points, a picture."""
     points = base.points_of(preset, n, noise, seed, data)
     if points.d != 1:
         raise ValueError(f"the univariate attack needs points on a line; got {points.d}-D points")
@@ -52,11 +52,13 @@ def univariate(
 def _content(state: UnivariateState) -> dict[str, Any]:
     columns = zip(
         state.x[:, 0].tolist(), state.y.tolist(), state.lam.tolist(), state.least.tolist(),
-        state.most.tolist(), state.proven.tolist(), strict=True,
+        state.most.tolist(), state.proven.tolist(), state.likely.tolist(), strict=True,
     )  # fmt: skip
     return {
         "steps": state.t,
         "tolerances": "exact" if state.exact else "trained",
+        "defect": state.defect,
+        "doubt": state.doubt,
         "groups": [
             {"rule": g.rule, "low": g.low, "high": g.high, "x": g.x, "counted": g.counted}
             for g in state.groups
@@ -66,22 +68,35 @@ def _content(state: UnivariateState) -> dict[str, Any]:
         "miss": state.miss,
         "residual": state.residual,
         "candidates": [
-            {"x": x, "y": int(y), "lam": lam, "least": least, "most": most, "proven": proven}
-            for x, y, lam, least, most, proven in columns
+            {
+                "x": x,
+                "y": int(y),
+                "lam": lam,
+                "least": least,
+                "most": most,
+                "proven": proven,
+                "likely": likely,
+            }
+            for x, y, lam, least, most, proven, likely in columns
         ],
         "sentence": state.sentence,
     }
 
 
 def _rows(state: UnivariateState) -> list[tuple[str, str]]:
-    rows = [("tolerances", "exact" if state.exact else "trained")]
+    exact = f"an exact KKT point, to {state.defect:.0e}"
+    rows = [
+        ("tolerances", "exact" if state.exact else "trained"),
+        ("weights", f"not certified: {state.doubt}" if state.doubt else exact),
+    ]
     for i, g in enumerate(state.groups):
         places = ", ".join(f"{x:.4f}" for x in g.x) or "no candidate"
         rows.append((f"group {i + 1} ({g.rule})", f"[{g.low:.4f}, {g.high:.4f}]: {places}"))
-    rows.append(("guaranteed", f"{state.guaranteed:.0%} of {len(state.x)} candidates"))
+    share = f"{state.guaranteed:.0%} of {len(state.x)} candidates"
+    rows.append(("guaranteed", "nothing: see weights" if state.doubt else share))
     rows.append(("passed over", ", ".join(map(str, state.alone)) or "no interval"))
-    proven = [f"{x:.4f}" for x in state.x[state.proven, 0].tolist()]
-    rows.append(("certified", ", ".join(proven) or "none"))
+    for name, kept in (("proven", state.proven), ("likely", state.likely)):
+        rows.append((name, ", ".join(f"{x:.4f}" for x in state.x[kept, 0].tolist()) or "none"))
     return [*rows, ("last step", state.sentence)]
 
 

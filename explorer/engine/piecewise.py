@@ -72,11 +72,15 @@ class Piecewise:
         off = abs(abs(self.slope[i] * self.middle(i) + self.intercept[i]) - level)
         return bool(rise <= flat * level and off <= flat * level)
 
-    def crossings(self, i: int, level: float, reach: float) -> list[tuple[float, float]]:
+    def crossings(
+        self, i: int, level: float, reach: float, flat: float = 0.0
+    ) -> list[tuple[float, float]]:
         """(x, label) with Phi(x) = label * level on I_i, at most one per label.
 
         A solution of the line up to `reach` beyond an end of I_i counts as that end: rounding, or
-        in trained weights a peak that stays a little below its level. A level line is not crossed.
+        in trained weights a peak that stays a little below its level. One beside a peak that is
+        off its level by at most `flat`, a share of the level, counts as that peak, which its two
+        sides would otherwise name twice. A level line is not crossed.
         """
         low, high = self.ends(i)
         slope, found = float(self.slope[i]), []
@@ -84,8 +88,20 @@ class Piecewise:
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 x = float(np.divide(label * level - self.intercept[i], slope))
             if np.isfinite(x) and low - reach <= x <= high + reach:
-                found.append((min(max(x, low), high), label))
+                x = min(max(x, low), high)
+                found.append((self._peak(i, x, label * level, flat * level), label))
         return sorted(found)
+
+    def _peak(self, i: int, x: float, level: float, off: float) -> float:
+        """The end of I_i nearest to x where Phi turns, within `off` of the level; else x."""
+        ends = [
+            end
+            for end, j in zip(self.ends(i), (i - 1, i + 1), strict=True)
+            if np.isfinite(end)
+            and self.slope[i] * self.slope[j] < 0
+            and abs(self.slope[i] * end + self.intercept[i] - level) <= off
+        ]
+        return min(ends, key=lambda end: abs(end - x), default=x)
 
 
 def _middles(breaks: Array) -> Array:

@@ -190,7 +190,8 @@ _ROWS = (
     Entry(
         "univariate", "Provable, on the line", "Smorodinsky, Vardi and Safran 2024",
         "Walks over the intervals of the graph of Φ and names places of which some must be "
-        "training points; then proves single ones.",
+        "training points; then single ones: proven where the weights are an exact KKT point, "
+        "likely where they were trained.",
         univariate, UnivariateConfig, (),
     ),
     Entry(

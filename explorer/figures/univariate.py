@@ -13,9 +13,10 @@ from explorer.style import INK, NEGATIVE, POSITIVE, PROVEN
 
 
 def picture(path: Path, target: Target, state: UnivariateState, truth: Dataset | None) -> None:
-    """Write a PNG: groups as bands with their rule, candidates, rings for proven points; lambda.
+    """Write a PNG: groups as bands with their rule, candidates, proven and likely points; lambda.
 
-    Truth, where it is given, hollow and larger than the candidates.
+    A ring is proven, a dashed diamond likely. Truth, where it is given, hollow and larger than the
+    candidates.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -40,15 +41,21 @@ def picture(path: Path, target: Target, state: UnivariateState, truth: Dataset |
         graph.scatter(truth.x[:, 0], truth.y, 110, facecolors="none", edgecolors=colours,
                       label="training points")  # fmt: skip
     graph.scatter(x, y, 22, color="black", zorder=3, label="candidates")
-    proven = state.proven.numpy()
-    graph.scatter(x[proven], y[proven], 260, facecolors="none", edgecolors=PROVEN, linewidths=1.8,
-                  label="proven")  # fmt: skip
+    proven, likely = state.proven.numpy(), state.likely.numpy()
+    looks = ((proven, "proven", "o", "-"), (likely, "likely, not proven", "D", "--"))
+    for kept, name, marker, style in looks:
+        if kept.any():
+            graph.scatter(x[kept], y[kept], 260, facecolors="none", edgecolors=PROVEN,
+                          linewidths=1.8, marker=marker, linestyles=style, label=name)  # fmt: skip
     graph.set(xlim=(low, high), ylim=(-2, 2), ylabel="Φ / margin")
     graph.legend(fontsize=7, loc="lower right")
     solved = np.isfinite(state.least.numpy()) & np.isfinite(state.most.numpy())
     least, most = state.least.numpy()[solved], state.most.numpy()[solved]
-    colours = [PROVEN if p else INK for p in proven[solved]]
-    bars.vlines(x[solved], least, most, colors=colours, linewidth=5)
+    for kept, colour, wide in ((proven, PROVEN, 5), (likely, PROVEN, 2)):
+        shown = kept[solved]
+        bars.vlines(x[solved][shown], least[shown], most[shown], colors=colour, linewidth=wide)
+    rest = ~(proven | likely)[solved]
+    bars.vlines(x[solved][rest], least[rest], most[rest], colors=INK, linewidth=5)
     bars.scatter(x[solved], state.lam.numpy()[solved], 14, color="black", zorder=3)
     bars.set(xlabel="x", ylabel="λ, least to largest")
     bars.set_ylim(bottom=0)

@@ -1,4 +1,4 @@
-"""What the provable attack does, step by step: its rules, its proofs, and the margin if unknown."""
+"""What the provable attack does, step by step: its rules, its claims, and the margin if unknown."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ class UnivariatePanel(Panel):
         self.x = bq.LinearScale(min=-2, max=2, allow_padding=False)
         self.y = bq.LinearScale(min=0, max=1, allow_padding=False)
         scales = {"x": self.x, "y": self.y}
+        looks = (("proven", PROVEN, 6), ("likely", PROVEN, 2), ("", INK, 6))
         self.spans = {
-            proven: bq.Lines(x=NOWHERE, y=NOWHERE, scales=scales, colors=[colour], stroke_width=6)
-            for proven, colour in ((True, PROVEN), (False, INK))
+            kind: bq.Lines(x=NOWHERE, y=NOWHERE, scales=scales, colors=[colour], stroke_width=wide)
+            for kind, colour, wide in looks
         }
         self.fits = bq.Scatter(
             x=np.zeros(0), y=np.zeros(0), scales=scales, colors=[PROVEN], default_size=26,
@@ -119,7 +120,7 @@ class UnivariatePanel(Panel):
             self.x.min, self.x.max = -self.session.extent, self.session.extent
         fitted = not np.isnan(state.miss)
         x, lam = state.x[:, 0].numpy(), state.lam.numpy()
-        least, most, proven = (v.numpy() for v in (state.least, state.most, state.proven))
+        least, most, needed = (v.numpy() for v in (state.least, state.most, state.needed))
         solved = ~np.isnan(least)
         finite = most[solved & np.isfinite(most)]
         top = max([1e-9, *finite.tolist(), *(lam.tolist() if fitted else [])])
@@ -127,20 +128,19 @@ class UnivariatePanel(Panel):
         if abs(self.y.max - top) > 0.02 * top:
             self.y.max = top
             self.bar_figure.axes[1].tick_values = np.linspace(0, float(f"{top / 1.1:.1g}"), 3)
+        firm = solved & needed
+        kinds = {"proven": state.proven.numpy(), "likely": state.likely.numpy(), "": ~needed}
         for kind, mark in self.spans.items():
-            rows = solved & (proven == kind)
+            rows = solved & kinds[kind]
             _set(mark, *_upright(x[rows], least[rows], np.minimum(most[rows], top)))
-        firm = solved & proven
         _set(self.stems, *_upright(x[firm], np.zeros(firm.sum()), least[firm]))
         shown = (x, lam) if fitted else (np.zeros(0), np.zeros(0))
         _set(self.fits, *shown)
         mounted(self.bar_body, self.bar_figure, bool(fitted or solved.any()))
         self.bar_words.value = (
-            f"{int(proven.sum())} of {len(x)} candidates proven. Stem: the λ that no explanation "
-            "does without; bar: from least to largest; dot: one explanation."
-            if fitted
-            else "Comes after the walk, with claims set to “certified”: press Play."
-        )
+            _claimed(state) if fitted
+            else "Comes after the walk, with claims set to “needed places”: press Play."
+        )  # fmt: skip
 
     # --- the sweep --------------------------------------------------------------------------
     def _forget(self) -> None:
@@ -202,6 +202,18 @@ class UnivariatePanel(Panel):
             self._task.cancel()
 
 
+def _claimed(state: UnivariateState) -> str:
+    """How many candidates are proven or likely, why, and how they are drawn."""
+    kind, mark = ("likely, not proven", "◇") if state.doubt else ("proven", "◯")
+    why = f" ({escape(state.doubt)})" if state.doubt else ""
+    return (
+        f"{int(state.needed.sum())} of {len(state.x)} candidates {kind} "
+        f"<span style='color:{PROVEN}'>{mark}</span>{why}. Stem: the λ that no explanation does "
+        f"without; bar{', thin where likely' if state.doubt else ''}: from least to largest; dot: "
+        "one explanation."
+    )
+
+
 def _rules(target: Target, state: UnivariateState, config: UnivariateConfig) -> str:
     """The guarantee with its assumptions."""
     claimed, groups = sum(len(g.x) for g in state.groups), state.groups
@@ -215,18 +227,24 @@ def _rules(target: Target, state: UnivariateState, config: UnivariateConfig) -> 
     elif not claimed:
         held = "No group yet."
     else:
+        must = "would be training points at an exact KKT point" if state.doubt else (
+            "must be training points"
+        )  # fmt: skip
         held = (
-            f"{len(groups)} with {len(names)} candidates. Strictly {counted} of these must be "
-            f"training points ({counted / len(names):.0%}): groups that share a candidate count "
-            "once. Theorem 3.4 says a quarter or more."
+            f"{len(groups)} with {len(names)} candidates. Strictly {counted} of these {must} "
+            f"({counted / len(names):.0%}): groups that share a candidate count once. Theorem 3.4 "
+            "says a quarter or more."
         )
+    off = f"not met, {state.doubt}; so nothing is proven, and the needed points are likely ones."
+    met = f"the weights are one of some data, to {state.defect:.0e} of |θ|."
     net = target.merged(state.tol.angle)
     return (
-        f"<b>Groups:</b> {held}<br><b>Assumed throughout:</b> an exact KKT point with the margin "
-        "known (this page takes it from the points). <b>For rule 3.3 and the quarter also:</b> "
+        f"<b>Groups:</b> {held}<br><b>Assumed throughout:</b> an exact KKT point of the training "
+        "points, with the margin known (this page takes it from the points): "
+        f"{escape(off if state.doubt else met)} <b>For rule 3.3 and the quarter also:</b> "
         "(a) some neuron is active on all training points: "
         f"{escape(active_everywhere(net, state.x))} (b) θ is a local minimum: the weights alone do "
-        "not show it. Rule 3.2 and the proofs need neither."
+        "not show it. Rule 3.2 and single points need neither."
     )
 
 

@@ -28,6 +28,7 @@ class Overlay:
         strong: thick paths, likewise.
         dots: small grey places (p, 2), such as candidates that were tried.
         rings: places with a ring around (r, 2), such as what is proven.
+        diamonds: places with a thin diamond around (d, 2): what is likely, not proven.
         area: a pale polygon (k, 2).
         hands: places with a square around (h, 2): what is in hand.
         spans: shaded upright bands (low, high).
@@ -38,6 +39,7 @@ class Overlay:
     strong: Array = field(default_factory=lambda: NONE)
     dots: Array = field(default_factory=lambda: NONE)
     rings: Array = field(default_factory=lambda: NONE)
+    diamonds: Array = field(default_factory=lambda: NONE)
     hands: Array = field(default_factory=lambda: NONE)
     area: Array = field(default_factory=lambda: NONE)
     spans: tuple[tuple[float, float], ...] = ()
@@ -65,6 +67,9 @@ class OverlayMarks:
         self._dots = _dots(scales, INK, 16, "cross")
         self._rings = _dots(scales, PROVEN, 330, "circle")
         self._rings.fill, self._rings.stroke, self._rings.stroke_width = False, PROVEN, 2.5
+        self._diamonds = _dots(scales, PROVEN, 420, "diamond")
+        self._diamonds.fill, self._diamonds.stroke = False, PROVEN
+        self._diamonds.stroke_width = 1.5
         self._hands = _dots(scales, INK, 420, "square")
         self._hands.fill, self._hands.stroke, self._hands.stroke_width = False, INK, 1.5
         self._texts = bq.Label(
@@ -72,7 +77,7 @@ class OverlayMarks:
             font_weight="normal",
         )  # fmt: skip
         self.below = [self._spans, self._area, self._lines, self._strong, self._dots]
-        self.above = [self._rings, self._hands, self._texts]
+        self.above = [self._rings, self._diamonds, self._hands, self._texts]
         self._now = EMPTY
 
     def show(self, overlay: Overlay, extent: float) -> None:
@@ -83,8 +88,9 @@ class OverlayMarks:
         paths = (self._lines, overlay.lines), (self._strong, overlay.strong)
         for mark, path in (*paths, (self._area, overlay.area)):
             _set(mark, path if len(path) > 1 else NOWHERE)
-        sets = (overlay.dots, overlay.rings, overlay.hands)
-        for mark, places in zip((self._dots, self._rings, self._hands), sets, strict=True):
+        sets = (overlay.dots, overlay.rings, overlay.diamonds, overlay.hands)
+        marks = (self._dots, self._rings, self._diamonds, self._hands)
+        for mark, places in zip(marks, sets, strict=True):
             _set(mark, places)
         low, high = (np.array([s[i] for s in overlay.spans] or [0.0]) for i in (0, 1))
         with self._spans.hold_sync():

@@ -1,4 +1,4 @@
-"""What the provable attack draws on the graph of Phi: where it looks, groups, ramps, proofs."""
+"""What the provable attack draws on the graph of Phi: where it looks, groups, ramps, claims."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ HIGH = 1.72  # height of a group's words on a plane of half width 2; arbitrary
 
 
 def overlay(target: Target, state: UnivariateState) -> Overlay:
-    """Spans: groups with their rule. Thick, at the foot: the intervals looked at. Rings: proofs.
+    """Spans: groups with their rule. Thick, at the foot: the intervals looked at.
 
-    Crosses: the ends of a ramp by theorem 3.3.
+    Rings: proven points. Diamonds: likely ones. Crosses: the ends of a ramp by theorem 3.3.
     """
     line = view(target, state)
     spans = tuple((max(g.low, -FAR), min(g.high, FAR)) for g in state.groups)
     ramps = [(x, y) for g in state.groups if g.rule == "3.3" for x, y in zip(g.x, g.y, strict=True)]
-    proven = state.proven
-    rings = np.column_stack([state.x[proven, 0].numpy(), state.y[proven].numpy()])
+    rings, diamonds = (
+        np.column_stack([state.x[kept, 0].numpy(), state.y[kept].numpy()])
+        for kept in (state.proven, state.likely)
+    )
     texts = tuple(
         (_middle(line, g.low, g.high), HIGH - 0.16 * (i % 2), f"{i + 1}: {g.rule}")
         for i, g in enumerate(state.groups)
     )
     return Overlay(
         strong=_below(line, state.looked), dots=np.array(ramps).reshape(-1, 2), rings=rings,
-        spans=spans, texts=texts,
+        diamonds=diamonds, spans=spans, texts=texts,
     )  # fmt: skip
 
 

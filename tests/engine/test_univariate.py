@@ -8,16 +8,20 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.engine import store
+from explorer.engine import store, training
 from explorer.engine.attacks import univariate
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateConfig
+from explorer.engine.attacks.univariate_config import CERTIFIED, EXACT
 from explorer.engine.attacks.univariate_proof import Programs, System, system
-from explorer.engine.attacks.univariate_view import sweep
-from explorer.engine.attacks.univariate_walk import distinct, guarantee
-from explorer.engine.data import Dataset
+from explorer.engine.attacks.univariate_view import defect, sweep
+from explorer.engine.attacks.univariate_walk import crossings, distinct, guarantee
+from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
+from explorer.engine.margin import q_of
+from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network, phi
+from explorer.engine.piecewise import describe
 from explorer.engine.roster import ROSTER
 from explorer.engine.status import Status
 from explorer.engine.store import Run
@@ -102,7 +106,9 @@ def test_ramps_between_levels_by_the_other_rule():
     assert [g.x for g in states[-1].groups] == [(3.0, 4.0), (6.0, 7.0)]
     assert places(claims) == [3, 4, 6, 7]
     assert [(s.looked, s.at) for s in states[1:]] == [((0, 2), 2), ((2, 4), 4), ((4, 4), 5)]
-    assert states[-1].guaranteed == 0.5
+    assert guarantee(states[-1].groups, 4) == 0.5
+    assert states[-1].guaranteed == 0  # these weights are no KKT point: the theorems do not hold
+    assert "likely" in states[1].sentence
 
 
 def test_points_off_the_margin_leave_no_trace():
@@ -198,6 +204,156 @@ def test_every_interval_is_grouped_or_alone(random_sets):
         assert [s.t for s in states] == list(range(len(states)))
         assert states[-1].at >= len(univariate.view(target, states[-1]))
         assert len(states) - 1 == len(states[-1].groups) + len(states[-1].alone)
+
+
+# --- what may be called proven ------------------------------------------------------------------
+STORED = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def moved(net, share, seed):
+    step = torch.randn(net.theta.shape, generator=torch.Generator().manual_seed(seed)).double()
+    return net.with_theta(net.theta + share * net.rho * step / step.norm())
+
+
+def at_margin(net, x, y):
+    """The network at its margin on these points; None where they are not separated."""
+    q = float(q_of(net, x, y).min())
+    return Target.of(net, q) if q > 0 else None
+
+
+def true_within(x, y, radius, places, labels):
+    near = ((places[:, None] - x).abs() <= radius) & (labels[:, None] == y)
+    return near.any(1)
+
+
+@pytest.fixture(scope="module")
+def fresh_sets():
+    """Sets that no tolerance was chosen on, solved exactly."""
+    sets = [drawn(seed) for seed in range(9000, 9012)]
+    return [(x, y, maximum_margin(x[:, None], y)) for x, y in sets]
+
+
+def test_exact_weights_prove_all_their_support_points_and_no_other(fresh_sets):
+    proven = support = 0
+    for x, y, made in fresh_sets:
+        last = walked(Target.of(made.net, 1.0))[0][-1]
+        assert last.doubt == "" and last.defect <= CERTIFIED / 10
+        assert not last.likely.any()
+        found = last.x[last.proven, 0], last.y[last.proven]
+        assert true_within(x, y, 1e-6, *found).all()
+        proven += len(found[0])
+        support += int((made.lam > 1e-6 * made.lam.max()).sum())
+    assert proven == support > 40
+
+
+@pytest.mark.parametrize("kind", STORED)
+def test_exact_weights_in_fewer_bits_prove_nothing(fresh_sets, kind):
+    likely = 0
+    for x, y, made in fresh_sets:
+        net = made.net.with_parameters([p.to(kind).double() for p in made.net.parameters])
+        target = at_margin(net, x[:, None], y)
+        if target is None:
+            continue
+        last = walked(target)[0][-1]
+        assert not last.proven.any() and last.guaranteed == 0
+        assert "not an exact KKT point" in last.doubt
+        likely += int(last.likely.sum())
+    assert likely > 30
+
+
+@pytest.mark.parametrize("share", [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2])
+def test_exact_weights_that_were_moved_prove_nothing(fresh_sets, share):
+    likely = 0
+    for seed, (x, y, made) in enumerate(fresh_sets):
+        target = at_margin(moved(made.net, share, seed), x[:, None], y)
+        if target is None:
+            continue
+        last = walked(target)[0][-1]
+        assert not last.proven.any()
+        assert last.defect > 5 * CERTIFIED  # no verdict at the edge
+        likely += int(last.likely.sum())
+    assert likely > 10
+
+
+@pytest.fixture(scope="module")
+def trained_line():
+    data, config = preset("alternating-line", n=5), TrainConfig(widths=(30,), steps=3000)
+    state = training.init(data, config, torch.Generator().manual_seed(0))
+    for following in training.iterate(data, state, config):
+        state = following
+    return data, state.net
+
+
+def test_trained_and_merged_weights_prove_nothing(trained_line):
+    data, net = trained_line
+    for each in (net, merge_neurons(net, 0.02).net):
+        for weights in ("automatic", "exact", "trained"):
+            states, claims = walked(at_margin(each, data.x, data.y), weights=weights)
+            last = states[-1]
+            assert not last.proven.any() and last.defect > 1e-6
+            assert not any("proven, a" in s.sentence for s in states)
+            assert len(claims.x) == int(last.likely.sum())
+    last = walked(at_margin(net, data.x, data.y))[0][-1]
+    assert last.likely.any()
+    assert last.numbers()["likely"] == int(last.likely.sum()) and last.numbers()["proven"] == 0
+
+
+def test_words_follow_what_is_known(trained_line):
+    data, net = trained_line
+    states, _ = walked(at_margin(net, data.x, data.y))
+    words = " ".join(s.sentence for s in states)
+    assert "likely a training point" in words and "likely, not proven: the weights are" in words
+    words = " ".join(s.sentence for s in walked(exact(*FIVE))[0])
+    assert "proven, a training point" in words and "likely" not in words
+
+
+def test_proofs_need_the_tolerances_of_rounding():
+    last = walked(exact(*FIVE), weights="trained")[0][-1]
+    assert last.likely.any() and not last.proven.any()
+    assert "tolerances in force" in last.doubt
+
+
+def test_a_run_that_does_not_say_how_exact_it_was_proves_nothing():
+    last = walked(exact(*FIVE))[0][-1]
+    assert last.proven.all()
+    old = replace(last, defect=float("nan"))
+    assert not old.proven.any() and old.likely.all()
+    assert "nobody looked" in old.doubt
+
+
+def test_imbalance_alone_forbids_a_proof():
+    """The same function of x, another theta: balance is a condition of its own."""
+    net = exact(*FIVE).net
+    w, b, v = net.weights[0].clone(), net.biases[0].clone(), net.weights[1].clone()
+    w[0], b[0], v[0, 0] = w[0] * 1.001, b[0] * 1.001, v[0, 0] / 1.001
+    other = Target.of(Network((w, v), (b, None)), 1.0)
+    assert defect(exact(*FIVE)) < 1e-12
+    assert defect(other) > 1e-5
+
+
+def test_split_neurons_are_as_exact_as_whole_ones(fresh_sets):
+    for _, _, made in fresh_sets[:3]:
+        net, share = made.net, tensor([0.3, 0.7]).sqrt()
+        w, b, v = (
+            torch.cat([t * share[0], t * share[1]])
+            for t in (net.weights[0][:, 0], net.biases[0], net.weights[1][0])
+        )
+        assert defect(Target.of(Network((w[:, None], v[None]), (b, None)), 1.0)) < CERTIFIED / 10
+
+
+@pytest.mark.parametrize(("over", "places"), [(5e-7, 1), (-5e-9, 1), (1e-3, 2)])
+def test_two_crossings_at_one_peak_are_one(over, places):
+    """A tent of slope 0.01, its top off the margin by `over`: its sides cross beside the top."""
+    a, top = 0.01, 1 + over
+    tent = rows((1, top / a, a), (1, 0, -2 * a))
+    line = describe(tent)
+    found = [x for x, y in crossings(line, EXACT) if y > 0]
+    assert len(found) == places
+    assert found[0] == (0 if places == 1 else pytest.approx(-over / a))
+    for mode, most in (("all crossings", 2), ("algorithm 1", 1)):  # the first group ends at the top
+        claims = walked(Target.of(tent, 1.0), mode=mode, weights="exact")[1]
+        top_x = claims.x[claims.y > 0, 0]
+        assert top_x.tolist() == pytest.approx(found[: min(places, most)])
 
 
 MARGINS = (0.5, 0.9, 1.0, 1.1, 2.0)

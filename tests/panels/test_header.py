@@ -13,7 +13,7 @@ from explorer.opening import open_scenario, opening
 from explorer.session import Session
 from explorer.stages.explained import FARTHEST, sentence
 
-NAME = "proof on the line"
+NAME = "two points"
 
 
 def test_slices_come_to_the_same_weights_as_one_go() -> None:
@@ -24,6 +24,16 @@ def test_slices_come_to_the_same_weights_as_one_go() -> None:
     assert first.now.train.net.theta.equal(second.now.train.net.theta)
     assert first.now.stage == second.now.stage and second.mix == (0.0, 0.0)
     assert second.message and "Training" not in second.message
+
+
+def test_the_lesson_of_a_proof_opens_on_an_exact_network() -> None:
+    session = Session()
+    open_scenario(session, "proof on the line")
+    assert session.now.stage == "attack" and "exact" in session.message
+    assert session.now.certificate.light.name == "EXACT"
+    session.step(50)
+    state = session.now.attack
+    assert state.doubt == "" and int(state.proven.sum()) == session.now.dataset.n
 
 
 def test_other_points_end_the_opening() -> None:
@@ -41,7 +51,7 @@ def test_the_list_opens_beside_the_page_and_says_how_far() -> None:
     app.session.observe(lambda change: seen.append(change["new"]), names=["message"])
 
     async def run() -> None:
-        header.scenario.value = NAME
+        header.scenario.value = "inversion"
         await header._opening
 
     asyncio.run(run())

@@ -9,6 +9,7 @@ from ast import literal_eval
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -58,6 +59,29 @@ def test_the_walk_is_told_and_drawn(app):
     assert session.frame.verdict.kind.name == "FOUND"
 
 
+def test_likely_points_are_drawn_and_told_otherwise(app):
+    session = app.session
+    session.go("train")
+    session.configure(widths=(30,))
+    session.begin_training()
+    session.step(3000)
+    session.go("attack")
+    session.step(200)
+    state, here = session.frame.attack, panel(app)
+    assert state.phase == "done" and state.likely.any()
+    seen = overlay_of(session.frame, session.extent)
+    assert len(seen.rings) == 0
+    assert len(seen.diamonds) == int(state.likely.sum())
+    marks = {m.marker: m for m in app.panels["PlanePanel"].marks.overlay.above if len(m.x)
+             and hasattr(m, "marker")}  # fmt: skip
+    assert set(marks) == {"diamond"} and len(marks["diamond"].x) == len(seen.diamonds)
+    assert "likely, not proven" in here.bar_words.value and "◇" in here.bar_words.value
+    assert "not an exact KKT point" in here.bar_words.value
+    assert "nothing is proven" in here.rules.value and "must be" not in here.rules.value
+    assert np.nanmax(here.spans["likely"].y) > 0 and not here.spans["proven"].y.any()
+    assert here.spans["likely"].stroke_width < here.spans["proven"].stroke_width
+
+
 def test_assumptions_stay_on_screen(app):
     for _ in range(3):
         words = panel(app).rules.value
@@ -101,9 +125,17 @@ def test_the_verb_prints_groups_and_proofs_and_draws(tmp_path, monkeypatch):
     assert out["tolerances"] == "exact"
     assert all(1 <= len(g["x"]) <= 4 for g in out["groups"])
     assert sum(c["proven"] for c in out["candidates"]) >= 4
+    assert out["doubt"] == "" and out["defect"] < 1e-10
     assert Path("univariate.png").read_bytes().startswith(b"\x89PNG")
     table = CliRunner().invoke(cli.app, ["univariate", "--n", "4", "--set", "strict=True"])
     assert "group 1 (3.2)" in table.stdout
+    assert "an exact KKT point, to" in table.stdout
+    assert re.search(r"proven\W+-?\d", table.stdout) and re.search(r"likely\W+none", table.stdout)
+    args = ["univariate", "--n", "4", "--method", "gradient", "--steps", "3000", "--widths", "30"]
+    trained = json.loads(CliRunner().invoke(cli.app, [*args, "--json"]).stdout)["attack"]
+    assert "not an exact KKT point" in trained["doubt"]
+    assert not any(c["proven"] for c in trained["candidates"])
+    assert any(c["likely"] for c in trained["candidates"])
     wrong = CliRunner().invoke(cli.app, ["univariate", "--preset", "moons"])
     assert wrong.exit_code == 2
     assert "points on a line" in wrong.stderr

@@ -7,8 +7,9 @@ The union S of the groups is what the paper claims: under (a) some neuron is act
 points and (b) theta is a local minimum, a quarter of S or more are training points.
 
 Then, ours: all places with |Phi| = 1 are gathered, and linear programs (`univariate_proof`) tell
-which of them must be training points; one step for each candidate. Restated; see the paper for the
-original.
+which of them no explanation of the weights does without; one step for each candidate. On an exact
+KKT point these are proven training points, on other weights likely ones (`UnivariateState.doubt`).
+Restated; see the paper for the original.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ import torch
 
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
-from explorer.engine.attacks.univariate_config import EXACT, Tolerances, UnivariateConfig
+from explorer.engine.attacks.univariate_config import EXACT, SAFE, Tolerances, UnivariateConfig
 from explorer.engine.attacks.univariate_state import Phase, UnivariateState
-from explorer.engine.attacks.univariate_view import programs, seen, tolerances
+from explorer.engine.attacks.univariate_view import defect, programs, seen, tolerances
 from explorer.engine.attacks.univariate_walk import (
     Group,
     Point,
@@ -72,19 +73,20 @@ def init(
     why = fits(target)
     if why:
         raise ValueError(why)
-    tol = tolerances(target, config)
+    off = defect(target)
+    tol = tolerances(off, config)
     line = seen(target, tol)[1]
     kind = "exact" if tol is EXACT else "trained"
     sentence = f"Φ is cut into {len(line)} intervals ({kind} tolerances); the walk begins at 0."
     none = torch.zeros(0, dtype=torch.float64)
     return UnivariateState(
         0, none[:, None], none, none, none, none, (), (), 0, (-1, -1), "walk", tol,
-        math.nan, math.nan, math.nan, sentence,
+        math.nan, math.nan, math.nan, sentence, off,
     )  # fmt: skip
 
 
 def step(target: Target, state: UnivariateState, config: UnivariateConfig) -> UnivariateState:
-    """One turn of the walk; then all crossings, the multipliers, and one proof per step."""
+    """One turn of the walk; then all crossings, the multipliers, and one candidate per step."""
     tol = state.tol
     net, line = seen(target, tol)
     if state.phase == "walk":
@@ -113,8 +115,8 @@ def iterate(
 
 
 def report(target: Target, state: UnivariateState, config: UnivariateConfig) -> Report:
-    """The candidates, or under "certified" those that are proven, largest multiplier first."""
-    kept = state.proven if config.mode == "certified" else state.y != 0
+    """The candidates, or under "certified" the needed ones, largest multiplier first."""
+    kept = state.needed if config.mode == "certified" else state.y != 0
     order = torch.argsort(state.lam[kept], descending=True, stable=True)
     x, y, lam = (part[kept][order] for part in (state.x, state.y, state.lam))
     return Report(x.to(target.net.dtype), y.to(target.net.dtype), lam.to(target.net.dtype))
@@ -138,7 +140,7 @@ def _walk(
     target: Target, state: UnivariateState, config: UnivariateConfig, line: Piecewise,
     tol: Tolerances,
 ) -> UnivariateState:  # fmt: skip
-    made = turn(line, state.at, tol, state.groups, config.strict)
+    made = turn(line, state.at, tol, state.groups, config.strict, not state.doubt)
     groups, alone, points = state.groups, state.alone, _points(state)
     if made.group is None:
         alone = (*alone, made.first)
@@ -182,20 +184,20 @@ def _fit(
 ) -> UnivariateState:  # fmt: skip
     net = target.merged(tol.angle)
     lam, miss = programs(net, line, _points(state), tol).fit()
-    eps = max(config.slack * miss, tol.eps)
+    eps = max(config.slack * miss, tol.eps, 0.0 if state.doubt else SAFE * state.defect)
     residual = fit_multipliers(target.net, state.x, state.y, tol.tau).residual
     apart = balance(target.net)
     phase: Phase = "prove"
     sentence = (
         f"With the best multipliers no equation of stationarity is missed by more than {miss:.1e} "
-        f"of |θ|; the proofs allow {eps:.1e}."
+        f"of |θ|; {eps:.1e} is allowed. " + _standing(state)
     )
     far = residual > config.largest_residual or apart > config.largest_imbalance
-    if far and not state.exact:
+    if far and state.doubt:
         phase = "done"
         sentence = (
-            f"Nothing can be proven: {residual:.1%} of |θ| is left unexplained (at most "
-            f"{config.largest_residual:.0%}), neurons are out of balance by {apart:.1%} (at most "
+            f"Nothing can be proven, nor called likely: {residual:.1%} of |θ| is left unexplained "
+            f"(at most {config.largest_residual:.0%}), neurons are out of balance by {apart:.1%} (at most "
             f"{config.largest_imbalance:.0%}). Too far from a KKT point: train longer."
         )
     fitted = torch.from_numpy(lam)
@@ -204,6 +206,13 @@ def _fit(
     return replace(
         state, lam=fitted, miss=miss, eps=eps, residual=residual, phase=phase, sentence=sentence
     )
+
+
+def _standing(state: UnivariateState) -> str:
+    """What a needed candidate is on these weights, and why."""
+    if state.doubt:
+        return f"What these need is likely, not proven: {state.doubt}."
+    return f"The weights are an exact KKT point (to {state.defect:.0e}): what they need is proven."
 
 
 def _prove(
@@ -218,11 +227,11 @@ def _prove(
         phase="done" if i + 1 == len(state.x) else "prove",
     )  # fmt: skip
     x = float(state.x[i, 0])
-    verdict = (
-        "no explanation does without it, up to the tolerances: a training point"
-        if bool(after.proven[i])
-        else "the weights can be explained without it: not proven"
-    )
+    verdict = "the weights can be explained without it: not proven"
+    if bool(after.needed[i]):
+        verdict = "no explanation does without it: " + (
+            "likely a training point" if state.doubt else "proven, a training point"
+        )
     return replace(
         after, sentence=f"x = {x:.3f} has λ between {low:.3g} and {high:.3g}; {verdict}."
     )

@@ -9,8 +9,10 @@ up to `eps` in each coordinate, lam_x has a least and a largest value, each a li
 slope s of a neuron at a kink is free, and a = lam s with 0 <= a <= lam is linear; inside a flat
 interval grad Phi is affine in x, so all that points there can do is a cone with two edges. A
 candidate whose least multiplier is positive is a training point. Derived here; it needs no local
-minimum and no neuron that is active everywhere, only an exact KKT point and its margin. With `eps`
-and free slopes within `tau` it is a statement up to these tolerances.
+minimum and no neuron that is active everywhere, only an exact KKT point and its margin. Whether the
+weights are exact is to be read from themselves: they are if the programs leave nothing of them
+unexplained (`univariate_view.defect`). Elsewhere a positive least multiplier is a hint, no proof:
+the true explanation misses its equations by an amount that nobody knows who sees the weights alone.
 """
 
 from __future__ import annotations
@@ -95,6 +97,8 @@ class Programs:
     right: Array
     m: int
     mass: float
+    equations: int
+    owner: NDArray[np.int64]
 
     @classmethod
     def of(cls, s: System) -> Programs:
@@ -107,7 +111,8 @@ class Programs:
         at = np.arange(len(s.owner))
         links[at, s.m + at], links[at, s.owner] = 1.0, -1.0
         both = csr_matrix(np.concatenate([np.block([[table, miss], [-table, miss]]), links]))
-        return cls(both, np.concatenate([theta, -theta, np.zeros(len(links))]), s.m, rho**2 / 2)
+        right = np.concatenate([theta, -theta, np.zeros(len(links))])
+        return cls(both, right, s.m, rho**2 / 2, rows, s.owner)
 
     def _solve(self, cost: Array, eps: float | None) -> Array | None:
         bounds = [(0.0, None)] * (len(cost) - 1) + [(0.0, eps)]
@@ -128,10 +133,34 @@ class Programs:
 
     def fit(self) -> tuple[Array, float]:
         """Multipliers (m,) of least miss, and that miss; all of theta is missed without any."""
-        found = self._solve(self._unit(-1), None) if self.m else None
+        found = self._least()
         if found is None:
             return np.zeros(self.m), 1.0
         return self.mass * np.maximum(found[: self.m], 0.0), float(max(found[-1], 0.0))
+
+    def unexplained(self) -> float:
+        """What the multipliers of least miss leave of theta, a share of |theta|; 1 at most.
+
+        It is attained: the solver's tolerance is not trusted. Least squares over the unknowns that
+        it leaves above 0 take its rounding away; what is brought inside the bounds is measured.
+        """
+        found = self._least()
+        if found is None:
+            return 1.0
+        table, theta = self.table[: self.equations, :-1].toarray(), self.right[: self.equations]
+        active = found[:-1] > 0
+        finer = np.zeros(len(active))
+        finer[active] = np.linalg.lstsq(table[:, active], theta, rcond=None)[0]
+        return min(1.0, *(self._rest(table, theta, z) for z in (found[:-1], finer)))
+
+    def _rest(self, table: Array, theta: Array, z: Array) -> float:
+        z = np.maximum(z, 0.0)
+        kinks = slice(self.m, self.m + len(self.owner))
+        z[kinks] = np.minimum(z[kinks], z[self.owner])
+        return float(np.linalg.norm(table @ z - theta))
+
+    def _least(self) -> Array | None:
+        return self._solve(self._unit(-1), None) if self.m else None
 
     def bounds(self, i: int, eps: float) -> tuple[float, float]:
         """The least and the largest lam_i with no equation missed by more than eps |theta|.

@@ -8,7 +8,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from explorer.engine.attacks.univariate_config import EXACT, Tolerances
+from explorer.engine.attacks.univariate_config import CERTIFIED, EXACT, Tolerances
 from explorer.engine.attacks.univariate_walk import Group, guarantee
 
 FIRM = 1e-5  # of the mass; arbitrary, 100 times what HiGHS may be off: a least multiplier above 0
@@ -34,10 +34,13 @@ class UnivariateState:
         phase: what the next step does.
         tol: the tolerances in force: those of rounding, or those of the settings.
         miss: the least possible miss of an equation, a share of |theta|; nan until fitted.
-        eps: the miss allowed in the proofs.
+        eps: the miss allowed to explanations.
         residual: share of |theta| that the candidates leave unexplained by least squares, before
             neurons are merged; nan until fitted.
         sentence: what the step just taken did, and why.
+        defect: how far the weights are from the nearest KKT point that they show, a share of
+            |theta| (`univariate_view.defect`); nan, and nothing is proven, where a file of an
+            earlier version does not say.
     """
 
     t: int
@@ -56,6 +59,7 @@ class UnivariateState:
     eps: float
     residual: float
     sentence: str
+    defect: float = math.nan
 
     @property
     def exact(self) -> bool:
@@ -63,14 +67,29 @@ class UnivariateState:
         return self.tol == EXACT
 
     @property
-    def proven(self) -> Tensor:
-        """Which candidates must be training points (m,) bool; `FIRM` of the mass or more."""
+    def doubt(self) -> str:
+        """Why nothing is proven on these weights; "" where they are an exact KKT point."""
+        return doubt(self.defect, self.tol)
+
+    @property
+    def needed(self) -> Tensor:
+        """Which candidates no explanation does without (m,) bool; `FIRM` of the mass or more."""
         return self.least > FIRM * self.lam.sum()
 
     @property
+    def proven(self) -> Tensor:
+        """Which candidates must be training points (m,) bool: needed by exact weights."""
+        return self.needed & (not self.doubt)
+
+    @property
+    def likely(self) -> Tensor:
+        """Which candidates are needed by weights that are no exact KKT point (m,) bool."""
+        return self.needed & bool(self.doubt)
+
+    @property
     def guaranteed(self) -> float:
-        """The share of the candidates that the counted groups make training points."""
-        return guarantee(self.groups, len(self.x))
+        """The share of the candidates that the counted groups make training points; 0 in doubt."""
+        return 0.0 if self.doubt else guarantee(self.groups, len(self.x))
 
     def numbers(self) -> dict[str, float]:
         """Counts and the miss, for curves."""
@@ -79,5 +98,17 @@ class UnivariateState:
             "candidates": float(len(self.x)),
             "groups": float(len(self.groups)),
             "proven": float(self.proven.sum()),
+            "likely": float(self.likely.sum()),
             **miss,
         }
+
+
+def doubt(defect: float, tol: Tolerances) -> str:
+    """Why nothing is proven on weights so far from a KKT point; "" where they are exact."""
+    if not defect <= CERTIFIED:
+        off = "nobody looked how far" if math.isnan(defect) else f"off by {defect:.1e} of |θ|"
+        return (
+            f"the weights are not an exact KKT point of this margin: {off}, and a proof needs "
+            f"{CERTIFIED:.0e}"
+        )
+    return "" if tol == EXACT else "the tolerances in force are those of trained weights"

@@ -17,23 +17,33 @@ from explorer.engine.attacks.univariate_config import (
 )
 from explorer.engine.attacks.univariate_proof import Programs, system
 from explorer.engine.attacks.univariate_walk import Point, crossings
+from explorer.engine.certificate import balance
 from explorer.engine.network import Network
 from explorer.engine.piecewise import UPRIGHT, Piecewise, describe, neurons
 
 SWEEP = tuple(float(f) for f in np.geomspace(0.25, 4.0, 41))  # arbitrary; the middle one is 1
 
 
-def tolerances(target: Target, config: UnivariateConfig) -> Tolerances:
-    """Those of rounding, or those of the settings.
+def defect(target: Target) -> float:
+    """How far the weights are from a KKT point of margin 1 of any data, a share of |theta|.
 
-    "automatic" takes the first where the crossings explain the weights to rounding: that is
-    computed from the weights alone.
+    An attacker may ask: it takes the weights alone. Exact weights are balanced, |v| = |(w, b)|, and
+    multipliers on the places with |Phi| = 1, slopes free at kinks, explain them without a rest;
+    then |theta|^2 = 2 sum lam follows. -> the larger of imbalance and rest, with the tolerances of
+    rounding and no neuron merged. Training leaves 1e-3 and more, storage in float32 some 1e-8.
     """
-    if config.weights == "automatic":
-        net, line = seen(target, EXACT)
-        miss = programs(net, line, crossings(line, EXACT), EXACT).fit()[1]
-        return EXACT if miss <= NEARLY else config.trained
-    return EXACT if config.weights == "exact" else config.trained
+    net, line = seen(target, EXACT)
+    rest = programs(net, line, crossings(line, EXACT), EXACT).unexplained()
+    return max(balance(net), rest)
+
+
+def tolerances(off: float, config: UnivariateConfig) -> Tolerances:
+    """Those of rounding, or those of the settings, for weights of this `defect`.
+
+    "automatic" takes the first where the weights are exact, or nearly.
+    """
+    rounding = off <= NEARLY if config.weights == "automatic" else config.weights == "exact"
+    return EXACT if rounding else config.trained
 
 
 def seen(target: Target, tol: Tolerances) -> tuple[Network, Piecewise]:
@@ -80,7 +90,7 @@ def sweep(
     An attacker who does not know the margin takes the one at which the miss vanishes: multipliers
     do not change when theta is rescaled, but the places with |Phi| = m do. One linear program each.
     """
-    tol = tolerances(target, config)
+    tol = tolerances(defect(target), config)
     net, line = seen(target, tol)
     for margin in margins:
         points = crossings(line, tol, margin)

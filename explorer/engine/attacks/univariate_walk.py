@@ -29,7 +29,7 @@ Rule = Literal["3.2", "3.3", ""]
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Candidates of which one at least is a training point.
+    """Candidates of which one at least is a training point, at an exact KKT point.
 
     Attributes:
         rule: the theorem, "3.2" or "3.3".
@@ -94,25 +94,28 @@ def crossings(line: Piecewise, tol: Tolerances, level: float = 1.0) -> list[Poin
         point
         for i in range(len(line))
         if not line.on_margin(i, level, tol.flat)
-        for point in line.crossings(i, level, tol.same)
+        for point in line.crossings(i, level, tol.same, tol.flat)
     ]
     return distinct(found, tol.same)
 
 
-def turn(line: Piecewise, i: int, tol: Tolerances, groups: tuple[Group, ...], strict: bool) -> Turn:
+def turn(
+    line: Piecewise, i: int, tol: Tolerances, groups: tuple[Group, ...], strict: bool, sure: bool
+) -> Turn:
     """The turn at interval i, after the groups found so far.
 
-    With `strict` a group that shares a candidate with a counted one is left out.
+    With `strict` a group that shares a candidate with a counted one is left out. `sure`: the
+    weights are an exact KKT point, so that the theorems hold of them.
     """
     flat, last = constant(line, tol), len(line) - 1
     if i + 1 <= last and not flat[i] and not flat[i + 1]:
-        points = line.crossings(i, 1.0, tol.same) + line.crossings(i + 1, 1.0, tol.same)
+        points = [p for j in (i, i + 1) for p in line.crossings(j, 1.0, tol.same, tol.flat)]
         made = _group("3.2", line, i, i + 1, distinct(points, tol.same), tol, groups)
-        return _taken(made, i, i + 1, strict)
+        return _taken(made, i, i + 1, strict, sure)
     if i + 2 <= last and flat[i] and flat[i + 2]:
         ends = [(x, 1.0 if line.value(x) > 0 else -1.0) for x in line.ends(i + 1)]
         made = _group("3.3", line, i + 1, i + 1, ends, tol, groups)
-        return _taken(made, i, i + 2, strict)
+        return _taken(made, i, i + 2, strict, sure)
     return Turn(i, min(i + 1, last), i + 1, None, _nothing(flat, i))
 
 
@@ -129,24 +132,27 @@ def _group(
     return Group(rule, low, high, x, y, bool(points) and not shared)
 
 
-def _taken(made: Group, i: int, last: int, strict: bool) -> Turn:
-    n = len(made.x)
+def _taken(made: Group, i: int, last: int, strict: bool, sure: bool) -> Turn:
+    n, likely = len(made.x), "" if sure else "likely "
     if made.rule == "3.3":
         words = (
             f"Φ is constant at the margin on intervals {i} and {i + 2}, not between: one of the 2 "
-            f"ends of interval {i + 1} is a training point (theorem 3.3, under (a) and (b))."
+            f"ends of interval {i + 1} is {likely}a training point (theorem 3.3, under (a) and "
+            "(b))."
         )
     elif n:
         places = "the only place there" if n == 1 else f"one of {n} places"
         words = (
-            f"On intervals {i} and {i + 1} Φ is not constant at the margin: together they hold a "
-            f"training point, {places} with |Φ| = 1 (theorem 3.2)."
+            f"On intervals {i} and {i + 1} Φ is not constant at the margin: together they "
+            f"{likely}hold a training point, {places} with |Φ| = 1 (theorem 3.2)."
         )
     else:
         words = (
-            f"Intervals {i} and {i + 1} must hold a training point (theorem 3.2), but |Φ| is "
-            "nowhere 1 there: these weights are not at a KKT point of this margin."
+            f"At a KKT point intervals {i} and {i + 1} would hold a training point (theorem 3.2), "
+            "but |Φ| is nowhere 1 there: these weights are not at a KKT point of this margin."
         )
+    if n and not sure:
+        words += " Likely, as the theorem speaks of exact KKT points."
     if strict and not made.counted and n:
         words += " It shares a candidate with a group before, so the strict count leaves it out."
         return Turn(i, last, i + 1, None, words)
