@@ -42,13 +42,13 @@ def picture(path: Path, target: Target, state: UnivariateState, truth: Dataset |
                       label="training points")  # fmt: skip
     graph.scatter(x, y, 22, color="black", zorder=3, label="candidates")
     proven, likely = state.proven.numpy(), state.likely.numpy()
-    looks = ((proven, "proven", "o", "-"), (likely, "likely, not proven", "D", "--"))
-    for kept, name, marker, style in looks:
+    looks = ((proven, "proven", "o", "-", 260), (likely, "likely, not proven", "D", "--", 180))
+    for kept, name, marker, style, size in looks:
         if kept.any():
-            graph.scatter(x[kept], y[kept], 260, facecolors="none", edgecolors=PROVEN,
+            graph.scatter(x[kept], y[kept], size, facecolors="none", edgecolors=PROVEN,
                           linewidths=1.8, marker=marker, linestyles=style, label=name)  # fmt: skip
     graph.set(xlim=(low, high), ylim=(-2, 2), ylabel="Φ / margin")
-    graph.legend(fontsize=7, loc="lower right")
+    graph.legend(fontsize=7, loc="lower right", markerscale=0.6)
     solved = np.isfinite(state.least.numpy()) & np.isfinite(state.most.numpy())
     least, most = state.least.numpy()[solved], state.most.numpy()[solved]
     for kept, colour, wide in ((proven, PROVEN, 5), (likely, PROVEN, 2)):

@@ -67,9 +67,9 @@ class OverlayMarks:
         self._dots = _dots(scales, INK, 16, "cross")
         self._rings = _dots(scales, PROVEN, 330, "circle")
         self._rings.fill, self._rings.stroke, self._rings.stroke_width = False, PROVEN, 2.5
-        self._diamonds = _dots(scales, PROVEN, 420, "diamond")
+        self._diamonds = _dots(scales, PROVEN, 560, "diamond")
         self._diamonds.fill, self._diamonds.stroke = False, PROVEN
-        self._diamonds.stroke_width = 1.5
+        self._diamonds.stroke_width = 2.0
         self._hands = _dots(scales, INK, 420, "square")
         self._hands.fill, self._hands.stroke, self._hands.stroke_width = False, INK, 1.5
         self._texts = bq.Label(

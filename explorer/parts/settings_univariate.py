@@ -12,7 +12,8 @@ def rows() -> Rows:
                            "places with |Φ| = 1, or those of them that the weights "
                            "cannot do without: proven, or likely where the weights are no exact "
                            "KKT point",
-                           "algorithm 1", "all crossings", ("needed places", "certified"))),
+                           ("algorithm 1",) * 2, ("all crossings",) * 2,
+                           ("needed places", "certified"))),
         Row("strict", choice("count", "Strict: leave out groups that share a candidate with the "
                              "one before: each stands for a point of its own",
                              ("as published", False), ("strict", True))),

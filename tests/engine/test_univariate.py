@@ -331,6 +331,16 @@ def test_imbalance_alone_forbids_a_proof():
     assert defect(other) > 1e-5
 
 
+def test_a_neuron_that_breaks_beside_its_point_is_not_exact():
+    """Balanced, and both kinks 4e-7 off the margin: so are merged neurons that were trained long."""
+    net = exact([-0.5, 0.5], [-1, 1]).net
+    w, b, v = net.weights[0][:, 0], net.biases[0], net.weights[1]
+    turned = Network(((w - 3e-7 * b)[:, None], v), (b + 3e-7 * w, None))
+    target = at_margin(turned, tensor([[-0.5], [0.5]]), tensor([-1, 1]))
+    assert defect(target) > 1e-3  # with slopes free 1e-6 beside a kink it would be 3e-8
+    assert not walked(target)[0][-1].proven.any()
+
+
 def test_split_neurons_are_as_exact_as_whole_ones(fresh_sets):
     for _, _, made in fresh_sets[:3]:
         net, share = made.net, tensor([0.3, 0.7]).sqrt()

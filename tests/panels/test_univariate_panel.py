@@ -18,6 +18,7 @@ from explorer.apps import App
 from explorer.engine.attacks.univariate import UnivariateConfig
 from explorer.engine.data import preset
 from explorer.panels.univariate import SWEEP_WORDS, UnivariatePanel
+from explorer.parts import settings_univariate
 from explorer.parts.overlays import overlay_of
 
 
@@ -57,6 +58,15 @@ def test_the_walk_is_told_and_drawn(app):
     assert "5 of 5 candidates proven" in panel(app).bar_words.value
     assert len(panel(app).fits.x) == 5
     assert session.frame.verdict.kind.name == "FOUND"
+
+
+def test_every_claim_can_be_chosen():
+    shown, folded = settings_univariate.rows()
+    for row in (*shown, *folded):
+        row.widget.value = row.to_widget(getattr(UnivariateConfig(), row.field))
+    claims = next(row.widget for row in shown if row.field == "mode")
+    names = ("algorithm 1", "all crossings", "needed places")
+    assert tuple(label for label, _ in claims.options) == names
 
 
 def test_likely_points_are_drawn_and_told_otherwise(app):

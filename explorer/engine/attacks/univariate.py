@@ -197,8 +197,8 @@ def _fit(
         phase = "done"
         sentence = (
             f"Nothing can be proven, nor called likely: {residual:.1%} of |θ| is left unexplained "
-            f"(at most {config.largest_residual:.0%}), neurons are out of balance by {apart:.1%} (at most "
-            f"{config.largest_imbalance:.0%}). Too far from a KKT point: train longer."
+            f"(at most {config.largest_residual:.0%}), neurons are out of balance by {apart:.1%} "
+            f"(at most {config.largest_imbalance:.0%}). Too far from a KKT point: train longer."
         )
     fitted = torch.from_numpy(lam)
     if float(fitted.sum()) <= 0:

@@ -12,6 +12,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate_config import (
     EXACT,
     NEARLY,
+    STRICT,
     Tolerances,
     UnivariateConfig,
 )
@@ -29,11 +30,11 @@ def defect(target: Target) -> float:
 
     An attacker may ask: it takes the weights alone. Exact weights are balanced, |v| = |(w, b)|, and
     multipliers on the places with |Phi| = 1, slopes free at kinks, explain them without a rest;
-    then |theta|^2 = 2 sum lam follows. -> the larger of imbalance and rest, with the tolerances of
-    rounding and no neuron merged. Training leaves 1e-3 and more, storage in float32 some 1e-8.
+    then |theta|^2 = 2 sum lam follows. -> the larger of imbalance and rest, with the tolerances
+    `STRICT` and no neuron merged. Training leaves 1e-3 and more, storage in float32 some 1e-8.
     """
-    net, line = seen(target, EXACT)
-    rest = programs(net, line, crossings(line, EXACT), EXACT).unexplained()
+    net, line = seen(target, STRICT)
+    rest = programs(net, line, crossings(line, STRICT), STRICT).unexplained()
     return max(balance(net), rest)
 
 
