@@ -332,7 +332,7 @@ def test_imbalance_alone_forbids_a_proof():
 
 
 def test_a_neuron_that_breaks_beside_its_point_is_not_exact():
-    """Balanced, and both kinks 4e-7 off the margin: so are merged neurons that were trained long."""
+    """Balanced, both kinks 4e-7 off the margin: so are merged neurons that were trained long."""
     net = exact([-0.5, 0.5], [-1, 1]).net
     w, b, v = net.weights[0][:, 0], net.biases[0], net.weights[1]
     turned = Network(((w - 3e-7 * b)[:, None], v), (b + 3e-7 * w, None))
