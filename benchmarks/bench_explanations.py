@@ -16,7 +16,7 @@ import torch
 
 from explorer.engine.cells import level_directions
 from explorer.engine.consistent import farthest, forced_mass, sample_of
-from explorer.engine.determined import FORCED
+from explorer.engine.determined import forced_points
 from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations import residual
 from explorer.engine.splitting import extent_at, pinned, predicted_jump, split
@@ -76,7 +76,7 @@ def measure(row: Row, d: int, n: int, seed: int) -> None:
     e = sample.truth
     row.columns.append(sample.columns.shape[1])
     row.pinned.append(float(pinned(net, e).double().mean()))
-    row.forced.append(float((mass > FORCED * sample.mass).double().mean()))
+    row.forced.append(float(forced_points(mass, sample.mass)[0].double().mean()))
     row.distance.append(found.distance)
     row.off = max(row.off, found.residual)
     for i in range(e.n):

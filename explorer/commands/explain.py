@@ -18,7 +18,7 @@ from explorer.engine.cells import KINK
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.consistent import farthest, forced_mass, sample_of
 from explorer.engine.data import Dataset, preset
-from explorer.engine.determined import FORCED
+from explorer.engine.determined import forced_points
 from explorer.engine.network import Network
 from explorer.engine.safe_split import MARKS, SafeSplitConfig, in_space, safe_splits
 from explorer.figures import explanation as explanation_pictures
@@ -72,23 +72,27 @@ def _explanations(
 
     mass = forced_mass(sample, progress)
     bar.close()
+    forced, edge = (int(which.sum()) for which in forced_points(mass, sample.mass))
     content: dict[str, Any] = {
         "points": points.n, "support": state.truth.n, "exact": state.exact,
         "residual": state.base, "pinned": int(state.pinned.sum()), "split": splits,
         "mass": sample.mass, "extent": extent, "radius": sample.radius,
         "tolerance": sample.tolerance, "up_to_sampling": not sample.exact,
         "sampled": len(sample.x), "x": state.truth.x, "y": state.truth.y, "lam": state.truth.lam,
-        "forced_mass": mass, "farthest_distance": found.distance,
-        "farthest_residual": found.residual, "farthest_points": found.explanation.n,
+        "forced": forced, "at_the_edge": edge, "forced_mass": mass,
+        "farthest_distance": found.distance, "farthest_residual": found.residual,
+        "farthest_points": found.explanation.n,
     }  # fmt: skip
-    forced = int((mass > FORCED * sample.mass).sum())
     rows = [
         ("points that carry the weights", f"{state.truth.n} of {points.n}"),
         ("residual of the truth", f"{state.base:.1e}"),
         ("pinned", str(content["pinned"])),
         ("split as far as they go", str(splits["points"])),
         ("residual of the split set", f"{splits['residual']:.1e}"),
-        (f"forced within {sample.radius:g}", f"{forced} of {state.truth.n}"),
+        (
+            f"forced within {sample.radius:g}",
+            f"{forced} of {state.truth.n}" + (f", {edge} at the edge" if edge else ""),
+        ),
         ("farthest set", found.sentence),
     ]
     if out is not None:

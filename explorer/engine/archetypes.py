@@ -9,6 +9,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.engine.rounding import NOTHING, said
+
 Array = NDArray[np.float64]
 
 LOW = 0.01  # share of the energy without the point below which a place explains as well; arbitrary
@@ -94,10 +96,10 @@ class Energies:
     @property
     def sentence(self) -> str:
         """What is seen, with its numbers."""
-        home = "" if self.home is None else f" here and {self.home:.2g} at its training place"
+        home = "" if self.home is None else f" here and {said(self.home)} at its training place"
         return (
-            f"This point is {self.archetype.value}. Without it {self.without:.2g} of ‖θ‖² stays "
-            f"unexplained, with it {self.here:.2g}{home}; {100 * self.low:.3g}% of the places on "
+            f"This point is {self.archetype.value}. Without it {said(self.without)} of ‖θ‖² stays "
+            f"unexplained, with it {said(self.here)}{home}; {100 * self.low:.3g}% of the places on "
             f"the map come within {LOW:.0%} of that, {100 * self.below(LOW / 10):.3g}% within "
-            f"{LOW / 10:.1%} (kinks freed within {self.tau:.2g})."
+            f"{LOW / 10:.1%} (kinks freed within {self.tau:.2g}; below {NOTHING:.0e} is 0)."
         )

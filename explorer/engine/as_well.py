@@ -24,7 +24,8 @@ from scipy.optimize import linprog, nnls
 from scipy.sparse import csr_matrix, eye_array, hstack, vstack
 
 from explorer.engine.consistent import AS_WELL, Progress, Sample, Stopped, explanation_at
-from explorer.engine.explanations import Explanation, residual
+from explorer.engine.explanations import Explanation
+from explorer.engine.rounding import said
 
 Array = NDArray[np.float64]
 ROUNDS = 200  # arbitrary
@@ -98,25 +99,28 @@ def as_well(sample: Sample, rounds: int = ROUNDS, progress: Progress | None = No
     Raises:
         Stopped: where `progress` (rounds done, at most) returns False.
     """
-    truly = residual(sample.net, sample.truth)
+    truly = sample.missed
     ball = _Ball.of(sample, max(AS_WELL, truly))
     gap = torch.cdist(sample.x, sample.truth.x).amin(dim=1).numpy()
     rounds = min(rounds, max(WORK // sample.columns.shape[1], 1))
     best, at_most = _farthest(sample, ball, gap, rounds, progress)
     made = explanation_at(sample, best)
-    distance, off = float(gap @ best[: len(gap)]) / sample.mass, residual(sample.net, made)
+    distance, off = (
+        float(gap @ best[: len(gap)]) / sample.mass,
+        float(np.linalg.norm(sample.left(best))),
+    )
     scope = f"box ±{sample.extent:.3g}; {len(sample.x)} margin points sampled"
     within = "" if truly >= AS_WELL else f", up to {AS_WELL:.0e}"
     words = (
-        f"{made.n} other points explain the weights as well{within}: they leave {off:.3g} of their "
-        f"norm, the true ones {truly:.3g}, and lie {distance:.2g} from the nearest true one on "
-        f"average; no such set is farther than {at_most:.2g} ({scope})."
+        f"{made.n} other points explain the weights as well{within}: they leave "
+        f"{said(off, '.3g')} of their norm, the true ones {said(truly, '.3g')}, and lie "
+        f"{distance:.2g} from the nearest true one on average; no such set is farther than {at_most:.2g} ({scope})."
     )
     if distance < sample.radius:
         words = (
             "No training set was found that explains the weights as well as the true points, "
-            f"which leave {truly:.3g} of their norm, and is over {distance:.2g} away from them on "
-            f"average; none is farther than {at_most:.2g} ({scope})."
+            f"which leave {said(truly, '.3g')} of their norm, and is over {distance:.2g} away "
+            f"from them on average; none is farther than {at_most:.2g} ({scope})."
         )
     return AsWell(made, distance, at_most, off, truly, words)
 

@@ -22,9 +22,11 @@ import torch
 from torch import Tensor
 
 from explorer.engine.classes import contrast
+from explorer.engine.evened import evened
 from explorer.engine.margin import Loss, gamma_bar, log_slopes, q_of
 from explorer.engine.multipliers import Fit, fit_multipliers
 from explorer.engine.network import Network, phi_all, rescaled
+from explorer.engine.rounding import NOTHING
 from explorer.engine.tangent import gram, inner_theta
 
 TAU_TRAINED = 1e-2  # measured: trained networks need 1e-3 to 3e-2
@@ -154,7 +156,9 @@ def _light(residual: float, slackness: float) -> Light:
 
 
 def _share(value: float) -> str:
-    """A share in per cent, in plain digits unless it is tiny."""
+    """A share in per cent, in plain digits unless it is tiny; rounding is said as such."""
+    if value < NOTHING:
+        return f"less than {NOTHING:.0e}"
     return f"{value:.1%}" if value >= 1e-3 else f"{value:.0e}"
 
 
@@ -235,7 +239,7 @@ def certify(
     ratio = (q / q_min).cpu().double()
     price = _SLACK_PRICE * net.order * (ratio - 1)
     strict = fit_multipliers(one, x, y, tau=-1.0, price=price)
-    fit = fit_multipliers(one, x, y, tau=tau, price=price)
+    fit = evened(one, x, y, tau, fit_multipliers(one, x, y, tau=tau, price=price), price)
     if fit.residual > strict.residual:  # both are attained; a capped search may end above
         fit = strict
     mass, norm2 = float(fit.lam.sum()), float(one.rho) ** 2

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.cells import KINK
-from explorer.engine.explanations import USED, Explanation, explanation_of, residual
+from explorer.engine.explanations import USED, Explanation, fitted_explanation, residual
 from explorer.engine.margin_set import GRID, checked, kinks_of, margin_points
 from explorer.engine.network import Network, phi
+from explorer.engine.rounding import said
 from explorer.engine.rows import Rows
 from explorer.engine.tangent import gradient
 
@@ -63,6 +64,7 @@ class Sample:
         extent: half width of the box that was sampled.
         radius: mass within it counts as mass at a given point.
         exact: whether the sample decides what is forced within the box (two layers).
+        missed: what the given points leave of theta, as a share of |theta|.
     """
 
     net: Network
@@ -77,12 +79,29 @@ class Sample:
     extent: float
     radius: float
     exact: bool
+    missed: float
     _rows: list[Rows] = field(default_factory=list, repr=False)
 
     @property
     def mass(self) -> float:
         """rho^2 / order: the mass of every explanation."""
         return float(self.net.rho) ** 2 / self.net.order
+
+    def left(self, z: Array) -> Array:
+        """What z (m + r,) leaves of theta (P,), as a share of |theta|."""
+        left: Array = (self.net.theta.numpy() - self.columns @ z) / float(self.net.rho)
+        return left
+
+    @property
+    def given(self) -> Array:
+        """The given points as one z (m + r,) of the polytope."""
+        z = np.zeros(self.columns.shape[1])
+        z[: self.truth.n] = self.truth.lam.numpy()
+        for k, (owner, (layer, j)) in enumerate(zip(self.owner, self.where, strict=True)):
+            if owner < self.truth.n:
+                slope = float(self.truth.slopes[layer][owner, j])
+                z[len(self.x) + k] = slope * z[owner]
+        return z
 
 
 def sample_of(
@@ -111,7 +130,7 @@ def sample_of(
     if not radius > 0:
         raise ValueError(f"radius must be positive; got {radius}. Try 0.03.")
     net = net.to(dtype=torch.float64)
-    truth = explanation_of(net, x, y, tau)
+    truth, rows = fitted_explanation(net, x, y, tau)
     others = margin_points(net, extent, grid, truth.x, radius)
     if len(others):
         gap = torch.cdist(others, truth.x).amin(dim=1)
@@ -131,9 +150,12 @@ def sample_of(
         near = [torch.zeros_like(k) for k in near]
     owner, where, columns = _columns(net, places, labels, slopes, near)
     missed = residual(net, truth)
+    if net.depth > 2:  # one tuple of slopes would miss more, by how much the last bits decide
+        columns[:, : truth.n] = rows.T.numpy()
+        missed = float((net.theta - truth.lam @ rows).norm() / net.rho)
     return Sample(
         net, truth, places, labels, tuple(slopes), owner, where, columns,
-        max(TOLERANCE, _ROOM * missed), extent, radius, net.depth == 2,
+        max(TOLERANCE, _ROOM * missed), extent, radius, net.depth == 2, missed,
     )  # fmt: skip
 
 
@@ -231,13 +253,13 @@ def farthest(sample: Sample) -> Farthest:
     distance = float(gap @ z[: len(gap)]) / sample.mass
     off = residual(sample.net, made)
     scope = f"the box is ±{sample.extent:.3g}; {len(sample.x)} margin points sampled"
-    truly = residual(sample.net, sample.truth)
+    truly = sample.missed
     how = "the same weights"
     if off > max(AS_WELL, 1.01 * truly):
-        how = f"the weights, less well than the true ones (those leave {truly:.1e})"
+        how = f"the weights, less well than the true ones (those leave {said(truly, '.1e')})"
     words = (
         f"{made.n} other points explain {how}: on average {distance:.2g} from the nearest true "
-        f"one, residual {off:.1e} ({scope})."
+        f"one, residual {said(off, '.1e')} ({scope})."
     )
     if distance < sample.radius:
         told = "the weights tell these points"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -11,10 +12,10 @@ from explorer.engine.cells import KINK
 from explorer.engine.consistent import TOLERANCE, Progress, Sample, forced_mass, sample_of
 from explorer.engine.explanations import USED
 from explorer.engine.network import Network
-from explorer.engine.tangent import residual
 
 _ROOM = 1.05  # arbitrary: slack beyond what the given points themselves miss
 FORCED = 1e-3  # arbitrary: a forced mass above this share of the whole one counts
+BAND = 2.0  # arbitrary: up to this factor above or below it, it is at the edge and claims nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,20 +24,43 @@ class Determined:
 
     Attributes:
         forced: (n,) bool: every explanation has mass within the radius of this point.
+        edge: (n,) bool: so little that it may as well be none; none of these is forced.
         mass: least mass (n,) there over all explanations.
         sentence: what that means here, with its tolerance and sampling.
     """
 
     forced: Tensor
+    edge: Tensor
     mass: Tensor
     sentence: str
 
 
+def forced_points(mass: Tensor, whole: float) -> tuple[Tensor, Tensor]:
+    """Which least masses (n,) are forced, and which are at the edge of it. -> (n,) bool, twice.
+
+    Least masses are continuous in the weights and in the tolerance, so a claim with a factor `BAND`
+    to spare is not that of the last bits, nor of a tolerance that moved a little.
+    """
+    share = mass / max(whole, 1e-300)
+    forced = share > BAND * FORCED
+    return forced, (share > FORCED / BAND) & ~forced
+
+
+def edge_words(edge: Tensor) -> str:
+    """What is said of points at the edge (n,) bool; nothing where there is none."""
+    count = int(edge.sum())
+    if not count:
+        return ""
+    which = "1 more is" if count == 1 else f"{count} more are"
+    return (
+        f" {which} at the edge: the least mass there is within a factor {BAND:g} of {FORCED:.0e} "
+        "of the whole, from which it would count."
+    )
+
+
 def sharpened(sample: Sample) -> Sample:
     """The same points with the least tolerance that admits the given ones (with 5% of room)."""
-    truth = sample.truth
-    left = residual(sample.net, truth.x, truth.lam * truth.y, truth.slopes)
-    share = _ROOM * float(left.abs().max() / sample.net.rho)
+    share = _ROOM * float(np.abs(sample.left(sample.given)).max())
     return replace(sample, tolerance=max(TOLERANCE, share), _rows=[])
 
 
@@ -68,7 +92,7 @@ def determined(
     least = forced_mass(sample, progress)
     mass = torch.zeros(len(x), dtype=torch.float64)
     mass[used[sample.truth.origin]] = least
-    forced = mass > FORCED * sample.mass
+    forced, edge = forced_points(mass, sample.mass)
     count = int(forced.sum())
     scope = (
         f"within ±{box:.3g}, tolerance {sample.tolerance:.0e} of the norm"
@@ -80,4 +104,4 @@ def determined(
         f"{count} of {len(x)} points are determined by the weights: every training set on "
         f"the margin that explains them has mass within {sample.radius:g} of each ({scope})."
     )
-    return Determined(forced, mass, words)
+    return Determined(forced, edge, mass, words + edge_words(edge))

@@ -23,7 +23,8 @@ import torch
 from torch import Tensor
 
 from explorer.engine.cells import KINK, slopes_at
-from explorer.engine.multipliers import fit_multipliers
+from explorer.engine.evened import evened
+from explorer.engine.multipliers import Fit, fit_multipliers
 from explorer.engine.network import Network, phi
 from explorer.engine.tangent import gradient
 from explorer.engine.tangent import residual as residual_vector
@@ -105,9 +106,10 @@ class Explanation:
 def explanation_of(net: Network, x: Tensor, y: Tensor, tau: float = KINK) -> Explanation:
     """The explanation by given points: multipliers and free slopes of least residual, support only.
 
-    Two layers: the slope of a neuron at a point is the mean over its columns, which attains the
-    fit's residual. Deeper, gradients are products of slopes, and where one point has kinks in
-    several layers the residual may be above the fit's; `residual` tells.
+    Where many multipliers explain the weights exactly, the most even ones (`evened`). Two layers:
+    the slope of a neuron at a point is the mean over its columns, which attains the fit's residual.
+    Deeper, gradients are products of slopes, and where one point has kinks in several layers the
+    residual may be above the fit's; `residual` tells.
 
     Args:
         net: a homogeneous network at margin 1.
@@ -119,22 +121,40 @@ def explanation_of(net: Network, x: Tensor, y: Tensor, tau: float = KINK) -> Exp
     Raises:
         ValueError: where no multiplier is positive: these points explain nothing.
     """
+    return fitted_explanation(net, x, y, tau)[0]
+
+
+def fitted_explanation(
+    net: Network, x: Tensor, y: Tensor, tau: float = KINK
+) -> tuple[Explanation, Tensor]:
+    """`explanation_of`, with the gradients (n', P) times labels that attain the fit's residual."""
     net = net.to(dtype=torch.float64)
     x, y = x.detach().cpu().double(), y.detach().cpu().double()
     # Multipliers are seldom unique: points off the margin pay, as in `certificate.certify`.
     price = _SLACK_PRICE * net.order * (y * phi(net, x) - 1).clamp_min(0)
     fit = fit_multipliers(net, x, y, tau, price=price)
+    fit = evened(net, x, y, tau, fit, price)
     hard = slopes_at(net, x)
     slopes = []
     for own, columns in zip(hard, fit.slopes, strict=True):
-        total = torch.zeros_like(own).index_add(0, fit.point, fit.weight[:, None] * columns)
-        mean = total / fit.lam.clamp_min(1e-300)[:, None]
+        mean = _means(fit, columns)
         slopes.append(torch.where(fit.lam[:, None] > 0, mean.clamp(0, 1), own))
     used = fit.lam > USED * fit.lam.sum()
     if not bool(used.any()):
         raise ValueError("these points explain no part of the weights: no multiplier is positive")
     everyone = torch.arange(len(x))
-    return Explanation(x, y, fit.lam, tuple(slopes), everyone).keep(used)
+    made = Explanation(x, y, fit.lam, tuple(slopes), everyone).keep(used)
+    if net.depth == 2:
+        return made, gradients(net, made)
+    rows = y[fit.point][:, None] * gradient(net, x[fit.point], fit.slopes)
+    return made, _means(fit, rows)[used]
+
+
+def _means(fit: Fit, columns: Tensor) -> Tensor:
+    """The mean of each point's columns (C, k), by their weights. -> (n, k)."""
+    total = columns.new_zeros(len(fit.lam), columns.shape[1])
+    total.index_add_(0, fit.point, fit.weight[:, None] * columns)
+    return total / fit.lam.clamp_min(1e-300)[:, None]
 
 
 def gradients(net: Network, e: Explanation) -> Tensor:

@@ -7,7 +7,9 @@ With z_l the values before the ReLU, A_l = relu(z_l) and slopes s_l in [0, 1],
 where Phi has one output and v = 1, or Phi stands for <v, Phi> with a covector v (C,) per point, as
 the margin with several classes has (see `classes`). So two gradients meet in
 <grad Phi(x), grad Phi(z)> = sum_l (B_l . B'_l)(A_{l-1} . A'_{l-1}), and no vector of the length of
-theta is needed. The slope at a kink is the choice of a subgradient: `hard` is torch's own (0 at 0);
+theta is needed. The slope at a kink is the choice of a subgradient: `hard` is torch's own (0 at 0,
+and where rounding alone keeps z from 0, as at the points through which an exact network's neurons
+run);
 `relaxed(alpha)` is Haim et al. 2022, section 5.1: relu(z) forward, sigmoid(alpha z) as its
 derivative, everywhere, the derivative of the gradient included. Because B_l is built from explicit
 slopes, one autograd pass through any function here gives what a double backward through the
@@ -22,14 +24,15 @@ import torch
 from torch import Tensor
 
 from explorer.engine.network import Network, one_output
+from explorer.engine.rounding import NOTHING
 
 Slope = Callable[[Tensor], Tensor]
 """Slopes of the ReLU at z, any shape -> same shape."""
 
 
-def hard(z: Tensor) -> Tensor:
-    """1 where z > 0, else 0; carries no gradient."""
-    return (z > 0).to(z.dtype)
+def hard(z: Tensor, floor: Tensor | float = 0.0) -> Tensor:
+    """1 where z > floor, else 0; carries no gradient."""
+    return (z > floor).to(z.dtype)
 
 
 def relaxed(alpha: float) -> Slope:
@@ -74,10 +77,23 @@ def forward_signals(
         inputs.append(a if b is None else torch.cat([a, a.new_ones(len(a), 1)], dim=1))
         values.append(z)
         if layer < len(net.weights) - 1:
-            s = slope(z) if callable(slope) else slope[layer]
+            s = _slopes(slope, layer, z, inputs[-1], w, b)
             slopes.append(s)
             a = _Relu.apply(z, s)  # type: ignore[no-untyped-call]
     return inputs, values, slopes
+
+
+def _slopes(
+    slope: Slope | Sequence[Tensor], layer: int, z: Tensor, a: Tensor, w: Tensor, b: Tensor | None
+) -> Tensor:
+    """Slopes of one layer; hard ones are 0 up to rounding of z = <(w, b), a>, in float64."""
+    if not callable(slope):
+        return slope[layer]
+    if slope is not hard or z.dtype != torch.float64:
+        return slope(z)
+    size = w.square().sum(dim=1) if b is None else w.square().sum(dim=1) + b.square()
+    with torch.no_grad():
+        return hard(z, NOTHING * a.norm(dim=1)[:, None] * size.sqrt())
 
 
 def backward_signals(

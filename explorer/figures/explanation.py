@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.determined import FORCED
+from explorer.engine.determined import forced_points
 from explorer.engine.explanations import Explanation
 from explorer.engine.network import phi
 from explorer.engine.safe_split import SafeSplit, SafeSplitConfig
@@ -46,7 +46,7 @@ def sets(path: Path, state: Explained, other: Explanation, mass: Tensor, extent:
                 facecolor=COLOURS[label] if filled else "none", edgecolor=COLOURS[label],
                 label=f"{'explains the weights too' if filled else 'the truth'}, {label:+d}",
             )  # fmt: skip
-    forced = (mass > FORCED * state.target.mass).numpy()
+    forced = forced_points(mass, state.target.mass)[0].numpy()
     x, y = _place(state.truth)
     axes.scatter(
         x[forced], y[forced], 260, facecolor="none", edgecolor=PROVEN, linewidth=2, label="forced"

@@ -13,7 +13,8 @@ import numpy as np
 from explorer.engine.cells import KINK
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.consistent import Sample, Stopped, farthest, forced_mass, sample_of
-from explorer.engine.determined import FORCED
+from explorer.engine.determined import edge_words, forced_points
+from explorer.engine.rounding import said
 from explorer.frame import Frame
 from explorer.panels.base import Panel, button, chart, mounted, titled
 from explorer.stages.explained import Explained
@@ -156,12 +157,12 @@ class ExplainPanel(Panel):
         if self.session.now.explained is None or self.session.explained.target is not state.target:
             return
         self.session.take_forced(mass)
-        count = int((mass > FORCED * sample.mass).sum())
+        forced, edge = forced_points(mass, sample.mass)
         self.said.value = (
-            f"{count} of {len(mass)} support points are forced (ringed): every training set on the "
-            f"margin within ±{sample.extent:g} that explains the weights to {sample.tolerance:.0e} "
+            f"{int(forced.sum())} of {len(mass)} support points are forced (ringed): every training "
+            f"set on the margin within ±{sample.extent:g} that explains the weights to {sample.tolerance:.0e} "
             f"has mass within {sample.radius:g} of each, at least the share of λ written there."
-            f"{'' if sample.exact else ' Up to sampling.'}"
+            f"{'' if sample.exact else ' Up to sampling.'}{edge_words(edge)}"
         )
 
     async def _farthest(self, state: Explained) -> None:
@@ -192,8 +193,9 @@ class ExplainPanel(Panel):
         self._curve(state)
         self.bar.value = min(state.residual, 1.0)
         words = (
-            f"Residual <b>{state.residual:.1e}</b> of the norm of the weights, margin error "
-            f"<b>{state.margin_error:.1e}</b>, slackness {state.slackness:+.1e}; "
+            f"Residual <b>{said(state.residual, '.1e')}</b> of the norm of the weights, margin "
+            f"error <b>{said(state.margin_error, '.1e')}</b>, slackness "
+            f"{said(state.slackness, '+.1e')}; "
             f"{state.now.n} points, {int(state.pinned.sum())} pinned. "
         )
         self.words.value = words + (_hand_words(state) or HINT)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from explorer.engine.cell_polygon import cell_interval, cell_polygon, segment
 from explorer.engine.cells import cell_of
-from explorer.engine.determined import FORCED
+from explorer.engine.determined import forced_points
 from explorer.engine.splitting import extent_at
 from explorer.parts.overlay import NONE, Overlay
 from explorer.stages.explained import Explained, free_direction
@@ -67,7 +67,9 @@ def _place(state: Explained, i: int) -> tuple[float, float]:
 def _forced(state: Explained) -> list[int]:
     if state.forced is None:
         return []
-    least: list[int] = (state.forced > FORCED * state.target.mass).nonzero().flatten().tolist()
+    least: list[int] = (
+        forced_points(state.forced, state.target.mass)[0].nonzero().flatten().tolist()
+    )
     return least
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from explorer.engine.archetypes import Archetype
 from explorer.engine.certificate import TAU_TRAINED, certify
 from explorer.engine.data import Dataset
-from explorer.engine.determined import FORCED, determined
+from explorer.engine.determined import determined
 from explorer.engine.network import Network
 from explorer.stages.energy_question import Picture
 
@@ -20,15 +20,16 @@ NEEDLE = Archetype.NEEDLE.name.lower()
 def forced_share(net: Network, truth: Dataset) -> Tensor | None:
     """Least share of each training point's multiplier that stays at its place (n,).
 
-    Over all sets on the margin that explain the weights; None where there is no such program.
+    Over all sets on the margin that explain the weights; 0 where it is at the edge, see
+    `determined.forced_points`; None where there is no such program.
     """
     x, y = truth.x.double(), truth.y.double()
     try:
         lam = certify(net, x, y).lam
-        mass = determined(net, x, y, lam, tau=TAU_TRAINED).mass
+        found = determined(net, x, y, lam, tau=TAU_TRAINED)
     except ValueError:  # no margin, or a margin set without a point
         return None
-    return torch.where(mass > FORCED * lam.sum(), mass / lam.clamp_min(1e-300), 0.0)
+    return torch.where(found.forced, found.mass / lam.clamp_min(1e-300), 0.0)
 
 
 def told(picture: Picture, share: float) -> Picture:

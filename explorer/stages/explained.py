@@ -19,6 +19,7 @@ from explorer.engine.explanations import (
     slackness,
 )
 from explorer.engine.network import Network, phi, rescaled
+from explorer.engine.rounding import said
 from explorer.engine.splitting import extent_at, kinks_at, pinned, predicted_jump, split
 
 STEPS = 61  # arbitrary: places of the curve along a line
@@ -222,7 +223,7 @@ def refreshed(state: Explained, e: Explanation, **changes: object) -> Explained:
 def sentence(state: Explained) -> tuple[str, str]:
     """What is seen now, computed, and its tone."""
     off = state.residual
-    left = f"residual {off:.1e}" if off < 1e-3 else f"residual {off:.1%}"
+    left = f"residual {said(off, '.1e')}" if off < 1e-3 else f"residual {off:.1%}"
     start = f"{state.now.n} points explain the weights"
     note = "" if state.exact else f" The truth itself leaves {state.base:.1%}."
     if off > max(EXPLAINS, 1.01 * state.base) and state.words.startswith(FARTHEST):

@@ -30,9 +30,9 @@ def test_an_exact_network_has_the_distance_of_the_linear_program(seed: int) -> N
 def test_a_trained_network_has_sets_as_good_and_says_what_both_leave(deep) -> None:  # noqa: F811
     _, sample, _, _ = deep
     made = as_well(sample)
-    truly = residual(sample.net, sample.truth)
+    truly = sample.missed
     assert made.truth == truly and made.residual <= truly * (1 + 1e-6)
-    assert made.residual == pytest.approx(residual(sample.net, made.explanation))
+    assert truly < residual(sample.net, sample.truth)  # one tuple of slopes a point misses more
     gap = torch.cdist(made.explanation.x, sample.truth.x).amin(dim=1)
     assert made.distance == pytest.approx(
         float(gap @ made.explanation.lam) / sample.mass, rel=1e-3, abs=1e-6

@@ -195,13 +195,48 @@ def test_claims_turn_with_the_data_and_do_not_see_splits_or_order():
 
 
 def test_the_margin_of_a_target_is_divided_out():
-    _, made = exact("random-circle", 12, 100, 0.03)
-    loud = made.net.with_parameters([3.0 * p for p in made.net.parameters])
+    _, made = exact("xor", 8, 1)
     _, plain = run(Target.of(made.net, 1.0))
     assert len(plain.x) > 0
-    _, same = run(Target.of(loud, 9.0))
-    assert torch.allclose(plain.x, same.x, atol=1e-9)
-    assert torch.allclose(plain.lam, same.lam, atol=1e-6)
+    for gain in (2.0, 3.0):  # 2 changes no digit, 3 changes the last ones
+        loud = made.net.with_parameters([gain * p for p in made.net.parameters])
+        _, same = run(Target.of(loud, gain**2))
+        assert torch.allclose(ordered(plain.x), ordered(same.x), atol=1e-9)
+        if gain == 2.0:  # else it depends on which of many explanations was met
+            assert torch.allclose(plain.lam, same.lam, atol=1e-6)
+
+
+def ordered(x):
+    return x[x[:, 0].argsort()]
+
+
+@pytest.mark.parametrize("size", [1e-16, 1e-15, 1e-12, 1e-9])
+def test_what_is_needed_is_no_matter_of_the_last_bits(size):
+    """Once a claim stood on which candidates six rounds of search had met: 1 or none."""
+    _, made = exact("random-circle", 12, 100, 0.03)
+    generator = rng(0)
+    for _ in range(3):
+        net = made.net.with_parameters([
+            p * (1 + size * torch.randn(p.shape, generator=generator, dtype=p.dtype))
+            for p in made.net.parameters
+        ])  # fmt: skip
+        states, claims = run(Target.of(net, 1.0))
+        assert len(claims.x) == 0 and states[-1].sentence.startswith("0 fitted places are needed")
+
+
+def test_what_cannot_be_made_up_for_is_bounded_from_below():
+    """Of every explanation on the pool, the best one among them, and above 0 without a needed."""
+    _, made = exact("xor", 8, 1)
+    states, claims = run(Target.of(made.net, 1.0))
+    last, config = states[-1], HingeConfig()
+    pool = pursuit.Pool.of(hinge.attacked(Target.of(made.net, 1.0), config), last.pool, config.tau)
+    for x, y in zip(claims.x, claims.y, strict=True):
+        rest = pool.take(~(((pool.x - x).norm(dim=1) <= config.radius) & (pool.y == y)))
+        now = pursuit.fitted(rest, torch.arange(0, len(rest.x), 7))
+        best = pursuit.fitted(rest, torch.arange(len(rest.x)), 1e-9, 400)
+        assert pursuit.at_least(rest, now) <= best.residual
+        assert pursuit.at_least(rest, best) == pytest.approx(best.residual, rel=1e-6)
+        assert last.limit < best.residual
 
 
 # --- trained networks -------------------------------------------------------------------------

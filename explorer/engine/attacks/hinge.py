@@ -14,10 +14,13 @@ without any candidate of the same label within `radius` of candidate i, i is *ne
 
     r_i >= (1 + rise) r + floor.
 
-At an exact KKT point of a two-layer network, with r = 0 and a complete pool, a needed candidate
-has a training point within `radius` (the min lam > 0 over all explanations of theory 2.5, as a
-residual). Near one it is evidence of that: a network far from its KKT point is explained better
-by other points than by its own. Own construction; the 1-D proof is of the univariate attack.
+In two layers r_i is no less than a bound that the search proves (`pursuit.at_least`), and what it
+can neither prove nor refute is at the edge and no claim: which candidates it met first, where
+the last bits may decide, does not matter. At an exact KKT point with r = 0 and a complete pool a
+needed candidate has a training point within `radius` (the min lam > 0 over all explanations of
+theory 2.5, as a residual). Near one it is evidence of that: a network far from its KKT point is
+explained better by other points than by its own. Own construction; the 1-D proof is of the
+univariate attack.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ from explorer.engine.attacks.hinge_state import HingeState
 from explorer.engine.attacks.pursuit import Explanation, Pool
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
+from explorer.engine.rounding import EDGE, at_edge
 from explorer.engine.status import Status, iterated
 
 __all__ = [
@@ -54,7 +58,8 @@ __all__ = [
 
 _GAIN = 0.995  # arbitrary: a round that lowers the residual by less than 0.5% is no progress
 _FIRST = 6  # arbitrary: rounds before that is asked; the first ones only fill the set
-_TRIES = 6  # arbitrary: rounds in which the rest may make up for a candidate
+_TRIES = 6  # arbitrary: rounds in which the rest may make up for a candidate, in three layers
+_PROOF = 40  # arbitrary: the same in two layers, where 10 were seen
 _DUST = 1e-7  # arbitrary: residuals below this share of |theta| are rounding of the fit
 
 _POOLS: WeakKeyDictionary[Target, tuple[object, Pool]] = WeakKeyDictionary()
@@ -212,10 +217,11 @@ def _prove(target: Target, state: HingeState, config: HingeConfig) -> HingeState
     residual = without(pool, now, state.x[i], state.y[i], stop, config)
     answers = state.without.clone()
     answers[i] = residual
-    verdict = "needed" if residual >= stop else "not needed"
+    held = "at least" if residual >= stop else "about" if at_edge(residual, stop) else "at most"
+    verdict = {"at least": "needed", "about": "at the edge, so no claim"}.get(held, "not needed")
     asked = replace(
         state, without=answers,
-        sentence=f"Without the candidates around place {i + 1} of {len(state.x)} at least "
+        sentence=f"Without the candidates around place {i + 1} of {len(state.x)} {held} "
         f"{residual:.1%} of the weights stays unexplained, with them {state.residual:.1%}: "
         f"{verdict}.",
     )  # fmt: skip
@@ -225,9 +231,11 @@ def _prove(target: Target, state: HingeState, config: HingeConfig) -> HingeState
 def without(
     pool: Pool, now: Explanation, x: Tensor, y: Tensor, stop: float, config: HingeConfig
 ) -> float:
-    """The least residual found with no candidate of label y () within `radius` of x (d,).
+    """What is left of theta with no candidate of label y () within `radius` of x (d,).
 
-    The search ends as soon as it is below `stop`, as the place is then not needed.
+    At least `stop`: the place is needed, in two layers proven, in three as far as the search went.
+    Below: left by an explanation that was found, the place is not needed. Just below `stop`, where
+    a search in two layers ended without an answer.
     """
     near = ((pool.x - x).norm(dim=1) <= config.radius) & (pool.y == y)
     kept = (~near).nonzero()[:, 0]
@@ -235,21 +243,26 @@ def without(
     place[kept] = torch.arange(len(kept))
     rest, carried = pool.take(kept), place[now.index]
     found = pursuit.fitted(rest, carried[carried >= 0])
-    for _ in range(_TRIES):
-        if found.residual < stop:
-            break
+    two = len(pool.net.weights) == 2
+    for _ in range(_PROOF if two else _TRIES):
+        least = pursuit.at_least(rest, found) if two else 0.0
+        if found.residual < stop or least >= stop:
+            return least if least >= stop else found.residual
         after = pursuit.grown(rest, found, config.batch, config.apart)
-        stuck, found = after.residual > 0.99 * found.residual, after
+        stuck = after.residual > (1.0 if two else 0.99) * found.residual or after is found
+        found = after
         if stuck:
             break
-    return found.residual
+    return stop * (1 - EDGE / 2) if two and found.residual >= stop else found.residual
 
 
 def _finished(state: HingeState, config: HingeConfig) -> HingeState:
     count = int(state.needed.sum())
+    open_ = sum(at_edge(v, state.limit) and v < state.limit for v in state.without.tolist())
+    edge = f" ({open_} of them at the edge)" if open_ else ""
     return replace(
         state, stage="done",
-        sentence=f"{count} of {len(state.x)} fitted places are needed: no explanation found does "
-        f"without a point within {config.radius:g} of them. Others are not recoverable with "
-        "certainty from these weights: other points explain them as well.",
+        sentence=f"{count} fitted places are needed: no explanation does without a point within "
+        f"{config.radius:g} of them. The others{edge} are not recoverable with certainty from "
+        "these weights: other points explain them as well.",
     )  # fmt: skip

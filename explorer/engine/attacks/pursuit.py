@@ -99,6 +99,30 @@ def nothing(pool: Pool) -> Explanation:
 
 def scores(pool: Pool, left: list[Tensor], sweeps: int = 2) -> Tensor:
     """The score of every candidate against the residual `left`, see the module. (N,)."""
+    gain, norm = _priced(pool, left, sweeps)
+    return gain / norm.clamp_min(1e-300)
+
+
+def at_least(pool: Pool, now: Explanation) -> float:
+    """What every explanation on this pool leaves of |theta| at least.
+
+    With R what `now` leaves, any multipliers of mass rho^2 / order (the norm identity) leave
+
+        |theta - sum| >= <R, theta - sum> / |R| >= (<R, theta> - mass max_x <R, y g(x)>_+) / |R|.
+
+    A proof in two layers; in deeper ones pricing is local, and this an estimate.
+    """
+    rho = float(pool.net.rho)
+    size = now.residual * rho
+    if not len(pool.x) or size <= 0:
+        return now.residual
+    along = sum(float((a * b).sum()) for a, b in zip(now.left, _blocks(pool.net), strict=True))
+    most = max(float(_priced(pool, now.left, 2)[0].max()), 0.0)
+    return (along - rho**2 / pool.net.order * most) / (size * rho)
+
+
+def _priced(pool: Pool, left: list[Tensor], sweeps: int) -> tuple[Tensor, Tensor]:
+    """<R, y g> with the best slopes, and |g|, of every candidate. (N,), (N,)."""
     net = pool.net
     reach = [a @ r.T for a, r in zip(pool.inputs, left, strict=True)]
     slopes = list(pool.hard)
@@ -116,7 +140,7 @@ def scores(pool: Pool, left: list[Tensor], sweeps: int = 2) -> Tensor:
     gain = torch.stack([(b * u).sum(1) for b, u in zip(signals, reach, strict=True)]).sum(0)
     norm = [b.square().sum(1) * a.square().sum(1)
             for b, a in zip(signals, pool.inputs, strict=True)]  # fmt: skip
-    return gain / torch.stack(norm).sum(0).sqrt().clamp_min(1e-300)
+    return gain, torch.stack(norm).sum(0).sqrt()
 
 
 def fitted(pool: Pool, index: Tensor, accuracy: float = 1e-2, rounds: int = 20) -> Explanation:
