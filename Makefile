@@ -1,6 +1,7 @@
 # make app    install into .venv (once) and open the app       make test   every test but the slow
 # make check  lint, types, import rules, fast tests            make long   the slow tests
 # make bench  the measurements of benchmarks/                  make pictures  README's pictures
+# make arithmetics   the engine's tests under three arithmetics, one thread and two
 
 SHELL := /bin/bash
 VENV ?= .venv
@@ -14,7 +15,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 APP_STAMP := $(VENV)/.installed-app
 
-.PHONY: app test check lint bench long pictures install clean
+.PHONY: app test check lint arithmetics bench long pictures install clean
 .DEFAULT_GOAL := app
 
 install: $(STAMP)
@@ -45,6 +46,9 @@ lint: $(STAMP)
 
 check: lint
 	$(BIN)/python -m pytest -m "not slow and not browser" $(ARGS)
+
+arithmetics: $(STAMP)
+	scripts/arithmetics.sh $(BIN)/python $(ARGS)
 
 long: $(STAMP)
 	chromium=$$(scripts/chromium.sh $(BIN)/python) && \

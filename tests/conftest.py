@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import torch
 from hypothesis import settings
 
 from explorer.grids import keep
+from explorer.threads import limit_threads
 
 # No deadline: a shared machine may stall any example. Derandomised: a run repeats exactly.
 settings.register_profile("project", deadline=None, derandomize=True, database=None)
@@ -25,8 +25,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
-    """Two cores are shared with the browser; small matrices gain nothing from threads."""
-    torch.set_num_threads(1)
+    """Two cores are shared with the browser; small matrices gain nothing from threads.
+
+    `make arithmetics` asks for two by OMP_NUM_THREADS, as sums then come out differently.
+    """
+    limit_threads()
 
 
 @pytest.fixture(scope="session")

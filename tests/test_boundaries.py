@@ -169,7 +169,9 @@ def test_papers_are_at_hand(name: str, words: str) -> None:
     assert words in (ROOT / name).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", [".ci/run", "scripts/chromium.sh", "binder/start"])
+@pytest.mark.parametrize(
+    "name", [".ci/run", "scripts/chromium.sh", "scripts/arithmetics.sh", "binder/start"]
+)
 def test_scripts_can_be_run(name: str) -> None:
     assert os.access(ROOT / name, os.X_OK)
     assert subprocess.run(["bash", "-n", str(ROOT / name)], check=False).returncode == 0

@@ -15,9 +15,9 @@ from explorer.threads import limit_threads
 
 @pytest.fixture(autouse=True)
 def as_before():
-    """Other tests run on one thread."""
+    """Other tests run on as many threads as before: one, unless OMP_NUM_THREADS says otherwise."""
     yield
-    limit_threads(1)
+    limit_threads()
 
 
 def blas() -> set[int]:

@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.engine.rounding import NOTHING, said
+from explorer.engine.rounding import EDGE, NOTHING, said
 
 Array = NDArray[np.float64]
 
@@ -86,11 +86,21 @@ class Energies:
     @property
     def archetype(self) -> Archetype:
         """Needle, fan or redundant: what the training point does, and the size of its low set."""
-        if self.without - self.truly <= REDUNDANT:
+        return self._named(1.0)
+
+    @property
+    def at_edge(self) -> bool:
+        """Whether limits that are moved by `EDGE` of themselves would give another name."""
+        return len({self._named(1 - EDGE), self._named(1.0), self._named(1 + EDGE)}) > 1
+
+    def _named(self, scale: float) -> Archetype:
+        """The archetype by limits times `scale`."""
+        if self.without - self.truly <= scale * REDUNDANT:
             return Archetype.REDUNDANT
         one = 1 / max(len(self.values), 1) if self.sizes is None else float(np.median(self.sizes))
-        isolated = self.low < max(NEEDLE, FEW * one, self.band)
-        bowl = self.below(LOW / 10) < BOWL * self.low
+        low = self.below(scale * LOW)
+        isolated = low < max(NEEDLE, FEW * one, self.band)
+        bowl = self.below(scale * LOW / 10) < BOWL * low
         return Archetype.NEEDLE if isolated or bowl else Archetype.FAN
 
     @property
@@ -102,4 +112,5 @@ class Energies:
             f"unexplained, with it {said(self.here)}{home}; {100 * self.low:.3g}% of the places on "
             f"the map come within {LOW:.0%} of that, {100 * self.below(LOW / 10):.3g}% within "
             f"{LOW / 10:.1%} (kinks freed within {self.tau:.2g}; below {NOTHING:.0e} is 0)."
+            f"{' It stands at the edge of another name.' if self.at_edge else ''}"
         )

@@ -114,7 +114,8 @@ def as_well(sample: Sample, rounds: int = ROUNDS, progress: Progress | None = No
     words = (
         f"{made.n} other points explain the weights as well{within}: they leave "
         f"{said(off, '.3g')} of their norm, the true ones {said(truly, '.3g')}, and lie "
-        f"{distance:.2g} from the nearest true one on average; no such set is farther than {at_most:.2g} ({scope})."
+        f"{distance:.2g} from the nearest true one on average; no such set is farther than "
+        f"{at_most:.2g} ({scope})."
     )
     if distance < sample.radius:
         words = (

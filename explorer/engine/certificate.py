@@ -26,7 +26,7 @@ from explorer.engine.evened import evened
 from explorer.engine.margin import Loss, gamma_bar, log_slopes, q_of
 from explorer.engine.multipliers import Fit, fit_multipliers
 from explorer.engine.network import Network, phi_all, rescaled
-from explorer.engine.rounding import NOTHING
+from explorer.engine.rounding import NOTHING, at_edge
 from explorer.engine.tangent import gram, inner_theta
 
 TAU_TRAINED = 1e-2  # measured: trained networks need 1e-3 to 3e-2
@@ -165,10 +165,13 @@ def _share(value: float) -> str:
 def _sentence(light: Light, fit: Fit, slackness: float, tau: float) -> str:
     n = len(fit.lam)
     used = int((fit.lam > SUPPORT * fit.lam.max()).sum())
+    off = max(fit.residual, slackness)
+    near = any(at_edge(off, limit) for limit in (_EXACT, _NEAR, _APPROACHING))
+    edge = " At the edge of the next verdict." if near else ""
     return (
         f"{light.value} {used} of {n} points carry it; {_share(fit.residual)} of the norm of the "
         f"weights is left unexplained, slackness {_share(slackness)} "
-        f"(slopes free at {fit.n_kinks} kinks, tau = {tau:g})."
+        f"(slopes free at {fit.n_kinks} kinks, tau = {tau:g}).{edge}"
     )
 
 

@@ -159,10 +159,10 @@ class ExplainPanel(Panel):
         self.session.take_forced(mass)
         forced, edge = forced_points(mass, sample.mass)
         self.said.value = (
-            f"{int(forced.sum())} of {len(mass)} support points are forced (ringed): every training "
-            f"set on the margin within ±{sample.extent:g} that explains the weights to {sample.tolerance:.0e} "
-            f"has mass within {sample.radius:g} of each, at least the share of λ written there."
-            f"{'' if sample.exact else ' Up to sampling.'}{edge_words(edge)}"
+            f"{int(forced.sum())} of {len(mass)} support points are forced (ringed): every "
+            f"training set on the margin within ±{sample.extent:g} that explains the weights to "
+            f"{sample.tolerance:.0e} has mass within {sample.radius:g} of each, at least the share "
+            f"of λ written there.{'' if sample.exact else ' Up to sampling.'}{edge_words(edge)}"
         )
 
     async def _farthest(self, state: Explained) -> None:
