@@ -138,7 +138,8 @@ def test_merging_is_said_with_what_it_changes_and_follows_its_angle() -> None:
         errors.append(merged.error)
         assert f"100 neurons merged to {counts[-1]};" in panel.said.value
         assert f"changes by {errors[-1]:.1g} on the points" in panel.said.value
-    assert counts[1] < counts[0] < 100 and 0 < errors[0] < errors[1]
+    assert counts[1] < counts[0] < 100
+    assert 0 < errors[0] <= errors[1] * (1 + 1e-9)  # what is merged besides may change nothing
     panel.angle.value = 0.0
     assert "merged" not in panel.said.value
     made.close()
