@@ -159,7 +159,8 @@ def _weighed(target: Target, state: PooledState, config: PooledConfig) -> Pooled
             state, t=state.t + 1, stage="done",
             sentence=f"{count} of {len(state.x)} fitted places are needed, "
             f"{int(state.also.sum())} of them by the largest component alone. Others are not "
-            "recoverable with certainty from these weights.",
+            "recoverable with certainty from these weights. Which places were fitted depends on "
+            "the starts, their last bits included: another processor may name others.",
         )  # fmt: skip
     i = int(open_[0])
     kept = _QUESTIONS.get(target)
