@@ -14,6 +14,7 @@ from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.engine.network import Network
+from explorer.engine.rounding import said
 from explorer.engine.store import Run
 from explorer.figures.picture import picture
 from explorer.headless import Attacked, Trained
@@ -191,7 +192,7 @@ def training_rows(points: Dataset, done: Trained) -> list[tuple[str, str]]:
         *rows,
         ("normalised margin", f"{last.gamma_bar:.6g}"),
         ("on the margin (1%)", f"{int(made.on_margin.sum())} of {points.n}"),
-        ("KKT residual", f"{made.residual:.2g} (strict {made.residual_strict:.2g})"),
+        ("KKT residual", f"{said(made.residual)} (strict {made.residual_strict:.2g})"),
         ("certificate", made.sentence),
     ]
 
