@@ -92,17 +92,6 @@ class Sample:
         left: Array = (self.net.theta.numpy() - self.columns @ z) / float(self.net.rho)
         return left
 
-    @property
-    def given(self) -> Array:
-        """The given points as one z (m + r,) of the polytope."""
-        z = np.zeros(self.columns.shape[1])
-        z[: self.truth.n] = self.truth.lam.numpy()
-        for k, (owner, (layer, j)) in enumerate(zip(self.owner, self.where, strict=True)):
-            if owner < self.truth.n:
-                slope = float(self.truth.slopes[layer][owner, j])
-                z[len(self.x) + k] = slope * z[owner]
-        return z
-
 
 def sample_of(
     net: Network,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.cells import KINK
@@ -60,8 +61,19 @@ def edge_words(edge: Tensor) -> str:
 
 def sharpened(sample: Sample) -> Sample:
     """The same points with the least tolerance that admits the given ones (with 5% of room)."""
-    share = _ROOM * float(np.abs(sample.left(sample.given)).max())
+    share = _ROOM * float(np.abs(sample.left(_given(sample))).max())
     return replace(sample, tolerance=max(TOLERANCE, share), _rows=[])
+
+
+def _given(sample: Sample) -> NDArray[np.float64]:
+    """The given points as one z (m + r,) of the polytope."""
+    z = np.zeros(sample.columns.shape[1])
+    z[: sample.truth.n] = sample.truth.lam.numpy()
+    for k, (owner, (layer, j)) in enumerate(zip(sample.owner, sample.where, strict=True)):
+        if owner < sample.truth.n:
+            slope = float(sample.truth.slopes[layer][owner, j])
+            z[len(sample.x) + k] = slope * z[owner]
+    return z
 
 
 def determined(
