@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -27,10 +28,14 @@ from explorer.pages import write_pages
 # a Python kernel that keeps no history file and only logs errors.
 SETTINGS = Path(__file__).with_name("voila")
 TIED = "MARGIN_EXPLORER_TIED"
+HOSTS = "MARGIN_EXPLORER_HOSTS"  # read by voila.py
 KEEP = "MARGIN_EXPLORER_KEEP"  # read by grids/keep.py, which would bring torch in here
+FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # read by parts/digits_controls.py, which would too
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 THEMES = ("light", "dark")
 DEFAULT_PORT = 8866  # Voila's own
+LAST_PORT = 65535
+HOST_NAME = re.compile(r"[\w-][\w.-]*|[\da-fA-F:.]+")
 CELLS = ("from explorer import app\n\napp();",)
 # Arbitrary: a loaded two-core machine starts Voila in under ten seconds.
 START_WITHIN_S = 60.0
@@ -93,6 +98,7 @@ def serve(
     preheat: int = 0,
     host: str = "127.0.0.1",
     block: bool = True,
+    allow_hosts: tuple[str, ...] = (),
 ) -> Server:
     """Start the app, print its address, open it, and (with `block`) stay until interrupted.
 
@@ -100,15 +106,18 @@ def serve(
         port: the port to listen on; when it is taken, a free one is used instead.
         open_browser: open the page, where there is a screen to open it on.
         theme: "light" or "dark".
-        preheat: how many kernels wait ready for the next visitors, about 300 MB each.
+        preheat: how many kernels wait ready for the next visitors; docs/guide.md says what each
+            takes.
         host: the interface to listen on; the default is reached from this machine only.
         block: stay until the server ends or the user interrupts, then close it.
+        allow_hosts: further names that visitors may use for this server, such as a proxy's; a
+            request for any other is refused. With one, visitors are taken to come from elsewhere.
 
     Raises:
         ServeError: a library is missing, or the server does not come up.
         ValueError: an argument has no meaning.
     """
-    server = start(port=port, theme=theme, preheat=preheat, host=host)
+    server = start(port=port, theme=theme, preheat=preheat, host=host, allow_hosts=allow_hosts)
     try:
         print(f"Margin Explorer: {server.url}", flush=True)
         if open_browser and _has_screen():
@@ -134,6 +143,7 @@ def start(
     cull_after_s: int | None = None,
     cull_every_s: int | None = None,
     cells: tuple[str, ...] = CELLS,
+    allow_hosts: tuple[str, ...] = (),
 ) -> Server:
     """Start the server and return as soon as it listens; nothing is printed or opened.
 
@@ -145,15 +155,13 @@ def start(
         cull_after_s: a kernel without a page goes when it was idle this long (75).
         cull_every_s: how often the server looks for such kernels (15).
         cells: the code of the notebook that is served, one entry per cell.
+        allow_hosts: as in `serve`.
 
     Raises:
         ServeError: a library is missing, or the server does not come up.
         ValueError: an argument has no meaning.
     """
-    if theme not in THEMES:
-        raise ValueError(f"theme must be one of {', '.join(THEMES)}; got {theme!r}")
-    if preheat < 0:
-        raise ValueError(f"preheat is a number of kernels, 0 or more; got {preheat}")
+    _check(port, theme, preheat, allow_hosts)
     if importlib.util.find_spec("voila") is None:
         raise ServeError("Serving needs Voila. Install it: pip install 'margin-explorer[app]'")
     folder = tempfile.TemporaryDirectory(prefix="margin-explorer-", ignore_cleanup_errors=True)
@@ -172,7 +180,7 @@ def start(
     # Its standard input is tied to us: when we are gone, however that came, it ends itself.
     process = subprocess.Popen(
         command,
-        env=_environment(host),
+        env=_environment(host, allow_hosts),
         cwd=folder.name,
         stdin=subprocess.PIPE,
         start_new_session=True,
@@ -186,7 +194,23 @@ def start(
     return server
 
 
-def _environment(host: str) -> dict[str, str]:
+def _check(port: int, theme: str, preheat: int, allow_hosts: tuple[str, ...]) -> None:
+    """Raise ValueError for an argument of `start` that has no meaning."""
+    if not 0 <= port <= LAST_PORT:
+        raise ValueError(f"port must be 0 (any free one) to {LAST_PORT}; got {port}")
+    if theme not in THEMES:
+        raise ValueError(f"theme must be one of {', '.join(THEMES)}; got {theme!r}")
+    if preheat < 0:
+        raise ValueError(f"preheat is a number of kernels, 0 or more; got {preheat}")
+    wrong = [name for name in allow_hosts if not HOST_NAME.fullmatch(name)]
+    if wrong:
+        raise ValueError(
+            "an allowed host is a name or an address alone, without http:// and port, such as "
+            f"class.example.org; got {wrong[0]!r}"
+        )
+
+
+def _environment(host: str, allow_hosts: tuple[str, ...]) -> dict[str, str]:
     """Our environment, with the way to our settings and template put first."""
     env = dict(os.environ)
     for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH"):
@@ -194,8 +218,12 @@ def _environment(host: str) -> dict[str, str]:
     # Visitors share the cores: threads of one kernel would only fight with the others' and with
     # the browser's. A user who knows better may set it.
     env.setdefault("OMP_NUM_THREADS", "1")
-    # Who visits this machine alone is its user; on a network visitors share what a kernel keeps.
-    env.setdefault(KEEP, "1" if host in LOOPBACK else "0")
+    # Who visits this machine alone is its user. On a network, or through a proxy, visitors share
+    # what a kernel keeps, and what this machine's folders hold is not theirs to see.
+    alone = "1" if host in LOOPBACK and not allow_hosts else "0"
+    env.setdefault(KEEP, alone)
+    env.setdefault(FOLDERS, alone)
+    env[HOSTS] = ",".join(allow_hosts)
     env[TIED] = "1"  # read by voila.py
     return env
 

@@ -270,8 +270,10 @@ def test_wrong_weights_for_the_points_exit_with_2(call, weights):
 def test_serve_hands_its_options_on(call, monkeypatch):
     given = {}
     monkeypatch.setattr(serve, "serve", lambda **options: given.update(options))
-    call("serve", "--port", 9000, "--no-open", "--theme", "dark", "--preheat", 2, "--host", "::1")
-    expected = {"port": 9000, "open_browser": False, "theme": "dark", "preheat": 2, "host": "::1"}
+    call("serve", "--port", 9000, "--no-open", "--theme", "dark", "--preheat", 2, "--host", "::1",
+         "--allow-host", "a.example", "--allow-host", "b.example")  # fmt: skip
+    expected = {"port": 9000, "open_browser": False, "theme": "dark", "preheat": 2, "host": "::1",
+                "allow_hosts": ("a.example", "b.example")}  # fmt: skip
     assert given == expected
 
     def broken(**options):
@@ -279,6 +281,11 @@ def test_serve_hands_its_options_on(call, monkeypatch):
 
     monkeypatch.setattr(serve, "serve", broken)
     assert "Voila is missing" in mistake(call("serve", code=1))
+
+
+def test_a_port_that_is_none_is_refused_in_a_sentence(call):
+    words = mistake(call("serve", "--port", 99999, "--no-open", code=2))
+    assert "99999" in words and "65535" in words
 
 
 def test_the_command_as_a_process(tmp_path):

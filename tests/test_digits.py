@@ -9,6 +9,7 @@ from dataclasses import replace
 import ipywidgets as w
 import pytest
 import torch
+from traitlets import TraitError
 from typer.testing import CliRunner
 
 import explorer
@@ -193,6 +194,20 @@ def test_missing_files_are_said_and_mended(page, tmp_path):
     page.controls.kind.value = "digits"
     assert "Press Train" in page.sentence.value and not page.controls.train.disabled
     well(page)
+
+
+@pytest.mark.parametrize("start", [ImageRun(), ImageRun(Choice("mnist", folder="/srv/mnist"))])
+def test_visitors_from_elsewhere_name_no_folder(monkeypatch, start):
+    monkeypatch.setenv("MARGIN_EXPLORER_FOLDERS", "0")
+    page = DigitsApp(start)
+    assert page.controls.folder not in page.controls.widget.children[0].children
+    assert [kind for _, kind in page.controls.kind.options] == ["digits"]
+    page.controls.folder.value = "/etc"  # as a visitor's own message can
+    assert page.controls.choice().kind == "digits"
+    assert "/etc" not in page.sentence.value and "/srv" not in page.controls.folder.value
+    with pytest.raises(TraitError):
+        page.controls.kind.value = "mnist"
+    page.close()
 
 
 def test_ten_classes_and_the_baseline_fix_what_they_need(page):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import os
 import re
 import runpy
@@ -14,24 +12,22 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
+pytest.importorskip("voila")
+pytest.importorskip("websocket")
+
 from explorer import serve
 from explorer.pages import pages
-
-pytest.importorskip("voila")
-websocket = pytest.importorskip("websocket")
+from tests.visits import PATIENCE_S, connected, kernel_of, read_page, status, within
 
 CELLS = ("import ipywidgets", "ipywidgets.Button(description='Hello')")
 CULL_AFTER_S, CULL_EVERY_S = 3, 1
-PATIENCE_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -40,45 +36,6 @@ def server() -> Iterator[serve.Server]:
         port=0, cull_after_s=CULL_AFTER_S, cull_every_s=CULL_EVERY_S, cells=CELLS
     ) as running:
         yield running
-
-
-def status(url: str, method: str = "GET") -> int:
-    try:
-        with urllib.request.urlopen(urllib.request.Request(url, method=method)) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code
-
-
-def read_page(server: serve.Server, query: str = "") -> str:
-    with urllib.request.urlopen(server.url + query) as answer:
-        return str(answer.read().decode())
-
-
-def kernel_of(page: str) -> str:
-    found = re.search(r'id="jupyter-config-data"[^>]*>(.*?)</script>', page, re.DOTALL)
-    assert found, page
-    return str(json.loads(found[1])["kernelId"])
-
-
-def within(seconds: float, holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if holds():
-            return True
-        time.sleep(0.1)
-    return holds()
-
-
-@contextlib.contextmanager
-def connected(server: serve.Server, kernel: str) -> Iterator[None]:
-    address = f"{server.url.replace('http', 'ws', 1)}api/kernels/{kernel}/channels"
-    link = websocket.create_connection(address)
-    try:
-        yield
-    finally:
-        link.close()
 
 
 @pytest.mark.parametrize("theme", serve.THEMES)
@@ -152,24 +109,24 @@ def test_taken_port_is_replaced_by_a_free_one() -> None:
 def test_settings_file_sends_frames_at_once_and_keeps_its_promises(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
+    from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 
     calls: list[object] = []
-
-    async def stock_open(self: object, kernel_id: str) -> None:
-        calls.append(kernel_id)
-
-    monkeypatch.setattr(KernelWebsocketHandler, "open", stock_open)
+    monkeypatch.setattr(ZMQChannelsWebsocketConnection, "connect", lambda self: calls.append("in"))
     config = Config()
-    for _ in range(2):  # read twice, as Voila may, it must not wrap twice
+    for _ in range(2):  # read twice, as Voila may
         runpy.run_path(str(serve.SETTINGS / "voila.py"), {"get_config": lambda: config})
 
     class Handler:
         def set_nodelay(self, value: bool) -> None:
             calls.append(value)
 
-    asyncio.run(KernelWebsocketHandler.open(Handler(), "kernel-7"))  # type: ignore[arg-type]
-    assert calls == [True, "kernel-7"]
+    checked = config.Voila.kernel_websocket_connection_class
+    assert checked is config.ServerApp.kernel_websocket_connection_class
+    connection = checked.__new__(checked)
+    monkeypatch.setattr(checked, "websocket_handler", Handler())
+    asyncio.run(connection.connect())
+    assert calls == [True, "in"]
     # Ten seconds until a player without a browser pauses, then idle, then the next look.
     culling = config.MappingKernelManager
     assert 10 + culling.cull_idle_timeout + culling.cull_interval < 120
@@ -181,7 +138,9 @@ def test_server_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> No
         serve.start()
 
 
-@pytest.mark.parametrize(("wrong", "words"), [({"theme": "blue"}, "light"), ({"preheat": -1}, "0")])
+@pytest.mark.parametrize(("wrong", "words"), [
+    ({"theme": "blue"}, "light"), ({"preheat": -1}, "0"), ({"port": 99999}, "65535"),
+    ({"port": -1}, "65535")])  # fmt: skip
 def test_wrong_argument_is_named(wrong: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         serve.start(**wrong)  # type: ignore[arg-type]

@@ -138,12 +138,19 @@ def serve(
     host: Annotated[
         str, base.option("--host", "0.0.0.0 serves a class on the network.")
     ] = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        base.option("--allow-host", "A further name of this server, such as a proxy's."),
+    ] = None,
 ) -> None:
     """Open the app in a browser."""
     from explorer import serve as server
 
     try:
-        server.serve(port=port, open_browser=open_browser, theme=theme, preheat=preheat, host=host)
+        server.serve(
+            port=port, open_browser=open_browser, theme=theme, preheat=preheat, host=host,
+            allow_hosts=tuple(allow_host or ()),
+        )  # fmt: skip
     except server.ServeError as error:
         raise RunFailed(str(error)) from error
 

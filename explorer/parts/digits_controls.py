@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from explorer.imaging.image_runs import ATTACKS, NETWORKS, STARTS, VOTES, ImageR
 from explorer.imaging.images import KINDS, TASKS, Choice
 
 TRAIN, ATTACK, CANCEL = "Train", "Attack", "Cancel"
+FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # "1" or "0"; `serve` sets it where nobody has
 
 
 def _wide(field: w.Widget, width: str) -> w.Widget:
@@ -24,6 +26,11 @@ def _wide(field: w.Widget, width: str) -> w.Widget:
 def _choice(options: dict[Any, str], value: object, words: str, tip: str, width: str) -> w.Widget:
     return _wide(w.Dropdown(options=[(t, k) for k, t in options.items()], value=value,
                             description=words, tooltip=tip), width)  # fmt: skip
+
+
+def with_folders() -> bool:
+    """Whether a visitor may name folders of this machine: its own user may, others may not."""
+    return os.environ.get(FOLDERS, "1") not in ("", "0")
 
 
 class Controls:
@@ -70,7 +77,11 @@ class Controls:
                 field.observe(lambda _, told=told: self._on(told), names=["value"])
 
     def _images(self, c: Choice) -> None:
-        self.kind = _choice(dict(KINDS), c.kind, "images", "Where the images come from", "215px")
+        # To hide the field is not enough: a visitor's own messages can fill a hidden one.
+        if not with_folders():
+            c = replace(c, kind="digits", folder="")
+        kinds = {k: v for k, v in KINDS.items() if k == "digits" or with_folders()}
+        self.kind = _choice(kinds, c.kind, "images", "Where the images come from", "215px")
         self.folder = _wide(w.Text(
             c.folder, description="folder", continuous_update=False, placeholder="/path/to/files",
             tooltip="Folder on the server that holds the standard files; nothing is downloaded",

@@ -1,4 +1,4 @@
-"""Settings for Voila, and three repairs; Voila finds this file through JUPYTER_CONFIG_PATH.
+"""Settings for Voila, and its repairs; Voila finds this file through JUPYTER_CONFIG_PATH.
 
 It is read by the stand-alone server and by Voila inside a Jupyter server alike. Nothing of it is
 imported by the package.
@@ -11,18 +11,55 @@ import re
 import signal
 import sys
 import threading
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from tempfile import gettempdir
+from types import ModuleType
 from typing import Any
 
-from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
-from voila.app import Voila
+import voila.app
+import voila.server_extension
+from jupyter_server.base.handlers import JupyterHandler
+from voila.request_info_handler import RequestInfoSocketHandler
 from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
+from voila.static_file_handler import TemplateStaticFileHandler
 
 c = get_config()  # noqa: F821  (given by traitlets)
 
-# The template that asks no host but this one.
+
+def _loaded(name: str) -> ModuleType:
+    """A file beside this one. This folder must not be searched: voila.py would hide Voila."""
+    key = f"margin_explorer_{name}"
+    if key not in sys.modules:
+        spec = spec_from_file_location(key, Path(__file__).with_name(f"{name}.py"))
+        sys.modules[key] = module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[key])
+    return sys.modules[key]
+
+
+guard = _loaded("guard")
+
+# The template that asks no host but this one, whatever a query says. Of themes a query may choose
+# light or dark: guard.py forgets any other.
 c.VoilaConfiguration.template = "margin-explorer"
+c.VoilaConfiguration.allow_template_override = "NO"
+c.VoilaConfiguration.allow_theme_override = "YES"
+
+# What fails shows no path of this machine: neither in a cell nor, later, on the page's socket.
+c.VoilaConfiguration.show_tracebacks = False
+c.VoilaConfiguration.strip_sources = True
+c.VoilaExecutor.cell_error_instruction = "The server's log says why."
+c.MappingKernelManager.allow_tracebacks = False
+c.MappingKernelManager.traceback_replacement_message = "The server's log says why."
+
+# Sockets that read nothing but well-formed messages, in either server.
+c.Voila.kernel_websocket_connection_class = guard.CheckedConnection
+c.ServerApp.kernel_websocket_connection_class = guard.CheckedConnection
+
+# Pages with our headers and plain errors, in either server.
+for _server in (voila.app, voila.server_extension):
+    _server.TornadoVoilaHandler = guard.GuardedPage
+    _server.TornadoVoilaTreeHandler = guard.GuardedTree
 
 # Inside a Jupyter server the page would be told of a CDN for formulas; the app writes none.
 c.VoilaConfiguration.page_config_hook = lambda config, **_: {**config, "fullMathjaxUrl": None}
@@ -51,54 +88,62 @@ if sys.platform == "linux" and len(gettempdir()) <= _LONGEST:
     c.KernelManager.transport = "ipc"
 
 
-def _without_nagle(handler: Any) -> None:
-    """Send each frame at once: with Nagle's algorithm a live view stays under 15 frames/s."""
-    if getattr(handler, "sends_at_once", False):
-        return
-    opened = handler.open
-
-    async def open_(self: Any, *args: Any, **kwargs: Any) -> None:
-        self.set_nodelay(True)
-        await opened(self, *args, **kwargs)
-
-    handler.open = open_
-    handler.sends_at_once = True
-
-
-_without_nagle(KernelWebsocketHandler)
-
 # A closing page can send a beacon but no header, so the stock check refuses its request and the
 # kernel stays for ever (voila-dashboards/voila issue 1458). The kernel's id, which the request
 # must name, is a random secret of that page.
 VoilaShutdownKernelHandler.check_xsrf_cookie = lambda self: None
 
 
-def _with_further_pages(server: Any) -> None:
-    """Serve the notebooks beside the first one too, each at voila/render/<name>.
+def _guarded(server: Any) -> None:
+    """Ask our rules before Voila's, in the stand-alone server.
 
-    Voila serves one notebook at its root, or a whole folder with a listing in its place.
+    Also serve the notebooks beside the first one, each at voila/render/<name>: Voila serves one
+    notebook at its root, or a whole folder with a listing in its place.
     """
-    if getattr(server, "has_further_pages", False):
+    if getattr(server, "is_guarded", False):
         return
     made = server.init_handlers
 
     def init_handlers(self: Any) -> list[Any]:
-        handlers = list(made(self))
-        if not self.notebook_path:
-            return handlers
-        first = Path(self.notebook_path)
-        _, page, settings = handlers[-1]  # of the first notebook; it takes every address left
-        for path in sorted(first.parent.glob("*.ipynb")):
-            address = f"{self.server_url.rstrip('/')}/voila/render/{re.escape(path.name)}"
-            here = {**settings, "notebook_path": os.path.relpath(path, self.root_dir)}
-            handlers.insert(-1, (address, page, here))
-        return handlers
+        self.app.add_transform(guard.Headers)
+        JupyterHandler.write_error = guard.say_plainly  # the stock one fails without its files
+        # A page names a folder of this machine only where `serve` says that its visitor is its user.
+        os.environ.setdefault("MARGIN_EXPLORER_FOLDERS", "0")
+        named = os.environ.pop("MARGIN_EXPLORER_HOSTS", "").split(",")
+        here = guard.OtherHost(self.ip, named)
+        return [(here, guard.WrongHost), *_further_pages(self, _repaired(made(self)))]
 
     server.init_handlers = init_handlers
-    server.has_further_pages = True
+    server.is_guarded = True
 
 
-_with_further_pages(Voila)
+def _repaired(handlers: list[Any]) -> list[Any]:
+    """Voila's handlers, without the socket that tells a waiting kernel its visitor's query.
+
+    Nothing of ours asks for that, and anybody may open it.
+    """
+    ours = {TemplateStaticFileHandler: guard.TemplateFiles}
+    return [
+        (address, ours.get(handler, handler), *rest)
+        for address, handler, *rest in handlers
+        if handler is not RequestInfoSocketHandler
+    ]
+
+
+def _further_pages(server: Any, handlers: list[Any]) -> list[Any]:
+    """The handlers, and before the last one those of the notebooks beside the first."""
+    if not server.notebook_path:
+        return handlers
+    first = Path(server.notebook_path)
+    _, page, settings = handlers[-1]  # of the first notebook; it takes every address left
+    for path in sorted(first.parent.glob("*.ipynb")):
+        address = f"{server.server_url.rstrip('/')}/voila/render/{re.escape(path.name)}"
+        here = {**settings, "notebook_path": os.path.relpath(path, server.root_dir)}
+        handlers.insert(-1, (address, page, here))
+    return handlers
+
+
+_guarded(voila.app.Voila)
 
 
 def _end_with_parent() -> None:

@@ -1,0 +1,269 @@
+"""What stands between a visitor and the server: sockets, host names, headers and error pages.
+
+voila.py loads this file by its place: to import it from the package would bring torch in here.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable
+from html import escape
+from ipaddress import ip_address
+from itertools import pairwise
+from socket import gethostname
+from typing import Any
+
+from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
+from tornado.routing import Matcher
+from tornado.web import HTTPError, OutputTransform, RequestHandler
+from voila.static_file_handler import TemplateStaticFileHandler
+from voila.tornado.handler import TornadoVoilaHandler
+from voila.tornado.treehandler import TornadoVoilaTreeHandler
+
+# --- sockets ----------------------------------------------------------------------------------
+PROTOCOL = "v1.kernel.websocket.jupyter.org"
+CHANNELS = (b"shell", b"control", b"stdin")  # iopub is for listening alone
+PARTS = ("header", "parent header", "metadata", "content")
+LEAST_OFFSETS = 2 + len(PARTS)  # of the channel, of each part, and the end
+MOST_BUFFERS = 1000  # arbitrary; a widget sends a few
+MOST_READ = 2**20  # bytes of JSON read here; of what is longer only a content may be, unread
+PROTOCOL_ERROR, UNREADABLE = 1002, 1007  # close codes of RFC 6455
+# A reason has 123 bytes at most.
+NO_PROTOCOL = f"Only the subprotocol {PROTOCOL} is spoken here. Does a proxy remove its header?"
+
+
+def mistake_in(message: str | bytes) -> str:
+    """What is wrong with a frame of a visitor, in a sentence; empty where nothing is.
+
+    The layout: a count of offsets and the offsets, numbers of 8 bytes with the lowest first; then
+    channel, header, parent header, metadata, content and buffers, each from one offset to the next.
+    """
+    if not isinstance(message, bytes):
+        return "A message must be binary."
+    count = int.from_bytes(message[:8], "little")
+    if not LEAST_OFFSETS <= count <= min(LEAST_OFFSETS + MOST_BUFFERS, len(message) // 8 - 1):
+        return f"The number of offsets must be {LEAST_OFFSETS} or more, and fit the message."
+    offsets = struct.unpack_from(f"<{count}Q", message, 8)
+    ends = (8 * (count + 1), *offsets, len(message))
+    if any(start > end for start, end in pairwise(ends)):
+        return "The offsets must rise and stay within the message."
+    channel, *parts = (message[a:b] for a, b in pairwise(offsets[: LEAST_OFFSETS]))
+    if channel not in CHANNELS:
+        return "The channel must be shell, control or stdin."
+    for name, part in zip(PARTS, parts, strict=True):
+        if name == "content" and len(part) > MOST_READ:
+            continue  # the visitor's own kernel reads it
+        found = _object(part)
+        if found is None or (name == "header" and not isinstance(found.get("msg_type"), str)):
+            return f"The {name} is not as the protocol has it."
+    return ""
+
+
+def _object(part: bytes) -> dict[str, Any] | None:
+    """A JSON object, or None where it is none or too long."""
+    if len(part) > MOST_READ:
+        return None
+    try:
+        found = json.loads(part)
+    except (ValueError, RecursionError):  # also of bytes that are no text
+        return None
+    return found if isinstance(found, dict) else None
+
+
+class CheckedConnection(ZMQChannelsWebsocketConnection):
+    """A page's socket that reads nothing but well-formed messages, and closes on any other.
+
+    Voila and Jupyter take the first bytes of a frame for a count and loop that often. They read
+    the older layout, which a client without the subprotocol speaks, the same way.
+    """
+
+    kernel_ws_protocol = PROTOCOL  # of the class: no setting brings the older layout back
+    closed_for = ""
+
+    async def prepare(self) -> None:
+        """Get the kernel ready, unless the subprotocol is missing."""
+        offered = self.websocket_handler.request.headers.get("Sec-WebSocket-Protocol", "")
+        if PROTOCOL not in (name.strip() for name in offered.split(",")):
+            self.closed_for = NO_PROTOCOL
+            return
+        await super().prepare()
+
+    async def connect(self) -> None:
+        """Connect to the kernel, or close with a sentence."""
+        if self.closed_for:
+            self.websocket_handler.close(PROTOCOL_ERROR, self.closed_for)
+            return
+        # Each frame at once: with Nagle's algorithm a live view stays under 15 frames/s.
+        self.websocket_handler.set_nodelay(True)
+        connected = super().connect()
+        if connected is not None:
+            await connected
+
+    def disconnect(self) -> None:
+        """Leave the kernel, which a refused socket never met."""
+        if self.closed_for != NO_PROTOCOL:
+            super().disconnect()
+
+    def handle_incoming_message(self, incoming_msg: str | bytes) -> None:
+        """Hand a message to the kernel; the first bad one is the last."""
+        if self.closed_for:
+            return
+        self.closed_for = mistake_in(incoming_msg)
+        if self.closed_for:
+            self.websocket_handler.close(UNREADABLE, self.closed_for)
+        else:
+            super().handle_incoming_message(incoming_msg)
+
+    def handle_outgoing_message(self, stream: Any, outgoing_msg: list[Any]) -> None:
+        """Hand a message to the page, but none of the kernel's prints, where it may not see them.
+
+        What fails behind a widget is printed with its traceback, and so with paths of this machine.
+        """
+        if not self.multi_kernel_manager.allow_tracebacks:
+            _, parts = self.session.feed_identities(outgoing_msg)
+            if self.session.unpack(parts[1]).get("msg_type") == "stream":  # after the signature
+                return
+        super().handle_outgoing_message(stream, outgoing_msg)
+
+
+# --- host names -------------------------------------------------------------------------------
+EVERYWHERE = ("", "0.0.0.0", "::")
+
+
+class OtherHost(Matcher):
+    """Matches a request for a name that is not ours.
+
+    A foreign page can give its own name our address ("DNS rebinding"), and would then read ours as
+    its own. An address cannot be given away so: where we listen on all of them, any will do.
+    """
+
+    def __init__(self, ip: str, named: Iterable[str]) -> None:
+        """Take the interface listened on, and the further names that the operator allows."""
+        self.everywhere = ip in EVERYWHERE
+        own = gethostname() if self.everywhere else ip
+        names = (own, "localhost", *named)
+        self.names = {name.strip().lower().strip("[]") for name in names} - {""}
+
+    def match(self, request: Any) -> dict[str, Any] | None:
+        """None for a name of ours, so that the next rule is asked."""
+        name = request.host_name.strip("[]")
+        if name in self.names:
+            return None
+        try:
+            address = ip_address(name)
+        except ValueError:
+            return {}
+        return None if self.everywhere or address.is_loopback else {}
+
+
+class WrongHost(RequestHandler):
+    """Refuses a request for another host, whatever its method."""
+
+    def prepare(self) -> None:
+        """Say who can mend it."""
+        self.set_status(403)
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.finish(page_of("This server does not answer to the host name of your request. "
+                            "Whoever runs it can allow a name: margin-explorer serve "
+                            "--allow-host NAME."))  # fmt: skip
+
+
+# --- headers and pages ------------------------------------------------------------------------
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        # Inline: Voila writes the scripts of its page, with the kernel's name, into the page.
+        # blob: anywidget imports each widget's module from one.
+        "script-src 'self' 'unsafe-inline' blob:",
+        # Inline: widgets write their styles into the page, as attributes and as elements.
+        "style-src 'self' 'unsafe-inline'",
+        # data: the page's icon; blob: ipywidgets shows each picture from one.
+        "img-src 'self' data: blob:",
+        "font-src 'self'",
+        # The same host by ws: or wss: too, as 'self' covers both.
+        "connect-src 'self'",
+        "frame-ancestors 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+WORDS = {
+    400: "The server could not read this address.",
+    403: "This address is not served.",
+    404: "There is nothing at this address.",
+}
+FAILED = "The server failed at this page. Its log says why; reloading starts afresh."
+THEMES = ("light", "dark", "JupyterLab Light", "JupyterLab Dark")
+
+
+class Headers(OutputTransform):
+    """Gives every response the headers that it lacks, files and refusals too."""
+
+    def transform_first_chunk(
+        self, status_code: int, headers: Any, chunk: bytes, finishing: bool
+    ) -> tuple[int, Any, bytes]:
+        """Add them."""
+        for name, value in HEADERS.items():
+            headers.setdefault(name, value)
+        return status_code, headers, chunk
+
+
+def page_of(sentence: str) -> str:
+    """A page of one sentence, in the browser's own colours."""
+    return (
+        "<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>Margin Explorer</title>"
+        "<style>:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }</style>"
+        f"<p role='alert'>{escape(sentence)}</p></html>"
+    )
+
+
+def say_plainly(handler: Any, status_code: int, **_: Any) -> None:
+    """An error page: the stock one names what failed, and asks another host for its fonts."""
+    handler.set_header("Content-Type", "text/html; charset=utf-8")
+    handler.finish(page_of(WORDS.get(status_code, FAILED)))
+
+
+class _Guarded:
+    """A page of Voila: no template but ours, no theme but two, our headers, plain errors."""
+
+    async def prepare(self, **options: Any) -> None:
+        """Forget what a query may not choose."""
+        asked = self.request.arguments
+        for name in ("template", "classic-tree"):
+            asked.pop(name, None)
+        if self.get_argument("theme", "") not in THEMES:
+            asked.pop("theme", None)
+        await super().prepare(**options)
+
+    def set_default_headers(self) -> None:
+        """Ours over the stock ones."""
+        super().set_default_headers()
+        for name, value in HEADERS.items():
+            self.set_header(name, value)
+
+    write_error = say_plainly
+
+
+class GuardedPage(_Guarded, TornadoVoilaHandler):
+    """A notebook as a page."""
+
+
+class GuardedTree(_Guarded, TornadoVoilaTreeHandler):
+    """The list of notebooks, in a Jupyter server alone."""
+
+
+class TemplateFiles(TemplateStaticFileHandler):
+    """Files of a template; the stock handler fails at an address without a file's name."""
+
+    async def get(self, path: str, include_body: bool = True) -> None:
+        """Answer, or say that there is nothing."""
+        try:
+            await super().get(path, include_body)
+        except (AssertionError, ValueError, UnboundLocalError) as error:
+            raise HTTPError(404) from error

@@ -1,0 +1,49 @@
+"""Whatever is asked of the server, the page asks no other host, and keeps its own policy."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from explorer import serve
+from tests.browser.conftest import is_ours
+from tests.browser.steps import Explorer
+
+QUERIES = ("template=reveal", "template=lab", "template=nothing", "voila-template=reveal",
+           "theme=reveal", "theme=dark&template=classic", "classic-tree=true")  # fmt: skip
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_no_query_makes_the_page_ask_another_host(
+    page: Page, voila_server: serve.Server, query: str
+) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    Explorer(page).visit(f"{voila_server.url}?{query}")
+    assert asked and [url for url in asked if not is_ours(url)] == []
+
+
+@pytest.mark.parametrize("name", ["membership", "digits", "lesson-03-explanations"])
+def test_further_pages_work_under_the_policy(
+    page: Page, voila_server: serve.Server, name: str
+) -> None:
+    page.goto(f"{voila_server.url}voila/render/{name}.ipynb?template=reveal&theme=dark")
+    page.locator(".mx-app").first.wait_for()
+    expect(page.locator("#loading")).to_have_count(0)
+    expect(page.locator(".mx-failed:visible")).to_have_count(0)
+
+
+def test_the_policy_stops_what_a_page_would_ask_of_another_host(
+    page: Page, voila_server: serve.Server, console_errors: list[str]
+) -> None:
+    page.goto(f"{voila_server.url}nothing")
+    stopped = page.evaluate(
+        """() => new Promise(done => {
+             document.addEventListener('securitypolicyviolation', e => done(e.effectiveDirective));
+             const script = document.createElement('script');
+             script.src = 'https://elsewhere.invalid/a.js';
+             document.head.append(script);
+           })"""
+    )
+    assert stopped.startswith("script-src")
+    console_errors.clear()  # the console notes what was stopped

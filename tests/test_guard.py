@@ -1,0 +1,303 @@
+"""One visitor cannot stop the server for another, nor make it name what is not theirs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("voila")
+pytest.importorskip("websocket")
+
+import psutil
+
+from explorer import serve
+from explorer.serve import Server
+from tests import visits
+from tests.visits import connected, farewell, frame, kernel_of, packed, read_page
+
+MOST_GROWTH = 100e6  # bytes; arbitrary, the stock server grew by 1.7 GB in 40 s
+# A picture is sent to the page as a buffer beside the message: the older layout, in bytes.
+CELLS = ("import ipywidgets", "ipywidgets.Image(value=b'GIF89a' + bytes(1000))")
+STATES = {"comm_id": "c", "target_name": "jupyter.widget.control", "data": {}}
+ASK = {"comm_id": "c", "data": {"method": "request_states"}}
+GOOD = frame()
+HEADER = json.dumps({"msg_type": "kernel_info_request"}).encode()
+
+
+def number(n: int) -> bytes:
+    return n.to_bytes(8, "little")
+
+
+def with_offset(index: int, value: int) -> bytes:
+    return GOOD[: 8 * (index + 1)] + number(value) + GOOD[8 * (index + 2) :]
+
+
+BAD: dict[str, str | bytes] = {
+    "text": json.dumps({"header": {"msg_type": "kernel_info_request"}}),
+    "nothing": b"",
+    "less than a number": b"\1\0\0",
+    "no offsets": number(0) * 9,
+    "a count of 2^63": number(2**63) + bytes(64),
+    "a count beyond the message": number(9) + GOOD[8:60],
+    "a million offsets": number(10**6) + bytes(8 * 10**6),
+    "the older layout": struct.pack("!II", 1, 8) + b'{"channel": "shell"}',
+    "an offset of 2^64 - 1": with_offset(5, 2**64 - 1),
+    "offsets out of order": with_offset(2, 8),
+    "an offset into the offsets": with_offset(0, 0),
+    "an end beyond the message": with_offset(5, len(GOOD) + 1),
+    "no JSON": packed([b"shell", b"{", b"{}", b"{}", b"{}"]),
+    "no text": packed([b"shell", b'{"a": "\xff"}', b"{}", b"{}", b"{}"]),
+    "a list": packed([b"shell", b"[]", b"{}", b"{}", b"{}"]),
+    "a content that is no object": packed([b"shell", HEADER, b"{}", b"{}", b"7"]),
+    "no kind": packed([b"shell", b"{}", b"{}", b"{}", b"{}"]),
+    "a kind that is no word": packed([b"shell", b'{"msg_type": []}', b"{}", b"{}", b"{}"]),
+    "brackets without end": packed([b"shell", b"[" * 100_000, b"{}", b"{}", b"{}"]),
+    "a number of many digits": packed([b"shell", b'{"msg_type": ' + b"9" * 9999 + b"}"] + [b"{}"] * 3),
+    "a header too long": packed([b"shell", b"[" + b"0," * 2**20 + b"0]", b"{}", b"{}", b"{}"]),
+    "a channel that is only heard": frame(channel="iopub"),
+    "a channel that is not": frame(channel="x" * 1000),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def alone() -> Iterator[Server]:
+    with serve.start(port=0, cells=CELLS) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def in_jupyter() -> Iterator[Server]:
+    """Voila inside a Jupyter server that was shown our settings; the page lies in its folder."""
+    folder = tempfile.TemporaryDirectory(prefix="jupyter-", ignore_cleanup_errors=True)
+    home = Path(folder.name)
+    (home / "work").mkdir()
+    serve.write_pages(home / "work", CELLS)
+    own = {f"JUPYTER_{name}_DIR": str(home / name.lower()) for name in ("CONFIG", "RUNTIME")}
+    own |= dict.fromkeys(("JUPYTER_CONFIG_PATH", "JUPYTER_PATH"), str(serve.SETTINGS))
+    port = serve.free_port("127.0.0.1", 0)
+    command = [
+        *(sys.executable, "-m", "jupyter_server", "--no-browser", "--allow-root"),
+        *("--ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0", "--log-level=ERROR"),
+        *("--IdentityProvider.token=", "--ServerApp.password="),
+        f"--ServerApp.root_dir={home / 'work'}",
+    ]
+    process = subprocess.Popen(command, env=os.environ | own, start_new_session=True)
+    with Server(f"http://127.0.0.1:{port}/", process, folder) as server:
+        serve.wait_until_listening(process, "127.0.0.1", port)
+        yield server
+
+
+HOSTS = {"alone": "", "in_jupyter": "voila/render/explorer.ipynb"}
+
+
+@pytest.fixture(params=HOSTS)
+def host(request: pytest.FixtureRequest) -> tuple[Server, str]:
+    """Either server, and where its page is."""
+    return request.getfixturevalue(request.param), HOSTS[request.param]
+
+
+def paths(server: Server) -> list[str]:
+    """Folders of this machine that are nobody's business."""
+    return [server.folder.name, sys.prefix, str(Path(serve.__file__).parent), str(Path.home())]
+
+
+def memory(server: Server) -> int:
+    return int(psutil.Process(server.process.pid).memory_info().rss)
+
+
+# --- sockets ----------------------------------------------------------------------------------
+@pytest.mark.parametrize("count", [1, 100])
+@pytest.mark.parametrize("protocols", [(), ("other",), (visits.PROTOCOL,)], ids=str)
+def test_badly_formed_sockets_stop_nobody_else(
+    host: tuple[Server, str], protocols: tuple[str, ...], count: int
+) -> None:
+    server, page = host
+    kernel = kernel_of(read_page(server, page))
+    before = memory(server)
+    with contextlib.ExitStack() as stack:
+        links = [stack.enter_context(connected(server, kernel, protocols)) for _ in range(count)]
+        for link in links:
+            # A closed socket may refuse to take more.
+            with contextlib.suppress(OSError):
+                if not protocols:  # as a client of the older layout asks for the picture
+                    for kind, content in (("comm_open", STATES), ("comm_msg", ASK)):
+                        parts = {"header": {"msg_type": kind, "msg_id": kind, "session": "s"}}
+                        link.send(json.dumps({**parts, "parent_header": {}, "metadata": {},
+                                              "content": content, "channel": "shell"}))  # fmt: skip
+                link.send_binary(BAD["a count of 2^63"])
+                link.send_binary(BAD["the older layout"])
+        assert visits.is_served(server, page)
+    assert memory(server) - before < MOST_GROWTH
+
+
+@pytest.mark.parametrize("protocols", [(), ("other",)], ids=str)
+def test_a_socket_without_the_protocol_is_told_so(
+    host: tuple[Server, str], protocols: tuple[str, ...]
+) -> None:
+    server, page = host
+    with connected(server, kernel_of(read_page(server, page)), protocols) as link:
+        code, words = farewell(link)
+        assert code == 1002
+        assert visits.PROTOCOL in words and "proxy" in words
+
+
+def test_a_badly_formed_message_closes_its_socket_alone(alone: Server) -> None:
+    kernel = kernel_of(read_page(alone))
+    with connected(alone, kernel) as other:
+        for name, message in BAD.items():
+            with connected(alone, kernel) as link:
+                (link.send if isinstance(message, str) else link.send_binary)(message)
+                code, words = farewell(link)
+                assert (code, words.endswith(".")) == (1007, True), name
+        other.send_binary(frame())
+        while b"kernel_info_reply" not in other.recv():
+            pass
+
+
+def test_buffers_and_a_long_content_pass(alone: Server) -> None:
+    with connected(alone, kernel_of(read_page(alone))) as link:
+        content = {"comm_id": "none", "data": {"words": "x" * 2**21}}
+        link.send_binary(frame("comm_msg", content=content, buffers=[b"", bytes(10)]))
+        link.send_binary(frame())
+        while b"kernel_info_reply" not in link.recv():
+            pass
+
+
+def test_a_kernel_sends_its_page_no_traceback(alone: Server) -> None:
+    kernel = kernel_of(read_page(alone))
+    seen = b""
+    with connected(alone, kernel) as link:
+        wrong = {"comm_id": "c", "target_name": "jupyter.widget", "data": {"state": 7}}
+        link.send_binary(frame("comm_open", content=wrong))
+        link.send_binary(frame())
+        while b"kernel_info_reply" not in seen:
+            seen += link.recv()
+        link.send_binary(frame())
+        while seen.count(b"kernel_info_reply") < 2:
+            seen += link.recv()
+    assert not [path for path in paths(alone) if path.encode() in seen]
+    assert b"Traceback" not in seen
+
+
+# --- names, headers and pages -----------------------------------------------------------------
+@pytest.mark.parametrize("name", ["evil.example", "evil.example:80", "10.1.2.3", "localhost.evil"])
+def test_another_host_name_is_refused_for_every_address(alone: Server, name: str) -> None:
+    for address in ("", "voila/static/voila.js", "api/kernels/a-b-c-d-e", "nothing"):
+        code, _, words = visits.ask(alone.url + address, Host=name)
+        assert code == 403 and "--allow-host" in words
+    code, _, words = visits.ask(f"{alone.url}voila/api/shutdown/a-b-c-d-e", "POST", Host=name)
+    assert code == 403 and "--allow-host" in words
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "LOCALHOST:1", "[::1]:2", "127.1.2.3"])
+def test_names_of_this_machine_are_answered(alone: Server, name: str) -> None:
+    assert visits.ask(f"{alone.url}voila/static/voila.js", Host=name)[0] == 200
+
+
+def test_the_operator_names_further_hosts() -> None:
+    named = ("class.example.org", "10.1.2.3")
+    with serve.start(port=0, cells=("1",), allow_hosts=named) as server:
+        files = f"{server.url}voila/static/voila.js"
+        assert {visits.ask(files, Host=n)[0] for n in (*named, "Class.Example.ORG:80")} == {200}
+        assert visits.ask(files, Host="other.example.org")[0] == 403
+
+
+def test_on_all_interfaces_any_address_and_the_machine_itself_are_answered() -> None:
+    with serve.start(port=0, cells=("1",), host="0.0.0.0") as server:
+        files = f"{server.url}voila/static/voila.js"
+        for name in ("10.1.2.3", "[2001:db8::1]:80", serve.socket.gethostname()):
+            assert visits.ask(files, Host=name)[0] == 200
+        assert visits.ask(files, Host="evil.example")[0] == 403
+
+
+@pytest.mark.parametrize("wrong", ["http://a.example", "a.example:80", "a,b", "", "*"])
+def test_a_host_that_is_no_name_is_refused(wrong: str) -> None:
+    with pytest.raises(ValueError, match="host"):
+        serve.start(allow_hosts=(wrong,))
+
+
+def test_a_page_says_what_may_run_on_it(host: tuple[Server, str]) -> None:
+    server, page = host
+    code, headers, _ = visits.ask(server.url + page)
+    assert code == 200
+    policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
+    assert "unsafe-eval" not in str(policy)
+    assert policy["default-src"] == "'none'" and policy["connect-src"] == "'self'"
+    assert policy["script-src"].startswith("'self'") and policy["frame-ancestors"] == "'self'"
+    assert "http" not in str(policy) and "*" not in str(policy)
+    assert headers["Referrer-Policy"] == "same-origin"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize("address", ["voila/static/voila.js", "voila/files/a.png", "nothing"])
+def test_files_and_refusals_have_the_headers_too(alone: Server, address: str) -> None:
+    _, headers, _ = visits.ask(alone.url + address)
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+QUERIES = ("template=reveal", "voila-template=reveal", "template=lab", "template=classic",
+           "template=nothing", "template=../../lab", "theme=nothing", "theme=dark&template=reveal",
+           "theme=%22%3E%3Cscript%20src=//evil.example%3E", "classic-tree=true", "theme=%ff",
+           "voila-theme=reveal", "template=reveal&template=reveal")  # fmt: skip
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_no_query_names_another_host(host: tuple[Server, str], query: str) -> None:
+    server, page = host
+    _, _, text = visits.ask(f"{server.url}{page}?{query}")
+    hosts = set(re.findall(r"(?:https?:|wss?:|[\"'(=]\s*)//([\w.-]+)", text))
+    assert hosts <= {"www.w3.org"}  # the name space of drawings, which nobody asks
+    assert "Margin Explorer" in text and "evil" not in text
+
+
+def test_a_query_chooses_between_the_two_themes(alone: Server) -> None:
+    assert "theme-dark" in read_page(alone, "?theme=dark")
+    assert "theme-light" in read_page(alone, "?theme=nothing&template=reveal")
+
+
+@pytest.mark.parametrize("address", ["?theme=%ff", "nothing", "voila/templates/x", "login",
+    "voila/templates/lab/static/../../x", "voila/labextensions/x", "voila/api/themes/x",
+    "voila/static/x", "voila/files/../x", "voila/query/a-b-c-d-e", "api/kernels/a-b-c-d-e"])  # fmt: skip
+def test_a_wrong_address_ends_in_a_plain_sentence(alone: Server, address: str) -> None:
+    code, _, words = visits.ask(alone.url + address)
+    assert 400 <= code < 500
+    assert words and "Traceback" not in words and "//" not in words
+    assert not [path for path in paths(alone) if path in words]
+
+
+def test_a_failure_shows_no_path() -> None:
+    """The notebook is gone, then its cell fails: neither the folder nor a traceback is shown."""
+    with serve.start(port=0, cells=("open('/nowhere/of/this/machine')",)) as server:
+        page = read_page(server)
+        assert "nowhere" not in page and "Traceback" not in page and serve.__file__ not in page
+        assert "The server&#39;s log says why" in page or "The server's log says why" in page
+        shutil.rmtree(server.folder.name)
+        code, _, words = visits.ask(server.url)
+        assert code >= 400
+        assert server.folder.name not in words and "Traceback" not in words
+
+
+# --- what a kernel is told --------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [({}, "1"), ({"host": "0.0.0.0"}, "0"), ({"allow_hosts": ("a.example",)}, "0")],
+)
+def test_folders_are_open_to_the_machines_own_user_alone(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, object], told: str
+) -> None:
+    monkeypatch.delenv(serve.FOLDERS, raising=False)
+    cells = ("import os", f"print('folders:', os.environ['{serve.FOLDERS}'])")
+    with serve.start(port=0, cells=cells, **options) as server:  # type: ignore[arg-type]
+        assert f"folders: {told}" in read_page(server)
