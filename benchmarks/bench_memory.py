@@ -4,8 +4,8 @@
 
 Chromium opens the page for each visitor, with the alternating circle of 20 points; then every page
 plays, attacks, and runs the arena and the grid of starts. Last, one visitor of the page on real
-images trains and attacks there. PSS counts a page of memory that n processes share as 1/n; private is
-what goes when the kernel goes. Linux alone: read from /proc. Megabytes are of 10^6 bytes.
+images trains and attacks there. PSS counts a page of memory that n processes share as 1/n; private
+is what goes when the kernel goes. Linux alone: read from /proc. Megabytes are of 10^6 bytes.
 """
 
 from __future__ import annotations

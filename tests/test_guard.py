@@ -63,7 +63,7 @@ BAD: dict[str, str | bytes] = {
     "no kind": packed([b"shell", b"{}", b"{}", b"{}", b"{}"]),
     "a kind that is no word": packed([b"shell", b'{"msg_type": []}', b"{}", b"{}", b"{}"]),
     "brackets without end": packed([b"shell", b"[" * 100_000, b"{}", b"{}", b"{}"]),
-    "a number of many digits": packed([b"shell", b'{"msg_type": ' + b"9" * 9999 + b"}"] + [b"{}"] * 3),
+    "a number of many digits": packed([b"shell", b'{"a": ' + b"9" * 9999 + b"}"] + [b"{}"] * 3),
     "a header too long": packed([b"shell", b"[" + b"0," * 2**20 + b"0]", b"{}", b"{}", b"{}"]),
     "a channel that is only heard": frame(channel="iopub"),
     "a channel that is not": frame(channel="x" * 1000),
@@ -267,9 +267,12 @@ def test_a_query_chooses_between_the_two_themes(alone: Server) -> None:
     assert "theme-light" in read_page(alone, "?theme=nothing&template=reveal")
 
 
-@pytest.mark.parametrize("address", ["?theme=%ff", "nothing", "voila/templates/x", "login",
-    "voila/templates/lab/static/../../x", "voila/labextensions/x", "voila/api/themes/x",
-    "voila/static/x", "voila/files/../x", "voila/query/a-b-c-d-e", "api/kernels/a-b-c-d-e"])  # fmt: skip
+WRONG = ("?theme=%ff", "nothing", "voila/templates/x", "voila/templates/lab/static/../../x",
+         "login", "voila/labextensions/x", "voila/api/themes/x", "voila/static/x",
+         "voila/files/../x", "voila/query/a-b-c-d-e", "api/kernels/a-b-c-d-e")  # fmt: skip
+
+
+@pytest.mark.parametrize("address", WRONG)
 def test_a_wrong_address_ends_in_a_plain_sentence(alone: Server, address: str) -> None:
     code, _, words = visits.ask(alone.url + address)
     assert 400 <= code < 500

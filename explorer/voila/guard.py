@@ -48,7 +48,7 @@ def mistake_in(message: str | bytes) -> str:
     ends = (8 * (count + 1), *offsets, len(message))
     if any(start > end for start, end in pairwise(ends)):
         return "The offsets must rise and stay within the message."
-    channel, *parts = (message[a:b] for a, b in pairwise(offsets[: LEAST_OFFSETS]))
+    channel, *parts = (message[a:b] for a, b in pairwise(offsets[:LEAST_OFFSETS]))
     if channel not in CHANNELS:
         return "The channel must be shell, control or stdin."
     for name, part in zip(PARTS, parts, strict=True):

@@ -107,7 +107,7 @@ def _guarded(server: Any) -> None:
     def init_handlers(self: Any) -> list[Any]:
         self.app.add_transform(guard.Headers)
         JupyterHandler.write_error = guard.say_plainly  # the stock one fails without its files
-        # A page names a folder of this machine only where `serve` says that its visitor is its user.
+        # A page names a folder of this machine only where `serve` says that its user visits.
         os.environ.setdefault("MARGIN_EXPLORER_FOLDERS", "0")
         named = os.environ.pop("MARGIN_EXPLORER_HOSTS", "").split(",")
         here = guard.OtherHost(self.ip, named)
