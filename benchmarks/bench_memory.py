@@ -84,7 +84,6 @@ def main() -> None:
         pages[-1].wait_for_timeout(1000 * options.seconds)
         row(f"after {options.seconds:g} s of the attack", kernels)
         for page in pages:
-            press(page, "Pause")
             press(page, "5 Arena")
             press(page, "Run the arena")
         pages[-1].wait_for_timeout(1000 * options.seconds)

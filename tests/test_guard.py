@@ -35,6 +35,14 @@ GOOD = frame()
 HEADER = json.dumps({"msg_type": "kernel_info_request"}).encode()
 
 
+def older(kind: str, content: object) -> str:
+    """A message in the older layout."""
+    header = {"msg_id": f"{kind}-{next(visits.NUMBERS)}", "msg_type": kind, "session": "s",
+              "username": "", "version": "5.3"}  # fmt: skip
+    parts = {"header": header, "parent_header": {}, "metadata": {"version": "1.0.0"}}
+    return json.dumps({**parts, "content": content, "channel": "shell", "buffers": []})
+
+
 def number(n: int) -> bytes:
     return n.to_bytes(8, "little")
 
@@ -130,13 +138,11 @@ def test_badly_formed_sockets_stop_nobody_else(
         for link in links:
             # A closed socket may refuse to take more.
             with contextlib.suppress(OSError):
-                if not protocols:  # as a client of the older layout asks for the picture
+                if visits.PROTOCOL in protocols:
+                    link.send_binary(BAD["a count of 2^63"])
+                else:  # as a client of the older layout asks for the picture
                     for kind, content in (("comm_open", STATES), ("comm_msg", ASK)):
-                        parts = {"header": {"msg_type": kind, "msg_id": kind, "session": "s"}}
-                        link.send(json.dumps({**parts, "parent_header": {}, "metadata": {},
-                                              "content": content, "channel": "shell"}))  # fmt: skip
-                link.send_binary(BAD["a count of 2^63"])
-                link.send_binary(BAD["the older layout"])
+                        link.send(older(kind, content))
         assert visits.is_served(server, page)
     assert memory(server) - before < MOST_GROWTH
 
