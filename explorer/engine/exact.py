@@ -30,7 +30,18 @@ import torch
 from scipy.optimize import linprog
 from torch import Tensor
 
-from explorer.engine.exact_faces import Array, Faces, Index, Peaks, arrange, evaluate, peaks
+from explorer.engine.exact_faces import (
+    Array,
+    Faces,
+    Index,
+    Peaks,
+    affine,
+    arrange,
+    evaluate,
+    height,
+    peaks,
+    rounding,
+)
 from explorer.engine.exact_newton import Point, polish
 from explorer.engine.network import Network
 
@@ -38,6 +49,8 @@ MAX_POINTS_EXACT = 200  # the most a user can draw (Dataset); d = 2 lists about 
 _ROUNDS = 200  # linear programs; arbitrary, ten times what random sets of 15 points need
 _NEWTON_FROM = 0.1  # arbitrary: with max |h| further above 1, faces are still guesses
 _LINES = 4  # arbitrary: see _hinges
+# What is called polished is within this factor of the optimum, minus 1, rounding counted.
+PROVED = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +93,7 @@ def maximum_margin(x: Tensor, y: Tensor, tol: float = 1e-9) -> Exact:
     faces = arrange(points)
     point, violation, polished = _solve(faces, labels, tol)
     share = np.bincount(group, minlength=len(points))[group]
-    return _as_exact(point, point.lam[group] / share, violation, polished)
+    return _as_exact(faces, point, point.lam[group] / share, violation, polished)
 
 
 def _checked(x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
@@ -111,9 +124,9 @@ def _checked(x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
     return distinct, labels[first], group
 
 
-def _as_exact(point: Point, lam: Array, violation: float, polished: bool) -> Exact:
+def _as_exact(faces: Faces, point: Point, lam: Array, violation: float, polished: bool) -> Exact:
     size = np.sqrt(np.abs(point.c))
-    wt = torch.from_numpy(size[:, None] * point.u)
+    wt = torch.from_numpy(size[:, None] * (point.u @ faces.turn))
     v = torch.from_numpy(np.sign(point.c) * size)
     net = Network((wt[:, :-1].contiguous(), v[None, :]), (wt[:, -1].contiguous(), None))
     return Exact(
@@ -133,7 +146,9 @@ def _solve(faces: Faces, y: Array, tol: float) -> tuple[Point, float, bool]:
             for trial in polish(faces, y, point):
                 missed = peaks(faces, trial.lam * y, 1 + tol / 2)
                 if _gap(missed) <= tol and _matches(faces, y, trial):
-                    return trial, _gap(missed), True
+                    violation = height(faces, trial.lam * y) - 1
+                    if violation <= PROVED / 2:
+                        return trial, violation, True
                 fresh.append(missed.take(np.arange(min(len(missed.h), 2 * len(y)))))
         if gap <= tol:
             break
@@ -141,7 +156,8 @@ def _solve(faces: Faces, y: Array, tol: float) -> tuple[Point, float, bool]:
         u = np.concatenate([u[keep], *[p.u for p in fresh]])
         sign = np.concatenate([sign[keep], *[np.sign(p.h) for p in fresh]])
     q = y * point.phi(faces)
-    return replace(point, c=point.c / q.min()), gap, False
+    point = replace(point, c=point.c / q.min())
+    return point, height(faces, point.lam * y) - 1, False
 
 
 def _gap(found: Peaks) -> float:
@@ -171,14 +187,12 @@ def _hinges(faces: Faces) -> tuple[Array, Array]:
     Along a line on which no two points share their shadow, hinges at the shadows, open to either
     side, interpolate anything. Several lines, so that one is far from sharing.
     """
-    x = faces.xt[:, :-1]
+    apart, d = faces.apart, faces.apart.shape[1]
     angles = 0.1 + np.pi * np.arange(_LINES) / _LINES  # 0.1: off the axes, where grids align
-    lines = np.stack([np.cos(angles), np.sin(angles)], 1) if x.shape[1] == 2 else np.ones((1, 1))
-    shadow = x @ lines.T
-    normal = np.broadcast_to(lines, (len(x), *lines.shape))
-    u = np.concatenate([normal, -shadow[:, :, None]], axis=2).reshape(-1, x.shape[1] + 1)
-    flat = np.eye(x.shape[1] + 1)[-1:]
-    u = np.concatenate([u, -u, flat])
+    lines = np.stack([np.cos(angles), np.sin(angles)], 1) if d == 2 else np.ones((1, 1))
+    slope = np.broadcast_to(lines, (len(apart), *lines.shape)).reshape(-1, d)
+    u = affine(faces, slope, -(apart @ lines.T).reshape(-1))
+    u = np.concatenate([u, -u, np.eye(d + 1)[:1]])  # the last is on at all points far from 0
     u = u / np.linalg.norm(u, axis=1, keepdims=True)
     return np.concatenate([u, u]), np.repeat([1.0, -1.0], len(u))
 
