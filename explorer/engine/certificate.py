@@ -9,7 +9,10 @@ that of y_i g_i; rivals that tie within `tau` are free like slopes at a kink (`c
 Gradient flow on the exponential or logistic loss converges in direction to such a point (Lyu and
 Li 2020; Ji and Telgarsky 2020). What the light must not be read as: a KKT point need not be the
 maximum margin; multipliers need not be unique; a point with lam_i = 0 leaves no trace in theta;
-and slopes are free within `tau` of a kink, so "exact" is exact for this tau.
+and slopes are free within `tau` of a kink. Where a neuron passes a point at a distance below tau,
+that grants it a slope which it does not have, and a network far from any KKT point may be explained
+whole. So "exact" is said only where slopes free within `TAU_EXACT` explain the weights as well,
+and the two identities hold that need no slope (`balance`, `norm_identity`).
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ TAU_TRAINED = 1e-2  # measured: trained networks need 1e-3 to 3e-2
 TAU_EXACT = 1e-6  # measured: exactly built networks, after rounding
 
 # Relative size of the larger of residual and slackness, up to which each light shows; arbitrary.
+# Both lie far from the first at exact networks (1e-10); at the others a fit is good to 1% only.
 _EXACT, _NEAR, _APPROACHING = 1e-6, 0.05, 0.3
 ON_MARGIN = 0.01  # arbitrary: a point within 1% of q_min counts as on the margin
 _SLACK_PRICE = 1e-3  # arbitrary: breaks ties between multipliers in favour of points on the margin
@@ -146,8 +150,7 @@ def gradient_multipliers(
     return lam, float(pull @ inner_theta(net, x, cover=cover)) / (rho * speed)
 
 
-def _light(residual: float, slackness: float) -> Light:
-    off = max(residual, slackness)
+def _light(off: float) -> Light:
     if off <= _EXACT:
         return Light.EXACT
     if off <= _NEAR:
@@ -162,17 +165,46 @@ def _share(value: float) -> str:
     return f"{value:.1%}" if value >= 1e-3 else f"{value:.0e}"
 
 
-def _sentence(light: Light, fit: Fit, slackness: float, tau: float) -> str:
-    n = len(fit.lam)
-    used = int((fit.lam > SUPPORT * fit.lam.max()).sum())
-    off = max(fit.residual, slackness)
-    near = any(at_edge(off, limit) for limit in (_EXACT, _NEAR, _APPROACHING))
-    edge = " At the edge of the next verdict." if near else ""
-    return (
-        f"{light.value} {used} of {n} points carry it; {_share(fit.residual)} of the norm of the "
-        f"weights is left unexplained, slackness {_share(slackness)} "
-        f"(slopes free at {fit.n_kinks} kinks, tau = {tau:g}).{edge}"
+def _sentence(light: Light, fit: _Priced, sharp: _Priced, tau: float) -> str:
+    lam = fit.fit.lam
+    used = int((lam > SUPPORT * lam.max()).sum())
+    said = (
+        f"{light.value} {used} of {len(lam)} points carry it; {_share(fit.residual)} of the norm "
+        f"of the weights is left unexplained, slackness {_share(fit.slackness)} "
+        f"(slopes free at {fit.fit.n_kinks} kinks, tau = {tau:g})."
     )
+    if sharp is not fit:
+        said += f" With tau = {TAU_EXACT:g}, {_share(sharp.residual)} is left."
+    if any(at_edge(fit.off, limit) for limit in (_EXACT, _NEAR, _APPROACHING)):
+        said += " At the edge of the next verdict."
+    return said
+
+
+@dataclass(frozen=True, eq=False)
+class _Priced:
+    """A fit of the network at margin 1, and what follows from its multipliers."""
+
+    fit: Fit
+    residual: float
+    slackness: float
+    norm_identity: float
+
+    @property
+    def off(self) -> float:
+        return max(self.residual, self.slackness)
+
+
+def _priced(one: Network, x: Tensor, y: Tensor, ratio: Tensor, tau: float) -> _Priced:
+    """The fit at `tau`, for the network at margin 1 and ratio = q / q_min (n,)."""
+    # With order * sum lam = rho^2 this is 1/2 residual^2 + _SLACK_PRICE * slackness, times rho^2.
+    price = _SLACK_PRICE * one.order * (ratio - 1)
+    fit = fit_multipliers(one, x, y, tau=tau, price=price)
+    if tau >= 0:
+        fit = evened(one, x, y, tau, fit, price)
+    mass, norm2 = float(fit.lam.sum()), float(one.rho) ** 2
+    slackness = float(fit.lam @ (ratio - 1)) / mass if mass > 0 else 0.0
+    identity = abs(norm2 - one.order * float(fit.lam @ ratio)) / norm2
+    return _Priced(fit, fit.residual, slackness, identity)
 
 
 def _unseparated(net: Network, q: Tensor, tau: float) -> Certificate:
@@ -238,32 +270,34 @@ def certify(
     if not (q_min > 0 and math.isfinite(q_min)):
         return _unseparated(net, q, tau)
     one = rescaled(net, q_min ** (-1 / net.order))
-    # With order * sum lam = rho^2 this is 1/2 residual^2 + _SLACK_PRICE * slackness, times rho^2.
     ratio = (q / q_min).cpu().double()
-    price = _SLACK_PRICE * net.order * (ratio - 1)
-    strict = fit_multipliers(one, x, y, tau=-1.0, price=price)
-    fit = evened(one, x, y, tau, fit_multipliers(one, x, y, tau=tau, price=price), price)
+    strict = _priced(one, x, y, ratio, -1.0)
+    fit = _priced(one, x, y, ratio, tau)
     if fit.residual > strict.residual:  # both are attained; a capped search may end above
         fit = strict
-    mass, norm2 = float(fit.lam.sum()), float(one.rho) ** 2
-    slackness = float(fit.lam @ (ratio - 1)) / mass if mass > 0 else 0.0
+    uneven = balance(net)
+    sharp = fit
+    if fit.off <= _EXACT and tau > TAU_EXACT and fit is not strict:
+        sharp = _priced(one, x, y, ratio, TAU_EXACT)
+    light = _light(fit.off)
+    if light is Light.EXACT and max(sharp.off, sharp.norm_identity, uneven) > _EXACT:
+        light = Light.NEAR
     by_gradient = gradient_multipliers(net, x, y, loss, log_gain)
-    light = _light(fit.residual, slackness)
     return Certificate(
         q=q,
         q_min=q_min,
         on_margin=q <= (1 + ON_MARGIN) * q_min,
-        lam=fit.lam.to(q),
+        lam=fit.fit.lam.to(q),
         residual_strict=strict.residual,
         residual=fit.residual,
         tau=tau,
-        n_kinks=fit.n_kinks,
-        slackness=slackness,
+        n_kinks=fit.fit.n_kinks,
+        slackness=fit.slackness,
         primal_violation=max(0.0, 1 - float(q_of(one, x, y).min())),
-        norm_identity=abs(norm2 - net.order * float(fit.lam @ ratio)) / norm2,
-        balance=balance(net),
+        norm_identity=fit.norm_identity,
+        balance=uneven,
         gamma_bar=gamma_bar(q_min, float(net.rho), net.order),
         beta=None if by_gradient is None else by_gradient[1],
         light=light,
-        sentence=_sentence(light, fit, slackness, tau),
+        sentence=_sentence(light, fit, sharp, tau),
     )

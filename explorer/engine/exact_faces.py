@@ -33,6 +33,7 @@ CORNER, INSIDE = -2, -1  # the kinds of Peaks.kink that are no index
 _LEVEL = 1e-9  # arbitrary: a slope that counts as none
 _LOW = 1e-5  # arbitrary: peaks that much below 1 stay below 1 whatever the rounding
 _EPS = float(np.finfo(np.float64).eps)
+_TURN = 8 * _EPS  # the rounding of an angle below 2 pi, of its sine and of its cosine, with room
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,8 @@ class Faces:
         centre: the middle of the points as given (d,).
         apart: the points from there (n, d).
         stretch: the size of each axis (D,); hyperplanes are told apart by xt / stretch.
-        blur: the largest angle, after stretching, between two corners that count as one.
+        blur: by how much the angle of a corner may be off, after stretching; those that count as
+            one make it larger.
         cells: on which side of each hyperplane a cone lies (C, n).
         edge_cell: for each piece of a hyperplane (d = 2 only), a cone it bounds (E,).
         edge_kink: the index of that hyperplane (E,).
@@ -144,7 +146,7 @@ def _cuts(angles: Array) -> tuple[Array, float]:
     angles = np.sort(np.mod(angles, 2 * np.pi))
     gaps = np.diff(angles, append=angles[:1] + 2 * np.pi)
     apart = gaps > COINCIDENT
-    return angles[apart], float(gaps[~apart].sum())
+    return angles[apart], _TURN + float(gaps[~apart].sum())
 
 
 def _halves(angles: Array) -> Array:
@@ -222,11 +224,11 @@ def evaluate(faces: Faces, weight: Array, u: Array) -> Array:
 def rounding(faces: Faces, weight: Array, u: Array) -> Array:
     """By how much h(u) may be off its computed value, for directions u (M, D) -> (M,).
 
-    The n + D terms of a sum round each by half an eps of what is summed, and so do the D
-    coordinates of u and of each point; corners that count as one move u by `blur`.
+    Half an eps of what is summed for each of n + D additions, and as much for each of the steps
+    that make a coordinate of a point; a corner lies within the angle `blur` of u.
     """
     mass = np.abs(weight)
-    share = (len(weight) + 4 * u.shape[1]) * _EPS
+    share = (len(weight) + 2 * u.shape[1] + 4) * _EPS / 2
     spread = np.linalg.norm(faces.xt / faces.stretch, axis=1) @ mass
     blurred = faces.blur * spread * np.linalg.norm(u * faces.stretch, axis=1)
     bound: Array = share * (np.abs(u) @ (mass @ np.abs(faces.xt))) + blurred
@@ -257,9 +259,7 @@ def _candidates(faces: Faces, weight: Array, floor: float) -> _Candidates:
     """All of cones, hyperplanes and corners where |h| may reach floor, and what h is there."""
     live = np.flatnonzero(weight)
     g = faces.cells[:, live] @ (weight[live, None] * faces.xt[live])
-    along = np.einsum(
-        "eij,ej->ei", _projectors(faces.unit)[faces.edge_kink], g[faces.edge_cell]
-    )
+    along = np.einsum("eij,ej->ei", _projectors(faces.unit)[faces.edge_kink], g[faces.edge_cell])
     high, steep = (np.flatnonzero(np.linalg.norm(a, axis=1) >= floor) for a in (g, along))
     at_corner = (faces.corners * g[faces.corner_cell]).sum(1)
     top = np.flatnonzero(np.abs(at_corner) >= floor)

@@ -33,7 +33,7 @@ from explorer.engine.network import Network, phi_all
 from explorer.engine.tangent import backward_signals, forward_signals
 
 _NOISE = 1e-14  # arbitrary: residuals below this share of |theta| are rounding
-_JITTER = 1e-13  # arbitrary: ridge on the Gram matrix of the columns, relative to its trace
+_JITTER = 1e-13  # arbitrary: ridge on the Gram matrix of the columns at length one, by its trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +163,11 @@ def _price(p: _Problem, reach: list[Tensor], slopes: list[Tensor], sweeps: int) 
 
 
 def _solve(gram: Tensor, gains: Tensor) -> Tensor:
-    factor = factored(gram, _JITTER * gram.diagonal().sum())
-    return torch.cholesky_solve(gains[:, None], factor)[:, 0]
+    # At length one each, or a point far from the origin sets a ridge that drowns the others.
+    size = gram.diagonal().sqrt().clamp_min(1e-300)
+    ridge = torch.tensor(_JITTER * len(gram), dtype=gram.dtype)
+    factor = factored(gram / size[:, None] / size, ridge)
+    return torch.cholesky_solve((gains / size)[:, None], factor)[:, 0] / size
 
 
 def _descend(gram: Tensor, gains: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
