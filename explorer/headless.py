@@ -17,7 +17,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify
 from explorer.engine.controls import control_sets
 from explorer.engine.data import Dataset, read_csv
-from explorer.engine.exact import maximum_margin
+from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network
 from explorer.engine.roster import AttackConfig, AttackState, by_key
@@ -41,13 +41,15 @@ class RunFailed(RuntimeError):
 class Trained:
     """A finished training: kept states, and the last one's certificate on the CPU in float64.
 
-    Weights that are not homogeneous have a smallest margin `q_min` and no certificate.
+    Weights that are not homogeneous have a smallest margin `q_min` and no certificate; `exact` is
+    what is known of a network that was solved for, None for one that was trained.
     """
 
     states: tuple[TrainState, ...]
     net: Network
     certificate: Certificate | None
     q_min: float
+    exact: Exact | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +102,8 @@ def train(
 ) -> Trained:  # fmt: skip
     """Train on `data`, or take the exact solution. RunFailed where the points are not separated."""
     placed = data.to(device=device, dtype=dtype)
-    net = maximum_margin(data.x, data.y).net if exact else None
+    solved = maximum_margin(data.x, data.y) if exact else None
+    net = solved.net if solved else None
     config = replace(config, steps=0) if exact else config
     first = training.init(placed, config, torch.Generator().manual_seed(seed), net)
     steps = training.iterate(placed, first, config)
@@ -117,7 +120,7 @@ def train(
         )
     tau = TAU_EXACT if exact else TAU_TRAINED
     made = certify(last, data.x, data.y, tau) if last.homogeneous else None
-    return Trained(states, last, made, q_min)
+    return Trained(states, last, made, q_min, solved)
 
 
 def opened(file: Path, truth: Path | None = None) -> tuple[Run | None, Network, Dataset | None]:

@@ -91,6 +91,13 @@ def of_training(data: Dataset, done: Trained) -> dict[str, Any]:
             "light": made.light,
             "sentence": made.sentence,
         }
+    if done.exact is not None:
+        training["optimum"] = {
+            "polished": done.exact.polished,
+            "objective": done.exact.objective,
+            "lower_bound": done.exact.dual / (1 + done.exact.violation),
+            "sentence": done.exact.sentence,
+        }
     return {"dataset": of_dataset(data), "network": of_network(done.net), "training": training}
 
 
@@ -186,6 +193,8 @@ def training_rows(points: Dataset, done: Trained) -> list[tuple[str, str]]:
         ("network", "-".join(map(str, (done.net.d, *done.net.widths, done.net.outputs)))),
         ("steps", f"{last.t}"),
     ]
+    if done.exact is not None:
+        rows.append(("optimum", done.exact.sentence))
     if made is None:
         return [*rows, ("smallest margin", f"{done.q_min:.6g}"), ("certificate", NO_THEOREM)]
     return [

@@ -152,7 +152,7 @@ class Session(Walking):
         self.running = False
         self.begin_training(exact.net)
         if not exact.polished:
-            self.message = "Exact to the tolerance of a linear program only: see the residual."
+            self.message = exact.sentence
 
     def reset(self) -> None:
         """Back to t = 0 of the present stage, with the same seed."""

@@ -27,6 +27,7 @@ whether max |h| <= 1 or whether the margin is 1, the network is not called polis
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -83,6 +84,25 @@ class Exact:
     dual: float
     violation: float
     polished: bool
+
+    @property
+    def sentence(self) -> str:
+        """What is known of the network, in words."""
+        if self.polished:
+            return f"The largest margin over all widths, proved up to {PROVED:g} of |theta|^2."
+        short = max(0.0, 1 - self.dual / (1 + self.violation) / self.objective)
+        return (
+            "The best network found; whether it is the optimum is not known. "
+            f"At margin 1 no network has |theta|^2 smaller by more than {_rounded_up(short)}."
+        )
+
+
+def _rounded_up(share: float) -> str:
+    """A share in per cent with two digits, never below it."""
+    if share == 0:
+        return "0%"
+    step = 10.0 ** (math.floor(math.log10(100 * share)) - 1)
+    return f"{math.ceil(100 * share / step) * step:.2g}%"
 
 
 def maximum_margin(x: Tensor, y: Tensor, tol: float = 1e-9) -> Exact:
@@ -145,7 +165,7 @@ def _as_exact(faces: Faces, point: Point, lam: Array, violation: float, polished
 
 
 def _holds(net: Network, points: Array, labels: Array) -> bool:
-    """Whether the margin is 1 up to `_SHARE`, of the weights as they are rounded.
+    """Whether the margin of the weights as they are rounded is 1 up to `_SHARE`.
 
     In floating point where its error is small enough to tell, else in rational numbers.
     """
@@ -154,19 +174,23 @@ def _holds(net: Network, points: Array, labels: Array) -> bool:
     v = net.weights[1].numpy()[0]
     xt = np.hstack([points, np.ones((len(points), 1))])
     q = labels * (np.maximum(xt @ wt.T, 0) @ v)
-    off = (
-        (xt.shape[1] + len(v) + 1) * np.finfo(np.float64).eps * (np.abs(xt) @ np.abs(wt.T) @ abs(v))
-    )
+    steps = xt.shape[1] + len(v) + 1
+    off = steps * np.finfo(np.float64).eps * (np.abs(xt) @ np.abs(wt.T) @ np.abs(v))
     if (q - off).min() >= 1 - _SHARE:
         return True
-    rows, out = ([[Fraction(z) for z in row] for row in a.tolist()] for a in (wt, v[:, None]))
-    for x, label in zip(xt.tolist(), labels.tolist(), strict=True):
-        at = [Fraction(z) for z in x]
-        z = (sum(a * b for a, b in zip(row, at, strict=True)) for row in rows)
-        total = sum(max(0, value) * a[0] for value, a in zip(z, out, strict=True))
-        if int(label) * total < 1 - Fraction(_SHARE):
-            return False
-    return True
+    return all(
+        label * _exactly(wt.tolist(), v.tolist(), x) >= 1 - _SHARE
+        for x, label in zip(xt.tolist(), labels.tolist(), strict=True)
+    )
+
+
+def _exactly(wt: list[list[float]], v: list[float], x: list[float]) -> float:
+    """sum_j v_j relu(w~_j . x~), rounded once."""
+    total = Fraction(0)
+    for row, out in zip(wt, v, strict=True):
+        z = sum(Fraction(a) * Fraction(b) for a, b in zip(row, x, strict=True))
+        total += Fraction(out) * max(Fraction(0), z)
+    return float(total)
 
 
 def _solve(faces: Faces, y: Array, tol: float) -> tuple[Point, float, bool]:

@@ -14,6 +14,7 @@ from explorer.engine.certificate import TAU_EXACT, certify
 from explorer.engine.exact import MAX_POINTS_EXACT, maximum_margin
 from explorer.engine.exact_faces import arrange, evaluate, peaks
 from explorer.engine.network import phi
+from tests.engine.rational import at_margin_one, highest
 
 ROOT3 = math.sqrt(3)
 
@@ -262,3 +263,72 @@ def test_slow_newton_steps_do_not_pass_for_exact(seed):
     exact = maximum_margin(x, y)
     assert exact.polished
     assert certify(exact.net, x, y, tau=TAU_EXACT).residual < 1e-10
+
+
+def far_set(n, d, seed, offset, scale, pair):
+    """Uniform points, by `scale`, `offset` from 0; two of opposite labels 1e-3 scale apart."""
+    generator = np.random.default_rng([seed, n, d])
+    x, y = generator.uniform(-1, 1, (n, d)), generator.choice([-1.0, 1.0], n)
+    if pair:
+        way = generator.normal(size=d)
+        x[1], y[1] = x[0] + 1e-3 * way / np.linalg.norm(way), -y[0]
+    return torch.from_numpy(scale * x + offset), torch.from_numpy(y)
+
+
+def nothing_false_is_said(x, y):
+    """The network, after what it claims was held against rational numbers."""
+    exact = maximum_margin(x, y)
+    top, reached = highest(x, y, exact.lam), at_margin_one(x, y, exact.net)
+    assert exact.violation >= top - 1
+    bound = exact.dual / top  # no network of any width is below this, whoever finds it
+    assert exact.dual / (1 + exact.violation) <= bound * (1 + 1e-15)
+    if exact.polished:
+        assert reached <= bound * (1 + 1e-8)
+    return exact
+
+
+@pytest.mark.parametrize("offset", [0, 1, 20, 100, 300])
+def test_what_is_polished_is_beaten_by_no_solver(offset):
+    polished = [
+        nothing_false_is_said(*far_set(5, d, seed, offset, scale, pair)).polished
+        for seed in range(2)
+        for d in (1, 2)
+        for scale in (1e-2, 1, 1e2)
+        for pair in (False, True)
+    ]
+    assert len(polished) == 24
+    assert sum(polished) >= 16  # or the law above is of nothing
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("offset", [0, 1, 20, 100, 300])
+@pytest.mark.parametrize("n", [8, 12])
+def test_what_is_polished_is_beaten_by_no_solver_on_more_points(n, offset):
+    for seed in range(3):
+        for d in (1, 2):
+            for scale in (1e-2, 1, 1e2):
+                for pair in (False, True):
+                    nothing_false_is_said(*far_set(n, d, seed, offset, scale, pair))
+
+
+@pytest.mark.parametrize("offset", [20, 100, 300])
+def test_far_from_the_origin_the_optimum_is_still_found(offset):
+    """Without turning the points to their centre, none of these is solved right."""
+    for seed in range(3):
+        x, y = far_set(10, 2, seed, offset, 1, False)
+        exact = maximum_margin(x, y)
+        assert exact.polished
+        assert exact.sentence.startswith("The largest margin over all widths")
+        assert float((y * phi(exact.net, x)).min()) > 1 - 1e-8
+
+
+def test_what_is_not_proved_is_said_not_to_be_known(monkeypatch):
+    monkeypatch.setattr("explorer.engine.exact.polish", lambda *_: iter(()))
+    x, y = random_set(9, 2, 1)
+    rough = maximum_margin(x, y)
+    assert "whether it is the optimum is not known" in rough.sentence
+    best = at_margin_one(x, y, rough.net)
+    monkeypatch.undo()
+    exact = maximum_margin(x, y)
+    assert rough.dual / (1 + rough.violation) <= exact.objective * (1 + 1e-9) <= best * (1 + 2e-9)
