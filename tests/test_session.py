@@ -6,10 +6,11 @@ import pytest
 import torch
 from traitlets import TraitError
 
-from explorer import travel
+from explorer import headless, report, travel
 from explorer.engine.data import empty, preset
 from explorer.engine.network import phi
 from explorer.engine.status import Status
+from explorer.engine.training import TrainConfig
 from explorer.session import Session
 
 
@@ -142,6 +143,17 @@ def test_exact_solution_is_certified() -> None:
     session.jump_to_exact()
     assert session.frame.certificate.residual < 1e-9
     assert session.frame.certificate.light.name == "EXACT"
+
+
+def test_a_solution_that_is_not_proved_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explorer.engine.exact.polish", lambda *_: iter(()))
+    data = preset("alternating-circle", n=9)
+    session = Session(data)
+    session.jump_to_exact()
+    assert "whether it is the optimum is not known" in session.message
+    done = headless.train(data, TrainConfig(), seed=0, exact=True)
+    assert dict(report.training_rows(data, done))["optimum"] == session.message
+    assert report.of_training(data, done)["training"]["optimum"]["polished"] is False
 
 
 def test_exact_solution_of_conflicting_points_is_refused_and_nothing_is_lost() -> None:

@@ -36,18 +36,8 @@ import torch
 from scipy.optimize import linprog
 from torch import Tensor
 
-from explorer.engine.exact_faces import (
-    Array,
-    Faces,
-    Index,
-    Peaks,
-    affine,
-    arrange,
-    evaluate,
-    height,
-    peaks,
-    rounding,
-)
+from explorer.engine.exact_arrangement import EPS, Array, Faces, Index, affine, arrange
+from explorer.engine.exact_faces import Peaks, evaluate, height, peaks, rounding
 from explorer.engine.exact_newton import Point, polish
 from explorer.engine.network import Network
 
@@ -175,7 +165,7 @@ def _holds(net: Network, points: Array, labels: Array) -> bool:
     xt = np.hstack([points, np.ones((len(points), 1))])
     q = labels * (np.maximum(xt @ wt.T, 0) @ v)
     steps = xt.shape[1] + len(v) + 1
-    off = steps * np.finfo(np.float64).eps * (np.abs(xt) @ np.abs(wt.T) @ np.abs(v))
+    off = steps * EPS * (np.abs(xt) @ np.abs(wt.T) @ np.abs(v))
     if (q - off).min() >= 1 - _SHARE:
         return True
     return all(

@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from explorer.engine.exact_faces import Array, Faces, Mask, Peaks, peaks, summits
+from explorer.engine.exact_arrangement import EPS, Array, Faces, Mask
+from explorer.engine.exact_faces import Peaks, peaks, summits
 
 _STEPS = 40  # arbitrary: a handful suffices where Newton's method converges at all
 _SOFT = 1e-10  # arbitrary: far above rounding, far below curvatures that matter
 _NOTHING = 1e-9  # arbitrary: a share of the path weights that is rounding
 _ALIGNED = 1e-10  # the KKT residual, relative, up to which a network is called exact
 _SLACK = 1e-10  # a margin short by less is rounding: |theta|^2 reaches 1e4 on close points
-_EPS = float(np.finfo(np.float64).eps)
 _ROUNDS = 6  # arbitrary: changes of the set of support points or faces
 
 
@@ -146,7 +146,7 @@ def _solved(system: Array, target: Array, m: int, careful: bool) -> Array:
 
 def _noise(blocks: Array, lam: Array) -> Array:
     """The rounding of each |B_f lam|, for blocks (F, D, m) and lam (m,) -> (F,)."""
-    size: Array = 4 * _EPS * np.linalg.norm(np.abs(blocks) @ np.abs(lam), axis=1)
+    size: Array = 4 * EPS * np.linalg.norm(np.abs(blocks) @ np.abs(lam), axis=1)
     return size
 
 

@@ -96,7 +96,8 @@ def at_margin_one(x, y, net) -> float:
     )
     (out,) = exactly(net.weights[1].tolist())
     q = min(
-        int(label) * sum(a * max(Fraction(0), dot(row, p)) for a, row in zip(out, rows, strict=True))
+        int(label)
+        * sum(a * max(Fraction(0), dot(row, p)) for a, row in zip(out, rows, strict=True))
         for p, label in zip(augmented(x), y, strict=True)
     )
     return float((sum(dot(row, row) for row in rows) + dot(out, out)) / 2 / q)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -207,3 +208,63 @@ def test_only_near_a_kkt_point_points_are_out_of_reach() -> None:
     early = certify(state.net, data.x, data.y)
     assert early.q_min > 0 and early.light not in (Light.NEAR, Light.EXACT)
     assert in_reach(early, data.n) is None
+
+
+def passing(x0, k):
+    """Two neurons that switch at -k and k, k < x0, and points at -x0 and x0.
+
+    With the slope (1 - k x0) / (1 + k x0) of each neuron at the point just beyond its switch the
+    weights are explained whole; the true slope there is 0.
+    """
+    slope = (1 - k * x0) / (1 + k * x0)
+    lam = (x0 * (1 + slope) * (x0 + k)) ** -0.5
+    a = (lam * (x0 + k) ** 2) ** -0.5
+    v = lam * a * (x0 + k)
+    net = Network(
+        (
+            torch.tensor([[a], [-a]], dtype=torch.float64),
+            torch.tensor([[v, -v]], dtype=torch.float64),
+        ),
+        (torch.tensor([a * k, a * k], dtype=torch.float64), None),
+    )
+    x = torch.tensor([[x0], [-x0]], dtype=torch.float64)
+    return net, x, torch.tensor([1.0, -1.0], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("x0", [0.3, 0.5, 0.9])
+@pytest.mark.parametrize("off", [1e-5, 1e-3, 1e-2])
+def test_slopes_that_no_kink_grants_do_not_make_it_exact(x0, off):
+    net, x, y = passing(x0, x0 * (1 - off))
+    wide, sharp = certify(net, x, y), certify(net, x, y, tau=1e-6)
+    assert wide.residual < 1e-12 and wide.slackness < 1e-12
+    assert sharp.residual > 0.05
+    assert wide.light is Light.NEAR
+    assert "With tau = 1e-06" in wide.sentence
+    assert certify(*passing(x0, x0)).light is Light.EXACT
+
+
+@given(seed=st.integers(0, 300), size=st.floats(-8, -2), tau=st.sampled_from([1e-4, 1e-2]))
+def test_exact_at_any_tau_is_exact_at_the_sharp_one(seed, size, tau):
+    """Exact networks whose switches were moved: by more than 1e-6, none may pass for exact."""
+    generator = torch.Generator().manual_seed(seed)
+    x = 4 * torch.rand(5, 1, generator=generator, dtype=torch.float64) - 2
+    y = torch.randint(0, 2, (5,), generator=generator).double() * 2 - 1
+    net = maximum_margin(x, y).net
+    noise = torch.randn(net.theta.shape, generator=generator, dtype=torch.float64)
+    moved = net.with_theta(net.theta + 10**size * noise)
+    if certify(moved, x, y, tau=tau).light is Light.EXACT:
+        sharp = certify(moved, x, y, tau=1e-6)
+        assert max(sharp.residual, sharp.slackness, sharp.norm_identity, sharp.balance) <= 1e-6
+
+
+@pytest.mark.parametrize("seed", [2, 4, 8, 9, 13])
+def test_points_of_very_different_size_leave_an_exact_network_exact(seed):
+    """The ridge of a far point drowned the near ones: slackness up to 4.5 beside exact networks."""
+    generator = np.random.default_rng(seed)
+    n, d = int(generator.integers(4, 9)), int(generator.integers(1, 3))
+    x = generator.uniform(-1, 1, (n, d)) * 10.0 ** generator.uniform(-4, 6, (n, 1))
+    y = generator.choice([-1.0, 1.0], n)
+    x, y = torch.from_numpy(x), torch.from_numpy(y)
+    exact = maximum_margin(x, y)
+    for tau in (1e-6, 1e-2):
+        assert certify(exact.net, x, y, tau=tau).light is Light.EXACT
