@@ -38,6 +38,7 @@ TAU_EXACT = 1e-6  # measured: exactly built networks, after rounding
 # Relative size of the larger of residual and slackness, up to which each light shows; arbitrary.
 # Both lie far from the first at exact networks (1e-10); at the others a fit is good to 1% only.
 _EXACT, _NEAR, _APPROACHING = 1e-6, 0.05, 0.3
+_EVEN = 1e-7  # arbitrary: far above what even multipliers leave (1e-10), below _EXACT
 ON_MARGIN = 0.01  # arbitrary: a point within 1% of q_min counts as on the margin
 _SLACK_PRICE = 1e-3  # arbitrary: breaks ties between multipliers in favour of points on the margin
 SUPPORT = 1e-3  # arbitrary: multipliers below this share of the largest are not counted
@@ -198,9 +199,14 @@ def _priced(one: Network, x: Tensor, y: Tensor, ratio: Tensor, tau: float) -> _P
     """The fit at `tau`, for the network at margin 1 and ratio = q / q_min (n,)."""
     # With order * sum lam = rho^2 this is 1/2 residual^2 + _SLACK_PRICE * slackness, times rho^2.
     price = _SLACK_PRICE * one.order * (ratio - 1)
-    fit = fit_multipliers(one, x, y, tau=tau, price=price)
-    if tau >= 0:
-        fit = evened(one, x, y, tau, fit, price)
+    found = _measured(fit_multipliers(one, x, y, tau=tau, price=price), one, ratio)
+    if tau < 0:
+        return found
+    even = _measured(evened(one, x, y, tau, found.fit, price), one, ratio)
+    return even if even.off <= _EVEN else found  # points of very different size leave it none
+
+
+def _measured(fit: Fit, one: Network, ratio: Tensor) -> _Priced:
     mass, norm2 = float(fit.lam.sum()), float(one.rho) ** 2
     slackness = float(fit.lam @ (ratio - 1)) / mass if mass > 0 else 0.0
     identity = abs(norm2 - one.order * float(fit.lam @ ratio)) / norm2
