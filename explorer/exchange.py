@@ -7,12 +7,12 @@ from typing import Any
 
 from explorer.engine import store
 from explorer.engine.data import Dataset
+from explorer.engine.files import reading
 from explorer.engine.network import Network
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
-from explorer.frame import Frame, numbers
-from explorer.history import Timeline
+from explorer.frame import numbers
 from explorer.session import Session
 
 MOST_SAVED = 16 * 2**20  # arbitrary: what a browser takes as one link without trouble
@@ -45,7 +45,8 @@ def _until(states: list[Any], present: Any) -> tuple[Any, ...]:  # noqa: ANN401 
 def open_file(session: Session, content: bytes) -> None:
     """Show a saved run, or take the weights of others as the network of the present points.
 
-    Where they had to be taken as ReLU, the message says so.
+    A run is opened on a page of its own first: where that fails, this one stays as it was. Where
+    the weights had to be taken as ReLU, the message says so.
 
     Raises:
         ValueError: for a file that is neither, or weights that do not fit the points.
@@ -67,29 +68,43 @@ def open_file(session: Session, content: bytes) -> None:
 
 
 def _show(session: Session, run: Run) -> None:
-    if run.dataset.d not in (1, 2):
-        raise ValueError(f"the plane shows points of 1 or 2 coordinates; got {run.dataset.d}")
-    train = run.train_states[-1] if run.train_states else None
-    attack = run.attack_states[-1] if run.attack_states else None
-    name = run.attack_name
-    frame = Frame(1, "train" if train else "draw", run.dataset, train=train, attack_name=name)
+    with reading("the run", "Save it again.", store.StoreError):
+        made = _opened(run)
     session.running = False
-    session.train_config, session.seed = run.train_config, run.seed
-    session.mix = run.mix or (0.0, 0.0)
-    session.branch.train, session.branch.attack = Timeline(), Timeline()
-    session.adopt(frame)
-    session.attack_config = run.attack_config or by_key(name).config()
+    session.train_config, session.seed, session.mix = made.train_config, made.seed, made.mix
+    session.branch.train, session.branch.attack = made.branch.train, made.branch.attack
+    session.adopt(made.frame)
+    session.attack_config = made.attack_config
+
+
+def _opened(run: Run) -> Session:
+    """A page that shows the run."""
+    if run.dataset.d not in (1, 2):
+        raise store.StoreError(
+            f"the plane shows points of 1 or 2 coordinates; got {run.dataset.d}. "
+            "The command `attack` takes the file."
+        )
+    session = Session(run.dataset, seed=run.seed, mix=run.mix or (0.0, 0.0))
+    session.train_config = run.train_config
+    if run.attack_name != session.frame.attack_name:
+        session.choose_attack(run.attack_name)
+    session.attack_config = run.attack_config or by_key(run.attack_name).config()
     for state in run.train_states:
         session.branch.train.append(state, numbers, always=True)
-    if train is not None:
-        session.assess()
-    if train is not None and attack is not None:
-        session.begin_attack()
-        session.branch.attack = Timeline()
+    if not run.train_states:
+        return session
+    session.show(stage="train", train=run.train_states[-1])
+    session.assess()
+    if run.attack_states:
+        session.take_target()
+        if session.frame.attack_name != run.attack_name:
+            raise store.StoreError(f"these weights cannot be attacked by {run.attack_name}")
         for candidates in run.attack_states:
             session.branch.attack.append(candidates, numbers, always=True)
-        session.show(attack=attack)
+        mix = session.mix if session.entry.takes_start else (0.0, 0.0)
+        session.show(stage="attack", attack=run.attack_states[-1], mix=mix)
         session.assess()
+    return session
 
 
 def as_code(session: Session) -> str:

@@ -18,6 +18,7 @@ from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, cer
 from explorer.engine.controls import control_sets
 from explorer.engine.data import Dataset, read_csv
 from explorer.engine.exact import Exact, maximum_margin
+from explorer.engine.files import named
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network
 from explorer.engine.roster import AttackConfig, AttackState, by_key
@@ -131,7 +132,7 @@ def opened(file: Path, truth: Path | None = None) -> tuple[Run | None, Network, 
     held = open_bytes(read_file(file))
     run, net = (held, held.net) if isinstance(held, Run) else (None, held)
     if net is None:
-        raise ValueError(f"{file} holds points but no weights. Train first.")
+        raise ValueError(f"{named(file.name)} holds points but no weights. Train first.")
     if truth is not None:
         return run, net, read_csv(read_file(truth))
     return run, net, run.dataset if run else None
@@ -141,7 +142,9 @@ def points_and_weights(file: Path) -> tuple[Dataset, Network]:
     """Those of a saved run, the weights in float64. ValueError for another file."""
     _, net, known = opened(file)
     if known is None:
-        raise ValueError(f"{file} is no run with points and weights. Save one with `train`.")
+        raise ValueError(
+            f"{named(file.name)} is no run with points and weights. Save one with `train`."
+        )
     return known, net.to(dtype=torch.float64)
 
 

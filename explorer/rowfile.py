@@ -10,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from explorer.engine.files import FileError, named, read_file
+
 fcntl: ModuleType | None
 try:
     import fcntl
@@ -17,6 +19,11 @@ except ImportError:  # Windows has no such locks
     fcntl = None
 
 START = b'{"key":'  # of every line that `RowFile.append` writes
+KINDS = {
+    "key": str, "status": str, "message": str, "trial": dict, "result": dict, "seconds": dict,
+    "of": dict,
+}  # fmt: skip
+MOST_BYTES = 512 * 2**20  # arbitrary: some 100,000 rows
 LEFT_OUT = ("x", "y", "lam", "chance", "matched")  # of a table: what is not one figure
 
 
@@ -27,19 +34,19 @@ class RowFile:
         """Read what is there; `needed` are names that every row has.
 
         Raises:
-            ValueError: where a whole line is not a row; the file is left alone.
+            FileError: where a whole line is not a row, or it is no file; it is left alone.
         """
         self.path, self.rows = path, dict[str, dict[str, Any]]()
-        text = path.read_bytes() if path.exists() else b""
+        text = read_file(path, MOST_BYTES) if path.exists() else b""
         end = text.rfind(b"\n") + 1  # what follows was torn off, even where it parses
         for number, line in enumerate(text[:end].split(b"\n")[:-1], 1):
             row = _parsed(line, needed)
             if isinstance(row, str):
-                raise ValueError(_strange(path, f"line {number}", row))
+                raise FileError(_strange(path, f"line {number}", row))
             self.rows[row["key"]] = row
         if end < len(text):
             if not self.rows and not text.startswith(START[: len(text)]):
-                raise ValueError(_strange(path, "its only line", "it does not begin as one"))
+                raise FileError(_strange(path, "its only line", "it does not begin as one"))
             with path.open("r+b") as file:
                 file.truncate(end)
 
@@ -61,22 +68,23 @@ def _parsed(line: bytes, needed: Sequence[str]) -> dict[str, Any] | str:
     """The row of a line, or why it is none."""
     try:
         row = json.loads(line)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, MemoryError):
         return "it is no JSON"
     if not isinstance(row, dict):
         return f"it is a {type(row).__name__}"
     lacks = [name for name in needed if name not in row]
     if lacks:
         return f"it lacks {', '.join(lacks)}"
-    if not (isinstance(row["key"], str) and isinstance(row["result"], dict)):
-        return "its key is no word, or its result no settings by name"
+    for name, kind in KINDS.items():
+        if name in row and not isinstance(row[name], kind):
+            return f"its {name} is no {'word' if kind is str else 'table of settings by name'}"
     return row
 
 
 def _strange(path: Path, where: str, why: str) -> str:
     return (
-        f"{path} is no file of rows: {where} is not a row of a sweep ({why}). It was left as it "
-        "is. Name another file, or mend the line."
+        f"{named(path.name)} is no file of rows: {where} is not a row of a sweep ({why}). It was "
+        "left as it is. Name another file, or mend the line."
     )
 
 

@@ -31,7 +31,7 @@ QUICK = ("--executor", "threads", "--set", "preset=two-points", "--set", "widths
         ("[1]\n", "it is a list"),
         ('{"key":"a"}\n', "it lacks result"),
         ('{"key":3,"result":{}}\n', "its key is no word"),
-        ('{"key":"a","result":3}\n', "its result no"),
+        ('{"key":"a","result":3}\n', "its result is no table"),
     ],
 )
 def test_what_is_no_file_of_rows_is_left_alone(tmp_path: Path, text: str, why: str) -> None:

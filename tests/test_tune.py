@@ -239,7 +239,8 @@ def test_no_truth_is_in_reach() -> None:
     trees = [ast.parse(Path(module.__file__).read_text()) for module in (tune, search_file)]
     taken = {n.module for t in trees for n in ast.walk(t) if isinstance(n, ast.ImportFrom)}
     ours = {m for m in taken if m and m.startswith("explorer.")}
-    assert ours == {"explorer.engine.status", "explorer.tuning.search"} | {
+    files = {"explorer.engine.files", "explorer.engine.store_codec"}  # neither holds any truth
+    assert ours == files | {"explorer.engine.status", "explorer.tuning.search"} | {
         f"explorer.engine.attacks{m}" for m in ("", ".agreement", ".kkt", ".kkt_config", ".target")
     }
 

@@ -20,6 +20,7 @@ from tqdm import tqdm
 from explorer import __version__, headless, report
 from explorer.engine import store
 from explorer.engine.data import PRESETS, Dataset, preset, read_csv
+from explorer.engine.files import named, one_line
 from explorer.engine.network import Network
 from explorer.engine.roster import ROSTER, AttackConfig, by_key
 from explorer.engine.training import TrainConfig
@@ -27,6 +28,8 @@ from explorer.headless import RunFailed, State, Trained
 from explorer.scenarios import SCENARIOS
 from explorer.settings import checked
 
+MOST_SEED = 2**63 - 1  # what a generator takes
+MOST_WORDS = 1000  # arbitrary: a list of all settings fits; what a file says is shorter
 P = ParamSpec("P")
 
 
@@ -61,7 +64,9 @@ def option(name: str, text: str, **more: Any) -> Any:  # noqa: ANN401
 Preset = Annotated[str, option("--preset", f"Points to draw: {', '.join(PRESETS)}.")]
 Count = Annotated[int | None, option("--n", "Number of points.", min=1)]
 Noise = Annotated[float | None, option("--noise", "Jitter of the points.", min=0)]
-Seed = Annotated[int, option("--seed", "Of the points, the weights and the candidates.", min=0)]
+Seed = Annotated[
+    int, option("--seed", "Of the points, the weights and the candidates.", min=0, max=MOST_SEED)
+]
 File = Annotated[Path | None, typer.Argument(help="A saved run instead of a preset.")]
 Data = Annotated[Path | None, option("--data", "CSV with the header x1,x2,y instead of a preset.")]
 Widths = Annotated[str, option("--widths", "Hidden widths, such as 100 or 100,100.")]
@@ -101,7 +106,7 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
 
 def fail(error: Exception | str, code: int) -> None:
     """Say what is wrong in one line on stderr, and end with this exit code."""
-    print(f"margin-explorer: {' '.join(str(error).split())}", file=sys.stderr)
+    print(f"margin-explorer: {one_line(error, MOST_WORDS)}", file=sys.stderr)
     raise typer.Exit(code)
 
 
@@ -116,7 +121,9 @@ def points_of(
     """The points of a preset or of a CSV file."""
     points = preset(name, n, noise, seed) if data is None else read_csv(store.read_file(data))
     if not points.n:
-        raise ValueError(f"{data} holds no points. Add lines below its header.")
+        raise ValueError(
+            f"{named(data.name if data else name)} holds no points. Add lines below its header."
+        )
     return points
 
 
@@ -125,7 +132,9 @@ def widths_of(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(w) for w in text.split(","))
     except ValueError as error:
-        raise ValueError(f"--widths takes numbers such as 100,100; got {text!r}") from error
+        raise ValueError(
+            f"--widths takes numbers such as 100,100; got {named(repr(text))}"
+        ) from error
 
 
 def train_config(
@@ -201,9 +210,9 @@ def assigned(settings: list[str] | None) -> dict[str, Any]:
     for pair in settings or []:
         key, equals, text = pair.partition("=")
         if not equals:
-            raise ValueError(f"--set takes NAME=VALUE, such as lr_x=0.01; got {pair!r}")
+            raise ValueError(f"--set takes NAME=VALUE, such as lr_x=0.01; got {named(repr(pair))}")
         try:
             chosen[key] = literal_eval(text)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
             chosen[key] = text  # a word
     return chosen

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from explorer.engine.files import FileError, named, read_file, reading
 from explorer.sweep import seeds_of
 
 
@@ -38,14 +39,14 @@ def table_of(file: Path | None, settings: Iterable[str]) -> dict[str, Any]:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{file} is not TOML: {error}") from error
+    text = read_file(file)
+    with reading(f"{named(file.name)} is not TOML: it", "Write lines such as n = [10, 20]."):
+        content = tomllib.loads(text.decode("utf-8"))
     found = content.get("table", content)
     if not isinstance(found, dict):
-        raise ValueError(
-            f"{file}: table must hold fields of rows, below a line [table]; got table = {found!r}"
+        raise FileError(
+            f"{named(file.name)}: table must hold fields of rows, below a line [table]; "
+            f"got table = {named(repr(found))}"
         )
     return found
 
@@ -54,7 +55,7 @@ def _value(name: str, text: str) -> Any:  # noqa: ANN401 - what people write
     """A value or an axis, a list of them. What is no Python value is a word."""
     try:
         value = literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
         if "," not in text:
             return text
         value = [_value(name, part.strip()) for part in text.split(",")]

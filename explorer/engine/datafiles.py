@@ -8,22 +8,24 @@ from __future__ import annotations
 import csv
 import io
 import math
-import zipfile
-import zlib
 from typing import Any
 
 import numpy as np
 import torch
 
+from explorer.engine.archives import is_archive, members
 from explorer.engine.classes import MAX_CLASSES, class_numbers, from_numbers
 from explorer.engine.dataset import Dataset
+from explorer.engine.files import FileError, named, reading
 from explorer.engine.presets import MAX_POINTS
 
 CLASS = "class"  # the column of class numbers; y is that of two labels
 MAX_BYTES = 8 * 2**20  # arbitrary: 200 points of 1000 coordinates as text are about 4 MB
+MAX_COORDINATES = 10_000  # arbitrary: an image of 100 by 100
+NPZ = "Write it with numpy.savez(file, x=x, y=y)."
 
 
-class DataError(ValueError):
+class DataError(FileError):
     """A file that is not a dataset; the message says where, what was got and what to do."""
 
 
@@ -41,6 +43,11 @@ def write_csv(dataset: Dataset) -> str:
 
 def read_csv(text: str | bytes) -> Dataset:
     """Read what `write_csv` wrote; labels 0 and 1 are taken as -1 and +1. DataError otherwise."""
+    with reading("the table", "Write it again as CSV.", DataError):
+        return _read_csv(text)
+
+
+def _read_csv(text: str | bytes) -> Dataset:
     if isinstance(text, bytes):
         _size(len(text))
         try:
@@ -57,6 +64,8 @@ def read_csv(text: str | bytes) -> Dataset:
         raise DataError("the file is empty; expected a header x1,x2,y and one line per point")
     head = [cell.strip().lower() for cell in rows[0][1]]
     names = [f"x{i}" for i in range(1, len(head))]
+    if len(head) > MAX_COORDINATES:
+        raise DataError(f"{len(head)} columns; at most {MAX_COORDINATES} are read. Leave some out.")
     if len(head) < 2 or head not in ([*names, "y"], [*names, CLASS]):
         got = ",".join(rows[0][1])[:60]
         raise DataError(
@@ -82,16 +91,19 @@ def write_npz(dataset: Dataset) -> bytes:
 def read_npz(data: bytes) -> Dataset:
     """Arrays x (n, d) and y (n,) of an archive; labels as in `read_csv`. Never unpickles."""
     _size(len(data))
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            # The unpacked size, before anything is unpacked: a small file may hold a huge one.
-            _size(sum(member.file_size for member in archive.infolist()))
-            several = f"{CLASS}.npy" in archive.namelist()
-            x, y = (_array(archive, name) for name in ("x", CLASS if several else "y"))
-    except (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError) as error:
-        raise DataError(
-            "not an NPZ file with arrays x and y; write one with numpy.savez(file, x=x, y=y)"
-        ) from error
+    with reading("the archive", NPZ, DataError):
+        return _read_npz(data)
+
+
+def _read_npz(data: bytes) -> Dataset:
+    if not is_archive(data):
+        raise DataError(f"not an NPZ file with arrays x and y. {NPZ}")
+    found = members(data, MAX_BYTES, DataError, NPZ)
+    several = f"{CLASS}.npy" in found
+    label = f"{CLASS if several else 'y'}.npy"
+    if not {"x.npy", label} <= set(found):
+        raise DataError(f"not an NPZ file with arrays x and y. {NPZ}")
+    x, y = (_array(found[name], name) for name in ("x.npy", label))
     if x.ndim != 2 or x.shape[1] < 1 or y.shape != x.shape[:1]:
         raise DataError(f"expected x (n, d) and y (n,); got {x.shape} and {y.shape}")
     _count(x.shape[0])
@@ -99,24 +111,19 @@ def read_npz(data: bytes) -> Dataset:
     return _dataset(x.astype(np.float64), y.astype(np.float64), rows, "row", several)
 
 
-def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    raw = io.BytesIO(archive.read(f"{name}.npy"))
-    try:
+def _array(content: bytes, name: str) -> np.ndarray:
+    raw = io.BytesIO(content)
+    with reading(f"array {name}", NPZ, DataError):
         version = np.lib.format.read_magic(raw)
         header = np.lib.format.read_array_header_2_0
         if version == (1, 0):
             header = np.lib.format.read_array_header_1_0
         shape, _, dtype = header(raw)
-    except (ValueError, EOFError, OverflowError) as error:
-        raise DataError(f"array {name} is damaged; write the file again") from error
     if dtype.kind not in "fiu":
         raise DataError(f"array {name}: expected real numbers; got {dtype}")
     # Checked before reading: a header may promise an array far larger than the file.
-    if (
-        min(shape, default=0) < 0
-        or math.prod(shape) * dtype.itemsize != len(raw.getvalue()) - raw.tell()
-    ):
-        raise DataError(f"array {name} is damaged: its header says {shape}; write the file again")
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(content) - raw.tell():
+        raise DataError(f"array {name} is damaged: its header says {shape}. {NPZ}")
     raw.seek(0)
     array: np.ndarray = np.lib.format.read_array(raw, allow_pickle=False)
     return array
@@ -143,7 +150,9 @@ def _dataset(
 ) -> Dataset:
     for place, point in zip(places, x, strict=True):
         if not np.isfinite(point).all():
-            raise DataError(f"{unit} {place}: nan or inf in {point.tolist()}; remove that point")
+            raise DataError(
+                f"{unit} {place}: nan or inf in {named(point[:9].tolist())}; remove that point"
+            )
     points = torch.from_numpy(np.ascontiguousarray(x))
     if several:
         for place, label in zip(places, y, strict=True):

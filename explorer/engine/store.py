@@ -21,11 +21,15 @@ import scipy
 import torch
 from torch import Tensor
 
+from explorer.engine import files
 from explorer.engine.data import Dataset
+from explorer.engine.files import MAX_BYTES, check_size, reading
 from explorer.engine.network import Network
 from explorer.engine.roster import AttackConfig, AttackState, by_key
+from explorer.engine.store_check import check_run
 from explorer.engine.store_codec import StoreError, decode, encode
-from explorer.engine.store_weights import MAX_BYTES, from_pickle, from_state_dict
+from explorer.engine.store_pickle import REMEDY, state_in
+from explorer.engine.store_weights import from_state_dict
 from explorer.engine.training import TrainConfig, TrainState
 
 __all__ = [
@@ -43,6 +47,7 @@ __all__ = [
 
 FORMAT = "margin-explorer run"
 VERSION = "1"  # raise it when an old file can no longer be read
+MOST_HEADER = 4 * 2**20  # arbitrary: as JSON it takes some hundred MB of memory, and seconds
 
 
 def _versions() -> dict[str, str]:
@@ -102,9 +107,10 @@ class Run:
 def dump(run: Run) -> bytes:
     """The run as the bytes of one `.safetensors` file. StoreError above `MAX_BYTES`."""
     data = _written(run)
-    if len(data) > MAX_BYTES:
+    if not _fits(data, MAX_BYTES):
         raise StoreError(
-            f"the run needs {len(data) / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} MB are saved. "
+            f"the run needs {len(data) / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} MB are saved, "
+            f"{MOST_HEADER // 2**20} MB of them as text. "
             "Keep fewer states: `thinned(run)` drops every second one until it fits."
         )
     return data
@@ -117,6 +123,11 @@ def _written(run: Run) -> bytes:
         tensors, metadata={"format": FORMAT, "version": VERSION, "run": text}
     )
     return data
+
+
+def _fits(data: bytes, limit: int) -> bool:
+    """Whether a file of a run can be read again, and has at most `limit` bytes."""
+    return len(data) <= limit and int.from_bytes(data[:8], "little") <= MOST_HEADER
 
 
 def load(data: bytes) -> Run:
@@ -132,13 +143,9 @@ def load(data: bytes) -> Run:
             f"the run was saved in format {notes.get('version')}; this version reads format "
             f"{VERSION}. Open it with the version of Margin Explorer that wrote it."
         )
-    try:
+    with reading("the run", "Copy it again, or save it again.", StoreError):
         run: Run = decode(json.loads(notes.get("run", "")), _tensors(data), Run)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise StoreError(f"the description of the run is damaged ({error})") from error
-    for state in run.train_states:
-        if not bool(torch.isfinite(state.net.theta).all()):
-            raise StoreError(f"the weights of step {state.t} are not finite; the file is damaged")
+        check_run(run)
     return run
 
 
@@ -149,17 +156,18 @@ def import_weights(data: bytes) -> Network:
     class. Half precision becomes float32; other types stay. The file names no activation: that it
     was taken as ReLU is the network's `note`.
     """
-    _check_size(len(data))
-    if _is_safetensors(data):
+    check_size(len(data), MAX_BYTES, StoreError)
+    with reading("the file", REMEDY, StoreError):
+        if not _is_safetensors(data):
+            return from_state_dict(state_in(data))
         if _notes(data).get("format") == FORMAT:
             raise StoreError("this is a saved run, not weights alone. Open it as a run.")
         return from_state_dict(_tensors(data), ordered=False)
-    return from_pickle(data)
 
 
 def open_bytes(data: bytes) -> Run | Network:
     """A saved run, or else the weights of others, by what the file says it is."""
-    _check_size(len(data))
+    check_size(len(data), MAX_BYTES, StoreError)
     if _is_safetensors(data) and _notes(data).get("format") == FORMAT:
         return load(data)
     return import_weights(data)
@@ -177,16 +185,14 @@ def load_run(path: str | Path) -> Run:
 
 def read_file(path: str | Path) -> bytes:
     """The bytes of a file of at most `MAX_BYTES`. StoreError where there is none to read."""
-    try:
-        _check_size(Path(path).stat().st_size)
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror}. Check the path.") from error
+    return files.read_file(path, MAX_BYTES, StoreError)
 
 
 def thinned(run: Run, limit: int = MAX_BYTES) -> Run:
     """The run with every second state dropped, the last ones kept, until it fits `limit` bytes."""
-    while max(len(run.train_states), len(run.attack_states)) > 1 and len(_written(run)) > limit:
+    while max(len(run.train_states), len(run.attack_states)) > 1:
+        if _fits(_written(run), limit):
+            break
         # From the end: the last state is what one goes on from.
         run = replace(
             run,
@@ -205,14 +211,6 @@ def _safetensors() -> ModuleType:
         ) from error
 
 
-def _check_size(size: int) -> None:
-    if size > MAX_BYTES:
-        raise StoreError(
-            f"the file has {size / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} MB are read. "
-            "Save fewer states or a smaller network."
-        )
-
-
 def _is_safetensors(data: bytes) -> bool:
     """Eight bytes of length, then a JSON object of that length."""
     return len(data) > 8 and data[8:9] == b"{"
@@ -220,29 +218,30 @@ def _is_safetensors(data: bytes) -> bool:
 
 def _notes(data: bytes) -> Mapping[str, str]:
     """The metadata of a safetensors file."""
-    _check_size(len(data))
-    length = int.from_bytes(data[:8], "little")
+    check_size(len(data), MAX_BYTES, StoreError)
     if not _is_safetensors(data):
         raise StoreError("not a safetensors file. Expected a file saved by Margin Explorer.")
+    length = int.from_bytes(data[:8], "little")
     if length > len(data) - 8:
         raise StoreError(
             f"the file is cut short: its header has {length} bytes and {len(data) - 8} are there. "
             "Copy it again."
         )
-    try:
+    if length > MOST_HEADER:
+        raise StoreError(
+            f"the header of the file has {length / 2**20:.0f} MB; at most "
+            f"{MOST_HEADER // 2**20} MB are read. Save fewer states."
+        )
+    with reading("the header of the file", "Copy it again.", StoreError):
         header = json.loads(data[8 : 8 + length])
-    except (ValueError, RecursionError) as error:
-        raise StoreError(f"the header of the file is damaged ({error})") from error
     notes = header.get("__metadata__", {}) if isinstance(header, dict) else {}
-    return notes if isinstance(notes, dict) else {}
+    if not isinstance(notes, dict) or not all(isinstance(v, str) for v in notes.values()):
+        raise StoreError("the notes in the header of the file are no words. Copy it again.")
+    return notes
 
 
 def _tensors(data: bytes) -> dict[str, Tensor]:
     library = _safetensors()
-    try:
+    with reading("the block of numbers", "Copy it again.", StoreError):
         tensors: dict[str, Tensor] = library.load(data)
-    except Exception as error:  # its own error type is not public; torch's come through too
-        raise StoreError(
-            f"the numbers of the file are damaged or cut short ({error}). Copy it again."
-        ) from error
     return tensors

@@ -7,6 +7,7 @@ gives: only the classes that can be reached from the type hints of the wanted on
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
@@ -15,8 +16,12 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import torch
 from torch import Tensor
 
+from explorer.engine.files import FileError, named
 
-class StoreError(ValueError):
+MOST_INT = 2**63 - 1  # of whole numbers: what a tensor and a seed hold
+
+
+class StoreError(FileError):
     """A file that cannot be used, or a run that cannot be saved; the message says why."""
 
 
@@ -54,7 +59,7 @@ def decode(node: Any, tensors: Mapping[str, Tensor], hint: Any) -> Any:  # noqa:
     if origin in (Union, UnionType):
         return _first_that_fits(node, tensors, options)
     if origin is Literal:
-        if node in options:
+        if isinstance(node, str) and node in options:
             return node
     elif is_dataclass(hint) and isinstance(hint, type):
         if isinstance(node, dict) and node.get("kind") == hint.__name__:
@@ -63,7 +68,9 @@ def decode(node: Any, tensors: Mapping[str, Tensor], hint: Any) -> Any:  # noqa:
         if isinstance(node, dict) and isinstance(node.get("tensor"), str):
             if node["tensor"] in tensors:
                 return tensors[node["tensor"]]
-            raise StoreError(f"the file names a tensor {node['tensor']} that it does not hold")
+            raise StoreError(
+                f"the file names a tensor {named(node['tensor'])} that it does not hold"
+            )
     elif origin is tuple:
         if isinstance(node, list):
             if options[-1] is not Ellipsis and len(options) != len(node):
@@ -76,14 +83,15 @@ def decode(node: Any, tensors: Mapping[str, Tensor], hint: Any) -> Any:  # noqa:
     elif hint is float:
         if isinstance(node, dict) and node.get("float") in ("inf", "-inf", "nan"):
             return float(node["float"])
-        if isinstance(node, int | float) and not isinstance(node, bool):
+        if isinstance(node, float) or (type(node) is int and abs(node) <= MOST_INT):
             return float(node)
     elif hint is NoneType:
         if node is None:
             return None
     elif isinstance(hint, type) and type(node) is hint:
-        return node
-    raise StoreError(f"expected {_name(hint)}; got {str(node)[:60]}")
+        if not isinstance(node, int) or abs(node) <= MOST_INT:
+            return node
+    raise StoreError(f"expected {_name(hint)}; got {_short(node)}")
 
 
 def _first_that_fits(node: Any, tensors: Mapping[str, Tensor], options: tuple[Any, ...]) -> Any:  # noqa: ANN401
@@ -111,7 +119,8 @@ def _build(cls: type, given: Any, tensors: Mapping[str, Tensor]) -> Any:  # noqa
     if missing or unknown:
         raise StoreError(
             f"{cls.__name__} of this file has other fields than this version knows "
-            f"(missing: {missing}, unknown: {unknown}); open it with the version that wrote it"
+            f"(missing: {named(missing)}, unknown: {named(unknown)}); "
+            "open it with the version that wrote it"
         )
     values = {}
     for name, node in given.items():
@@ -123,6 +132,13 @@ def _build(cls: type, given: Any, tensors: Mapping[str, Tensor]) -> Any:  # noqa
         return cls(**values)
     except (ValueError, TypeError, IndexError) as error:
         raise StoreError(f"{cls.__name__}: {error}") from error
+
+
+def _short(node: Any) -> str:  # noqa: ANN401
+    """The beginning of a node, without the rest being written out."""
+    if isinstance(node, int) and abs(node) > MOST_INT:
+        return f"a whole number of {node.bit_length()} bits"
+    return reprlib.repr(node)[:60] if isinstance(node, dict | list) else str(node)[:60]
 
 
 def _name(hint: Any) -> str:  # noqa: ANN401

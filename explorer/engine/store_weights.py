@@ -1,60 +1,26 @@
 """Weights that others trained: the state_dict of a plain PyTorch MLP as a Network.
 
-Nothing in a file is ever executed: `.pt` files are read by torch's weights-only unpickler, which
-knows tensors and containers and refuses every other name.
+Nothing in a file is ever executed (`store_pickle`), and the kind and the size of every tensor are
+checked before a number of it is read.
 """
 
 from __future__ import annotations
 
-import io
-import pickle
 import re
-import warnings
-import zipfile
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, permutations
 
 import torch
 from torch import Tensor
 
+from explorer.engine.files import MAX_BYTES, named
 from explorer.engine.network import Network
 from explorer.engine.store_codec import StoreError
+from explorer.engine.store_pickle import REMEDY
 
-MAX_BYTES = 64 * 2**20  # arbitrary: 500 states of a width of 1000 fit
+MOST_NUMBERS = MAX_BYTES // 8  # in all tensors: as many as a file has room for in double precision
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _MOST_LAYERS = 6  # arbitrary: for more, trying every order takes too long
-_HOLDERS = ("state_dict", "model_state_dict", "model")  # where checkpoints keep the weights
-_REMEDY = "Export the weights with torch.save(model.state_dict(), 'weights.pt') or as .safetensors."
-
-
-def from_pickle(data: bytes) -> Network:
-    """The network of a `.pt` or `.pth` file."""
-    if zipfile.is_zipfile(io.BytesIO(data)):
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-        if size > MAX_BYTES:
-            raise StoreError(
-                f"the file unpacks to {size / 2**20:.0f} MB; "
-                f"at most {MAX_BYTES // 2**20} MB are read. Import a smaller network."
-            )
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about old formats; the answer below says enough
-            found = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        raise StoreError(
-            "the file holds more than weights (or is no PyTorch file), and code in files is never "
-            f"run. {_REMEDY}"
-        ) from error
-    except Exception as error:  # torch raises many kinds on damaged files
-        raise StoreError(
-            f"not a PyTorch file, or a damaged one ({type(error).__name__}). {_REMEDY}"
-        ) from error
-    for holder in _HOLDERS:
-        if isinstance(found, Mapping) and isinstance(found.get(holder), Mapping):
-            found = found[holder]
-    if not isinstance(found, Mapping) or not all(isinstance(k, str) for k in found):
-        raise StoreError(f"expected a state_dict; got a {type(found).__name__}. {_REMEDY}")
-    return from_state_dict(found)
 
 
 def from_state_dict(state: Mapping[str, object], ordered: bool = True) -> Network:
@@ -71,27 +37,58 @@ def from_state_dict(state: Mapping[str, object], ordered: bool = True) -> Networ
             shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
             raise StoreError(
                 f"expected NAME.weight (k, k') and NAME.bias (k,) of linear layers only; "
-                f"got {key} {shape}. Only fully connected ReLU networks can be imported."
+                f"got {named(key)} {shape}. Only fully connected ReLU networks can be imported."
             )
-        if not value.is_floating_point() or not bool(torch.isfinite(value).all()):
-            raise StoreError(f"{key} must hold finite floating numbers; got {value.dtype}")
         layers.setdefault(name, {})[part] = value
     lonely = [name for name, parts in layers.items() if "weight" not in parts]
     if lonely or not layers:
         raise StoreError(
-            f"no weight for the biases {lonely}" if lonely else "no layers in the file"
+            f"no weight for the biases {named(lonely)}" if lonely else "no layers in the file"
         )
+    _check_numbers({key: value for key, value in state.items() if isinstance(value, Tensor)})
     names = _chained(layers, ordered)
     dtype = torch.promote_types(layers[names[0]]["weight"].dtype, torch.float32)
-    weights = tuple(layers[name]["weight"].detach().to(dtype).clone() for name in names)
+
+    def taken(value: Tensor) -> Tensor:
+        return value.detach().to(dtype).clone(memory_format=torch.contiguous_format)
+
+    weights = tuple(taken(layers[name]["weight"]) for name in names)
     biases = tuple(
-        layers[name]["bias"].detach().to(dtype).clone() if "bias" in layers[name] else None
-        for name in names
+        taken(layers[name]["bias"]) if "bias" in layers[name] else None for name in names
     )
     try:
         return Network(weights, biases, assumed_relu=True)  # a state_dict does not say
     except ValueError as error:
         raise StoreError(f"{error}. Check the shapes of the layers.") from error
+
+
+def _check_numbers(tensors: Mapping[str, Tensor]) -> None:
+    """StoreError for tensors that are no plain, finite numbers, each with its own place in memory.
+
+    The kind and the size of all come first: a tensor of steps of 0 is small until it is read.
+    """
+    for key, value in tensors.items():
+        plain = value.layout is torch.strided and value.device.type == "cpu"
+        if not plain or value.is_nested or value.is_quantized or value.dtype not in _DTYPES:
+            raise StoreError(
+                f"{named(key)} must hold floating numbers of 16, 32 or 64 bits, dense and on the "
+                f"CPU; got {value.dtype}, {value.layout} on {value.device}. {REMEDY}"
+            )
+        held = value.untyped_storage().nbytes()
+        if not 0 < value.numel() * value.element_size() <= held:
+            raise StoreError(
+                f"{named(key)} {tuple(value.shape)} names {value.numel()} numbers; the file holds "
+                f"{held // value.element_size()}. {REMEDY}"
+            )
+    count = sum(value.numel() for value in tensors.values())
+    if count > MOST_NUMBERS:
+        raise StoreError(
+            f"the network has {count} weights; at most {MOST_NUMBERS} are read. "
+            "Import a smaller one."
+        )
+    for key, value in tensors.items():
+        if not bool(torch.isfinite(value).all()):
+            raise StoreError(f"{named(key)} must hold finite floating numbers; got nan or inf.")
 
 
 def _chained(layers: Mapping[str, Mapping[str, Tensor]], ordered: bool) -> Sequence[str]:
@@ -110,7 +107,7 @@ def _chained(layers: Mapping[str, Mapping[str, Tensor]], ordered: bool) -> Seque
         fitting = [names for names in permutations(given) if chains(names)]
     if len(fitting) == 1:
         return fitting[0]
-    shapes = ", ".join(f"{n} {tuple(layers[n]['weight'].shape)}" for n in counted)
+    shapes = ", ".join(f"{named(n)} {tuple(layers[n]['weight'].shape)}" for n in counted)
     raise StoreError(
         f"the layers do not follow one another in {'one' if fitting else 'any'} order: {shapes}. "
         "Number the layers in their names."

@@ -27,6 +27,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
 from explorer.engine.data import PRESETS, Dataset, heldout, preset
 from explorer.engine.exact import maximum_margin
+from explorer.engine.files import named
 from explorer.engine.lambda_grid import SIDE, Parts, Pictures, starts
 from explorer.engine.parity import IMAGE, parity_digits
 from explorer.engine.roster import ROSTER, Entry, by_key
@@ -205,7 +206,9 @@ def saved(cell: Cell) -> tuple[Dataset, Target]:
         RunFailed: where the network does not separate the points.
     """
     if fingerprint(cell.data) != cell.file:
-        raise ValueError(f"{cell.data} has changed since the grid was begun. Begin another.")
+        raise ValueError(
+            f"{named(Path(cell.data).name)} has changed since the grid was begun. Begin another."
+        )
     truth, net = points_and_weights(Path(cell.data))
     truth = truth.to(dtype=torch.float64)
     return truth, aim(net, truth, None)[0]

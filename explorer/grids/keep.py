@@ -23,10 +23,11 @@ from typing import Any
 
 from torch import Tensor
 
+from explorer.engine.files import FileError, named
 from explorer.engine.lambda_grid import starts
 from explorer.engine.roster import by_key
 from explorer.grids.live import Found, Key, Of
-from explorer.grids.rows import rows_in, table_of, text_of
+from explorer.grids.rows import cell_of, rows_in, table_of, text_of
 from explorer.rowfile import RowFile
 from explorer.trial import plain
 
@@ -134,8 +135,12 @@ def difference(mine: Row, theirs: Mapping[str, Any]) -> str:
             continue
         if name == "settings" and isinstance(there, Mapping):
             field = next(k for k in {**here, **there} if here.get(k) != there.get(k))
-            there, here = f"{field}={there.get(field)}", f"{field}={here.get(field)}"
-        compared = f" ({there}; here {here})" if name in ("attack", "settings", "version") else ""
+            there, here = f"{named(field)}={named(there.get(field))}", f"{field}={here.get(field)}"
+        compared = (
+            f" ({named(there)}; here {named(here)})"
+            if name in ("attack", "settings", "version")
+            else ""
+        )
         return f"its cells are of {words}{compared}."
     return ""
 
@@ -157,8 +162,9 @@ class Keeper:
             return
         try:
             file = file_of(self.of, where)
-            taken = take(found, [r for r in file.rows.values() if r["of"] == self.of], self.of)[0]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            mine = [row for row in file.rows.values() if row.get("of") == self.of]
+            taken = take(found, map(cell_of, mine), self.of)[0]
+        except (OSError, ValueError) as error:
             self.words = f"Nothing is kept on disk: {error}"
             return
         self.file = file
@@ -189,15 +195,17 @@ class Keeper:
             ValueError: where the file is none of this problem; nothing is taken then.
         """
         if self.of is None:
-            raise ValueError(f"{name}: train the network of these cells first, or open its run.")
+            raise ValueError(
+                f"{named(name)}: train the network of these cells first, or open its run."
+            )
         try:
             taken, aside = take(self.found, rows_in(content), self.of)
         except ValueError as error:
-            raise ValueError(f"{name}: {error} What was found here stays.") from error
+            raise FileError(f"{named(name)}: {error} What was found here stays.") from error
         for key in self.found.rows:
             self.add(key)
         left = f" {aside} lie on no cell of this grid and were left aside." if aside else ""
-        return f"{taken} cells of {name} taken up.{left}"
+        return f"{taken} cells of {named(name)} taken up.{left}"
 
     def forget(self) -> None:
         """Take the file off the disk."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections.abc import Iterable
 from typing import Any
 
+from explorer.engine.files import MAX_BYTES, FileError, check_size, reading
 from explorer.engine.lambda_grid import NAMES
 from explorer.rowfile import flat
 
-MOST_BYTES = 64 * 2**20  # arbitrary: that of `store`
+MOST_DISTANCE = 1e100  # arbitrary: sums of such numbers are finite still
+CELLS = "Expected lines of JSON that a page with a grid of starts once offered."
 
 Row = dict[str, Any]
 
@@ -39,38 +40,39 @@ def rows_in(content: bytes) -> list[Row]:
     """Rows of a downloaded file. A last line that was torn off is dropped.
 
     Raises:
-        ValueError: for anything else than lines of cells.
+        FileError: for anything else than lines of cells.
     """
-    if len(content) > MOST_BYTES:
-        raise ValueError(
-            f"it has {len(content) / 2**20:.0f} MB; at most {MOST_BYTES // 2**20} MB are read."
-        )
+    check_size(len(content), MAX_BYTES)
     lines = content.splitlines(keepends=True)
     rows: list[Row] = []
     for number, line in enumerate(lines, 1):
         try:
-            rows.append(_checked(json.loads(line)))
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            with reading(f"line {number}", CELLS):
+                rows.append(cell_of(json.loads(line)))
+        except FileError:
             if number == len(lines) > 1 and not line.endswith(b"\n"):
                 break
-            raise ValueError(
-                f"line {number} is no cell of a grid. Expected lines of JSON that this page, of a "
-                "grid of starts, once offered."
-            ) from error
+            raise
     if not rows:
-        raise ValueError("it holds no cell.")
+        raise FileError(f"the file holds no cell. {CELLS}")
     return rows
 
 
-def _checked(row: Any) -> Row:  # noqa: ANN401 - from a file
-    result = row["result"]
-    numbers = [row["mix_truth"], row["mix_data"], *(result[n] for n in NAMES)]
-    numbers += [result["start"][n] for n in NAMES]
-    trail = [w for place in result["trail"] for w in place]
-    if any(len(place) != len(NAMES) for place in result["trail"]) or not trail:
-        raise ValueError("a trail is made of three weights a place")
-    if not all(isinstance(v, int | float) and math.isfinite(v) for v in (*numbers, *trail)):
-        raise ValueError("a distance is not a number")
-    if not isinstance(row["of"], dict) or not isinstance(row["seed"], int):
-        raise ValueError("no problem, or no seed")
-    return {k: row[k] for k in ("key", "of", "mix_truth", "mix_data", "seed", "result")}
+def cell_of(row: Any) -> Row:  # noqa: ANN401 - from a file
+    """The row of a finished cell. FileError for anything else."""
+    with reading("a cell", CELLS):
+        result = row["result"]
+        shares = [row["mix_truth"], row["mix_data"]]
+        trail = [w for place in result["trail"] for w in place]
+        if any(len(place) != len(NAMES) for place in result["trail"]) or not trail:
+            raise ValueError("a trail is made of three weights a place")
+        numbers = [*(result[n] for n in NAMES), *(result["start"][n] for n in NAMES), *trail]
+        if not all(type(v) in (int, float) and abs(v) <= MOST_DISTANCE for v in numbers):
+            raise ValueError("a distance is not a number")
+        if not all(type(v) in (int, float) and 0 <= v <= 1 for v in shares):
+            raise ValueError("a share of the start is not from 0 to 1")
+        if not isinstance(row["of"], dict) or not isinstance(row["key"], str):
+            raise ValueError("no problem, or no key")
+        if type(row["seed"]) is not int or not 0 <= row["seed"] < 2**63:
+            raise ValueError("the seed is no whole number from 0")
+        return {k: row[k] for k in ("key", "of", "mix_truth", "mix_data", "seed", "result")}

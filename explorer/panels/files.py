@@ -9,6 +9,7 @@ import ipywidgets as w
 from explorer import exchange
 from explorer.engine import store
 from explorer.engine.data import read_csv, write_csv
+from explorer.engine.files import FileError, named
 from explorer.frame import Frame
 from explorer.panels.base import Panel, button
 from explorer.parts.links import link, upload
@@ -43,13 +44,13 @@ class Files(Panel):
         try:
             self.session.load(read_csv(content))
         except ValueError as error:
-            raise ValueError(f"{name}: {error} What was on screen stays.") from error
+            raise FileError(f"{named(name)}: {error} What was on screen stays.") from error
 
     def _read_run(self, name: str, content: bytes) -> None:
         try:
             exchange.open_file(self.session, content)
         except ValueError as error:
-            raise ValueError(f"{name}: {error} What was on screen stays.") from error
+            raise FileError(f"{named(name)}: {error} What was on screen stays.") from error
 
     def _save(self) -> None:
         data = store.dump(exchange.as_run(self.session))

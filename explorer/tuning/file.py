@@ -9,11 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
+from explorer.engine.files import FileError, named, read_file, reading
+from explorer.engine.store_codec import decode
 from explorer.tuning.search import Trial, TuneConfig
 
 FORMAT = 1
+MOST_BYTES = 64 * 2**20  # arbitrary: a trial takes about 1 kB
 
 
 def fingerprint(target: Target) -> str:
@@ -25,29 +27,25 @@ def start_file(path: Path, target: Target, config: TuneConfig) -> list[Trial]:
     """The trials that a file of this search holds already; a new file gets its first line.
 
     Raises:
-        ValueError: where the file is of another search or of other weights.
+        FileError: where the file is of another search or of other weights.
     """
     head = {"format": FORMAT, "weights": fingerprint(target), **asdict(config)}
     first = json.dumps(head) + "\n"
-    text = path.read_bytes() if path.exists() else b""
+    text = read_file(path, MOST_BYTES) if path.exists() else b""
     if first.encode().startswith(text):  # nothing, or a first line that a kill cut off
         path.write_text(first, encoding="utf-8")
         return []
     end = text.rfind(b"\n") + 1  # what follows was cut off by a kill
-    try:
+    name = named(path.name)
+    with reading(f"{name} is no file of a search: it", "It was left as it is. Name another."):
         there, *rows = map(json.loads, text[:end].splitlines())
         if not isinstance(there, dict) or "weights" not in there:
             raise ValueError("its first line does not say which search it is of")
         differs = [k for k in head if k != "trials" and there.get(k) != head[k]]
         done = [] if differs else [_decoded(row) for row in rows]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(
-            f"{path} is no file of a search ({type(error).__name__}: {error}). It was left as it "
-            "is. Name another."
-        ) from error
     if differs:
-        raise ValueError(
-            f"{path} holds another search: it differs in {', '.join(differs)}. "
+        raise FileError(
+            f"{name} holds another search: it differs in {', '.join(differs)}. "
             "Name another file, or take the same settings and weights."
         )
     if end < len(text):
@@ -65,5 +63,12 @@ def append(path: Path, trial: Trial) -> None:
 
 
 def _decoded(row: dict[str, Any]) -> Trial:
-    residual = math.inf if row["residual"] is None else row["residual"]
-    return Trial(**{**row, "config": KKTConfig(**row["config"]), "residual": residual})
+    """The trial of a line. ValueError, KeyError or TypeError for another."""
+    if row["residual"] is None:
+        row = {**row, "residual": {"float": "inf"}}
+    config = {"kind": "KKTConfig", "fields": row["config"]}
+    given = {**row, "params": {"map": row["params"]}, "config": config}
+    trial: Trial = decode({"kind": "Trial", "fields": given}, {}, Trial)
+    if not all(map(math.isfinite, (*trial.params.values(), trial.agreement, trial.claims))):
+        raise ValueError(f"numbers of trial {trial.number} are not finite")
+    return trial

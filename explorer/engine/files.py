@@ -1,0 +1,100 @@
+"""Files that somebody gives: read at most so far, and whatever is wrong said in one sentence.
+
+Every reader raises a `FileError` of its own kind and nothing else, however damaged the bytes are.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+MOST_WORDS = 300  # characters of a refusal: what one reads at a glance
+MOST_NAME = 60  # of them, those of a name that the file or its giver chose
+MAX_BYTES = 64 * 2**20  # arbitrary: 500 states of a width of 1000 fit
+# A pipe without a writer must not hold its reader up; Windows has neither.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+class FileError(ValueError):
+    """A file that cannot be used. The message is one line of at most `MOST_WORDS` characters."""
+
+    def __init__(self, message: object) -> None:
+        super().__init__(one_line(message))
+
+
+def one_line(text: object, most: int = MOST_WORDS) -> str:
+    """The text without line breaks and control characters; where it is long, its middle left out.
+
+    Its end stays, as that is where the remedy stands.
+    """
+    words = str(text)
+    if len(words) > 8 * most:  # the rest could not be seen anyway
+        words = words[: 4 * most] + words[-4 * most :]
+    words = " ".join("".join(c if c.isprintable() else " " for c in words).split())
+    if len(words) <= most:
+        return words
+    tail = most // 3
+    return f"{words[: most - tail - 3]} … {words[-tail:]}"
+
+
+def named(name: object) -> str:
+    """A name out of a file, or of one, as it can stand in a sentence."""
+    return one_line(name, MOST_NAME)
+
+
+@contextmanager
+def reading(what: str, remedy: str, kind: type[FileError] = FileError) -> Iterator[None]:
+    """Whatever goes wrong within is a `kind`: that `what` is damaged, why, and the remedy.
+
+    Libraries raise errors of many types on damaged bytes, MemoryError and RecursionError among
+    them. Only reading belongs within.
+    """
+    try:
+        yield
+    except FileError as error:
+        if isinstance(error, kind):
+            raise
+        raise kind(error) from error
+    except Exception as error:
+        why = one_line(error, MOST_WORDS // 3)
+        raise kind(f"{what} is damaged ({type(error).__name__}: {why}). {remedy}") from error
+
+
+def read_file(path: str | Path, most: int = MAX_BYTES, kind: type[FileError] = FileError) -> bytes:
+    """The bytes of an ordinary file, which has at most `most`.
+
+    Raises:
+        FileError: of this `kind`, where there is none to read, it is a folder, a device or a pipe,
+            or it is larger; no more than `most` + 1 bytes are read of one that grows meanwhile.
+    """
+    name = named(Path(path).name)
+    try:
+        number = os.open(path, _FLAGS)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no name of a file"
+        raise kind(f"cannot read {name}: {why}. Check the path.") from error
+    try:
+        there = os.fstat(number)
+        if not stat.S_ISREG(there.st_mode):
+            raise kind(f"{name} is a folder, a device or a pipe. Name an ordinary file.")
+        check_size(there.st_size, most, kind)
+        with os.fdopen(number, "rb", closefd=False) as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise kind(f"cannot read {name}: {error.strerror}. Check the path.") from error
+    finally:
+        os.close(number)
+    check_size(len(content), most, kind)
+    return content
+
+
+def check_size(size: int, most: int = MAX_BYTES, kind: type[FileError] = FileError) -> None:
+    """FileError of this `kind` for more than `most` bytes."""
+    if size > most:
+        raise kind(
+            f"the file has {size / 2**20:.1f} MB; at most {most // 2**20} MB are read. "
+            "Save fewer states, a smaller network or a subset."
+        )
