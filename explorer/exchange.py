@@ -13,6 +13,7 @@ from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.frame import numbers
+from explorer.headless import fetched
 from explorer.session import Session
 
 MOST_SAVED = 16 * 2**20  # arbitrary: what a browser takes as one link without trouble
@@ -69,7 +70,7 @@ def open_file(session: Session, content: bytes) -> None:
 
 def _show(session: Session, run: Run) -> None:
     with reading("the run", "Save it again.", store.StoreError):
-        made = _opened(run)
+        made = _opened(fetched(run))  # in one type: an attack never follows single precision
     session.running = False
     session.train_config, session.seed, session.mix = made.train_config, made.seed, made.mix
     session.branch.train, session.branch.attack = made.branch.train, made.branch.attack

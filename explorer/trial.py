@@ -22,6 +22,7 @@ from explorer.bout import Refused, Ring, bout, flipped, otherwise
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import control_sets
 from explorer.engine.data import Dataset, preset
+from explorer.engine.files import named
 from explorer.engine.roster import ROSTER
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.engine.training_config import Method
@@ -93,7 +94,8 @@ class Trial:
         known = [f.name for f in fields(cls)]
         unknown = sorted(set(row) - set(known))
         if unknown:
-            raise ValueError(f"a row has no field {unknown[0]!r}; it has: {', '.join(known)}")
+            name = named(repr(unknown[0]))
+            raise ValueError(f"a row has no field {name}; it has: {', '.join(known)}")
         return cls(**row)
 
 

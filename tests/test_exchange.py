@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import io
 from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from explorer import exchange
+from explorer.cli import app
 from explorer.engine import store
-from explorer.engine.data import empty, preset
+from explorer.engine.data import Dataset, empty, preset
 from explorer.engine.network import init_network
+from explorer.engine.store import Run, StoreError
 from explorer.session import Session
 
 
@@ -38,6 +43,33 @@ def test_a_saved_page_opens_to_the_same_numbers_and_history() -> None:
     session.step(5)
     other.step(5)
     assert torch.equal(other.now.attack.x, session.now.attack.x), "it goes on as it would have"
+
+
+def test_a_run_in_single_precision_opens_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "run.safetensors"
+    words = ["--preset", "two-points", "--widths", "8", "--dtype", "float32", "--out", str(path)]
+    assert CliRunner().invoke(app, ["train", *words]).exit_code == 0
+    words = ["attack", str(path), "--steps", "3", "--out", str(path)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    session = Session()
+    exchange.open_file(session, path.read_bytes())
+    session.attack_config = replace(session.attack_config, steps=9)
+    session.step(2)
+    assert session.now.attack.t == 5
+    session.go("train")
+    session.step(2)
+    assert session.now.train.net.dtype == torch.float64
+
+
+def test_a_run_that_cannot_be_opened_leaves_the_page_as_it_was() -> None:
+    session = attacked()
+    before = session.now, session.train_config, session.seed, session.attack_config
+    run = exchange.as_run(attacked())
+    high = preset("two-points").x.repeat(1, 3)
+    wide = Run(Dataset(high, preset("two-points").y), run.train_config, seed=9)
+    with pytest.raises(StoreError, match="1 or 2 coordinates"):
+        exchange.open_file(session, store.dump(wide))
+    assert (session.now, session.train_config, session.seed, session.attack_config) == before
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage" * 50, b"\x80\x04N."])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,8 @@ def _read_csv(text: str | bytes) -> Dataset:
     _size(len(text))
     reader = csv.reader(io.StringIO(text))
     try:
-        rows = [(reader.line_num, row) for row in reader if any(row)]
+        filled = ((reader.line_num, row) for row in reader if any(row))
+        rows = list(islice(filled, MAX_POINTS + 2))  # a header and one point too many
     except csv.Error as error:
         raise DataError(f"line {reader.line_num}: not CSV ({error}); write it again") from error
     if not rows:
@@ -72,7 +74,7 @@ def _read_csv(text: str | bytes) -> Dataset:
             f"line {rows[0][0]}: expected the header x1,y or x1,x2,y, or {CLASS} in place of y for "
             f"class numbers; got {got!r}"
         )
-    _count(len(rows) - 1)
+    _count(len(rows) - 1, " or more")
     table = np.array([_numbers(line, row, head) for line, row in rows[1:]], dtype=np.float64)
     lines = [line for line, _ in rows[1:]]
     return _dataset(table[:, :-1], table[:, -1], lines, several=head[-1] == CLASS)
@@ -172,11 +174,11 @@ def _dataset(
     return Dataset(points, torch.from_numpy(labels))
 
 
-def _count(n: int) -> None:
+def _count(n: int, more: str = "") -> None:
     if n == 0:
         raise DataError("the file holds no points; expected at least one")
     if n > MAX_POINTS:
-        raise DataError(f"{n} points; at most {MAX_POINTS} are supported. Take a subset.")
+        raise DataError(f"{n} points{more}; at most {MAX_POINTS} are supported. Take a subset.")
 
 
 def _size(size: int) -> None:

@@ -60,7 +60,9 @@ def reading(what: str, remedy: str, kind: type[FileError] = FileError) -> Iterat
         raise kind(error) from error
     except Exception as error:
         why = one_line(error, MOST_WORDS // 3)
-        raise kind(f"{what} is damaged ({type(error).__name__}: {why}). {remedy}") from error
+        if not isinstance(error, ValueError):  # these words alone may say little
+            why = f"{type(error).__name__}: {why}"
+        raise kind(f"{what} is damaged ({why}). {remedy}") from error
 
 
 def read_file(path: str | Path, most: int = MAX_BYTES, kind: type[FileError] = FileError) -> bytes:

@@ -144,8 +144,20 @@ def load(data: bytes) -> Run:
             f"{VERSION}. Open it with the version of Margin Explorer that wrote it."
         )
     with reading("the run", "Copy it again, or save it again.", StoreError):
-        run: Run = decode(json.loads(notes.get("run", "")), _tensors(data), Run)
+        run = _described(json.loads(notes.get("run", "")), _tensors(data))
         check_run(run)
+    return run
+
+
+def _described(node: object, tensors: Mapping[str, Tensor]) -> Run:
+    """The run of its description. StoreError where that is of another form."""
+    try:
+        run: Run = decode(node, tensors, Run)
+    except StoreError as error:
+        raise StoreError(
+            f"the description of the run does not fit: {error}. Copy the file again, or save it "
+            "with this version."
+        ) from error
     return run
 
 

@@ -12,18 +12,19 @@ from torch import Tensor
 
 from explorer.engine.classes import check_labels
 from explorer.engine.data import Dataset, preset
-from explorer.engine.files import MAX_BYTES
+from explorer.engine.files import named
 from explorer.engine.optim import Moments
 from explorer.engine.presets import MAX_POINTS
 from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.store_codec import MOST_INT
+from explorer.engine.store_weights import MOST_NUMBERS, MOST_TENSORS
 from explorer.engine.training import TrainState
 
 if TYPE_CHECKING:
     from explorer.engine.store import Run
 
+MOST_SCALE = 1e6  # arbitrary: it grows as the logarithm of a logarithm of time
 MOST_STATES = 1000  # arbitrary: pages and commands keep at most 400
-MOST_NUMBERS = MAX_BYTES // 8  # of weights and of candidates: what a file has room for
 # Sizes by the name of a field; one letter is one number throughout a state. n points of d
 # coordinates, m candidates, P weights, and further numbers that one kind of attack has.
 _SIZES = {
@@ -54,10 +55,10 @@ def check_run(run: Run) -> None:
             raise ValueError(f"{len(states)} states; at most {MOST_STATES} are read")
         if any(state.t < 0 for state in states) or any(a.t >= b.t for a, b in pairwise(states)):
             raise ValueError("the states must follow one another in t, from 0")
-    norms: dict[int, float] = {}
+    known = _Known()
     for state in run.train_states:
-        _check_training(state, run.dataset, norms)
-    _check_attack(run)
+        _check_training(state, run.dataset, known)
+    _check_attack(run, known)
 
 
 def _check_points(data: Dataset) -> None:
@@ -80,11 +81,34 @@ def _check_points(data: Dataset) -> None:
 def _check_room(widths: tuple[int, ...], data: Dataset) -> None:
     """A network of these widths is one that a file could hold."""
     sizes = [data.d, *widths, data.outputs]
-    if sum(a * b for a, b in pairwise(sizes)) > MOST_NUMBERS:
-        raise ValueError(f"widths {widths} make more than {MOST_NUMBERS} weights")
+    if 2 * len(sizes) > MOST_TENSORS or sum(a * b for a, b in pairwise(sizes)) > MOST_NUMBERS:
+        raise ValueError(
+            f"widths {named(widths)} make more than {MOST_NUMBERS} weights or too many layers"
+        )
 
 
-def _check_training(state: TrainState, data: Dataset, norms: dict[int, float]) -> None:
+class _Known:
+    """What was asked of a tensor, once: a thousand states may share one."""
+
+    def __init__(self) -> None:
+        self._finite: dict[int, bool] = {}
+        self._squares: dict[int, float] = {}
+
+    def finite(self, *tensors: Tensor) -> bool:
+        """Whether all numbers of all are finite."""
+        for tensor in tensors:
+            if id(tensor) not in self._finite:
+                self._finite[id(tensor)] = bool(torch.isfinite(tensor).all())
+        return all(self._finite[id(tensor)] for tensor in tensors)
+
+    def square(self, tensor: Tensor) -> float:
+        """The squared norm."""
+        if id(tensor) not in self._squares:
+            self._squares[id(tensor)] = float(tensor.double().square().sum())
+        return self._squares[id(tensor)]
+
+
+def _check_training(state: TrainState, data: Dataset, known: _Known) -> None:
     net = state.net
     if net.d != data.d:
         raise ValueError(f"the network of step {state.t} takes {net.d} coordinates, not {data.d}")
@@ -92,21 +116,20 @@ def _check_training(state: TrainState, data: Dataset, norms: dict[int, float]) -
     _check_kind(state, net.dtype)
     count = sum(p.numel() for p in net.parameters)
     _check_sizes(state, {"n": data.n, "d": data.d, "P": count})
-    squares = (_square(p, norms) for p in net.parameters)
-    norm = math.sqrt(sum(squares))
+    norm = math.sqrt(sum(map(known.square, net.parameters)))
     if not math.isfinite(norm):
         raise ValueError(f"the weights of step {state.t} are not finite; the file is damaged")
     # 0.1%: far more than the rounding of single precision.
     if not abs(norm - state.rho) <= 1e-3 * norm:
         raise ValueError(f"the weights of step {state.t} have the norm {norm:g}, not {state.rho:g}")
-    finite = math.isfinite(state.log_scale) and math.isfinite(state.kappa)
-    if not (finite and _finite(state.grads, state.velocity, state.q)):
+    finite = abs(state.log_scale) <= MOST_SCALE and math.isfinite(state.kappa)
+    if not (finite and known.finite(state.grads, state.velocity, state.q)):
         raise ValueError(f"numbers of step {state.t} are not finite; the file is damaged")
     if state.batch_seed < 0:
         raise ValueError(f"the seed of step {state.t} must be 0 or more; got {state.batch_seed}")
 
 
-def _check_attack(run: Run) -> None:
+def _check_attack(run: Run, known: _Known) -> None:
     config, data = run.attack_config, run.dataset
     kind = by_key(run.attack_name).config
     if config is None and run.attack_states:
@@ -123,7 +146,7 @@ def _check_attack(run: Run) -> None:
         sizes = {"d": data.d}
         _check_sizes(state, sizes)
         placed = [getattr(state, name) for name in _PLACED if hasattr(state, name)]
-        if not _finite(*placed):
+        if not known.finite(*placed):
             raise ValueError(f"candidates of step {state.t} are not finite; the file is damaged")
         active = getattr(state, "active", None)
         if active is not None and not bool(((active >= 0) & (active < sizes["N"])).all()):
@@ -173,14 +196,3 @@ def _check_kind(held: Any, dtype: torch.dtype) -> None:  # noqa: ANN401 - any st
     elif is_dataclass(held):
         for f in fields(held):
             _check_kind(getattr(held, f.name), dtype)
-
-
-def _finite(*tensors: Tensor) -> bool:
-    return all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
-
-
-def _square(tensor: Tensor, norms: dict[int, float]) -> float:
-    """The squared norm, asked once of a tensor that many states share."""
-    if id(tensor) not in norms:
-        norms[id(tensor)] = float(tensor.double().square().sum())
-    return norms[id(tensor)]

@@ -119,8 +119,7 @@ def _build(cls: type, given: Any, tensors: Mapping[str, Tensor]) -> Any:  # noqa
     if missing or unknown:
         raise StoreError(
             f"{cls.__name__} of this file has other fields than this version knows "
-            f"(missing: {named(missing)}, unknown: {named(unknown)}); "
-            "open it with the version that wrote it"
+            f"(missing: {named(missing)}, unknown: {named(unknown)})"
         )
     values = {}
     for name, node in given.items():

@@ -94,7 +94,7 @@ class _Numbers:
 
 def _new(data: bytes) -> tuple[object, dict[str, bytes]]:
     """The value and the numbers of a file as torch writes it today: an archive."""
-    found = members(data, MAX_BYTES, StoreError, "Import a smaller network.")
+    found = members(data, MAX_BYTES, StoreError, REMEDY)
     places = [name for name in found if name.endswith("/data.pkl") and name.count("/") == 1]
     if len(places) != 1:
         raise StoreError(f"no PyTorch file: the archive has no data.pkl. {REMEDY}")
@@ -118,7 +118,10 @@ def _old(data: bytes) -> tuple[object, dict[str, bytes]]:
     records = {}
     for key in keys if isinstance(keys, list) else []:
         count = int.from_bytes(stream.read(8), "little")
-        records[key] = stream.read(count * reader.storages[key].dtype.itemsize)
+        size = count * reader.storages[key].dtype.itemsize
+        if size > len(data) - stream.tell():
+            raise StoreError(f"the file is cut short: {count} numbers are not there. {REMEDY}")
+        records[key] = stream.read(size)
     return content, records
 
 

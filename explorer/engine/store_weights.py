@@ -18,7 +18,8 @@ from explorer.engine.network import Network
 from explorer.engine.store_codec import StoreError
 from explorer.engine.store_pickle import REMEDY
 
-MOST_NUMBERS = MAX_BYTES // 8  # in all tensors: as many as a file has room for in double precision
+MOST_NUMBERS = MAX_BYTES // 16  # arbitrary: a page takes some 100 bytes a weight beside the file
+MOST_TENSORS = 4096  # arbitrary: a page takes a millisecond a layer
 _DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _MOST_LAYERS = 6  # arbitrary: for more, trying every order takes too long
 
@@ -29,6 +30,8 @@ def from_state_dict(state: Mapping[str, object], ordered: bool = True) -> Networ
     Any names do. Layers follow one another in the order of `state` if it is `ordered`, in that of
     the numbers in their names, or in the only order in which their shapes chain.
     """
+    if len(state) > MOST_TENSORS:
+        raise StoreError(f"{len(state)} tensors; at most {MOST_TENSORS} are read. {REMEDY}")
     layers: dict[str, dict[str, Tensor]] = {}
     for key, value in state.items():
         name, _, part = key.rpartition(".")

@@ -68,7 +68,10 @@ def _decoded(row: dict[str, Any]) -> Trial:
         row = {**row, "residual": {"float": "inf"}}
     config = {"kind": "KKTConfig", "fields": row["config"]}
     given = {**row, "params": {"map": row["params"]}, "config": config}
-    trial: Trial = decode({"kind": "Trial", "fields": given}, {}, Trial)
+    try:
+        trial: Trial = decode({"kind": "Trial", "fields": given}, {}, Trial)
+    except FileError as error:  # it does not say of which file
+        raise ValueError(error) from error
     if not all(map(math.isfinite, (*trial.params.values(), trial.agreement, trial.claims))):
         raise ValueError(f"numbers of trial {trial.number} are not finite")
     return trial

@@ -234,7 +234,7 @@ def test_csv_in_the_dress_of_other_programs() -> None:
         ("x1,y\n1,1\n2,3\n", "line 3: label y must be -1 or 1"),
         ("x1,y\n1,-1\n2,0\n", "line 3: label y must be -1 or 1"),
         ("x1,y\n1,nan\n", "line 2: label"),
-        ("x1,y\n" + "1,1\n" * 201, "201 points; at most 200"),
+        ("x1,y\n" + "1,1\n" * 201, "201 points or more; at most 200"),
         (b"x1,y\n" + b" " * 2**23, "at most 8 MiB"),
         (b"PK\x03\x04\xff\xfe", "not a text file"),
         ('x1,y\n"' + "1" * 200_000, "line"),
