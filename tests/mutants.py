@@ -120,7 +120,7 @@ def saved(state: object, **how: bool) -> bytes:
 
 
 def keyed(data: bytes) -> bytes:
-    """The same file of one storage, which torch names by its place in memory, under a fixed name."""
+    """The file of one storage, which torch names by its place in memory, under a fixed name."""
     return re.sub(rb"\d{12,16}", lambda found: b"7" * len(found[0]), data)
 
 

@@ -97,6 +97,35 @@ def test_broken_batches_are_refused(tmp_path, raw):
         read_cifar(tmp_path)
 
 
+def of_python_2(data, labels):
+    """A batch as the published archive has them: strings are bytes, and arrays hold them."""
+
+    def string(content):
+        return b"T" + struct.pack("<I", len(content)) + content
+
+    array = (
+        b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01"
+        b"J" + struct.pack("<i", len(data)) + b"M\x00\x0c\x86cnumpy\ndtype\nU\x02u1K\x00K\x01\x87R"
+        b"(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89"
+        + string(data.tobytes())
+        + b"tb"
+    )
+    listed = b"](" + b"".join(b"K" + bytes([k]) for k in labels) + b"e"
+    return (
+        b"\x80\x02}q\x01(U\x0bbatch_labelq\x02U\x03oneU\x06labels" + listed
+        + b"U\x04data" + array + b"U\tfilenames](U\x01aU\x01beu."
+    )  # fmt: skip
+
+
+def test_the_batches_of_python_2_are_read_without_an_unpickler(tmp_path):
+    data = RNG.integers(0, 256, (2, 3072), dtype=np.uint8)
+    (tmp_path / CIFAR[0]).write_bytes(of_python_2(data, [3, 7]))
+    same = pickle.loads((tmp_path / CIFAR[0]).read_bytes(), encoding="bytes")
+    assert np.array_equal(same[b"data"], data), "the file is what it claims to be"
+    images, classes = read_cifar(tmp_path)
+    assert np.array_equal(images.flatten(1).numpy(), data) and classes.tolist() == [3, 7]
+
+
 def test_as_many_labels_as_images(tmp_path):
     mnist(tmp_path, labels=LABELS[:3])
     with pytest.raises(ImageFileError, match="7 images"):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as write_tensors
 
-from explorer.engine import store, store_codec, store_weights, training
+from explorer.engine import files, store, store_codec, store_weights, training
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
@@ -236,7 +236,7 @@ def test_too_large_a_file_is_refused_before_it_is_read(run, tmp_path, monkeypatc
     path = tmp_path / "big.safetensors"
     with path.open("wb") as file:
         file.truncate(store.MAX_BYTES + 1)  # sparse: takes no room
-    monkeypatch.setattr(Path, "read_bytes", lambda _: pytest.fail("was read"))
+    monkeypatch.setattr(files.os, "fdopen", lambda *_: pytest.fail("was read"))
     with pytest.raises(StoreError, match="at most 64 MB"):
         store.load_run(path)
     monkeypatch.undo()
@@ -359,6 +359,105 @@ def test_a_whole_module_and_a_list_are_refused():
         store.import_weights(as_pt(mlp(2, 3, 1)))
     with pytest.raises(StoreError, match="got a list"):
         store.import_weights(as_pt([torch.ones(1, 2)]))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (torch.zeros(1).expand(40_000, 40_000), "needs 1600000000 numbers; the file holds 1"),
+        (torch.zeros(8).as_strided((7, 2), (1, 1)), "needs 14 numbers; the file holds 8"),
+        (torch.zeros(0, 2**40), "needs 0 numbers"),
+        (torch.ones(2, 2).to_sparse(), "more than weights|never run"),
+        (torch.empty(2, 2, device="meta"), "never run"),
+        (torch.ones(1, 2, dtype=torch.complex64), "never run"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_tensor_has_its_numbers_in_the_file(value, message):
+    with pytest.raises(StoreError, match=message):
+        store.import_weights(as_pt({"a.weight": value}))
+
+
+def test_parameters_and_shared_storages_are_taken():
+    both = torch.arange(6.0).reshape(3, 2)
+    state = {"a.weight": torch.nn.Parameter(both[:, 1:].clone()), "b.weight": both.T[:1]}
+    net = store.import_weights(as_pt(state))
+    assert net.weights[0].flatten().tolist() == [1, 3, 5]
+    assert net.weights[1].tolist() == [[0, 2, 4]] and net.weights[1].is_contiguous()
+
+
+def test_too_many_weights_in_all_are_refused(monkeypatch):
+    monkeypatch.setattr(store_weights, "MOST_NUMBERS", 10)
+    whole = torch.ones(3, 3)
+    with pytest.raises(StoreError, match="has 18 weights; at most 10"):
+        store.import_weights(as_pt({"a.weight": whole, "b.weight": whole}))
+
+
+def test_what_torch_calls_old_is_read():
+    model = mlp(2, 5, 1)
+    out = io.BytesIO()
+    torch.save(model.state_dict(), out, _use_new_zipfile_serialization=False)
+    x = torch.randn(11, 2, generator=torch.Generator().manual_seed(1)).double()
+    torch.testing.assert_close(phi(store.import_weights(out.getvalue()), x), model(x)[:, 0])
+    with pytest.raises(StoreError, match="cut short"):
+        store.import_weights(out.getvalue()[:-8])
+
+
+def give(**values):
+    def change(notes, fields, tensors):
+        fields |= values
+
+    return change
+
+
+def source(**values):
+    def change(notes, fields, tensors):
+        fields["dataset"]["fields"]["source"]["fields"] |= values
+
+    return change
+
+
+def state(**values):
+    def change(notes, fields, tensors):
+        fields["train_states"][0]["fields"] |= values
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (give(seed=-1), "seed must be from 0"),
+        (give(seed=10**400), "a whole number of 1329 bits"),
+        (give(mix=[0.5, {"float": "nan"}]), "shares of mix"),
+        (give(attack_config=None), "without its settings"),
+        (give(attack_name="hinge"), "no settings of hinge"),
+        (source(preset="nowhere"), "no preset 'nowhere'"),
+        (source(n=8), "gives .8, 2. points"),
+        (source(noise={"float": "nan"}), "noise"),
+        (state(rho=0.0), "have the norm"),
+        (state(log_scale={"float": "inf"}), "not finite"),
+        (state(t=-1), "from 0"),
+        (state(grads={"tensor": "t0"}), "grads must be"),
+    ],
+)
+def test_parts_of_a_run_that_do_not_fit_are_refused(run, change, message):
+    with pytest.raises(StoreError, match=message):
+        store.load(rewritten(run, change))
+
+
+def test_a_run_that_is_no_table_is_refused(run):
+    notes = {"format": store.FORMAT, "version": store.VERSION, "run": "5"}
+    with pytest.raises(StoreError, match="expected Run; got 5"):
+        store.load(write_tensors({"t0": torch.ones(1)}, metadata=notes))
+
+
+def test_no_more_text_is_saved_than_is_read(run, monkeypatch):
+    monkeypatch.setattr(store, "MOST_HEADER", 8000)
+    with pytest.raises(StoreError, match="as text"):
+        store.dump(run)
+    thin = store.thinned(run)
+    assert store.load(store.dump(thin)).train_states
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused():
