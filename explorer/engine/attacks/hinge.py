@@ -59,7 +59,8 @@ __all__ = [
 _GAIN = 0.995  # arbitrary: a round that lowers the residual by less than 0.5% is no progress
 _FIRST = 6  # arbitrary: rounds before that is asked; the first ones only fill the set
 _TRIES = 6  # arbitrary: rounds in which the rest may make up for a candidate, in three layers
-_PROOF = 40  # arbitrary: the same in two layers, where 10 were seen
+_PROOF = 60  # arbitrary: the same in two layers, before a place is said to be at the edge
+_CLOSEST = 1e-5  # arbitrary: of their fits
 _DUST = 1e-7  # arbitrary: residuals below this share of |theta| are rounding of the fit
 
 _POOLS: WeakKeyDictionary[Target, tuple[object, Pool]] = WeakKeyDictionary()
@@ -243,17 +244,35 @@ def without(
     place[kept] = torch.arange(len(kept))
     rest, carried = pool.take(kept), place[now.index]
     found = pursuit.fitted(rest, carried[carried >= 0])
-    two = len(pool.net.weights) == 2
-    for _ in range(_PROOF if two else _TRIES):
-        least = pursuit.at_least(rest, found) if two else 0.0
-        if found.residual < stop or least >= stop:
-            return least if least >= stop else found.residual
+    if len(pool.net.weights) == 2:
+        return _decided(rest, found, stop, config)
+    for _ in range(_TRIES):
+        if found.residual < stop:
+            break
         after = pursuit.grown(rest, found, config.batch, config.apart)
-        stuck = after.residual > (1.0 if two else 0.99) * found.residual or after is found
-        found = after
+        stuck, found = after.residual > 0.99 * found.residual, after
         if stuck:
             break
-    return stop * (1 - EDGE / 2) if two and found.residual >= stop else found.residual
+    return found.residual
+
+
+def _decided(rest: Pool, found: Explanation, stop: float, config: HingeConfig) -> float:
+    """`without` in two layers: a residual below `stop`, a bound above it, or just below: neither.
+
+    Where a round gains no more than its fits may miss, the next ones are fitted more closely.
+    """
+    accuracy = 1e-2
+    for _ in range(_PROOF):
+        least = pursuit.at_least(rest, found)
+        if found.residual < stop or least >= stop:
+            return least if least >= stop else found.residual
+        after = pursuit.grown(rest, found, config.batch, config.apart, accuracy)
+        if after.residual > (1 - accuracy) * found.residual:
+            accuracy /= 10
+        found = after
+        if accuracy < _CLOSEST:
+            break
+    return stop * (1 - EDGE / 2)
 
 
 def _finished(state: HingeState, config: HingeConfig) -> HingeState:

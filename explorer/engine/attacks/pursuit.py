@@ -176,11 +176,13 @@ def newcomers(pool: Pool, score: Tensor, batch: int, apart: float, share: float 
     return torch.stack(chosen) if chosen else torch.zeros(0, dtype=torch.long)
 
 
-def grown(pool: Pool, now: Explanation, batch: int, apart: float) -> Explanation:
+def grown(
+    pool: Pool, now: Explanation, batch: int, apart: float, accuracy: float = 1e-2
+) -> Explanation:
     """One round: the best newcomers join, and all multipliers are fitted anew."""
     if not len(pool.x):
         return now
     fresh = newcomers(pool, scores(pool, now.left), batch, apart)
     index = torch.cat([now.index, fresh]).unique()
-    following = fitted(pool, index)
+    following = fitted(pool, index, accuracy, 20 if accuracy >= 1e-2 else 100)
     return following if following.residual < now.residual else now
