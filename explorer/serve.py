@@ -180,7 +180,7 @@ def start(
     # Its standard input is tied to us: when we are gone, however that came, it ends itself.
     process = subprocess.Popen(
         command,
-        env=_environment(host, allow_hosts),
+        env=environment(host, allow_hosts),
         cwd=folder.name,
         stdin=subprocess.PIPE,
         start_new_session=True,
@@ -210,7 +210,7 @@ def _check(port: int, theme: str, preheat: int, allow_hosts: tuple[str, ...]) ->
         )
 
 
-def _environment(host: str, allow_hosts: tuple[str, ...]) -> dict[str, str]:
+def environment(host: str, allow_hosts: tuple[str, ...]) -> dict[str, str]:
     """Our environment, with the way to our settings and template put first."""
     env = dict(os.environ)
     for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH"):

@@ -67,10 +67,12 @@ def test_only_a_machine_of_ones_own_keeps_anything(home, monkeypatch) -> None:
         assert folder() is None
     monkeypatch.delenv(KEEP)
     assert serve.KEEP == KEEP
-    assert serve._environment("127.0.0.1")[KEEP] == "1"
-    assert serve._environment("0.0.0.0")[KEEP] == serve._environment("192.168.0.7")[KEEP] == "0"
+    assert serve.environment("127.0.0.1", ())[KEEP] == "1"
+    assert (
+        serve.environment("0.0.0.0", ())[KEEP] == serve.environment("192.168.0.7", ())[KEEP] == "0"
+    )
     monkeypatch.setenv(KEEP, "0")
-    assert serve._environment("127.0.0.1")[KEEP] == "0"  # whoever set it knows better
+    assert serve.environment("127.0.0.1", ())[KEEP] == "0"  # whoever set it knows better
     monkeypatch.setenv(KEEP, "")
     app = opened()
     run(panel(app), until=2)
