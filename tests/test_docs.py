@@ -23,7 +23,7 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.training import TrainConfig
 from explorer.imaging.digits_app import DigitsApp
 from explorer.inference.app import MembershipApp
-from explorer.panels.forms import SETTINGS
+from explorer.parts.settings import rows_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = tuple(sorted(path.name for path in (ROOT / "docs").glob("*.md")))
@@ -123,7 +123,7 @@ def labels() -> set[str]:
         if panel.widget is None:  # built when it is first seen
             panel.build()
     roots = [*(panel.widget for panel in app.panels.values()), *(o.widget for o in others)]
-    roots += [row.widget for rows in SETTINGS.values() for part in rows() for row in part]
+    roots += [r.widget for entry in ROSTER.values() for part in rows_of(entry.config) for r in part]
     while roots:
         widget = roots.pop()
         roots += getattr(widget, "children", ())

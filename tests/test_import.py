@@ -1,4 +1,4 @@
-"""`import explorer` and the whole engine road need torch, numpy and scipy, and nothing else."""
+"""`import explorer` and the engine need torch, numpy, scipy and pydantic, and nothing else."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -21,59 +22,39 @@ from torch import Tensor
 
 from explorer.engine.highdim import Draw, Labels, Law, sample
 from explorer.engine.margin import log_loss
+from explorer.engine.settings import setting, settings
 
 ON_MARGIN = 1.1  # the published code: on the margin is 0 < y Phi < 1.1 m
 DIMS = (10, 20, 30, 50, 100, 200, 400, 600, 1000)
 _CHUNK = 500  # test points at once, to keep the values of 10,000 neurons in 20 MB; arbitrary
 
 
-@dataclass(frozen=True)
+@settings
 class MembershipConfig:
-    """The experiment's settings; defaults are those of the published code.
+    """The experiment's settings; defaults are those of the published code."""
 
-    Attributes:
-        dims: dimensions to run.
-        trials: networks per dimension.
-        n: training points.
-        width: hidden neurons.
-        test: fresh points per network.
-        law: distribution of the points.
-        labels: how they are labelled.
-        seed: with dimension and trial it fixes points and weights.
-        epochs: steps of gradient descent.
-        lr: its rate at first.
-        lr_every: epochs between two reductions of the rate.
-        lr_factor: of each reduction.
-        init_scale: factor on torch's default initialisation.
-    """
-
-    dims: tuple[int, ...] = DIMS
-    trials: int = 5
-    n: int = 20
-    width: int = 10_000
-    test: int = 5000
-    law: Law = "sphere"
-    labels: Labels = "parity"
-    seed: int = 0
-    epochs: int = 100
-    lr: float = 1.0
-    lr_every: int = 30
-    lr_factor: float = 0.7
-    init_scale: float = 1e-3
+    # fmt: off
+    dims: Annotated[tuple[int, ...], setting(
+        "Dimensions to run", strict=False, min_length=1,
+    )] = DIMS
+    trials: Annotated[int, setting("Networks per dimension", ge=1)] = 5
+    n: Annotated[int, setting("Training points", ge=1)] = 20
+    width: Annotated[int, setting("Hidden neurons", ge=1)] = 10_000
+    test: Annotated[int, setting("Fresh points per network", ge=1)] = 5000
+    law: Annotated[Law, setting("Distribution of the points")] = "sphere"
+    labels: Annotated[Labels, setting("How they are labelled")] = "parity"
+    seed: Annotated[int, setting(
+        "With dimension and trial it fixes points and weights", ge=0,
+    )] = 0
+    epochs: Annotated[int, setting("Steps of gradient descent", ge=1)] = 100
+    lr: Annotated[float, setting("Its rate at first", gt=0)] = 1.0
+    lr_every: Annotated[int, setting("Epochs between two reductions of the rate", ge=1)] = 30
+    lr_factor: Annotated[float, setting("Factor of each reduction", gt=0)] = 0.7
+    init_scale: Annotated[float, setting("Factor on torch's default initialisation", gt=0)] = 1e-3
+    # fmt: on
 
     def __post_init__(self) -> None:
-        """Refuse what has no meaning."""
-        counts = ("trials", "n", "width", "test", "epochs", "lr_every")
-        for name in counts:
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be 1 or more; got {getattr(self, name)}")
-        for name in ("lr", "lr_factor", "init_scale"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive; got {getattr(self, name)}")
-        if not self.dims:
-            raise ValueError("dims holds the dimensions to run; got none. Try (20, 100).")
-        if self.seed < 0:
-            raise ValueError(f"seed must be 0 or more; got {self.seed}")
+        """Refuse labels that the law does not have."""
         for d in self.dims:
             Draw(d, self.law, self.labels)
 

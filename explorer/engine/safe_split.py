@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
@@ -33,45 +34,35 @@ from explorer.engine.certificate import SUPPORT, TAU_TRAINED, gradient_multiplie
 from explorer.engine.dataset import Dataset
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network
+from explorer.engine.settings import setting, settings
 from explorer.engine.training import TrainConfig, TrainState
 
 MARKS = 25  # arbitrary: training steps looked at, evenly spaced in the logarithm
 
 
-@dataclass(frozen=True)
+@settings
 class SafeSplitConfig:
-    """One run.
+    """One run."""
 
-    Attributes:
-        width: hidden neurons.
-        steps: training steps.
-        init_scale: of the first layer: the smaller, the larger the first safe split.
-        seed: of the first weights and of the free direction.
-        low: of the box prior.
-        high: of the box prior.
-        share: of |theta| that a safe split may miss.
-    """
-
-    width: int = 50
-    steps: int = 3000
-    init_scale: float = 0.1
-    seed: int = 0
-    low: float = 0.0
-    high: float = 1.0
-    share: float = 0.01
+    # fmt: off
+    width: Annotated[int, setting("Hidden neurons", ge=1)] = 50
+    steps: Annotated[int, setting("Training steps", ge=1)] = 3000
+    init_scale: Annotated[float, setting(
+        "Standard deviation of the first layer: the smaller, the larger the first safe split",
+        gt=0,
+    )] = 0.1
+    seed: Annotated[int, setting("Of the first weights and of the free direction", ge=0)] = 0
+    low: Annotated[float, setting("Lower end of the box prior", unit="of the data")] = 0.0
+    high: Annotated[float, setting("Upper end of the box prior", unit="of the data")] = 1.0
+    share: Annotated[float, setting(
+        "Share of the norm of the weights that a safe split may miss", unit="of ‖θ‖", gt=0, lt=1,
+    )] = 0.01
+    # fmt: on
 
     def __post_init__(self) -> None:
-        """Refuse what cannot run, naming the field."""
-        if self.width < 1 or self.steps < 1:
-            raise ValueError(
-                f"width and steps must be at least 1; got {self.width} and {self.steps}"
-            )
-        if not self.init_scale > 0:
-            raise ValueError(f"init_scale must be positive; got {self.init_scale}. Try 0.1.")
+        """Refuse an empty box."""
         if not self.low < self.high:
             raise ValueError(f"a box needs low < high; got {self.low} and {self.high}")
-        if not 0 < self.share < 1:
-            raise ValueError(f"share must be between 0 and 1; got {self.share}. Try 0.01.")
 
 
 @dataclass(frozen=True)

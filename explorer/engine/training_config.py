@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from explorer.engine import checks
 from explorer.engine.margin import Loss
+from explorer.engine.settings import setting, settings
 
 Method = Literal["gradient", "ascent"]
 StepRule = Literal["constant", "loss-scaled"]
@@ -20,91 +18,90 @@ RATES: dict[StepRule, float] = {
 }
 
 
-@dataclass(frozen=True)
+@settings
 class TrainConfig:
-    """A training run; the defaults reach the margin on every preset within seconds.
+    """A training run; the defaults reach the margin on every preset within seconds."""
 
-    Attributes:
-        widths: hidden widths, first layer first: (100,) or (100, 100).
-        bias: whether the first layer has a bias.
-        all_biases: whether the other layers have one too. The network is then not homogeneous:
-            margins have no limit theorem, and the constant or loss-scaled gradient alone trains it.
-        loss: "exponential" or "logistic".
-        method: "gradient" descent on the loss, or normalised "ascent" of the smoothed margin,
-            which always takes the loss-scaled step.
-        step_rule: "loss-scaled" or "constant", for the gradient.
-        lr: the rate in the units of the rule; None takes 1 (loss-scaled) or 0.01 (constant, on
-            the mean loss).
-        momentum: heavy ball. 0.99 separates and levels the margins several times sooner than
-            0.9 (benchmarks/bench_training.py).
-        batch: points per step, or None for all.
-        init_scale: standard deviation of the first layer's weights and biases. 0.1 starts to
-            move at once; the 1e-4 of Haim et al. gives fewer neuron directions and, with the
-            constant rule, a plateau of many thousand steps.
-        init: "small" for `init_scale` in the first layer, or "standard" for torch's default
-            in every layer.
-        steps: planned steps; raise it to go on.
-        revive: whether `refresh` draws neurons that are off on every point anew when the points
-            are not separated. Without it a trained network often cannot learn a new point.
-        beta_end: inverse temperature of the ascent, reached after `ascent_steps`. 1e3 leaves
-            the margins of support points within 1% of each other.
-        ascent_steps: length of that schedule. Measured: 4000 level all presets.
-        weight_decay: mu of mean loss + mu/2 |theta|^2, for the gradient; 0 for none. With it the
-            norm stays finite, and training ends at a stationary point (`decay`).
-    """
-
-    widths: tuple[int, ...] = (100,)
-    bias: bool = True
-    all_biases: bool = False
-    loss: Loss = "exponential"
-    method: Method = "gradient"
-    step_rule: StepRule = "loss-scaled"
-    lr: float | None = None
-    momentum: float = 0.99
-    batch: int | None = None
-    init_scale: float = 0.1
-    init: Init = "small"
-    steps: int = 20_000
-    revive: bool = True
-    beta_end: float = 1e3
-    ascent_steps: int = 4000
-    weight_decay: float = 0.0
+    # fmt: off
+    widths: Annotated[tuple[Annotated[int, setting("Of one layer", ge=1)], ...], setting(
+        "Neurons in each hidden layer", title="width", unit="neurons", form="sight", place=1,
+        page=(1, 2000), strict=False, min_length=1, note="First layer first. On the page all "
+        "layers have one width, and **hidden layers** says how many there are.",
+    )] = (100,)
+    bias: Annotated[bool, setting("Whether the first layer has a bias")] = True
+    all_biases: Annotated[bool, setting(
+        "In every layer the network is no longer homogeneous: the theorems do not apply",
+        title="biases", form="more", place=10,
+        labels=(("first layer", False), ("every layer", True)),
+        note="Margins have no limit theorem then, and the constant or loss-scaled gradient alone "
+        "trains the network.",
+    )] = False
+    loss: Annotated[Loss, setting(
+        "exp(−q) or log(1 + exp(−q)) of the margins q", title="loss", form="more", place=1,
+    )] = "exponential"
+    method: Annotated[Method, setting(
+        "Gradient descent, or normalised ascent of the smoothed margin: it goes to the limit in "
+        "about a second", title="method", form="sight", place=2,
+        labels=(("gradient descent", "gradient"), ("normalised ascent", "ascent")),
+        note="The ascent always takes the loss-scaled step.",
+    )] = "gradient"
+    step_rule: Annotated[StepRule, setting(
+        "Constant, or divided by the loss, so that the direction keeps moving", title="step rule",
+        form="more", place=2,
+    )] = "loss-scaled"
+    lr: Annotated[float | None, setting(
+        "Rate in the units of the step rule; 0: the rule's own", title="step size", form="sight",
+        place=3, page=(0, 100), gt=0,
+        note="None takes 1 (loss-scaled) or 0.01 (constant, on the mean loss).",
+    )] = None
+    momentum: Annotated[float, setting(
+        "Heavy-ball momentum, below 1", title="momentum", form="more", place=3, page=(0, 0.999),
+        ge=0, lt=1, note="0.99 separates and levels the margins several times sooner than 0.9 "
+        "(`python benchmarks/bench_training.py`).",
+    )] = 0.99
+    batch: Annotated[int | None, setting(
+        "Points per step; 0: all of them", title="mini-batch", form="more", place=4,
+        page=(0, 200), ge=1, note="None takes all.",
+    )] = None
+    init_scale: Annotated[float, setting(
+        "Standard deviation of the first layer at t = 0; Haim et al.: 0.0001, with a long plateau",
+        title="init scale", form="more", place=8, page=(1e-8, 10), ge=0,
+        note="Of weights and biases. 0.1 starts to move at once; the 1e-4 of Haim et al. gives "
+        "fewer neuron directions and, with the constant rule, a plateau of many thousand steps.",
+    )] = 0.1
+    init: Annotated[Init, setting(
+        "Small in the first layer, or torch's default in every layer", title="first weights",
+        form="more", place=9, labels=(("small first layer", "small"), ("standard", "standard")),
+    )] = "small"
+    steps: Annotated[int, setting(
+        "Planned steps: the run ends there", title="steps", form="more", place=5,
+        page=(1, 10_000_000), ge=0, note="Raise it to go on.",
+    )] = 20_000
+    revive: Annotated[bool, setting(
+        "Whether neurons that are off on every point are drawn anew where the points are not "
+        "separated", note="Without it a trained network often cannot learn a new point.",
+    )] = True
+    beta_end: Annotated[float, setting(
+        "Inverse temperature of the ascent at its end", ge=1,
+        note="1e3 leaves the margins of support points within 1% of each other.",
+    )] = 1e3
+    ascent_steps: Annotated[int, setting(
+        "Steps in which the ascent goes to its limit", title="ascent steps", form="more", place=6,
+        page=(1, 1_000_000), ge=1, note="Measured: 4000 level all presets.",
+    )] = 4000
+    weight_decay: Annotated[float, setting(
+        "mu of mean loss + mu/2 |theta|^2, a defence: the norm stays finite; gradient descent "
+        "only", title="weight decay", form="more", place=7, page=(0, 100), ge=0,
+        note="0 for none. With it training ends at a stationary point.",
+    )] = 0.0
+    # fmt: on
 
     def __post_init__(self) -> None:
-        """Refuse what cannot run, naming the field."""
-        object.__setattr__(self, "widths", tuple(self.widths))
-        if not self.widths or min(self.widths) < 1:
-            raise ValueError(
-                f"widths needs at least one hidden layer of at least 1; got {self.widths}"
-            )
-        checks.one_of(self, "loss", "exponential", "logistic")
-        checks.one_of(self, "method", "gradient", "ascent")
-        checks.one_of(self, "step_rule", "constant", "loss-scaled")
-        checks.one_of(self, "init", "small", "standard")
+        """Refuse settings that contradict each other."""
         if self.all_biases and (self.method == "ascent" or not self.bias):
             raise ValueError(
                 "all_biases needs method='gradient', as the ascent scales homogeneous weights, and "
                 f"bias=True; got method={self.method!r} and bias={self.bias}"
-            )
-        if self.lr is not None and not (math.isfinite(self.lr) and self.lr > 0):
-            raise ValueError(f"lr must be finite and above 0, or None; got {self.lr}")
-        if not 0 <= self.momentum < 1:
-            raise ValueError(f"momentum must be in [0, 1); got {self.momentum}. Try 0.99.")
-        if self.batch is not None and self.batch < 1:
-            raise ValueError(f"batch must be at least 1, or None for all; got {self.batch}")
-        if not (math.isfinite(self.init_scale) and self.init_scale >= 0):
-            raise ValueError(f"init_scale must be finite, at least 0; got {self.init_scale}")
-        if self.steps < 0 or self.ascent_steps < 1:
-            raise ValueError(
-                "steps must be at least 0 and ascent_steps at least 1; "
-                f"got {self.steps} and {self.ascent_steps}"
-            )
-        if not (math.isfinite(self.beta_end) and self.beta_end >= 1):
-            raise ValueError(f"beta_end must be finite and at least 1; got {self.beta_end}")
-
-        if not (math.isfinite(self.weight_decay) and self.weight_decay >= 0):
-            raise ValueError(
-                f"weight_decay must be finite and not negative; got {self.weight_decay}"
             )
         if self.weight_decay and self.method == "ascent":
             raise ValueError(

@@ -19,7 +19,7 @@ kinks, where a preactivation is 0 and the gradient jumps: there no run reaches a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ from torch.nn.functional import softplus
 from explorer.engine import backprop
 from explorer.engine.classes import check_labels, class_numbers
 from explorer.engine.network import Network, init_network
+from explorer.engine.settings import setting, settings
 from explorer.engine.tangent import residual
 
 DecayLoss = Literal["squared", "logistic"]
@@ -42,38 +43,29 @@ _KINKED = (
 _NEWTON = 25  # steps of the polish; arbitrary, it doubles the digits at each
 
 
-@dataclass(frozen=True)
+@settings
 class DecayConfig:
-    """A training with weight decay.
+    """A training with weight decay."""
 
-    Attributes:
-        widths: hidden widths. Two neurons on 30 points settle from about half of the
-            initialisations; the more neurons for the points, the more end on kinks.
-        loss: "squared", or "logistic" (cross-entropy with several classes).
-        weight_decay: mu, that of torch's SGD on the mean loss (published: 7.5e-4).
-        all_biases: whether every layer has a bias; else the first alone.
-        init_scale: standard deviation of the first layer.
-        tries: initialisations before giving up.
-    """
-
-    widths: tuple[int, ...] = (2,)
-    loss: DecayLoss = "logistic"
-    weight_decay: float = 0.003
-    all_biases: bool = True
-    init_scale: float = 0.7
-    tries: int = 20
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot run, naming the field."""
-        if not self.widths or min(self.widths) < 1:
-            raise ValueError(f"widths needs a hidden layer of at least 1; got {self.widths}")
-        if self.loss not in ("squared", "logistic"):
-            raise ValueError(f"loss must be 'squared' or 'logistic'; got {self.loss!r}")
-        if not self.weight_decay > 0 or not self.init_scale > 0 or self.tries < 1:
-            raise ValueError(
-                "weight_decay and init_scale must be positive and tries at least 1; got "
-                f"{self.weight_decay}, {self.init_scale} and {self.tries}"
-            )
+    # fmt: off
+    widths: Annotated[tuple[Annotated[int, setting("Of one layer", ge=1)], ...], setting(
+        "Hidden widths, first layer first", unit="neurons", strict=False, min_length=1,
+        note="Two neurons on 30 points settle from about half of the initialisations; the more "
+        "neurons for the points, the more end on kinks.",
+    )] = (2,)
+    loss: Annotated[DecayLoss, setting(
+        "The squared error, or the logistic loss: the cross-entropy with several classes",
+    )] = "logistic"
+    weight_decay: Annotated[float, setting(
+        "Weight decay mu, of mean loss + mu/2 |theta|^2", gt=0,
+        note="That of torch's SGD on the mean loss (published: 7.5e-4).",
+    )] = 0.003
+    all_biases: Annotated[bool, setting(
+        "Whether every layer has a bias; else the first alone",
+    )] = True
+    init_scale: Annotated[float, setting("Standard deviation of the first layer", gt=0)] = 0.7
+    tries: Annotated[int, setting("Initialisations before giving up", ge=1)] = 20
+    # fmt: on
 
 
 @dataclass(frozen=True, eq=False)

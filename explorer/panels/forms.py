@@ -10,30 +10,14 @@ import ipywidgets as w
 
 from explorer.engine.data import Dataset
 from explorer.engine.exact import maximum_margin
+from explorer.engine.roster import ROSTER
+from explorer.engine.training import TrainConfig
 from explorer.frame import Frame
 from explorer.panels.base import Panel, button
-from explorer.parts import (
-    settings_bilevel,
-    settings_decoreco,
-    settings_hinge,
-    settings_inversion,
-    settings_kkt,
-    settings_pooled,
-    settings_univariate,
-)
-from explorer.parts.settings import Row, Rows, choice, real, whole
+from explorer.parts.settings import Row, Rows, rows_of
 from explorer.session import Session
 
 JUMP = "Jump to the exact solution"
-SETTINGS: dict[str, Callable[[], Rows]] = {
-    "kkt": settings_kkt.rows,
-    "inversion": settings_inversion.rows,
-    "hinge": settings_hinge.rows,
-    "pooled": settings_pooled.rows,
-    "decoreco": settings_decoreco.rows,
-    "univariate": settings_univariate.rows,
-    "bilevel": settings_bilevel.rows,
-}
 QUICK = 40  # points that are solved within a fraction of a second
 
 
@@ -103,45 +87,7 @@ class TrainForm(Form):
 
     def rows(self) -> Rows:
         """What a teacher changes in sight; the rest folded."""
-        self.layers = choice("hidden layers", "Two layers of weights, or three", ("1", 1), ("2", 2))
-        self.width = whole("width", "Neurons in each hidden layer", 1, 2000)
-        shown = [
-            Row("widths", self.layers, self._widths, len),
-            Row("widths", self.width, self._widths, lambda v: v[0]),
-            Row("method", choice(
-                "method", "Gradient descent, or normalised ascent of the smoothed margin: it goes "
-                "to the limit in about a second", ("gradient descent", "gradient"),
-                ("normalised ascent", "ascent"))),
-            Row("lr", real("step size", "Rate in the units of the step rule; 0: the rule's own",
-                           0, 100), lambda v: v or None, lambda v: v or 0.0),
-        ]  # fmt: skip
-        folded = [
-            Row("loss", choice("loss", "exp(−q) or log(1 + exp(−q)) of the margins q",
-                               "exponential", "logistic")),
-            Row("step_rule", choice("step rule", "Constant, or divided by the loss, so that the "
-                                    "direction keeps moving", "constant", "loss-scaled")),
-            Row("momentum", real("momentum", "Heavy-ball momentum, below 1", 0, 0.999)),
-            Row("batch", whole("mini-batch", "Points per step; 0: all of them", 0, 200),
-                lambda v: v or None, lambda v: v or 0),
-            Row("steps", whole("steps", "Planned steps: the run ends there",
-                               1, 10_000_000)),
-            Row("ascent_steps", whole("ascent steps", "Steps in which the ascent goes to "
-                                      "its limit", 1, 1_000_000)),
-            Row("weight_decay", real("weight decay", "mu of mean loss + mu/2 |theta|^2, a defence: "
-                                     "the norm stays finite; gradient descent only", 0, 100)),
-            Row("init_scale", real("init scale", "Standard deviation of the first layer at t = 0; "
-                                   "Haim et al.: 0.0001, with a long plateau", 1e-8, 10)),
-            Row("init", choice("first weights", "Small in the first layer, or torch's default in "
-                               "every layer", ("small first layer", "small"),
-                               ("standard", "standard"))),
-            Row("all_biases", choice("biases", "In every layer the network is no longer "
-                                     "homogeneous: the theorems do not apply",
-                                     ("first layer", False), ("every layer", True))),
-        ]  # fmt: skip
-        return shown, folded
-
-    def _widths(self, _: Any) -> tuple[int, ...]:  # noqa: ANN401
-        return (self.width.value,) * self.layers.value
+        return rows_of(TrainConfig)
 
     def actions(self) -> list[w.Widget]:
         """The way to the limit without training."""
@@ -214,5 +160,5 @@ class AttackSettings(Form):
         super().__init__(session)
 
     def rows(self) -> Rows:
-        """From the table of settings; an attack without a row there has none to set."""
-        return SETTINGS[self.name]() if self.name in SETTINGS else ([], [])
+        """As the attack's class of settings declares them."""
+        return rows_of(ROSTER[self.name].config)

@@ -1,4 +1,7 @@
-"""Settings as rows of a form: the field of a config, its widget, and how the two translate."""
+"""Settings as rows of a form: the field of a config, its widget, and how the two translate.
+
+The rows of a class of settings are made from its declarations (`explorer.engine.settings`).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import ipywidgets as w
+
+from explorer.engine.settings import Setting, schema
 
 WIDE = w.Layout(width="250px")
 
@@ -49,3 +54,52 @@ def _named(widget: w.Widget) -> w.Widget:
 
 Rows = tuple[list[Row], list[Row]]
 """Settings in sight, and folded ones."""
+
+
+def rows_of(kind: type[Any]) -> Rows:
+    """The rows of a class of settings: those in sight, and those under "More settings"."""
+    declared = sorted(schema(kind), key=lambda setting: setting.place)
+    sight, more = (
+        [row for setting in declared if setting.form == form for row in rows_for(setting)]
+        for form in ("sight", "more")
+    )
+    return sight, more
+
+
+def rows_for(setting: Setting) -> list[Row]:
+    """One setting as a row; widths of layers as two, how many layers and of what width."""
+    if setting.kind != "wholes" or setting.page is None:
+        return [row_of(setting)]
+    layers = choice("hidden layers", "Two layers of weights, or three", ("1", 1), ("2", 2))
+    width = whole(setting.title, setting.description, *map(int, setting.page))
+
+    def widths(_: int) -> tuple[int, ...]:
+        return (int(width.value),) * int(layers.value)
+
+    return [
+        Row(setting.name, layers, widths, len),
+        Row(setting.name, width, widths, lambda v: v[0]),
+    ]
+
+
+def row_of(setting: Setting) -> Row:
+    """One setting as a row. On the page 0 stands for None.
+
+    Raises:
+        ValueError: for a setting that no widget shows, or a number without bounds.
+    """
+    name, tip = setting.title, setting.description
+    if setting.choices:
+        same = all(words == value for words, value in setting.choices)
+        options = [value for _, value in setting.choices] if same else setting.choices
+        return Row(setting.name, choice(name, tip, *options))
+    if setting.kind not in ("real", "whole"):
+        raise ValueError(f"no widget shows {setting.name}, {setting.words}. Give it labels.")
+    low, high = setting.page or (setting.low, setting.high)
+    if low is None or high is None:
+        raise ValueError(f"the widget of {setting.name} needs bounds. Give it a page=(low, high).")
+    make = real if setting.kind == "real" else whole
+    widget = make(name, tip, low, high)  # type: ignore[arg-type]
+    if setting.optional:
+        return Row(setting.name, widget, lambda v: v or None, lambda v: v or 0)
+    return Row(setting.name, widget)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import torch
 
@@ -28,6 +28,7 @@ from explorer.engine.attacks.agreement import agreement
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt_config import Knobs
 from explorer.engine.attacks.target import Target
+from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status
 
 if TYPE_CHECKING:
@@ -45,37 +46,27 @@ USUAL = {
 SEEDS = 1000  # of noise that a search has for itself; arbitrary, above the restarts one takes
 
 
-@dataclass(frozen=True)
+@settings
 class TuneConfig:
-    """A search.
+    """A search."""
 
-    Attributes:
-        search: "auto" or "random", see the module.
-        trials: how many.
-        restarts: attacks per trial, each from noise of its own; agreement is theirs.
-        m: candidates of each attack.
-        steps: steps of each attack: a quarter of the usual ones, as schedules keep their shape.
-        seed: of the search and of the noise.
-    """
-
-    search: Search = "auto"
-    trials: int = 25
-    restarts: int = 3
-    m: int = 60
-    steps: int = 500
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot run, naming the field."""
-        if self.search not in ("auto", "random"):
-            raise ValueError(f"search must be 'auto' or 'random'; got {self.search!r}")
-        if self.trials < 1 or not 2 <= self.restarts < SEEDS - 1 or self.steps < 1 or self.seed < 0:
-            raise ValueError(
-                f"expected trials >= 1, restarts from 2 (agreement is theirs) to {SEEDS - 2}, "
-                "steps >= 1, seed >= 0; got "
-                f"{self.trials}, {self.restarts}, {self.steps} and {self.seed}"
-            )
-        KKTConfig(m=self.m)  # m must be even, and the message says so
+    # fmt: off
+    search: Annotated[Search, setting("Auto-tune, or the published draws")] = "auto"
+    trials: Annotated[int, setting("How many trials", ge=1)] = 25
+    restarts: Annotated[int, setting(
+        "Attacks per trial, each from noise of its own", ge=2, le=SEEDS - 2,
+        why="agreement is theirs",
+    )] = 3
+    m: Annotated[int, setting(
+        "Candidates of each attack", title="candidates m", ge=2, multiple_of=2,
+        why="half the candidates per label",
+    )] = 60
+    steps: Annotated[int, setting(
+        "Steps of each attack", ge=1,
+        note="A quarter of the usual ones, as schedules keep their shape.",
+    )] = 500
+    seed: Annotated[int, setting("Of the search and of the noise", ge=0)] = 0
+    # fmt: on
 
 
 @dataclass(frozen=True, eq=False)

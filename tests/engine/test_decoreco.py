@@ -164,7 +164,7 @@ def test_published_settings_in_our_units():
     ("changes", "words"),
     [({"m": 1}, "at least 2"), ({"rivals": "none"}, "rivals must be one of"),
      ({"lr_x": 0.0}, "lr_x must be positive"), ({"lam_min": -1.0}, "lam_min must not be neg"),
-     ({"momentum": 1.0}, "momentum < 1")],
+     ({"momentum": 1.0}, "momentum must be from 0 to below 1")],
 )  # fmt: skip
 def test_settings_that_cannot_run_are_refused(changes, words):
     with pytest.raises(ValueError, match=words):

@@ -340,16 +340,16 @@ def test_float32_stays_float32():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"m": 7}, "m must be even .* got m=7. Try m=8"),
-        ({"m": 0}, "Try m=2"),
+        ({"m": 7}, r"m must be even .*; got 7\. Try 8"),
+        ({"m": 0}, "Try 2"),
         ({"multipliers": "free"}, "'free'"),
         ({"optimizer": "lbfgs"}, "'lbfgs'"),
         ({"relu_alpha": 0.0}, "relu_alpha must be positive; got 0.0"),
-        ({"prior": -1.0}, "prior must be positive; got -1.0"),
+        ({"prior": -1.0}, "prior must be positive, or None; got -1.0"),
         ({"steps": 0}, "steps must be positive"),
-        ({"lr_x": math.nan}, "lr_x must be positive; got nan"),
+        ({"lr_x": math.nan}, "lr_x must be a finite number; got nan"),
         ({"lam_min": -0.1}, "lam_min must not be negative"),
-        ({"momentum": 1.0}, "momentum < 1"),
+        ({"momentum": 1.0}, "momentum must be from 0 to below 1; got 1.0"),
     ],
 )
 def test_config_errors(changes, words):

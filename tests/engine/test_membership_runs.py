@@ -94,7 +94,7 @@ def test_fewer_fresh_points_pass_the_margin_as_d_grows():
         ({"width": 0}, "width"),
         ({"lr": 0.0}, "lr must be"),
         ({"seed": -1}, "seed"),
-        ({"law": "cauchy"}, "distribution"),
+        ({"law": "cauchy"}, "law must be one of"),
     ],
 )
 def test_wrong_settings_are_refused(wrong, words):

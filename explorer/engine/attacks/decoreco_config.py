@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Literal
+from dataclasses import fields
+from typing import Annotated, Literal
 
-from explorer.engine import checks
 from explorer.engine.attacks.descent import DescentConfig
 from explorer.engine.attacks.kkt_config import KKTConfig, Knobs
 from explorer.engine.attacks.target import Target
+from explorer.engine.settings import setting, settings
 
 # The reconstructions of Buzaglo et al. 2023 in the units of their code: contribution and knobs.
 PUBLISHED: dict[str, tuple[Literal["margin", "outputs"], Knobs]] = {
@@ -18,31 +18,28 @@ PUBLISHED: dict[str, tuple[Literal["margin", "outputs"], Knobs]] = {
 }
 
 
-@dataclass(frozen=True)
+@settings
 class DecoRecoConfig(DescentConfig):
     """Settings of the attack; see `DescentConfig` for the others, and `decoreco` for the losses.
 
-    The m candidates are in equal shares of the classes. For "outputs" the first lam / mean are
-    N(0, lam_start^2), without a floor and without l_margin.
-
-    Attributes:
-        contribution: "margin" for networks trained to a margin, lam_i grad q_i with lam_i >= 0;
-            "outputs" for networks trained with weight decay, sum_c lam_ic grad Phi_c of any sign.
-        rivals: classes that a margin is taken against: the "runner-up" as published, or "all",
-            each with a multiplier of its own (the full KKT conditions).
+    For "outputs" the first lam / mean are N(0, lam_start^2), without a floor and without l_margin.
     """
 
-    m: int = 60
-    contribution: Literal["margin", "outputs"] = "margin"
-    rivals: Literal["runner-up", "all"] = "all"
-
-    def __post_init__(self) -> None:
-        """Refuse settings with which no step could be taken."""
-        if self.m < 2:
-            raise ValueError(f"m must be at least 2; got {self.m}. Try 60.")
-        checks.one_of(self, "contribution", "margin", "outputs")
-        checks.one_of(self, "rivals", "runner-up", "all")
-        super().__post_init__()
+    # fmt: off
+    m: Annotated[int, setting(
+        "In equal shares of the classes; at least 2n is usual", title="candidates m",
+        form="sight", place=1, page=(2, 400), ge=2,
+    )] = 60
+    contribution: Annotated[Literal["margin", "outputs"], setting(
+        "The margin's gradients with λ of one sign, or the outputs' with any sign, for networks "
+        "trained with weight decay", title="contribution", form="sight", place=-2,
+        note="margin: λᵢ grad qᵢ with λᵢ ≥ 0; outputs: the sum over c of λᵢc grad Φc of any sign.",
+    )] = "margin"
+    rivals: Annotated[Literal["all", "runner-up"], setting(
+        "One multiplier per rival class, the full KKT conditions, or the runner-up alone, as "
+        "published", title="rival classes", form="sight", place=-1,
+    )] = "all"
+    # fmt: on
 
     @classmethod
     def published(

@@ -4,82 +4,99 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
-from explorer.engine import checks
 from explorer.engine.factor import factored, held
 from explorer.engine.optim import Moments, Tensors, adam_step, half_cosine, momentum_step
+from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status
 
 RIDGE = 1e-10  # arbitrary, of the trace: the Gram matrix of close candidates stays definite
 EPS = 1e-12  # arbitrary: below Adam's usual 1e-8, as gradients of a share of ||theta||^2 are small
 
 
-@dataclass(frozen=True)
+@settings
 class DescentConfig:
-    """Settings that reconstructions from the KKT conditions share; see `kkt` for the losses.
+    """Settings that reconstructions from the KKT conditions share; see `kkt` for the losses."""
 
-    Attributes:
-        m: number of candidates.
-        steps: planned steps.
-        multipliers: "projected" solves lam at every step; "joint" descends on lam together with x,
-            as published.
-        optimizer: "adam", or "sgd" with momentum as published.
-        lr_x: step size of x, on `loss`.
-        lr_lam: step size of lam / mean, on `loss`; "joint" only.
-        momentum: of either optimiser.
-        decay: last step size as a share of the first (half a cosine); 1 keeps it constant.
-        sigma_x: standard deviation of the first candidates, N(0, sigma_x^2).
-        relu_alpha: slope sigmoid(alpha z) of the modified ReLU, at the last step.
-        relu_alpha_start: the same at the first step, rising geometrically; None for no annealing.
-        lam_start: the first lam / mean are U(0, lam_start).
-        lam_min: floor of lam / mean.
-        prior: half width of the box that candidates should stay in, or None.
-        weight_dual: weight of l_dual (published: 5).
-        weight_prior: weight of l_prior (published: 1).
-        weight_margin: weight of l_margin at the last step, rising linearly from 0 (published: 0);
-            from the first step on it would hold candidates where they happen to meet the margin.
-        merge_angle: neurons closer than this (radians) are merged first; 0 for none.
-    """
-
-    m: int = 100
-    steps: int = 2000
-    multipliers: Literal["joint", "projected"] = "projected"
-    optimizer: Literal["sgd", "adam"] = "adam"
-    lr_x: float = 0.02
-    lr_lam: float = 0.02
-    momentum: float = 0.9
-    decay: float = 0.01
-    sigma_x: float = 0.7
-    relu_alpha: float = 200.0
-    relu_alpha_start: float | None = 5.0
-    lam_start: float = 2.0
-    lam_min: float = 0.0
-    prior: float | None = None
-    weight_dual: float = 5.0
-    weight_prior: float = 1.0
-    weight_margin: float = 0.4
-    merge_angle: float = 0.02
-
-    def __post_init__(self) -> None:
-        """Refuse settings with which no step could be taken."""
-        checks.one_of(self, "multipliers", "joint", "projected")
-        checks.one_of(self, "optimizer", "sgd", "adam")
-        checks.positive(
-            self, "steps", "lr_x", "lr_lam", "decay", "relu_alpha", "relu_alpha_start", "prior"
-        )
-        checks.not_negative(
-            self, "sigma_x", "lam_start", "lam_min", "weight_dual", "weight_prior", "weight_margin"
-        )
-        if not (0 <= self.momentum < 1 and self.decay <= 1 and self.merge_angle >= 0):
-            raise ValueError(
-                "expected 0 <= momentum < 1, decay <= 1 and merge_angle >= 0; got "
-                f"{self.momentum}, {self.decay} and {self.merge_angle}"
-            )
+    # fmt: off
+    m: Annotated[int, setting(
+        "Number of candidates", title="candidates m", form="sight", place=1, page=(2, 400), ge=2,
+    )] = 100
+    steps: Annotated[int, setting(
+        "Length of the attack", title="steps", form="more", place=15, page=(1, 1_000_000), gt=0,
+    )] = 2000
+    multipliers: Annotated[Literal["joint", "projected"], setting(
+        "Stepped with the candidates, or solved for exactly at each step", title="multipliers",
+        form="more", place=1, note="Published: joint.",
+    )] = "projected"
+    optimizer: Annotated[Literal["sgd", "adam"], setting(
+        "SGD with momentum, or Adam", title="optimiser", form="more", place=2,
+        note="Published: sgd.",
+    )] = "adam"
+    lr_x: Annotated[float, setting(
+        "Learning rate of the candidates", title="rate of x", form="sight", place=4,
+        page=(1e-8, 1e6), gt=0, note="On the weighted sum of the losses.",
+    )] = 0.02
+    lr_lam: Annotated[float, setting(
+        "Learning rate of the multipliers", title="rate of λ", form="more", place=4,
+        page=(1e-8, 1e6), gt=0, note="Of λ over its mean; joint multipliers only.",
+    )] = 0.02
+    momentum: Annotated[float, setting(
+        "Of SGD or Adam, below 1", title="momentum", form="more", place=13, page=(0, 0.999),
+        ge=0, lt=1,
+    )] = 0.9
+    decay: Annotated[float, setting(
+        "Last rates as a share of the first; 1: constant, as published", title="last rate",
+        form="more", place=14, page=(1e-6, 1), gt=0, le=1, note="Half a cosine between them.",
+    )] = 0.01
+    sigma_x: Annotated[float, setting(
+        "Standard deviation of a start from noise", title="noise σ_x", unit="of the data",
+        form="more", place=5, page=(0, 5), ge=0,
+    )] = 0.7
+    relu_alpha: Annotated[float, setting(
+        "Slope sigmoid(αz) in the backward pass", title="ReLU α", form="sight", place=2,
+        page=(1, 10_000), gt=0, note="Of the modified ReLU at the last step.",
+    )] = 200.0
+    relu_alpha_start: Annotated[float | None, setting(
+        "ReLU α at the first step; 0: constant, as published", title="annealed from", form="more",
+        place=3, page=(0, 10_000), gt=0, note="It rises geometrically to ReLU α.",
+    )] = 5.0
+    lam_start: Annotated[float, setting(
+        "The first multipliers are uniform up to this many times their mean",
+        title="first λ up to", unit="mean multipliers", form="more", place=12, page=(0, 1e6), ge=0,
+    )] = 2.0
+    lam_min: Annotated[float, setting(
+        "Multipliers below this share of their mean are pulled up", title="floor λ_min",
+        unit="mean multipliers", form="sight", place=3, page=(0, 10), ge=0,
+    )] = 0.0
+    prior: Annotated[float | None, setting(
+        "Half width of the box that holds the data; 0: none", title="prior box",
+        unit="of the data", form="more", place=9, page=(0, 100), gt=0,
+    )] = None
+    weight_dual: Annotated[float, setting(
+        "Pull of the multipliers up to λ_min", title="weight of floor", form="more", place=11,
+        page=(0, 1e6), ge=0, note="Published: 5.",
+    )] = 5.0
+    weight_prior: Annotated[float, setting(
+        "Pull back into the prior box", title="weight of box", form="more", place=10,
+        page=(0, 1e6), ge=0, note="Published: 1.",
+    )] = 1.0
+    weight_margin: Annotated[float, setting(
+        "Pull of the candidates onto |Φ| = 1: support points lie there; 0 as published",
+        title="weight of margin", form="more", place=6, page=(0, 1000), ge=0,
+        note="Of the last step, rising linearly from 0: from the first step on it would hold "
+        "candidates where they happen to meet the margin.",
+    )] = 0.4
+    merge_angle: Annotated[float, setting(
+        "Neurons closer than this many radians are merged before the attack; 0: none",
+        title="merge angle", unit="radians", form="more", place=7, page=(0, 1), ge=0,
+    )] = 0.02
+    # fmt: on
 
     def alpha(self, t: int) -> float:
         """The slope of the modified ReLU at iteration t."""

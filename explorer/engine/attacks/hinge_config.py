@@ -2,64 +2,85 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from explorer.engine import checks
+from explorer.engine.settings import setting, settings
 
 
-@dataclass(frozen=True)
+@settings
 class HingeConfig:
-    """A hinge attack. "Tuned" values were chosen on sets of seeds 100 to 109, see docs/hinge.md.
+    """A hinge attack. "Tuned" values were chosen on sets of seeds 100 to 109, see docs/hinge.md."""
 
-    Attributes:
-        claim: "proven" claims what no other explanation can do without; "fitted" claims all of
-            the explanation found.
-        merge_angle: two layers: neurons closer than this (radians) are merged first; as KKTConfig.
-        tolerance: a vertex is kept if | |Phi| - 1 | is at most this; arbitrary, far above the 0.01
-            by which trained networks miss.
-        spacing: candidates of one label are at least this far apart, in data units; arbitrary, a
-            third of the radius 0.03 at which claims are scored.
-        reach: no candidate lies farther from the origin, in data units: the corner of the plane,
-            2 sqrt(2). The attacker is assumed to know the scale of the data.
-        grid: lines each way on which the margin set is sampled besides; arbitrary. They stand for
-            explanations by points that lie on no kink; 0 leaves only the ends of the region.
-        tau: a slope is free within this relative distance of a kink; `certificate.TAU_TRAINED`.
-        batch: candidates that join the explanation at each step; arbitrary.
-        apart: how far apart these must be; arbitrary.
-        rounds: at most so many of these steps; arbitrary, none of the tuned runs needed 30.
-        merge_radius: fitted candidates of one label within this become one; arbitrary, above the
-            width of the pencils of lines (0.01) and below the distances of points.
-        radius: the neighbourhood that is left out to see whether a candidate is needed; arbitrary,
-            three times the radius at which claims are scored.
-        rise: a candidate is needed if without its neighbourhood the residual rises by this share,
-        floor: and by this share of |theta|; both tuned.
-        lam_share: candidates below this share of the mean multiplier are not tested; as in
-            `claims`.
-    """
-
-    claim: Literal["proven", "fitted"] = "proven"
-    merge_angle: float = 0.02
-    tolerance: float = 0.1
-    spacing: float = 0.01
-    reach: float = 2.8
-    grid: int = 60
-    tau: float = 0.01
-    batch: int = 6
-    apart: float = 0.1
-    rounds: int = 40
-    merge_radius: float = 0.05
-    radius: float = 0.1
-    rise: float = 0.02
-    floor: float = 0.002
-    lam_share: float = 0.1
-
-    def __post_init__(self) -> None:
-        """Refuse settings with which no step could be taken."""
-        checks.one_of(self, "claim", "proven", "fitted")
-        checks.positive(self, "tolerance", "spacing", "reach", "apart", "merge_radius", "radius")
-        checks.not_negative(self, "merge_angle", "tau", "rise", "floor", "lam_share", "grid")
-        if self.batch < 1 or self.rounds < 1:
-            raise ValueError(
-                f"batch and rounds must be at least 1; got {self.batch} and {self.rounds}"
-            )
+    # fmt: off
+    claim: Annotated[Literal["proven", "fitted"], setting(
+        "Only places that no other explanation can do without, or all places of the explanation "
+        "found", title="claims", form="sight", place=1,
+        labels=(("needed places", "proven"), ("all fitted places", "fitted")),
+    )] = "proven"
+    merge_angle: Annotated[float, setting(
+        "Two layers: neurons closer than this many radians are merged before the attack; 0: none",
+        title="merge angle", unit="radians", form="more", place=3, page=(0, 1), ge=0,
+        note="As of the KKT attack.",
+    )] = 0.02
+    tolerance: Annotated[float, setting(
+        "A crossing is kept if |Φ| is this near to 1", title="tolerance of |Φ|", unit="margins",
+        form="sight", place=4, page=(1e-9, 1), gt=0,
+        note="Arbitrary, far above the 0.01 by which trained networks miss.",
+    )] = 0.1
+    spacing: Annotated[float, setting(
+        "Candidates of one label are at least so far apart", title="spacing", unit="of the data",
+        form="more", place=5, page=(1e-4, 1), gt=0,
+        note="Arbitrary, a third of the radius 0.03 at which claims are scored.",
+    )] = 0.01
+    reach: Annotated[float, setting(
+        "No candidate lies farther from the origin", title="reach", unit="of the data",
+        form="more", place=6, page=(0.1, 100), gt=0,
+        note="The corner of the plane, 2√2. The attacker is assumed to know the scale of the data.",
+    )] = 2.8
+    grid: Annotated[int, setting(
+        "Lines each way on which the margin is sampled besides", title="grid lines", form="more",
+        place=7, page=(0, 400), ge=0, note="Arbitrary. They stand for explanations by points that "
+        "lie on no kink; 0 leaves only the ends of the region.",
+    )] = 60
+    tau: Annotated[float, setting(
+        "Slopes are free within this relative distance of a kink", title="kink τ", form="more",
+        place=4, page=(0, 0.5), ge=0, note="The certificate's for trained weights.",
+    )] = 0.01
+    batch: Annotated[int, setting(
+        "Candidates that join the explanation at each step", title="batch", form="more", place=8,
+        page=(1, 100), ge=1, note="Arbitrary.",
+    )] = 6
+    apart: Annotated[float, setting(
+        "How far apart those must be", title="apart", unit="of the data", form="more", place=9,
+        page=(1e-3, 2), gt=0, note="Arbitrary.",
+    )] = 0.1
+    rounds: Annotated[int, setting(
+        "At most so many batches", title="rounds", form="more", place=10, page=(1, 1000), ge=1,
+        note="Arbitrary: none of the tuned runs needed 30.",
+    )] = 40
+    merge_radius: Annotated[float, setting(
+        "Fitted candidates of one label this near to each other become one", title="merge radius",
+        unit="of the data", form="more", place=2, page=(1e-3, 2), gt=0,
+        note="Arbitrary, above the width of the pencils of lines (0.01) and below the distances "
+        "of points.",
+    )] = 0.05
+    radius: Annotated[float, setting(
+        "The neighbourhood without which the weights are explained again",
+        title="left-out radius", unit="of the data", form="more", place=1, page=(1e-3, 2), gt=0,
+        note="Arbitrary, three times the radius at which claims are scored.",
+    )] = 0.1
+    rise: Annotated[float, setting(
+        "A place is needed if without its neighbourhood the residual rises by at least this share",
+        title="rise", unit="of the residual", form="sight", place=2, page=(0, 10), ge=0,
+        note="Tuned.",
+    )] = 0.02
+    floor: Annotated[float, setting(
+        "… and by at least this share of the norm of the weights", title="and by", unit="of ‖θ‖",
+        form="sight", place=3, page=(0, 1), ge=0, note="Tuned.",
+    )] = 0.002
+    lam_share: Annotated[float, setting(
+        "Places below this share of the mean multiplier are not asked about", title="least λ",
+        unit="mean multipliers", form="more", place=11, page=(0, 1), ge=0,
+        note="As for the claims of the KKT attack.",
+    )] = 0.1
+    # fmt: on

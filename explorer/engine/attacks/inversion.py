@@ -20,63 +20,64 @@ point that explains nothing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
-from explorer.engine import checks
 from explorer.engine.attacks.claims import MARGIN_BAND, MERGE_RADIUS, Report, merge_candidates
 from explorer.engine.attacks.descent import ended
 from explorer.engine.attacks.stationarity import denormals_flushed
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import phi
 from explorer.engine.optim import Moments, adam_step, half_cosine
+from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status, iterated
 from explorer.engine.tangent import backward_signals, forward_signals
 
 NON_HOMOGENEOUS = True  # outputs are all it needs
 
 
-@dataclass(frozen=True)
+@settings
 class InversionConfig:
-    """Settings of the baseline.
+    """Settings of the baseline."""
 
-    Attributes:
-        m: number of candidates, half of each label.
-        steps: planned steps.
-        goal: "extreme" for the largest y Phi, "value" for y Phi = value.
-        value: wanted output of "value", in units of the margin.
-        lr_x: Adam's rate, in units of the data.
-        decay: last rate as a share of the first (half a cosine); 1 keeps it constant.
-        sigma_x: standard deviation of the first candidates, N(0, sigma_x^2).
-        box: half width of the box that candidates stay in, or None.
-    """
-
-    m: int = 40
-    steps: int = 500
-    goal: Literal["extreme", "value"] = "extreme"
-    value: float = 1.0
-    lr_x: float = 0.02
-    decay: float = 0.01
-    sigma_x: float = 0.7
-    box: float | None = 2.0
-
-    def __post_init__(self) -> None:
-        """Refuse settings with which no step could be taken."""
-        checks.even_candidates(self.m)
-        checks.one_of(self, "goal", "extreme", "value")
-        checks.positive(self, "steps", "lr_x", "decay", "box")
-        if not (math.isfinite(self.sigma_x) and self.sigma_x >= 0 and self.decay <= 1):
-            raise ValueError(
-                "expected sigma_x >= 0 and decay <= 1; "
-                f"got sigma_x={self.sigma_x} and decay={self.decay}"
-            )
-        if not math.isfinite(self.value):
-            raise ValueError(f"value must be finite; got {self.value}. Try 1, the margin.")
+    # fmt: off
+    m: Annotated[int, setting(
+        "Half of them per class", title="candidates m", form="sight", place=4, page=(2, 400),
+        ge=2, multiple_of=2, why="half the candidates per label",
+    )] = 40
+    steps: Annotated[int, setting(
+        "Length of the attack", title="steps", form="more", place=4, page=(1, 1_000_000), gt=0,
+    )] = 500
+    goal: Annotated[Literal["extreme", "value"], setting(
+        "The largest output y Φ, or a wanted one", title="goal", form="sight", place=1,
+        labels=(("largest output", "extreme"), ("a wanted output", "value")),
+    )] = "extreme"
+    value: Annotated[float, setting(
+        "y Φ in units of the margin: 1 is the margin. Used by the goal “a wanted output”",
+        title="wanted output", unit="margins", form="sight", place=2, page=(-100, 100),
+    )] = 1.0
+    lr_x: Annotated[float, setting(
+        "Adam's rate, in units of the data", title="rate of x", unit="of the data", form="more",
+        place=1, page=(1e-8, 10), gt=0,
+    )] = 0.02
+    decay: Annotated[float, setting(
+        "Last rate as a share of the first", title="last rate", form="more", place=2,
+        page=(1e-6, 1), gt=0, le=1, note="Half a cosine; 1 keeps it constant.",
+    )] = 0.01
+    sigma_x: Annotated[float, setting(
+        "Standard deviation of the start", title="noise σ_x", unit="of the data", form="more",
+        place=3, page=(0, 5), ge=0,
+    )] = 0.7
+    box: Annotated[float | None, setting(
+        "Half width of the box that candidates stay in; 0: none. Without one the output has no "
+        "largest value", title="box", unit="of the data", form="sight", place=3, page=(0, 100),
+        gt=0,
+    )] = 2.0
+    # fmt: on
 
     def rate(self, t: int) -> float:
         """The rate at iteration t: half a cosine from lr_x to decay * lr_x."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from explorer.engine import checks
 from explorer.engine.attacks.descent import DescentConfig
 from explorer.engine.attacks.target import Target
+from explorer.engine.settings import setting, settings
 
 
 @dataclass(frozen=True)
@@ -37,25 +38,26 @@ PUBLISHED = {
 }
 
 
-@dataclass(frozen=True)
+@settings
 class KKTConfig(DescentConfig):
     """Settings of the attack; see `DescentConfig` for the others, and `kkt` for the losses.
 
     The defaults were chosen on the alternating and random circle with seeds 100 and up;
-    `benchmarks/bench_attack.py` measures them on others. m is even, half of each label; the paper
-    takes at least 2 n.
-
-    Attributes:
-        same_slopes: merged neurons keep the mean slope sigmoid(alpha z) of those they stand for, so
-            that the loss is that of the whole network; else they are longer, and theirs is steeper.
+    `benchmarks/bench_attack.py` measures them on others.
     """
 
-    same_slopes: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse settings with which no step could be taken."""
-        checks.even_candidates(self.m)
-        super().__post_init__()
+    # fmt: off
+    m: Annotated[int, setting(
+        "Half of them per class; at least 2n is usual", title="candidates m", form="sight",
+        place=1, page=(2, 400), ge=2, multiple_of=2, why="half the candidates per label",
+        note="The paper takes at least 2n.",
+    )] = 100
+    same_slopes: Annotated[bool, setting(
+        "Of the merged neurons' modified ReLU: theirs, steeper, or the mean of those that they "
+        "stand for; the latter leaves the loss that of the whole network", title="merged slopes",
+        form="more", place=8, labels=(("steeper", False), ("as before", True)),
+    )] = False
+    # fmt: on
 
     @classmethod
     def published(

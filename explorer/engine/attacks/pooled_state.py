@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import torch
 from torch import Tensor
@@ -10,28 +11,27 @@ from torch import Tensor
 from explorer.engine.attacks.hinge_config import HingeConfig
 from explorer.engine.attacks.hinge_state import HingeState
 from explorer.engine.attacks.kkt_config import KKTConfig
+from explorer.engine.settings import setting, settings
 
 
-@dataclass(frozen=True)
+@settings
 class PooledConfig(HingeConfig):
-    """A pooled attack: `HingeConfig`, and the KKT reconstructions before it.
+    """A pooled attack: `HingeConfig`, and the KKT reconstructions before it."""
 
-    Attributes:
-        starts: how many reconstructions.
-        m: candidates of each.
-        descent: steps of each.
-    """
-
-    starts: int = 6
-    m: int = 60
-    descent: int = 1000
-
-    def __post_init__(self) -> None:
-        """Refuse settings with which no step could be taken."""
-        super().__post_init__()
-        if self.starts < 1:
-            raise ValueError(f"starts must be at least 1; got {self.starts}")
-        self.reconstruction()
+    # fmt: off
+    starts: Annotated[int, setting(
+        "KKT reconstructions from independent noise, one per step", title="starts", form="sight",
+        place=-3, page=(1, 100), ge=1,
+    )] = 6
+    m: Annotated[int, setting(
+        "Candidates of each start, half of each label", title="candidates m", form="sight",
+        place=-2, page=(2, 2000), ge=2, multiple_of=2, why="half the candidates per label",
+    )] = 60
+    descent: Annotated[int, setting(
+        "Steps of each reconstruction", title="descent", form="sight", place=-1,
+        page=(1, 100_000), gt=0,
+    )] = 1000
+    # fmt: on
 
     def reconstruction(self) -> KKTConfig:
         """The settings of one start: the defaults of the KKT attack, at this size and length."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from explorer.engine import checks
+from explorer.engine.settings import setting, settings
 
 Mode = Literal["algorithm 1", "all crossings", "certified"]
 Weights = Literal["automatic", "exact", "trained"]
@@ -48,62 +47,72 @@ CERTIFIED = 1e-10
 SAFE = 100.0  # times the defect is allowed to an explanation: its places are off too; arbitrary
 
 
-@dataclass(frozen=True)
+@settings
 class UnivariateConfig:
-    """Settings; `benchmarks/bench_univariate.py` measures the defaults.
+    """Settings; `benchmarks/bench_univariate.py` measures the defaults."""
 
-    Attributes:
-        mode: what is claimed. "algorithm 1" claims the union of the groups, as published; "all
-            crossings" every place where |Phi| = 1; "certified" the crossings that no explanation
-            does without, which two linear programs for each decide: proven where the weights are an
-            exact KKT point, likely training points elsewhere.
-        strict: leave out groups that share a candidate with the one before, so that a quarter of
-            the union is guaranteed; the published count takes closed intervals, which may share.
-        weights: which tolerances: "exact" those of rounding, "trained" the fields below;
-            "automatic" takes the first if the weights are off a KKT point by at most `NEARLY`.
-            Nothing is proven with those of trained weights.
-        merge_angle: neurons closer than this (radians) are one in trained weights. Measured: 100
-            trained neurons give 50 breakpoints, and most groups would hold no candidate.
-        break_tol: breakpoints within this share of max(1, |beta|) are one; arbitrary.
-        flat_tol: how far from constant counts as constant; arbitrary.
-        same_tol: crossings this close are one; units of x. The radius at which claims are merged.
-        tau: a slope is free within this relative distance of a kink. Measured: trained networks
-            need 1e-3 to 3e-2.
-        slack: how many times the least possible miss is allowed to the equations of an
-            explanation: more is safer and names less. Measured on twelve trained networks: with 1.5
-            one of 52 likely points was false, with 3 none.
-        largest_residual: weights of which the candidates leave a larger share of |theta|
-            unexplained (least squares, before merging) are too far from a KKT point to call
-            anything likely. Measured: false points began at 0.106.
-        largest_imbalance: likewise where incoming and outgoing norms of a neuron differ more. The
-            flow conserves the difference while the norms grow, so it tells how long the training
-            was. Measured: false points began at 0.0105.
-    """
-
-    mode: Mode = "certified"
-    strict: bool = False
-    weights: Weights = "automatic"
-    merge_angle: float = 0.05
-    break_tol: float = 1e-3
-    flat_tol: float = 1e-2
-    same_tol: float = 0.03
-    tau: float = 2e-2
-    slack: float = 3.0
-    largest_residual: float = 0.1
-    largest_imbalance: float = 0.01
-
-    def __post_init__(self) -> None:
-        """Refuse unknown words and settings without a meaning."""
-        checks.one_of(self, "mode", "algorithm 1", "all crossings", "certified")
-        checks.one_of(self, "weights", "automatic", "exact", "trained")
-        checks.not_negative(
-            self, "merge_angle", "break_tol", "flat_tol", "same_tol", "tau", "largest_residual",
-            "largest_imbalance",
-        )  # fmt: skip
-        if not (math.isfinite(self.slack) and self.slack >= 1):
-            raise ValueError(
-                f"slack must be at least 1 (the least possible miss); got {self.slack}. Try 3."
-            )
+    # fmt: off
+    mode: Annotated[Mode, setting(
+        "What is claimed: the union of the groups as published, all places with |Φ| = 1, or those "
+        "of them that the weights cannot do without: proven, or likely where the weights are no "
+        "exact KKT point", title="claims", form="sight", place=1,
+        labels=(("algorithm 1",) * 2, ("all crossings",) * 2, ("needed places", "certified")),
+        note="Two linear programs decide for each place whether it is needed.",
+    )] = "certified"
+    strict: Annotated[bool, setting(
+        "Strict: leave out groups that share a candidate with the one before: each stands for a "
+        "point of its own", title="count", form="sight", place=2,
+        labels=(("as published", False), ("strict", True)),
+        note="The published count takes closed intervals, which may share a candidate. At an exact "
+        "KKT point a quarter of the union is then guaranteed.",
+    )] = False
+    weights: Annotated[Weights, setting(
+        "Of rounding, of trained weights, or whichever the weights themselves call for",
+        title="tolerances", form="sight", place=3, note="Automatic takes those of rounding if "
+        "the weights are off a KKT point by at most 1e-7. Nothing is proven with those of trained "
+        "weights.",
+    )] = "automatic"
+    merge_angle: Annotated[float, setting(
+        "Trained neurons closer than this many radians are one; 0: none", title="merge angle",
+        unit="radians", form="more", place=1, page=(0, 1), ge=0,
+        note="Measured: 100 trained neurons give 50 breakpoints, and most groups would hold no "
+        "candidate.",
+    )] = 0.05
+    break_tol: Annotated[float, setting(
+        "Breakpoints within this share are one", title="same breakpoint", unit="of max(1, |β|)",
+        form="more", place=5, page=(0, 1), ge=0, note="Arbitrary.",
+    )] = 1e-3
+    flat_tol: Annotated[float, setting(
+        "How far from constant counts as constant, a share of the margin", title="flatness",
+        unit="margins", form="more", place=6, page=(0, 1), ge=0, note="Arbitrary.",
+    )] = 1e-2
+    same_tol: Annotated[float, setting(
+        "Crossings this close are one", title="same place", unit="of the data", form="more",
+        place=4, page=(0, 1), ge=0, note="The radius at which claims are merged.",
+    )] = 0.03
+    tau: Annotated[float, setting(
+        "Slopes are free within this relative distance of a kink", title="kink distance τ",
+        form="more", place=2, page=(0, 1), ge=0,
+        note="Measured: trained networks need 1e-3 to 3e-2.",
+    )] = 2e-2
+    slack: Annotated[float, setting(
+        "How many times the least possible miss is allowed to an explanation; more is safer and "
+        "names less", title="slack", unit="least misses", form="more", place=3, page=(1, 100), ge=1,
+        why="1 is the least possible miss", note="Measured on twelve trained networks: with "
+        "1.5 one of 52 likely points was false, with 3 none.",
+    )] = 3.0
+    largest_residual: Annotated[float, setting(
+        "Weights of which more is left unexplained are called nothing likely", title="largest residual",
+        unit="of ‖θ‖", form="more", place=7, page=(0, 1), ge=0, note="By least squares over the "
+        "candidates, before merging. Measured: false points began at 0.106.",
+    )] = 0.1
+    largest_imbalance: Annotated[float, setting(
+        "Weights with neurons further out of balance are called nothing likely",
+        title="largest imbalance", form="more", place=8, page=(0, 1), ge=0,
+        note="Of incoming and outgoing norms. The flow conserves the difference while the norms "
+        "grow, so it tells how long the training was. Measured: false points began at 0.0105.",
+    )] = 0.01
+    # fmt: on
 
     @property
     def trained(self) -> Tolerances:

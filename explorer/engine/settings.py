@@ -1,0 +1,349 @@
+"""Settings, declared once: the check, the form, the option, the table and the schema come from it.
+
+A class of settings is a frozen dataclass whose fields carry their declaration:
+
+    @settings
+    class KKTConfig:
+        lr_x: Annotated[float, setting("Learning rate of the candidates", gt=0)] = 0.02
+
+`setting` gives a `pydantic.Field`, and pydantic checks every instance that is made, strictly: a
+text is no number, True is no whole number, a whole number will do for a real one. What depends on
+several fields stands in `__post_init__`. Pydantic is imported when the first instance is made, or
+the first declaration read, so that importing the package does not wait for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping
+from functools import wraps
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+    from pydantic.fields import FieldInfo
+
+T = TypeVar("T")
+Kind = Literal["real", "whole", "flag", "choice", "word", "wholes", "table"]
+Form = Literal["sight", "more", "none"]
+
+STRICT = {"strict": True, "allow_inf_nan": False, "extra": "forbid"}
+WORDS: dict[Kind, str] = {
+    "real": "a finite number", "whole": "a whole number", "flag": "True or False",
+    "word": "a word", "wholes": "whole numbers such as [100, 100]", "table": "settings by name",
+}  # fmt: skip
+FLAGS = {"true": True, "false": False}
+NOTHING = ("none", "null")
+ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
+
+
+def setting(
+    description: str,
+    *,
+    title: str | None = None,
+    unit: str = "",
+    note: str = "",
+    form: Form = "none",
+    place: int = 0,
+    page: tuple[float, float] | None = None,
+    labels: tuple[tuple[str, Any], ...] | None = None,
+    why: str = "",
+    **checks: Any,  # noqa: ANN401 - pydantic's own
+) -> Any:  # noqa: ANN401 - pydantic's FieldInfo, which it calls Any too
+    """Return the declaration that stands beside the type of a field, in `Annotated`.
+
+    Args:
+        description: what it is, in a phrase: tooltip, help and table.
+        title: its name on screen; its name with spaces where left out.
+        unit: of its values.
+        note: more for the table: where the default comes from, and what was measured.
+        form: where it stands on the form of the page: in sight, under "More settings", or not.
+        place: its order there, the least first; equal ones as they are declared.
+        page: bounds on the page, where they are narrower than what is valid.
+        labels: (words, value) of each choice on the page, in order.
+        why: the reason of a bound, for the message that refuses a value.
+        checks: gt, ge, lt, le, multiple_of, min_length, strict: as `pydantic.Field` has them.
+    """
+    from pydantic import Field
+
+    given = {"unit": unit, "note": note, "form": form, "place": place, "page": page,
+             "labels": labels, "why": why}  # fmt: skip
+    extra: dict[str, Any] = {k: v for k, v in given.items() if v not in ("", None, 0, "none")}
+    return Field(title=title, description=description, json_schema_extra=extra, **checks)
+
+
+@dataclass_transform(frozen_default=True)
+def settings(cls: type[T]) -> type[T]:
+    """Make a class of settings: a frozen dataclass whose instances are checked by pydantic.
+
+    Raises:
+        ValueError: from making an instance, with the setting, what it must be, and what it is.
+    """
+    made = dataclasses.dataclass(frozen=True)(cls)
+    made.__pydantic_config__ = STRICT  # type: ignore[attr-defined]
+
+    @wraps(made.__init__)
+    def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: ANN401
+        from pydantic import ValidationError
+        from pydantic_core import ArgsKwargs
+
+        validator: Any = _adapter(type(self)).validator
+        try:
+            validator.validate_python(ArgsKwargs(args, given), self_instance=self)
+        except ValidationError as error:
+            names = (f.name for f in dataclasses.fields(self))
+            all_given = {**dict(zip(names, args, strict=False)), **given}
+            raise ValueError(_sentence(type(self), error, all_given)) from None
+
+    made.__init__ = __init__  # type: ignore[method-assign]
+    return made
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """What is declared of one setting; see `setting` for what is not said here.
+
+    Attributes:
+        name: of the field.
+        title: on screen.
+        description: what it is.
+        note: more of it.
+        unit: of its values.
+        kind: of its values.
+        optional: whether it may be None.
+        low: the least value, or None.
+        high: the largest, or None.
+        open_low: whether `low` itself is refused.
+        open_high: whether `high` itself is.
+        multiple: of what number it must be, or None.
+        choices: (words, value) of each.
+        default: the value where none is given; `dataclasses.MISSING` for none.
+        form: where it stands on the form.
+        place: its order there.
+        page: bounds on the page.
+        why: the reason of the bounds.
+    """
+
+    name: str
+    title: str
+    description: str
+    note: str
+    unit: str
+    kind: Kind
+    optional: bool
+    low: float | None
+    high: float | None
+    open_low: bool
+    open_high: bool
+    multiple: int | None
+    choices: tuple[tuple[str, Any], ...]
+    default: Any
+    form: Form
+    place: int
+    page: tuple[float, float] | None
+    why: str
+
+    @property
+    def bounds(self) -> str:
+        """What its values must be, after "must": "be positive"; empty for no bounds."""
+        if self.multiple is not None:
+            even = "even" if self.multiple == 2 else f"a multiple of {self.multiple}"
+            return f"be {even}" + ("" if self.low is None else f" and at least {self.low:g}")
+        if self.low is None and self.high is None:
+            return ""
+        if self.high is None:
+            if self.low == 0:
+                return "be positive" if self.open_low else "not be negative"
+            return f"be {'above' if self.open_low else 'at least'} {self.low:g}"
+        above = "above" if self.open_low else "from"
+        join = "and" if self.open_low else "to"
+        to = f"{join} below" if self.open_high else ("and at most" if self.open_low else "to")
+        if self.low is None:
+            return f"be {'below' if self.open_high else 'at most'} {self.high:g}"
+        return f"be {above} {self.low:g} {to} {self.high:g}"
+
+    @property
+    def words(self) -> str:
+        """What kind of value it takes: "a whole number or None"."""
+        if self.kind == "choice":
+            text = f"one of {', '.join(str(value) for _, value in self.choices)}"
+        else:
+            text = WORDS[self.kind]
+        return f"{text} or None" if self.optional else text
+
+    @property
+    def help(self) -> str:
+        """Its name on screen and what it is, for an option of the command line."""
+        return f"{self.title[:1].upper()}{self.title[1:]}. {self.description}."
+
+    def shown_words(self, value: Any) -> str:  # noqa: ANN401
+        """What the page calls this value: the words of a choice."""
+        return next((label for label, known in self.choices if known == value), str(value))
+
+
+def schema(kind: type[Any]) -> tuple[Setting, ...]:
+    """The settings of a class, in the order of its fields."""
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple(_row(f, hints[f.name]) for f in dataclasses.fields(kind) if f.init)
+
+
+def setting_of(kind: type[Any], name: str, who: str = "") -> Setting:
+    """The setting of this name. ValueError with the names there are.
+
+    Args:
+        kind: the class of settings.
+        name: of the field.
+        who: whose they are, for the message; the class where left out.
+    """
+    known = {row.name: row for row in schema(kind)}
+    if name not in known:
+        raise ValueError(_unknown(who or kind.__name__, name, known))
+    return known[name]
+
+
+def json_schema(kind: type[Any]) -> dict[str, Any]:
+    """The JSON schema of a class of settings, as pydantic writes it."""
+    return _adapter(kind).json_schema()
+
+
+def config_of(kind: type[T], given: Mapping[str, Any], who: str = "") -> T:
+    """Settings of this class from values by name; those left out are the defaults.
+
+    Raises:
+        ValueError: with the setting, what it must be, and what it is.
+    """
+    known = [f.name for f in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    for name in given:
+        if name not in known:
+            raise ValueError(_unknown(who or kind.__name__, name, known))
+    return kind(**given)
+
+
+def value_of(row: Setting, text: str) -> Any:  # noqa: ANN401
+    """The value that a text writes, as people write it on a command line.
+
+    None is `None` or `null`, True is `True` or `true`; numbers stand in a list with or without
+    brackets. Whether a number is within its bounds, its class says.
+
+    Raises:
+        ValueError: with the setting, what it must be, and the text.
+    """
+    word = text.strip()
+    if row.optional and word.lower() in NOTHING:
+        return None
+    if row.kind in ("choice", "word"):
+        quoted = len(word) > 1 and word[0] == word[-1] and word[0] in "'\""
+        return word[1:-1] if quoted else word
+    try:
+        if row.kind == "flag":
+            return FLAGS[word.lower()]
+        if row.kind == "whole":
+            return int(word)
+        if row.kind == "wholes":
+            return tuple(int(part) for part in word.strip("[]()").rstrip(",").split(","))
+        if row.kind == "real" and math.isfinite(float(word)):
+            return float(word)
+    except (ValueError, KeyError):
+        pass
+    raise ValueError(f"{row.name} must be {row.words}; got {word!r}")
+
+
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """What checks instances of this class, built when the first is made."""
+    from pydantic import TypeAdapter
+
+    if kind not in ADAPTERS:
+        ADAPTERS[kind] = TypeAdapter(kind)
+    return ADAPTERS[kind]
+
+
+def _row(field: dataclasses.Field[Any], hint: Any) -> Setting:  # noqa: ANN401
+    base, info = _declared(hint)
+    options = [part for part in get_args(base) if part is not NoneType]
+    union = get_origin(base) in (Union, UnionType)
+    optional = union and NoneType in get_args(base)
+    plain = options[0] if union and len(options) == 1 else float if union else base
+    bounds = _bounds(() if info is None else info.metadata)
+    extra: Any = {} if info is None else info.json_schema_extra or {}
+    kind = _kind(plain)
+    choices = extra.get("labels") or tuple((str(v), v) for v in get_args(plain) if kind == "choice")
+    return Setting(
+        name=field.name,
+        title=(info and info.title) or field.name.replace("_", " "),
+        description=(info and info.description) or "",
+        kind=kind, optional=optional, choices=tuple(choices), default=field.default,
+        low=bounds.get("gt", bounds.get("ge")), high=bounds.get("lt", bounds.get("le")),
+        open_low="gt" in bounds, open_high="lt" in bounds, multiple=bounds.get("multiple_of"),
+        unit=extra.get("unit", ""), note=extra.get("note", ""), form=extra.get("form", "none"),
+        place=extra.get("place", 0), page=extra.get("page"), why=extra.get("why", ""),
+    )  # fmt: skip
+
+
+def _declared(hint: Any) -> tuple[Any, FieldInfo | None]:  # noqa: ANN401
+    """The type of a field, and the declaration beside it."""
+    from pydantic.fields import FieldInfo
+
+    if get_origin(hint) is not Annotated:
+        return hint, None
+    base, *beside = get_args(hint)
+    return base, next((part for part in beside if isinstance(part, FieldInfo)), None)
+
+
+def _bounds(metadata: Iterable[object]) -> dict[str, Any]:
+    names = ("gt", "ge", "lt", "le", "multiple_of")
+    return {name: getattr(m, name) for m in metadata for name in names if hasattr(m, name)}
+
+
+def _kind(hint: Any) -> Kind:  # noqa: ANN401
+    origin = get_origin(hint)
+    if origin is Literal:
+        return "choice"
+    if origin is tuple:
+        return "wholes"
+    plain: dict[Any, Kind] = {bool: "flag", int: "whole", float: "real", str: "word"}
+    return plain.get(hint, "table")
+
+
+def _unknown(who: str, name: str, known: Iterable[str]) -> str:
+    return f"{who} has no setting {name!r}; it has: {', '.join(known)}"
+
+
+def _sentence(kind: type[Any], error: ValidationError, given: Mapping[str, Any]) -> str:
+    """The first problem in our words: the setting, what it must be, what was given, a way out."""
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "value_error":  # of __post_init__
+        return str(first["ctx"]["error"])
+    name, known = str(first["loc"][0]), {row.name: row for row in schema(kind)}
+    if name not in known or name not in given:
+        if first["type"] == "unexpected_keyword_argument":
+            return _unknown(kind.__name__, name, known)
+        return f"{kind.__name__} cannot be made of {dict(given)}: {first['msg']}"
+    row, value = known[name], given[name]
+    if not first["type"].startswith(("greater", "less", "multiple", "too_short")):
+        return f"{name} must be {row.words}; got {value!r}"
+    if row.kind == "wholes":
+        return f"{name} must hold at least one number, none below 1; got {value!r}"
+    why = f" ({row.why})" if row.why else ""
+    none = ", or None" if row.optional else ""
+    return f"{name} must {row.bounds}{why}{none}; got {value!r}{_remedy(row, value)}"
+
+
+def _remedy(row: Setting, value: Any) -> str:  # noqa: ANN401
+    """A value that is allowed: the next multiple, or the default."""
+    if row.multiple is not None:
+        least = max(value, row.low or 0)
+        return f". Try {math.ceil(least / row.multiple) * row.multiple:g}."
+    return "" if row.default in (None, dataclasses.MISSING) else f". Try {row.default}."
