@@ -27,7 +27,7 @@ from explorer.engine.determined import determined
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.scoring import RADII, judge, score
-from explorer.settings import checked
+from explorer.engine.settings import config_of
 
 MERGE_ANGLE = 0.02  # radians: that of `KKTConfig.merge_angle`
 PLANE = 2.0  # half width of the plane on the page: the other set is looked for in sight first
@@ -181,8 +181,7 @@ class Refused(ValueError):
 
 def settings(key: str, given: Mapping[str, Any]) -> AttackConfig:
     """The settings of an attack: its defaults, but `given`. ValueError for a wrong one."""
-    kind = by_key(key).config
-    return kind(**checked(kind, given, key))
+    return config_of(by_key(key).config, given, key)
 
 
 def unwatched(states: Iterable[AttackState], total: int, label: str) -> Iterable[AttackState]:

@@ -20,6 +20,7 @@ try:
         grid,
         membership,
         road,
+        settings,
         sweep,
         tune,
         univariate,
@@ -36,7 +37,7 @@ from explorer import __version__
 from explorer.threads import limit_threads
 
 # each has VERBS, the functions by the name they are called with
-TOPICS = (road, decay, digits, energy, explain, membership, tune, grid, sweep, univariate)
+TOPICS = (road, decay, digits, energy, explain, membership, tune, grid, sweep, univariate, settings)
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,

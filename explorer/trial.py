@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, field, is_dataclass, replace
 from functools import lru_cache
 from itertools import product
 from time import perf_counter
-from typing import Any, get_args
+from typing import Annotated, Any, Literal
 
 import torch
 
@@ -22,81 +22,69 @@ from explorer.bout import Refused, Ring, bout, flipped, otherwise
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import control_sets
 from explorer.engine.data import Dataset, preset
-from explorer.engine.files import named
 from explorer.engine.roster import ROSTER
+from explorer.engine.settings import config_of, setting, settings
 from explorer.engine.training import TrainConfig, TrainState
-from explorer.engine.training_config import Method
 from explorer.headless import Trained
-from explorer.settings import checked
 
-METHODS = (*get_args(Method), "exact")
 OWN = ("widths", "steps", "method", "weight_decay")  # of a row, though settings of a training
 KEPT_NETWORKS = 4  # per worker; arbitrary: attacks on one network follow each other
 KEY_LENGTH = 16  # hex digits: two of a million rows agree by chance once in 10^7 sweeps
 
 
-@dataclass(frozen=True)
+@settings
 class Trial:
-    """A configuration of a sweep.
+    """A configuration of a sweep. Numbers stay as they are given: a row is named by them."""
 
-    Attributes:
-        preset: points to draw.
-        n: how many; None for the preset's own number.
-        noise: their jitter; None for the preset's own.
-        seed: of points, first weights, flipped labels and first candidates.
-        data_seed: of the points alone; None takes `seed`.
-        widths: hidden widths.
-        steps: planned training steps.
-        method: "gradient", "ascent", or "exact" for the exact solution without training.
-        train: other settings of the training, by name.
-        early_stop: a defence: training ends so many steps after it first separates the points.
-        weight_decay: a defence: mu of mean loss + mu/2 |theta|^2.
-        label_noise: a defence: share of labels flipped before training.
-        attack: key of the attack in the roster; "" trains alone.
-        attack_config: its settings other than the defaults, by name.
-        determine: whether to say which points the weights determine (`bout.otherwise`).
-    """
-
-    preset: str = "alternating-circle"
-    n: int | None = None
-    noise: float | None = None
-    seed: int = 0
-    data_seed: int | None = None
-    widths: tuple[int, ...] = (100,)
-    steps: int = 20_000
-    method: str = "gradient"
-    train: Mapping[str, Any] = field(default_factory=dict)
-    early_stop: int | None = None
-    weight_decay: float = 0.0
-    label_noise: float = 0.0
-    attack: str = "kkt"
-    attack_config: Mapping[str, Any] = field(default_factory=dict)
-    determine: bool = False
+    # fmt: off
+    preset: Annotated[str, setting("Points to draw")] = "alternating-circle"
+    n: Annotated[int | None, setting("Number of points; None for the preset's own")] = None
+    noise: Annotated[int | float | None, setting(
+        "Jitter of the points; None for the preset's own",
+    )] = None
+    seed: Annotated[int, setting(
+        "Of points, first weights, flipped labels and first candidates",
+    )] = 0
+    data_seed: Annotated[int | None, setting("Of the points alone; None takes the seed")] = None
+    widths: Annotated[tuple[int, ...], setting(
+        "Neurons in each hidden layer", strict=False, unit="neurons",
+    )] = TrainConfig.widths
+    steps: Annotated[int, setting("Planned training steps")] = TrainConfig.steps
+    method: Annotated[Literal["gradient", "ascent", "exact"], setting(
+        "Gradient descent, normalised ascent, or the exact solution without training",
+    )] = "gradient"
+    train: Annotated[Mapping[str, Any], setting(
+        "Other settings of the training, by name",
+    )] = field(default_factory=dict)
+    early_stop: Annotated[int | None, setting(
+        "A defence: training ends so many steps after it first separates the points", ge=0,
+    )] = None
+    weight_decay: Annotated[int | float, setting(
+        "A defence: mu of mean loss + mu/2 |theta|^2",
+    )] = 0.0
+    label_noise: Annotated[int | float, setting(
+        "A defence: share of labels flipped before training", ge=0, lt=1,
+    )] = 0.0
+    attack: Annotated[str, setting("Key of the attack; an empty word trains alone")] = "kkt"
+    attack_config: Annotated[Mapping[str, Any], setting(
+        "Settings of the attack other than its defaults, by name",
+    )] = field(default_factory=dict)
+    determine: Annotated[bool, setting(
+        "Whether to say which points the weights determine",
+    )] = False
+    # fmt: on
 
     def __post_init__(self) -> None:
-        """Refuse what no run could take, naming the field."""
-        given: Any = self.widths  # a table names the width of one layer as a number
-        widths = (given,) if isinstance(given, int) else given
-        checked(type(self), {**vars(self), "widths": widths}, "a row")
-        object.__setattr__(self, "widths", tuple(widths))
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)}; got {self.method!r}")
-        if self.early_stop is not None and self.early_stop < 0:
-            raise ValueError(f"early_stop must be at least 0, or None; got {self.early_stop}")
-        if not 0 <= self.label_noise < 1:
-            raise ValueError(f"label_noise is a share from 0 to below 1; got {self.label_noise}")
+        """Refuse an attack that there is not."""
         if self.attack and self.attack not in ROSTER:
             raise ValueError(f"no attack {self.attack!r}; there are: {', '.join(ROSTER)}")
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Trial:
         """From a mapping. ValueError with the fields there are, for an unknown one."""
-        known = [f.name for f in fields(cls)]
-        unknown = sorted(set(row) - set(known))
-        if unknown:
-            name = named(repr(unknown[0]))
-            raise ValueError(f"a row has no field {name}; it has: {', '.join(known)}")
-        return cls(**row)
+        widths = row.get("widths")
+        one = isinstance(widths, int)  # a table names the width of one layer as a number
+        return config_of(cls, {**row, "widths": (widths,)} if one else row, "a row")
 
 
 def key_of(row: Any) -> str:  # noqa: ANN401 - a frozen dataclass of plain data
@@ -222,11 +210,11 @@ def _trained(row: Trial, truth: Dataset) -> Trained:
     own = [name for name in OWN if name in row.train]
     if own:
         raise ValueError(f"train.{own[0]} is a field of the row itself: say {own[0]}.")
-    others = checked(TrainConfig, row.train, "train")
-    config = TrainConfig(
-        widths=row.widths, steps=row.steps, weight_decay=row.weight_decay,
-        method="ascent" if row.method == "ascent" else "gradient", **others,
-    )  # fmt: skip
+    said = {
+        "widths": row.widths, "steps": row.steps, "weight_decay": row.weight_decay,
+        "method": "ascent" if row.method == "ascent" else "gradient",
+    }  # fmt: skip
+    config = config_of(TrainConfig, {**said, **row.train}, "train")
 
     def stopped(states: Iterable[TrainState], total: int, label: str) -> Iterator[TrainState]:
         left = row.early_stop

@@ -222,7 +222,7 @@ def test_the_margin_is_divided_out():
         (("train", *SMALL, "--out", "no/such/folder/run"), "no/such/folder"),
         (("train", "--device", "mps", "--preset", "moons"), "mps"),
         (("attack", "absent.safetensors", "--device", "mps"), "Take --device cpu"),
-        (("demo", "--m", "7"), "Try m=8"),
+        (("demo", "--m", "7"), "Try 8"),
         (("demo", "--scenario", "nothing"), "alternating circle"),
         (("attack", "absent.safetensors"), "cannot read"),
         (("show", "bad.csv"), "PyTorch"),

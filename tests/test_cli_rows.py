@@ -63,12 +63,15 @@ def call(tmp_path, monkeypatch):
         (("sweep", "--set", "attack_config=3"), "attack_config must be settings by name"),
         (("sweep", "--set", "seed=[]"), "the axis seed is empty"),
         (("sweep", "--set", "seed=4-2"), "a range of seeds rises"),
-        (("sweep", "--set", "attack_config=3", "--set", "attack_config.m=4"), "attack_config.m"),
+        (
+            ("sweep", "--table", "three.toml", "--set", "attack_config.m=4"),
+            "attack_config.m; got 3",
+        ),
         (("sweep", "--table", "five.toml"), "table = 5"),
         (("sweep", "--table", "infinite.toml"), "label_noise must be a finite number; got inf"),
         (("sweep", "--out", "key.jsonl"), "line 1 is not a row of a sweep"),
         (("train", "--train-set", "batch=abc"), "batch must be a whole number or None; got 'abc'"),
-        (("train", "--train-set", "all_biases=false"), "must be True or False; got 'false'"),
+        (("train", "--train-set", "all_biases=maybe"), "must be True or False; got 'maybe'"),
         (("demo", "--set", "lr_x=nan"), "lr_x must be a finite number; got 'nan'"),
         (("arena", "--widths", "100,abc"), "--widths takes numbers such as 100,100; got '100,abc'"),
         (("arena", "--seeds", "3-1"), "a range of seeds rises"),
@@ -83,6 +86,7 @@ def call(tmp_path, monkeypatch):
 )
 def test_a_mistake_is_one_line(call, words, why) -> None:
     Path("five.toml").write_text("table = 5\n")
+    Path("three.toml").write_text("attack_config = 3\n")
     Path("infinite.toml").write_text("[table]\nlabel_noise = inf\n")
     Path("key.jsonl").write_text('{"key":"abc"}\n')
     result = call(*words, code=2)
@@ -103,9 +107,48 @@ def test_widths_with_a_comma_are_layers_as_in_every_verb(text, widths) -> None:
 
 
 def test_words_and_numbers_with_a_comma_are_an_axis() -> None:
-    found = table_of(None, ["seed=0,1", "attack=kkt,inversion", "attack_config.box=None,2.0,off"])
+    found = table_of(None, ["attack_config.box=None,2", "seed=0,1", "attack=kkt,inversion"])
     assert found["seed"] == [0, 1] and found["attack"] == ["kkt", "inversion"]
-    assert found["attack_config"]["box"] == [None, 2.0, "off"]
+    assert found["attack_config"]["box"] == [None, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("word", "field", "values"),
+    [
+        ("early_stop=[0,null]", "early_stop", [0, None]),
+        ("early_stop=[0, None]", "early_stop", [0, None]),
+        ("early_stop=null", "early_stop", None),
+        ("determine=[true,False]", "determine", [True, False]),
+        ("noise=0.1,0", "noise", [0.1, 0.0]),
+        ('attack=["kkt", "hinge"]', "attack", ["kkt", "hinge"]),
+        ("preset=12", "preset", "12"),
+    ],
+)
+def test_every_value_is_read_as_its_field_is_declared(word, field, values) -> None:
+    assert table_of(None, [word]) == {field: values}
+
+
+def test_settings_of_the_training_are_read_as_declared() -> None:
+    found = table_of(None, ["train.lr=[null,0.5]", "train.all_biases=true,false"])
+    assert found == {"train": {"lr": [None, 0.5], "all_biases": [True, False]}}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["attack_config.box=off", "attack=inversion"], "box must be a finite number or None"),
+        (["attack_config.speed=1"], "kkt has no setting 'speed'"),
+        (["attack_config.m=4", "attack=fly"], "no attack 'fly'"),
+        (["train.speed=1"], "train has no setting 'speed'"),
+        (["speed=1"], "a row has no setting 'speed'"),
+        (["early_stop=[0,never]"], "early_stop must be a whole number or None; got 'never'"),
+        (["attack_config=3"], "attack_config must be settings by name, such as"),
+        (["n.m=3"], "n must be settings by name"),
+    ],
+)
+def test_words_that_no_field_takes_are_refused_before_any_run(words, why) -> None:
+    with pytest.raises(ValueError, match=why):
+        table_of(None, words)
 
 
 # --- what is said of the rows ---------------------------------------------------------------

@@ -42,7 +42,7 @@ def test_a_table_is_a_product_and_attacks_vary_fastest() -> None:
     assert len(rows) == 8 and len({key_of(r) for r in rows}) == 8
     assert {r.widths for r in rows} == {(8,), (9, 7)}
     assert rows[0].attack_config == {"m": 8} and rows[1].attack_config == {"m": 10}
-    with pytest.raises(ValueError, match="no field 'sead'"):
+    with pytest.raises(ValueError, match="no setting 'sead'"):
         list(trials({"sead": 1}))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from ast import literal_eval
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from functools import wraps
@@ -19,14 +18,15 @@ from tqdm import tqdm
 
 from explorer import __version__, headless, report
 from explorer.engine import store
+from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import PRESETS, Dataset, preset, read_csv
 from explorer.engine.files import named, one_line
 from explorer.engine.network import Network
 from explorer.engine.roster import ROSTER, AttackConfig, by_key
+from explorer.engine.settings import config_of, setting_of, value_of
 from explorer.engine.training import TrainConfig
 from explorer.headless import RunFailed, State, Trained
 from explorer.scenarios import SCENARIOS
-from explorer.settings import checked
 
 MOST_SEED = 2**63 - 1  # what a generator takes
 MOST_WORDS = 1000  # arbitrary: a list of all settings fits; what a file says is shorter
@@ -61,6 +61,17 @@ def option(name: str, text: str, **more: Any) -> Any:  # noqa: ANN401
     return typer.Option(name, help=text, **more)
 
 
+def declared(name: str, kind: type[Any], field: str, more: str = "", **options: Any) -> Any:  # noqa: ANN401
+    """An option of a verb that is a setting: its help and its least value are declared there."""
+    row = setting_of(kind, field)
+    if row.low is not None and not row.open_low and row.multiple is None:
+        options["min"] = int(row.low) if row.kind == "whole" else row.low
+    return option(name, f"{row.help}{more}", **options)
+
+
+LAYERS = " Such as 100 or 100,100."
+WIDTHS = ",".join(map(str, TrainConfig.widths))
+STEPS = TrainConfig.steps
 Preset = Annotated[str, option("--preset", f"Points to draw: {', '.join(PRESETS)}.")]
 Count = Annotated[int | None, option("--n", "Number of points.", min=1)]
 Noise = Annotated[float | None, option("--noise", "Jitter of the points.", min=0)]
@@ -69,22 +80,26 @@ Seed = Annotated[
 ]
 File = Annotated[Path | None, typer.Argument(help="A saved run instead of a preset.")]
 Data = Annotated[Path | None, option("--data", "CSV with the header x1,x2,y instead of a preset.")]
-Widths = Annotated[str, option("--widths", "Hidden widths, such as 100 or 100,100.")]
-Steps = Annotated[int, option("--steps", "Training steps.", min=0)]
+Widths = Annotated[str, declared("--widths", TrainConfig, "widths", LAYERS)]
+Steps = Annotated[int, declared("--steps", TrainConfig, "steps", " Of the training.")]
 How = Annotated[Method, option("--method", "Gradient descent, ascent, or the exact solution.")]
 Where = Annotated[Device, option("--device", "Where to train and to attack; see docs/speed.md.")]
 Type = Annotated[Dtype, option("--dtype", "Floating type of the training.")]
 Json = Annotated[bool, option("--json", "Print JSON, and nothing else, on stdout.")]
-Candidates = Annotated[int | None, option("--m", "Candidates of the attack, an even number.")]
+Candidates = Annotated[int | None, declared("--m", KKTConfig, "m")]
 Row = Annotated[str | None, option("--scenario", f"One of: {', '.join(SCENARIOS)}.")]
 Truth = Annotated[Path | None, option("--truth", "CSV of the points it was trained on.")]
-AttackSteps = Annotated[int | None, option("--attack-steps", "Steps of the attack.", min=1)]
+Length = Annotated[int | None, declared("--steps", KKTConfig, "steps", min=1)]
+AttackSteps = Annotated[int | None, declared("--attack-steps", KKTConfig, "steps", min=1)]
 Margin = Annotated[float | None, option("--margin", "Smallest y Phi(x), if known.")]
 Which = Annotated[str, option("--attack", f"One of: {', '.join(ROSTER)}.")]
 TrainSet = Annotated[
-    list[str] | None, option("--train-set", "A setting of the training, such as all_biases=True.")
+    list[str] | None,
+    option("--train-set", "A setting of the training, such as all_biases=True; see `settings`."),
 ]
-Set = Annotated[list[str] | None, option("--set", "A setting of the attack, such as lr_x=0.01.")]
+Set = Annotated[
+    list[str] | None, option("--set", "A setting of the attack, such as lr_x=0.01; see `settings`.")
+]
 
 
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
@@ -143,8 +158,8 @@ def train_config(
     """Settings of a training from the words of the command line, then --train-set NAME=VALUE."""
     sizes = widths_of(widths)
     kind = "ascent" if method is Method.ascent else "gradient"
-    chosen = {"widths": sizes, "steps": steps, "method": kind, **assigned(settings)}
-    return TrainConfig(**checked(TrainConfig, chosen, "the training"))
+    given = assigned(TrainConfig, settings, "the training")
+    return TrainConfig(**{"widths": sizes, "steps": steps, "method": kind, **given})
 
 
 def check_there(device: Device) -> None:
@@ -201,18 +216,19 @@ def attack_config(name: str, settings: list[str] | None, **given: Any) -> Attack
     """
     kind = by_key(name).config
     chosen = {key: value for key, value in given.items() if value is not None}
-    return kind(**checked(kind, chosen | assigned(settings), name))
+    return config_of(kind, chosen | assigned(kind, settings, name), name)
 
 
-def assigned(settings: list[str] | None) -> dict[str, Any]:
-    """Values by name from NAME=VALUE; what is no Python value is a word."""
+def assigned(kind: type[Any], settings: list[str] | None, who: str) -> dict[str, Any]:
+    """Values by name from NAME=VALUE, each read as this class of settings declares it.
+
+    Raises:
+        ValueError: for an unknown setting of `who`, or a text that is no value of it.
+    """
     chosen: dict[str, Any] = {}
     for pair in settings or []:
         key, equals, text = pair.partition("=")
         if not equals:
             raise ValueError(f"--set takes NAME=VALUE, such as lr_x=0.01; got {named(repr(pair))}")
-        try:
-            chosen[key] = literal_eval(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            chosen[key] = text  # a word
+        chosen[key] = value_of(setting_of(kind, key, who), text)
     return chosen

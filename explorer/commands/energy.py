@@ -40,7 +40,8 @@ All = Annotated[bool, base.option("--all", "The archetype of every point as a ta
 def energy(
     file: base.File = None, preset: base.Preset = "moons", n: base.Count = None,
     noise: base.Noise = None, seed: base.Seed = 0, data: base.Data = None,
-    widths: base.Widths = "100", steps: base.Steps = 20_000, method: base.How = base.Method.exact,
+    widths: base.Widths = base.WIDTHS, steps: base.Steps = base.STEPS,
+    method: base.How = base.Method.exact,
     kind: What = _POINT, point: Point = 1, size: Size = STANDARD, kink_pixels: Tau = 0.5,
     angle: Angle = 0.02, frozen: Frozen = False, kappa: Kappa = 0.0, extent: Extent = 2.0,
     every: All = False, out: Out = None, picture: Drawn = None, as_json: base.Json = False,

@@ -41,8 +41,8 @@ Out = Annotated[Path | None, base.option("--out", "The figure.")]
 
 def explain(
     file: base.File = None, preset: base.Preset = "moons", n: base.Count = None,
-    noise: base.Noise = None, seed: base.Seed = 0, widths: base.Widths = "100",
-    steps: base.Steps = 20_000, method: base.How = base.Method.exact, extent: Extent = 2.0,
+    noise: base.Noise = None, seed: base.Seed = 0, widths: base.Widths = base.WIDTHS,
+    steps: base.Steps = base.STEPS, method: base.How = base.Method.exact, extent: Extent = 2.0,
     experiment: What = _ONE, digits: Digits = False, init_scale: Scale = SafeSplitConfig.init_scale,
     share: Share = SafeSplitConfig.share, out: Out = None, as_json: base.Json = False,
 ) -> None:  # fmt: skip

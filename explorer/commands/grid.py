@@ -20,6 +20,7 @@ from explorer.engine.data import preset as drawn
 from explorer.engine.lambda_grid import NAMES, SIDE
 from explorer.engine.parity import parity_digits
 from explorer.engine.roster import by_key
+from explorer.engine.settings import config_of
 from explorer.figures.grid import picture
 from explorer.grids.cells import (
     DIGITS,
@@ -32,7 +33,6 @@ from explorer.grids.cells import (
     saved,
 )
 from explorer.grids.maps import WORDS, maps, of_sweep
-from explorer.settings import checked
 from explorer.sweep import key_of, processes, seeds_of, sweep, threads
 
 # || theta* - theta ||^2 of Runkel et al., table 1, on CIFAR-10: (affine, one hidden layer).
@@ -66,7 +66,7 @@ def grid(
     Points of a preset are attacked through their exact network, those of a saved run through its.
     """
     data = _data(preset, digits, noise, n, file)
-    chosen = {"steps": STEPS, **assigned(set_)}
+    chosen = {"steps": STEPS, **assigned(by_key(attack).config, set_, attack)}
     cells = grid_rows(
         data, attack, side=side, seeds=seeds_of(seeds), n=n, noise=noise, settings=chosen,
         file="" if file is None else fingerprint(file),
@@ -99,8 +99,9 @@ def bilevel(
 ) -> None:  # fmt: skip
     """Attack by the bilevel problem from noise, truth and a held-out partition; compare."""
     data = _data(preset, digits, noise)
+    given = assigned(by_key("bilevel").config, set_, "bilevel")
     cells = [
-        Cell(data, "bilevel", a, b, n, noise, seed, settings={**chosen, **assigned(set_)})
+        Cell(data, "bilevel", a, b, n, noise, seed, settings={**chosen, **given})
         for chosen in MODELS.values()
         for a, b in THREE.values()
         for seed in seeds_of(seeds)
@@ -164,8 +165,7 @@ def _data(
 
 def _check(cell: Cell) -> None:
     """ValueError for settings or points that no cell could run with."""
-    kind = by_key(cell.attack).config
-    kind(**checked(kind, cell.settings, cell.attack))
+    config_of(by_key(cell.attack).config, cell.settings, cell.attack)
     if cell.file:
         saved(cell)
     elif cell.data == DIGITS:

@@ -23,8 +23,8 @@ RUN = "run.safetensors"
 
 def demo(
     preset: base.Preset = "alternating-circle", n: base.Count = None, noise: base.Noise = None,
-    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = "100",
-    steps: base.Steps = 20_000, method: base.How = base.Method.gradient,
+    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = base.WIDTHS,
+    steps: base.Steps = base.STEPS, method: base.How = base.Method.gradient,
     train_set: base.TrainSet = None, attack: base.Which = "kkt", m: base.Candidates = None,
     attack_steps: base.AttackSteps = None, settings: base.Set = None, scenario: base.Row = None,
     out: Annotated[Path, base.option("--out", "The picture.")] = Path("margin-explorer.png"),
@@ -67,8 +67,8 @@ def demo(
 
 def train(
     preset: base.Preset = "alternating-circle", n: base.Count = None, noise: base.Noise = None,
-    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = "100",
-    steps: base.Steps = 20_000, method: base.How = base.Method.gradient,
+    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = base.WIDTHS,
+    steps: base.Steps = base.STEPS, method: base.How = base.Method.gradient,
     train_set: base.TrainSet = None,
     out: Annotated[
         Path | None, base.option("--out", f"The file of the run, in place of {RUN}.")
@@ -96,7 +96,7 @@ def attack_file(
     truth: base.Truth = None,
     margin: base.Margin = None,
     attack: base.Which = "kkt", m: base.Candidates = None, seed: base.Seed = 0,
-    steps: Annotated[int | None, base.option("--steps", "Steps of the attack.", min=1)] = None,
+    steps: base.Length = None,
     settings: base.Set = None, device: base.Where = base.Device.cpu,
     out: Annotated[Path | None, base.option("--out", "Save the run with the attack.")] = None,
     as_json: base.Json = False,

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from explorer import arena as arenas
-from explorer.commands.base import Json, option, show_result, widths_of
+from explorer.commands.base import LAYERS, WIDTHS, Json, declared, option, show_result, widths_of
 from explorer.commands.outputs import check_files, check_folder
 from explorer.commands.rows import check_any_done, collected
 from explorer.commands.tables import table_of
@@ -40,7 +40,8 @@ Workers = Annotated[int, option("--workers", "How many at once.", min=1)]
 On = Annotated[Where, option("--executor", "Processes, threads, or a Dask cluster.")]
 Scheduler = Annotated[str | None, option("--scheduler", "Address of a Dask scheduler.")]
 Axis = Annotated[
-    list[str] | None, option("--set", "FIELD=VALUE or FIELD=[VALUE, ...] of the rows.")
+    list[str] | None,
+    option("--set", "FIELD=VALUE or FIELD=[VALUE, ...] of the rows; see `settings`."),
 ]
 Again = Annotated[bool, option("--again", "Run rows anew whose last run failed.")]
 
@@ -93,14 +94,14 @@ def sweep_rows(
 
 
 def arena(
-    preset: Annotated[str, option("--preset", "Points to draw.")] = "alternating-circle",
+    preset: Annotated[str, declared("--preset", Trial, "preset")] = Trial.preset,
     attacks: Annotated[str, option("--attacks", f"Of: {', '.join(ROSTER)}; or all.")] = "all",
     seeds: Annotated[str, option("--seeds", "Such as 0-4 or 0,3,7-9.")] = "0-4",
-    n: Annotated[int | None, option("--n", "Number of points.", min=1)] = None,
-    noise: Annotated[float | None, option("--noise", "Jitter of the points.", min=0)] = None,
-    widths: Annotated[str, option("--widths", "Hidden widths, such as 100 or 100,100.")] = "100",
-    steps: Annotated[int, option("--steps", "Training steps.", min=0)] = 20_000,
-    method: Annotated[str, option("--method", "gradient, ascent or exact.")] = "gradient",
+    n: Annotated[int | None, declared("--n", Trial, "n", min=1)] = None,
+    noise: Annotated[float | None, declared("--noise", Trial, "noise", min=0)] = None,
+    widths: Annotated[str, declared("--widths", Trial, "widths", LAYERS)] = WIDTHS,
+    steps: Annotated[int, declared("--steps", Trial, "steps", min=0)] = Trial.steps,
+    method: Annotated[str, declared("--method", Trial, "method")] = Trial.method,
     workers: Workers = 2, where: On = Where.processes, scheduler: Scheduler = None,
     again: Again = False,
     determine: Annotated[bool, option("--determined/--fast", "Say what the weights determine.")]
@@ -111,10 +112,10 @@ def arena(
     """Set attacks side by side on the same networks, with held-out controls and intervals."""
     names = ROSTER if attacks == "all" else (k.strip() for k in attacks.split(","))
     keys = list(dict.fromkeys(names))
-    base = Trial(
-        preset=preset, n=n, noise=noise, widths=widths_of(widths), steps=steps, method=method,
-        determine=determine,
-    )  # fmt: skip
+    base = Trial.of({
+        "preset": preset, "n": n, "noise": noise, "widths": widths_of(widths), "steps": steps,
+        "method": method, "determine": determine,
+    })  # fmt: skip
     rows = arenas.arena_rows(base, keys, dict.fromkeys(seeds_of(seeds)))
     check_folder(out)
     path = out / "rows.jsonl"

@@ -3,39 +3,94 @@
 from __future__ import annotations
 
 import tomllib
-from ast import literal_eval
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from explorer.engine.files import FileError, named, read_file, reading
-from explorer.sweep import seeds_of
+from explorer.engine.roster import ROSTER, by_key
+from explorer.engine.settings import Setting, schema, setting_of, value_of
+from explorer.engine.training import TrainConfig
+from explorer.sweep import Trial, seeds_of
+
+WITHIN = ("train", "attack_config")  # the fields of a row that are settings by name
 
 
 def table_of(file: Path | None, settings: Iterable[str]) -> dict[str, Any]:
     """The table of a sweep: that of a TOML file, then FIELD=VALUE over it.
 
-    A field with a point, such as attack_config.m=[50, 100], is a setting within.
+    A field with a point, such as attack_config.m=[50, 100], is a setting within. Every value is
+    read as the field, or the setting of the attack, is declared.
 
     Raises:
         ValueError: for a file or words that make no table.
     """
     found = {} if file is None else _read(file)
+    later: list[tuple[str, str, str]] = []  # settings within, read when the attacks are known
     for pair in settings:
         name, equals, text = pair.partition("=")
         if not equals:
             raise ValueError(f"--set takes FIELD=VALUE, such as n=[10, 20]; got {pair!r}")
         outer, _, inner = name.partition(".")
-        if not inner:
-            found[name] = _value(name, text)
+        if inner:
+            later.append((outer, inner, text))
             continue
+        row = setting_of(Trial, name, "a row")
+        if row.kind == "table":
+            raise ValueError(
+                f"{name} must be settings by name, such as {name}.steps=100; got {pair!r}"
+            )
+        found[name] = text if name == "seed" and "-" in text else values_of(row, text)
+    for outer, inner, text in later:
         within = found.setdefault(outer, {})
-        if not isinstance(within, dict):
-            raise ValueError(f"{outer} must be settings by name, such as {name}; got {within!r}")
-        within[inner] = _value(name, text)
+        if outer not in WITHIN or not isinstance(within, dict):
+            raise ValueError(
+                f"{outer} must be settings by name, such as {outer}.{inner}; got {within!r}"
+            )
+        within[inner] = values_of(_within(found, outer, inner), text)
     if isinstance(found.get("seed"), str):
         found["seed"] = seeds_of(found["seed"])
     return found
+
+
+def values_of(row: Setting, text: str) -> Any:  # noqa: ANN401 - what people write
+    """A value of a setting, or an axis: a list of them, in brackets or with commas."""
+    text = text.strip()
+    read: Callable[[str], Any] = partial(value_of, row)
+    bracketed = text.startswith("[") and text.endswith("]") and len(parts_of(text)) == 1
+    parts = parts_of(text[1:-1] if bracketed else text)
+    if bracketed:
+        return [read(part) for part in parts]
+    # widths=100,100 is one network of two layers, as in the other verbs
+    one = len(parts) == 1 or (row.kind == "wholes" and all(part.isdigit() for part in parts))
+    return read(text) if one else [read(part) for part in parts]
+
+
+def parts_of(text: str) -> list[str]:
+    """What stands between the commas that are in no bracket."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "[(") - (letter in "])")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _within(table: dict[str, Any], outer: str, inner: str) -> Setting:
+    """The setting within: of the training, or of an attack, those of the table first.
+
+    A row whose own attack has no such setting is refused when it runs, as one row of many.
+    """
+    if outer == "train":
+        return setting_of(TrainConfig, inner, outer)
+    named = table.get("attack", Trial.attack)
+    keys = [key for key in (named if isinstance(named, list) else [named]) if key]
+    kinds = [by_key(key).config for key in (*keys, *ROSTER)]
+    declared = (row for kind in kinds for row in schema(kind) if row.name == inner)
+    return next(declared, None) or setting_of(kinds[0], inner, (*keys, *ROSTER)[0])
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -49,18 +104,3 @@ def _read(file: Path) -> dict[str, Any]:
             f"got table = {named(repr(found))}"
         )
     return found
-
-
-def _value(name: str, text: str) -> Any:  # noqa: ANN401 - what people write
-    """A value or an axis, a list of them. What is no Python value is a word."""
-    try:
-        value = literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        if "," not in text:
-            return text
-        value = [_value(name, part.strip()) for part in text.split(",")]
-    if not isinstance(value, tuple):
-        return value
-    # widths=100,100 is one network of two layers, as in the other verbs
-    one = name == "widths" and all(isinstance(v, int) for v in value)
-    return value if one else list(value)

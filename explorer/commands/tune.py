@@ -41,21 +41,25 @@ class Kind(StrEnum):
     random = "random"
 
 
-Search = Annotated[Kind, base.option("--search", "Auto-tune, or the published draws.")]
+Search = Annotated[Kind, base.declared("--search", TuneConfig, "search")]
 Log = Annotated[Path | None, base.option("--log", "JSONL file to resume from and add to.")]
 
 
 def tune(
     file: Annotated[Path | None, typer.Argument(help="A saved run or a state_dict.")] = None,
     preset: base.Preset = "alternating-circle", n: base.Count = None, noise: base.Noise = None,
-    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = "100",
-    steps: base.Steps = 20_000, method: base.How = base.Method.gradient,
+    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = base.WIDTHS,
+    steps: base.Steps = base.STEPS, method: base.How = base.Method.gradient,
     train_set: base.TrainSet = None, truth: base.Truth = None, margin: base.Margin = None,
     search: Search = Kind.auto,
-    trials: Annotated[int, base.option("--trials", "How many.", min=1)] = TuneConfig.trials,
-    restarts: Annotated[int, base.option("--restarts", "Attacks per trial.", min=2)] = 3,
-    m: Annotated[int, base.option("--m", "Candidates in a trial.")] = TuneConfig.m,
-    trial_steps: Annotated[int, base.option("--trial-steps", "Steps in a trial.", min=1)] = 500,
+    trials: Annotated[int, base.declared("--trials", TuneConfig, "trials")] = TuneConfig.trials,
+    restarts: Annotated[
+        int, base.declared("--restarts", TuneConfig, "restarts")
+    ] = TuneConfig.restarts,
+    m: Annotated[int, base.declared("--m", TuneConfig, "m")] = TuneConfig.m,
+    trial_steps: Annotated[
+        int, base.declared("--trial-steps", TuneConfig, "steps")
+    ] = TuneConfig.steps,
     log: Log = None,
     out: Annotated[Path | None, base.option("--out", "Figure of the front, a PNG.")] = None,
     as_json: base.Json = False,

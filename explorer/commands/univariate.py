@@ -14,8 +14,8 @@ from explorer.figures.univariate import picture
 
 def univariate(
     preset: base.Preset = "alternating-line", n: base.Count = None, noise: base.Noise = None,
-    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = "100",
-    steps: base.Steps = 20_000, method: base.How = base.Method.exact, settings: base.Set = None,
+    seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = base.WIDTHS,
+    steps: base.Steps = base.STEPS, method: base.How = base.Method.exact, settings: base.Set = None,
     out: Annotated[Path, base.option("--out", "The picture.")] = Path("univariate.png"),
     as_json: base.Json = False,
 ) -> None:  # fmt: skip

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import reprlib
 from collections.abc import Iterable, Mapping
 from functools import wraps
 from types import NoneType, UnionType
@@ -32,6 +33,8 @@ from typing import (
     get_type_hints,
 )
 
+from explorer.engine.files import named
+
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
     from pydantic.fields import FieldInfo
@@ -45,6 +48,7 @@ WORDS: dict[Kind, str] = {
     "real": "a finite number", "whole": "a whole number", "flag": "True or False",
     "word": "a word", "wholes": "whole numbers such as [100, 100]", "table": "settings by name",
 }  # fmt: skip
+MOST_INT = 2**63 - 1  # what a seed and a tensor hold
 FLAGS = {"true": True, "false": False}
 NOTHING = ("none", "null")
 ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
@@ -100,12 +104,13 @@ def settings(cls: type[T]) -> type[T]:
         from pydantic import ValidationError
         from pydantic_core import ArgsKwargs
 
+        names = (f.name for f in dataclasses.fields(self))
+        all_given = {**dict(zip(names, args, strict=False)), **given}
+        _refuse_the_largest(all_given)
         validator: Any = _adapter(type(self)).validator
         try:
             validator.validate_python(ArgsKwargs(args, given), self_instance=self)
         except ValidationError as error:
-            names = (f.name for f in dataclasses.fields(self))
-            all_given = {**dict(zip(names, args, strict=False)), **given}
             raise ValueError(_sentence(type(self), error, all_given)) from None
 
     made.__init__ = __init__  # type: ignore[method-assign]
@@ -165,7 +170,7 @@ class Setting:
         if self.low is None and self.high is None:
             return ""
         if self.high is None:
-            if self.low == 0:
+            if self.low == 0 and not (self.optional and not self.open_low):
                 return "be positive" if self.open_low else "not be negative"
             return f"be {'above' if self.open_low else 'at least'} {self.low:g}"
         above = "above" if self.open_low else "from"
@@ -258,7 +263,7 @@ def value_of(row: Setting, text: str) -> Any:  # noqa: ANN401
             return float(word)
     except (ValueError, KeyError):
         pass
-    raise ValueError(f"{row.name} must be {row.words}; got {word!r}")
+    raise ValueError(f"{row.name} must be {row.words}; got {_short(word)}")
 
 
 def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
@@ -317,8 +322,22 @@ def _kind(hint: Any) -> Kind:  # noqa: ANN401
     return plain.get(hint, "table")
 
 
+def _refuse_the_largest(given: Mapping[str, Any]) -> None:
+    for name, value in given.items():
+        for part in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(part, int) and abs(part) > MOST_INT:
+                raise ValueError(f"{name} must be within 64 bits; got {_short(part)}")
+
+
+def _short(value: Any) -> str:  # noqa: ANN401 - anything
+    """A value as it can stand in a sentence; not even Python writes out the largest numbers."""
+    if isinstance(value, int) and abs(value) > MOST_INT:
+        return f"one of {value.bit_length()} bits"
+    return named(reprlib.repr(value) if isinstance(value, dict | list | tuple) else repr(value))
+
+
 def _unknown(who: str, name: str, known: Iterable[str]) -> str:
-    return f"{who} has no setting {name!r}; it has: {', '.join(known)}"
+    return f"{who} has no setting {named(repr(name))}; it has: {', '.join(known)}"
 
 
 def _sentence(kind: type[Any], error: ValidationError, given: Mapping[str, Any]) -> str:
@@ -330,15 +349,15 @@ def _sentence(kind: type[Any], error: ValidationError, given: Mapping[str, Any])
     if name not in known or name not in given:
         if first["type"] == "unexpected_keyword_argument":
             return _unknown(kind.__name__, name, known)
-        return f"{kind.__name__} cannot be made of {dict(given)}: {first['msg']}"
+        return f"{kind.__name__} cannot be made of {_short(dict(given))}: {first['msg']}"
     row, value = known[name], given[name]
     if not first["type"].startswith(("greater", "less", "multiple", "too_short")):
-        return f"{name} must be {row.words}; got {value!r}"
+        return f"{name} must be {row.words}; got {_short(value)}"
     if row.kind == "wholes":
-        return f"{name} must hold at least one number, none below 1; got {value!r}"
+        return f"{name} must hold at least one number, each at least 1; got {_short(value)}"
     why = f" ({row.why})" if row.why else ""
     none = ", or None" if row.optional else ""
-    return f"{name} must {row.bounds}{why}{none}; got {value!r}{_remedy(row, value)}"
+    return f"{name} must {row.bounds}{why}{none}; got {_short(value)}{_remedy(row, value)}"
 
 
 def _remedy(row: Setting, value: Any) -> str:  # noqa: ANN401

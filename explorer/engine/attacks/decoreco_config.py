@@ -20,7 +20,7 @@ PUBLISHED: dict[str, tuple[Literal["margin", "outputs"], Knobs]] = {
 
 @settings
 class DecoRecoConfig(DescentConfig):
-    """Settings of the attack; see `DescentConfig` for the others, and `decoreco` for the losses.
+    """Settings of the attack; see `decoreco` for the losses.
 
     For "outputs" the first lam / mean are N(0, lam_start^2), without a floor and without l_margin.
     """

@@ -40,7 +40,8 @@ class DescentConfig:
     )] = "adam"
     lr_x: Annotated[float, setting(
         "Learning rate of the candidates", title="rate of x", form="sight", place=4,
-        page=(1e-8, 1e6), gt=0, note="On the weighted sum of the losses.",
+        page=(1e-8, 1e6), gt=0, note="Of the weighted sum of the losses. With Adam about the "
+        "length of a step; with SGD per unit of the loss.",
     )] = 0.02
     lr_lam: Annotated[float, setting(
         "Learning rate of the multipliers", title="rate of λ", form="more", place=4,
@@ -60,7 +61,8 @@ class DescentConfig:
     )] = 0.7
     relu_alpha: Annotated[float, setting(
         "Slope sigmoid(αz) in the backward pass", title="ReLU α", form="sight", place=2,
-        page=(1, 10_000), gt=0, note="Of the modified ReLU at the last step.",
+        page=(1, 10_000), gt=0, unit="per unit of a neuron's input",
+        note="Of the modified ReLU at the last step.",
     )] = 200.0
     relu_alpha_start: Annotated[float | None, setting(
         "ReLU α at the first step; 0: constant, as published", title="annealed from", form="more",
@@ -80,15 +82,16 @@ class DescentConfig:
     )] = None
     weight_dual: Annotated[float, setting(
         "Pull of the multipliers up to λ_min", title="weight of floor", form="more", place=11,
-        page=(0, 1e6), ge=0, note="Published: 5.",
+        page=(0, 1e6), ge=0, unit="per squared mean multiplier", note="Published: 5.",
     )] = 5.0
     weight_prior: Annotated[float, setting(
         "Pull back into the prior box", title="weight of box", form="more", place=10,
-        page=(0, 1e6), ge=0, note="Published: 1.",
+        page=(0, 1e6), ge=0, unit="per squared unit of the data", note="Published: 1.",
     )] = 1.0
     weight_margin: Annotated[float, setting(
         "Pull of the candidates onto |Φ| = 1: support points lie there; 0 as published",
-        title="weight of margin", form="more", place=6, page=(0, 1000), ge=0,
+        title="weight of margin", unit="per squared margin", form="more", place=6,
+        page=(0, 1000), ge=0,
         note="Of the last step, rising linearly from 0: from the first step on it would hold "
         "candidates where they happen to meet the margin.",
     )] = 0.4

@@ -40,7 +40,7 @@ PUBLISHED = {
 
 @settings
 class KKTConfig(DescentConfig):
-    """Settings of the attack; see `DescentConfig` for the others, and `kkt` for the losses.
+    """Settings of the attack; see `kkt` for the losses.
 
     The defaults were chosen on the alternating and random circle with seeds 100 and up;
     `benchmarks/bench_attack.py` measures them on others.

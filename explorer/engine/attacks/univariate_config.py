@@ -49,7 +49,7 @@ SAFE = 100.0  # times the defect is allowed to an explanation: its places are of
 
 @settings
 class UnivariateConfig:
-    """Settings; `benchmarks/bench_univariate.py` measures the defaults."""
+    """Settings of the attack; `benchmarks/bench_univariate.py` measures the defaults."""
 
     # fmt: off
     mode: Annotated[Mode, setting(
@@ -102,8 +102,8 @@ class UnivariateConfig:
         "1.5 one of 52 likely points was false, with 3 none.",
     )] = 3.0
     largest_residual: Annotated[float, setting(
-        "Weights of which more is left unexplained are called nothing likely", title="largest residual",
-        unit="of ‖θ‖", form="more", place=7, page=(0, 1), ge=0, note="By least squares over the "
+        "Weights of which more is left unexplained are called nothing likely",
+        title="largest residual", unit="of ‖θ‖", form="more", place=7, page=(0, 1), ge=0, note="By least squares over the "
         "candidates, before merging. Measured: false points began at 0.106.",
     )] = 0.1
     largest_imbalance: Annotated[float, setting(
