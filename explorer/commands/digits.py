@@ -24,6 +24,7 @@ from explorer.imaging.image_runs import (
     MERGE_ANGLE,
     STARTS,
     VOTES,
+    Attack,
     ImageRun,
     Scored,
     Start,
@@ -76,8 +77,8 @@ def digits(
     sizes = widths_of(widths)
     choice = Choice(cast(Kind, kind.value), cast(Task, task.value), n, seed, folder)
     run = ImageRun(
-        choice, sizes, steps, init_scale, attack.value, cast(Start, start.value), attack_steps,
-        seed, cast(Vote, vote.value),
+        choice, sizes, steps, init_scale, cast(Attack, attack.value), cast(Start, start.value),
+        attack_steps, seed, cast(Vote, vote.value),
     )  # fmt: skip
     check_files(out)
     begun = perf_counter()

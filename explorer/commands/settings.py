@@ -19,6 +19,8 @@ from explorer.engine.safe_split import SafeSplitConfig
 from explorer.engine.settings import Setting, json_schema, schema
 from explorer.engine.training import TrainConfig
 from explorer.engine.weight_decay import DecayConfig
+from explorer.imaging.image_runs import ImageRun
+from explorer.imaging.images import Choice
 from explorer.trial import Trial
 from explorer.tuning.search import TuneConfig
 
@@ -28,6 +30,8 @@ OTHERS: dict[str, tuple[str, type[Any], str]] = {
     "sweep": ("A row of a sweep", Trial, "margin-explorer sweep --set NAME=VALUE"),
     "weight-decay": ("Weight decay", DecayConfig, "margin-explorer weight-decay"),
     "safe-split": ("Safe splits", SafeSplitConfig, "margin-explorer explain --experiment longer"),
+    "images": ("Images", Choice, "margin-explorer digits"),
+    "digits": ("An attack on images", ImageRun, "margin-explorer digits"),
     "membership": ("Membership inference", MembershipConfig, "margin-explorer membership"),
 }
 HEAD = """# Settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -26,6 +26,7 @@ from explorer.engine.network import Network, phi_all
 from explorer.engine.postprocess import Vote
 from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.scoring import Verdict
+from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.imaging.images import Choice, Draw
@@ -41,7 +42,8 @@ VOTES: dict[Vote, str] = {
     "mean": "the mean of all nearly as near",
     "median": "the median of all nearly as near",
 }
-ATTACKS = ("kkt", "decoreco", "bilevel", "inversion")
+Attack = Literal["kkt", "decoreco", "bilevel", "inversion"]
+ATTACKS: tuple[Attack, ...] = get_args(Attack)
 NETWORKS: dict[str, tuple[int, ...]] = {
     "1000": (1000,), "300-300": (300, 300), "100": (100,), "100-100": (100, 100),
 }  # fmt: skip
@@ -57,42 +59,38 @@ MERGE_ANGLE = 0.02  # radians; the attacks' own default
 BILEVEL_WIDTH = 8  # arbitrary: hidden neurons of the model that the bilevel attack sees through
 
 
-@dataclass(frozen=True)
+@settings
 class ImageRun:
-    """One attack on one network.
+    """One attack on one network trained on images."""
 
-    Attributes:
-        choice: the images.
-        widths: hidden widths of the network.
-        train_steps: steps of its training.
-        init_scale: standard deviation of its first layer at the start.
-        attack: key of the attack.
-        start: where the candidates begin.
-        steps: of the attack; None takes `STEPS`.
-        seed: of the weights and of the candidates.
-        vote: which picture stands for a training image, see `postprocess.voted`.
-    """
-
-    choice: Choice = field(default_factory=Choice)
-    widths: tuple[int, ...] = (1000,)
-    train_steps: int = 300
-    init_scale: float | None = None
-    attack: str = "kkt"
-    start: Start = "noise"
-    steps: int | None = None
-    seed: int = 0
-    vote: Vote = "min"
+    # fmt: off
+    choice: Annotated[Choice, setting("The images")] = field(default_factory=Choice)
+    widths: Annotated[tuple[int, ...], setting(
+        "Neurons in each hidden layer", strict=False, unit="neurons",
+    )] = (1000,)
+    train_steps: Annotated[int, setting(
+        "Training steps", note="Of loss-scaled gradient descent with momentum 0.99.",
+    )] = 300
+    init_scale: Annotated[float | None, setting(
+        "Standard deviation of the first layer", note="None takes 0.1, or 0.03 for more layers.",
+    )] = None
+    attack: Annotated[Attack, setting("Key of the attack")] = "kkt"
+    start: Annotated[Start, setting(
+        "Where the candidates begin",
+        labels=tuple((words, start) for start, words in STARTS.items()),
+    )] = "noise"
+    steps: Annotated[int | None, setting(
+        "Steps of the attack; None takes as many as it needs on images",
+    )] = None
+    seed: Annotated[int, setting("Of the weights and of the candidates")] = 0
+    vote: Annotated[Vote, setting(
+        "Which picture stands for a training image",
+        labels=tuple((words, vote) for vote, words in VOTES.items()),
+    )] = "min"
+    # fmt: on
 
     def __post_init__(self) -> None:
         """Refuse combinations that cannot run."""
-        if self.vote not in VOTES:
-            raise ValueError(f"vote must be one of {', '.join(VOTES)}; got {self.vote!r}")
-        if self.attack not in ATTACKS:
-            raise ValueError(
-                f"attack must be one of {', '.join(ATTACKS)} on images; got {self.attack!r}"
-            )
-        if self.start not in STARTS:
-            raise ValueError(f"start must be one of {', '.join(STARTS)}; got {self.start!r}")
         if self.start != "noise" and not by_key(self.attack).takes_start:
             raise ValueError(
                 f"{by_key(self.attack).title} takes no start; got {self.start!r}. Take 'noise'."

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from torch import Tensor
 from explorer.engine.classes import from_numbers
 from explorer.engine.data import Dataset
 from explorer.engine.lambda_grid import Pictures
+from explorer.engine.settings import setting, settings
 from explorer.imaging.imagefiles import read_cifar, read_mnist
 
 Kind = Literal["digits", "mnist", "cifar"]
@@ -33,31 +34,25 @@ FEWEST = 10  # where there are no images for more; arbitrary: chance is then not
 VEHICLES = (0, 1, 8, 9)  # CIFAR-10's plane, car, ship, lorry: Haim et al.'s two classes
 
 
-@dataclass(frozen=True)
+@settings
 class Choice:
-    """Which images.
+    """Which images."""
 
-    Attributes:
-        kind: where they come from.
-        task: two classes (odd against even digits; vehicles against animals) or all ten.
-        n: training images, as many of each class.
-        seed: of the draw.
-        folder: of the files, for MNIST and CIFAR-10.
-    """
-
-    kind: Kind = "digits"
-    task: Task = "two"
-    n: int = 20
-    seed: int = 0
-    folder: str = ""
+    # fmt: off
+    kind: Annotated[Kind, setting(
+        "Where they come from",
+        labels=tuple((words, kind) for kind, words in KINDS.items()),
+    )] = "digits"
+    task: Annotated[Task, setting(
+        "Two classes, odd against even digits or vehicles against animals, or all ten",
+    )] = "two"
+    n: Annotated[int, setting("Training images, as many of each class")] = 20
+    seed: Annotated[int, setting("Of the draw")] = 0
+    folder: Annotated[str, setting("Of the files, for MNIST and CIFAR-10")] = ""
+    # fmt: on
 
     def __post_init__(self) -> None:
         """Refuse what cannot be drawn."""
-        if self.kind not in KINDS or self.task not in TASKS:
-            raise ValueError(
-                f"kind must be one of {', '.join(KINDS)} and task one of {', '.join(TASKS)}; "
-                f"got {self.kind!r} and {self.task!r}"
-            )
         groups = 2 if self.task == "two" else 10
         if self.n < groups or self.n % groups:
             near = max(groups, self.n // groups * groups)
