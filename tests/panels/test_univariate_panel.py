@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
-from ast import literal_eval
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +12,6 @@ from typer.testing import CliRunner
 
 from explorer import cli
 from explorer.apps import App
-from explorer.engine.attacks.univariate import UnivariateConfig
 from explorer.engine.data import preset
 from explorer.panels.univariate import SWEEP_WORDS, UnivariatePanel
 from explorer.parts import settings_univariate
@@ -149,10 +145,3 @@ def test_the_verb_prints_groups_and_proofs_and_draws(tmp_path, monkeypatch):
     wrong = CliRunner().invoke(cli.app, ["univariate", "--preset", "moons"])
     assert wrong.exit_code == 2
     assert "points on a line" in wrong.stderr
-
-
-def test_the_page_of_the_docs_holds_every_setting_with_its_default():
-    text = (Path(__file__).resolve().parents[2] / "docs/univariate.md").read_text(encoding="utf-8")
-    table = dict(re.findall(r"`(\w+) = ([^`]+)`", text))
-    for setting in fields(UnivariateConfig):
-        assert literal_eval(table[setting.name]) == setting.default
