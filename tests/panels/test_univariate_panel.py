@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,11 @@ from typer.testing import CliRunner
 
 from explorer import cli
 from explorer.apps import App
+from explorer.engine.attacks.univariate import UnivariateConfig
 from explorer.engine.data import preset
 from explorer.panels.univariate import SWEEP_WORDS, UnivariatePanel
-from explorer.parts import settings_univariate
 from explorer.parts.overlays import overlay_of
+from explorer.parts.settings import rows_of
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ def test_the_walk_is_told_and_drawn(app):
 
 
 def test_every_claim_can_be_chosen():
-    shown, folded = settings_univariate.rows()
+    shown, folded = rows_of(UnivariateConfig)
     for row in (*shown, *folded):
         row.widget.value = row.to_widget(getattr(UnivariateConfig(), row.field))
     claims = next(row.widget for row in shown if row.field == "mode")

@@ -103,8 +103,9 @@ class UnivariateConfig:
     )] = 3.0
     largest_residual: Annotated[float, setting(
         "Weights of which more is left unexplained are called nothing likely",
-        title="largest residual", unit="of ‖θ‖", form="more", place=7, page=(0, 1), ge=0, note="By least squares over the "
-        "candidates, before merging. Measured: false points began at 0.106.",
+        title="largest residual", unit="of ‖θ‖", form="more", place=7, page=(0, 1), ge=0,
+        note="By least squares over the candidates, before merging. Measured: false points began "
+        "at 0.106.",
     )] = 0.1
     largest_imbalance: Annotated[float, setting(
         "Weights with neurons further out of balance are called nothing likely",
