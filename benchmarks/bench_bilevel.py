@@ -14,7 +14,7 @@ import torch
 
 from explorer.commands.grid import MODELS, PAPER, THREE
 from explorer.engine.attacks.bilevel import BilevelConfig
-from explorer.grids.cells import Cell, run_cell
+from explorer.research.grid import Cell, run_cell
 
 
 def main() -> None:

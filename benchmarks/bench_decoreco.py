@@ -26,7 +26,6 @@ from collections import deque
 
 import torch
 
-from explorer.assess import RADIUS
 from explorer.engine.attacks import decoreco
 from explorer.engine.attacks.decoreco import DecoRecoConfig, Start
 from explorer.engine.attacks.target import Target
@@ -34,11 +33,12 @@ from explorer.engine.certificate import SUPPORT
 from explorer.engine.classes import from_numbers
 from explorer.engine.controls import control_sets
 from explorer.engine.data import heldout, preset
-from explorer.engine.exact_classes import simplex
+from explorer.engine.exact.several import simplex
 from explorer.engine.scoring import score
 from explorer.engine.training import TrainConfig
 from explorer.engine.weight_decay import DecayConfig, settle
-from explorer.headless import train
+from explorer.research.judging import RADIUS
+from explorer.research.runs import train
 
 PRESETS = ("three-blobs", "spiral-arms", "four-blobs", "pie")
 STEPS = 12_000  # of training, unless --train-steps says otherwise

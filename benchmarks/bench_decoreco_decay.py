@@ -26,13 +26,13 @@ import torch
 
 from explorer.engine.attacks import decoreco
 from explorer.engine.attacks.decoreco import DecoRecoConfig, Start
-from explorer.engine.attacks.stationarity import values_at
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import class_numbers, margins
 from explorer.engine.data import Dataset, heldout, preset
+from explorer.engine.data.images import Choice, draw
+from explorer.engine.kernels.reference import values_at
 from explorer.engine.network import phi_all
 from explorer.engine.weight_decay import DecayConfig, settle
-from explorer.imaging.images import Choice, draw
 
 POINTS = ("three-blobs", "spiral-arms", "four-blobs", "pie", "digits 1, 2, 3")
 WIDTHS = (4, 3, 2)

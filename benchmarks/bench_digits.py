@@ -7,7 +7,7 @@
 
 Odd against even digits, or all ten, seeds 0 and 1 of draw, weights and candidates (settings were
 chosen on seeds 100 and up). Matched: SSIM above 0.4 and NCC above 0.9
-(`explorer/engine/image_score.py`).
+(`explorer/engine/images.py`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import time
 
 import torch
 
-from explorer.imaging import image_runs
-from explorer.imaging.image_runs import ImageRun, carried
-from explorer.imaging.images import Choice, draw
+from explorer.engine.data.images import Choice, draw
+from explorer.research import image_runs
+from explorer.research.image_runs import ImageRun, carried
 
 NETWORKS = ((1000,), (300, 300))
 ROWS = (

@@ -17,8 +17,8 @@ import torch
 from energy_oracle import oracle
 
 from explorer.engine.data import preset
-from explorer.engine.energy import moving
-from explorer.engine.energy_maps import grid, tau_of
+from explorer.engine.energy.maps import grid, tau_of
+from explorer.engine.energy.points import moving
 from explorer.engine.exact import maximum_margin
 
 EXTENT, TAU = 2.0, tau_of(2.0, 61, 0.12)
@@ -105,7 +105,7 @@ def line(name: str, sizes, seconds) -> None:
 
 def page() -> None:
     """Drag a point through the page's session, without a browser."""
-    from explorer.apps import App
+    from explorer.page.apps.explorer import App
 
     made = App(preset("moons", n=10))
     made.session.go("train")

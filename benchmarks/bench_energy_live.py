@@ -21,7 +21,7 @@ import time
 from bench_live import FLAGS, _found, quantile, row
 from playwright.sync_api import Page, sync_playwright
 
-from explorer import serve
+from explorer.serve import server as serve
 
 CELL = """
 from explorer import app, preset

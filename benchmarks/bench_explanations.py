@@ -14,12 +14,17 @@ from dataclasses import dataclass, field
 
 import torch
 
-from explorer.engine.cells import level_directions
-from explorer.engine.consistent import farthest, forced_mass, sample_of
-from explorer.engine.determined import forced_points
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations import residual
-from explorer.engine.splitting import extent_at, pinned, predicted_jump, split
+from explorer.engine.explanations.alternatives import forced_points
+from explorer.engine.explanations.cells import level_directions
+from explorer.engine.explanations.programs import farthest, forced_mass, sample_of
+from explorer.engine.explanations.splitting import (
+    extent_at,
+    pinned,
+    predicted_jump,
+    residual,
+    split,
+)
 
 BOX, REACH = 6.0, 5.0
 

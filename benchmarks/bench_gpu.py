@@ -22,7 +22,7 @@ import torch
 
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig, Start
-from explorer.engine.attacks.replay import BLOCK, Replay
+from explorer.engine.attacks.kkt.blocks import BLOCK, Replay
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import init_network
 

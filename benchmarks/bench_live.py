@@ -26,9 +26,10 @@ import time
 import psutil
 from playwright.sync_api import Page, sync_playwright
 
-from explorer import pages, serve
+from explorer.research import pages
+from explorer.serve import server as serve
 
-# What the server gives its kernels (explorer/voila/kernels): the same for both sides.
+# What the server gives its kernels (explorer/serve/voila/kernels): the same for both sides.
 KERNEL = json.loads((serve.SETTINGS / "kernels" / pages.KERNEL / "kernel.json").read_text())
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

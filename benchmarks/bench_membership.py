@@ -23,9 +23,14 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from explorer.engine.highdim import LAWS
-from explorer.engine.membership_runs import DIMS, MembershipConfig, Trial, membership_experiment
-from explorer.inference.scene import Settings, judged, world
+from explorer.engine.data.highdim import LAWS
+from explorer.engine.membership.experiment import (
+    DIMS,
+    MembershipConfig,
+    Trial,
+    membership_experiment,
+)
+from explorer.page.apps.membership_scene import Settings, judged, world
 
 NAMES = ("on_margin", "beyond_signed", "beyond", "beyond_half")
 TITLES = ("train within 10% of m", "test y Phi >= m", "test |Phi| >= m", "test |Phi| >= m/2")
@@ -66,7 +71,7 @@ def z_of(mean: float, spread: float, trials: int, d: int, known: tuple[float, fl
 
 def exact_networks() -> None:
     """What the page computes: how long a redraw takes, and what it shows over ten seeds."""
-    from explorer.inference.app import MembershipApp
+    from explorer.page.apps.membership import MembershipApp
 
     app = MembershipApp(Settings(d=2000))
     for n in (3, 20, 50):

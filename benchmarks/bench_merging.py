@@ -12,7 +12,7 @@ import bench_speed
 import reference
 import torch
 
-from explorer.engine.attacks.batched import Prepared, through
+from explorer.engine.kernels.batched import Prepared, through
 from explorer.engine.merging import merge_neurons
 
 WAYS = ((0.02, 1e-6, 0.0), (0.1, 1e-6, 0.0), (0.02, 1e-4, 0.0), (0.02, 0.0, 1e-6),

@@ -21,16 +21,17 @@ import reference
 import torch
 
 from explorer.engine import training
-from explorer.engine.attacks import kkt, packed
-from explorer.engine.attacks.batched import Prepared, through
-from explorer.engine.attacks.columns import gram
-from explorer.engine.attacks.desk import Desk
+from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig, Start
-from explorer.engine.attacks.kkt_loss import apart
-from explorer.engine.attacks.replay import Replay
+from explorer.engine.attacks.kkt import blocks as packed
+from explorer.engine.attacks.kkt.blocks import Replay
+from explorer.engine.attacks.kkt.loss import apart
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
+from explorer.engine.kernels.batched import Prepared, through
+from explorer.engine.kernels.deep import gram
+from explorer.engine.kernels.small import Desk
 from explorer.engine.training import TrainConfig
 
 ALPHA = 50.0

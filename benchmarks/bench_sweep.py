@@ -12,7 +12,7 @@ from time import perf_counter
 
 import torch
 
-from explorer.sweep import processes, sweep, trials
+from explorer.research.sweep import processes, sweep, trials
 
 ROWS, QUICK_ROWS, REPEATS = 64, 16, 5
 GOAL = 1.7

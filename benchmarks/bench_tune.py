@@ -29,8 +29,8 @@ from explorer.engine.controls import control_sets
 from explorer.engine.data import preset
 from explorer.engine.scoring import RADII, score
 from explorer.engine.training import TrainConfig
-from explorer.tuning import search as tune
-from explorer.tuning.search import TuneConfig
+from explorer.research import tuning as tune
+from explorer.research.tuning import TuneConfig
 
 N, WIDTHS, TRAIN_STEPS, CONTROLS = 20, (100, 100), 20_000, 10
 FRESH = (7001, 7002)  # seeds of noises that no search used

@@ -1,7 +1,7 @@
 """The energy of a set of points, slowly: every kink a column, one non-negative problem in all.
 
-The energy is E_tau / ||theta||^2 of `explorer.engine.energy`. `bench_energy.py` times it, and
-`tests/engine/test_energy.py` holds the maps against it.
+The energy is E_tau / ||theta||^2 of `explorer.engine.energy.points`. `bench_energy.py` times it,
+and `tests/engine/test_energy.py` holds the maps against it.
 """
 
 from __future__ import annotations

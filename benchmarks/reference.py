@@ -3,7 +3,7 @@
 Written from the formulas of Haim et al. 2022 (eq. 5 and section 5.1) alone: the network is run with
 a ReLU whose derivative is sigmoid(alpha z), sum_i lam_i y_i Phi(x_i) is differentiated on theta
 with a graph, and the loss is differentiated once more. `python benchmarks/reference.py` checks that
-loss and gradients equal those of `explorer.engine.attacks.stationarity` to 1e-10.
+loss and gradients equal those of `explorer.engine.kernels.reference` to 1e-10.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.stationarity import signals_at, stationarity
+from explorer.engine.kernels.reference import signals_at, stationarity
 from explorer.engine.network import Network, init_network
 
 

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from explorer.engine import training
 from explorer.engine.attacks import kkt
-from explorer.engine.attacks.kkt import KKTConfig, KKTState, Report, Start
+from explorer.engine.attacks.kkt import (
+    KKTConfig,
+    KKTState,
+    Report,
+    Start,
+)
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate, Light, certify
 from explorer.engine.controls import Controls, Origin, control_sets
@@ -28,21 +33,34 @@ from explorer.engine.data import (
     read_csv,
     write_csv,
 )
+from explorer.engine.energy.starts import mix_init
 from explorer.engine.exact import Exact, maximum_margin
-from explorer.engine.landscape import mix_init
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network, phi, rescaled
 from explorer.engine.roster import ROSTER, by_key
-from explorer.engine.scoring import RADII, Kind, Score, Verdict, judge, score
+from explorer.engine.scoring import (
+    RADII,
+    Kind,
+    Score,
+    Verdict,
+    judge,
+    score,
+)
 from explorer.engine.status import Status
-from explorer.engine.store import Run, StoreError, import_weights, load_run, save_run
+from explorer.engine.store import (
+    Run,
+    StoreError,
+    import_weights,
+    load_run,
+    save_run,
+)
 from explorer.engine.training import TrainConfig, TrainState
 
 if TYPE_CHECKING:
-    from explorer.apps import app as app
-    from explorer.imaging.digits_app import digits as digits
-    from explorer.inference.app import membership as membership
+    from explorer.page.apps.digits import digits as digits
+    from explorer.page.apps.explorer import app as app
+    from explorer.page.apps.membership import membership as membership
 
 __version__ = "0.1.0"
 
@@ -101,9 +119,9 @@ __all__ = [
 # What needs a widget library, by the module that holds it; imported when it is asked for, so that
 # the engine works without any.
 _PAGES = {
-    "app": "explorer.apps",
-    "membership": "explorer.inference.app",
-    "digits": "explorer.imaging.digits_app",
+    "app": "explorer.page.apps.explorer",
+    "membership": "explorer.page.apps.membership",
+    "digits": "explorer.page.apps.digits",
 }
 
 

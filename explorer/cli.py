@@ -34,7 +34,7 @@ except ModuleNotFoundError as missing:
     )
 
 from explorer import __version__
-from explorer.threads import limit_threads
+from explorer.engine.threads import limit_threads
 
 # each has VERBS, the functions by the name they are called with
 TOPICS = (road, decay, digits, energy, explain, membership, tune, grid, sweep, univariate, settings)

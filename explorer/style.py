@@ -22,4 +22,4 @@ LARGEST_AREA = 220  # px^2 of the largest multiplier; arbitrary
 SMALLEST = 0.1  # share of that for a multiplier of zero: still to be seen
 PLOT_MARGIN = {"top": 12, "bottom": 40, "left": 44, "right": 8}
 
-CSS = f"<style>{Path(__file__).with_name('parts').joinpath('page.css').read_text()}</style>"
+CSS = f"<style>{Path(__file__).with_name('page.css').read_text()}</style>"

@@ -15,7 +15,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from explorer import serve
+from explorer.serve.server import server as serve
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 SCREEN = {"width": 1366, "height": 1000}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from explorer.grids import keep
-from explorer.threads import limit_threads
+from explorer.engine.threads import limit_threads
+from explorer.research import grid_store
 
 # No deadline: a shared machine may stall any example. Derandomised: a run repeats exactly.
 settings.register_profile("project", deadline=None, derandomize=True, database=None)
@@ -42,6 +42,6 @@ def root() -> Path:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder of its own, in which nothing is kept unless a test asks for it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(keep.sys, "platform", "linux")
-    monkeypatch.delenv(keep.KEEP, raising=False)
+    monkeypatch.setattr(grid_store.sys, "platform", "linux")
+    monkeypatch.delenv(grid_store.KEEP, raising=False)
     return tmp_path

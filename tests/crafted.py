@@ -24,7 +24,6 @@ import torch
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as write_tensors
 
-from explorer import exchange
 from explorer.engine import store, training
 from explorer.engine.attacks import hinge, kkt
 from explorer.engine.attacks.target import Target
@@ -32,7 +31,8 @@ from explorer.engine.data import preset, read_csv, read_npz
 from explorer.engine.files import MAX_BYTES, MOST_WORDS, read_file
 from explorer.engine.margin import normalise
 from explorer.engine.store import Run
-from explorer.session import Session
+from explorer.page import files
+from explorer.page.session import Session
 
 CPU_S = 60  # a stuck file is killed, and then counts as one that did not end
 ROOM = MAX_BYTES - 2**16
@@ -336,7 +336,7 @@ def opened(name: str, path: Path) -> str:
         if name.startswith(("csv", "npz")):
             (read_csv if name.startswith("csv") else read_npz)(data)
         else:
-            exchange.open_file(Session(preset("alternating-line", 6)), data)
+            files.open_file(Session(preset("alternating-line", 6)), data)
     except ValueError as error:
         return str(error)
     return "taken"

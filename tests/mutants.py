@@ -24,27 +24,37 @@ from random import Random
 
 import numpy as np
 import torch
+from explorer.settings import checked
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as write_tensors
 
-from explorer import exchange
 from explorer.commands.base import assigned
 from explorer.commands.tables import table_of
 from explorer.engine import store, training
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.data import preset, read_csv, read_npz, write_csv, write_npz
+from explorer.engine.data import (
+    preset,
+    read_csv,
+    read_npz,
+    write_csv,
+    write_npz,
+)
+from explorer.engine.data.images import (
+    CIFAR,
+    MNIST,
+    read_cifar,
+    read_mnist,
+)
 from explorer.engine.files import MOST_WORDS, FileError
 from explorer.engine.network import Network
 from explorer.engine.roster import ROSTER, by_key
 from explorer.engine.store import Run
-from explorer.grids.rows import rows_in
-from explorer.imaging.imagefiles import CIFAR, MNIST, read_cifar, read_mnist
-from explorer.rowfile import RowFile
-from explorer.session import Session
-from explorer.settings import checked
-from explorer.sweep import NAMES, key_of, trials
-from explorer.tuning import file as search_file
-from explorer.tuning.search import Trial, TuneConfig
+from explorer.page import files
+from explorer.page.session import Session
+from explorer.research import tuning as search_file
+from explorer.research.records import RowFile, rows_in
+from explorer.research.sweep import NAMES, key_of, trials
+from explorer.research.tuning import Trial, TuneConfig
 from tests.test_images import idx
 
 HANG_S = 120  # a stuck input ends the process with its traceback
@@ -80,7 +90,7 @@ def session(attack: str) -> Session:
 
 def run_of(attack: str) -> bytes:
     """The saved page, with few states."""
-    run = exchange.as_run(session(attack))
+    run = files.as_run(session(attack))
     return steady(store.dump(store.thinned(run, 60_000)))
 
 
@@ -210,10 +220,10 @@ def open_store(_: Path, data: bytes) -> object:
 def on_page(_: Path, data: bytes) -> object:
     """Opened on a page; what it then says of itself, and a step further."""
     page = Session(preset("alternating-line", 4))
-    exchange.open_file(page, data)
-    exchange.as_code(page)
+    files.open_file(page, data)
+    files.as_code(page)
     page.step()
-    return store.dump(exchange.as_run(page))
+    return store.dump(files.as_run(page))
 
 
 def image_folder(names: tuple[str, ...], read: Callable[[Path], object]) -> object:

@@ -12,8 +12,8 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
-from explorer.pages import write_pages
-from explorer.serve import CELLS
+from explorer.research.pages import write_pages
+from explorer.serve.server import CELLS
 
 PATIENCE_S = 300  # arbitrary: a cell that takes as long hangs
 WIDGET = "application/vnd.jupyter.widget-view+json"

@@ -12,19 +12,29 @@ import pytest
 from scipy.stats import binomtest
 from typer.testing import CliRunner
 
-from explorer import arena
-from explorer.arena import AT, arena_rows, best, lines_of, sentence
-from explorer.bout import Refused, flipped, otherwise
 from explorer.cli import app
 from explorer.engine.controls import control_sets
 from explorer.engine.data import Dataset, preset
 from explorer.engine.intervals import share
 from explorer.engine.multipliers import fit_multipliers
-from explorer.engine.scoring import RADII, Kind, judge, score
-from explorer.figures.arena import arena_figure
-from explorer.rowfile import write_csv
-from explorer.sweep import Trial, sweep, threads
-from explorer.trial import _ring
+from explorer.engine.scoring import (
+    RADII,
+    Kind,
+    judge,
+    score,
+)
+from explorer.research import arena
+from explorer.research.arena import (
+    AT,
+    arena_rows,
+    best,
+    lines_of,
+    sentence,
+)
+from explorer.research.experiment import Refused, _ring, flipped, otherwise
+from explorer.research.figures import arena_figure
+from explorer.research.records import write_csv
+from explorer.research.sweep import Trial, sweep, threads
 
 BASE = Trial(preset="alternating-circle", n=6, widths=(20,), steps=600)
 SMALL = {"attack_config": {"m": 12, "steps": 60}}

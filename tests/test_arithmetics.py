@@ -10,19 +10,28 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.engine.archetypes import Archetype, Energies
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
-from explorer.engine.consistent import farthest, sample_of
 from explorer.engine.data import preset
-from explorer.engine.determined import FORCED, determined, edge_words, forced_points
-from explorer.engine.energy import energy, moving
-from explorer.engine.energy_maps import grid, tau_of
+from explorer.engine.energy.maps import grid, tau_of
+from explorer.engine.energy.points import Archetype, Energies, energy, moving
 from explorer.engine.exact import maximum_margin
-from explorer.engine.rounding import EDGE, NOTHING, at_edge, said
+from explorer.engine.explanations.alternatives import (
+    FORCED,
+    determined,
+    edge_words,
+    forced_points,
+)
+from explorer.engine.explanations.programs import farthest, sample_of
+from explorer.engine.rounding import (
+    EDGE,
+    NOTHING,
+    at_edge,
+    said,
+)
 from explorer.engine.scoring import score
-from explorer.stages.explained import sentence
-from explorer.stages.explaining import first_explained
+from explorer.page.stages.explain import first_explained
+from explorer.research.explained import sentence
 
 EXACT_SETS = ("moons", "circles", "xor", "blobs", "random-circle", "alternating-circle",
               "alternating-line", "pairs-line", "two-points")  # fmt: skip

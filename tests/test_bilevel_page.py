@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from explorer import exchange
 from explorer.engine import store
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.roster import by_key
-from explorer.parts.overlay_bilevel import overlay
-from explorer.session import Session
+from explorer.page import files
+from explorer.page.parts.overlays import bilevel_overlay
+from explorer.page.session import Session
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_every_point_counts_as_in_reach(session: Session) -> None:
 
 def test_both_boundaries_are_drawn(session: Session) -> None:
     state = session.now.attack
-    drawn = overlay(session.now.target, state)
+    drawn = bilevel_overlay(session.now.target, state)
     for path, theta in ((drawn.strong, state.victim.theta), (drawn.lines, state.theta)):
         whole = path[np.isfinite(path).all(1)]
         z = whole @ theta[:2].numpy() + float(theta[2])
@@ -61,7 +61,7 @@ def test_both_boundaries_are_drawn(session: Session) -> None:
 def test_a_saved_run_comes_back_and_goes_on(session: Session) -> None:
     session.step(2)
     other = Session()
-    exchange.open_file(other, store.dump(exchange.as_run(session)))
+    files.open_file(other, store.dump(files.as_run(session)))
     assert other.now.attack_name == "bilevel" and other.now.attack.t == 2
     assert other.now.attack.victim.lower == session.now.attack.victim.lower
     session.step(2)
@@ -71,7 +71,7 @@ def test_a_saved_run_comes_back_and_goes_on(session: Session) -> None:
 
 def test_the_code_repeats_its_victim_and_its_labels(session: Session) -> None:
     session.step(2)
-    text = exchange.as_code(session)
+    text = files.as_code(session)
     assert "attack.aimed(target, data.x, data.y, config, 0)" in text and "data.y)" in text
 
 

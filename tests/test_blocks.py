@@ -7,13 +7,13 @@ from dataclasses import asdict
 import pytest
 import torch
 
-from explorer import headless
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import init_network
 from explorer.engine.roster import Entry
-from explorer.grids.cells import Cell, run_cell
+from explorer.research import runs
+from explorer.research.grid import Cell, run_cell
 
 JOINT = KKTConfig(m=6, steps=250, multipliers="joint", lr_x=0.002, lr_lam=0.002)
 
@@ -29,7 +29,7 @@ def no_single_step(monkeypatch):
 def attacked():
     generator = torch.Generator().manual_seed(0)
     target = Target(init_network(2, (20,), generator=generator, first_scale=0.7))
-    return headless.attack(target, JOINT, 0)
+    return runs.attack(target, JOINT, 0)
 
 
 def test_an_attack_without_a_page_goes_in_blocks(monkeypatch, no_single_step):
@@ -66,5 +66,5 @@ def test_projected_multipliers_are_watched_at_every_step():
 
     generator = torch.Generator().manual_seed(0)
     target = Target(init_network(2, (5,), generator=generator, first_scale=0.7))
-    headless.attack(target, KKTConfig(m=4, steps=130), 0, watch=watch)
+    runs.attack(target, KKTConfig(m=4, steps=130), 0, watch=watch)
     assert seen == list(range(1, 131))

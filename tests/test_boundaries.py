@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.pages import pages
+from explorer.research.pages import pages
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "explorer").rglob("*.py"))
@@ -22,7 +22,7 @@ NOTEBOOKS = sorted(
 )
 SERVED = sorted(
     path
-    for folder in ("explorer/voila", "explorer")
+    for folder in ("explorer/serve", "explorer")
     for kind in ("*.j2", "*.html", "*.css", "*.js")
     for path in (ROOT / folder).rglob(kind)
 )
@@ -102,7 +102,7 @@ def test_notebooks_are_words_and_a_few_lines_of_code(path: Path) -> None:
 
 
 def test_the_first_page_is_the_notebook_of_its_name() -> None:
-    from explorer.serve import CELLS
+    from explorer.serve.server import CELLS
 
     notebook = json.loads((ROOT / "notebooks" / "explorer.ipynb").read_text(encoding="utf-8"))
     code = [c for c in notebook["cells"] if c["cell_type"] == "code"]

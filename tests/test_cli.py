@@ -13,11 +13,13 @@ import torch
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
-from explorer import __version__, cli, headless, serve
+from explorer import __version__, cli
 from explorer.engine.data import preset, read_csv, write_csv
 from explorer.engine.exact import maximum_margin
 from explorer.engine.store import load_run
 from explorer.engine.training import TrainConfig
+from explorer.research import runs as headless
+from explorer.serve import server
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = ("--widths", "20", "--steps", "400", "--preset", "two-points")
@@ -269,7 +271,7 @@ def test_wrong_weights_for_the_points_exit_with_2(call, weights):
 
 def test_serve_hands_its_options_on(call, monkeypatch):
     given = {}
-    monkeypatch.setattr(serve, "serve", lambda **options: given.update(options))
+    monkeypatch.setattr(server, "serve", lambda **options: given.update(options))
     call("serve", "--port", 9000, "--no-open", "--theme", "dark", "--preheat", 2, "--host", "::1",
          "--allow-host", "a.example", "--allow-host", "b.example")  # fmt: skip
     expected = {"port": 9000, "open_browser": False, "theme": "dark", "preheat": 2, "host": "::1",
@@ -277,9 +279,11 @@ def test_serve_hands_its_options_on(call, monkeypatch):
     assert given == expected
 
     def broken(**options):
-        raise serve.ServeError("Voila is missing; install it with pip install margin-explorer[app]")
+        raise server.ServeError(
+            "Voila is missing; install it with pip install margin-explorer[app]"
+        )
 
-    monkeypatch.setattr(serve, "serve", broken)
+    monkeypatch.setattr(server, "serve", broken)
     assert "Voila is missing" in mistake(call("serve", code=1))
 
 

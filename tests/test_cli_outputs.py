@@ -8,10 +8,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from explorer import cli, headless, sweep
-from explorer.commands import energy, explain, grid, membership
+from explorer import cli
+from explorer.commands import (
+    energy,
+    explain,
+    grid,
+    membership,
+)
 from explorer.commands import sweep as sweep_verbs
 from explorer.engine.store import load_run
+from explorer.research import runs as headless
+from explorer.research import sweep
 
 SMALL = ("--preset", "two-points", "--widths", "20", "--steps", "400")
 

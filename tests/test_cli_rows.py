@@ -16,11 +16,11 @@ import pytest
 from typer.testing import CliRunner
 
 from explorer import cli
-from explorer import sweep as sweeps
 from explorer.commands import grid as grids
 from explorer.commands.rows import collected
 from explorer.commands.tables import table_of
-from explorer.sweep import trials
+from explorer.research import sweep as sweeps
+from explorer.research.sweep import trials
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = ("--executor", "threads", "--workers", "1")

@@ -10,13 +10,14 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from explorer import cli, headless
+from explorer import cli
 from explorer.commands import tune as verb
 from explorer.engine.data import preset
 from explorer.engine.scoring import score
 from explorer.engine.store import load_run
-from explorer.rowfile import held
-from explorer.tuning import search as tune
+from explorer.research import runs
+from explorer.research import tuning as tune
+from explorer.research.records import held
 
 NET = ("--preset", "two-points", "--widths", "20", "--steps", "400")
 SMALL = (*NET, "--trials", "3", "--restarts", "2", "--m", "4", "--trial-steps", "4")
@@ -71,7 +72,7 @@ def stop_at(monkeypatch, last) -> None:
         return attempt(target, config, number, params)
 
     monkeypatch.setattr(tune, "attempt", stopped)
-    monkeypatch.setattr(headless, "attack", lambda *a, **k: pytest.fail("a full attack began"))
+    monkeypatch.setattr(runs, "attack", lambda *a, **k: pytest.fail("a full attack began"))
 
 
 def test_an_interrupt_keeps_what_is_done_and_ends(call, monkeypatch) -> None:
@@ -94,7 +95,7 @@ def test_an_interrupt_of_any_verb_is_one_line(call, monkeypatch) -> None:
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(headless, "train", stopped)
+    monkeypatch.setattr(runs, "train", stopped)
     assert call("train", *NET, code=130).stderr == "margin-explorer: stopped\n"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from explorer import headless
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig, Start
 from explorer.engine.attacks.target import Target
@@ -13,6 +12,7 @@ from explorer.engine.data import preset
 from explorer.engine.network import init_network
 from explorer.engine.roster import ROSTER
 from explorer.engine.status import Status
+from explorer.research import runs
 
 
 def rng(seed=0):
@@ -47,8 +47,8 @@ def test_all_is_made_where_the_weights_are(multipliers, widths, starts):
 @pytest.mark.parametrize("multipliers", ["joint", "projected"])
 def test_an_attack_sent_to_a_device_is_judged_on_the_cpu(multipliers):
     config = KKTConfig(m=6, steps=120, multipliers=multipliers)
-    plain = headless.attack(aimed(), config, 3)
-    sent = headless.attack(aimed(), config, 3, device="cpu:0")  # the CPU by another name
+    plain = runs.attack(aimed(), config, 3)
+    sent = runs.attack(aimed(), config, 3, device="cpu:0")  # the CPU by another name
     assert [s.t for s in sent.states] == [s.t for s in plain.states]
     torch.testing.assert_close(sent.states[-1].x, plain.states[-1].x, rtol=0, atol=0)
     assert torch.equal(sent.claims.x, plain.claims.x)
@@ -57,7 +57,7 @@ def test_an_attack_sent_to_a_device_is_judged_on_the_cpu(multipliers):
 def test_what_comes_back_is_float64():
     state = kkt.init(aimed(dtype=torch.float32), KKTConfig(m=4, steps=2), rng())
     assert state.x.dtype == torch.float32
-    back = headless.fetched((state,))[0]
+    back = runs.fetched((state,))[0]
     assert back.x.dtype == back.loss.dtype == back.moments.mean[1].dtype == torch.float64
     assert back.t == 0 and torch.equal(back.x, state.x.double())
 
@@ -73,5 +73,5 @@ def test_attacks_that_need_the_cpu_stay_there(monkeypatch):
         entry.engine, "init", lambda t, *more: seen.append(t is target) or real(t, *more)
     )
     config = entry.config(steps=3)
-    headless.attack(target, config, 0, name="inversion", truth=points, device="cpu:0")
+    runs.attack(target, config, 0, name="inversion", truth=points, device="cpu:0")
     assert seen == [True]

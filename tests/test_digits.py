@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 
 import explorer
 from explorer.cli import app as command
-from explorer.engine.image_score import image_score
-from explorer.imaging import image_grid, image_runs
-from explorer.imaging.digits_app import DigitsApp
-from explorer.imaging.image_runs import ATTACKS, ImageRun, carried
-from explorer.imaging.images import Choice, draw
-from explorer.parts.digits_charts import Gallery
+from explorer.engine.data.images import Choice, draw
+from explorer.engine.images import image_score
+from explorer.page.apps.digits import DigitsApp
+from explorer.page.parts.digits_charts import Gallery
+from explorer.research import image_runs, image_sheets
+from explorer.research.image_runs import ATTACKS, ImageRun, carried
 
 TINY = ImageRun(Choice(n=10), widths=(40,), train_steps=60, steps=4)
 
@@ -99,20 +99,20 @@ def test_an_unseparated_network_is_not_attacked():
 def test_a_sheet_shows_pixels_as_they_are():
     truth = torch.zeros(3, 1, 2, 3, dtype=torch.float64)
     truth[1, 0, 1, 2] = 1
-    sheet = image_grid.pairs(truth, truth.flip(0), ["", "#009E73", ""], 2)
-    edge, factor = image_grid.EDGE, 48 // 3
-    x = 3 * factor + 2 * edge + image_grid.GAP
+    sheet = image_sheets.pairs(truth, truth.flip(0), ["", "#009E73", ""], 2)
+    edge, factor = image_sheets.EDGE, 48 // 3
+    x = 3 * factor + 2 * edge + image_sheets.GAP
     assert tuple(sheet[0, x]) == (0, 0x9E, 0x73, 255)  # the frame of the second pair
     inside = sheet[edge : edge + 2 * factor, x + edge : x + edge + 3 * factor, 0]
     assert (inside[factor:, 2 * factor :] == 255).all() and (inside[:factor] == 0).all()
-    assert image_grid.png(sheet).startswith(b"\x89PNG")
+    assert image_sheets.png(sheet).startswith(b"\x89PNG")
 
 
 def test_weights_are_grey_at_zero():
-    sheet = image_grid.weights(torch.tensor([[0.0, -2.0, 2.0, 0.0]]), (1, 2, 2), 5)
+    sheet = image_sheets.weights(torch.tensor([[0.0, -2.0, 2.0, 0.0]]), (1, 2, 2), 5)
     assert sheet[0, 0, 0] == 128 and sheet[0, 24, 0] == 0 and sheet[24, 0, 0] == 255
     rows = torch.tensor([[1.0, 0.0], [3.0, 4.0], [0.0, 2.0]])
-    assert image_grid.strongest(rows, 2).tolist() == [[3, 4], [0, 2]]
+    assert image_sheets.strongest(rows, 2).tolist() == [[3, 4], [0, 2]]
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.grids import live
-from explorer.grids.keep import KEEP, folder
-from explorer.imaging.digits_app import DigitsApp
-from explorer.parts.grid_box import GridBox
+from explorer.page.apps.digits import DigitsApp
+from explorer.page.parts.grid_box import GridBox
+from explorer.research import grid as live
+from explorer.research.grid_store import KEEP, folder
 from tests.panels.test_grid_keep import hand_in, offered
 from tests.test_digits import TINY, well
 

@@ -16,14 +16,14 @@ import pytest
 from typer.main import get_command
 
 import explorer
-from explorer.apps import App
 from explorer.cli import app as command
 from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
 from explorer.engine.training import TrainConfig
-from explorer.imaging.digits_app import DigitsApp
-from explorer.inference.app import MembershipApp
-from explorer.parts.settings import rows_of
+from explorer.page.apps.digits import DigitsApp
+from explorer.page.apps.explorer import App
+from explorer.page.apps.membership import MembershipApp
+from explorer.page.parts.settings import rows_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = tuple(sorted(path.name for path in (ROOT / "docs").glob("*.md")))
@@ -44,7 +44,7 @@ def quoted(page: str) -> list[str]:
 def modules() -> list[ModuleType]:
     """All of the package but the server's settings, which no module imports."""
     found = pkgutil.walk_packages(explorer.__path__, "explorer.")
-    names = [m.name for m in found if not m.name.startswith("explorer.voila")]
+    names = [m.name for m in found if not m.name.startswith("explorer.serve.voila")]
     return [explorer, *map(importlib.import_module, names)]
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import torch
 
 from explorer.engine.data import Dataset, heldout, preset
+from explorer.engine.energy.questions import Answers, Picture, Question
 from explorer.engine.exact import maximum_margin
 from explorer.engine.network import Network
-from explorer.stages.energy_live import Answers
-from explorer.stages.energy_question import Picture, Question
 
 
 def asked(data: Dataset, net: Network, index: int, x: torch.Tensor | None = None) -> Picture:

@@ -11,13 +11,13 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from explorer import exchange
 from explorer.cli import app
 from explorer.engine import store
 from explorer.engine.data import Dataset, empty, preset
 from explorer.engine.network import init_network
 from explorer.engine.store import Run, StoreError
-from explorer.session import Session
+from explorer.page import files
+from explorer.page.session import Session
 
 
 def attacked() -> Session:
@@ -31,9 +31,9 @@ def attacked() -> Session:
 
 def test_a_saved_page_opens_to_the_same_numbers_and_history() -> None:
     session = attacked()
-    data = store.dump(exchange.as_run(session))
+    data = store.dump(files.as_run(session))
     other = Session()
-    exchange.open_file(other, data)
+    files.open_file(other, data)
     assert torch.equal(other.now.dataset.x, session.now.dataset.x)
     assert torch.equal(other.now.train.net.theta, session.now.train.net.theta)
     assert torch.equal(other.now.attack.x, session.now.attack.x)
@@ -52,7 +52,7 @@ def test_a_run_in_single_precision_opens_and_goes_on(tmp_path: Path) -> None:
     words = ["attack", str(path), "--steps", "3", "--out", str(path)]
     assert CliRunner().invoke(app, words).exit_code == 0
     session = Session()
-    exchange.open_file(session, path.read_bytes())
+    files.open_file(session, path.read_bytes())
     session.attack_config = replace(session.attack_config, steps=9)
     session.step(2)
     assert session.now.attack.t == 5
@@ -64,11 +64,11 @@ def test_a_run_in_single_precision_opens_and_goes_on(tmp_path: Path) -> None:
 def test_a_run_that_cannot_be_opened_leaves_the_page_as_it_was() -> None:
     session = attacked()
     before = session.now, session.train_config, session.seed, session.attack_config
-    run = exchange.as_run(attacked())
+    run = files.as_run(attacked())
     high = preset("two-points").x.repeat(1, 3)
     wide = Run(Dataset(high, preset("two-points").y), run.train_config, seed=9)
     with pytest.raises(StoreError, match="1 or 2 coordinates"):
-        exchange.open_file(session, store.dump(wide))
+        files.open_file(session, store.dump(wide))
     assert (session.now, session.train_config, session.seed, session.attack_config) == before
 
 
@@ -77,7 +77,7 @@ def test_a_foreign_file_is_refused_and_the_page_stays(content: bytes) -> None:
     session = attacked()
     before = session.now
     with pytest.raises(ValueError):
-        exchange.open_file(session, content)
+        files.open_file(session, content)
     assert session.now.attack is before.attack and session.now.dataset is before.dataset
 
 
@@ -91,7 +91,7 @@ def weights_of(d: int) -> bytes:
 
 def test_weights_of_others_become_the_network_of_the_present_points() -> None:
     session = Session(preset("moons"))
-    exchange.open_file(session, weights_of(2))
+    files.open_file(session, weights_of(2))
     assert session.now.train.net.widths == (7,)
     assert session.now.stage == "train"
     assert "was taken as ReLU" in session.message
@@ -99,16 +99,16 @@ def test_weights_of_others_become_the_network_of_the_present_points() -> None:
 
 def test_that_weights_were_taken_as_relu_is_told_wherever_they_go() -> None:
     session = Session(preset("moons"))
-    exchange.open_file(session, weights_of(2))
+    files.open_file(session, weights_of(2))
     session.step(3)
     assert session.now.train.net.note
     other = Session(preset("xor"))
-    exchange.open_file(other, store.dump(exchange.as_run(session)))
+    files.open_file(other, store.dump(files.as_run(session)))
     assert "was taken as ReLU" in other.message
     own = Session(preset("moons"))
     own.begin_training()
     last = Session()
-    exchange.open_file(last, store.dump(exchange.as_run(own)))
+    files.open_file(last, store.dump(files.as_run(own)))
     assert "ReLU" not in last.message and not last.now.train.net.note
 
 
@@ -116,7 +116,7 @@ def test_weights_without_their_points_are_refused_with_the_remedy() -> None:
     for points in (empty(2), preset("alternating-line")):
         session = Session(points)
         with pytest.raises(ValueError, match="Draw or import the points"):
-            exchange.open_file(session, weights_of(2))
+            files.open_file(session, weights_of(2))
 
 
 def test_the_shown_code_repeats_the_page() -> None:
@@ -125,7 +125,7 @@ def test_the_shown_code_repeats_the_page() -> None:
     session.step(25)
     scope: dict[str, object] = {}
     with redirect_stdout(io.StringIO()) as said:
-        exec(exchange.as_code(session), scope)
+        exec(files.as_code(session), scope)
     assert torch.equal(scope["state"].net.theta, session.now.train.net.theta)  # type: ignore[attr-defined]
     assert torch.equal(scope["found"].x, session.now.attack.x)  # type: ignore[attr-defined]
     assert session.frame.certificate.sentence.split(":")[0] in said.getvalue()
@@ -134,5 +134,5 @@ def test_the_shown_code_repeats_the_page() -> None:
 def test_points_drawn_by_hand_are_read_from_their_file() -> None:
     session = Session(empty(2).with_point([0.5, 0.5], 1).with_point([-0.5, 0.5], -1))
     session.go("train")
-    assert "read_csv" in exchange.as_code(session)
-    assert "--data points.csv" in exchange.as_code(session)
+    assert "read_csv" in files.as_code(session)
+    assert "--data points.csv" in files.as_code(session)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from explorer.engine.data import empty, preset
-from explorer.hands.gestures import Gestures
-from explorer.session import Session
+from explorer.page.gestures import Gestures
+from explorer.page.session import Session
 
 
 def at(kind: str, x: float, y: float, gesture: int = 1) -> dict[str, object]:

@@ -11,14 +11,30 @@ import pytest
 import torch
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.dataset import Dataset
+from explorer.engine.data.dataset import Dataset
+from explorer.engine.energy.starts import (
+    Parts,
+    Pictures,
+    mix_weights,
+    pairwise_ssim,
+    start_of,
+    starts,
+    steps_of,
+)
 from explorer.engine.exact import maximum_margin
-from explorer.engine.lambda_grid import Parts, Pictures, pairwise_ssim, start_of, starts, steps_of
-from explorer.engine.landscape import mix_weights
 from explorer.engine.roster import by_key
-from explorer.grids.cells import Cell, grid_attacks, grid_rows, problem_of, run_cell, suited
-from explorer.grids.maps import band, maps, of_sweep
-from explorer.sweep import sweep, threads
+from explorer.research.grid import (
+    Cell,
+    band,
+    grid_attacks,
+    grid_rows,
+    maps,
+    of_sweep,
+    problem_of,
+    run_cell,
+    suited,
+)
+from explorer.research.sweep import sweep, threads
 
 
 def parts(m: int = 6, d: int = 4, pictures: Pictures | None = None) -> Parts:
@@ -110,7 +126,7 @@ def test_digits_are_cells_too():
     result = run_cell(cell)
     assert result["start"]["heldout"] == 0
     assert result["heldout"] < result["truth"]  # it stays nearer to the partition
-    from explorer.engine.parity import parity_digits
+    from explorer.engine.data.parity import parity_digits
 
     truth, held = parity_digits(7, 1)
     assert truth.x.shape == held.x.shape == (7, 64)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from explorer.cli import app
 from explorer.engine.store import load_run
-from explorer.grids.cells import Cell, fingerprint, saved
+from explorer.research.grid import Cell, fingerprint, saved
 
 FEW = ("--n", "6", "--set", "steps=2")
 

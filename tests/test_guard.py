@@ -21,8 +21,8 @@ pytest.importorskip("websocket")
 
 import psutil
 
-from explorer import serve
-from explorer.serve import Server
+from explorer.serve import server as serve
+from explorer.serve.server import Server
 from tests import visits
 from tests.visits import connected, farewell, frame, kernel_of, packed, read_page
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from explorer import history
-from explorer.history import Edits, Timeline, size_of
+from explorer.page import history
+from explorer.page.history import Edits, Timeline, size_of
 
 
 @dataclass(frozen=True, eq=False)

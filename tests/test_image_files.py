@@ -11,10 +11,9 @@ from matplotlib.image import imread
 from typer.testing import CliRunner
 
 from explorer.cli import app as command
-from explorer.imaging import image_runs
-from explorer.imaging.image_runs import ImageRun
-from explorer.imaging.imagefiles import CIFAR, MNIST
-from explorer.imaging.images import Choice, draw
+from explorer.engine.data.images import CIFAR, MNIST, Choice, draw
+from explorer.research import image_runs
+from explorer.research.image_runs import ImageRun
 from tests.test_images import cifar, mnist
 
 SHORT = ("--n", "4", "--widths", "30", "--steps", "80", "--attack-steps", "3")

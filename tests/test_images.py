@@ -11,9 +11,17 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.imaging import imagefiles
-from explorer.imaging.imagefiles import CIFAR, MNIST, ImageFileError, read_cifar, read_mnist
-from explorer.imaging.images import CONTROLS, Choice, draw
+from explorer.engine.data import images as imagefiles
+from explorer.engine.data.images import (
+    CIFAR,
+    CONTROLS,
+    MNIST,
+    Choice,
+    ImageFileError,
+    draw,
+    read_cifar,
+    read_mnist,
+)
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (7, 28, 28), dtype=np.uint8)
@@ -198,7 +206,7 @@ def test_choices_that_cannot_be_drawn_are_refused(fields, words):
 
 
 def test_without_scikit_learn_the_extra_is_named(monkeypatch):
-    from explorer.imaging import images
+    from explorer.engine.data import images
 
     images._all.cache_clear()
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)

@@ -11,11 +11,19 @@ import numpy as np
 import pytest
 
 import explorer
-from explorer.engine.highdim import LAWS
-from explorer.inference.app import MembershipApp
-from explorer.inference.scene import RULES, Settings, judged, rule_of, scene, sentence, world
-from explorer.pages import pages
-from explorer.parts.membership_charts import BINS, WIDEST, steps
+from explorer.engine.data.highdim import LAWS
+from explorer.page.apps.membership import MembershipApp
+from explorer.page.apps.membership_scene import (
+    RULES,
+    Settings,
+    judged,
+    rule_of,
+    scene,
+    sentence,
+    world,
+)
+from explorer.page.parts.membership_charts import BINS, WIDEST, steps
+from explorer.research.pages import pages
 
 SMALL = Settings(d=200, n=10)
 
@@ -158,7 +166,7 @@ def test_wrong_dimensions_are_said_on_the_page(app: MembershipApp) -> None:
 
 def test_a_failure_is_shown_and_the_next_moment_heals(app: MembershipApp, monkeypatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("explorer.inference.rates.roc", lambda *_: 1 / 0)
+        patched.setattr("explorer.research.rates.roc", lambda *_: 1 / 0)
         app.redraw()
     assert "ZeroDivisionError" in app.failure.value
     app.redraw()

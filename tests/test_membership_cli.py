@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from explorer import cli
 from explorer.commands.membership import dims_of
-from explorer.engine.membership_runs import MembershipConfig, membership_experiment
-from explorer.inference import rates
+from explorer.engine.membership.experiment import MembershipConfig, membership_experiment
+from explorer.research import rates
 
 TINY = ("--width", "40", "--n", "5", "--test", "60", "--trials", "2", "--d", "8,30")
 

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from explorer.cli import app
+from explorer.engine.data.images import MNIST
 from explorer.engine.files import MOST_WORDS
-from explorer.imaging.imagefiles import MNIST
 from tests import mutants
 from tests.test_images import idx
 

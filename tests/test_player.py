@@ -8,11 +8,11 @@ from time import perf_counter
 
 import pytest
 
-from explorer import player as clock
-from explorer import session as sessions
 from explorer.engine.data import preset
-from explorer.player import Player
-from explorer.session import Session
+from explorer.page import clock
+from explorer.page import session as sessions
+from explorer.page.clock import Player
+from explorer.page.session import Session
 
 
 def session_in_training() -> Session:

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from explorer import cli
-from explorer.rowfile import RowFile, held
-from explorer.sweep import sweep, threads
+from explorer.research.records import RowFile, held
+from explorer.research.sweep import sweep, threads
 from tests.sweep_rows import Small, doubled
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -83,7 +83,8 @@ def test_two_sweeps_do_not_write_one_file(tmp_path: Path) -> None:
     running = sweep([Small(1), Small(2)], threads(1), path=path, run=doubled)
     next(running)
     code = (
-        "from pathlib import Path; from explorer.sweep import *; from tests.sweep_rows import *\n"
+        "from pathlib import Path; from explorer.research.sweep import *\n"
+        "from tests.sweep_rows import *\n"
         f"list(sweep([Small(1)], threads(1), path=Path({str(path)!r}), run=doubled))"
     )
     other = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)

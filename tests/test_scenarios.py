@@ -13,7 +13,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.data import PRESETS
 from explorer.engine.exact import maximum_margin
 from explorer.engine.roster import ROSTER
-from explorer.scenarios import SCENARIOS, by_name
+from explorer.research.scenarios import SCENARIOS, by_name
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -22,8 +22,8 @@ from traitlets.config.loader import PyFileConfigLoader
 pytest.importorskip("voila")
 pytest.importorskip("websocket")
 
-from explorer import serve
-from explorer.pages import pages
+from explorer.research.pages import pages
+from explorer.serve import server as serve
 from tests.visits import PATIENCE_S, connected, kernel_of, read_page, status, within
 
 CELLS = ("import ipywidgets", "ipywidgets.Button(description='Hello')")

@@ -6,12 +6,13 @@ import pytest
 import torch
 from traitlets import TraitError
 
-from explorer import headless, report, travel
 from explorer.engine.data import empty, preset
 from explorer.engine.network import phi
 from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
-from explorer.session import Session
+from explorer.page import branches
+from explorer.page.session import Session
+from explorer.research import report, runs
 
 
 def trained(steps: int = 1500, name: str = "alternating-line") -> Session:
@@ -151,7 +152,7 @@ def test_a_solution_that_is_not_proved_says_so(monkeypatch: pytest.MonkeyPatch) 
     session = Session(data)
     session.jump_to_exact()
     assert "whether it is the optimum is not known" in session.message
-    done = headless.train(data, TrainConfig(), seed=0, exact=True)
+    done = runs.train(data, TrainConfig(), seed=0, exact=True)
     assert dict(report.training_rows(data, done))["optimum"] == session.message
     assert report.of_training(data, done)["training"]["optimum"]["polished"] is False
 
@@ -194,7 +195,7 @@ def test_a_finished_run_says_so_and_takes_no_more_steps() -> None:
 
 def test_seek_shows_the_kept_state_and_play_overwrites_the_future() -> None:
     session = trained(60)
-    travel.seek(session, 20)
+    branches.seek(session, 20)
     assert session.frame.train.t == 20
     assert session.branch.train.last_t == 60, "looking back forgets nothing"
     kept = session.branch.train.states[30].net.theta
@@ -205,14 +206,14 @@ def test_seek_shows_the_kept_state_and_play_overwrites_the_future() -> None:
 
 def test_branch_keeps_the_old_line_where_it_was() -> None:
     session = trained(40)
-    travel.seek(session, 10)
-    travel.branch(session)
+    branches.seek(session, 10)
+    branches.branch(session)
     session.configure(lr=0.1)
     session.step(5)
     assert [b.train.last_t for b in session.branches] == [40, 15]
-    travel.select(session, 0)
+    branches.select(session, 0)
     assert session.frame.train.t == 10 and session.branch.train.last_t == 40
-    travel.select(session, 1)
+    branches.select(session, 1)
     assert session.frame.train.t == 15
 
 
@@ -220,7 +221,7 @@ def test_branch_of_an_attack_keeps_both_attacks() -> None:
     session = trained()
     session.go("attack")
     session.step(8)
-    travel.branch(session)
+    branches.branch(session)
     session.step(4)
     assert [b.attack.last_t for b in session.branches] == [8, 12]
 
@@ -228,7 +229,7 @@ def test_branch_of_an_attack_keeps_both_attacks() -> None:
 def test_seek_after_an_edit_shows_old_weights_on_the_present_points() -> None:
     session = trained(30)
     session.add([((1.9,), 1.0)])
-    travel.seek(session, 5)
+    branches.seek(session, 5)
     assert session.frame.train.t == 5
     assert len(session.frame.train.q) == session.frame.dataset.n
 

@@ -18,9 +18,9 @@ from explorer.commands.tables import table_of
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.roster import ROSTER
 from explorer.engine.settings import schema, setting, settings
-from explorer.engine.store_codec import decode, encode
-from explorer.panels.forms import AttackSettings
-from explorer.session import Session
+from explorer.engine.store.codec import decode, encode
+from explorer.page.panels.forms import AttackSettings
+from explorer.page.session import Session
 
 ROOT = Path(__file__).resolve().parents[1]
 

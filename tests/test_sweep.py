@@ -18,10 +18,18 @@ from time import monotonic, sleep
 
 import pytest
 
-from explorer.pools import Pool
-from explorer.rowfile import RowFile, flat, write_csv
-from explorer.sweep import Trial, key_of, processes, seeds_of, sweep, threads, trials
-from explorer.trial import _ring, run_trial
+from explorer.research.executors import Pool
+from explorer.research.experiment import _ring, run_trial
+from explorer.research.records import RowFile, flat, write_csv
+from explorer.research.sweep import (
+    Trial,
+    key_of,
+    processes,
+    seeds_of,
+    sweep,
+    threads,
+    trials,
+)
 from tests.sweep_rows import Small, deadly, doubled, slow
 
 TINY = {
@@ -50,7 +58,8 @@ def test_keys_are_stable_over_processes_and_releases() -> None:
     # Written down: a change here makes every file of rows that people have start anew.
     assert key_of(Small(3)) == "32a548ed525368aa"
     assert key_of(Trial(widths=[4])) == key_of(Trial(widths=(4,))) != key_of(Trial(widths=(5,)))
-    code = "from explorer.sweep import *; print(key_of(Trial(seed=7, train={'b': 1, 'a': 2})))"
+    code = "from explorer.research.sweep import *\n"
+    code += "print(key_of(Trial(seed=7, train={'b': 1, 'a': 2})))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == key_of(Trial(seed=7, train={"a": 2, "b": 1}))
 
@@ -134,7 +143,7 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
     psutil = pytest.importorskip("psutil")
     path = tmp_path / "rows.jsonl"
     code = (
-        "from pathlib import Path; from explorer.sweep import *; "
+        "from pathlib import Path; from explorer.research.sweep import *; "
         "from tests.sweep_rows import Small, slow\n"
         "if __name__ == '__main__':\n"
         f"    list(sweep([Small(k) for k in range(400)], processes(2), path=Path({str(path)!r}),"
@@ -188,7 +197,7 @@ def test_failed_rows_are_kept_or_run_again(tmp_path: Path) -> None:
 def test_kill_and_resume(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     code = (
-        "from pathlib import Path; from explorer.sweep import *; "
+        "from pathlib import Path; from explorer.research.sweep import *; "
         "from tests.sweep_rows import Small, slow\n"
         f"for row in sweep([Small(k) for k in range(40)], threads(1), path=Path({str(path)!r}),"
         " run=slow): pass"

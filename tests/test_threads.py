@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info
 from typer.testing import CliRunner
 
 from explorer import cli
-from explorer.threads import limit_threads
+from explorer.engine.threads import limit_threads
 
 
 @pytest.fixture(autouse=True)

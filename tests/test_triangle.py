@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from explorer.engine.landscape import mix_weights
-from explorer.triangle import CORNERS, nearest, paths, raster, reading, value_at, weights_at
+from explorer.engine.energy.starts import (
+    CORNERS,
+    mix_weights,
+    nearest,
+    paths,
+    raster,
+    reading,
+    value_at,
+    weights_at,
+)
 
 
 def test_weights_are_the_inverse_of_places() -> None:

@@ -13,14 +13,13 @@ import pytest
 import torch
 
 from explorer.engine.attacks import kkt
-from explorer.engine.attacks.agreement import agreement, survivors
-from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.claims import Report, agreement, survivors
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
-from explorer.tuning import file as search_file
-from explorer.tuning import search as tune
-from explorer.tuning.search import Trial, TuneConfig
+from explorer.research import tuning as search_file
+from explorer.research import tuning as tune
+from explorer.research.tuning import Trial, TuneConfig
 from tests.engine.closed_forms import three_at_120
 
 TARGET = Target(three_at_120([1.0, 1.0, -1.0]).net)
@@ -239,7 +238,7 @@ def test_no_truth_is_in_reach() -> None:
     trees = [ast.parse(Path(module.__file__).read_text()) for module in (tune, search_file)]
     taken = {n.module for t in trees for n in ast.walk(t) if isinstance(n, ast.ImportFrom)}
     ours = {m for m in taken if m and m.startswith("explorer.")}
-    files = {"explorer.engine.files", "explorer.engine.store_codec"}  # neither holds any truth
+    files = {"explorer.engine.files", "explorer.engine.store.codec"}  # neither holds any truth
     assert ours == files | {
         f"explorer.{m}" for m in ("engine.settings", "engine.status", "tuning.search")
     } | {

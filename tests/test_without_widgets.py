@@ -148,6 +148,6 @@ def test_without_the_command_one_line_says_what_to_install(module: str) -> None:
 
 
 def test_what_is_missing_otherwise_is_not_taken_for_the_command_line() -> None:
-    result = alone("import explorer.cli", blocked=("explorer.report",))
+    result = alone("import explorer.cli", blocked=("explorer.research.report",))
     assert result.returncode == 1
-    assert "explorer.report" in result.stderr and "[cli]" not in result.stderr
+    assert "explorer.research.report" in result.stderr and "[cli]" not in result.stderr

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import websocket
 
-from explorer import serve
+from explorer.serve import server as serve
 
 PROTOCOL = "v1.kernel.websocket.jupyter.org"
 PATIENCE_S = 60.0

@@ -16,17 +16,23 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from explorer import __version__, headless, report
+from explorer import __version__
 from explorer.engine import store
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.data import PRESETS, Dataset, preset, read_csv
+from explorer.engine.data import (
+    PRESETS,
+    Dataset,
+    preset,
+    read_csv,
+)
 from explorer.engine.files import named, one_line
 from explorer.engine.network import Network
 from explorer.engine.roster import ROSTER, AttackConfig, by_key
 from explorer.engine.settings import config_of, setting_of, value_of
 from explorer.engine.training import TrainConfig
-from explorer.headless import RunFailed, State, Trained
-from explorer.scenarios import SCENARIOS
+from explorer.research import report, runs
+from explorer.research.runs import RunFailed, State, Trained
+from explorer.research.scenarios import SCENARIOS
 
 MOST_SEED = 2**63 - 1  # what a generator takes
 MOST_WORDS = 1000  # arbitrary: a list of all settings fits; what a file says is shorter
@@ -177,7 +183,7 @@ def trained_net(
     check_there(device)
     if device is Device.mps and dtype is Dtype.float64:
         raise ValueError("mps has no float64. Add --dtype float32.")
-    return headless.train(
+    return runs.train(
         points, config, seed, exact=method is Method.exact, device=device.value,
         dtype=getattr(torch, dtype.value), watch=watch,
     )  # fmt: skip
@@ -191,7 +197,7 @@ def opened_or_trained(
     if file is None:
         points = points_of(preset, n, noise, seed, data)
         return points, trained_net(points, train_config(widths, steps, method), seed, method).net
-    return headless.points_and_weights(file)
+    return runs.points_and_weights(file)
 
 
 def show_result(

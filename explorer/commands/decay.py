@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import torch
 
-from explorer.assess import RADIUS
 from explorer.commands import base
 from explorer.engine.attacks import decoreco
 from explorer.engine.attacks.decoreco import DecoRecoConfig
@@ -17,7 +16,8 @@ from explorer.engine.controls import control_sets
 from explorer.engine.data import Dataset
 from explorer.engine.scoring import judge
 from explorer.engine.weight_decay import DecayConfig, Decayed, settle
-from explorer.headless import RunFailed
+from explorer.research.judging import RADIUS
+from explorer.research.runs import RunFailed
 
 Mu = Annotated[float, base.option("--mu", "Weight decay mu, of mean loss + mu/2 |theta|^2.", min=0)]
 

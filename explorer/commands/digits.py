@@ -9,17 +9,31 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, cast
 
-from explorer.commands.base import Json, Widths, option, show_result, watch, widths_of
+from explorer.commands.base import (
+    Json,
+    Widths,
+    option,
+    show_result,
+    watch,
+    widths_of,
+)
 from explorer.commands.outputs import check_files
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
-from explorer.engine.image_score import NCC_LEAST, SSIM_LEAST
+from explorer.engine.data.images import (
+    KINDS,
+    TASKS,
+    Choice,
+    Kind,
+    Task,
+    draw,
+)
+from explorer.engine.images import NCC_LEAST, SSIM_LEAST, Vote
 from explorer.engine.network import Network
-from explorer.engine.postprocess import Vote
 from explorer.engine.roster import by_key
-from explorer.headless import RunFailed, State
-from explorer.imaging import image_grid, image_runs
-from explorer.imaging.image_runs import (
+from explorer.engine.threads import limit_threads
+from explorer.research import image_runs, image_sheets
+from explorer.research.image_runs import (
     ATTACKS,
     MERGE_ANGLE,
     STARTS,
@@ -30,9 +44,8 @@ from explorer.imaging.image_runs import (
     Start,
     carried,
 )
-from explorer.imaging.images import KINDS, TASKS, Choice, Kind, Task, draw
+from explorer.research.runs import RunFailed, State
 from explorer.style import PROVEN
-from explorer.threads import limit_threads
 
 _Kind = StrEnum("_Kind", {k: k for k in KINDS})  # type: ignore[misc]
 _Task = StrEnum("_Task", {k: k for k in TASKS})  # type: ignore[misc]
@@ -84,7 +97,7 @@ def digits(
     begun = perf_counter()
     found, net = result(run)
     row = {**numbers(found), **weights(run, net), "seconds": perf_counter() - begun}
-    image_grid.write(out, picture(run, found))
+    image_sheets.write(out, picture(run, found))
     rows = [(k, _shown(v)) for k, v in row.items()]
     title = f"{by_key(run.attack).title} from {STARTS[run.start]}"
     content = {"config": asdict(run), **row, "picture": str(out)}
@@ -131,13 +144,13 @@ def numbers(found: Scored) -> dict[str, Any]:
     }
 
 
-def picture(run: ImageRun, found: Scored) -> image_grid.Pixels:
+def picture(run: ImageRun, found: Scored) -> image_sheets.Pixels:
     """Pairs of training image and candidate, best SSIM first; matched ones framed."""
     drawn = draw(run.choice)
     order = found.truth.ssim.argsort(descending=True, stable=True)
     frames = [PROVEN if m else "" for m in found.truth.matched[order].tolist()]
     truth = drawn.pictures(drawn.train.x)[order]
-    return image_grid.pairs(truth, found.truth.images[order], frames, COLUMNS)
+    return image_sheets.pairs(truth, found.truth.images[order], frames, COLUMNS)
 
 
 def _shown(value: Any) -> str:  # noqa: ANN401

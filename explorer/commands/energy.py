@@ -13,13 +13,18 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from explorer import headless
 from explorer.commands import base
 from explorer.commands.outputs import check_files, check_pictures
 from explorer.engine.data import heldout
-from explorer.figures.energy import draw
-from explorer.stages.energy_live import Answers
-from explorer.stages.energy_question import MAPS, STANDARD, Picture, Question
+from explorer.engine.energy.questions import (
+    MAPS,
+    STANDARD,
+    Answers,
+    Picture,
+    Question,
+)
+from explorer.research import runs
+from explorer.research.figures import draw
 
 Kind = StrEnum("Kind", ["point", "split", "starts", "ridge", "last"])  # the keys of MAPS
 _POINT = Kind("point")
@@ -54,7 +59,7 @@ def energy(
     points, net = base.opened_or_trained(file, preset, n, noise, seed, data, widths, steps, method)
     if point > points.n:
         raise ValueError(f"--point goes from 1 to {points.n}; got {point}")
-    target = headless.aim(net, points, None)[0]
+    target = runs.aim(net, points, None)[0]
     q = Question(
         kind.value, target.net, points, heldout(points, 1), points.x.double(), point - 1, extent,
         frozen, kink_pixels, angle, kappa, seed,

@@ -10,20 +10,24 @@ from typing import Annotated, Any
 
 from tqdm import tqdm
 
-from explorer import headless
 from explorer.commands import base
 from explorer.commands.outputs import check_pictures
 from explorer.engine.attacks.target import Target
-from explorer.engine.cells import KINK
 from explorer.engine.certificate import TAU_TRAINED
-from explorer.engine.consistent import farthest, forced_mass, sample_of
 from explorer.engine.data import Dataset, preset
-from explorer.engine.determined import forced_points
+from explorer.engine.explanations.alternatives import forced_points
+from explorer.engine.explanations.cells import KINK
+from explorer.engine.explanations.programs import farthest, forced_mass, sample_of
+from explorer.engine.explanations.safe_split import (
+    MARKS,
+    SafeSplitConfig,
+    in_space,
+    safe_splits,
+)
 from explorer.engine.network import Network
-from explorer.engine.safe_split import MARKS, SafeSplitConfig, in_space, safe_splits
-from explorer.figures import explanation as explanation_pictures
-from explorer.stages import explained
-from explorer.stages.explained import first_explained
+from explorer.research import explained, runs
+from explorer.research import figures as explanation_pictures
+from explorer.research.explained import first_explained
 
 Experiment = StrEnum("Experiment", {"explanations": "explanations", "longer": "longer"})
 _ONE = Experiment("explanations")
@@ -58,7 +62,7 @@ def explain(
 def _explanations(
     points: Dataset, net: Network, extent: float, out: Path | None, as_json: bool
 ) -> None:
-    target: Target = headless.aim(net, points, None)[0]
+    target: Target = runs.aim(net, points, None)[0]
     state = first_explained(target, points)
     splits = _splits(state, extent)
     tau = KINK if state.exact else TAU_TRAINED
@@ -113,7 +117,7 @@ def _longer(
     init_scale: float, share: float, out: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     if digits:
-        from explorer.engine.parity import parity_digits
+        from explorer.engine.data.parity import parity_digits
 
         points, low, high, label = parity_digits(n or 40, seed)[0], 0.0, 1.0, "digits"
     else:

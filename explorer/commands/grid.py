@@ -12,28 +12,45 @@ from typing import Annotated, Any
 from rich.console import Console
 from rich.table import Table
 
-from explorer.commands.base import Count, File, Json, Noise, Set, assigned, option, show_result
+from explorer.commands.base import (
+    Count,
+    File,
+    Json,
+    Noise,
+    Set,
+    assigned,
+    option,
+    show_result,
+)
 from explorer.commands.outputs import check_files, check_pictures
 from explorer.commands.rows import check_any_done, collected, tell
 from explorer.engine.data import PRESETS
 from explorer.engine.data import preset as drawn
-from explorer.engine.lambda_grid import NAMES, SIDE
-from explorer.engine.parity import parity_digits
+from explorer.engine.data.parity import parity_digits
+from explorer.engine.energy.starts import NAMES, SIDE
 from explorer.engine.roster import by_key
 from explorer.engine.settings import config_of
-from explorer.figures.grid import picture
-from explorer.grids.cells import (
+from explorer.research.figures import grid_picture
+from explorer.research.grid import (
     DIGITS,
     STEPS,
+    WORDS,
     Cell,
     fingerprint,
     grid_attacks,
     grid_rows,
+    maps,
+    of_sweep,
     run_cell,
     saved,
 )
-from explorer.grids.maps import WORDS, maps, of_sweep
-from explorer.sweep import key_of, processes, seeds_of, sweep, threads
+from explorer.research.sweep import (
+    key_of,
+    processes,
+    seeds_of,
+    sweep,
+    threads,
+)
 
 # || theta* - theta ||^2 of Runkel et al., table 1, on CIFAR-10: (affine, one hidden layer).
 PAPER = {"random": (1.12e-3, 6.1e-5), "truth": (1.39e-3, 1.7e-3), "partition": (2.97e-3, 6.4e-3)}
@@ -75,7 +92,7 @@ def grid(
     check_pictures(out)
     done = _run(cells, workers, rows)
     found = maps(side, done)
-    picture(out, found, done, f"{attack} on {data}, seeds {seeds}")
+    grid_picture(out, found, done, f"{attack} on {data}, seeds {seeds}")
     if table is not None:
         _write(table, done)
     content = {

@@ -13,13 +13,18 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from explorer import __version__, report
+from explorer import __version__
 from explorer.commands.base import Json, option
 from explorer.commands.outputs import check_folder
-from explorer.engine.highdim import LABELS, LAWS, Labels, Law
-from explorer.engine.membership_runs import DIMS, MembershipConfig, membership_experiment
-from explorer.figures import membership as membership_pictures
-from explorer.inference import rates
+from explorer.engine.data.highdim import (
+    LABELS,
+    LAWS,
+    Labels,
+    Law,
+)
+from explorer.engine.membership.experiment import DIMS, MembershipConfig, membership_experiment
+from explorer.research import figures as membership_pictures
+from explorer.research import rates, report
 
 _Law = StrEnum("_Law", {law: law for law in LAWS})  # type: ignore[misc]
 _Labels = StrEnum("_Labels", {name: name for name in LABELS})  # type: ignore[misc]

@@ -9,14 +9,14 @@ from typing import Annotated
 import torch
 import typer
 
-from explorer import headless, report
 from explorer.commands import base
 from explorer.commands.outputs import check_files, set_aside
 from explorer.engine import store
 from explorer.engine.attacks.target import Target
 from explorer.engine.store import Run, thinned
-from explorer.headless import RunFailed
-from explorer.scenarios import by_name
+from explorer.research import report, runs
+from explorer.research.runs import RunFailed
+from explorer.research.scenarios import by_name
 
 RUN = "run.safetensors"
 
@@ -45,13 +45,13 @@ def demo(
         check_files(out)
     trained = base.trained_net(points, config, seed, method, device, dtype)
     target = Target.of(trained.net, trained.q_min)
-    attacked = headless.attack(
+    attacked = runs.attack(
         target, hit, seed, name=attack, truth=points, certificate=trained.certificate,
         watch=base.watch, device=device.value,
     )  # fmt: skip
     verdict = attacked.verdict.sentence if attacked.verdict else ""
     if points.d in (1, 2):
-        report.picture(out, points, trained.net, attacked.claims, verdict)
+        report.attack_picture(out, points, trained.net, attacked.claims, verdict)
     content = {
         **report.of_training(points, trained),
         "attack": report.of_attack(attacked),
@@ -103,13 +103,13 @@ def attack_file(
 ) -> None:  # fmt: skip
     """Attack trained weights; without the truth, nobody can say which claims are right."""
     base.check_there(device)
-    run, net, points = headless.opened(file, truth)
+    run, net, points = runs.opened(file, truth)
     if out is not None and run is None:
         raise ValueError("--out saves a run; these are weights alone. Leave it away.")
     config = base.attack_config(attack, settings, m=m, steps=steps)
     check_files(out)
-    target, made, note = headless.aim(net.to(dtype=torch.float64), points, margin)
-    done = headless.attack(
+    target, made, note = runs.aim(net.to(dtype=torch.float64), points, margin)
+    done = runs.attack(
         target, config, seed, name=attack, truth=points, certificate=made, watch=base.watch,
         device=device.value,
     )  # fmt: skip
@@ -144,7 +144,7 @@ def serve(
     ] = None,
 ) -> None:
     """Open the app in a browser."""
-    from explorer import serve as server
+    from explorer.serve import server
 
     try:
         server.serve(

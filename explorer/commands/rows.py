@@ -11,7 +11,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from explorer.headless import RunFailed
+from explorer.research.runs import RunFailed
 
 Row = dict[str, Any]
 

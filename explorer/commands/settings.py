@@ -13,16 +13,16 @@ from rich.console import Console
 from rich.table import Table
 
 from explorer.commands.base import option
-from explorer.engine.membership_runs import MembershipConfig
+from explorer.engine.data.images import Choice
+from explorer.engine.explanations.safe_split import SafeSplitConfig
+from explorer.engine.membership.experiment import MembershipConfig
 from explorer.engine.roster import ROSTER
-from explorer.engine.safe_split import SafeSplitConfig
 from explorer.engine.settings import Setting, json_schema, schema
 from explorer.engine.training import TrainConfig
 from explorer.engine.weight_decay import DecayConfig
-from explorer.imaging.image_runs import ImageRun
-from explorer.imaging.images import Choice
-from explorer.trial import Trial
-from explorer.tuning.search import TuneConfig
+from explorer.research.experiment import Trial
+from explorer.research.image_runs import ImageRun
+from explorer.research.tuning import TuneConfig
 
 OTHERS: dict[str, tuple[str, type[Any], str]] = {
     "train": ("Training", TrainConfig, "margin-explorer train --train-set NAME=VALUE"),

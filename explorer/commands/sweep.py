@@ -12,18 +12,34 @@ from typing import Annotated
 from rich.console import Console
 from rich.table import Table
 
-from explorer import arena as arenas
-from explorer.commands.base import LAYERS, WIDTHS, Json, declared, option, show_result, widths_of
+from explorer.commands.base import (
+    LAYERS,
+    WIDTHS,
+    Json,
+    declared,
+    option,
+    show_result,
+    widths_of,
+)
 from explorer.commands.outputs import check_files, check_folder
 from explorer.commands.rows import check_any_done, collected
 from explorer.commands.tables import table_of
 from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import RADII
-from explorer.figures.arena import arena_figure
-from explorer.figures.other import other_figure
-from explorer.pools import Make, dask_client
-from explorer.sweep import Trial, key_of, processes, seeds_of, sweep, threads, trials, write_csv
-from explorer.trial import plain
+from explorer.research import arena as arenas
+from explorer.research.executors import Make, dask_client
+from explorer.research.experiment import plain
+from explorer.research.figures import arena_figure, other_figure
+from explorer.research.sweep import (
+    Trial,
+    key_of,
+    processes,
+    seeds_of,
+    sweep,
+    threads,
+    trials,
+    write_csv,
+)
 
 IN_FLIGHT = 2  # rows per worker handed in ahead: none waits for the next, and few are lost
 

@@ -16,20 +16,19 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from explorer import headless, report
-from explorer.assess import RADIUS
 from explorer.commands import base
 from explorer.commands.outputs import check_files
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
 from explorer.engine.data import Dataset
-from explorer.headless import RunFailed
-from explorer.rowfile import held
+from explorer.research import report, runs, tuning
+from explorer.research import tuning as search_file
+from explorer.research.judging import RADIUS
+from explorer.research.records import held
+from explorer.research.runs import RunFailed
+from explorer.research.tuning import Trial, TuneConfig
 from explorer.style import INK, POSITIVE, PROVEN
-from explorer.tuning import file as search_file
-from explorer.tuning import search as tuning
-from explorer.tuning.search import Trial, TuneConfig
 
 SHOWN = ("lr_x", "relu_alpha", "relu_alpha_start", "lam_min", "weight_margin", "sigma_x")
 
@@ -76,8 +75,8 @@ def tune(
         target, made, note = Target.of(trained.net, trained.q_min), trained.certificate, ""
         known: Dataset | None = points
     else:
-        _, net, known = headless.opened(file, truth)
-        target, made, note = headless.aim(net.to(dtype=torch.float64), known, margin)
+        _, net, known = runs.opened(file, truth)
+        target, made, note = runs.aim(net.to(dtype=torch.float64), known, margin)
     with nullcontext() if log is None else held(log):
         rows, stopped = _searched(target, config, log)
     chosen = tuning.best(rows, config.search)
@@ -120,19 +119,19 @@ def _searched(target: Target, config: TuneConfig, log: Path | None) -> tuple[lis
 def _judged(
     target: Target, config: TuneConfig, chosen: Trial | None, known: Dataset | None,
     made: Certificate | None,
-) -> dict[str, headless.Attacked]:  # fmt: skip
+) -> dict[str, runs.Attacked]:  # fmt: skip
     """The best settings and the defaults at full length, from a noise that no trial used."""
     if chosen is None:
         return {}
     pair = {"tuned": tuning.full_length(chosen), "defaults": KKTConfig()}
     fresh = tuning.fresh_seed(config)
     return {
-        name: headless.attack(target, each, fresh, truth=known, certificate=made, watch=base.watch)
+        name: runs.attack(target, each, fresh, truth=known, certificate=made, watch=base.watch)
         for name, each in pair.items()
     }
 
 
-def compared(done: dict[str, headless.Attacked]) -> str:
+def compared(done: dict[str, runs.Attacked]) -> str:
     """Whether tuning found more, as a sentence; of weights alone, why nobody can say."""
     tuned, usual = (done[name].scores for name in ("tuned", "defaults"))
     if tuned is None or usual is None:
@@ -151,7 +150,7 @@ def compared(done: dict[str, headless.Attacked]) -> str:
 
 def _show(
     as_json: bool, config: TuneConfig, rows: Sequence[Trial], chosen: Trial | None,
-    done: dict[str, headless.Attacked], note: str,
+    done: dict[str, runs.Attacked], note: str,
 ) -> None:  # fmt: skip
     ahead = tuning.front(rows)
     comparison = compared(done) if done else ""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from explorer import headless, report
 from explorer.commands import base
 from explorer.commands.outputs import check_files
 from explorer.engine.attacks.univariate import UnivariateState
-from explorer.figures.univariate import picture
+from explorer.research import report, runs
+from explorer.research.figures import line_picture
 
 
 def univariate(
@@ -27,13 +27,13 @@ def univariate(
     check_files(out)
     training = base.train_config(widths, steps, method)
     trained = base.trained_net(points, training, seed, method)
-    target, made, _ = headless.aim(trained.net, points, None)
-    done = headless.attack(
+    target, made, _ = runs.aim(trained.net, points, None)
+    done = runs.attack(
         target, config, seed, name="univariate", truth=points, certificate=made, watch=base.watch,
     )  # fmt: skip
     state = done.states[-1]
     assert isinstance(state, UnivariateState)
-    picture(out, target, state, points)
+    line_picture(out, target, state, points)
     verdict = done.verdict.sentence if done.verdict else ""
     content = {
         **report.of_training(points, trained),

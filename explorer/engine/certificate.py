@@ -26,11 +26,16 @@ from torch import Tensor
 
 from explorer.engine.classes import contrast
 from explorer.engine.evened import evened
-from explorer.engine.margin import Loss, gamma_bar, log_slopes, q_of
+from explorer.engine.gradients import gram, inner_theta
+from explorer.engine.margin import (
+    Loss,
+    gamma_bar,
+    log_slopes,
+    q_of,
+)
 from explorer.engine.multipliers import Fit, fit_multipliers
 from explorer.engine.network import Network, phi_all, rescaled
 from explorer.engine.rounding import NOTHING, at_edge
-from explorer.engine.tangent import gram, inner_theta
 
 TAU_TRAINED = 1e-2  # measured: trained networks need 1e-3 to 3e-2
 TAU_EXACT = 1e-6  # measured: exactly built networks, after rounding

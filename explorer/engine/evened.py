@@ -20,11 +20,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine.cone import residual as cone
+from explorer.engine.energy.cones import residual as cone
+from explorer.engine.energy.rays import set_rays
+from explorer.engine.gradients import gradient
 from explorer.engine.multipliers import Fit
 from explorer.engine.network import Network
-from explorer.engine.rays import set_rays
-from explorer.engine.tangent import gradient
 
 Array = NDArray[np.float64]
 EXACT = 1e-6  # of |theta|: a fit that leaves less has multipliers to choose from

@@ -29,8 +29,8 @@ from torch import Tensor
 
 from explorer.engine.classes import rivals
 from explorer.engine.factor import factored
+from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.network import Network, phi_all
-from explorer.engine.tangent import backward_signals, forward_signals
 
 _NOISE = 1e-14  # arbitrary: residuals below this share of |theta| are rounding
 _JITTER = 1e-13  # arbitrary: ridge on the Gram matrix of the columns at length one, by its trace

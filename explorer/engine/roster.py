@@ -29,7 +29,7 @@ from explorer.engine.attacks import (
     pooled,
     univariate,
 )
-from explorer.engine.attacks.bilevel import BilevelConfig, BilevelState
+from explorer.engine.attacks.bilevel import BilevelConfig, BilevelState, victim
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.decoreco import DecoRecoConfig, DecoRecoState
 from explorer.engine.attacks.hinge import HingeConfig, HingeState
@@ -38,7 +38,6 @@ from explorer.engine.attacks.kkt import KKTConfig, KKTState
 from explorer.engine.attacks.pooled import PooledConfig, PooledState
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateConfig, UnivariateState
-from explorer.engine.bilevel_victim import victim
 from explorer.engine.status import Status
 
 AttackConfig = (

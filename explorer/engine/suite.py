@@ -18,9 +18,9 @@ from explorer.engine.attacks import hinge, pursuit
 from explorer.engine.attacks.hinge import HingeConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, certify
-from explorer.engine.consistent import Stopped
 from explorer.engine.data import Dataset, Source, preset
-from explorer.engine.determined import determined
+from explorer.engine.explanations.alternatives import determined
+from explorer.engine.explanations.programs import Stopped
 from explorer.engine.network import Network
 from explorer.engine.training import TrainConfig
 

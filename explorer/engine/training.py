@@ -1,35 +1,12 @@
-r"""Training to the maximum margin: gradient descent on an exponential-type loss, never overflowing.
-
-    Loss(theta) = sum_i l(q_i),  q_i = y_i Phi(theta; x_i),  l(q) = e^{-q} or log(1 + e^{-q})
-
-With C > 2 classes and outputs q_i is the smooth margin -log sum_{c != y_i} e^{Phi_c - Phi_{y_i}}
-(`classes`): l(q_i) = log(1 + e^{-q_i}) is then the cross-entropy.
-
-Once the points are separated the norm of theta grows without bound while its direction converges
-to a KKT point of the margin problem (Lyu and Li 2020). So theta is carried as (net, log_scale),
-the true weights being exp(log_scale) net.theta: the norm of `net` stays near 1 by factors of two,
-which round nothing, and everything that is exponential stays a logarithm. A network with biases
-beyond its first layer is not homogeneous: there log_scale stays 0.
-
-Three ways to choose the step along g = sum_i p_i y_i grad Phi(x_i), p = softmax(log -l'(q)):
-
-- gradient, constant: theta += rate * (-grad of the mean loss). Slows down as 1/t: the loss, and
-  with it the gradient, goes to 0.
-- gradient, loss-scaled: theta += rate * g / kappa, kappa = sum_i p_i ||grad Phi(x_i)||^2. For the
-  exponential loss g is the gradient of -log Loss (a loss-based rate, as in the experiments of Lyu
-  and Li 2020), and kappa bounds the curvature of log Loss that comes from the margins, so that
-  rate = 1 needs no tuning: each margin changes by about 1 per step, the direction by less and
-  less. Two layers of width 100 end 0.1 to 20% below the largest possible gamma_bar (presets).
-- ascent: the same step, but once the points are separated the scale runs ahead of the gradient:
-  p = softmax(-beta_t q / mean q) with beta_t at least geometric in t (theory 1.7). Levels the
-  margins several times sooner, at a slightly smaller gamma_bar on hard sets.
-"""
+"""What a training run is asked to do."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
@@ -37,15 +14,342 @@ from torch import Tensor
 from explorer.engine import backprop
 from explorer.engine.classes import check_labels, margins, soft_contrast
 from explorer.engine.data import Dataset
-from explorer.engine.decay import decayed
-from explorer.engine.margin import gain_of, log_loss
+from explorer.engine.margin import Loss, gain_of, gamma_bar, log_loss, log_slopes, smoothed
 from explorer.engine.network import Network, init_network, rescaled
 from explorer.engine.optim import momentum_step
-from explorer.engine.pulls import batch_mask, weights
-from explorer.engine.revival import revived
+from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status, iterated
-from explorer.engine.training_config import TrainConfig
-from explorer.engine.training_state import MAX_EXPONENT, TrainState
+
+Method = Literal["gradient", "ascent"]
+StepRule = Literal["constant", "loss-scaled"]
+Init = Literal["small", "standard"]
+
+# What `lr=None` stands for. The two rules measure a step in different units.
+RATES: dict[StepRule, float] = {
+    "loss-scaled": 1.0,  # the inverse of the curvature bound
+    "constant": 0.01,  # Haim et al. 2022, appendix B
+}
+
+
+@settings
+class TrainConfig:
+    """A training run; the defaults reach the margin on every preset within seconds."""
+
+    # fmt: off
+    widths: Annotated[tuple[Annotated[int, setting("Of one layer", ge=1)], ...], setting(
+        "Neurons in each hidden layer", title="width", unit="neurons", form="sight", place=1,
+        page=(1, 2000), strict=False, min_length=1, note="First layer first. On the page all "
+        "layers have one width, and **hidden layers** says how many there are.",
+    )] = (100,)
+    bias: Annotated[bool, setting("Whether the first layer has a bias")] = True
+    all_biases: Annotated[bool, setting(
+        "In every layer the network is no longer homogeneous: the theorems do not apply",
+        title="biases", form="more", place=10,
+        labels=(("first layer", False), ("every layer", True)),
+        note="Margins have no limit theorem then, and the constant or loss-scaled gradient alone "
+        "trains the network.",
+    )] = False
+    loss: Annotated[Loss, setting(
+        "exp(−q) or log(1 + exp(−q)) of the margins q", title="loss", form="more", place=1,
+    )] = "exponential"
+    method: Annotated[Method, setting(
+        "Gradient descent, or normalised ascent of the smoothed margin: it goes to the limit in "
+        "about a second", title="method", form="sight", place=2,
+        labels=(("gradient descent", "gradient"), ("normalised ascent", "ascent")),
+        note="The ascent always takes the loss-scaled step.",
+    )] = "gradient"
+    step_rule: Annotated[StepRule, setting(
+        "Constant, or divided by the loss, so that the direction keeps moving", title="step rule",
+        form="more", place=2,
+    )] = "loss-scaled"
+    lr: Annotated[float | None, setting(
+        "Rate in the units of the step rule; 0: the rule's own", title="step size", form="sight",
+        place=3, page=(0, 100), gt=0, unit="of the step rule",
+        note="None takes 1 (loss-scaled: the inverse of the curvature bound) or 0.01 (constant, on "
+        "the mean loss).",
+    )] = None
+    momentum: Annotated[float, setting(
+        "Heavy-ball momentum, below 1", title="momentum", form="more", place=3, page=(0, 0.999),
+        ge=0, lt=1, note="0.99 separates and levels the margins several times sooner than 0.9 "
+        "(`python benchmarks/bench_training.py`).",
+    )] = 0.99
+    batch: Annotated[int | None, setting(
+        "Points per step; 0: all of them", title="mini-batch", unit="points", form="more", place=4,
+        page=(0, 200), ge=1, note="None takes all.",
+    )] = None
+    init_scale: Annotated[float, setting(
+        "Standard deviation of the first layer at t = 0; Haim et al.: 0.0001, with a long plateau",
+        title="init scale", form="more", place=8, page=(1e-8, 10), ge=0,
+        note="Of weights and biases. 0.1 starts to move at once; the 1e-4 of Haim et al. gives "
+        "fewer neuron directions and, with the constant rule, a plateau of many thousand steps.",
+    )] = 0.1
+    init: Annotated[Init, setting(
+        "Small in the first layer, or torch's default in every layer", title="first weights",
+        form="more", place=9, labels=(("small first layer", "small"), ("standard", "standard")),
+    )] = "small"
+    steps: Annotated[int, setting(
+        "Planned steps: the run ends there", title="steps", form="more", place=5,
+        page=(1, 10_000_000), ge=0, note="Raise it to go on.",
+    )] = 20_000
+    revive: Annotated[bool, setting(
+        "Whether neurons that are off on every point are drawn anew where the points are not "
+        "separated", note="Without it a trained network often cannot learn a new point.",
+    )] = True
+    beta_end: Annotated[float, setting(
+        "Inverse temperature of the ascent at its end", ge=1,
+        note="1e3 leaves the margins of support points within 1% of each other.",
+    )] = 1e3
+    ascent_steps: Annotated[int, setting(
+        "Steps in which the ascent goes to its limit", title="ascent steps", form="more", place=6,
+        page=(1, 1_000_000), ge=1, note="Measured: 4000 level all presets.",
+    )] = 4000
+    weight_decay: Annotated[float, setting(
+        "mu of mean loss + mu/2 |theta|^2, a defence: the norm stays finite; gradient descent "
+        "only", title="weight decay", form="more", place=7, page=(0, 100), ge=0,
+        note="0 for none. With it training ends at a stationary point.",
+    )] = 0.0
+    # fmt: on
+
+    def __post_init__(self) -> None:
+        """Refuse settings that contradict each other."""
+        if self.all_biases and (self.method == "ascent" or not self.bias):
+            raise ValueError(
+                "all_biases needs method='gradient', as the ascent scales homogeneous weights, and "
+                f"bias=True; got method={self.method!r} and bias={self.bias}"
+            )
+        if self.weight_decay and self.method == "ascent":
+            raise ValueError(
+                "the ascent follows the direction of the weights, which a decay of their norm does "
+                f"not change; got weight_decay={self.weight_decay}. Take method='gradient'."
+            )
+
+    @property
+    def rule(self) -> StepRule:
+        """The step rule in force: the ascent has only one."""
+        return "loss-scaled" if self.method == "ascent" else self.step_rule
+
+    @property
+    def rate(self) -> float:
+        """The rate in force: `lr`, or the default of the rule."""
+        return RATES[self.rule] if self.lr is None else self.lr
+
+
+# --- One moment of a training run; `training` makes them ----------------------------------------
+
+MAX_EXPONENT = 700.0  # exp(700) is still a double
+
+
+@dataclass(frozen=True, eq=False)
+class TrainState:
+    """One iterate, with everything that belongs to it and nothing of the next.
+
+    Attributes:
+        t: steps taken.
+        net: the carried weights, of finite norm.
+        log_scale: the true weights are exp(log_scale) times those of `net`.
+        q: margins of `net` (n,); those of the true weights are exp(order * log_scale) q.
+        log_loss: log of the summed loss of the true weights; 0 for no points.
+        grads: (P,) like net.theta: sum_i p_i y_i grad Phi(net; x_i). With a mini-batch, the
+            unbiased estimate of it that this iterate's batch gives.
+        log_pull: log of the mean of -l'(q_i) at the true weights; see `loss_gradient`.
+        kappa: sum_i p_i ||grad Phi(net; x_i)||^2, 0 when no neuron is active on any point.
+        rho: norm of net.theta.
+        velocity: (P,) the last displacement, in the units of `net`.
+        batch_seed: with t it fixes every mini-batch.
+        loss: the loss that `log_loss` and `grads` are of.
+        diverged: the step from here would not be finite and was not taken.
+    """
+
+    t: int
+    net: Network
+    log_scale: float
+    q: Tensor
+    log_loss: float
+    grads: Tensor
+    log_pull: float
+    kappa: float
+    rho: float
+    velocity: Tensor
+    batch_seed: int
+    loss: Loss
+    diverged: bool = False
+
+    @cached_property
+    def q_min(self) -> float:
+        """The smallest margin of `net`; 0 for no points."""
+        return float(self.q.min()) if self.q.shape[0] else 0.0
+
+    @cached_property
+    def gamma_bar(self) -> float:
+        """The normalised margin q_min / rho^order, the same for `net` and the true weights."""
+        return gamma_bar(self.q_min, self.rho, self.net.depth)
+
+    @cached_property
+    def gamma_tilde(self) -> float:
+        """The smoothed normalised margin of the true weights."""
+        gain = self.net.depth * self.log_scale
+        if not self.q.shape[0]:
+            return 0.0
+        return smoothed(self.log_loss, self.rho, self.net.depth, self.loss, gain)
+
+    @property
+    def loss_gradient(self) -> Tensor:
+        """The gradient (P,) of the mean loss at the true weights. May overflow far from 1."""
+        exponent = self.log_pull + (self.net.depth - 1) * self.log_scale
+        return -math.exp(min(exponent, MAX_EXPONENT)) * self.grads
+
+
+# --- How much each point pulls on the gradient of training, and which points a mini-batch holds -
+
+
+def weights(q: Tensor, norms: Tensor, loss: Loss, gain: float) -> tuple[Tensor, float, float]:
+    """The p (n,), log of the mean pull, and kappa; p and kappa over the points that can pull.
+
+    A point on which no neuron is active has no gradient. Left in, its constant loss would
+    freeze all others once theirs is far below it.
+    """
+    slopes = log_slopes(q, loss, gain)
+    norms = norms.to("cpu", torch.float64)
+    if float(norms.min()) == 0:
+        if float(norms.max()) == 0:
+            return torch.zeros_like(slopes), 0.0, 0.0
+        slopes = slopes.masked_fill(norms == 0, -math.inf)
+    total = torch.logsumexp(slopes, 0)
+    p = (slopes - total).exp_()
+    return p, float(total) - math.log(q.shape[0]), float(torch.dot(p, norms))
+
+
+def batch_mask(n: int, batch: int, t: int, seed: int) -> Tensor:
+    """Entries n / batch on the points of step t, else 0; an epoch is one permutation, cut up."""
+    per_epoch = -(-n // batch)
+    epoch, part = divmod(t, per_epoch)
+    # 2654435761 is Knuth's multiplicative hash: nearby epochs get unrelated generators.
+    generator = torch.Generator().manual_seed((seed + 2654435761 * epoch) % 2**63)
+    order = torch.randperm(n, generator=generator)[part * batch : (part + 1) * batch]
+    mask = torch.zeros(n, dtype=torch.float64)
+    mask[order] = n / len(order)
+    return mask
+
+
+# --- Steps of training with weight decay: gradient descent on mean loss + mu/2 |theta|^2 --------
+# A stationary point satisfies theta = (1 / (n mu)) sum_i (-l'(q_i)) y_i grad Phi(x_i) exactly, at
+# any margin and on networks that are not homogeneous (Buzaglo et al. 2023, restated; see the paper
+# for the original). At any other theta || theta - sum || = || gradient || / mu.
+#
+# Training carries theta as exp(s) theta_c with |theta_c| near 1 (`training`). The decay of theta is
+# that of theta_c, whatever s is, so a step in carried units is
+#
+#     constant:     rate (pull e^{(order - 2) s} g - mu theta_c)
+#     loss-scaled:  rate (share e^{-order s} g / kappa - (1 - share) theta_c)
+#
+# with g, kappa and pull of `TrainState`. The second is the gradient divided by c + mu, where c =
+# pull kappa e^{2 (order - 1) s} bounds the curvature that comes from the margins, mu is that of the
+# decay, and share = c / (c + mu). Where mu goes to 0 it is the step without decay. Both are held to
+# the trust region of the step without decay.
+#
+# The normalised ascent has no such form: it climbs the direction of theta alone, on which a decay
+# of its norm has no effect. `TrainConfig` refuses the two together.
+
+_MAX_EXPONENT = 300.0  # arbitrary: e^300 squared is still a double, and far beyond any trust region
+
+
+def decayed(
+    theta: Tensor, grads: Tensor, order: int, log_scale: float, log_pull: float, kappa: float,
+    reach: float, config: TrainConfig,
+) -> Tensor:  # fmt: skip
+    """The displacement (P,) of the carried weights `theta` (P,) before momentum.
+
+    Args:
+        theta: carried weights.
+        grads: sum_i p_i y_i grad Phi at them (P,).
+        order: degree of homogeneity, or depth where there is none.
+        log_scale: the true weights are exp(log_scale) theta.
+        log_pull: log of the mean of -l'(q_i) at the true weights.
+        kappa: sum_i p_i ||grad Phi||^2 at the carried weights.
+        reach: the longest displacement allowed by the loss-scaled rule.
+        config: with weight_decay above 0.
+    """
+    mu, rate = config.weight_decay, config.rate
+    if config.rule == "constant":
+        pull = math.exp(min(log_pull + (order - 2) * log_scale, _MAX_EXPONENT))
+        return rate * pull * grads - (rate * mu) * theta
+    if kappa == 0:
+        return theta * 0
+    log_curvature = log_pull + math.log(kappa) + 2 * (order - 1) * log_scale
+    log_share = -math.log1p(math.exp(min(math.log(mu) - log_curvature, _MAX_EXPONENT)))
+    pull = math.exp(min(log_share - math.log(kappa) - order * log_scale, _MAX_EXPONENT))
+    move = rate * pull * grads - rate * -math.expm1(log_share) * theta
+    length = math.sqrt(float(torch.dot(move, move)))
+    return move if length <= reach else move * (reach / length)
+
+
+# --- New life for neurons that are off on every point -------------------------------------------
+# A network at its maximum margin has few directions left: the neurons that no point needs are off
+# on all points, have no gradient and stay so. Points added then often cannot be learnt from there
+# (the dormant neurons of Sokar et al. 2023, who draw them anew as is done here).
+
+SIZE = 0.2  # measured on a point added to each preset: below 0.1 often too small to take part
+
+
+def off_neurons(net: Network, x: Tensor) -> list[Tensor]:
+    """Per hidden layer, which neurons are off on every point. x (n, d) -> [(k_l,) bool, ...]."""
+    return [(a == 0).all(dim=0) for a in backprop.forward(net, x)[0][1:]]
+
+
+def revived(net: Network, x: Tensor, generator: torch.Generator) -> Network:
+    """The network with a small random neuron in place of each that is off on every point.
+
+    Incoming weights (with the bias) and outgoing weights of a new neuron have the norm SIZE times
+    that of an average neuron, so that a two-layer network stays balanced. x (n, d).
+    """
+    weights = [w.clone() for w in net.weights]
+    biases = [None if b is None else b.clone() for b in net.biases]
+    size = SIZE * float(net.rho) / sum(net.widths) ** 0.5
+    for layer, off in enumerate(off_neurons(net, x)):
+        places = off.nonzero().squeeze(1)
+        bias = biases[layer]
+        fan_in = weights[layer].shape[1] + (bias is not None)
+        into = _rows(places.numel(), fan_in, size, generator, weights[layer])
+        weights[layer][places] = into[:, : weights[layer].shape[1]]
+        if bias is not None:
+            bias[places] = into[:, -1]
+        above = weights[layer + 1]
+        above[:, places] = _rows(places.numel(), above.shape[0], size, generator, above).T
+    return Network(tuple(weights), tuple(biases))
+
+
+def _rows(count: int, length: int, size: float, generator: torch.Generator, like: Tensor) -> Tensor:
+    """Random rows (count, length) of one norm."""
+    rows = torch.randn(count, length, generator=generator, dtype=torch.float64)
+    lengths: Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+    return (rows * (size / lengths)).to(like)
+
+
+# --- Training to the maximum margin: gradient descent on an exponential-type loss, never
+# overflowing
+# Loss(theta) = sum_i l(q_i),  q_i = y_i Phi(theta; x_i),  l(q) = e^{-q} or log(1 + e^{-q})
+#
+# With C > 2 classes and outputs q_i is the smooth margin -log sum_{c != y_i} e^{Phi_c - Phi_{y_i}}
+# (`classes`): l(q_i) = log(1 + e^{-q_i}) is then the cross-entropy.
+#
+# Once the points are separated the norm of theta grows without bound while its direction converges
+# to a KKT point of the margin problem (Lyu and Li 2020). So theta is carried as (net, log_scale),
+# the true weights being exp(log_scale) net.theta: the norm of `net` stays near 1 by factors of two,
+# which round nothing, and everything that is exponential stays a logarithm. A network with biases
+# beyond its first layer is not homogeneous: there log_scale stays 0.
+#
+# Three ways to choose the step along g = sum_i p_i y_i grad Phi(x_i), p = softmax(log -l'(q)):
+#
+# - gradient, constant: theta += rate * (-grad of the mean loss). Slows down as 1/t: the loss, and
+#   with it the gradient, goes to 0.
+# - gradient, loss-scaled: theta += rate * g / kappa, kappa = sum_i p_i ||grad Phi(x_i)||^2. For the
+#   exponential loss g is the gradient of -log Loss (a loss-based rate, as in the experiments of Lyu
+#   and Li 2020), and kappa bounds the curvature of log Loss that comes from the margins, so that
+#   rate = 1 needs no tuning: each margin changes by about 1 per step, the direction by less and
+#   less. Two layers of width 100 end 0.1 to 20% below the largest possible gamma_bar (presets).
+# - ascent: the same step, but once the points are separated the scale runs ahead of the gradient:
+#   p = softmax(-beta_t q / mean q) with beta_t at least geometric in t (theory 1.7). Levels the
+#   margins several times sooner, at a slightly smaller gamma_bar on hard sets.
 
 __all__ = ["TrainConfig", "TrainState", "init", "iterate", "refresh", "step", "terminate"]
 

@@ -29,9 +29,9 @@ from torch.nn.functional import softplus
 
 from explorer.engine import backprop
 from explorer.engine.classes import check_labels, class_numbers
+from explorer.engine.gradients import residual
 from explorer.engine.network import Network, init_network
 from explorer.engine.settings import setting, settings
-from explorer.engine.tangent import residual
 
 DecayLoss = Literal["squared", "logistic"]
 

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from explorer import serve
+from explorer.serve import server as serve
 
 sync_api = pytest.importorskip("playwright.sync_api")
 

@@ -7,7 +7,7 @@ import re
 
 from playwright.sync_api import Locator, Page, expect
 
-from explorer import serve
+from explorer.serve import server as serve
 
 Place = tuple[float, float]  # shares of the plane, from its left and from its top
 HALF = 2.0  # the plane goes from -2 to 2

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from explorer import serve
+from explorer.serve import server
 from tests.browser.steps import Explorer
 
 GARBAGE = b"\x80\x04\x95 not a run at all" * 50
 
 
 def test_points_leave_as_csv_and_come_back(
-    page: Page, voila_server: serve.Server, tmp_path: Path
+    page: Page, voila_server: server.Server, tmp_path: Path
 ) -> None:
     app = Explorer(page).visit(voila_server.url)
     page.get_by_title("Draw a ready-made dataset").select_option(label="Moons (2-D)")
@@ -60,7 +60,7 @@ def test_points_leave_as_csv_and_come_back(
 
 
 def test_run_is_saved_and_opened_by_another_visitor(
-    new_page: Callable[..., Page], voila_server: serve.Server, tmp_path: Path
+    new_page: Callable[..., Page], voila_server: server.Server, tmp_path: Path
 ) -> None:
     saved = tmp_path / "run.safetensors"
     page = new_page()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from explorer import serve
+from explorer.serve import server
 from tests.browser.conftest import is_ours
 from tests.browser.steps import Explorer
 
@@ -15,7 +15,7 @@ QUERIES = ("template=reveal", "template=lab", "template=nothing", "voila-templat
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_no_query_makes_the_page_ask_another_host(
-    page: Page, voila_server: serve.Server, query: str
+    page: Page, voila_server: server.Server, query: str
 ) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -25,7 +25,7 @@ def test_no_query_makes_the_page_ask_another_host(
 
 @pytest.mark.parametrize("name", ["membership", "digits", "lesson-03-explanations"])
 def test_further_pages_work_under_the_policy(
-    page: Page, voila_server: serve.Server, name: str
+    page: Page, voila_server: server.Server, name: str
 ) -> None:
     page.goto(f"{voila_server.url}voila/render/{name}.ipynb?template=reveal&theme=dark")
     page.locator(".mx-app").first.wait_for()
@@ -34,7 +34,7 @@ def test_further_pages_work_under_the_policy(
 
 
 def test_the_policy_stops_what_a_page_would_ask_of_another_host(
-    browser: Browser, voila_server: serve.Server
+    browser: Browser, voila_server: server.Server
 ) -> None:
     page = browser.new_page()  # unwatched: even a request that is stopped counts as one
     page.goto(f"{voila_server.url}nothing")

@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from explorer import serve
+from explorer.serve import server
 from tests.browser.steps import Explorer
 
 MOST_TABS = 80  # arbitrary: above the number of controls on the page
@@ -27,7 +27,7 @@ UNREACHED = """() => [...window.unreached].map(
   e => (e.innerText || e.title || e.getAttribute('aria-label') || e.outerHTML).slice(0, 60))"""
 
 
-def test_tab_reaches_every_control(page: Page, voila_server: serve.Server) -> None:
+def test_tab_reaches_every_control(page: Page, voila_server: server.Server) -> None:
     app = Explorer(page).visit(voila_server.url)
     page.get_by_title("Draw a ready-made dataset").select_option(label="Moons (2-D)")
     app.press("Step")
@@ -38,7 +38,7 @@ def test_tab_reaches_every_control(page: Page, voila_server: serve.Server) -> No
     assert page.evaluate(UNREACHED) == []
 
 
-def test_keys_place_move_erase_and_undo(page: Page, voila_server: serve.Server) -> None:
+def test_keys_place_move_erase_and_undo(page: Page, voila_server: server.Server) -> None:
     app = Explorer(page).visit(voila_server.url)
     keys = page.keyboard
     tab_to(page, "document.activeElement.matches('.mx-plane .mx-pad-surface')")

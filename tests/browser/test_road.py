@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from explorer import serve
+from explorer.serve import server
 from tests.browser.steps import (
     BLUE,
     NEAR_KKT,
@@ -34,7 +34,7 @@ WATCH_STEPS = """transport => {
 
 
 def test_mouse_draws_trains_attacks_and_reads_the_verdict(
-    page: Page, voila_server: serve.Server
+    page: Page, voila_server: server.Server
 ) -> None:
     app = Explorer(page).visit(voila_server.url)
     app.draw_twelve()
@@ -75,7 +75,7 @@ def test_mouse_draws_trains_attacks_and_reads_the_verdict(
 
 
 def test_time_goes_back_branches_and_leaves_nothing_behind(
-    page: Page, voila_server: serve.Server
+    page: Page, voila_server: server.Server
 ) -> None:
     app = Explorer(page).visit(voila_server.url)
     page.get_by_title("Draw a ready-made dataset").select_option(label="Moons (2-D)")

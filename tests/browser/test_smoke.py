@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from explorer import serve
+from explorer.serve import server as serve
 from tests.browser.steps import kernel_address
 
 FIRST_CONTROL = ".jupyter-button"  # buttons and toggles alike

@@ -8,8 +8,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from explorer import serve
-from explorer.triangle import CORNERS
+from explorer.engine.energy.starts import CORNERS
+from explorer.serve import server
 from tests.browser.steps import NEGATIVE, POSITIVE, Explorer, settled
 
 # Two points on a line through the middle: a network for them is found at once.
@@ -18,7 +18,7 @@ EXACT = "Jump to the exact solution"
 
 
 @pytest.fixture
-def app(page: Page, voila_server: serve.Server) -> Explorer:
+def app(page: Page, voila_server: server.Server) -> Explorer:
     """Two points, and the exact weights that separate them."""
     made = Explorer(page).visit(voila_server.url)
     for place, name in TWO:
@@ -93,7 +93,7 @@ def test_a_click_on_a_cell_of_the_grid_shows_where_its_run_ended(app: Explorer) 
 
 
 def test_cells_outlive_their_kernel_and_starts_are_read_off_the_triangle(
-    app: Explorer, page: Page, voila_server: serve.Server
+    app: Explorer, page: Page, voila_server: server.Server
 ) -> None:
     def grid_of_two_steps() -> None:
         app.press("6 Landscape")
@@ -149,7 +149,7 @@ def test_cells_outlive_their_kernel_and_starts_are_read_off_the_triangle(
 
 
 def test_a_lesson_opens_from_the_menu_with_its_words_and_its_page(
-    page: Page, voila_server: serve.Server
+    page: Page, voila_server: server.Server
 ) -> None:
     first = Explorer(page).visit(voila_server.url)
     page.get_by_text("Lessons and pages").click()

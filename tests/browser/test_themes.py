@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from explorer import serve
+from explorer.serve import server
 from tests.browser.conftest import PICTURES
 from tests.browser.steps import NEGATIVE, Explorer, settled
 
@@ -44,8 +44,8 @@ MENDED_WITHIN = 20  # looks, half a second apart; arbitrary, for a loaded machin
 INPUTS = {"button", "checkbox", "combobox", "spinbutton", "textbox", "slider", "radio"}
 
 
-@pytest.mark.parametrize("theme", serve.THEMES)
-def test_page_fits_in_both_themes(page: Page, voila_server: serve.Server, theme: str) -> None:
+@pytest.mark.parametrize("theme", server.THEMES)
+def test_page_fits_in_both_themes(page: Page, voila_server: server.Server, theme: str) -> None:
     app = Explorer(page).visit(f"{voila_server.url}?theme={theme}")
     PICTURES.mkdir(exist_ok=True)
     look(app, f"{theme}-draw")
@@ -69,7 +69,7 @@ def look(app: Explorer, name: str) -> None:
         assert app.page.evaluate(SIDEWAYS) == [], f"{name} at {width} px"
 
 
-def test_every_control_explains_and_names_itself(page: Page, voila_server: serve.Server) -> None:
+def test_every_control_explains_and_names_itself(page: Page, voila_server: server.Server) -> None:
     app = Explorer(page).visit(voila_server.url)
     page.get_by_title("Draw a ready-made dataset").select_option(label="Two points (1-D)")
     app.press("Jump to the exact solution")
@@ -84,7 +84,7 @@ def test_every_control_explains_and_names_itself(page: Page, voila_server: serve
 
 
 def test_plane_stays_in_place_whatever_the_sentence_says(
-    page: Page, voila_server: serve.Server
+    page: Page, voila_server: server.Server
 ) -> None:
     page.set_viewport_size({"width": min(WIDTHS), "height": TALL})
     app = Explorer(page).visit(voila_server.url)

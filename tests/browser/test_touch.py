@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page
 
-from explorer import serve
+from explorer.serve import server
 from tests.browser.steps import NEGATIVE, Explorer, Place, on_plane
 
 SWIPE = ((0.3, 0.9), (0.3, 0.2))  # upward, as one scrolls a page down
@@ -16,7 +16,7 @@ SCROLLED = """e => {
 }"""
 
 
-def test_tap_adds_and_swipe_sprays(touch_page: Page, voila_server: serve.Server) -> None:
+def test_tap_adds_and_swipe_sprays(touch_page: Page, voila_server: server.Server) -> None:
     app = Explorer(touch_page).visit(voila_server.url)
     touch_page.touchscreen.tap(*app.at((0.6, 0.4)))
     app.expect_points(1)

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from explorer import serve
+from explorer.serve import server
 from tests.browser.steps import NEGATIVE, Explorer
 
 
 def test_two_visitors_never_see_each_other(
-    new_page: Callable[..., Page], voila_server: serve.Server
+    new_page: Callable[..., Page], voila_server: server.Server
 ) -> None:
     pages = [new_page(), new_page()]
     for page in pages:

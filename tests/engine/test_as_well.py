@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.engine.as_well import _Ball, _least, as_well
-from explorer.engine.consistent import AS_WELL, Stopped, farthest, sample_of
-from explorer.engine.explanations import margin_error, residual
+from explorer.engine.explanations.alternatives import _Ball, _least, as_well
+from explorer.engine.explanations.programs import (
+    AS_WELL,
+    Stopped,
+    farthest,
+    sample_of,
+)
+from explorer.engine.explanations.splitting import margin_error, residual
 from explorer.engine.multipliers import fit_multipliers
 from tests.engine.test_consistent import BOX, O3, exact
 from tests.engine.test_rows import deep  # noqa: F401 - a fixture

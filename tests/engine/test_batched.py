@@ -8,16 +8,17 @@ from dataclasses import replace
 import pytest
 import torch
 
-from explorer.engine.attacks import columns, kkt
-from explorer.engine.attacks.batched import Prepared, laid, through
+from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig, Start
-from explorer.engine.attacks.stationarity import (
+from explorer.engine.attacks.target import Target
+from explorer.engine.kernels import deep
+from explorer.engine.kernels.batched import Prepared, laid, through
+from explorer.engine.kernels.reference import (
     input_gradient,
     normal_equations,
     signals_at,
     stationarity,
 )
-from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network, init_network
 from explorer.engine.status import Status
 
@@ -57,8 +58,8 @@ def test_each_start_has_the_plain_loss_and_gradients(d, widths, m, bias):
 @pytest.mark.parametrize("bias", ["first", "none", "all"])
 @pytest.mark.parametrize(("d", "widths", "m"), SHAPES)
 def test_arrays_that_are_kept_hold_the_same(d, widths, m, bias, slopes, monkeypatch):
-    monkeypatch.setattr(columns, "STRIP", 2)  # the Gram matrices of these shapes in strips too
-    monkeypatch.setattr(columns, "TALL", 3)
+    monkeypatch.setattr(deep, "STRIP", 2)  # the Gram matrices of these shapes in strips too
+    monkeypatch.setattr(deep, "TALL", 3)
     net = drawn(d, widths, bias)
     own = [torch.rand(k, generator=rng(5), dtype=torch.float64) + 0.5 for k in widths]
     prepared = Prepared.of(net, tuple(own) if slopes else None)

@@ -10,12 +10,17 @@ from torch import Tensor
 from torch.autograd.functional import hessian, jacobian
 
 from explorer.engine.attacks import bilevel
-from explorer.engine.attacks.bilevel import BilevelConfig, BilevelTarget
-from explorer.engine.attacks.bilevel_lower import Lower, ridge, solve
-from explorer.engine.attacks.bilevel_models import Shape
-from explorer.engine.attacks.implicit import conjugate_gradients, exact, quasi_newton
+from explorer.engine.attacks.bilevel import BilevelConfig, BilevelTarget, victim
+from explorer.engine.attacks.bilevel.lower import (
+    Lower,
+    conjugate_gradients,
+    exact,
+    quasi_newton,
+    ridge,
+    solve,
+)
+from explorer.engine.attacks.bilevel.models import Shape
 from explorer.engine.attacks.kkt import Start
-from explorer.engine.bilevel_victim import victim
 from explorer.engine.network import phi
 from explorer.engine.optim import Moments
 from explorer.engine.status import Status

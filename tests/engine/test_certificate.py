@@ -11,13 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.engine import training
-from explorer.engine.certificate import Light, balance, certify, gradient_multipliers, in_reach
+from explorer.engine.certificate import (
+    Light,
+    balance,
+    certify,
+    gradient_multipliers,
+    in_reach,
+)
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
+from explorer.engine.gradients import residual
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.multipliers import fit_multipliers
-from explorer.engine.network import Network, init_network, phi, rescaled
-from explorer.engine.tangent import residual
+from explorer.engine.network import (
+    Network,
+    init_network,
+    phi,
+    rescaled,
+)
 from explorer.engine.training import TrainConfig
 from tests.engine.closed_forms import (
     TABLE,

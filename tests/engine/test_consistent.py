@@ -5,13 +5,17 @@ from __future__ import annotations
 import pytest
 import torch
 
-from explorer.engine.consistent import Stopped, farthest, forced_mass, sample_of
-from explorer.engine.determined import determined
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations import explanation_of, margin_error, residual
-from explorer.engine.margin_set import margin_points
+from explorer.engine.explanations.alternatives import determined
+from explorer.engine.explanations.programs import (
+    Stopped,
+    farthest,
+    forced_mass,
+    sample_of,
+)
+from explorer.engine.explanations.sampling import margin_points
+from explorer.engine.explanations.splitting import explanation_of, margin_error, pinned, residual
 from explorer.engine.network import init_network, phi, rescaled
-from explorer.engine.splitting import pinned
 from tests.engine.closed_forms import TABLE, tensor
 from tests.engine.draws import draw, make
 

@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from explorer.engine.attacks import decoreco, decoreco_fit
+from explorer.engine.attacks import decoreco
+from explorer.engine.attacks import decoreco as decoreco_fit
 from explorer.engine.attacks.decoreco import DecoRecoConfig, Start
 from explorer.engine.attacks.descent import projected
-from explorer.engine.attacks.stationarity import covered, normal_equations, values_at
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import class_numbers, rivals
 from explorer.engine.data import heldout, preset
+from explorer.engine.kernels.reference import covered, normal_equations, values_at
 from explorer.engine.network import phi_all
 from explorer.engine.weight_decay import DecayConfig, settle
 from tests.engine.draws import draw, rng

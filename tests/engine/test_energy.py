@@ -11,16 +11,15 @@ import torch
 from scipy.optimize import nnls
 
 from benchmarks.energy_oracle import oracle
-from explorer.engine import cone
-from explorer.engine.archetypes import Archetype, Energies
-from explorer.engine.cone_descent import batch
 from explorer.engine.data import preset
-from explorer.engine.energy import energy, moving, pairs
-from explorer.engine.energy_maps import grid, line, tau_of
+from explorer.engine.energy import cones
+from explorer.engine.energy.cones import batch
+from explorer.engine.energy.maps import grid, line, tau_of
+from explorer.engine.energy.points import Archetype, Energies, energy, moving, pairs
+from explorer.engine.energy.rays import place_rays, rays, set_rays
 from explorer.engine.exact import maximum_margin
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
-from explorer.engine.rays import place_rays, rays, set_rays
 from tests.engine.draws import draw, make
 
 SETS = [(1, 6, 0), (1, 8, 1), (2, 6, 2), (2, 9, 3), (2, 12, 4)]
@@ -170,7 +169,7 @@ def test_more_than_four_own_rays_and_pairs():
         cross = own.gram(fixed).numpy()
         whole = np.block([[fixed.gram().numpy(), cross.T], [cross, own.gram().numpy()]])
         inner = np.concatenate([fixed.inner.numpy(), own.inner.numpy()])
-        gain = cone.residual(whole, inner)[1]
+        gain = cones.residual(whole, inner)[1]
         assert values[i] == pytest.approx(max(0, 1 - gain / float(net.rho) ** 2), abs=1e-9)
     both = pairs(net, x, y, 0, places, places.flip(0), 0.02)
     each = moving(net, x, y, 0, places, 0.02).values

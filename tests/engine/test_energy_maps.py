@@ -9,9 +9,13 @@ import pytest
 import torch
 
 from explorer.engine.data import preset
-from explorer.engine.energy import energy
-from explorer.engine.energy_bilevel import MU, bilevel, features, ridge
-from explorer.engine.energy_maps import (
+from explorer.engine.energy.bilevel import (
+    MU,
+    bilevel,
+    features,
+    ridge,
+)
+from explorer.engine.energy.maps import (
     SplitPlane,
     grid,
     level_direction,
@@ -20,8 +24,9 @@ from explorer.engine.energy_maps import (
     tau_of,
     triangle_rows,
 )
+from explorer.engine.energy.points import energy
+from explorer.engine.energy.starts import Parts
 from explorer.engine.exact import maximum_margin
-from explorer.engine.lambda_grid import Parts
 from tests.engine.draws import draw
 
 

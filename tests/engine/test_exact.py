@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from explorer.engine.certificate import TAU_EXACT, certify
 from explorer.engine.exact import MAX_POINTS_EXACT, maximum_margin
-from explorer.engine.exact_arrangement import arrange
-from explorer.engine.exact_faces import evaluate, peaks
+from explorer.engine.exact.faces import arrange, evaluate, peaks
 from explorer.engine.network import phi
 from tests.engine.rational import at_margin_one, highest
 

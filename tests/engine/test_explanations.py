@@ -8,37 +8,37 @@ import pytest
 import torch
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.cell_polygon import cell_interval, cell_polygon, segment
-from explorer.engine.cells import (
+from explorer.engine.exact import maximum_margin
+from explorer.engine.explanations.cells import (
     attackers_direction,
     cell_extent,
+    cell_interval,
     cell_of,
+    cell_polygon,
     level_directions,
     null_space,
+    segment,
     slopes_at,
 )
-from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations import (
+from explorer.engine.explanations.splitting import (
     Explanation,
     explanation_of,
+    extent_at,
     gradients,
+    kinks_at,
     margin_error,
     margins,
-    residual,
-    slackness,
-)
-from explorer.engine.network import phi
-from explorer.engine.splitting import (
-    extent_at,
-    kinks_at,
     merge,
     moved,
     pinned,
     predicted_jump,
+    residual,
+    slackness,
     split,
     widest_split,
 )
-from explorer.engine.tangent import gradient
+from explorer.engine.gradients import gradient
+from explorer.engine.network import phi
 from tests.engine.closed_forms import TABLE, tensor
 from tests.engine.draws import draw, make, rng
 

@@ -9,7 +9,7 @@ import torch
 
 from explorer.engine import training
 from explorer.engine.attacks import crossings, hinge, pursuit
-from explorer.engine.attacks.curves import curve_vertices
+from explorer.engine.attacks.crossings import curve_vertices
 from explorer.engine.attacks.hinge import HingeConfig, HingeState
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, preset

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from explorer.engine.image_score import best_per_candidate, image_score, image_verdict
+from explorer.engine.images import best_per_candidate, image_score, image_verdict
 from explorer.engine.scoring import Kind
 
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.claims import MERGE_RADIUS, claims, merge_candidates
 from explorer.engine.attacks.kkt import KKTConfig, KKTState, Start
-from explorer.engine.attacks.kkt_loss import evaluate
-from explorer.engine.attacks.stationarity import signals_at, stationarity
+from explorer.engine.attacks.kkt.loss import evaluate
 from explorer.engine.attacks.target import Target
+from explorer.engine.kernels.reference import signals_at, stationarity
 from explorer.engine.network import Network, phi, rescaled
 from explorer.engine.status import Status
 from tests.engine import draws

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.engine.landscape import mix_from_weights, mix_init, mix_weights
+from explorer.engine.energy.starts import mix_from_weights, mix_init, mix_weights
 
 SHARE = st.floats(0, 1)
 

@@ -15,20 +15,21 @@ from numba import njit
 from scipy.special import expit
 
 from explorer.engine import attacks
-from explorer.engine.attacks import kkt, loops, packed
-from explorer.engine.attacks.kkt import KKTConfig, Start
-from explorer.engine.attacks.replay import Replay
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.kkt import KKTConfig, Start, blocks
+from explorer.engine.attacks.kkt.blocks import Replay
 from explorer.engine.attacks.target import Target
+from explorer.engine.kernels import compiled
 from explorer.engine.network import init_network
 
 CONFIG = KKTConfig(m=6, steps=40, multipliers="joint", lr_x=0.01, lr_lam=0.01, lam_min=0.4)
 Y = torch.tensor([1.0, 1, 1, -1, -1, -1]).double()
 
 
-@njit(**loops.FAST)
+@njit(**compiled.FAST)
 def _all(z, out):
     for i in range(len(z)):
-        out[i] = loops._sigmoid(z[i])
+        out[i] = compiled._sigmoid(z[i])
 
 
 def sigmoid(z):
@@ -64,13 +65,13 @@ def test_they_walk_as_calls_do(optimizer, margin, prior, biased, sloped, monkeyp
     target = Target(net)
     x = torch.randn(3, 6, 2, generator=generator, dtype=torch.float64)
     first = kkt.init(target, config, generator, Start(x, Y))
-    monkeypatch.setattr(packed, "_PIECE", 1)  # every step a call of its own
+    monkeypatch.setattr(blocks, "_PIECE", 1)  # every step a call of its own
     ends = []
     for plain in (False, True):
         if plain:
-            monkeypatch.setattr(packed, "compiled", lambda: None)
+            monkeypatch.setattr(blocks, "compiled", lambda: None)
         run = Replay(target, first, config)
-        assert isinstance(run.packed[0], packed.Walked) != plain
+        assert isinstance(run.packed[0], blocks.Walked) != plain
         run.advance(9)
         ends.append(run.state())
     for name in ("x", "lam", "grad_x", "grad_lam", "loss"):
@@ -84,7 +85,7 @@ def test_other_inputs_and_single_precision_take_calls():
         net = init_network(d, (5,), generator=torch.Generator().manual_seed(0), first_scale=0.7)
         target = Target(net.to(dtype=dtype))
         run = Replay(target, kkt.init(target, CONFIG, torch.Generator().manual_seed(1)), CONFIG)
-        assert not isinstance(run.packed[0], packed.Walked)
+        assert not isinstance(run.packed[0], blocks.Walked)
 
 
 @pytest.mark.parametrize("missing", ["numba", "place"])
@@ -92,14 +93,14 @@ def test_where_they_cannot_be_had_calls_are_taken(missing, monkeypatch):
     def nowhere(*_, **__):
         raise RuntimeError("cannot cache function: no locator available")
 
-    packed.compiled.cache_clear()
+    blocks.compiled.cache_clear()
     with monkeypatch.context() as patch:
-        patch.delitem(sys.modules, loops.__name__)
+        patch.delitem(sys.modules, compiled.__name__)
         patch.delattr(attacks, "loops")
         if missing == "numba":
             patch.setitem(sys.modules, "numba", None)
         else:
             patch.setattr("numba.njit", nowhere)
-        assert packed.compiled() is None
-    packed.compiled.cache_clear()
-    assert packed.compiled() is not None
+        assert blocks.compiled() is None
+    blocks.compiled.cache_clear()
+    assert blocks.compiled() is not None

@@ -7,10 +7,10 @@ import math
 import pytest
 import torch
 
-from explorer.engine.attacks import membership as rules
-from explorer.engine.highdim import LAWS, Draw, sample
+from explorer.engine.data.highdim import LAWS, Draw, sample
+from explorer.engine.membership import law as rules
+from explorer.engine.membership.two_neuron import two_neuron
 from explorer.engine.network import Network, phi, rescaled
-from explorer.engine.two_neuron import two_neuron
 from tests.engine.draws import rng
 
 CERTIFIED = ((2, 900), (3, 2000), (4, 3000))

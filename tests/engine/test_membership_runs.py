@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 import torch
 
-from explorer.engine.membership_runs import (
+from explorer.engine.membership.experiment import (
     MembershipConfig,
     generator_of,
     membership_experiment,

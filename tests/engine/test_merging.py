@@ -10,10 +10,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.engine.attacks.batched import Prepared, through
+from explorer.engine.gradients import residual
+from explorer.engine.kernels.batched import Prepared, through
 from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network, init_network, phi
-from explorer.engine.tangent import residual
 from tests.engine.draws import draw
 
 

@@ -12,9 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
+from explorer.engine.gradients import (
+    gradient,
+    hard,
+    residual,
+    signals,
+)
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network, phi
-from explorer.engine.tangent import gradient, hard, residual, signals
 from tests.engine.closed_forms import TABLE, opposite_pair
 from tests.engine.draws import draw, make
 

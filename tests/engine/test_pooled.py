@@ -9,8 +9,15 @@ import pytest
 import torch
 from scipy.optimize import linprog
 
-from explorer.engine import store_codec, training
-from explorer.engine.attacks import hinge, kkt, largest, pooled
+from explorer.engine import training
+from explorer.engine.attacks import (
+    hinge,
+    kkt,
+    pooled,
+)
+from explorer.engine.attacks import (
+    pooled as largest,
+)
 from explorer.engine.attacks.pooled import PooledConfig, PooledState
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
@@ -18,6 +25,7 @@ from explorer.engine.margin import q_of
 from explorer.engine.network import phi
 from explorer.engine.scoring import score
 from explorer.engine.status import Status
+from explorer.engine.store import codec
 from explorer.engine.training import TrainConfig
 from tests.engine.draws import make, rng
 
@@ -166,11 +174,11 @@ def test_a_circle_in_three_layers_has_no_false_claim(circle, states):
 
 def test_a_saved_state_goes_on_alike(circle, states):
     tensors: dict = {}
-    node = store_codec.encode(states[1], tensors)
-    again = store_codec.decode(node, tensors, PooledState)
+    node = codec.encode(states[1], tensors)
+    again = codec.decode(node, tensors, PooledState)
     following = pooled.step(circle[1], again, SMALL)
     assert torch.equal(following.found, states[2].found)
-    assert store_codec.decode(store_codec.encode(SMALL, tensors), tensors, PooledConfig) == SMALL
+    assert codec.decode(codec.encode(SMALL, tensors), tensors, PooledConfig) == SMALL
 
 
 def test_what_it_refuses():

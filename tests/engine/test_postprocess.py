@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.ndimage import correlate
 
-from explorer.engine import postprocess as post
+from explorer.engine import images as post
 from tests.engine.draws import draw
 
 SHAPE = (3, 5, 4)  # channels, height, width: none equal

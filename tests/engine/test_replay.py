@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from explorer.engine.attacks import kkt, kkt_loss, packed
-from explorer.engine.attacks.kkt import KKTConfig, Start
-from explorer.engine.attacks.replay import Replay, advance
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.kkt import KKTConfig, Start, blocks, loss
+from explorer.engine.attacks.kkt.blocks import Replay, advance
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import init_network
 
@@ -26,7 +26,7 @@ def rng(seed):
 @pytest.fixture(params=[True, False], ids=["loops", "calls"], autouse=True)
 def compiled(request, monkeypatch):
     if not request.param:
-        monkeypatch.setattr(packed, "compiled", lambda: None)
+        monkeypatch.setattr(blocks, "compiled", lambda: None)
 
 
 @pytest.mark.parametrize("config", [CONFIG, PLAIN], ids=["adam", "sgd"])
@@ -39,7 +39,7 @@ def test_a_block_is_as_many_steps(config, widths, starts):
 @pytest.mark.parametrize("widths", [(12,), (9, 7)], ids=["two layers", "three layers"])
 @pytest.mark.parametrize("d", [2, 65], ids=["few inputs", "many"])
 def test_starts_in_groups_walk_as_they_do_together(widths, d, monkeypatch):
-    monkeypatch.setattr(kkt_loss, "_CACHED", 150)  # two of three starts fit
+    monkeypatch.setattr(loss, "_CACHED", 150)  # two of three starts fit
     config = replace(CONFIG, lam_min=0.3, relu_alpha_start=None)
     _is_as_many_steps(config, widths, (3,), d)
 

@@ -9,13 +9,19 @@ import pytest
 import torch
 from scipy.optimize import linprog
 
-from explorer.engine import rows, training
+from explorer.engine import training
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
-from explorer.engine.consistent import Rows, farthest, forced_mass, sample_of
 from explorer.engine.data import preset
-from explorer.engine.determined import determined, sharpened
-from explorer.engine.explanations import residual
+from explorer.engine.explanations import programs
+from explorer.engine.explanations.alternatives import determined, sharpened
+from explorer.engine.explanations.programs import (
+    Rows,
+    farthest,
+    forced_mass,
+    sample_of,
+)
+from explorer.engine.explanations.splitting import residual
 from explorer.engine.training import TrainConfig
 from tests.engine.draws import draw
 from tests.engine.test_consistent import BOX, exact
@@ -37,7 +43,7 @@ def all_at_once(sample, cost):
 
 def lazily(monkeypatch: pytest.MonkeyPatch, start: int = 8, batch: int = 5) -> None:
     for name, value in (("WHOLE", 0), ("START", start), ("BATCH", batch)):
-        monkeypatch.setattr(rows, name, value)
+        monkeypatch.setattr(programs, name, value)
 
 
 def masses(sample):
@@ -99,7 +105,7 @@ def test_the_farthest_set_is_the_same_and_bounded(deep, monkeypatch: pytest.Monk
     ).least(-gap)  # fmt: skip
     assert value == pytest.approx(best, rel=1e-5)
     off = np.abs(sample.columns @ z - sample.net.theta.numpy()).max()
-    assert off <= sample.tolerance * float(sample.net.rho) + 2 * rows.MISSED
+    assert off <= sample.tolerance * float(sample.net.rho) + 2 * programs.MISSED
     made = farthest(replace(sample, _rows=[]))
     assert made.residual == pytest.approx(residual(net, made.explanation))
 

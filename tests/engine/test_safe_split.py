@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from explorer.engine.data import preset
-from explorer.engine.safe_split import SafeSplitConfig, free_directions, in_space, safe_splits
+from explorer.engine.explanations.safe_split import (
+    SafeSplitConfig,
+    free_directions,
+    in_space,
+    safe_splits,
+)
 
 
 def test_what_is_frozen_becomes_small_and_the_box_bounds_the_split() -> None:

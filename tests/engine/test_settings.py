@@ -24,7 +24,7 @@ from explorer.engine.settings import (
     settings,
     value_of,
 )
-from explorer.engine.store_codec import decode, encode
+from explorer.engine.store.codec import decode, encode
 from explorer.engine.training import TrainConfig
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as write_tensors
 
-from explorer.engine import files, store, store_codec, store_weights, training
+from explorer.engine import files, store, training
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.margin import normalise
 from explorer.engine.network import Network, phi
-from explorer.engine.store import Run, StoreError
+from explorer.engine.store import Run, StoreError, codec
+from explorer.engine.store import weights as store_weights
 
 
 @pytest.fixture(scope="module")
@@ -108,19 +109,19 @@ def test_any_dataclass_travels(x, y, k, text):
     inner = Inner(torch.tensor([[x, y, 0.1]], dtype=torch.float64), x, (k, 2))
     value = Outer(inner, (inner, dataclasses.replace(inner, b=y)), (y, text), k > 0, {text: k})
     tensors = {}
-    node = json.loads(json.dumps(store_codec.encode(value, tensors), allow_nan=False))
-    back = store_codec.decode(node, tensors, Outer)
+    node = json.loads(json.dumps(codec.encode(value, tensors), allow_nan=False))
+    back = codec.decode(node, tensors, Outer)
     assert back.inner.c == (k, 2)
     assert repr((back.pair, back.flag, back.names)) == repr((value.pair, value.flag, value.names))
     assert [repr(i.b) for i in back.many] == [repr(x), repr(y)]
     same(back.inner.a, inner.a)
     none = dataclasses.replace(value, inner=None)
-    assert store_codec.decode(store_codec.encode(none, tensors), tensors, Outer).inner is None
+    assert codec.decode(codec.encode(none, tensors), tensors, Outer).inner is None
 
 
 def test_what_cannot_be_saved_is_named():
     with pytest.raises(StoreError, match=r"cannot save a (Posix|Windows)Path"):
-        store_codec.encode((Path(),), {})
+        codec.encode((Path(),), {})
 
 
 def rewritten(run, change):

@@ -11,7 +11,7 @@ import torch
 from explorer.engine import training
 from explorer.engine.attacks import inversion, kkt
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.attacks.kkt_config import PUBLISHED, Knobs
+from explorer.engine.attacks.kkt.config import PUBLISHED, Knobs
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.network import init_network, phi

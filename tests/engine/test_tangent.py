@@ -7,8 +7,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from explorer.engine.gradients import (
+    gradient,
+    gram,
+    hard,
+    inner_theta,
+    relaxed,
+    residual,
+    signals,
+)
 from explorer.engine.network import Network, phi
-from explorer.engine.tangent import gradient, gram, hard, inner_theta, relaxed, residual, signals
 from tests.engine.draws import draw, make, published_phi
 
 WIDTHS = [(7,), (6, 4), (4, 3, 5)]

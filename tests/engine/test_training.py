@@ -13,9 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explorer.engine import backprop
-from explorer.engine.data import PRESETS, Dataset, empty, preset
-from explorer.engine.network import Network, init_network, phi, rescaled
-from explorer.engine.revival import off_neurons, revived
+from explorer.engine.data import (
+    PRESETS,
+    Dataset,
+    empty,
+    preset,
+)
+from explorer.engine.network import (
+    Network,
+    init_network,
+    phi,
+    rescaled,
+)
 from explorer.engine.status import Status
 from explorer.engine.training import (
     NORM_RANGE,
@@ -23,7 +32,9 @@ from explorer.engine.training import (
     TrainState,
     init,
     iterate,
+    off_neurons,
     refresh,
+    revived,
     step,
     terminate,
 )

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from explorer.engine.certificate import TAU_EXACT, certify
-from explorer.engine.highdim import Draw, sample
+from explorer.engine.data.highdim import Draw, sample
+from explorer.engine.gradients import residual
+from explorer.engine.membership.two_neuron import NotSeparableError, two_neuron
 from explorer.engine.network import phi
-from explorer.engine.tangent import residual
-from explorer.engine.two_neuron import NotSeparableError, two_neuron
 from tests.engine.closed_forms import one_neuron_per_point, opposite_pair
 from tests.engine.draws import draw, rng
 

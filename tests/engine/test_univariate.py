@@ -12,10 +12,10 @@ from explorer.engine import store, training
 from explorer.engine.attacks import univariate
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateConfig
-from explorer.engine.attacks.univariate_config import CERTIFIED, EXACT
-from explorer.engine.attacks.univariate_proof import Programs, System, system
-from explorer.engine.attacks.univariate_view import defect, sweep
-from explorer.engine.attacks.univariate_walk import crossings, distinct, guarantee
+from explorer.engine.attacks.univariate.config import CERTIFIED, EXACT
+from explorer.engine.attacks.univariate.intervals import crossings, distinct, guarantee
+from explorer.engine.attacks.univariate.proof import Programs, System, system
+from explorer.engine.attacks.univariate.view import defect, sweep
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.margin import q_of

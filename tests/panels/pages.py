@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from explorer.apps import App
 from explorer.engine.data import preset
+from explorer.page.apps.explorer import App
 
 
 def opened(stage: str, name: str, **given) -> App:

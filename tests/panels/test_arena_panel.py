@@ -7,10 +7,10 @@ import asyncio
 import ipywidgets as w
 import pytest
 
-from explorer.apps import App
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import preset
-from explorer.panels.arena import CANCEL, EMPTY, RUN
+from explorer.page.apps.explorer import App
+from explorer.page.panels.arena import CANCEL, EMPTY, RUN
 
 
 @pytest.fixture

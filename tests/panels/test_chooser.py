@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from explorer.apps import App
 from explorer.engine.data import preset
-from explorer.panels.chooser import UNFIT
+from explorer.page.apps.explorer import App
+from explorer.page.panels.chooser import UNFIT
 
 
 @pytest.fixture

@@ -11,15 +11,14 @@ import pytest
 import torch
 from PIL import Image
 
-from explorer.apps import App
 from explorer.engine.data import preset
-from explorer.engine.energy import energy
-from explorer.engine.splitting import extent_at
-from explorer.parts.energy_charts import colour_bar, energy_png, span_of
-from explorer.stages.energy_live import Answers
-from explorer.stages.energy_question import Picture
-from explorer.stages.explained import free_direction
-from explorer.stages.walk import first_walk
+from explorer.engine.energy.points import energy
+from explorer.engine.energy.questions import Answers, Picture
+from explorer.engine.explanations.splitting import extent_at
+from explorer.page.apps.explorer import App
+from explorer.page.frame import first_walk
+from explorer.page.parts.energy_charts import colour_bar, energy_png, span_of
+from explorer.research.explained import free_direction
 from tests.panels.pages import opened
 
 WIDE = Picture("point", np.array([[1e-3, 2e-2], [4e-1, 5e-2], [1e-1, 3e-2]]), (-2, 2, -3, 3),

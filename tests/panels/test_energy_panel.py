@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.apps import App
 from explorer.engine.data import preset
-from explorer.panels.energy import ON, STOP, EnergyPanel
-from explorer.parts.energy_charts import colour_bar, energy_png, span_of
-from explorer.parts.energy_words import COMPUTING, HOVER
-from explorer.parts.energy_work import LADDER
-from explorer.stages import energy_live, energy_slices
-from explorer.stages.energy_live import Answers
-from explorer.stages.energy_question import MAPS, STANDARD
-from explorer.triangle import CORNERS
+from explorer.engine.energy import questions
+from explorer.engine.energy.questions import MAPS, STANDARD, Answers
+from explorer.engine.energy.starts import CORNERS
+from explorer.page.apps.explorer import App
+from explorer.page.panels.energy import ON, STOP, EnergyPanel
+from explorer.page.parts.energy_charts import colour_bar, energy_png, span_of
+from explorer.page.parts.energy_work import LADDER
+from explorer.page.words.energy import COMPUTING, HOVER
 from tests.panels.pages import opened
 
 
@@ -174,15 +173,15 @@ async def interrupted(energy: EnergyPanel, act) -> None:
 
 def test_a_first_map_is_stopped_and_gone_on_with(app: App, monkeypatch) -> None:
     energy = panel(app)
-    monkeypatch.setattr("explorer.stages.energy_live.SLICE_OF_PAIRS", 1)
-    monkeypatch.setattr("explorer.stages.energy_slices.QUICK_S", 0.0)  # slices stay small
+    monkeypatch.setattr("explorer.engine.energy.questions.SLICE_OF_PAIRS", 1)
+    monkeypatch.setattr("explorer.engine.energy.questions.QUICK_S", 0.0)  # slices stay small
 
     async def go() -> None:
         await interrupted(energy, energy.stop.click)
         assert energy.picture.kind == "point" and energy.stop.description == ON
         assert "Stopped before this map" in energy.said.value
         assert "mx-old" in energy.body._dom_classes
-        monkeypatch.setattr("explorer.stages.energy_live.SLICE_OF_PAIRS", 400)
+        monkeypatch.setattr("explorer.engine.energy.questions.SLICE_OF_PAIRS", 400)
         energy.stop.click()
         assert energy.stop.description == STOP
         await energy.work.task
@@ -194,8 +193,8 @@ def test_a_first_map_is_stopped_and_gone_on_with(app: App, monkeypatch) -> None:
 
 def test_a_new_question_interrupts_the_first_map_of_another(app: App, monkeypatch) -> None:
     energy = panel(app)
-    monkeypatch.setattr("explorer.stages.energy_live.SLICE_OF_PAIRS", 1)
-    monkeypatch.setattr("explorer.stages.energy_slices.QUICK_S", 0.0)
+    monkeypatch.setattr("explorer.engine.energy.questions.SLICE_OF_PAIRS", 1)
+    monkeypatch.setattr("explorer.engine.energy.questions.QUICK_S", 0.0)
 
     def turn() -> None:
         energy.kind.value = "last"
@@ -249,14 +248,14 @@ def test_an_old_map_is_dimmed_while_another_is_computed(app: App) -> None:
 def test_slices_grow_where_they_are_quick_and_shrink_where_they_are_slow(monkeypatch) -> None:
     def sizes(seconds: float) -> list[int]:
         now, out = [0.0], []
-        monkeypatch.setattr(energy_slices, "perf_counter", lambda: now[0])
+        monkeypatch.setattr(questions, "perf_counter", lambda: now[0])
 
         def at(places):
             out.append(len(places))
             now[0] += seconds
             return places.numpy()
 
-        energy_slices.sliced(torch.zeros(1500), at, lambda _: True)
+        questions.sliced(torch.zeros(1500), at, lambda _: True)
         return out
 
     assert sizes(0.01) == [400, 800, 300]
@@ -269,13 +268,13 @@ def test_the_mapped_point_moves_over_its_map_without_computing_it_anew(
 ) -> None:
     energy, session = panel(app), app.session
     before, computed = energy.picture, []
-    sliced = energy_slices.sliced
+    sliced = questions.sliced
 
     def counted(places, *rest):
         computed.append(len(places))
         return sliced(places, *rest)
 
-    monkeypatch.setattr(energy_live, "sliced", counted)
+    monkeypatch.setattr(questions, "sliced", counted)
     place = session.walk.x[0] + torch.tensor([0.7, 0.4])
     session.move_point(0, place, 1)
     assert not computed and energy.shown.x is session.walk.x

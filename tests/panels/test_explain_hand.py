@@ -8,15 +8,20 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.apps import App
-from explorer.engine.cells import Extent
 from explorer.engine.data import preset
-from explorer.engine.determined import FORCED
-from explorer.engine.explanations import margins
-from explorer.engine.splitting import extent_at
-from explorer.panels.explain import _nice
-from explorer.stages import explained, explaining
-from explorer.stages.explained import Explained, free_direction, lengths, pulled
+from explorer.engine.explanations.alternatives import FORCED
+from explorer.engine.explanations.cells import Extent
+from explorer.engine.explanations.splitting import extent_at, margins
+from explorer.page.apps.explorer import App
+from explorer.page.panels.explain import _nice
+from explorer.page.stages import explain
+from explorer.research import explained
+from explorer.research.explained import (
+    Explained,
+    free_direction,
+    lengths,
+    pulled,
+)
 from tests.panels.pages import opened
 
 
@@ -87,7 +92,7 @@ def test_a_reset_is_undone_and_does_nothing_at_the_truth(app: App) -> None:
 
 
 def test_only_the_last_steps_are_kept(app: App, monkeypatch) -> None:
-    monkeypatch.setattr(explaining, "MOST_PAST", 3)
+    monkeypatch.setattr(explain, "MOST_PAST", 3)
     for k in range(5):
         app.session.choose(movable(app)[0])
         app.session.guarded(app.session.pull, state(app).now.x[movable(app)[0]] + 1e-3 * (k + 1))

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer import serve
-from explorer.apps import App
 from explorer.engine.data import preset
-from explorer.grids import keep as grid_keep
-from explorer.grids.cells import grid_attacks
-from explorer.grids.keep import KEEP, MOST_FILES, folder
-from explorer.grids.rows import rows_in, text_of
-from explorer.panels.grid import GridPanel
-from explorer.parts.grid_box import GridBox
+from explorer.page.apps.explorer import App
+from explorer.page.panels.grid import GridPanel
+from explorer.page.parts.grid_box import GridBox
+from explorer.research import grid_store as grid_keep
+from explorer.research.grid import grid_attacks
+from explorer.research.grid_store import KEEP, MOST_FILES, folder
+from explorer.research.records import rows_in, text_of
+from explorer.serve import server
 from tests.panels.test_grid_panel import run
 
 N = 6
@@ -66,13 +66,15 @@ def test_only_a_machine_of_ones_own_keeps_anything(home, monkeypatch) -> None:
         homeless.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
         assert folder() is None
     monkeypatch.delenv(KEEP)
-    assert serve.KEEP == KEEP
-    assert serve.environment("127.0.0.1", ())[KEEP] == "1"
+    assert server.KEEP == KEEP
+    assert server.environment("127.0.0.1", ())[KEEP] == "1"
     assert (
-        serve.environment("0.0.0.0", ())[KEEP] == serve.environment("192.168.0.7", ())[KEEP] == "0"
+        server.environment("0.0.0.0", ())[KEEP]
+        == server.environment("192.168.0.7", ())[KEEP]
+        == "0"
     )
     monkeypatch.setenv(KEEP, "0")
-    assert serve.environment("127.0.0.1", ())[KEEP] == "0"  # whoever set it knows better
+    assert server.environment("127.0.0.1", ())[KEEP] == "0"  # whoever set it knows better
     monkeypatch.setenv(KEEP, "")
     app = opened()
     run(panel(app), until=2)

@@ -8,11 +8,16 @@ from collections.abc import Callable, Coroutine
 import numpy as np
 import pytest
 
-from explorer import travel
-from explorer.apps import App
 from explorer.engine.data import preset
-from explorer.panels.grid import GridPanel
-from explorer.parts.grid_box import CANCEL, ENDING, RUN, GridBox
+from explorer.page import branches
+from explorer.page.apps.explorer import App
+from explorer.page.panels.grid import GridPanel
+from explorer.page.parts.grid_box import (
+    CANCEL,
+    ENDING,
+    RUN,
+    GridBox,
+)
 from tests.panels.pages import opened
 
 
@@ -195,7 +200,7 @@ def test_training_on_ends_a_grid_of_the_weights_before(app: App) -> None:
 
 def test_a_second_press_on_cancel_does_not_run_again(app: App, monkeypatch) -> None:
     grid, now = panel(app), [100.0]
-    monkeypatch.setattr("explorer.parts.grid_box.perf_counter", lambda: now[0])
+    monkeypatch.setattr("explorer.page.parts.grid_box.perf_counter", lambda: now[0])
 
     def twice() -> None:
         grid.go.click()
@@ -263,19 +268,19 @@ def test_the_run_that_was_there_is_kept_on_its_branch(app: App) -> None:
     assert session.attack_config.m == 8
     grid.load(0.5, 1.0)  # a loaded run can be loaded again: no branch for it
     assert len(session.branches) == 2 and "branch" not in grid.cells.said.value
-    travel.select(session, 0)
+    branches.select(session, 0)
     assert session.now.attack is before and session.now.stage == "attack"
     assert session.attack_config == config and session.mix == (0.0, 0.0)
     assert [s.t for s in session.branch.attack.states] == list(range(8))
-    travel.select(session, 1)
+    branches.select(session, 1)
     assert session.mix == (0.5, 1.0) and session.now.attack.t == 3
     session.go("attack")
-    travel.seek(session, 1)
+    branches.seek(session, 1)
     session.step(1)  # played on from the middle, it is a run of one's own
     grid.load(0.5, 0.75)
     assert len(session.branches) == 3
-    while len(session.branches) < travel.MOST_BRANCHES:
-        travel.branch(session)
+    while len(session.branches) < branches.MOST_BRANCHES:
+        branches.branch(session)
     session.step(1)
     held = session.now.attack
     with pytest.raises(ValueError, match="At most 8 branches"):

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.apps import App
 from explorer.engine.data import preset
-from explorer.opening import open_scenario, opening
-from explorer.session import Session
-from explorer.stages.explained import FARTHEST, sentence
+from explorer.page.apps.explorer import App
+from explorer.page.opening import open_scenario, opening
+from explorer.page.session import Session
+from explorer.research.explained import FARTHEST, sentence
 
 NAME = "two points"
 

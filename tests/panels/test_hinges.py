@@ -7,9 +7,9 @@ import torch
 from explorer.engine.attacks.hinge import HingeConfig
 from explorer.engine.data import preset
 from explorer.engine.training import TrainConfig
-from explorer.panels.hinges import WAIT, HingesPanel
-from explorer.parts.overlays import overlay_of
-from explorer.session import Session
+from explorer.page.panels.hinges import WAIT, HingesPanel
+from explorer.page.parts.overlays import overlay_of
+from explorer.page.session import Session
 
 
 def test_marks_lie_on_the_side_of_the_bound_that_the_claims_say() -> None:

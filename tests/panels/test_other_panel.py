@@ -7,12 +7,12 @@ import asyncio
 import pytest
 import torch
 
-from explorer.apps import App
-from explorer.bout import Other, other_set
-from explorer.engine.consistent import Stopped
 from explorer.engine.data import Dataset, preset
-from explorer.engine.explanations import explanation_of, margin_error, residual
-from explorer.panels.other import OPEN, SURE, OtherPanel
+from explorer.engine.explanations.programs import Stopped
+from explorer.engine.explanations.splitting import explanation_of, margin_error, residual
+from explorer.page.apps.explorer import App
+from explorer.page.panels.other import OPEN, SURE, OtherPanel
+from explorer.research.experiment import Other, other_set
 
 
 def opened(data: Dataset, exact: bool = True) -> App:
@@ -121,11 +121,11 @@ def test_a_cancelled_search_leaves_everything_as_it_was(monkeypatch) -> None:
         other.stop.click()
         await other._task
 
-    monkeypatch.setattr("explorer.panels.other.other_set", slow)
+    monkeypatch.setattr("explorer.page.panels.other.other_set", slow)
     asyncio.run(go())
     assert asked and not other.shown.value and other.stop.disabled
     assert "Cancelled" in other.said.value and app.session.now.other is None
-    monkeypatch.setattr("explorer.panels.other.other_set", other_set)
+    monkeypatch.setattr("explorer.page.panels.other.other_set", other_set)
 
     async def again() -> None:
         other.shown.value = True

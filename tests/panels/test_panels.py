@@ -9,8 +9,8 @@ import ipywidgets as w
 import numpy as np
 import pytest
 
-from explorer.apps import App
 from explorer.engine.data import preset
+from explorer.page.apps.explorer import App
 
 
 @pytest.fixture
@@ -39,7 +39,9 @@ def no_failures(app: App) -> None:
 
 
 def test_the_whole_road_by_its_buttons(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("explorer.session.AT_ONCE_S", float("inf"))  # however loaded the machine
+    monkeypatch.setattr(
+        "explorer.page.session.AT_ONCE_S", float("inf")
+    )  # however loaded the machine
     session = app.session
     header, transport = app.panels["Header"], app.panels["Transport"]
     header.stage.value = "train"

@@ -11,19 +11,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from explorer import travel
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.panels.tuner import EMPTY, TUNE
-from explorer.tuning import search as tune
-from explorer.tuning.search import Trial
+from explorer.page import branches
+from explorer.page.panels.tuner import EMPTY, TUNE
+from explorer.research import tuning as tune
+from explorer.research.tuning import Trial
 from tests.panels.pages import opened
 
 
 @pytest.fixture
 def app(monkeypatch):
     """A page in the attack stage, with trials of a few steps."""
-    monkeypatch.setattr("explorer.panels.tuner.SIZE", {"restarts": 2, "m": 4, "steps": 4})
+    monkeypatch.setattr("explorer.page.panels.tuner.SIZE", {"restarts": 2, "m": 4, "steps": 4})
     made = opened("attack", "alternating-line")
     yield made
     made.close()
@@ -117,7 +117,7 @@ def test_the_best_and_the_defaults_are_tried_from_a_noise_that_no_trial_had(
         return kkt.init(target, config, generator)
 
     fake = SimpleNamespace(init=init, iterate=kkt.iterate)
-    monkeypatch.setattr("explorer.panels.tuner.kkt", fake)
+    monkeypatch.setattr("explorer.page.panels.tuner.kkt", fake)
     panel.rows, panel.target = list(ROWS), app.session.now.target
     config = tune.TuneConfig(trials=4, restarts=3, m=4, steps=4)
     words = panel.verdict(config)
@@ -137,7 +137,7 @@ def test_the_search_is_the_one_that_was_chosen(app, monkeypatch) -> None:
         assert done == ()
         return iter(ROWS)
 
-    monkeypatch.setattr("explorer.panels.tuner.search.tune", search)
+    monkeypatch.setattr("explorer.page.panels.tuner.search.tune", search)
     app.session.seed = 5
     panel.kind.value, panel.trials.value = "random", 4
     run(panel)
@@ -258,7 +258,7 @@ def test_a_loaded_trial_leaves_the_run_that_was_there_on_its_branch(app) -> None
     assert "kept: branch “main”" in panel.said.value and session.now.attack.t == 0
     panel.load(1)  # at step 0 there is nothing to keep
     assert len(session.branches) == 2
-    travel.select(session, 0)
+    branches.select(session, 0)
     assert session.now.attack is before and session.attack_config == config
 
 

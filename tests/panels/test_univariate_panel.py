@@ -12,12 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 from explorer import cli
-from explorer.apps import App
 from explorer.engine.attacks.univariate import UnivariateConfig
 from explorer.engine.data import preset
-from explorer.panels.univariate import SWEEP_WORDS, UnivariatePanel
-from explorer.parts.overlays import overlay_of
-from explorer.parts.settings import rows_of
+from explorer.page.apps.explorer import App
+from explorer.page.panels.univariate import SWEEP_WORDS, UnivariatePanel
+from explorer.page.parts.overlays import overlay_of
+from explorer.page.parts.settings import rows_of
 
 
 @pytest.fixture

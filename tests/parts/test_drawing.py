@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from explorer.engine.network import Network, init_network, phi
-from explorer.parts import drawing
+from explorer.page.parts import drawing
 
 
 def line_net(w: list[list[float]], b: list[float], v: list[float]) -> Network:

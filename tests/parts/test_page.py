@@ -7,8 +7,8 @@ from queue import Empty
 
 import pytest
 
-from explorer.parts import page
-from explorer.parts.page import lose_nothing, shown
+from explorer.page.parts import page
+from explorer.page.parts.page import lose_nothing, shown
 
 manager = pytest.importorskip("jupyter_client.manager")
 
@@ -28,7 +28,7 @@ def test_a_kernel_holds_back_what_its_page_says_at_once(asked: bool) -> None:
     try:
         if asked:
             client.execute(
-                "from explorer.parts.page import lose_nothing\nlose_nothing()", reply=True
+                "from explorer.page.parts.page import lose_nothing\nlose_nothing()", reply=True
             )
         client.execute(BURST, reply=True, timeout=PATIENCE_S)
         heard = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer.parts.pick import Pick
+from explorer.page.parts.grid_cells import Pick
 
 NONE = "choose a trial …"
 

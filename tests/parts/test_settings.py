@@ -11,9 +11,9 @@ import pytest
 
 from explorer.engine.roster import ROSTER
 from explorer.engine.settings import setting, settings
-from explorer.panels.forms import AttackSettings, Form, TrainForm
-from explorer.parts.settings import Row, rows_of
-from explorer.session import Session
+from explorer.page.panels.forms import AttackSettings, Form, TrainForm
+from explorer.page.parts.settings import Row, rows_of
+from explorer.page.session import Session
 
 # field, widget, title, tooltip, choices or bounds, in sight or folded: of forms written by hand
 GOLDEN = json.loads((Path(__file__).parent / "forms.json").read_text(encoding="utf-8"))

@@ -1,51 +1,26 @@
-r"""Reconstruction beyond two classes and beyond the margin (Buzaglo et al. 2023).
-
-The attack of Haim et al. needs stationarity alone, theta = sum of contributions of the training
-points, and that holds more widely (restated; see the paper for the original):
-
-    margin     theta = sum_i lam_i grad [Phi_{y_i}(x_i) - max_{c != y_i} Phi_c(x_i)],   lam_i >= 0
-    outputs    theta = sum_i sum_c lam_ic grad Phi_c(x_i),                  lam_ic of any sign
-
-"margin" is the KKT point of several classes. At an exact one each rival class that ties has its own
-multiplier lam_ic; `rivals="all"` keeps them, the published code keeps the runner-up. With all
-rivals it holds at a stationary point of the cross-entropy with weight decay too, at any margin,
-with lam_ic = p_ic / (n mu) where p_ic is the probability that the network gives class c. "outputs"
-holds exactly at every stationary point of (1/n) sum_i l(Phi(x_i), y_i) + (mu/2) ||theta||^2,
-whatever the differentiable loss, with lam_i = -grad l / (n mu): no margin, no homogeneity, biases
-anywhere, regression included. Candidates x (m, d) and lam are sought with
-
-    loss = l_stationary + weight_dual l_dual + weight_prior l_prior + weight_margin l_margin
-    l_stationary = || theta - sum of contributions ||^2 / ||theta||^2
-    l_dual       = sum relu(lam_min - lam / mean)^2           "margin" only
-    l_prior      = sum_i relu(|x_i| - prior)^2                over all coordinates
-    l_margin     = sum_i (q_i(x_i) / level - 1)^2             "margin" only
-
-in the units of `kkt`, and the mean multiplier is rho^2 / (order m) as there; for "outputs" that is
-no more than a unit. Every contribution is a covector pull_i (C,) times the outputs' gradients, so
-one closed form (`stationarity`) serves all.
-"""
+"""Settings of the DecoReco reconstruction."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
 from explorer.engine.attacks.claims import Report, claims
-from explorer.engine.attacks.decoreco_config import DecoRecoConfig
-from explorer.engine.attacks.decoreco_fit import fitted
-from explorer.engine.attacks.descent import DescentState, ended, moved
-from explorer.engine.attacks.kkt import Start
-from explorer.engine.attacks.stationarity import (
-    covered,
-    denormals_flushed,
-    input_gradient,
-    stationarity,
-    values_at,
+from explorer.engine.attacks.descent import (
+    RIDGE,
+    DescentConfig,
+    DescentState,
+    ended,
+    moved,
+    projected,
 )
+from explorer.engine.attacks.kkt import Start
+from explorer.engine.attacks.kkt.config import KKTConfig, Knobs
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import (
     check_labels,
@@ -55,9 +30,164 @@ from explorer.engine.classes import (
     margins,
     rivals,
 )
+from explorer.engine.factor import factored, held
+from explorer.engine.kernels.reference import (
+    Signals,
+    covered,
+    denormals_flushed,
+    input_gradient,
+    normal_equations,
+    stationarity,
+    values_at,
+)
 from explorer.engine.network import Network
 from explorer.engine.optim import Moments
+from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status, iterated
+
+# The reconstructions of Buzaglo et al. 2023 in the units of their code: contribution and knobs.
+PUBLISHED: dict[str, tuple[Literal["margin", "outputs"], Knobs]] = {
+    "multiclass": ("margin", Knobs(6.23e-5, 1.362e-3, 0.203, 39.5, 0.479)),
+    "weight decay": ("outputs", Knobs(0.0197, 0.952, 0.0, 90.3)),
+    "regression": ("outputs", Knobs(0.0137, 0.872, 0.0, 107.4)),
+}
+
+
+@settings
+class DecoRecoConfig(DescentConfig):
+    """Settings of the attack; see `decoreco` for the losses.
+
+    For "outputs" the first lam / mean are N(0, lam_start^2), without a floor and without l_margin.
+    """
+
+    # fmt: off
+    m: Annotated[int, setting(
+        "In equal shares of the classes; at least 2n is usual", title="candidates m",
+        form="sight", place=1, page=(2, 400), ge=2,
+    )] = 60
+    contribution: Annotated[Literal["margin", "outputs"], setting(
+        "The margin's gradients with λ of one sign, or the outputs' with any sign, for networks "
+        "trained with weight decay", title="contribution", form="sight", place=-2,
+        note="margin: λᵢ grad qᵢ with λᵢ ≥ 0; outputs: the sum over c of λᵢc grad Φc of any sign.",
+    )] = "margin"
+    rivals: Annotated[Literal["all", "runner-up"], setting(
+        "One multiplier per rival class, the full KKT conditions, or the runner-up alone, as "
+        "published", title="rival classes", form="sight", place=-1,
+    )] = "all"
+    # fmt: on
+
+    @classmethod
+    def published(
+        cls, target: Target, run: str = "multiclass", m: int = 60, steps: int = 2000
+    ) -> DecoRecoConfig:
+        """The published attack on these weights, in the units of this class.
+
+        The units change as in `KKTConfig.published`: the same losses on other contributions. For
+        "outputs" no floor, no l_dual.
+
+        Args:
+            target: the attacked weights.
+            run: a key of `PUBLISHED`.
+            m: candidates; the published multiclass run took 1000.
+            steps: planned steps.
+
+        Raises:
+            ValueError: for an unknown run.
+        """
+        if run not in PUBLISHED:
+            raise ValueError(f"no published run {run!r}; there are: {', '.join(PUBLISHED)}")
+        contribution, knobs = PUBLISHED[run]
+        base = KKTConfig.published(target, knobs, m=m + m % 2, steps=steps)
+        own = {field.name for field in fields(cls)}
+        values = {f.name: getattr(base, f.name) for f in fields(base) if f.name in own}
+        return cls(**{**values, "m": m, "contribution": contribution, "rivals": "runner-up"})
+
+
+# --- The multipliers of `decoreco` that leave least of the weights unexplained ------------------
+# min || theta - sum_ik c_ik g_ik ||^2,   g_ik = grad <basis_ik, Phi(x_i)>,   c >= floor or signed
+#
+# `projected` solves the normal equations with a ridge of 1e-10, which leaves up to 6e-14 of
+# ||theta||^2 where nothing need be left (measured on networks trained with weight decay, at their
+# training points). The gradient on the candidates is then rounding, up to 4e-8, but Adam divides a
+# gradient by its own size and walks away from the truth on it at full step. So where less than
+# `FINE` is left, the residual is formed itself and the multipliers are corrected by it: 2e-30 is
+# left, and a gradient of 1e-16, below Adam's eps of 1e-12.
+
+FINE = (
+    1e-10  # of ||theta||^2; arbitrary: well above what the ridge leaves, well below real residuals
+)
+_ROUNDS = 3  # corrections; measured: two are enough on ten networks trained with weight decay
+
+
+def fitted(
+    net: Network, at: Signals, basis: Tensor, floor: float, signed: bool, alpha: float
+) -> Tensor:
+    """The multipliers (m, k) of least stationarity loss at these candidates.
+
+    Args:
+        net: the weights to explain.
+        at: the candidates' values under the modified ReLU.
+        basis: the covector of every multiplier, (m, k, C).
+        floor: the least multiplier.
+        signed: any sign, no floor.
+        alpha: of the modified ReLU.
+    """
+    m, k, _ = basis.shape
+    rows = covered(net, at, basis.flatten(0, 1), torch.arange(m).repeat_interleave(k))
+    gram, inner = normal_equations(rows)
+    coef, rho2 = projected(gram, inner, floor, signed), float(net.rho) ** 2
+    left = rho2 - 2 * float(coef @ inner) + float(coef @ gram @ coef)
+    if left < FINE * rho2:  # not so where coef is nan
+        coef = _corrected(net, at, basis, coef, gram, -math.inf if signed else floor, alpha)
+    return coef.reshape(m, k)
+
+
+def _corrected(
+    net: Network, at: Signals, basis: Tensor, coef: Tensor, gram: Tensor, floor: float, alpha: float
+) -> Tensor:
+    """`coef` (m k,) improved on those above the floor, as long as the residual itself shrinks."""
+    ones = basis.new_ones(len(basis))
+    free = coef > floor
+    kept = gram[free][:, free]
+    factor = factored(kept, RIDGE * gram.trace() + held(kept.diagonal(), kept.dtype))
+    best, least = coef, math.inf
+    for turn in range(_ROUNDS + 1):
+        pull = (coef.reshape(basis.shape[:2])[:, :, None] * basis).sum(1)
+        now = stationarity(net, covered(net, at, pull), ones, ones, alpha)
+        if not float(now.loss) < least:
+            break
+        best, least = coef, float(now.loss)
+        if turn < _ROUNDS:
+            slope = -(now.grad_cover[:, None, :] * basis).sum(2).flatten() / 2
+            more = torch.cholesky_solve(slope[free][:, None], factor)[:, 0]
+            coef = coef.index_put((free,), more, accumulate=True).clamp_min(floor)
+    return best
+
+
+# --- Reconstruction beyond two classes and beyond the margin (Buzaglo et al. 2023) --------------
+# The attack of Haim et al. needs stationarity alone, theta = sum of contributions of the training
+# points, and that holds more widely (restated; see the paper for the original):
+#
+#     margin     theta = sum_i lam_i grad [Phi_{y_i}(x_i) - max_{c != y_i} Phi_c(x_i)],   lam_i >= 0
+#     outputs    theta = sum_i sum_c lam_ic grad Phi_c(x_i),                  lam_ic of any sign
+#
+# "margin" is the KKT point of several classes. At an exact one each rival class that ties has its
+# own multiplier lam_ic; `rivals="all"` keeps them, the published code keeps the runner-up. With all
+# rivals it holds at a stationary point of the cross-entropy with weight decay too, at any margin,
+# with lam_ic = p_ic / (n mu) where p_ic is the probability that the network gives class c.
+# "outputs" holds exactly at every stationary point of (1/n) sum_i l(Phi(x_i), y_i) + (mu/2)
+# ||theta||^2, whatever the differentiable loss, with lam_i = -grad l / (n mu): no margin, no
+# homogeneity, biases anywhere, regression included. Candidates x (m, d) and lam are sought with
+#
+#     loss = l_stationary + weight_dual l_dual + weight_prior l_prior + weight_margin l_margin
+#     l_stationary = || theta - sum of contributions ||^2 / ||theta||^2
+#     l_dual       = sum relu(lam_min - lam / mean)^2           "margin" only
+#     l_prior      = sum_i relu(|x_i| - prior)^2                over all coordinates
+#     l_margin     = sum_i (q_i(x_i) / level - 1)^2             "margin" only
+#
+# in the units of `kkt`, and the mean multiplier is rho^2 / (order m) as there; for "outputs" that
+# is no more than a unit. Every contribution is a covector pull_i (C,) times the outputs' gradients,
+# so one closed form (`stationarity`) serves all.
 
 __all__ = ["DecoRecoConfig", "DecoRecoState", "Start", "init", "iterate", "report", "step",
            "terminate"]  # fmt: skip

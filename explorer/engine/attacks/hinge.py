@@ -1,32 +1,10 @@
-r"""The hinge attack: training points where the kinks of the network and its margin meet.
-
-Near a KKT point the kinks of neurons pass through training points, and points with a multiplier lie
-on |Phi| = 1. So the candidates are finitely many (`crossings`), and which of them carry theta is a
-convex question (`pursuit`). The attack asks three in turn:
-
-    lines     the kink sets of the neurons
-    cross     their crossings and their crossings of |Phi| = 1, filtered by | |Phi| - 1 |
-    fit       multipliers >= 0 on few of them that explain theta, slopes free at kinks
-    prove     for each fitted candidate: is theta explained as well without its neighbourhood?
-
-The last is what makes a claim. With r the residual of the fit and r_i the least residual found
-without any candidate of the same label within `radius` of candidate i, i is *needed* if
-
-    r_i >= (1 + rise) r + floor.
-
-In two layers r_i is no less than a bound that the search proves (`pursuit.at_least`), and what it
-can neither prove nor refute is at the edge and no claim: which candidates it met first, where
-the last bits may decide, does not matter. At an exact KKT point with r = 0 and a complete pool a
-needed candidate has a training point within `radius` (the min lam > 0 over all explanations of
-theory 2.5, as a residual). Near one it is evidence of that: a network far from its KKT point is
-explained better by other points than by its own. Own construction; the 1-D proof is of the
-univariate attack.
-"""
+"""The settings of the hinge attack: each default says where it comes from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 import torch
@@ -34,14 +12,176 @@ from torch import Tensor
 
 from explorer.engine.attacks import crossings, pursuit
 from explorer.engine.attacks.claims import Report, merge_candidates
-from explorer.engine.attacks.curves import curve_vertices
-from explorer.engine.attacks.hinge_config import HingeConfig
-from explorer.engine.attacks.hinge_state import HingeState
+from explorer.engine.attacks.crossings import curve_vertices
 from explorer.engine.attacks.pursuit import Explanation, Pool
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
 from explorer.engine.rounding import EDGE, at_edge
+from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status, iterated
+
+
+@settings
+class HingeConfig:
+    """A hinge attack. "Tuned" values were chosen on sets of seeds 100 to 109, see docs/hinge.md."""
+
+    # fmt: off
+    claim: Annotated[Literal["proven", "fitted"], setting(
+        "Only places that no other explanation can do without, or all places of the explanation "
+        "found", title="claims", form="sight", place=1,
+        labels=(("needed places", "proven"), ("all fitted places", "fitted")),
+    )] = "proven"
+    merge_angle: Annotated[float, setting(
+        "Two layers: neurons closer than this many radians are merged before the attack; 0: none",
+        title="merge angle", unit="radians", form="more", place=3, page=(0, 1), ge=0,
+        note="As of the KKT attack.",
+    )] = 0.02
+    tolerance: Annotated[float, setting(
+        "A crossing is kept if |Φ| is this near to 1", title="tolerance of |Φ|", unit="margins",
+        form="sight", place=4, page=(1e-9, 1), gt=0,
+        note="Arbitrary, far above the 0.01 by which trained networks miss.",
+    )] = 0.1
+    spacing: Annotated[float, setting(
+        "Candidates of one label are at least so far apart", title="spacing", unit="of the data",
+        form="more", place=5, page=(1e-4, 1), gt=0,
+        note="Arbitrary, a third of the radius 0.03 at which claims are scored.",
+    )] = 0.01
+    reach: Annotated[float, setting(
+        "No candidate lies farther from the origin", title="reach", unit="of the data",
+        form="more", place=6, page=(0.1, 100), gt=0,
+        note="The corner of the plane, 2√2. The attacker is assumed to know the scale of the data.",
+    )] = 2.8
+    grid: Annotated[int, setting(
+        "Lines each way on which the margin is sampled besides", title="grid lines", form="more",
+        place=7, page=(0, 400), ge=0, note="Arbitrary. They stand for explanations by points that "
+        "lie on no kink; 0 leaves only the ends of the region.",
+    )] = 60
+    tau: Annotated[float, setting(
+        "Slopes are free within this relative distance of a kink", title="kink τ", form="more",
+        place=4, page=(0, 0.5), ge=0, note="The certificate's for trained weights.",
+    )] = 0.01
+    batch: Annotated[int, setting(
+        "Candidates that join the explanation at each step", title="batch", form="more", place=8,
+        page=(1, 100), ge=1, note="Arbitrary.",
+    )] = 6
+    apart: Annotated[float, setting(
+        "How far apart those must be", title="apart", unit="of the data", form="more", place=9,
+        page=(1e-3, 2), gt=0, note="Arbitrary.",
+    )] = 0.1
+    rounds: Annotated[int, setting(
+        "At most so many batches", title="rounds", form="more", place=10, page=(1, 1000), ge=1,
+        note="Arbitrary: none of the tuned runs needed 30.",
+    )] = 40
+    merge_radius: Annotated[float, setting(
+        "Fitted candidates of one label this near to each other become one", title="merge radius",
+        unit="of the data", form="more", place=2, page=(1e-3, 2), gt=0,
+        note="Arbitrary, above the width of the pencils of lines (0.01) and below the distances "
+        "of points.",
+    )] = 0.05
+    radius: Annotated[float, setting(
+        "The neighbourhood without which the weights are explained again",
+        title="left-out radius", unit="of the data", form="more", place=1, page=(1e-3, 2), gt=0,
+        note="Arbitrary, three times the radius at which claims are scored.",
+    )] = 0.1
+    rise: Annotated[float, setting(
+        "A place is needed if without its neighbourhood the residual rises by at least this share",
+        title="rise", unit="of the residual", form="sight", place=2, page=(0, 10), ge=0,
+        note="Tuned.",
+    )] = 0.02
+    floor: Annotated[float, setting(
+        "… and by at least this share of the norm of the weights", title="and by", unit="of ‖θ‖",
+        form="sight", place=3, page=(0, 1), ge=0, note="Tuned.",
+    )] = 0.002
+    lam_share: Annotated[float, setting(
+        "Places below this share of the mean multiplier are not asked about", title="least λ",
+        unit="mean multipliers", form="more", place=11, page=(0, 1), ge=0,
+        note="As for the claims of the KKT attack.",
+    )] = 0.1
+    # fmt: on
+
+
+# --- What the hinge attack holds at one moment --------------------------------------------------
+
+Stage = Literal["starts", "lines", "cross", "fit", "prove", "weigh", "done"]
+
+
+@dataclass(frozen=True, eq=False)
+class HingeState:
+    """One moment of the attack.
+
+    Attributes:
+        t: steps taken.
+        stage: what the next step does.
+        x: candidates (m, d) in sight: the pool, then those that carry, then the merged ones.
+        y: their labels (m,).
+        lam: their multipliers (m,), 0 before the fit.
+        without: (m,) the residual without each one's neighbourhood; nan where not asked yet.
+        residual: |theta - sum| / |theta| of the fit; 1 before it.
+        limit: the residual from which on a place is needed; 1 before the questions.
+        normal: unit normals of the lines (K, d).
+        offset: of the lines (K,): normal . x + offset = 0.
+        weight: path weights of the lines (K,).
+        pool: all candidates (N, d).
+        active: those that carry theta, as indices (A,) into the pool.
+        mass: their multipliers (A,).
+        left: what they leave of theta, block by block.
+        sentence: what was done last, with its numbers.
+    """
+
+    moves: ClassVar[bool] = False  # candidates are chosen, they do not move: no trails
+    t: int
+    stage: Stage
+    x: Tensor
+    y: Tensor
+    lam: Tensor
+    without: Tensor
+    residual: float
+    limit: float
+    normal: Tensor
+    offset: Tensor
+    weight: Tensor
+    pool: Tensor
+    active: Tensor
+    mass: Tensor
+    left: tuple[Tensor, ...]
+    sentence: str
+
+    @property
+    def needed(self) -> Tensor:
+        """Which places are needed, (m,) bool; one not asked about is not."""
+        return self.without.nan_to_num(0.0) >= self.limit
+
+    def numbers(self) -> dict[str, float]:
+        """For the curves: the residual, candidates in sight, and how many were asked about."""
+        return {
+            "residual": self.residual,
+            "candidates": float(len(self.x)),
+            "asked": float((~self.without.isnan()).sum()),
+        }
+
+
+# --- The hinge attack: training points where the kinks of the network and its margin meet -------
+# Near a KKT point the kinks of neurons pass through training points, and points with a multiplier
+# lie on |Phi| = 1. So the candidates are finitely many (`crossings`), and which of them carry theta
+# is a convex question (`pursuit`). The attack asks three in turn:
+#
+#     lines     the kink sets of the neurons
+#     cross     their crossings and their crossings of |Phi| = 1, filtered by | |Phi| - 1 |
+#     fit       multipliers >= 0 on few of them that explain theta, slopes free at kinks
+#     prove     for each fitted candidate: is theta explained as well without its neighbourhood?
+#
+# The last is what makes a claim. With r the residual of the fit and r_i the least residual found
+# without any candidate of the same label within `radius` of candidate i, i is *needed* if
+#
+#     r_i >= (1 + rise) r + floor.
+#
+# In two layers r_i is no less than a bound that the search proves (`pursuit.at_least`), and what it
+# can neither prove nor refute is at the edge and no claim: which candidates it met first, where
+# the last bits may decide, does not matter. At an exact KKT point with r = 0 and a complete pool a
+# needed candidate has a training point within `radius` (the min lam > 0 over all explanations of
+# theory 2.5, as a residual). Near one it is evidence of that: a network far from its KKT point is
+# explained better by other points than by its own. Own construction; the 1-D proof is of the
+# univariate attack.
 
 __all__ = [
     "HingeConfig",

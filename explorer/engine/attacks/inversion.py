@@ -27,15 +27,20 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.claims import MARGIN_BAND, MERGE_RADIUS, Report, merge_candidates
+from explorer.engine.attacks.claims import (
+    MARGIN_BAND,
+    MERGE_RADIUS,
+    Report,
+    merge_candidates,
+)
 from explorer.engine.attacks.descent import ended
-from explorer.engine.attacks.stationarity import denormals_flushed
 from explorer.engine.attacks.target import Target
+from explorer.engine.gradients import backward_signals, forward_signals
+from explorer.engine.kernels.reference import denormals_flushed
 from explorer.engine.network import phi
 from explorer.engine.optim import Moments, adam_step, half_cosine
 from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status, iterated
-from explorer.engine.tangent import backward_signals, forward_signals
 
 NON_HOMOGENEOUS = True  # outputs are all it needs
 

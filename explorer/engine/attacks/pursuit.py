@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.multipliers import Fit, fit_multipliers
 from explorer.engine.network import Network, phi
-from explorer.engine.tangent import backward_signals, forward_signals
 
 
 @dataclass(frozen=True, eq=False)

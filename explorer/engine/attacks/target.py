@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from explorer.engine.attacks.batched import Prepared
+from explorer.engine.kernels.batched import Prepared
 from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network, rescaled
 

@@ -1,0 +1,220 @@
+r"""Reconstruction from the KKT conditions of the margin problem (Haim et al. 2022, section 4).
+
+A trained network is nearly stationary: theta = sum_i lam_i y_i grad Phi(theta; x_i), lam_i >= 0.
+The attack looks for candidates x (m, d) and multipliers lam (m,), of fixed labels, with which the
+sum explains theta:
+
+    loss = l_stationary + weight_dual l_dual + weight_prior l_prior + weight_margin l_margin
+    l_stationary = || theta - sum_i lam_i y_i grad Phi(theta; x_i) ||^2 / ||theta||^2
+    l_dual       = sum_i relu(lam_min - lam_i / mean)^2       mean = rho^2 / (order m)
+    l_prior      = sum_i relu(|x_i| - prior)^2                over all coordinates
+    l_margin     = sum_i (y_i Phi(x_i) / level - 1)^2           level = 1, see `Target`
+
+The target is at margin 1, so the multipliers of any exact KKT point sum to rho^2 / order: all is
+measured in these units, and one setting serves networks of any scale. The published code has the
+raw loss with lam' = m lam: it is ||theta||^2 times ours with weight_dual = 5 mass^2 / rho^2,
+weight_prior = 1 / rho^2, prior = 1, weight_margin = 0, lam_min = lam'_min / mass.
+
+Three things beyond the paper, each off by one setting, each known to an attacker: neurons that
+training made parallel are merged (`merge_angle`); alpha rises from `relu_alpha_start` (annealing,
+as in Loo et al. 2023); support points lie on the margin (`weight_margin`, complementary slackness).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks.claims import Report, claims
+from explorer.engine.attacks.descent import ended, moved
+from explorer.engine.attacks.kkt.blocks import Replay
+from explorer.engine.attacks.kkt.config import KKTConfig
+from explorer.engine.attacks.kkt.loss import KKTState, evaluate
+from explorer.engine.attacks.target import Target
+from explorer.engine.optim import Moments
+from explorer.engine.status import Status, iterated
+
+__all__ = [
+    "KKTConfig",
+    "KKTState",
+    "Report",
+    "Start",
+    "in_blocks",
+    "init",
+    "iterate",
+    "report",
+    "split",
+    "step",
+    "terminate",
+]
+
+ANYWHERE = True  # on the device of the weights; projected multipliers are solved on the CPU
+NON_HOMOGENEOUS = True  # the loss needs no theorem, what it finds does: see `Target.caveat`
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where to begin: candidates x (m, d) with their fixed labels y (m,) in {-1, +1}.
+
+    x (b, m, d) are b starts at once, y then (m,) or (b, m); `split` takes their states apart.
+    """
+
+    x: Tensor
+    y: Tensor
+
+
+def init(
+    target: Target, config: KKTConfig, generator: torch.Generator, start: Start | None = None
+) -> KKTState:
+    """The first iterate: x ~ N(0, sigma_x^2), half of each label, lam / mean ~ U(0, lam_start).
+
+    With `start`, its candidates and labels are taken instead, however many they are. The published
+    code draws lam' from U(0, 1) whatever the scale of the network; here the mean is known.
+    """
+    net = target.net
+    if start is None:
+        size, where = (config.m, net.d), generator.device
+        noise = torch.randn(size, generator=generator, dtype=torch.float64, device=where)
+        x = config.sigma_x * noise
+        y = torch.ones(config.m, device=where)
+        y[config.m // 2 :] = -1
+    else:
+        x, y = start.x.detach().clone(), start.y.detach().clone()
+        _check_start(target, x, y)
+    uniform = torch.rand(
+        x.shape[:-1], generator=generator, dtype=torch.float64, device=generator.device
+    )
+    x, y, share = (v.to(net.weights[0]) for v in (x, y, config.lam_start * uniform))
+    lam = share * target.mass / x.shape[-2]
+    state = evaluate(target, config, 0, x, y, lam, Moments.zero((x, share)))
+    if not bool(_finite(state).all()):
+        raise ValueError("the loss is not finite at the start; take candidates closer to the data")
+    return state
+
+
+def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
+    """One full-batch step on x, and on lam by descent or by projection.
+
+    A step that would not be finite is not taken: the same iterate comes back, `diverged`. Of a
+    batch, the starts it happens to stay where they are.
+    """
+    mean = target.mass / state.x.shape[-2]
+    lr_x, lr_lam = (rate * config.rate(state.t) for rate in (config.lr_x, config.lr_lam))
+    joint = config.multipliers == "joint"
+    params = (state.x, state.lam / mean)
+    grads = (state.grad_x, state.grad_lam * (mean if joint else 0.0))
+    (x, share), moments = moved(
+        config.optimizer, params, state.moments, grads, (lr_x, lr_lam), config.momentum
+    )
+    after = evaluate(target, config, state.t + 1, x, state.y, share * mean, moments)
+    if after.loss.ndim == 0 and math.isfinite(after.loss.item()):  # the same, sooner
+        return after
+    sound = _finite(after)
+    if bool(sound.all()):
+        return after
+    if not bool(sound.any()):
+        return replace(state, diverged=True)
+    return _merged(sound, after, state)
+
+
+def terminate(state: KKTState, config: KKTConfig) -> Status:
+    """How the run stands."""
+    return ended(state, config.steps, state.grad_x, state.grad_lam)
+
+
+def in_blocks(config: KKTConfig) -> bool:
+    """Whether a run goes faster where states that nobody asks for are left out; see `replay`."""
+    return config.multipliers == "joint"
+
+
+def iterate(
+    target: Target, state: KKTState, config: KKTConfig, stride: int = 1
+) -> Iterator[KKTState]:
+    """Yield the states after `state`, until `terminate` says that the run is over.
+
+    With a stride only those whose t it divides, and the last one. Where `in_blocks`, the steps
+    between are then taken in one go: the same states, to rounding.
+    """
+    if stride == 1:
+        return iterated(step, terminate, target, state, config)
+    return _strides(target, state, config, stride)
+
+
+def _strides(target: Target, state: KKTState, config: KKTConfig, stride: int) -> Iterator[KKTState]:
+    run: Replay | None = None
+    while not terminate(state, config).over:
+        steps, before = min(stride - state.t % stride, config.steps - state.t), state
+        if in_blocks(config):
+            run = run or Replay(target, state, config)
+            run.advance(steps)
+            state = run.state()
+        if state is before or not bool(_finite(state).all()) or not _moving(state):
+            run, state = None, before  # one by one, to where it ends
+            for _ in range(steps):
+                if not terminate(state, config).over:
+                    state = step(target, state, config)
+        yield state
+
+
+def _moving(state: KKTState) -> bool:
+    """Whether there is a gradient; see `ended`."""
+    return bool(state.grad_x.any()) or bool(state.grad_lam.any())
+
+
+def report(target: Target, state: KKTState, config: KKTConfig) -> Report:
+    """What the attacker claims at this iterate; see `claims` for the thresholds."""
+    return claims(target, state.x, state.y, state.lam)
+
+
+def split(state: KKTState) -> list[KKTState]:
+    """The states of a batch, one by one; of a single start, itself."""
+    if state.x.ndim == 2:
+        return [state]
+    whole = replace(state, y=state.y.expand(state.x.shape[:-1]))
+    return [_mapped(lambda v, at=i: v[at], whole) for i in range(len(state.x))]
+
+
+def _mapped(change: Callable[..., Tensor], *states: KKTState) -> KKTState:
+    """The first state with every tensor made anew from those of all states."""
+    first = states[0]
+    names = [f.name for f in fields(first) if isinstance(getattr(first, f.name), Tensor)]
+    made: dict[str, Any] = {n: change(*(getattr(s, n) for s in states)) for n in names}
+    rows = [(s.moments.mean, s.moments.square) for s in states]
+    mean, square = (tuple(map(change, *column)) for column in zip(*rows, strict=True))
+    return replace(first, moments=Moments(first.moments.t, mean, square), **made)
+
+
+def _check_start(target: Target, x: Tensor, y: Tensor) -> None:
+    shapes = (x.shape[:-1], x.shape[-2:-1])
+    if (
+        x.ndim not in (2, 3)
+        or x.shape[-1] != target.net.d
+        or not x.numel()
+        or y.shape not in shapes
+    ):
+        raise ValueError(
+            f"start needs x (m, {target.net.d}) and y (m,) with m >= 1; "
+            f"got {tuple(x.shape)} and {tuple(y.shape)}"
+        )
+    if not bool((y.abs() == 1).all()):
+        raise ValueError(f"labels must be -1 or 1; got {sorted(set(y.flatten().tolist()))}")
+
+
+def _finite(state: KKTState) -> Tensor:
+    """Which starts have a finite loss; whatever else is not would show there at the next step."""
+    return torch.isfinite(state.loss)
+
+
+def _merged(sound: Tensor, after: KKTState, before: KKTState) -> KKTState:
+    """The new state of the sound starts, the old one of the others."""
+
+    def chosen(new: Tensor, old: Tensor) -> Tensor:
+        return torch.where(sound.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+    labels = after.y.expand(after.x.shape[:-1])
+    return _mapped(chosen, replace(after, y=labels), replace(before, y=labels))

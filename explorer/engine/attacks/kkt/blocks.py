@@ -1,0 +1,344 @@
+"""The joint KKT attack on two layers and few inputs, in place: all that moves lies in one array.
+
+Columns are candidates; rows are the coordinates of x, a one, and lam / mean. So an optimiser's step
+is one call on everything, and the rows down to the one are what the first layer takes. The steps
+are those of `kkt.step` with `multipliers="joint"`, to rounding. Where numba is installed (the extra
+`fast`), they are compiled loops: see `loops`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks.descent import EPS
+from explorer.engine.attacks.kkt.config import KKTConfig
+from explorer.engine.attacks.kkt.loss import (
+    KKTState,
+    Scale,
+    apart,
+    evaluate,
+    pulls,
+)
+from explorer.engine.attacks.target import Target
+from explorer.engine.kernels.batched import Alpha, few
+from explorer.engine.kernels.prepared import Prepared
+from explorer.engine.kernels.reference import denormals_flushed
+from explorer.engine.kernels.small import Desk
+from explorer.engine.optim import BETA_SQUARE, Moments
+
+Pair = tuple[Tensor, Tensor]  # of x (..., m, d) and of lam / mean (..., m)
+_PIECE = 2**24  # candidates x neurons x steps in one call; Ctrl-C is heard between; arbitrary
+
+
+def packed(
+    net: Prepared, config: KKTConfig, level: float, signed: Tensor, held: Sequence[Pair]
+) -> list[Packed]:
+    """A run, in the groups of starts that fit near the processor; see `Packed`.
+
+    Groups of one size share a desk: they walk one after another.
+    """
+    walk = compiled() if net.weights[0].shape[1] == 2 else None
+    if walk is not None and signed.dtype == torch.float64:
+        return [Walked(walk, net, config, level, signed, held)]
+    groups: Sequence[Any] = apart(net, held[0][0]) or [...]
+    desks: dict[Any, Desk] = {}
+    made = []
+    for i in groups:
+        own = [(x[i], share[i]) for x, share in held]
+        lead, m = tuple(own[0][0].shape[:-2]), own[0][0].shape[-2]
+        if lead not in desks:
+            desks[lead] = Desk(net, lead, m)
+        made.append(Packed(desks[lead], net.square, config, level, signed[i], own))
+    return made
+
+
+@cache
+def compiled() -> Callable[..., None] | None:
+    """The compiled steps; None where numba is missing, or has no place to keep what it makes."""
+    try:
+        from explorer.engine.kernels import compiled as loops
+    except (ImportError, RuntimeError):
+        return None
+    walk: Callable[..., None] = loops.walk
+    return walk
+
+
+def held(runs: list[Packed]) -> list[Pair]:
+    """Parameters, mean and square of all starts, each of x and of lam / mean; copies."""
+    pairs = [run.held() for run in runs]
+    if len(runs) == 1:
+        return pairs[0]
+    ndim = runs[0].x.ndim
+    join = torch.stack if ndim == 2 else torch.cat
+    return [
+        (join([x for x, _ in each]), join([v for _, v in each]))
+        for each in zip(*pairs, strict=True)
+    ]
+
+
+class Packed:
+    """Some starts of a run, x (..., m, d), moved on by `advance`."""
+
+    def __init__(
+        self, desk: Desk, square: float, config: KKTConfig, level: float, signed: Tensor,
+        held: Sequence[Pair],
+    ) -> None:  # fmt: skip
+        """Begin from `held`: parameters, mean, square and gradient, each of x and of lam / mean.
+
+        Args:
+            desk: the work arrays, for their shape.
+            square: ||theta||^2.
+            config: the settings.
+            level: margin of the target, see `Target`.
+            signed: y times the mean multiplier (..., m).
+            held: see above.
+        """
+        x = held[0][0]
+        self.config, self.level, self.d = config, level, x.shape[-1]
+        self.all, self.mean, self.square, self.grad = (
+            _together(*pair, one=float(i == 0)) for i, pair in enumerate(held)
+        )
+        self.desk = desk
+        self.x, self.share = self.all[..., : self.d, :], self.all[..., -1, :]
+        self.grad_a, self.grad_x = self.grad[..., :-1, :], self.grad[..., : self.d, :]
+        self.grad_share = self.grad[..., -1, :]
+        self.signed, self.factor = signed, signed * (-2 / square)
+        self.margin = signed.sign() * level
+        self.c, self.c_factor = torch.empty_like(self.share), torch.empty_like(self.share)
+        self.rates = x.new_zeros(self.d + 2, 1)
+        self.rates[: self.d], self.rates[-1] = config.lr_x, config.lr_lam
+
+    def _apart(self, rows: Tensor) -> Pair:
+        return rows[..., : self.d, :].mT.contiguous(), rows[..., -1, :].clone()
+
+    def held(self) -> list[Pair]:
+        """Parameters, mean and square, each of x and of lam / mean; copies."""
+        return [self._apart(rows) for rows in (self.all, self.mean, self.square)]
+
+    def advance(self, rows: Sequence[Sequence[float]]) -> None:
+        """A step for each row of the table of `Replay`."""
+        self.desk.take(self.all[..., :-1, :])
+        for row in rows:
+            self._step(row)
+
+    def _step(self, row: Sequence[float]) -> None:
+        second, rate, alpha, margin = row[2:]
+        if self.config.optimizer == "sgd":
+            self.mean.mul_(self.config.momentum).addcmul_(self.grad, self.rates, value=-rate)
+            self.all.add_(self.mean)
+        else:
+            self.mean.lerp_(self.grad, 1 - self.config.momentum)
+            self.square.mul_(BETA_SQUARE).addcmul_(self.grad, self.grad, value=1 - BETA_SQUARE)
+            root = self.square.sqrt().mul_(second).add_(EPS)
+            self.all.addcdiv_(self.mean * self.rates, root, value=-rate)
+        self._pull(alpha, margin)
+
+    def _pull(self, alpha: float, margin: float) -> None:
+        """The gradients of `kkt_loss.pulls`, in place."""
+        desk, config = self.desk, self.config
+        desk.lay(None, alpha)
+        if margin:
+            off = (desk.phi - self.margin).unsqueeze(-2)
+        torch.mul(self.share, self.signed, out=self.c)
+        desk.explain(self.c)
+        desk.sweep(sloped=margin > 0)
+        torch.mul(self.share, self.factor, out=self.c_factor)
+        torch.mul(desk.onto_a, self.c_factor.unsqueeze(-2), out=self.grad_a)
+        torch.mul(desk.onto_c, self.factor, out=self.grad_share)
+        if config.weight_dual:
+            low = self.share.clamp_max(config.lam_min)
+            if config.lam_min:
+                low.sub_(config.lam_min)
+            self.grad_share.add_(low, alpha=2 * config.weight_dual)
+        if margin:
+            self.grad_x.add_(desk.slopes_x.mul_(off), alpha=2 * margin / self.level**2)
+        if config.prior is not None:
+            outside = self.x - self.x.clamp(-config.prior, config.prior)
+            self.grad_x.add_(outside, alpha=2 * config.weight_prior)
+
+
+class Walked(Packed):
+    """All starts of a run, moved on by compiled loops."""
+
+    def __init__(
+        self, walk: Callable[..., None], net: Prepared, config: KKTConfig, level: float,
+        signed: Tensor, held: Sequence[Pair],
+    ) -> None:  # fmt: skip
+        """See `Packed`; `walk` is that of `loops`."""
+        m = held[0][0].shape[-2]
+        desk = Desk(net, (), 1)  # for the factors alone
+        super().__init__(desk, net.square, config, level, signed, held)
+        one = desk.v.new_ones(len(desk.v[0])) if desk.slopes is None else desk.slopes
+        parts = (desk.first.T, desk.times.T, desk.v[0], one)
+        self.walk, self.net = walk, tuple(np.ascontiguousarray(v.numpy()) for v in parts)
+        rows = (self.all, self.mean, self.square, self.grad)
+        self.rows = tuple(v.view(-1, self.d + 2, m).numpy() for v in rows)
+        self.labels = np.ascontiguousarray(signed.expand(self.share.shape).reshape(-1, m).numpy())
+        prior = np.inf if config.prior is None else config.prior
+        self.how = (
+            level, -2 / net.square, config.lam_min, config.weight_dual, prior, config.weight_prior,
+        )  # fmt: skip
+        self.rule = (config.optimizer == "adam", float(config.momentum), BETA_SQUARE, EPS)
+        self.piece = max(1, _PIECE // (self.share.numel() * len(one)))
+
+    def advance(self, rows: Sequence[Sequence[float]]) -> None:
+        """See `Packed`."""
+        table = np.array(rows).reshape(-1, 6)
+        for i in range(0, len(table), self.piece):
+            some = table[i : i + self.piece]
+            self.walk(self.rows, self.labels, some, self.net, self.how, self.rule)
+
+
+def _together(x: Tensor, share: Tensor, one: float) -> Tensor:
+    """Rows of x, a row of `one`, a row of lam / mean."""
+    share = share.unsqueeze(-2)
+    return torch.cat([x.mT, torch.full_like(share, one), share], dim=-2)
+
+
+# --- Many steps of the joint attack in one go: static buffers, no number read back in between ---
+# The steps are those of `kkt.step` with `multipliers="joint"`; between them only the gradients are
+# computed, and the losses once at the end. What changes from step to step (rates, alpha, the weight
+# of the margin) is a table on the device, written before each block. On CUDA a block of k steps is
+# captured as one graph and replayed, so that a step costs no launches; elsewhere the same function
+# runs eagerly. The capture has not run on a GPU yet. On the CPU, two layers of few inputs walk as
+# `packed` says, group by group: the starts of a group take all steps of a block while they lie near
+# the processor; two inputs in compiled loops, where numba is installed.
+
+BLOCK = 50  # steps of one graph; arbitrary, large against the one launch it costs
+_WARM = 3  # runs before a capture, as torch's notes on CUDA graphs ask for
+
+
+class Replay:
+    """The buffers of one run, x (m, d) or (b, m, d), moved on by `advance`."""
+
+    def __init__(
+        self, target: Target, state: KKTState, config: KKTConfig, block: int = BLOCK
+    ) -> None:
+        """Start from `state`. ValueError for projected multipliers: they are solved on the CPU."""
+        if config.multipliers != "joint":
+            raise ValueError(
+                f"replay takes multipliers='joint'; got {config.multipliers!r}. Use kkt.step."
+            )
+        self.target, self.config, self.block = target, config, block
+        self.net = target.prepared(config.merge_angle, config.same_slopes)
+        self.scale = Scale(target.mass / state.x.shape[-2], target.level)
+        self.y, self.t, self.moved = state.y, state.t, state.moments.t
+        self.params = (state.x.clone(), state.lam / self.scale.mean)
+        self.mean = tuple(v.clone() for v in state.moments.mean)
+        self.square = tuple(v.clone() for v in state.moments.square)
+        self.grads = (state.grad_x.clone(), state.grad_lam * self.scale.mean)
+        self.packed = []
+        if few(self.net):
+            signed = state.y.expand(state.lam.shape) * self.scale.mean
+            kept = cast("list[Pair]", [self.params, self.mean, self.square, self.grads])
+            self.packed = packed(self.net, config, self.scale.level, signed, kept)
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self.on_cuda = state.x.is_cuda
+        if self.on_cuda:
+            self.table = state.x.new_zeros(block, 6)
+
+    def advance(self, steps: int) -> None:
+        """So many steps further. Whether all was finite shows in `state`."""
+        with torch.no_grad(), denormals_flushed():
+            while steps >= self.block and self.on_cuda:
+                self._replay()
+                steps -= self.block
+            rows = self._rows(steps)
+            for some in self.packed:
+                some.advance(rows)
+            if not self.packed:
+                for row in rows:
+                    self._step(row)
+
+    def state(self) -> KKTState:
+        """The state here, with its losses; of tensors of its own."""
+        if self.packed:
+            self.params, self.mean, self.square = held(self.packed)
+        moments = Moments(
+            self.moved, tuple(v.clone() for v in self.mean), tuple(v.clone() for v in self.square)
+        )
+        x, share = (p.clone() for p in self.params)
+        return evaluate(
+            self.target, self.config, self.t, x, self.y, share * self.scale.mean, moments
+        )
+
+    def _rows(self, steps: int) -> list[list[float]]:
+        """The table: a row of six numbers for each step.
+
+        The rates of x and of lam, Adam's second correction, the share of the rates, alpha and the
+        margin's weight.
+        """
+        config, rows = self.config, []
+        for _ in range(steps):
+            rate, self.moved = config.rate(self.t), self.moved + 1
+            self.t += 1
+            first, second = 1.0, 1.0
+            if config.optimizer == "adam":
+                first -= config.momentum**self.moved
+                second -= BETA_SQUARE**self.moved
+            margin = config.weight_margin * min(self.t / config.steps, 1.0)
+            share = rate / first
+            rows.append([
+                config.lr_x * share, config.lr_lam * share, second**-0.5, share,
+                config.alpha(self.t), margin,
+            ])  # fmt: skip
+        return rows
+
+    def _step(self, row: list[float] | Tensor) -> None:
+        """One step in place; a row of the table, as numbers or as a tensor on the device."""
+        now = cast("list[Alpha]", row)
+        beta = self.config.momentum
+        buffers = zip(self.params, self.mean, self.square, self.grads, now[:2], strict=True)
+        for p, mean, square, grad, rate in buffers:
+            if self.config.optimizer == "sgd":
+                p.add_(mean.mul_(beta).sub_(grad.mul_(rate)))
+            else:
+                mean.lerp_(grad, 1 - beta)
+                square.lerp_(grad.square(), 1 - BETA_SQUARE)
+                p.sub_((mean * rate).div_((square.sqrt() * now[2]).add_(EPS)))
+        at = (self.params[0], self.y, self.params[1])
+        fresh = pulls(self.net, self.config, self.scale, at, now[4], now[5])
+        if self.on_cuda:  # a graph writes where it was captured
+            for grad, new in zip(self.grads, fresh, strict=True):
+                grad.copy_(new)
+        else:
+            self.grads = fresh
+
+    def _replay(self) -> None:
+        """A block of steps as one graph, captured at the first call."""
+        if self.graph is None:
+            self.graph = self._captured()
+        self.table.copy_(torch.tensor(self._rows(self.block), dtype=self.table.dtype))
+        self.graph.replay()
+
+    def _captured(self) -> torch.cuda.CUDAGraph:
+        buffers = (*self.params, *self.mean, *self.square, *self.grads)
+        kept = [v.clone() for v in buffers]
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(_WARM):
+                self._step(self.table[0])
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for row in self.table:
+                self._step(row)
+        for buffer, old in zip(buffers, kept, strict=True):
+            buffer.copy_(old)
+        return graph
+
+
+def advance(target: Target, state: KKTState, config: KKTConfig, steps: int) -> KKTState:
+    """The state so many steps on, as `kkt.step` would give; if not finite, unmoved, `diverged`."""
+    run = Replay(target, state, config)
+    run.advance(steps)
+    after = run.state()
+    return after if bool(torch.isfinite(after.loss).all()) else replace(state, diverged=True)

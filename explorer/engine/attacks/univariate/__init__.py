@@ -1,0 +1,353 @@
+"""The state of the univariate attack."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.target import Target
+from explorer.engine.attacks.univariate.config import (
+    CERTIFIED,
+    EXACT,
+    SAFE,
+    Tolerances,
+    UnivariateConfig,
+)
+from explorer.engine.attacks.univariate.intervals import (
+    Group,
+    Point,
+    crossings,
+    distinct,
+    guarantee,
+    turn,
+)
+from explorer.engine.attacks.univariate.view import (
+    defect,
+    programs,
+    seen,
+    tolerances,
+)
+from explorer.engine.certificate import balance
+from explorer.engine.multipliers import fit_multipliers
+from explorer.engine.network import Network
+from explorer.engine.piecewise import Piecewise, refusal
+from explorer.engine.status import Status, iterated
+
+FIRM = 1e-5  # of the mass; arbitrary, 100 times what HiGHS may be off: a least multiplier above 0
+
+Phase = Literal["walk", "gather", "fit", "prove", "done"]
+
+
+@dataclass(frozen=True, eq=False)
+class UnivariateState:
+    """Where the walk stands, and what it has found.
+
+    Attributes:
+        t: steps taken.
+        x: candidates (m, 1), ascending.
+        y: their labels (m,), the sign of Phi.
+        lam: multipliers (m,); equal shares of the mass until they are fitted.
+        least: least multiplier with which the weights can be explained (m,); nan until solved.
+        most: the largest (m,); nan until solved.
+        groups: the groups found so far.
+        alone: intervals that no group covers.
+        at: the interval that is looked at next, or in the proof the next candidate.
+        looked: the first and last interval of the step just taken; (-1, -1) where none.
+        phase: what the next step does.
+        tol: the tolerances in force: those of rounding, or those of the settings.
+        miss: the least possible miss of an equation, a share of |theta|; nan until fitted.
+        eps: the miss allowed to explanations.
+        residual: share of |theta| that the candidates leave unexplained by least squares, before
+            neurons are merged; nan until fitted.
+        sentence: what the step just taken did, and why.
+        defect: how far the weights are from the nearest KKT point that they show, a share of
+            |theta| (`univariate_view.defect`); nan, and nothing is proven, where a file of an
+            earlier version does not say.
+    """
+
+    t: int
+    x: Tensor
+    y: Tensor
+    lam: Tensor
+    least: Tensor
+    most: Tensor
+    groups: tuple[Group, ...]
+    alone: tuple[int, ...]
+    at: int
+    looked: tuple[int, int]
+    phase: Phase
+    tol: Tolerances
+    miss: float
+    eps: float
+    residual: float
+    sentence: str
+    defect: float = math.nan
+
+    @property
+    def exact(self) -> bool:
+        """Whether the tolerances are those of rounding."""
+        return self.tol == EXACT
+
+    @property
+    def doubt(self) -> str:
+        """Why nothing is proven on these weights; "" where they are an exact KKT point."""
+        return doubt(self.defect, self.tol)
+
+    @property
+    def needed(self) -> Tensor:
+        """Which candidates no explanation does without (m,) bool; `FIRM` of the mass or more."""
+        return self.least > FIRM * self.lam.sum()
+
+    @property
+    def proven(self) -> Tensor:
+        """Which candidates must be training points (m,) bool: needed by exact weights."""
+        return self.needed & (not self.doubt)
+
+    @property
+    def likely(self) -> Tensor:
+        """Which candidates are needed by weights that are no exact KKT point (m,) bool."""
+        return self.needed & bool(self.doubt)
+
+    @property
+    def guaranteed(self) -> float:
+        """The share of the candidates that the counted groups make training points; 0 in doubt."""
+        return 0.0 if self.doubt else guarantee(self.groups, len(self.x))
+
+    def numbers(self) -> dict[str, float]:
+        """Counts and the miss, for curves."""
+        miss = {} if math.isnan(self.miss) else {"miss": self.miss}
+        return {
+            "candidates": float(len(self.x)),
+            "groups": float(len(self.groups)),
+            "proven": float(self.proven.sum()),
+            "likely": float(self.likely.sum()),
+            **miss,
+        }
+
+
+def doubt(defect: float, tol: Tolerances) -> str:
+    """Why nothing is proven on weights so far from a KKT point; "" where they are exact."""
+    if not defect <= CERTIFIED:
+        off = "nobody looked how far" if math.isnan(defect) else f"off by {defect:.1e} of |θ|"
+        return (
+            f"the weights are not an exact KKT point of this margin: {off}, and a proof needs "
+            f"{CERTIFIED:.0e}"
+        )
+    return "" if tol == EXACT else "the tolerances in force are those of trained weights"
+
+
+# --- The provable attack on networks of one input (Smorodinsky, Vardi and Safran, Algorithm 1) --
+# At a KKT point of margin 1 every support point lies where |Phi| = 1, and between two of them the
+# graph of Phi breaks at most twice. Hence whole stretches of the graph must hold a training point:
+# `univariate_walk` lists them, one turn of the walk per step, and names for each a few candidates.
+# The union S of the groups is what the paper claims: under (a) some neuron is active on all
+# training points and (b) theta is a local minimum, a quarter of S or more are training points.
+#
+# Then, ours: all places with |Phi| = 1 are gathered, and linear programs (`univariate_proof`) tell
+# which of them no explanation of the weights does without; one step for each candidate. On an exact
+# KKT point these are proven training points, on other weights likely ones
+# (`UnivariateState.doubt`). Restated; see the paper for the original.
+
+__all__ = [
+    "Group",
+    "UnivariateConfig",
+    "UnivariateState",
+    "fits",
+    "init",
+    "iterate",
+    "report",
+    "step",
+    "terminate",
+    "view",
+]
+
+
+def fits(target: Target) -> str:
+    """Why the attack cannot be used on these weights, or an empty string."""
+    why = refusal(target.net)
+    return why and f"The univariate attack does not apply: {why}"
+
+
+def view(target: Target, state: UnivariateState) -> Piecewise:
+    """The graph that the attack walks on: that of the merged weights."""
+    return seen(target, state.tol)[1]
+
+
+def init(
+    target: Target,
+    config: UnivariateConfig,
+    generator: torch.Generator,
+    start: object = None,
+) -> UnivariateState:
+    """Nothing found yet; the tolerances are chosen. Draws nothing, and takes no start."""
+    why = fits(target)
+    if why:
+        raise ValueError(why)
+    off = defect(target)
+    tol = tolerances(off, config)
+    line = seen(target, tol)[1]
+    kind = "exact" if tol is EXACT else "trained"
+    sentence = f"Φ is cut into {len(line)} intervals ({kind} tolerances); the walk begins at 0."
+    none = torch.zeros(0, dtype=torch.float64)
+    return UnivariateState(
+        0, none[:, None], none, none, none, none, (), (), 0, (-1, -1), "walk", tol,
+        math.nan, math.nan, math.nan, sentence, off,
+    )  # fmt: skip
+
+
+def step(target: Target, state: UnivariateState, config: UnivariateConfig) -> UnivariateState:
+    """One turn of the walk; then all crossings, the multipliers, and one candidate per step."""
+    tol = state.tol
+    net, line = seen(target, tol)
+    if state.phase == "walk":
+        after = _walk(target, state, config, line, tol)
+    elif state.phase == "gather":
+        after = _gather(target, state, config, line, tol)
+    elif state.phase == "fit":
+        after = _fit(target, state, config, line, tol)
+    elif state.phase == "prove":
+        after = _prove(net, line, state, tol)
+    else:
+        return state
+    return replace(after, t=state.t + 1)
+
+
+def terminate(state: UnivariateState, config: UnivariateConfig) -> Status:
+    """How the run stands."""
+    return Status.COMPLETE if state.phase == "done" else Status.RUNNING
+
+
+def iterate(
+    target: Target, state: UnivariateState, config: UnivariateConfig
+) -> Iterator[UnivariateState]:
+    """Yield the states after `state`, until the algorithm has come to its end."""
+    return iterated(step, terminate, target, state, config)
+
+
+def report(target: Target, state: UnivariateState, config: UnivariateConfig) -> Report:
+    """The candidates, or under "certified" the needed ones, largest multiplier first."""
+    kept = state.needed if config.mode == "certified" else state.y != 0
+    order = torch.argsort(state.lam[kept], descending=True, stable=True)
+    x, y, lam = (part[kept][order] for part in (state.x, state.y, state.lam))
+    return Report(x.to(target.net.dtype), y.to(target.net.dtype), lam.to(target.net.dtype))
+
+
+def _points(state: UnivariateState) -> list[Point]:
+    return list(zip(state.x[:, 0].tolist(), state.y.tolist(), strict=True))
+
+
+def _with(target: Target, state: UnivariateState, points: list[Point]) -> UnivariateState:
+    """The state with these candidates, nothing known of their multipliers."""
+    x, y = torch.tensor(points, dtype=torch.float64).reshape(-1, 2).T
+    unknown = torch.full_like(y, math.nan)
+    lam = torch.full_like(y, target.mass / max(len(y), 1))
+    return replace(
+        state, x=x[:, None].contiguous(), y=y.contiguous(), lam=lam, least=unknown, most=unknown
+    )
+
+
+def _walk(
+    target: Target, state: UnivariateState, config: UnivariateConfig, line: Piecewise,
+    tol: Tolerances,
+) -> UnivariateState:  # fmt: skip
+    made = turn(line, state.at, tol, state.groups, config.strict, not state.doubt)
+    groups, alone, points = state.groups, state.alone, _points(state)
+    if made.group is None:
+        alone = (*alone, made.first)
+    else:
+        groups = (*groups, made.group)
+        points = distinct([*points, *zip(made.group.x, made.group.y, strict=True)], tol.same)
+    over = made.following >= len(line)
+    following: Phase = "walk" if not over else "done" if config.mode == "algorithm 1" else "gather"
+    return replace(
+        _with(target, state, points), groups=groups, alone=alone, at=made.following,
+        looked=(made.first, made.last), phase=following, sentence=made.sentence,
+    )  # fmt: skip
+
+
+def _gather(
+    target: Target, state: UnivariateState, config: UnivariateConfig, line: Piecewise,
+    tol: Tolerances,
+) -> UnivariateState:  # fmt: skip
+    points = distinct([*_points(state), *crossings(line, tol)], tol.same)
+    more = len(points) - len(state.x)
+    flat = sum(line.on_margin(i, 1.0, tol.flat) for i in range(len(line)))
+    rest = (
+        "every support point is one of them."
+        if not flat
+        else f"|Φ| is 1 throughout {flat} intervals too, of which the ends alone are among them; "
+        "every other support point is one of them."
+    )
+    sentence = (
+        f"{len(points)} places where |Φ| reaches 1 are gathered, {more} of them in no group: {rest}"
+    )
+    over = config.mode == "all crossings" or not points
+    return replace(
+        _with(target, state, points), looked=(-1, -1), at=0, phase="done" if over else "fit",
+        sentence=sentence,
+    )  # fmt: skip
+
+
+def _fit(
+    target: Target, state: UnivariateState, config: UnivariateConfig, line: Piecewise,
+    tol: Tolerances,
+) -> UnivariateState:  # fmt: skip
+    net = target.merged(tol.angle)
+    lam, miss = programs(net, line, _points(state), tol).fit()
+    eps = max(config.slack * miss, tol.eps, 0.0 if state.doubt else SAFE * state.defect)
+    residual = fit_multipliers(target.net, state.x, state.y, tol.tau).residual
+    apart = balance(target.net)
+    phase: Phase = "prove"
+    sentence = (
+        f"With the best multipliers no equation of stationarity is missed by more than {miss:.1e} "
+        f"of |θ|; {eps:.1e} is allowed. " + _standing(state)
+    )
+    far = residual > config.largest_residual or apart > config.largest_imbalance
+    if far and state.doubt:
+        phase = "done"
+        sentence = (
+            f"Nothing can be proven, nor called likely: {residual:.1%} of |θ| is left unexplained "
+            f"(at most {config.largest_residual:.0%}), neurons are out of balance by {apart:.1%} "
+            f"(at most {config.largest_imbalance:.0%}). Too far from a KKT point: train longer."
+        )
+    fitted = torch.from_numpy(lam)
+    if float(fitted.sum()) <= 0:
+        fitted = state.lam
+    return replace(
+        state, lam=fitted, miss=miss, eps=eps, residual=residual, phase=phase, sentence=sentence
+    )
+
+
+def _standing(state: UnivariateState) -> str:
+    """What a needed candidate is on these weights, and why."""
+    if state.doubt:
+        return f"What these need is likely, not proven: {state.doubt}."
+    return f"The weights are an exact KKT point (to {state.defect:.0e}): what they need is proven."
+
+
+def _prove(
+    net: Network, line: Piecewise, state: UnivariateState, tol: Tolerances
+) -> UnivariateState:
+    i = state.at
+    low, high = programs(net, line, _points(state), tol).bounds(i, state.eps)
+    least, most = state.least.clone(), state.most.clone()
+    least[i], most[i] = low, high
+    after = replace(
+        state, least=least, most=most, at=i + 1,
+        phase="done" if i + 1 == len(state.x) else "prove",
+    )  # fmt: skip
+    x = float(state.x[i, 0])
+    verdict = "the weights can be explained without it: not proven"
+    if bool(after.needed[i]):
+        verdict = "no explanation does without it: " + (
+            "likely a training point" if state.doubt else "proven, a training point"
+        )
+    return replace(
+        after, sentence=f"x = {x:.3f} has λ between {low:.3g} and {high:.3g}; {verdict}."
+    )

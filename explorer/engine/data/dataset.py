@@ -1,0 +1,128 @@
+"""A training set as a frozen value: x (n, d) with labels y (n,) in {-1, +1}, or more classes.
+
+Further classes have the labels 3, 4, ... (see `classes`). Every edit returns a new set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explorer.engine.classes import outputs_for, valid
+from explorer.engine.data.presets import MAX_POINTS
+
+
+@dataclass(frozen=True)
+class Source:
+    """The preset a dataset was drawn from: enough to draw it, or a fresh one, again."""
+
+    preset: str
+    n: int
+    noise: float
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A labelled set of points.
+
+    Attributes:
+        x: (n, d) floating, finite; n may be 0.
+        y: (n,) in {-1, +1} and, with more classes, 3, 4, ...; of the type and on the device of x.
+        source: the preset it was drawn from, or None once a hand has touched it.
+    """
+
+    x: Tensor
+    y: Tensor
+    source: Source | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse shapes that do not match, labels other than -1 and +1, and nan or inf."""
+        if self.x.ndim != 2 or self.x.shape[1] < 1 or self.y.shape != self.x.shape[:1]:
+            raise ValueError(
+                f"expected x (n, d) and y (n,) with d >= 1; "
+                f"got {tuple(self.x.shape)} and {tuple(self.y.shape)}"
+            )
+        if not self.x.is_floating_point() or self.y.dtype != self.x.dtype:
+            raise ValueError(
+                "x and y must have one floating type; "
+                f"got {self.x.dtype} and {self.y.dtype}. Convert with .to(torch.float64)."
+            )
+        if not bool(torch.isfinite(self.x).all()):
+            raise ValueError("x holds nan or inf; remove those points")
+        if not bool(valid(self.y).all()):
+            raise ValueError(
+                "labels must be -1 or 1, and 3, 4, ... for further classes; "
+                f"got {sorted(set(self.y.tolist()))}"
+            )
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return self.x.shape[0]
+
+    @property
+    def outputs(self) -> int:
+        """How many outputs a network for these labels needs: 1 for -1 and +1."""
+        return outputs_for(self.y)
+
+    @property
+    def d(self) -> int:
+        """Dimension of a point."""
+        return self.x.shape[1]
+
+    def to(
+        self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None
+    ) -> Dataset:
+        """The same points in another floating type or on another device."""
+        x = self.x.to(device=device, dtype=dtype)
+        return Dataset(x, self.y.to(x), self.source)
+
+    def with_point(self, x: Sequence[float] | Tensor, y: float) -> Dataset:
+        """One more point, last. ValueError when MAX_POINTS are there already."""
+        if self.n >= MAX_POINTS:
+            raise ValueError(f"a set holds at most {MAX_POINTS} points; erase some first")
+        point = self._point(x)
+        label = torch.as_tensor([y], dtype=self.y.dtype, device=self.y.device)
+        return Dataset(torch.cat([self.x, point[None]]), torch.cat([self.y, label]))
+
+    def without(self, indices: Iterable[int]) -> Dataset:
+        """The set less the points at these indices; the others keep their order."""
+        keep = torch.ones(self.n, dtype=torch.bool, device=self.x.device)
+        for index in indices:
+            keep[self._index(index)] = False
+        return Dataset(self.x[keep], self.y[keep])
+
+    def moved(self, index: int, x: Sequence[float] | Tensor) -> Dataset:
+        """The point at `index` at another place, with its label."""
+        places = self.x.clone()
+        places[self._index(index)] = self._point(x)
+        return Dataset(places, self.y)
+
+    def conflict(self) -> tuple[int, int] | None:
+        """The first pair of equal points with different labels: no network can separate them."""
+        seen: dict[tuple[float, ...], tuple[int, float]] = {}
+        for i, (point, label) in enumerate(zip(self.x.tolist(), self.y.tolist(), strict=True)):
+            first, other = seen.setdefault(tuple(point), (i, label))
+            if other != label:
+                return first, i
+        return None
+
+    def _point(self, x: Sequence[float] | Tensor) -> Tensor:
+        point = torch.as_tensor(x, dtype=self.x.dtype, device=self.x.device)
+        if point.shape != (self.d,):
+            raise ValueError(f"a point here has {self.d} coordinates; got {tuple(point.shape)}")
+        return point
+
+    def _index(self, index: int) -> int:
+        if not 0 <= index < self.n:
+            raise ValueError(f"no point {index}; the set holds points 0 to {self.n - 1}")
+        return index
+
+
+def empty(d: int) -> Dataset:
+    """No points of dimension d."""
+    return Dataset(torch.zeros(0, d, dtype=torch.float64), torch.zeros(0, dtype=torch.float64))

@@ -1,0 +1,187 @@
+"""Datasets as CSV and NPZ: labels y of two classes, or class numbers 1, 2, 3, ...
+
+Nothing is ever unpickled, and nothing large is read by mistake.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+
+from explorer.engine.classes import MAX_CLASSES, class_numbers, from_numbers
+from explorer.engine.data.dataset import Dataset
+from explorer.engine.data.presets import MAX_POINTS
+from explorer.engine.files import FileError, is_archive, members, named, reading
+
+CLASS = "class"  # the column of class numbers; y is that of two labels
+MAX_BYTES = 8 * 2**20  # arbitrary: 200 points of 1000 coordinates as text are about 4 MB
+MAX_COORDINATES = 10_000  # arbitrary: an image of 100 by 100
+NPZ = "Write it with numpy.savez(file, x=x, y=y)."
+
+
+class DataError(FileError):
+    """A file that is not a dataset; the message says where, what was got and what to do."""
+
+
+def write_csv(dataset: Dataset) -> str:
+    """Text with the columns x1, ..., xd, y; every number reads back exactly.
+
+    With more than two classes the last column is `class` and counts from 1.
+    """
+    several = dataset.outputs > 1
+    head = ",".join([*(f"x{i}" for i in range(1, dataset.d + 1)), CLASS if several else "y"])
+    labels = class_numbers(dataset.y) if several else dataset.y
+    rows = zip(dataset.x.tolist(), labels.tolist(), strict=True)
+    return "\n".join([head, *(",".join([*map(repr, x), str(int(y))]) for x, y in rows), ""])
+
+
+def read_csv(text: str | bytes) -> Dataset:
+    """Read what `write_csv` wrote; labels 0 and 1 are taken as -1 and +1. DataError otherwise."""
+    with reading("the table", "Write it again as CSV.", DataError):
+        return _read_csv(text)
+
+
+def _read_csv(text: str | bytes) -> Dataset:
+    if isinstance(text, bytes):
+        _size(len(text))
+        try:
+            text = text.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise DataError("not a text file; expected CSV in UTF-8. Export as CSV.") from error
+    _size(len(text))
+    reader = csv.reader(io.StringIO(text))
+    try:
+        filled = ((reader.line_num, row) for row in reader if any(row))
+        rows = list(islice(filled, MAX_POINTS + 2))  # a header and one point too many
+    except csv.Error as error:
+        raise DataError(f"line {reader.line_num}: not CSV ({error}); write it again") from error
+    if not rows:
+        raise DataError("the file is empty; expected a header x1,x2,y and one line per point")
+    head = [cell.strip().lower() for cell in rows[0][1]]
+    names = [f"x{i}" for i in range(1, len(head))]
+    if len(head) > MAX_COORDINATES:
+        raise DataError(f"{len(head)} columns; at most {MAX_COORDINATES} are read. Leave some out.")
+    if len(head) < 2 or head not in ([*names, "y"], [*names, CLASS]):
+        got = ",".join(rows[0][1])[:60]
+        raise DataError(
+            f"line {rows[0][0]}: expected the header x1,y or x1,x2,y, or {CLASS} in place of y for "
+            f"class numbers; got {got!r}"
+        )
+    _count(len(rows) - 1, " or more")
+    table = np.array([_numbers(line, row, head) for line, row in rows[1:]], dtype=np.float64)
+    lines = [line for line, _ in rows[1:]]
+    return _dataset(table[:, :-1], table[:, -1], lines, several=head[-1] == CLASS)
+
+
+def write_npz(dataset: Dataset) -> bytes:
+    """Arrays x (n, d) and y (n,), or `class` in place of y, in one NumPy archive."""
+    out = io.BytesIO()
+    several = dataset.outputs > 1
+    labels = class_numbers(dataset.y) if several else dataset.y
+    arrays: dict[str, Any] = {CLASS if several else "y": labels.cpu().numpy()}
+    np.savez(out, x=dataset.x.cpu().numpy(), **arrays)
+    return out.getvalue()
+
+
+def read_npz(data: bytes) -> Dataset:
+    """Arrays x (n, d) and y (n,) of an archive; labels as in `read_csv`. Never unpickles."""
+    _size(len(data))
+    with reading("the archive", NPZ, DataError):
+        return _read_npz(data)
+
+
+def _read_npz(data: bytes) -> Dataset:
+    if not is_archive(data):
+        raise DataError(f"not an NPZ file with arrays x and y. {NPZ}")
+    found = members(data, MAX_BYTES, DataError, NPZ)
+    several = f"{CLASS}.npy" in found
+    label = f"{CLASS if several else 'y'}.npy"
+    if not {"x.npy", label} <= set(found):
+        raise DataError(f"not an NPZ file with arrays x and y. {NPZ}")
+    x, y = (_array(found[name], name) for name in ("x.npy", label))
+    if x.ndim != 2 or x.shape[1] < 1 or y.shape != x.shape[:1]:
+        raise DataError(f"expected x (n, d) and y (n,); got {x.shape} and {y.shape}")
+    _count(x.shape[0])
+    rows = list(range(x.shape[0]))
+    return _dataset(x.astype(np.float64), y.astype(np.float64), rows, "row", several)
+
+
+def _array(content: bytes, name: str) -> np.ndarray:
+    raw = io.BytesIO(content)
+    with reading(f"array {name}", NPZ, DataError):
+        version = np.lib.format.read_magic(raw)
+        header = np.lib.format.read_array_header_2_0
+        if version == (1, 0):
+            header = np.lib.format.read_array_header_1_0
+        shape, _, dtype = header(raw)
+    if dtype.kind not in "fiu":
+        raise DataError(f"array {name}: expected real numbers; got {dtype}")
+    # Checked before reading: a header may promise an array far larger than the file.
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(content) - raw.tell():
+        raise DataError(f"array {name} is damaged: its header says {shape}. {NPZ}")
+    raw.seek(0)
+    array: np.ndarray = np.lib.format.read_array(raw, allow_pickle=False)
+    return array
+
+
+def _numbers(line: int, row: list[str], head: list[str]) -> list[float]:
+    if len(row) != len(head):
+        raise DataError(
+            f"line {line}: expected {len(head)} values ({','.join(head)}); got {len(row)}"
+        )
+    values = []
+    for name, cell in zip(head, row, strict=True):
+        try:
+            values.append(float(cell))
+        except ValueError as error:
+            raise DataError(
+                f"line {line}: {name} must be a number with a decimal point; got {cell[:40]!r}"
+            ) from error
+    return values
+
+
+def _dataset(
+    x: np.ndarray, y: np.ndarray, places: list[int], unit: str = "line", several: bool = False
+) -> Dataset:
+    for place, point in zip(places, x, strict=True):
+        if not np.isfinite(point).all():
+            raise DataError(
+                f"{unit} {place}: nan or inf in {named(point[:9].tolist())}; remove that point"
+            )
+    points = torch.from_numpy(np.ascontiguousarray(x))
+    if several:
+        for place, label in zip(places, y, strict=True):
+            if label not in range(1, MAX_CLASSES + 1):
+                raise DataError(
+                    f"{unit} {place}: {CLASS} must be a number from 1 to {MAX_CLASSES}; "
+                    f"got {label:g}"
+                )
+        return Dataset(points, from_numbers(torch.from_numpy(y)))
+    zero_one = bool(np.isin(y, (0.0, 1.0)).all())
+    for place, label in zip(places, y, strict=True):
+        if label not in ((0.0, 1.0) if zero_one else (-1.0, 1.0)):
+            raise DataError(
+                f"{unit} {place}: label y must be -1 or 1 (or 0 and 1 throughout); got {label:g}"
+            )
+    labels = np.where(y > 0, 1.0, -1.0)
+    return Dataset(points, torch.from_numpy(labels))
+
+
+def _count(n: int, more: str = "") -> None:
+    if n == 0:
+        raise DataError("the file holds no points; expected at least one")
+    if n > MAX_POINTS:
+        raise DataError(f"{n} points{more}; at most {MAX_POINTS} are supported. Take a subset.")
+
+
+def _size(size: int) -> None:
+    if size > MAX_BYTES:
+        raise DataError(
+            f"{size / 2**20:.1f} MiB; at most {MAX_BYTES // 2**20} MiB are read. Take a subset."
+        )

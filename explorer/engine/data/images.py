@@ -1,0 +1,335 @@
+"""MNIST and CIFAR-10 from their standard files, in a folder that the user names.
+
+Nothing is downloaded, and nothing in a file is run: the idx format holds numbers alone, and the
+python batches of CIFAR-10, which are pickles, are read without an unpickler (`engine.pickles`).
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+import struct
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.engine.classes import from_numbers
+from explorer.engine.data import Dataset
+from explorer.engine.energy.starts import Pictures
+from explorer.engine.files import (
+    FileError,
+    check_size,
+    named,
+    read_file,
+    reading,
+)
+from explorer.engine.pickles import Pickle
+from explorer.engine.settings import setting, settings
+
+MNIST = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
+CIFAR = tuple(f"data_batch_{k}" for k in range(1, 6))
+WHERE = {
+    "mnist": "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "cifar": "https://www.cs.toronto.edu/~kriz/cifar.html (the python version)",
+}
+MOST_BYTES = 128 * 2**20  # arbitrary: the 60,000 images of MNIST are 47 MB, a batch of CIFAR 31
+
+
+class ImageFileError(FileError):
+    """A file is not there or not what its name says; the message says which, and what to do."""
+
+
+def read_mnist(folder: str | Path) -> tuple[Tensor, Tensor]:
+    """Training images (n, 1, 28, 28) as bytes and their digits (n,), from idx files, gz or not.
+
+    Raises:
+        ImageFileError: a file is missing, or no idx file of its kind.
+    """
+    images = _idx(_found(Path(folder), MNIST[0], "mnist"), 3)
+    digits = _idx(_found(Path(folder), MNIST[1], "mnist"), 1)
+    if len(images) != len(digits):
+        raise ImageFileError(
+            f"{MNIST[0]} holds {len(images)} images and {MNIST[1]} {len(digits)} labels; "
+            f"fetch both again from {WHERE['mnist']}"
+        )
+    if images.shape[1:] != (28, 28) or bool((digits > 9).any()):
+        raise ImageFileError(
+            f"{MNIST[0]} and {MNIST[1]} must hold images of 28 by 28 and digits; got "
+            f"{images.shape[1:]} and labels up to {digits.max(initial=0)}. Fetch both again."
+        )
+    return torch.from_numpy(images)[:, None], torch.from_numpy(digits).long()
+
+
+def read_cifar(folder: str | Path) -> tuple[Tensor, Tensor]:
+    """The training images (n, 3, 32, 32) as bytes and classes (n,) of the batches that are there.
+
+    The folder may be the one that the archive unpacks to, or hold it; one batch is enough.
+
+    Raises:
+        ImageFileError: no batch is there, or one holds something else.
+    """
+    folder = Path(folder)
+    inner = folder / "cifar-10-batches-py"
+    folder = inner if inner.is_dir() else folder
+    paths = [folder / name for name in CIFAR if (folder / name).is_file()]
+    if not paths:
+        raise ImageFileError(_missing(folder, CIFAR[0], "cifar"))
+    pairs = [_batch(path) for path in paths]
+    images = np.concatenate([p[0] for p in pairs])
+    classes = np.concatenate([p[1] for p in pairs])
+    return torch.from_numpy(images), torch.from_numpy(classes).long()
+
+
+def _missing(folder: Path, name: str, kind: str) -> str:
+    more = " (or .gz)" if kind == "mnist" else ""
+    if kind == "mnist":
+        needed = f"Needed: {' and '.join(MNIST)}{more}."
+    else:
+        needed = f"Needed: one or more of {CIFAR[0]} to {CIFAR[-1]}."
+    place = named(folder)
+    there = f"{place} has no {name}{more}" if folder.is_dir() else f"there is no folder {place}"
+    return f"{there}. {needed} Get them from {WHERE[kind]} and name the folder that holds them."
+
+
+def _found(folder: Path, name: str, kind: str) -> Path:
+    """The file of this name, gz or not; archives also write a dot before `idx`."""
+    for stem in (name, name.replace("-idx", ".idx")):
+        for path in (folder / stem, folder / f"{stem}.gz"):
+            if path.is_file():
+                return path
+    raise ImageFileError(_missing(folder, name, kind))
+
+
+def _idx(path: Path, ndim: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """An idx file of unsigned bytes: 0, 0, 8, ndim, then ndim big-endian sizes, then the bytes."""
+    raw = read_file(path, MOST_BYTES, ImageFileError)
+    name = named(path.name)
+    if path.suffix == ".gz":
+        with (
+            reading(f"{name} is no whole gzip file: it", "Fetch it again.", ImageFileError),
+            gzip.open(io.BytesIO(raw)) as file,
+        ):
+            raw = file.read(MOST_BYTES + 1)
+        check_size(len(raw), MOST_BYTES, ImageFileError)
+    head = 4 + 4 * ndim
+    if len(raw) < head or raw[:4] != bytes((0, 0, 8, ndim)):
+        raise ImageFileError(
+            f"{name} is no idx file of bytes in {ndim} dimensions; got the header "
+            f"{raw[:4]!r}. Fetch it again."
+        )
+    shape = struct.unpack(f">{ndim}I", raw[4:head])
+    if len(raw) - head != math.prod(shape):
+        raise ImageFileError(
+            f"{name} promises {shape} bytes and holds {len(raw) - head}; fetch it again"
+        )
+    return np.frombuffer(raw, np.uint8, offset=head).reshape(shape).copy()
+
+
+class _Batch(Pickle):
+    """Arrays, numbers, bytes, strings, lists and dictionaries; nothing else can be named."""
+
+    kind = ImageFileError
+    remedy = "Fetch it again."
+
+    def called(self, name: str, given: tuple[Any, ...]) -> object:
+        """Empty arrays and types, and bytes as Python 2 wrote them."""
+        if name in ("numpy.core.multiarray._reconstruct", "numpy._core.multiarray._reconstruct"):
+            return _Array()
+        if name == "numpy.dtype" and given:
+            return given[0]
+        if name == "_codecs.encode" and len(given) == 2 and given[1] in ("latin1", b"latin1"):
+            return str(given[0]).encode("latin-1")
+        raise ImageFileError(
+            f"it asks for {named(name)}, which no CIFAR-10 batch does; it was not read"
+        )
+
+    def built(self, held: object, state: object) -> object:
+        """The array of a shape and bytes."""
+        if not isinstance(held, _Array):
+            return held
+        if not isinstance(state, tuple) or len(state) != 5:
+            self.damaged("an array without a state")
+        _, shape, kind, columns, content = state
+        if kind not in ("u1", b"u1") or columns or not isinstance(content, bytes):
+            self.damaged("an array of other things than bytes, row by row")
+        return np.frombuffer(content, np.uint8).reshape(shape)
+
+
+class _Array:
+    """An array whose shape and content are yet to come."""
+
+
+def _batch(path: Path) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    name = named(path.name)
+    content = read_file(path, MOST_BYTES, ImageFileError)
+    with reading(f"{name} is no CIFAR-10 batch: it", "Fetch it again.", ImageFileError):
+        try:
+            found = _Batch().value(io.BytesIO(content))
+        except ImageFileError as error:
+            raise ImageFileError(f"{name} is no CIFAR-10 batch: {error}") from error
+    data, labels = (
+        (found.get(b"data"), found.get(b"labels")) if isinstance(found, dict) else (None, None)
+    )
+    if not (
+        isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == 3072
+        and isinstance(labels, list) and len(labels) == len(data)
+        and all(isinstance(label, int) and 0 <= label < 10 for label in labels)
+    ):  # fmt: skip
+        raise ImageFileError(
+            f"{name} is no CIFAR-10 batch: expected data (n, 3072) of bytes and n labels of 0 to "
+            "9. Fetch it again."
+        )
+    return data.reshape(-1, 3, 32, 32), np.asarray(labels, dtype=np.int64)
+
+
+# --- Real images as training sets: the 8x8 digits of scikit-learn, MNIST and CIFAR-10 from files
+# One draw is a training set of n images, balanced over the classes, and further sets of the same
+# kind that the network never sees: a start for attacks and held-out controls. All are disjoint. The
+# mean image of the training set is subtracted from all of them, as published (Haim et al. 2022,
+# appendix); images are flat points (d,) to networks and attacks and (c, h, w) to eyes and SSIM.
+
+Kind = Literal["digits", "mnist", "cifar"]
+Task = Literal["two", "ten"]
+KINDS: dict[Kind, str] = {
+    "digits": "8×8 digits",
+    "mnist": "MNIST, from files",
+    "cifar": "CIFAR-10, from files",
+}
+TASKS: dict[Task, str] = {"two": "two classes", "ten": "ten classes"}
+CONTROLS = 19  # held-out sets behind a verdict: the fewest with which p can be 0.05
+FEWEST = 10  # where there are no images for more; arbitrary: chance is then not ruled out
+VEHICLES = (0, 1, 8, 9)  # CIFAR-10's plane, car, ship, lorry: Haim et al.'s two classes
+
+
+@settings
+class Choice:
+    """Which images."""
+
+    # fmt: off
+    kind: Annotated[Kind, setting(
+        "Where they come from",
+        labels=tuple((words, kind) for kind, words in KINDS.items()),
+    )] = "digits"
+    task: Annotated[Task, setting(
+        "Two classes, odd against even digits or vehicles against animals, or all ten",
+    )] = "two"
+    n: Annotated[int, setting("Training images, as many of each class")] = 20
+    seed: Annotated[int, setting("Of the draw")] = 0
+    folder: Annotated[str, setting("Of the files, for MNIST and CIFAR-10")] = ""
+    # fmt: on
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be drawn."""
+        groups = 2 if self.task == "two" else 10
+        if self.n < groups or self.n % groups:
+            near = max(groups, self.n // groups * groups)
+            raise ValueError(
+                f"n must hold as many images of each of {groups} classes; got n={self.n}. "
+                f"Try n={near}."
+            )
+        if self.kind != "digits" and not self.folder:
+            raise ValueError(
+                f"{KINDS[self.kind]}: no folder is named. Name the one that holds them "
+                f"(folder, or --folder on the command line)."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Training images and sets of the same kind that the network never sees.
+
+    Attributes:
+        choice: what was asked for.
+        shape: (c, h, w).
+        mean: the mean training image (d,), which is subtracted from every set.
+        train: the training set, x (n, d).
+        other: the set that "partition" starts from.
+        controls: 19 held-out sets, or as many from ten on as there are images for.
+    """
+
+    choice: Choice
+    shape: tuple[int, int, int]
+    mean: Tensor
+    train: Dataset
+    other: Dataset
+    controls: tuple[Dataset, ...]
+
+    @cached_property
+    def seen(self) -> Pictures:
+        """How points are seen: the mean is added back."""
+        return Pictures(self.shape, self.mean)
+
+    def pictures(self, x: Tensor) -> Tensor:
+        """Points (m, d) as pictures (m, c, h, w)."""
+        return self.seen.of(x)
+
+
+def draw(choice: Choice) -> Draw:
+    """The sets of a choice; one choice always gives the same ones.
+
+    Raises:
+        ImportError: the digits without the extra `images`.
+        ImageFileError: files that are not there.
+        ValueError: too few images for so many sets.
+    """
+    images, classes, white = _all(choice.kind, choice.folder)
+    groups = _groups(choice, classes)
+    generator = torch.Generator().manual_seed(choice.seed)
+    order = torch.randperm(len(images), generator=generator)
+    several = 2 if choice.task == "two" else 10
+    each, fewest = choice.n // several, FEWEST + 2
+    rows = [order[groups[order] == g + 1] for g in range(several)]
+    least = min(len(r) for r in rows)
+    if least < each * fewest:
+        raise ValueError(
+            f"{fewest} disjoint sets of {choice.n} images need {each * fewest} of each class; the "
+            f"smallest has {least}. Take n={least // fewest * several} or less."
+        )
+    sets = min(CONTROLS + 2, least // each)
+    picked = [
+        torch.cat([r[k * each : (k + 1) * each] for r in rows]) for k in range(sets)
+    ]  # fmt: skip
+    flat, labels = images.flatten(1), from_numbers(groups)
+    drawn = [flat[i].double() / white for i in picked]
+    mean = drawn[0].mean(0)
+    made = [Dataset(x - mean, labels[i]) for x, i in zip(drawn, picked, strict=True)]
+    shape = (int(images.shape[1]), int(images.shape[2]), int(images.shape[3]))
+    return Draw(choice, shape, mean, made[0], made[1], tuple(made[2:]))
+
+
+@lru_cache(maxsize=2)
+def _all(kind: Kind, folder: str) -> tuple[Tensor, Tensor, int]:
+    """Images (N, c, h, w) in [0, white], classes 0..9 (N,), and white.
+
+    As bytes: all of CIFAR-10 as doubles would take 1.2 GB for the few images of a draw.
+    """
+    if kind == "mnist":
+        return *read_mnist(folder), 255
+    if kind == "cifar":
+        return *read_cifar(folder), 255
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError as error:
+        raise ImportError(
+            "the 8x8 digits come with scikit-learn: pip install margin-explorer[images]"
+        ) from error
+    found = load_digits()
+    pixels = torch.from_numpy(found.images).to(torch.uint8)[:, None]
+    return pixels, torch.from_numpy(found.target).long(), 16
+
+
+def _groups(choice: Choice, classes: Tensor) -> Tensor:
+    """Class numbers 1, 2, ... of the task. For two classes, 1 is odd digits, or vehicles."""
+    if choice.task == "ten":
+        return classes + 1
+    if choice.kind == "cifar":
+        first = torch.isin(classes, torch.tensor(VEHICLES))
+    else:
+        first = classes % 2 == 1
+    return torch.where(first, 1, 2)

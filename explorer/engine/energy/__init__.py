@@ -1,0 +1,1 @@
+"""Energies of candidate sets: their maps, their starts, and questions to both."""

@@ -1,0 +1,215 @@
+r"""Slices through the energy: the plane, the line, a point split in two, starts.
+
+- The plane and the line: `energy.moving` over places. On the line the breakpoints of Phi and the
+  places with |Phi| = 1 are among the places, so that no needle falls between two of them.
+- A point split in two: (alpha, beta) -> E({x + alpha u, x - beta u} and the rest) along a level
+  direction u. Zero on the rectangle [0, a+] x [0, a-] of the point's cell, if it is zero at (0, 0).
+- Starts: E of the mixtures of truth, held-out points and noise, on a lattice of their triangle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.engine.energy.points import Energies, energy, pairs, prepared
+from explorer.engine.energy.starts import Parts, mix_from_weights
+from explorer.engine.explanations.cells import KINK, level_directions
+from explorer.engine.explanations.splitting import explanation_of, extent_at
+from explorer.engine.network import Network
+from explorer.engine.piecewise import describe
+
+Array = NDArray[np.float64]
+At = Callable[[Tensor], Array]
+Walk = Callable[[Tensor, At], Array | None]
+
+SIDE = 26  # places along a side of the starts' triangle
+MOST_CANDIDATES = 50  # of a start: beyond, a map takes minutes
+AS_LOW = 1e-6  # of ||theta||^2: up to this a split explains the weights; that of `REDUNDANT`
+SAME = 1e-9  # of the half width: places nearer to each other than that are one; arbitrary
+BANDS = 3  # of a kink on the line, each 2 tau |(x, 1)| wide, are no fan yet; arbitrary
+
+
+def at_once(places: Tensor, at: At) -> Array:
+    """All places in one go."""
+    return at(places)
+
+
+def grid(extent: float, size: int) -> Tensor:
+    """Centres of size^2 pixels over [-extent, extent]^2, first row on top. (size^2, 2) float64."""
+    g = ((torch.arange(size, dtype=torch.float64) + 0.5) / size * 2 - 1) * extent
+    yy, xx = torch.meshgrid(g.flip(0), g, indexing="ij")
+    return torch.stack([xx.reshape(-1), yy.reshape(-1)], 1)
+
+
+def tau_of(extent: float, size: int, pixels: float) -> float:
+    """The relative distance of a kink that frees it within so many pixels at least.
+
+    A neuron's line is |z| / |w| away, and |z| / (|w~| |x~|), which tau bounds, is never more.
+    """
+    return pixels * 2 * extent / size
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """The energy of a point that moves on a line.
+
+    Attributes:
+        z: places (p,), ascending.
+        seen: their energies.
+        breaks: breakpoints of Phi in view.
+        candidates: places with y Phi = 1 in view, for the label of the point.
+    """
+
+    z: Array
+    seen: Energies
+    breaks: Array
+    candidates: Array
+
+
+def line(
+    net: Network, x: Tensor, y: Tensor, index: int, extent: float, size: int, tau: float,
+    frozen: bool = False, kappa: float = 0.0,
+) -> Line:  # fmt: skip
+    """The curve over [-extent, extent], of a network of one input (else ValueError)."""
+    graph = describe(net)
+    breaks = graph.breaks[np.abs(graph.breaks) <= extent]
+    label = float(y[index])
+    found = [
+        at
+        for i in range(len(graph))
+        for at, sign in graph.crossings(i, 1.0, 1e-9)
+        if sign == label and abs(at) <= extent
+    ]
+    candidates = np.unique(np.round(found, 9))
+    even = np.linspace(-extent, extent, size)
+    z = np.sort(np.concatenate([even, breaks, candidates, x[index].numpy()]))
+    z = z[np.diff(z, prepend=-np.inf) > SAME * extent]
+    made, places = prepared(net, x, y, index, tau, frozen, kappa), torch.from_numpy(z)[:, None]
+    ends = np.concatenate([z[:1], (z[1:] + z[:-1]) / 2, z[-1:]])
+    sizes = np.diff(ends) / max(ends[-1] - ends[0], 1e-300)
+    seen = made.energies(made.at(places), made.crowded(places), sizes)
+    band = BANDS * max(tau, 0.0) * float(x[index].square().sum().add(1).sqrt()) / extent
+    return Line(z, replace(seen, band=band), breaks, candidates)
+
+
+@dataclass(frozen=True, eq=False)
+class SplitPlane:
+    """Where the two children of a point may be.
+
+    Attributes:
+        u: the direction (d,), of length 1.
+        plus: a+, how far x + alpha u stays in the cell; infinite where nothing stops it.
+        minus: a-, likewise x - beta u.
+        reach: alpha and beta go from 0 to here.
+        values: energies (size, size), row beta (first row on top, so largest), column alpha.
+        here: the energy with the point in one piece.
+        carries: whether the point has a multiplier to be split.
+    """
+
+    u: Tensor
+    plus: float
+    minus: float
+    reach: float
+    values: Array
+    here: float
+    carries: bool = True
+
+    @property
+    def sentence(self) -> str:
+        """What is seen."""
+        as_well = self.values <= self.here + AS_LOW
+        share = f"{100 * float(as_well.mean()):.3g}% of the splits drawn"
+        left = f"leave no more of ‖θ‖² than the whole point does ({self.here:.2g})"
+        if not self.carries:
+            return (
+                "This point carries no multiplier, so that nothing of it is to be split: with the "
+                f"other points refitted {share} {left}."
+            )
+        if min(self.plus, self.minus) <= 1e-9:
+            pinned = "This point is pinned: neurons stand on it, so the rectangle of free splits is"
+            if not (as_well[-1, 1:].any() or as_well[:-1, 0].any()):
+                return f"{pinned} empty and energy rises in both directions."
+            return f"{pinned} empty. Yet with the other points refitted {share} {left}."
+        ends = [f"{v:.2f}" if np.isfinite(v) else "∞" for v in (self.plus, self.minus)]
+        stays = (
+            f"Up to α = {ends[0]} and β = {ends[1]} both children stay in the cell: they {left}."
+        )
+        if as_well.all():
+            return f"{stays} Nor do those beyond it leave more, as far as is drawn."
+        return f"{stays} Of all, {share} do; elsewhere the energy is up to {self.values.max():.2g}."
+
+
+def level_direction(
+    net: Network, x: Tensor, y: Tensor, index: int, tau: float = KINK
+) -> tuple[Tensor, tuple[float, float] | None]:
+    """A level direction of point `index`, and how far it is free both ways: 0 where pinned.
+
+    None in place of the two where the point carries no multiplier.
+    """
+    e = explanation_of(net, x, y, tau)
+    mine = (e.origin == index).nonzero().flatten()
+    ends = None
+    if len(mine):
+        i = int(mine[0])
+        basis = level_directions(net, e.x[i], e.at(i))
+        if basis.shape[1]:
+            extent = extent_at(net, e, i, basis[:, 0])
+            return basis[:, 0], (extent.plus, extent.minus)
+        basis, ends = level_directions(net, e.x[i]), (0.0, 0.0)
+    else:
+        basis = level_directions(net, x[index])
+    return basis[:, 0] if basis.shape[1] else torch.eye(net.d, dtype=x.dtype)[0], ends
+
+
+def split_plane(
+    net: Network, x: Tensor, y: Tensor, index: int, reach: float, size: int, tau: float,
+    slope_tau: float = KINK, walk: Walk = at_once,
+) -> SplitPlane | None:  # fmt: skip
+    """The map over [0, reach]^2; None where `walk` was stopped.
+
+    `slope_tau`: kinks of the cell; larger for trained weights. `walk` goes through the splits
+    (size^2, 2 d), both children in a row, by a function of some of them.
+    """
+    u, ends = level_direction(net, x, y, index, slope_tau)
+    plus, minus = ends or (0.0, 0.0)
+    alpha, beta = (grid(reach / 2, size) + reach / 2).split(1, dim=1)
+    children = torch.cat([x[index] + alpha * u, x[index] - beta * u], 1)
+
+    def shares(some: Tensor) -> Array:
+        return pairs(net, x, y, index, some[:, : net.d], some[:, net.d :], tau)
+
+    values = walk(children, shares)
+    if values is None:
+        return None
+    here = energy(net, x, y, tau)
+    return SplitPlane(u, plus, minus, reach, values.reshape(size, size), here, ends is not None)
+
+
+def triangle_rows(net: Network, parts: Parts, tau: float, side: int = SIDE) -> Iterator[Array]:
+    """Energies of the starts on a lattice of the triangle, row by row of the weight of noise.
+
+    Row k (side,) has the weight k / (side - 1) of noise, its entry i the weight i / (side - 1) of
+    the truth; the rest is held-out data, and nan stands where nothing is left for it.
+
+    Raises:
+        ValueError: for more than MOST_CANDIDATES candidates, or fewer than 2 places a side.
+    """
+    if len(parts.y) > MOST_CANDIDATES:
+        raise ValueError(
+            f"a map of starts takes up to {MOST_CANDIDATES} candidates; got {len(parts.y)}"
+        )
+    if side < 2:
+        raise ValueError(f"a triangle needs 2 or more places a side; got {side}. Try {SIDE}.")
+    last = side - 1
+    for k in range(side):
+        row = np.full(side, np.nan)
+        for i in range(side - k):
+            mix = mix_from_weights(i / last, (last - k - i) / last, k / last)
+            row[i] = energy(net, parts.start(*mix), parts.y, tau)
+        yield row

@@ -1,0 +1,302 @@
+"""What the map of one moving point shows: a needle, a fan, or a point that is not needed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.engine.energy.cones import frozen_gains, refitted_gains, residual
+from explorer.engine.energy.rays import (
+    Rays,
+    crowded,
+    place_rays,
+    set_rays,
+)
+from explorer.engine.network import Network, phi
+from explorer.engine.rounding import EDGE, NOTHING, said
+
+Array = NDArray[np.float64]
+
+LOW = 0.01  # share of the energy without the point below which a place explains as well; arbitrary
+NEEDLE = 0.003  # share of places: below, an isolated zero (measured: 0.0003 against a fan's 0.07)
+FEW = 3.5  # places: up to so many are isolated too; arbitrary
+BOWL = 0.5  # share of the low places that stays of a set of zeros at a tenth of LOW; arbitrary: of
+# those around a single smooth minimum a tenth stays in the plane and a third on the line
+REDUNDANT = 1e-6  # share of ||theta||^2: nothing is gained by the point; arbitrary
+
+
+class Archetype(Enum):
+    """What the map of a point looks like; the value is what a user reads."""
+
+    NEEDLE = (
+        "a needle: with the others where they are, one place, or a few isolated ones, explain the "
+        "weights as well"
+    )
+    FAN = (
+        "a fan: with the others where they are, a whole set of places explains the weights as well"
+    )
+    REDUNDANT = "redundant: it explains nothing that the other points do not"
+
+
+@dataclass(frozen=True, eq=False)
+class Energies:
+    """Energies of one moving point, as shares of ||theta||^2.
+
+    Attributes:
+        values: at each place (p,).
+        here: with the point where it is.
+        without: with the point left out; refitted, no value lies above it.
+        tau: relative distance of a kink.
+        cut: points of the set with more kinks than can all be freed: values are upper bounds.
+        crowded: places of which the same holds.
+        sizes: share of the map that each place stands for (p,), or None for equal ones.
+        band: share of the map up to which a set of zeros may come from the band of a kink alone.
+        home: with the point at its place in the training set; None where it stands there.
+    """
+
+    values: Array
+    here: float
+    without: float
+    tau: float
+    cut: int = 0
+    crowded: int = 0
+    sizes: Array | None = None
+    band: float = 0.0
+    home: float | None = None
+
+    @property
+    def least(self) -> float:
+        """The energy where the point explains most; less than at home on trained weights."""
+        return min(float(self.values.min(initial=math.inf)), self.here, self.truly)
+
+    @property
+    def truly(self) -> float:
+        """The energy with the point at home."""
+        return self.here if self.home is None else self.home
+
+    def below(self, share: float) -> float:
+        """Share of the map where no more than this share of what the point does is left undone.
+
+        In numbers: energies up to truly + share (without - truly).
+        """
+        low = self.values <= self.truly + share * max(self.without - self.truly, 0.0) + 1e-12
+        return float(low.mean() if self.sizes is None else self.sizes[low].sum())
+
+    @property
+    def low(self) -> float:
+        """Share of the places that explain the weights about as well as the training point."""
+        return self.below(LOW)
+
+    @property
+    def archetype(self) -> Archetype:
+        """Needle, fan or redundant: what the training point does, and the size of its low set."""
+        return self._named(1.0)
+
+    @property
+    def at_edge(self) -> bool:
+        """Whether limits that are moved by `EDGE` of themselves would give another name."""
+        return len({self._named(1 - EDGE), self._named(1.0), self._named(1 + EDGE)}) > 1
+
+    def _named(self, scale: float) -> Archetype:
+        """The archetype by limits times `scale`."""
+        if self.without - self.truly <= scale * REDUNDANT:
+            return Archetype.REDUNDANT
+        one = 1 / max(len(self.values), 1) if self.sizes is None else float(np.median(self.sizes))
+        low = self.below(scale * LOW)
+        isolated = low < max(NEEDLE, FEW * one, self.band)
+        bowl = self.below(scale * LOW / 10) < BOWL * low
+        return Archetype.NEEDLE if isolated or bowl else Archetype.FAN
+
+    @property
+    def sentence(self) -> str:
+        """What is seen, with its numbers."""
+        home = "" if self.home is None else f" here and {said(self.home)} at its training place"
+        return (
+            f"This point is {self.archetype.value}. Without it {said(self.without)} of ‖θ‖² stays "
+            f"unexplained, with it {said(self.here)}{home}; {100 * self.low:.3g}% of the places on "
+            f"the map come within {LOW:.0%} of that, {100 * self.below(LOW / 10):.3g}% within "
+            f"{LOW / 10:.1%} (kinks freed within {self.tau:.2g}; below {NOTHING:.0e} is 0)."
+            f"{' It stands at the edge of another name.' if self.at_edge else ''}"
+        )
+
+
+# --- Energy of candidate sets, and its maps: where else could this point be? --------------------
+# E_tau(Z) = min over lam >= 0 and slopes s in [0, 1] at kinks of
+#                || theta - sum_k lam_k y_k grad Phi(theta; z_k, s) ||^2,
+#
+# the Clarke relaxation: lower semicontinuous, and zero at the training set of an exact KKT point,
+# which hard slopes miss by 25 to 30% of ||theta||^2. A map moves one point (or two, or the whole
+# start of an attack) and keeps the others, their multipliers refitted at every place or frozen.
+# `tau` is the relative distance of a kink; half a pixel makes needles visible. Optionally
+#
+#     + kappa sum_k lam_k (y_k Phi(z_k) - 1)^2
+#
+# charges points in use that are off the margin, and is minimised along. It is linear in lam, so
+# that the problem stays convex with one value, and zero at an exact KKT point, however many
+# multipliers attain it: those on the margin cost nothing.
+
+
+def energy(net: Network, x: Tensor, y: Tensor, tau: float, kappa: float = 0.0) -> float:
+    """E_tau of the points x (n, d), y (n,), as a share of ||theta||^2.
+
+    Args:
+        net: a homogeneous network of one output, at margin 1 where kappa counts.
+        x: the points.
+        y: their labels in {-1, +1}.
+        tau: relative distance of a kink.
+        kappa: price of leaving the margin.
+    """
+    checked(net, x, y, tau)
+    made = _priced(set_rays(net, x, y, tau), net, x, y, kappa)
+    return _share(net, residual(made.gram().numpy(), made.inner.numpy())[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """One point that may be anywhere, and all that does not depend on where. See `moving`.
+
+    Attributes:
+        net: the network.
+        x: the other points (n - 1, d).
+        y: their labels (n - 1,).
+        label: of the moving point, ().
+        tau: relative distance of a kink.
+        frozen: whether the others keep their multipliers.
+        kappa: price of leaving the margin.
+        fixed: rays of the others, with their price.
+        kept: coefficients of their rays: of the whole set where frozen, else without the point.
+        here: energy with the point where it is.
+        without: energy without it.
+        cut: points with more kinks than can all be freed.
+    """
+
+    net: Network
+    x: Tensor
+    y: Tensor
+    label: Tensor
+    tau: float
+    frozen: bool
+    kappa: float
+    fixed: Rays
+    kept: Array
+    here: float
+    without: float
+    cut: int
+
+    def at(self, places: Tensor) -> Array:
+        """Energies with the point at each of the places (p, d): (p,)."""
+        label = self.label.expand(len(places))
+        moved = place_rays(self.net, places, label, self.tau)
+        moved = _priced(moved, self.net, places, label, self.kappa)
+        shared, inner = self.fixed.gram().numpy(), self.fixed.inner.numpy()
+        if self.frozen:
+            gains = frozen_gains(self.fixed, self.kept, moved)
+            gains = gains + 2 * inner @ self.kept - self.kept @ shared @ self.kept
+        else:
+            gains = refitted_gains(self.fixed, shared, inner, [moved])
+        out: Array = np.clip(1 - gains / float(self.net.rho) ** 2, 0, None)
+        return out
+
+    def crowded(self, places: Tensor) -> int:
+        """Places where `at` gives upper bounds, wherever the point is."""
+        return crowded(self.net, places, self.tau)
+
+    def energies(self, values: Array, few: int, sizes: Array | None = None) -> Energies:
+        """Values, with what they are to be compared to; `few`: how many of them are crowded."""
+        return Energies(values, self.here, self.without, self.tau, self.cut, few, sizes)
+
+
+def prepared(
+    net: Network, x: Tensor, y: Tensor, index: int, tau: float, frozen: bool = False,
+    kappa: float = 0.0,
+) -> Moving:  # fmt: skip
+    """What all places of a moving point share; `moving` names the arguments and errors."""
+    checked(net, x, y, tau)
+    if not 0 <= index < len(x):
+        raise ValueError(f"expected a point from 0 to {len(x) - 1}; got {index}")
+    rest = torch.arange(len(x)) != index
+    everyone = _priced(set_rays(net, x, y, tau), net, x, y, kappa)
+    fixed = everyone.of(rest)
+    c, gain = residual(everyone.gram().numpy(), everyone.inner.numpy())
+    shared, inner = fixed.gram().numpy(), fixed.inner.numpy()
+    if frozen:
+        kept = c[(everyone.owner != index).numpy()]
+        base = float(2 * inner @ kept - kept @ shared @ kept)
+    else:
+        kept, base = residual(shared, inner)
+    return Moving(
+        net, x[rest], y[rest], y[index], tau, frozen, kappa, fixed, kept, _share(net, gain),
+        _share(net, base), everyone.cut,
+    )  # fmt: skip
+
+
+def moving(
+    net: Network, x: Tensor, y: Tensor, index: int, places: Tensor, tau: float,
+    frozen: bool = False, kappa: float = 0.0,
+) -> Energies:  # fmt: skip
+    """Energies with point `index` at each of the places (p, d), the others where they are.
+
+    Args:
+        net: a homogeneous network of one output; merged neurons make it cheap and change little.
+        x: the points (n, d).
+        y: their labels (n,).
+        index: which point moves.
+        places: where to.
+        tau: relative distance of a kink.
+        frozen: keep the multipliers of the others instead of fitting them at every place.
+        kappa: price of leaving the margin, see the head of this module.
+
+    Raises:
+        ValueError: for a network of several outputs or without homogeneity, shapes that do not
+            match, or an index that is not there.
+    """
+    made = prepared(net, x, y, index, tau, frozen, kappa)
+    if places.ndim != 2 or places.shape[1] != net.d:
+        raise ValueError(f"expected places (p, {net.d}); got {tuple(places.shape)}")
+    return made.energies(made.at(places), made.crowded(places))
+
+
+def pairs(
+    net: Network, x: Tensor, y: Tensor, index: int, first: Tensor, second: Tensor, tau: float
+) -> Array:
+    """Shares with point `index` split in two, at first (p, d) and second (p, d): (p,)."""
+    checked(net, x, y, tau)
+    fixed = set_rays(net, x, y, tau).of(torch.arange(len(x)) != index)
+    label = y[index].expand(len(first))
+    both = [place_rays(net, places, label, tau) for places in (first, second)]
+    gains = refitted_gains(fixed, fixed.gram().numpy(), fixed.inner.numpy(), both)
+    return np.clip(1 - gains / float(net.rho) ** 2, 0, None)
+
+
+def checked(net: Network, x: Tensor, y: Tensor, tau: float) -> None:
+    """Refuse what has no energy. ValueError with what was expected."""
+    if not net.homogeneous or net.outputs != 1 or net.depth < 2:
+        raise ValueError(
+            "an energy needs a homogeneous network (biases in the first layer only) with a hidden "
+            f"layer and one output; got {len(net.weights)} layers, {net.outputs} outputs, "
+            f"homogeneous: {net.homogeneous}. Train such a network."
+        )
+    if x.ndim != 2 or x.shape[1] != net.d or y.shape != x.shape[:1]:
+        raise ValueError(
+            f"expected x (n, {net.d}) and y (n,); got {tuple(x.shape)} and {tuple(y.shape)}"
+        )
+    if not math.isfinite(tau):
+        raise ValueError(f"tau must be a finite number, negative for no kinks; got {tau}")
+
+
+def _share(net: Network, gain: float) -> float:
+    return max(0.0, 1 - gain / float(net.rho) ** 2)
+
+
+def _priced(made: Rays, net: Network, x: Tensor, y: Tensor, kappa: float) -> Rays:
+    """Rays of points x (p, d) that cost kappa (y Phi - 1)^2 a unit of multiplier."""
+    if not kappa or not len(x):
+        return made
+    off = (y * phi(net, x) - 1).square()
+    return replace(made, inner=made.inner - kappa / 2 * off[made.owner])

@@ -1,0 +1,496 @@
+"""Questions to the energy of a page's weights, and pictures that answer them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.engine.certificate import TAU_TRAINED, certify
+from explorer.engine.data import Dataset
+from explorer.engine.energy import starts
+from explorer.engine.energy.bilevel import bilevel
+from explorer.engine.energy.maps import (
+    Line,
+    grid,
+    line,
+    split_plane,
+    tau_of,
+    triangle_rows,
+)
+from explorer.engine.energy.points import Archetype, Energies, energy, prepared
+from explorer.engine.energy.starts import CORNERS, Parts, paired
+from explorer.engine.explanations.alternatives import determined
+from explorer.engine.merging import Merged, merge_neurons
+from explorer.engine.network import Network
+
+Array = NDArray[np.float64]
+MAPS = {
+    "point": "One point moves",
+    "split": "A point splits in two",
+    "starts": "All starts of an attack",
+    "ridge": "Bilevel loss, affine",
+    "last": "Bilevel loss, last layer",
+}
+TRIANGLE = (11, 26, 51)  # starts along a side, refined like pixels: 66, 351 and 1326 in all
+STANDARD = 61  # pixels a side that `pixels` counts in, so that refining changes nothing else
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked.
+
+    Attributes:
+        kind: a key of MAPS.
+        net: the attacked network at margin 1, before neurons are merged.
+        truth: what it was trained on.
+        heldout: the other corner of the starts.
+        x: the candidates (n, d).
+        index: which of them moves or splits.
+        extent: half width of the plane.
+        frozen: keep the others' multipliers.
+        pixels: half width of the band of a kink, in pixels of a map of STANDARD.
+        angle: of merged neurons, in radians.
+        kappa: price of leaving the margin.
+        seed: of the noise corner.
+    """
+
+    kind: str
+    net: Network
+    truth: Dataset
+    heldout: Dataset | None
+    x: Tensor
+    index: int
+    extent: float
+    frozen: bool = False
+    pixels: float = 0.5
+    angle: float = 0.02
+    kappa: float = 0.0
+    seed: int = 0
+
+    def same(self, other: Question | None) -> bool:
+        """Whether both have one answer: equal numbers on the very same tensors."""
+        if other is None:
+            return False
+        pairs = [(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
+        return all(
+            a is b if isinstance(a, Tensor | Network | Dataset) else a == b for a, b in pairs
+        )
+
+    def moved_to(self, other: Question) -> bool:
+        """Whether `other` differs in places of the candidates alone."""
+        return replace(self, x=other.x).same(other) and self.x.shape == other.x.shape
+
+    @property
+    def tau(self) -> float:
+        """Relative distance of a kink."""
+        return tau_of(self.extent, STANDARD, self.pixels)
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """An answer.
+
+    Attributes:
+        kind: as asked.
+        values: (h, w), first row on top; of a curve (1, p); of the starts a lattice (side, side)
+            over their triangle, row noise and column truth, nan where there is no start.
+        box: (left, right, bottom, top) of the map.
+        names: of the two axes.
+        here: the value at the candidates as they are.
+        reference: the energy without the point, or nan.
+        words: what is seen, in a sentence.
+        archetype: its name, or an empty string.
+        lowest: where the least value is.
+        free: (a+, a-) of a split, else None.
+        curve: of a line, else None.
+        size: pixels a side.
+    """
+
+    kind: str
+    values: Array
+    box: tuple[float, float, float, float]
+    names: tuple[str, str]
+    here: float
+    reference: float
+    words: str
+    archetype: str = ""
+    lowest: tuple[float, float] = (0.0, 0.0)
+    free: tuple[float, float] | None = None
+    curve: Line | None = None
+    size: int = 0
+
+    def value_at(self, x: float, y: float) -> float:
+        """The value of the pixel, or of the nearest place of a curve or lattice; nan outside."""
+        if self.curve is not None:
+            return float(self.values[0, np.abs(self.curve.z - x).argmin()])
+        if self.kind == "starts":
+            return starts.value_at(self.values, x, y)
+        left, right, bottom, top = self.box
+        h, w = self.values.shape
+        i, j = int((top - y) / (top - bottom) * h), int((x - left) / (right - left) * w)
+        return float(self.values[i, j]) if 0 <= i < h and 0 <= j < w else float("nan")
+
+    def reading(self, x: float, y: float) -> str:
+        """A place and its value in words."""
+        if self.kind == "starts":
+            where = starts.reading(x, y)
+            value = self.value_at(x, y)
+            return f"{where}: {value:.3g}" if np.isfinite(value) else where
+        value = self.value_at(x, y)
+        first, second = self.names
+        words = f"{first} = {x:.2f}, {second} = {y:.2f}: {value:.3g}"
+        if np.isfinite(self.reference) and self.reference > 0:
+            words += f", {100 * value / self.reference:.3g}% of the energy without the point"
+        return words
+
+
+# --- Maps of a moving point that are kept: where the others are refitted, they hold wherever it is
+
+Map = tuple[Array, int]  # energies of all places (size^2,), and how many of these are crowded
+
+
+class Kept:
+    """The last map of each size, with what it was of."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._maps: dict[int, tuple[Question, Map]] = {}
+
+    def put(self, q: Question, size: int, values: Array, few: int) -> Map:
+        """Keep a map, and give it back as `get` would."""
+        if not q.frozen:  # frozen multipliers are those with the point where it is
+            self._maps[size] = (q, (values.copy(), few))
+        return values, few
+
+    def get(self, q: Question, size: int) -> Map | None:
+        """The map that `q` asks for, to be drawn on, where it is known."""
+        if q.frozen or size not in self._maps:
+            return None
+        old, (values, few) = self._maps[size]
+        if not old.moved_to(q):
+            return None
+        apart = (old.x != q.x).any(dim=1)
+        apart[q.index] = False
+        return None if bool(torch.any(apart)) else (values.copy(), few)
+
+    def finest(self, q: Question) -> int:
+        """The largest size that is known of `q`; 0 for none."""
+        sizes = [s for s in list(self._maps) if self.get(q, s) is not None]
+        return max(sizes, default=0)
+
+
+# --- Energies of many places in slices, between which they can be stopped -----------------------
+
+GoOn = Callable[[float], bool]
+SLICE = 400  # places at first; arbitrary: some ms where neurons are few
+LEAST = 100  # of a slice; arbitrary
+SLOW_S = 0.1  # the next slice is half as large after one that took more; arbitrary
+QUICK_S = 0.03  # the next slice is twice as large after one that took less; arbitrary
+
+
+def sliced(
+    places: Tensor, at: Callable[[Tensor], Array], go_on: GoOn, first: int = SLICE
+) -> Array | None:
+    """All places, in slices that grow while they are quick: larger ones share more work.
+
+    They shrink again where they are slow, since nothing stops within one.
+    """
+    out, low, size = [], 0, first
+    while low < len(places):
+        if not go_on(low / len(places)):
+            return None
+        begun = perf_counter()
+        out.append(at(places[low : low + size]))
+        low, took = low + size, perf_counter() - begun
+        size = 2 * size if took < QUICK_S else max(LEAST, size // 2) if took > SLOW_S else size
+    return np.concatenate(out)
+
+
+# --- Energy maps beside the linear program of forced masses, which has the last word on a name --
+
+NEEDLE = Archetype.NEEDLE.name.lower()
+
+
+def forced_share(net: Network, truth: Dataset) -> Tensor | None:
+    """Least share of each training point's multiplier that stays at its place (n,).
+
+    Over all sets on the margin that explain the weights; 0 where it is at the edge, see
+    `determined.forced_points`; None where there is no such program.
+    """
+    x, y = truth.x.double(), truth.y.double()
+    try:
+        lam = certify(net, x, y).lam
+        found = determined(net, x, y, lam, tau=TAU_TRAINED)
+    except ValueError:  # no margin, or a margin set without a point
+        return None
+    return torch.where(found.forced, found.mass / lam.clamp_min(1e-300), 0.0)
+
+
+def told(picture: Picture, share: float) -> Picture:
+    """A map of a point beside what must be there by the linear program, `share` of its multiplier.
+
+    The energy asks for stationarity alone. So a map may be low where a multiplier would stand off
+    the margin, which no KKT point allows: the program has the last word.
+    """
+    if share <= 0:
+        return picture
+    amount = "all" if share > 0.995 else f"{share:.0%} or more"
+    must = (
+        f"by a linear program every set on the margin that explains the weights has {amount} of "
+        "this point's multiplier at its place, up to sampling."
+    )
+    if picture.archetype == NEEDLE:
+        return replace(picture, words=f"{picture.words} And {must}")
+    words = (
+        f"This point is a needle: {must} The energy alone does not show it, for it asks for no "
+        "margin: elsewhere it needs multipliers off the margin, which no KKT point has. "
+        f"{picture.words.partition('. ')[2]}"
+    )
+    return replace(picture, words=words, archetype=NEEDLE)
+
+
+# --- The answers: each kind of energy map from a question, in slices that can be stopped --------
+
+DROP = 1e-3  # of the path weight: lighter neurons go, and with them most kinks; error is shown
+SLICE_OF_PAIRS = 100  # splits at first, each of which has the rays of two points; arbitrary
+
+
+class Answers:
+    """Answers questions about one page's weights, keeping the merged network."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._merged: tuple[Network | None, float, Merged | None] = (None, 0.0, None)
+        self.kept = Kept()
+        self._forced: tuple[Network | None, Dataset | None, Tensor | None] = (None, None, None)
+
+    def merged(self, q: Question) -> Merged:
+        """The merged network, and the change of Phi on the truth."""
+        net, angle, made = self._merged
+        if made is None or net is not q.net or angle != q.angle:
+            if q.angle > 0:
+                made = merge_neurons(q.net.to(dtype=torch.float64), q.angle, DROP, q.truth.x)
+            else:
+                made = Merged(q.net.to(dtype=torch.float64), 0.0, ())
+            self._merged = (q.net, q.angle, made)
+        return made
+
+    def forced(self, q: Question) -> Tensor | None:
+        """Share of each training point's multiplier that every explanation has there (n,).
+
+        None where no program says it: deeper networks, for which it takes seconds.
+        """
+        net = self.merged(q).net
+        if net.depth != 2 or net.d > 2 or not net.homogeneous:
+            return None
+        known, truth, share = self._forced
+        if known is not net or truth is not q.truth:
+            share = forced_share(net, q.truth)
+            self._forced = (net, q.truth, share)
+        return share
+
+    def answer(self, q: Question, size: int, go_on: GoOn = lambda _: True) -> Picture | None:
+        """The map at a size; None where `go_on(share done)` said no.
+
+        Raises:
+            ValueError: where this map does not exist for these weights.
+        """
+        net = self.merged(q).net
+        kinds: dict[str, Any] = {
+            "point": partial(_point, kept=self.kept), "split": _split, "starts": _starts,
+            "ridge": _bilevel, "last": _bilevel,
+        }  # fmt: skip
+        if q.kind not in kinds:
+            raise ValueError(f"a map is one of {', '.join(MAPS)}; got {q.kind!r}")
+        found: Picture | None = kinds[q.kind](q, net, size, go_on)
+        if found is None or not found.archetype:
+            return found
+        share = self.forced(q)
+        return found if share is None else told(found, float(share[q.index]))
+
+
+def _plane(q: Question, size: int) -> tuple[float, float, float, float]:
+    return (-q.extent, q.extent, -q.extent, q.extent)
+
+
+def _point(q: Question, net: Network, size: int, go_on: GoOn, kept: Kept) -> Picture | None:
+    y = q.truth.y.double()
+    if net.d == 1:
+        made = line(net, q.x, y, q.index, q.extent, 6 * size, q.tau, q.frozen, q.kappa)
+        at_home = _home(q, net)
+        return _curve(q, replace(made, seen=replace(made.seen, home=at_home)), size)
+    if net.d != 2:
+        raise ValueError(f"maps are of points on a line or a plane; got {net.d} coordinates")
+    mover = prepared(net, q.x, y, q.index, q.tau, q.frozen, q.kappa)
+    places = grid(q.extent, size)
+    there = kept.get(q, size)
+    if there is None:
+        computed = sliced(places, mover.at, go_on)
+        if computed is None:
+            return None
+        there = kept.put(q, size, computed, mover.crowded(places))
+    values, few = there
+    known, at_home = [(q.x[q.index], mover.here)], _home(q, net)
+    if at_home is not None:
+        known.append((q.truth.x[q.index].double(), at_home))
+    low = _marked(places, values, known, q.extent, size)
+    seen = replace(mover.energies(values, few), home=at_home)
+    return Picture(
+        q.kind, values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), seen.here,
+        seen.without, _words(seen), seen.archetype.name.lower(), low, size=size,
+    )  # fmt: skip
+
+
+def _home(q: Question, net: Network) -> float | None:
+    """The energy with the point back at its training place; None where it is there, or frozen."""
+    truth = q.truth.x.double()
+    if q.frozen or q.index >= len(truth) or truth[q.index].equal(q.x[q.index]):
+        return None
+    there = q.x.clone()
+    there[q.index] = truth[q.index]
+    return energy(net, there, q.truth.y.double(), q.tau, q.kappa)
+
+
+def _marked(
+    places: Tensor, values: Array, known: list[tuple[Tensor, float]], extent: float, size: int
+) -> tuple[float, float]:
+    """Put energies that are known within a pixel into it, if lower; -> where the least is.
+
+    No centre of a pixel lies on the neurons' lines that a needle stands on.
+    """
+    low = places[int(values.argmin())].tolist()
+    for at, value in known:
+        column, row = ((at / extent + 1) / 2 * size).floor().long().tolist()
+        if 0 <= min(column, row) and max(column, row) < size:
+            if value < values.min():
+                low = at.tolist()
+            i = (size - 1 - row) * size + column
+            values[i] = min(values[i], value)
+    return low[0], low[1]
+
+
+def _curve(q: Question, made: Line, size: int) -> Picture:
+    seen = made.seen
+    low = float(made.z[seen.values.argmin()])
+    box = (-q.extent, q.extent, 0.0, 1.0)
+    return Picture(
+        q.kind, seen.values[None], box, ("x", "energy"), seen.here, seen.without, _words(seen),
+        seen.archetype.name.lower(), (low, float(seen.values.min())), curve=made, size=size,
+    )  # fmt: skip
+
+
+def _words(seen: Energies) -> str:
+    text = seen.sentence
+    if seen.least < 0.9 * seen.here and seen.here > 1e-6:
+        text += f" The lowest place leaves less than the point where it is now: {seen.least:.2g}."
+    if seen.cut:
+        text += (
+            f" {seen.cut} of the points lie on more neurons than can all be freed: energies are "
+            "upper bounds."
+        )
+    if seen.crowded:
+        text += (
+            f" So do {seen.crowded} of the places on the map, where what is drawn is an upper "
+            "bound." if seen.cut else f" {seen.crowded} of the places lie on more neurons than "
+            "can all be freed: what is drawn there is an upper bound."
+        )  # fmt: skip
+    return text
+
+
+def _split(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
+    if net.d == 1:
+        raise ValueError("On a line the level set is made of points: there is no split plane.")
+    made = split_plane(
+        net, q.x, q.truth.y.double(), q.index, q.extent, size, q.tau, TAU_TRAINED,
+        lambda places, at: sliced(places, at, go_on, SLICE_OF_PAIRS),
+    )  # fmt: skip
+    if made is None:
+        return None
+    at = divmod(int(made.values.argmin()), size)
+    step = made.reach / size
+    low = ((at[1] + 0.5) * step, made.reach - (at[0] + 0.5) * step)
+    return Picture(
+        q.kind, made.values, (0.0, made.reach, 0.0, made.reach), ("α", "β"),
+        float(made.values[-1, 0]), float("nan"), made.sentence, lowest=low,
+        free=(made.plus, made.minus), size=size,
+    )  # fmt: skip
+
+
+def parts_of(q: Question) -> Parts:
+    """Corners of the starts: truth, held-out points and noise, as many as there are points."""
+    if q.heldout is None:
+        raise ValueError("No held-out points: train a network, then turn to Landscape.")
+    y = q.truth.y.double()
+    noise = torch.Generator().manual_seed(q.seed)
+    drawn = torch.randn(q.truth.x.shape, generator=noise, dtype=torch.float64)
+    return Parts(y, q.truth.x.double(), paired(q.heldout, y).double(), drawn)
+
+
+def _starts(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
+    side = min(size, TRIANGLE[-1])
+    rows: list[Array] = []
+    made: Iterator[Array] = triangle_rows(net, parts_of(q), q.tau, side)
+    for k in range(side):
+        if not go_on(1 - (1 - k / side) ** 2):
+            return None
+        rows.append(next(made))
+    values = np.stack(rows)
+    known = values[np.isfinite(values)]
+    noise, truth = divmod(int(np.nanargmin(values)), side)
+    at = np.array([truth, side - 1 - truth - noise, noise]) / (side - 1) @ CORNERS
+    words = (
+        f"The start at the truth leaves {values[0, -1]:.2g} of ‖θ‖² unexplained, held-out points "
+        f"{values[0, 0]:.2g}, noise {values[-1, 0]:.2g}. "
+        f"{100 * float((known < 0.01 * known.max()).mean()):.3g}% of {len(known)} starts lie below "
+        "a hundredth of the highest."
+    )
+    return Picture(
+        q.kind, values, (0.0, 1.0, 0.0, 1.0), ("", ""), float(values[0, -1]), float("nan"), words,
+        lowest=(float(at[0]), float(at[1])), size=side,
+    )  # fmt: skip
+
+
+def _bilevel(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
+    truth = (q.truth.x.double(), q.truth.y.double())
+    if net.d == 1:
+        z = torch.linspace(-q.extent, q.extent, 6 * size, dtype=torch.float64)
+        places = torch.cat([z, q.x[q.index]]).sort().values[:, None]
+    else:
+        places = grid(q.extent, size)
+    known = torch.cat([places, q.x[q.index : q.index + 1]])
+    last = net if q.kind == "last" else None
+    found = sliced(
+        known, lambda some: bilevel(truth, q.x, q.index, some, net=last).values, go_on
+    )  # fmt: skip
+    if found is None:
+        return None
+    values, here = found[:-1], float(found[-1])
+    at = int(values.argmin())
+    low = (values < 0.01 * values.max()).mean()
+    features = "the last hidden layer" if q.kind == "last" else "the points themselves"
+    words = (
+        f"Ridge regression on {features}, trained on these candidates: with the point where it is "
+        f"the weights are {here:.2g} of ‖θ*‖² off, elsewhere up to {values.max():.2g}; "
+        f"{100 * float(low):.3g}% of the places lie below a hundredth of that."
+    )
+    if net.d == 1:
+        curve = Line(places[:, 0].numpy(), Energies(values, here, np.nan, 0.0),
+                     np.zeros(0), np.zeros(0))  # fmt: skip
+        spot = (float(places[at, 0]), float(values[at]))
+        return Picture(
+            q.kind, values[None], (-q.extent, q.extent, 0.0, 1.0), ("x", "loss"), here,
+            float("nan"), words, lowest=spot, curve=curve, size=size,
+        )  # fmt: skip
+    spot = (float(places[at, 0]), float(places[at, 1]))
+    return Picture(
+        q.kind, values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), here,
+        float("nan"), words, lowest=spot, size=size,
+    )  # fmt: skip

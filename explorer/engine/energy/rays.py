@@ -1,0 +1,183 @@
+r"""The cone of gradients that one point may contribute to theta, as its finitely many rays.
+
+At a point x the Clarke subdifferential of y Phi(theta; x) is the hull of the gradients whose slopes
+are 0 or 1 at the kinks, so lam >= 0 times it is the cone of 2^q rays, q being the number of kinks
+within tau (a neuron j of a layer with |z_j| <= tau |w~_j| |a|). In two layers this is exact; deeper
+a gradient is a product of slopes, and the rays span a larger cone: energies are then lower bounds.
+
+Rays are never formed as vectors of theta: their inner products come from the tangent factors,
+<g, g'> = sum_l (B_l . B'_l)(A_l . A'_l), and <theta, g> = sum_l B_l . z_l, which is order y Phi(x)
+only where every freed slope belongs to a value of exactly zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from explorer.engine.gradients import backward_signals, forward_signals
+from explorer.engine.multipliers import fit_multipliers
+from explorer.engine.network import Network
+
+MOST_KINKS = 3  # of a moving point: the nearest ones; arbitrary, 8 rays
+FEW_NEURONS = 16  # up to so many, a moving point gets MOST_SET kinks too; arbitrary
+MOST_SET = 6  # of a point at rest; arbitrary, 64 rays
+MOST_RAYS = 120  # of a set, beyond which points with many kinks are given fewer; arbitrary
+
+
+@dataclass(frozen=True, eq=False)
+class Rays:
+    """Rays of p points.
+
+    Attributes:
+        owner: index of each ray's point (r,), ascending.
+        back: B_l of each ray (r, k_l), times y.
+        inputs: A_l of each point (p, k).
+        inner: <theta, ray> (r,).
+        kinks: kinks of each point (p,), before any was left out.
+        most: kinks that a point was allowed.
+    """
+
+    owner: Tensor
+    back: list[Tensor]
+    inputs: list[Tensor]
+    inner: Tensor
+    kinks: Tensor
+    most: int = MOST_KINKS
+
+    @property
+    def cut(self) -> int:
+        """Points with more kinks than were freed: energies are upper bounds."""
+        return int((self.kinks > self.most).sum())
+
+    @property
+    def counts(self) -> Tensor:
+        """Rays of each point (p,)."""
+        return torch.bincount(self.owner, minlength=len(self.kinks))
+
+    def gram(self, other: Rays | None = None) -> Tensor:
+        """Inner products with the rays of `other`, or with one another: (r, r')."""
+        other = other or self
+        total = self.inner.new_zeros(len(self.owner), len(other.owner))
+        for b, a, b2, a2 in zip(self.back, self.inputs, other.back, other.inputs, strict=True):
+            total += (b @ b2.T) * (a @ a2.T)[self.owner][:, other.owner]
+        return total
+
+    def squares(self) -> Tensor:
+        """Squared norm of each ray (r,)."""
+        pairs = zip(self.back, self.inputs, strict=True)
+        return sum(
+            (b.square().sum(1) * a.square().sum(1)[self.owner] for b, a in pairs),
+            start=torch.zeros_like(self.inner),
+        )
+
+    def of(self, points: Tensor) -> Rays:
+        """The rays of some points: a bool mask (p,)."""
+        mine = points[self.owner]
+        renumbered = torch.cumsum(points, 0) - 1
+        return Rays(
+            renumbered[self.owner[mine]], [b[mine] for b in self.back],
+            [a[points] for a in self.inputs], self.inner[mine], self.kinks[points], self.most,
+        )  # fmt: skip
+
+
+def rays(net: Network, x: Tensor, y: Tensor, tau: float, most: int = MOST_KINKS) -> Rays:
+    """The rays of points x (p, d) with labels y (p,), float64 on the CPU.
+
+    Args:
+        net: a homogeneous network of one output.
+        x: the points.
+        y: their labels in {-1, +1}.
+        tau: relative distance below which a slope is free; negative for none.
+        most: kinks of a point that are freed, the nearest ones.
+    """
+    inputs, values, slopes = forward_signals(net, x)
+    near = _nearest(net, inputs, values, tau)
+    kinks = _counted(near)
+    kept = [k & (order < most) for k, order in zip(near, _order(near, values), strict=True)]
+    used = _counted(kept)
+    counts = 2**used
+    owner = torch.repeat_interleave(torch.arange(len(x)), counts)
+    starts = torch.cumsum(counts, 0) - counts
+    expanded = [s[owner] for s in slopes]
+    ranks = _order(kept, values)
+    for layer, mask in enumerate(kept):
+        point, unit = mask.nonzero(as_tuple=True)
+        size = counts[point]
+        which = torch.repeat_interleave(torch.arange(len(point)), size)
+        within = torch.arange(len(which)) - torch.repeat_interleave(
+            torch.cumsum(size, 0) - size, size
+        )
+        bit = (within >> ranks[layer][point, unit][which]) & 1
+        expanded[layer][starts[point][which] + within, unit[which]] = bit.to(x.dtype)
+    sign = y[owner][:, None]
+    back = [b * sign for b in backward_signals(net, expanded, len(owner))]
+    parts = [(b * z[owner]).sum(1) for b, z in zip(back, values, strict=True)]
+    return Rays(owner, back, inputs, torch.stack(parts).sum(0), kinks, most)
+
+
+def place_rays(net: Network, places: Tensor, y: Tensor, tau: float) -> Rays:
+    """The rays of places for a moving point: fewer kinks each where neurons are many."""
+    return rays(net, places, y, tau, _most(net))
+
+
+def crowded(net: Network, places: Tensor, tau: float) -> int:
+    """How many places have more kinks than `place_rays` frees: there energies are upper bounds."""
+    inputs, values, _ = forward_signals(net, places)
+    return int((_counted(_nearest(net, inputs, values, tau)) > _most(net)).sum())
+
+
+def _most(net: Network) -> int:
+    return MOST_SET if sum(net.widths) <= FEW_NEURONS else MOST_KINKS
+
+
+def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> Rays:
+    """The rays of a whole candidate set, whose points may have more than MOST_KINKS kinks.
+
+    Up to MOST_SET are freed while the set has no more than MOST_RAYS rays. Where that is not
+    enough, the rays that `fit_multipliers` uses take the place of those of such points: each is of
+    the cone of its point, so energies are upper bounds, and nearly exact at this very set.
+    """
+    for most in range(MOST_SET, MOST_KINKS - 1, -1):
+        made = rays(net, x, y, tau, most)
+        if len(made.owner) <= MOST_RAYS:
+            break
+    if not made.cut:
+        return made
+    fit = fit_multipliers(net, x, y, tau)
+    used = fit.weight > 0
+    point, slopes = fit.point[used], [s[used] for s in fit.slopes]
+    _, values, _ = forward_signals(net, x)
+    back = [b * y[point][:, None] for b in backward_signals(net, slopes, len(point))]
+    parts = [(b * z[point]).sum(1) for b, z in zip(back, values, strict=True)]
+    kept = (made.kinks <= most)[made.owner]
+    owner = torch.cat([made.owner[kept], point])
+    inner = torch.cat([made.inner[kept], torch.stack(parts).sum(0)])
+    order = owner.argsort(stable=True)
+    whole = [torch.cat([b[kept], b2])[order] for b, b2 in zip(made.back, back, strict=True)]
+    return Rays(owner[order], whole, made.inputs, inner[order], made.kinks, most)
+
+
+def _nearest(net: Network, inputs: list[Tensor], values: list[Tensor], tau: float) -> list[Tensor]:
+    """Which (point, neuron) are kinks, per hidden layer (p, k_l) bool."""
+    out = []
+    for w, b, a, z in zip(net.weights[:-1], net.biases, inputs, values, strict=False):
+        square = w.square().sum(1) if b is None else w.square().sum(1) + b.square()
+        out.append(z.abs() <= tau * a.norm(dim=1)[:, None] * square.sqrt())
+    return out
+
+
+def _counted(masks: list[Tensor]) -> Tensor:
+    """How many kinks each point has, over all layers (p,)."""
+    return torch.stack([mask.sum(1) for mask in masks]).sum(0)
+
+
+def _order(masks: list[Tensor], values: list[Tensor]) -> list[Tensor]:
+    """The rank of each kink among those of its point, nearest first, over all layers."""
+    widths = [m.shape[1] for m in masks]
+    flat = torch.cat(masks, dim=1)
+    far = torch.cat([v.abs() for v in values[: len(masks)]], dim=1).masked_fill(~flat, torch.inf)
+    rank = far.argsort(dim=1, stable=True).argsort(dim=1, stable=True)
+    return list(rank.split(widths, dim=1))

@@ -1,0 +1,326 @@
+r"""Where a reconstruction starts, between the truth, held-out data and noise.
+
+Runkel et al., eq. (10), with lambda_1 = `mix_truth` and lambda_2 = `mix_data`:
+
+    x_init = lambda_2 (lambda_1 x_truth + (1 - lambda_1) x_heldout) + (1 - lambda_2) x_noise
+
+The three weights are barycentric, so every start is one point of a triangle.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.engine.classes import fair_labels
+from explorer.engine.data import Dataset
+from explorer.engine.images import ssim
+
+
+def mix_weights(mix_truth: float, mix_data: float) -> tuple[float, float, float]:
+    """Weights (truth, heldout, noise) of a start; they are non-negative and sum to 1.
+
+    Raises:
+        ValueError: where a mixing weight is not in [0, 1].
+    """
+    for name, value in (("mix_truth", mix_truth), ("mix_data", mix_data)):
+        if not 0 <= value <= 1:
+            raise ValueError(f"{name} must be between 0 and 1; got {value}")
+    return mix_data * mix_truth, mix_data * (1 - mix_truth), 1 - mix_data
+
+
+def mix_from_weights(truth: float, heldout: float, noise: float) -> tuple[float, float]:
+    """(mix_truth, mix_data) of a point of the triangle: the inverse of `mix_weights`.
+
+    At the noise corner mix_truth has no effect; it is then given as 1.
+
+    Raises:
+        ValueError: where a weight is negative or the three do not sum to 1.
+    """
+    weights = (truth, heldout, noise)
+    # 1e-9: arbitrary, above the rounding of three additions and far below a pixel of the pad
+    if not all(w >= -1e-9 for w in weights) or not math.isclose(sum(weights), 1, abs_tol=1e-9):
+        raise ValueError(
+            f"truth, heldout and noise must be non-negative and sum to 1; got {weights}. "
+            "Divide them by their sum."
+        )
+    mix_data = min(max(truth + heldout, 0.0), 1.0)
+    if mix_data == 0:
+        return 1.0, 0.0
+    return min(max(truth / mix_data, 0.0), 1.0), mix_data
+
+
+def mix_init(
+    truth: Tensor, heldout: Tensor, noise: Tensor, mix_truth: float, mix_data: float
+) -> Tensor:
+    """The start of Runkel et al., eq. (10). Three tensors (m, d), paired row by row -> (m, d).
+
+    Every row moves on a straight line in each weight, so its distance to its true point is
+    (1 - mix_truth) times that of its held-out partner along the edge mix_data = 1.
+
+    Raises:
+        ValueError: where shapes differ or a mixing weight is not in [0, 1].
+    """
+    if not truth.shape == heldout.shape == noise.shape:
+        raise ValueError(
+            "truth, heldout and noise are mixed row by row and need one shape; got "
+            f"{tuple(truth.shape)}, {tuple(heldout.shape)} and {tuple(noise.shape)}"
+        )
+    w_truth, w_heldout, w_noise = mix_weights(mix_truth, mix_data)
+    return w_truth * truth + w_heldout * heldout + w_noise * noise
+
+
+# --- All initialisations at once: the grid of Runkel et al. over (lambda_1, lambda_2) -----------
+# x_init = lambda_2 (lambda_1 x_truth + (1 - lambda_1) x_heldout) + (1 - lambda_2) x_noise
+#
+# Every run from a cell ends somewhere; three numbers say where: the mean distance of its candidates
+# to the nearest training point, the nearest held-out point and the nearest noise point. On points
+# of the plane, nearest means nearest of the same label; on images it is the structurally most
+# similar one (largest SSIM), as in the paper, whose L2 distance counts.
+#
+# Where lambda_2 = 0 nothing of lambda_1 is left: that row of the grid is one start. A grid of side
+# s has s^2 cells and s (s - 1) + 1 starts: 25 and 21 in the paper.
+
+SIDE = 5  # cells along an axis; Runkel et al.
+NAMES = ("truth", "heldout", "noise")
+Labelled = tuple[Tensor, Tensor]
+_TOGETHER = 2**20  # arbitrary: pixels of the pairs compared at once, 8 MB
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """How points (m, d) are seen as images in [0, 1].
+
+    Attributes:
+        shape: (c, h, w).
+        mean: what was taken off the images (d,), or ().
+    """
+
+    shape: tuple[int, int, int]
+    mean: Tensor = field(default_factory=lambda: torch.zeros((), dtype=torch.float64))
+
+    def of(self, x: Tensor) -> Tensor:
+        """The images (m, c, h, w)."""
+        return (x + self.mean).reshape(-1, *self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What starts are mixed from, paired row by row.
+
+    Attributes:
+        y: labels of the candidates (m,).
+        truth: a training point per candidate (m, d).
+        heldout: a held-out point per candidate (m, d).
+        noise: a draw of noise per candidate (m, d).
+        pictures: how rows are seen where they are images, else None.
+        sets: all training points with their labels, and all held-out ones, ((n, d), (n,)) each;
+            None where the pairs hold all. Unequal classes leave some of the larger one unpaired.
+    """
+
+    y: Tensor
+    truth: Tensor
+    heldout: Tensor
+    noise: Tensor
+    pictures: Pictures | None = None
+    sets: tuple[Labelled, Labelled] | None = None
+
+    def start(self, mix_truth: float, mix_data: float) -> Tensor:
+        """Candidates at t = 0, (m, d)."""
+        return mix_init(self.truth, self.heldout, self.noise, mix_truth, mix_data)
+
+    def distances(self, x: Tensor) -> tuple[float, float, float]:
+        """Mean distance of candidates x (m, d) to the nearest truth, held-out and noise point."""
+        sets = self.sets or ((self.truth, self.y), (self.heldout, self.y))
+        truth, heldout = (self._mean(x, *one) for one in sets)
+        return truth, heldout, self._mean(x, self.noise, self.y)
+
+    def _mean(self, x: Tensor, members: Tensor, y: Tensor) -> float:
+        apart = torch.cdist(x, members, compute_mode="donot_use_mm_for_euclid_dist")
+        if self.pictures is None:
+            other = self.y[:, None] != y[None]
+            other[other.all(1)] = False  # a class without points borrows from all, as pairs do
+            return float(apart.masked_fill(other, torch.inf).min(1).values.mean())
+        like = pairwise_ssim(self.pictures.of(x), self.pictures.of(members))
+        return float(apart.gather(1, like.argmax(1, keepdim=True)).mean())
+
+    def weights(self, x: Tensor) -> tuple[float, float, float]:
+        """Where x (m, d) stands on the triangle: the weights, summing to 1, of the best mixture.
+
+        Least squares over all candidates at once: min || x - sum_k w_k part_k ||, sum_k w_k = 1.
+        On a start they are those it was mixed with; a run may leave the triangle.
+        """
+        base = (self.truth - self.noise).reshape(-1), (self.heldout - self.noise).reshape(-1)
+        columns = torch.stack(base, 1)
+        found = torch.linalg.lstsq(columns, (x - self.noise).reshape(-1, 1), driver="gelsd")
+        a, b = found.solution[:, 0].tolist()
+        return a, b, 1 - a - b
+
+
+def pairwise_ssim(a: Tensor, b: Tensor) -> Tensor:
+    """SSIM of every pair of images in [0, 1]. a (m, c, h, w), b (n, c, h, w) -> (m, n)."""
+    rows = max(1, _TOGETHER // b.numel())
+    return torch.cat([_pairwise(some, b) for some in a.split(rows)])
+
+
+def _pairwise(a: Tensor, b: Tensor) -> Tensor:
+    left = a.repeat_interleave(len(b), 0)
+    return ssim(left, b.repeat(len(a), 1, 1, 1)).view(len(a), len(b))
+
+
+def steps_of(side: int) -> list[float]:
+    """The values of lambda_1 and lambda_2: `side` even steps from 0 to 1."""
+    if side < 2:
+        raise ValueError(f"a grid needs 2 or more cells along an axis; got side={side}. Try 5.")
+    return [i / (side - 1) for i in range(side)]
+
+
+def starts(side: int) -> list[tuple[float, float]]:
+    """The distinct starts (mix_truth, mix_data), s (s - 1) + 1 of them, corners and edges first.
+
+    The row mix_data = 0 is one start, given as (0, 0). A run that is stopped early then has the
+    curves along the edges, if not the whole map.
+    """
+    values = steps_of(side)
+    all_of = [(a, b) for b in values for a in values if b > 0] + [(0.0, 0.0)]
+    corners = {(0.0, 0.0), (0.0, 1.0), (1.0, 1.0)}
+
+    def rank(cell: tuple[float, float]) -> int:
+        if cell in corners:
+            return 0
+        return 1 if 1.0 in cell else 2
+
+    return sorted(all_of, key=rank)
+
+
+def start_of(mix_truth: float, mix_data: float) -> tuple[float, float]:
+    """The start that a cell shares: (0, 0) for the whole row mix_data = 0."""
+    mix_weights(mix_truth, mix_data)
+    return (mix_truth, mix_data) if mix_data > 0 else (0.0, 0.0)
+
+
+# --- The triangle of starts: its geometry, its lattice, and a lattice of values as pixels -------
+# A start is a mixture of truth, held-out data and noise; its three weights sum to 1, so it is one
+# place of a triangle. A lattice of side s holds the s (s + 1) / 2 places whose weights are whole
+# multiples of 1 / (s - 1), evenly over the triangle, where (lambda_1, lambda_2) crowds them at
+# noise.
+
+Array = NDArray[np.float64]
+# Truth, held-out data, noise in the unit square, equal sides, with room around for the names.
+CORNERS = np.array([[0.5, 0.88], [0.08, 0.15], [0.92, 0.15]])
+PIXELS = 360  # a side of the picture; arbitrary: about one a pixel of the screen
+INSIDE = -1e-9  # weights down to this are inside: rounding
+
+
+def weights_at(x: Array, y: Array, corners: Array = CORNERS) -> Array:
+    """Weights (..., 3) of places x, y (...): they sum to 1, one is negative outside."""
+    system = np.vstack([corners.T, np.ones(3)])
+    places = np.stack([x, y, np.ones_like(x)], -1)
+    found: Array = places @ np.linalg.inv(system).T
+    return found
+
+
+def nearest(weights: Array, side: int) -> NDArray[np.int64]:
+    """Lattice places (..., 3) nearest to weights (..., 3) of the triangle; each sums to side - 1.
+
+    All three are rounded, and the one that was rounded most makes up for the others.
+    """
+    wanted = weights * (side - 1)
+    near = np.rint(wanted)
+    worst = np.abs(near - wanted).argmax(-1, keepdims=True)
+    missing = side - 1 - near.sum(-1, keepdims=True)
+    np.put_along_axis(near, worst, np.take_along_axis(near, worst, -1) + missing, -1)
+    return near.astype(np.int64)
+
+
+def value_at(values: Array, x: float, y: float) -> float:
+    """The value of a lattice (side, side), row noise and column truth, at a place; nan outside."""
+    weights = weights_at(np.array(x), np.array(y))
+    if weights.min() < INSIDE:
+        return float("nan")
+    truth, _, noise = nearest(weights, len(values))
+    return float(values[noise, truth])
+
+
+def raster(values: Array, pixels: int = PIXELS) -> Array:
+    """A lattice (side, side) as pixels (pixels, pixels), first row on top; nan outside."""
+    noise, truth, inside = _pixels(len(values), pixels)
+    return np.where(inside, values[noise, truth], np.nan)
+
+
+@lru_cache(maxsize=4)
+def _pixels(side: int, pixels: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+    at = (np.arange(pixels) + 0.5) / pixels
+    x, y = np.meshgrid(at, at[::-1])
+    weights = weights_at(x, y)
+    inside = weights.min(-1) >= INSIDE
+    near = nearest(np.where(inside[..., None], weights, 1 / 3), side)
+    return near[..., 2], near[..., 0], inside
+
+
+def paths(trails: list[list[list[float]]], corners: Array = CORNERS) -> Array:
+    """Runs, each rows of weights, as one path (k, 2) broken by nan, cut at the unit square."""
+    gap = np.full((1, 2), np.nan)
+    pieces = [piece for t in trails for piece in (np.clip(np.asarray(t) @ corners, 0, 1), gap)]
+    return np.concatenate(pieces[:-1]) if pieces else np.zeros((2, 2))
+
+
+def reading(x: float, y: float) -> str:
+    """What stands at a place, in words: its three weights, and the two numbers of the mixture."""
+    truth, heldout, noise = (float(v) for v in weights_at(np.array(x), np.array(y)))
+    if min(truth, heldout, noise) < INSIDE:
+        return "outside the triangle"
+    truth, heldout, noise = (abs(round(v, 6)) for v in (truth, heldout, noise))  # no "-0%"
+    data = 1 - noise
+    share = f"{truth / data:.2f}" if data > 1e-6 else "any"
+    return (
+        f"{truth:.0%} truth, {heldout:.0%} held-out data, {noise:.0%} noise "
+        f"(λ₁ = {share}, λ₂ = {data:.2f})"
+    )
+
+
+# --- Where the attack starts: the candidates' labels, and their partners in truth and control ---
+
+
+def half_and_half(m: int) -> Tensor:
+    """Fixed labels of m candidates: first half +1, second half -1 (Haim et al. 2022). (m,)."""
+    return fair_labels(m, 1)
+
+
+def paired(dataset: Dataset, y: Tensor) -> Tensor:
+    """One point of the set per candidate: the points of its class in turn. y (m,) -> (m, d).
+
+    A class without points borrows from all: its candidates then start at points of the other.
+    """
+    out = torch.empty(len(y), dataset.d, dtype=dataset.x.dtype)
+    for label in y.unique().tolist():
+        wanted = (y == label).nonzero().squeeze(1)
+        members = (dataset.y == label).nonzero().squeeze(1)
+        pool = members if len(members) else torch.arange(dataset.n)
+        out[wanted] = dataset.x[pool[torch.arange(len(wanted)) % len(pool)]]
+    return out
+
+
+def attack_start(
+    truth: Dataset,
+    control: Dataset,
+    m: int,
+    sigma_x: float,
+    seed: int,
+    mix: tuple[float, float],
+    labels: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Candidates of Runkel's eq. (10): x (m, d), y (m,). mix = (mix_truth, mix_data).
+
+    With `labels` (m',) there are as many as these say, whatever m.
+    """
+    y = fair_labels(m, truth.outputs) if labels is None else labels
+    generator = torch.Generator().manual_seed(seed)
+    noise = sigma_x * torch.randn(len(y), truth.d, generator=generator, dtype=truth.x.dtype)
+    return mix_init(paired(truth, y), paired(control, y), noise, *mix), y

@@ -1,0 +1,190 @@
+r"""From nearly optimal multipliers and neurons to the optimum, to rounding.
+
+Once the face f of each neuron is known, h on it peaks at the length |B_f lam|, where column i of
+B_f is y_i s_i P_f x~_i (side s_i, projector P_f of the face). Then multipliers lam and path
+weights a >= 0 are the saddle point of
+
+    sum_i lam_i - sum_f a_f (|B_f lam| - 1),
+
+whose stationarity reads: every support point has margin 1, every neuron has |h(u_f)| = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from explorer.engine.exact.faces import (
+    EPS,
+    Array,
+    Faces,
+    Mask,
+    Peaks,
+    peaks,
+    summits,
+)
+
+_STEPS = 40  # arbitrary: a handful suffices where Newton's method converges at all
+_SOFT = 1e-10  # arbitrary: far above rounding, far below curvatures that matter
+_NOTHING = 1e-9  # arbitrary: a share of the path weights that is rounding
+_ALIGNED = 1e-10  # the KKT residual, relative, up to which a network is called exact
+_SLACK = 1e-10  # a margin short by less is rounding: |theta|^2 reaches 1e4 on close points
+_ROUNDS = 6  # arbitrary: changes of the set of support points or faces
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A primal-dual pair: directions u (k, D), their path weights c (k,), multipliers lam (n,)."""
+
+    u: Array
+    c: Array
+    lam: Array
+
+    def phi(self, faces: Faces) -> Array:
+        """Phi at the points of the arrangement (n,)."""
+        values: Array = np.maximum(faces.xt @ self.u.T, 0) @ self.c
+        return values
+
+
+def polish(faces: Faces, y: Array, start: Point) -> Iterator[Point]:
+    """Candidates for the optimum near `start`; the caller checks them.
+
+    First with the faces of the neurons only, then with every face where |h| is about to reach 1:
+    where the multipliers are not unique, those keep them within |h| <= 1.
+    """
+    for every in (False, True):
+        point = start
+        support = point.lam > 1e-7 * point.lam.max()  # the accuracy of a linear program
+        for turn in range(_ROUNDS):
+            tops = _summits(faces, y, point, every and turn == 0)
+            # Generically as many constraints are tight as there are multipliers; far more of
+            # them say that lam is not near the optimum yet.
+            if tops is None or len(tops.h) > 10 + 2 * support.sum():
+                break
+            solved = _saddle(faces, y, point, tops, support)
+            if solved is None or not len(solved.c):
+                break
+            yield solved
+            wanted = (support & (solved.lam > 0)) | (y * solved.phi(faces) < 1 - _SLACK)
+            if (wanted == support).all() and len(solved.c) == len(tops.h):
+                break
+            point, support = replace(solved, lam=np.maximum(solved.lam, 0)), wanted
+
+
+def _saddle(faces: Faces, y: Array, start: Point, tops: Peaks, support: Mask) -> Point | None:
+    """The optimum with neurons on the faces `tops` and multipliers on `support` only."""
+    blocks = (faces.cells[tops.cell] * y)[:, None, :] * (tops.projector @ faces.xt.T)
+    solved = _newton(blocks[:, :, support], start.lam[support], _share(start, tops))
+    if solved is None:
+        return None
+    lam, sign = np.zeros(len(y)), np.sign(tops.h)
+    lam[support], a = solved
+    # A face may be tight without a neuron: it binds lam, but its weight is 0 up to rounding.
+    alive = a > _NOTHING * np.abs(a).sum()
+    blocks, sign, a = blocks[alive], sign[alive], a[alive]
+    path = _directions(blocks @ lam) * a[:, None]
+    # Points without a multiplier may lie on the margin too, between others that hold it.
+    tight = support | (np.abs(np.einsum("fdn,fd->n", blocks, path) - 1) < 1e-6)
+    path = _restored(blocks[:, :, tight], tops.projector[alive], path)
+    off = _directions(path) - _directions(blocks @ lam)
+    if np.sqrt((a * (off**2).sum(1)).sum() / (2 * a.sum())) > _ALIGNED + _noise(blocks, lam).max():
+        return None
+    return Point(sign[:, None] * _directions(path), sign * np.linalg.norm(path, axis=1), lam)
+
+
+def _summits(faces: Faces, y: Array, point: Point, every: bool) -> Peaks | None:
+    """The local maxima of |h| near 1: all, or only those next to the neurons of `point`."""
+    weight = point.lam * y
+    found = summits(faces, weight, peaks(faces, weight, 1 - 1e-5))
+    if not len(found.h):
+        return None
+    if every:
+        return found
+    near = np.where(np.sign(found.h) == np.sign(point.c)[:, None], point.u @ found.u.T, -2)
+    chosen = np.unique(near.argmax(axis=1))
+    return found.take(chosen)
+
+
+def _share(point: Point, tops: Peaks) -> Array:
+    """Path weights of the summits: each neuron's goes to the nearest of its sign."""
+    near = np.where(np.sign(tops.h) == np.sign(point.c)[:, None], point.u @ tops.u.T, -2)
+    return np.bincount(near.argmax(1), np.abs(point.c), minlength=len(tops.h)).astype(np.float64)
+
+
+def _directions(vectors: Array) -> Array:
+    """Each row at length one; rows of zeros stay."""
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: Array = vectors / np.where(length > 0, length, 1.0)
+    return unit
+
+
+def _restored(blocks: Array, projector: Array, path: Array) -> Array:
+    """The nearest path vectors a_f u_f (F, D) with margin 1 at all m points of the blocks.
+
+    Directions come from lam with a cancellation that large path weights show as 1e-9 in a margin;
+    at fixed faces the margins are linear in the path vectors, so one projection mends that.
+    """
+    table = blocks.reshape(-1, blocks.shape[2])
+    for _ in range(2):
+        short = 1 - table.T @ path.reshape(-1)
+        move = np.linalg.lstsq(table.T, short, rcond=1e-12)[0].reshape(path.shape)
+        # Rounding must not lift a heavy neuron off its kink by even 1e-13.
+        path = np.einsum("fde,fe->fd", projector, path + move)
+    return path
+
+
+def _solved(system: Array, target: Array, m: int, careful: bool) -> Array:
+    """The step: quickly, or as the shortest of all least-squares solutions.
+
+    Where lam (the first m) or a is not unique the system is singular. With small diagonals it
+    never is (quasi-definite), and later steps take out what these leave, unless they are too slow.
+    """
+    if not careful:
+        soft = system.copy()
+        soft[np.diag_indices(len(soft))] += np.where(np.arange(len(soft)) < m, _SOFT, -_SOFT)
+        try:
+            return np.linalg.solve(soft, target).astype(np.float64)
+        except np.linalg.LinAlgError:
+            pass
+    return np.linalg.lstsq(system, target, rcond=1e-13)[0].astype(np.float64)
+
+
+def _noise(blocks: Array, lam: Array) -> Array:
+    """The rounding of each |B_f lam|, for blocks (F, D, m) and lam (m,) -> (F,)."""
+    size: Array = 4 * EPS * np.linalg.norm(np.abs(blocks) @ np.abs(lam), axis=1)
+    return size
+
+
+def _newton(blocks: Array, lam: Array, a: Array) -> tuple[Array, Array] | None:
+    """The saddle point for blocks (F, D, m) from lam (m,), a (F,); None where it runs away."""
+    careful, best, scale = False, np.inf, max(float(lam.sum()), float(a.sum()))
+    for _ in range(_STEPS):
+        pull = blocks @ lam
+        length = np.linalg.norm(pull, axis=1)
+        sizes = np.abs([lam.sum(), a.sum()])
+        if not (length > 1e-3).all() or not (sizes < 10 * scale).all():
+            return None
+        slope = np.einsum("fdm,fd->fm", blocks, pull / length[:, None])
+        residual = np.concatenate([1 - a @ slope, 1 - length])
+        # Rounding turns a direction, and a heavy neuron shows that in the margins of far points.
+        noise = _noise(blocks, lam)
+        turned = (np.abs(a) * noise / length) @ np.linalg.norm(blocks, axis=1)
+        error = float((np.abs(residual) - np.concatenate([turned, noise])).max(initial=0.0))
+        if error < 1e-14 or (error < 1e-7 and error >= best / 2 and careful):
+            break
+        careful = careful or error >= best / 2
+        best = min(best, error)
+        curve = np.einsum("f,fdm,fdk->mk", a / length, blocks, blocks)
+        curve -= np.einsum("f,fm,fk->mk", a / length, slope, slope)
+        # Close points of opposite labels carry huge multipliers: solve in units of the unknowns.
+        unit = np.concatenate([np.maximum(np.abs(z), 1e-3 * np.abs(z).max()) for z in (lam, a)])
+        system = np.block([[curve, slope.T], [slope, np.zeros((len(a), len(a)))]])
+        system = unit[:, None] * system * unit
+        move = unit * _solved(system, unit * residual, len(lam), careful)
+        # Half of the scale at most: further out the model of a length says nothing.
+        reach = float(np.abs(move[: len(lam)]).max()) / max(1.0, float(lam.max()))
+        pace = 1.0 if reach <= 0.5 else 0.5 / reach
+        lam, a = lam + pace * move[: len(lam)], a + pace * move[len(lam) :]
+    return (lam, a) if error < 1e-7 else None

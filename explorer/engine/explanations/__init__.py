@@ -1,0 +1,1 @@
+"""Other training sets that explain the same weights: split, sampled, forced, farthest."""

@@ -1,0 +1,319 @@
+r"""The cell of a point: where no ReLU switches, so that Phi and its gradient are affine in x.
+
+With the slopes s_l of all layers fixed, the values before the ReLUs move along a line x + t u as
+
+    z_l(x + t u) = z_l(x) + t (J_l u),    J_1 = W_1,    J_l = W_l diag(s_{l-1}) J_{l-1},
+
+as long as no neuron leaves its side: z >= 0 where s = 1, z <= 0 where s = 0, and z as it is where
+the slope is a free one, 0 < s < 1 (a kink). This closed polytope is the cell, at any depth. On it
+Phi(theta; .) and grad_theta Phi(theta; .) are affine in x: all that splitting and merging rest on
+(Refael et al., "No Prior, No Leakage", lemmas 2 to 4, restated; see the paper for the original).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.engine.gradients import forward_signals, hard
+from explorer.engine.network import Network, one_output
+
+KINK = 1e-6  # |z| up to this share of |w~| |a| is a kink; measured: exactly built networks
+_STILL = 1e-9  # arbitrary: |J u| up to this share of |J| |u| is rounding
+_FREE = 1e-6  # arbitrary: singular values below this share of the largest are zeros
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """The cell of one point, one row per hidden neuron of all layers, first layer first.
+
+    Attributes:
+        z: values before the ReLU (K,).
+        jacobian: dz/dx on the cell (K, d).
+        slopes: (K,) in [0, 1].
+        gradient: grad_x Phi on the cell (d,).
+        sizes: |w~| |a| of each neuron (K,), the unit in which z is counted as a kink.
+        widths: hidden widths, to tell the layer of a row.
+    """
+
+    z: Tensor
+    jacobian: Tensor
+    slopes: Tensor
+    gradient: Tensor
+    sizes: Tensor
+    widths: tuple[int, ...]
+
+    @property
+    def kinks(self) -> Tensor:
+        """Rows whose slope is strictly between 0 and 1 and that move with x at all (r,)."""
+        free = (self.slopes > 1e-9) & (self.slopes < 1 - 1e-9)
+        rows: Tensor = (free & (self.jacobian.norm(dim=1) > 0)).nonzero().squeeze(1)
+        return rows
+
+    def neuron(self, row: int) -> tuple[int, int]:
+        """(layer, index) of a row, both from 0."""
+        for layer, width in enumerate(self.widths):
+            if row < width:
+                return layer, row
+            row -= width
+        raise ValueError(f"no neuron at row {row} beyond the widths {self.widths}")
+
+
+@dataclass(frozen=True, eq=False)
+class Extent:
+    """How far a line through a point stays in its cell.
+
+    Attributes:
+        plus: largest a >= 0 with x + a u in the closed cell; infinite where nothing stops it.
+        minus: largest b >= 0 with x - b u in it.
+        walls_plus: (layer, neuron) of all that switch at x + plus u; none at infinity.
+        walls_minus: the same at x - minus u.
+        kinks: how many free slopes the line would break: with any, both extents are 0.
+    """
+
+    plus: float
+    minus: float
+    walls_plus: tuple[tuple[int, int], ...]
+    walls_minus: tuple[tuple[int, int], ...]
+    kinks: int
+
+    @property
+    def wall_plus(self) -> tuple[int, int] | None:
+        """The first of `walls_plus`, if any."""
+        return self.walls_plus[0] if self.walls_plus else None
+
+    @property
+    def wall_minus(self) -> tuple[int, int] | None:
+        """The first of `walls_minus`, if any."""
+        return self.walls_minus[0] if self.walls_minus else None
+
+    def boxed(self, x: Tensor, u: Tensor, low: float, high: float) -> Extent:
+        """The extent within the box [low, high]^d as well: what an attacker's prior leaves.
+
+        A point outside the box has no extent in it: 0 both ways.
+        """
+        if not low < high:
+            raise ValueError(f"a box needs low < high; got low={low}, high={high}. Try 0 and 1.")
+        if bool(((x < low) | (x > high)).any()):
+            return Extent(0.0, 0.0, (), (), self.kinks)
+        moving = u.abs() > _STILL * u.norm()
+        up = torch.where(u > 0, high - x, x - low)[moving] / u.abs()[moving]
+        down = torch.where(u > 0, x - low, high - x)[moving] / u.abs()[moving]
+        plus, minus = (float(v.min()) if len(v) else math.inf for v in (up, down))
+        return Extent(
+            min(self.plus, plus), min(self.minus, minus),
+            self.walls_plus if self.plus <= plus else (),
+            self.walls_minus if self.minus <= minus else (), self.kinks,
+        )  # fmt: skip
+
+
+def slopes_at(net: Network, x: Tensor) -> tuple[Tensor, ...]:
+    """Torch's own slopes, 1 where z > 0 and else 0. x (m, d) -> one (m, k_l) per hidden layer."""
+    return tuple(forward_signals(net, x, hard)[2])
+
+
+def cell_of(net: Network, x: Tensor, slopes: Sequence[Tensor] | None = None) -> Cell:
+    """The cell of one point x (d,) whose slopes are given, one (k_l,) per layer, or torch's own.
+
+    Raises:
+        ValueError: for a point of another dimension, several outputs, or no hidden layer.
+    """
+    one_output(net)
+    if x.shape != (net.d,):
+        raise ValueError(f"a point of this network is ({net.d},); got {tuple(x.shape)}")
+    if net.depth < 2:
+        raise ValueError("a network without a hidden layer has no cells; got one layer")
+    given = hard if slopes is None else [s[None] for s in slopes]
+    inputs, values, used = forward_signals(net, x[None], given)
+    jacobian = net.weights[0]
+    rows, sizes = [], []
+    for layer, (w, b) in enumerate(zip(net.weights[:-1], net.biases[:-1], strict=True)):
+        if layer:
+            jacobian = w @ (used[layer - 1][0][:, None] * jacobian)
+        rows.append(jacobian)
+        block = w if b is None else torch.cat([w, b[:, None]], dim=1)
+        sizes.append(block.norm(dim=1) * inputs[layer][0].norm())
+    gradient = (net.weights[-1] @ (used[-1][0][:, None] * jacobian))[0]
+    return Cell(
+        torch.cat([v[0] for v in values[:-1]]), torch.cat(rows),
+        torch.cat([s[0] for s in used]), gradient, torch.cat(sizes), net.widths,
+    )  # fmt: skip
+
+
+def cell_extent(
+    net: Network, x: Tensor, u: Tensor, slopes: Sequence[Tensor] | None = None, tau: float = KINK
+) -> Extent:
+    """How far x + a u and x - b u stay in the closed cell of x.
+
+    a = min_j { -z_j / (J_j u) : z_j (J_j u) < 0 }, likewise b; both 0 where the line would leave
+    a kink of free slope. A neuron within `tau` of its line whose slope is 0 or 1 counts as on it.
+
+    Args:
+        net: two layers or more, one output.
+        x: a point (d,).
+        u: a direction (d,), not zero; the extents are counted in its length.
+        slopes: the slopes of x, one (k_l,) per layer; None takes torch's own, and counts a neuron
+            within `tau` of its line as a kink of free slope.
+        tau: relative distance of a kink.
+
+    Raises:
+        ValueError: for a direction of another dimension, or a zero one.
+    """
+    if u.shape != x.shape or not float(u.norm()) > 0:
+        raise ValueError(
+            f"expected a direction {tuple(x.shape)} that is not zero; "
+            f"got {tuple(u.shape)} of norm {float(u.norm()):g}"
+        )
+    cell = cell_of(net, x, slopes)
+    speed = cell.jacobian @ u
+    still = speed.abs() <= _STILL * cell.jacobian.norm(dim=1) * u.norm()
+    speed = torch.where(still, torch.zeros_like(speed), speed)
+    on = cell.z.abs() <= tau * cell.sizes
+    free = torch.zeros_like(on)
+    free[cell.kinks] = True
+    if slopes is None:
+        free = on & (cell.sizes > 0)
+    broken = (free & (speed != 0)).nonzero().flatten().tolist()
+    if broken:
+        rows = tuple(cell.neuron(row) for row in broken)
+        return Extent(0.0, 0.0, rows, rows, len(broken))
+    side = torch.where(cell.slopes > 0.5, 1.0, -1.0).to(speed)  # the sign z must keep
+    depth = torch.where(on, torch.zeros_like(side), (side * cell.z).clamp_min(0))
+    found: list[tuple[float, tuple[tuple[int, int], ...]]] = []
+    for sign in (1.0, -1.0):
+        leaving = (sign * side * speed < 0) & ~free
+        limits = torch.where(leaving, depth / speed.abs(), torch.inf)
+        limit = float(limits.min())
+        near = limits <= limit * (1 + _STILL)
+        rows = tuple(cell.neuron(row) for row in near.nonzero().flatten().tolist())
+        found.append((limit, rows if math.isfinite(limit) else ()))
+    (plus, walls_plus), (minus, walls_minus) = found
+    return Extent(plus, minus, walls_plus, walls_minus, 0)
+
+
+def null_space(rows: Tensor) -> Tensor:
+    """Orthonormal directions orthogonal to all rows (r, d) -> (d, f), f may be 0."""
+    if not len(rows):
+        return torch.eye(rows.shape[1], dtype=rows.dtype)
+    _, values, right = torch.linalg.svd(rows, full_matrices=True)
+    rank = int((values > _FREE * values.max().clamp_min(1e-300)).sum()) if len(values) else 0
+    free: Tensor = right[rank:].T
+    return free
+
+
+def level_directions(
+    net: Network, x: Tensor, slopes: Sequence[Tensor] | None = None, margin: bool = True
+) -> Tensor:
+    """Directions along which x may be split: orthogonal to grad_x Phi and to every kink's normal.
+
+    Without `margin` only the kinks count: stationarity survives, the margin does not. In two
+    dimensions this is the level line through x, or nothing; in a cell where Phi is constant, all.
+
+    x (d,) -> (d, f) with orthonormal columns; f = 0 is a pinned point.
+    """
+    cell = cell_of(net, x, slopes)
+    normals = cell.jacobian[cell.kinks]
+    normals = normals / normals.norm(dim=1, keepdim=True)
+    size = float(cell.gradient.norm())
+    reach = float(cell.sizes.max()) * float(net.weights[-1].abs().max()) if net.depth else 0.0
+    if margin and size > _STILL * max(reach, 1e-300):
+        normals = torch.cat([normals, cell.gradient[None] / size])
+    return null_space(normals)
+
+
+def attackers_direction(
+    net: Network, x: Tensor, slopes: Sequence[Tensor] | None = None
+) -> tuple[Tensor, float]:
+    """A long direction that the weights alone tell, and the length it is sure to have.
+
+    With M = diag(1 / |z_j|) J, restricted to `level_directions`, the extent along a unit nu is at
+    least 1 / max_j |M_j nu| >= 1 / |M nu|: nu is M's last right-singular vector and the length
+    1 / sigma_min (own derivation; see docs/explanations.md). x (d,) -> (d,), a length.
+
+    Raises:
+        ValueError: where the point is pinned.
+    """
+    basis = level_directions(net, x, slopes)
+    if not basis.shape[1]:
+        raise ValueError("this point is pinned: no direction keeps its cell and its margin")
+    cell = cell_of(net, x, slopes)
+    moving = torch.ones_like(cell.z, dtype=torch.bool)
+    moving[cell.kinks] = False
+    near = cell.z.abs().clamp_min(1e-300)  # a wall that is touched stops any way but along it
+    scaled = (cell.jacobian @ basis)[moving] / near[moving, None]
+    _, values, right = torch.linalg.svd(scaled, full_matrices=True)
+    last = basis @ right[-1]
+    sigma = float(values[-1]) if len(values) >= basis.shape[1] else 0.0
+    return last, 1 / sigma if sigma > 1e-12 else math.inf
+
+
+# --- The cell of a point in view: a polygon on the plane, an interval on the line ---------------
+
+Array = NDArray[np.float64]
+
+
+def cell_polygon(cell: Cell, x: Tensor, extent: float) -> Array:
+    """Corners of the closed cell of x within [-extent, extent]^2, in order. -> (c, 2), c may be 0.
+
+    Half-planes are cut off one by one (Sutherland and Hodgman 1974). A kink of free slope holds
+    the point on its line, which is then the cell: two corners, or one place given twice.
+    """
+    corners = extent * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
+    at = x.detach().numpy()
+    kinks = set(cell.kinks.tolist())
+    for row in range(len(cell.z)):
+        normal, z = cell.jacobian[row].numpy(), float(cell.z[row])
+        size = float(np.linalg.norm(normal))
+        if size == 0:
+            continue
+        side = 1.0 if float(cell.slopes[row]) > 0.5 else -1.0
+        values = (side * z + side * ((corners - at) @ normal)) / size
+        corners = _cut(corners, values)
+        if row in kinks and len(corners):
+            corners = _cut(corners, -(z + (corners - at) @ normal) * side / size)
+    return corners
+
+
+def cell_interval(cell: Cell, x: Tensor, extent: float) -> tuple[float, float]:
+    """The closed cell of x within [-extent, extent] on the line; one point at a free slope."""
+    at = float(x[0])
+    low, high = -extent, extent
+    for row in range(len(cell.z)):
+        slope, z = float(cell.jacobian[row, 0]), float(cell.z[row])
+        if slope == 0:
+            continue
+        wall = at - z / slope
+        on = 0 < float(cell.slopes[row]) < 1 and row in cell.kinks.tolist()
+        if on or (slope > 0) == (float(cell.slopes[row]) > 0.5):
+            low = max(low, min(wall, at))
+        if on or (slope > 0) != (float(cell.slopes[row]) > 0.5):
+            high = min(high, max(wall, at))
+    return low, high
+
+
+def _cut(corners: Array, values: Array) -> Array:
+    """The part of a polygon where values (one per corner, linear) are not negative."""
+    tolerance = 1e-9  # arbitrary: a wall that runs through the point itself does not cut it off
+    out = []
+    for i in range(len(corners)):
+        j = (i + 1) % len(corners)
+        a, b = values[i], values[j]
+        if a >= -tolerance:
+            out.append(corners[i])
+        if (a > tolerance and b < -tolerance) or (a < -tolerance and b > tolerance):
+            out.append(corners[i] + (corners[j] - corners[i]) * (a / (a - b)))
+    return np.array(out).reshape(-1, 2)
+
+
+def segment(x: Tensor, u: Tensor, minus: float, plus: float, extent: float) -> Array:
+    """X - minus u to x + plus u, each way cut where the line leaves the view. -> (2, d)."""
+    reach = 3 * extent  # past every corner of the view
+    ends = torch.stack([x - min(minus, reach) * u, x + min(plus, reach) * u])
+    ends_in_view: Array = ends.detach().numpy()
+    return ends_in_view

@@ -1,0 +1,380 @@
+r"""Weighted training sets that explain the same weights: split, merge, residual, predicted jumps.
+
+An explanation of theta (at margin 1) is a set {(x_i, y_i, lam_i)} with lam_i >= 0 and
+
+    theta = sum_i lam_i y_i grad_theta Phi(theta; x_i),   y_i Phi(theta; x_i) = 1 where lam_i > 0.
+
+On one cell (`cells`) grad Phi is affine in x. So a point may be replaced by two of its cell,
+
+    x -> x + a u, x - b u   with multipliers   lam b / (a + b), lam a / (a + b),
+
+and two points of one label and one cell by their centroid: the sum does not change. The margin
+holds where <grad_x Phi, u> = 0, and else errs by a <grad_x Phi, u>. Beyond the wall of a neuron j
+the sum jumps by lam |v_j| |(x, 1)|. "No Prior, No Leakage" (Refael et al.), lemmas 2 to 4,
+restated, see the paper for the original; walls, kinks and jumps (`splitting`) are derived in
+docs/explanations.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from explorer.engine.evened import evened
+from explorer.engine.explanations.cells import (
+    KINK,
+    Extent,
+    cell_extent,
+    cell_of,
+    level_directions,
+    slopes_at,
+)
+from explorer.engine.gradients import gradient
+from explorer.engine.gradients import residual as residual_vector
+from explorer.engine.multipliers import Fit, fit_multipliers
+from explorer.engine.network import Network, phi
+
+_SLACK_PRICE = 1e-3  # arbitrary: the certificate's
+USED = 1e-6  # arbitrary: multipliers below this share of their sum are not points of an explanation
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """A weighted training set with the slopes of its gradients.
+
+    Attributes:
+        x: points (n, d).
+        y: labels (n,) in {-1, +1}.
+        lam: multipliers (n,), not negative.
+        slopes: one (n, k_l) per hidden layer, in [0, 1]: the cell that each point counts to.
+        origin: (n,) index of the point each one descends from; -1 for none.
+    """
+
+    x: Tensor
+    y: Tensor
+    lam: Tensor
+    slopes: tuple[Tensor, ...]
+    origin: Tensor
+
+    def __post_init__(self) -> None:
+        """Refuse shapes that do not match, and negative multipliers."""
+        n = len(self.x)
+        shapes = [
+            self.y.shape,
+            self.lam.shape,
+            self.origin.shape,
+            *(s.shape[:1] for s in self.slopes),
+        ]
+        if self.x.ndim != 2 or any(shape != (n,) for shape in shapes):
+            raise ValueError(
+                f"expected x (n, d), y, lam and origin (n,) and slopes (n, k_l); "
+                f"got {tuple(self.x.shape)} and {[tuple(s) for s in shapes]}"
+            )
+        if n and not bool((self.lam >= 0).all() & torch.isfinite(self.lam).all()):
+            raise ValueError(
+                f"multipliers must be finite and not negative; got {float(self.lam.min()):g}"
+            )
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return len(self.x)
+
+    @property
+    def mass(self) -> float:
+        """The sum of the multipliers."""
+        return float(self.lam.sum())
+
+    def at(self, i: int) -> tuple[Tensor, ...]:
+        """Slopes of point i, one (k_l,) per hidden layer."""
+        if not 0 <= i < self.n:
+            raise ValueError(f"no point {i}; the explanation holds points 0 to {self.n - 1}")
+        return tuple(s[i] for s in self.slopes)
+
+    def keep(self, kept: Tensor) -> Explanation:
+        """The points that an index or a mask picks."""
+        return Explanation(
+            self.x[kept], self.y[kept], self.lam[kept], tuple(s[kept] for s in self.slopes),
+            self.origin[kept],
+        )  # fmt: skip
+
+    def joined(self, other: Explanation) -> Explanation:
+        """The points of both, these first."""
+        return Explanation(
+            torch.cat([self.x, other.x]), torch.cat([self.y, other.y]),
+            torch.cat([self.lam, other.lam]),
+            tuple(torch.cat(pair) for pair in zip(self.slopes, other.slopes, strict=True)),
+            torch.cat([self.origin, other.origin]),
+        )  # fmt: skip
+
+
+def explanation_of(net: Network, x: Tensor, y: Tensor, tau: float = KINK) -> Explanation:
+    """The explanation by given points: multipliers and free slopes of least residual, support only.
+
+    Where many multipliers explain the weights exactly, the most even ones (`evened`). Two layers:
+    the slope of a neuron at a point is the mean over its columns, which attains the fit's residual.
+    Deeper, gradients are products of slopes, and where one point has kinks in several layers the
+    residual may be above the fit's; `residual` tells.
+
+    Args:
+        net: a homogeneous network at margin 1.
+        x: points (n, d).
+        y: labels (n,).
+        tau: relative distance below which a slope is free; `certificate.TAU_TRAINED` for trained
+            weights.
+
+    Raises:
+        ValueError: where no multiplier is positive: these points explain nothing.
+    """
+    return fitted_explanation(net, x, y, tau)[0]
+
+
+def fitted_explanation(
+    net: Network, x: Tensor, y: Tensor, tau: float = KINK
+) -> tuple[Explanation, Tensor]:
+    """`explanation_of`, with the gradients (n', P) times labels that attain the fit's residual."""
+    net = net.to(dtype=torch.float64)
+    x, y = x.detach().cpu().double(), y.detach().cpu().double()
+    # Multipliers are seldom unique: points off the margin pay, as in `certificate.certify`.
+    price = _SLACK_PRICE * net.order * (y * phi(net, x) - 1).clamp_min(0)
+    fit = fit_multipliers(net, x, y, tau, price=price)
+    fit = evened(net, x, y, tau, fit, price)
+    hard = slopes_at(net, x)
+    slopes = []
+    for own, columns in zip(hard, fit.slopes, strict=True):
+        mean = _means(fit, columns)
+        slopes.append(torch.where(fit.lam[:, None] > 0, mean.clamp(0, 1), own))
+    used = fit.lam > USED * fit.lam.sum()
+    if not bool(used.any()):
+        raise ValueError("these points explain no part of the weights: no multiplier is positive")
+    everyone = torch.arange(len(x))
+    made = Explanation(x, y, fit.lam, tuple(slopes), everyone).keep(used)
+    if net.depth == 2:
+        return made, gradients(net, made)
+    rows = y[fit.point][:, None] * gradient(net, x[fit.point], fit.slopes)
+    return made, _means(fit, rows)[used]
+
+
+def _means(fit: Fit, columns: Tensor) -> Tensor:
+    """The mean of each point's columns (C, k), by their weights. -> (n, k)."""
+    total = columns.new_zeros(len(fit.lam), columns.shape[1])
+    total.index_add_(0, fit.point, fit.weight[:, None] * columns)
+    return total / fit.lam.clamp_min(1e-300)[:, None]
+
+
+def gradients(net: Network, e: Explanation) -> Tensor:
+    """Rows y_i grad_theta Phi(x_i) with the slopes of the explanation. -> (n, P)."""
+    return e.y[:, None] * gradient(net, e.x, e.slopes)
+
+
+def residual(net: Network, e: Explanation) -> float:
+    """|theta - sum_i lam_i y_i grad Phi(x_i)| / |theta|, with the slopes of the explanation."""
+    left = residual_vector(net, e.x, e.lam * e.y, e.slopes)
+    return float(left.norm() / net.rho)
+
+
+def margins(net: Network, e: Explanation) -> Tensor:
+    """y_i Phi(x_i), 1 on the margin. -> (n,)."""
+    return e.y * phi(net, e.x)
+
+
+def margin_error(net: Network, e: Explanation) -> float:
+    """max_i |y_i Phi(x_i) - 1| over the points of positive multiplier; 0 for none."""
+    used = e.lam > 0
+    return float((margins(net, e)[used] - 1).abs().max()) if bool(used.any()) else 0.0
+
+
+def slackness(net: Network, e: Explanation) -> float:
+    """sum_i lam_i (y_i Phi(x_i) - 1) / sum_i lam_i; negative where points are inside the margin.
+
+    With stationarity, sum_i lam_i y_i Phi(x_i) = rho^2 / order, whatever was split.
+    """
+    return float(e.lam @ (margins(net, e) - 1)) / max(e.mass, 1e-300)
+
+
+# --- Moving the points of an explanation: splits, merges, and the jump of the residual at a wall
+# The laws are those of `explanations`: inside the closed cell a split along any direction keeps the
+# sum, and along the level line the margin too; beyond a wall the slope of one neuron changes at one
+# child, and the sum misses theta by lam |v_j| |(x, 1)|, to be divided by |theta|.
+
+ROUNDING = 1e-9  # arbitrary: a point that slid along a wall may be so far beyond it, relative
+
+
+def settled(net: Network, x: Tensor, old: Tensor, slopes: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The slopes of a point that moved from `old` to x: its cell's, but at the walls it crossed.
+
+    A slope stays while its neuron is on the side that it stands for, or no farther off than it was;
+    else it becomes torch's own. x, old (d,) -> one (k_l,) per hidden layer.
+    """
+    out: list[Tensor] = []
+    a, b = x, old
+    for w, bias, s in zip(net.weights[:-1], net.biases[:-1], slopes, strict=True):
+        z, z_old = (w @ p if bias is None else w @ p + bias for p in (a, b))
+        size = w.norm(dim=1) * a.norm() + (0 if bias is None else bias.abs())
+        stays = _off(z, s) <= _off(z_old, s) + ROUNDING * size
+        out.append(torch.where(stays, s, (z > 0).to(z)))
+        a, b = z.clamp_min(0), z_old.clamp_min(0)
+    return tuple(out)
+
+
+def _off(z: Tensor, s: Tensor) -> Tensor:
+    """How far z is off the side that the slope s stands for."""
+    one_sided = torch.where(s < 0.5, z, -z).clamp_min(0)
+    return torch.where((s < 1e-9) | (s > 1 - 1e-9), one_sided, z.abs())
+
+
+def moved(net: Network, e: Explanation, i: int, x: Tensor) -> Explanation:
+    """Point i at another place, with its label and multiplier; no law holds this one."""
+    slopes = settled(net, x, e.x[i], e.at(i))
+    places = e.x.clone()
+    places[i] = x
+    out = []
+    for old, new in zip(e.slopes, slopes, strict=True):
+        rows = old.clone()
+        rows[i] = new
+        out.append(rows)
+    return replace(e, x=places, slopes=tuple(out))
+
+
+def split(net: Network, e: Explanation, i: int, u: Tensor, a: float, b: float) -> Explanation:
+    """Point i replaced by x + a u and x - b u with lam b / (a + b) and lam a / (a + b).
+
+    Stationarity stays to rounding while both stay in the closed cell (`cell_extent`); beyond, each
+    child takes the slopes of the place where it is. The first child keeps the index i, the other
+    comes last.
+
+    Raises:
+        ValueError: for a or b that is not positive and finite, or a direction of another dimension.
+    """
+    if not (a > 0 and b > 0 and math.isfinite(a + b)):
+        raise ValueError(
+            f"a split needs two positive, finite lengths; got a={a}, b={b}. "
+            "Where a cell has no end, choose where to stop."
+        )
+    if u.shape != e.x.shape[1:]:
+        raise ValueError(f"expected a direction {tuple(e.x.shape[1:])}; got {tuple(u.shape)}")
+    e.at(i)
+    other = e.keep(torch.tensor([i]))
+    places = (e.x[i] + a * u, e.x[i] - b * u)
+    second = moved(net, other, 0, places[1])
+    second = replace(second, lam=other.lam * (a / (a + b)))
+    first = moved(net, e, i, places[0])
+    lam = e.lam.clone()
+    lam[i] = e.lam[i] * (b / (a + b))
+    return replace(first, lam=lam).joined(second)
+
+
+@dataclass(frozen=True, eq=False)
+class Merging:
+    """What a merge gave.
+
+    Attributes:
+        explanation: the set with one point less.
+        signed: whether the two had opposite labels: stationarity stays, slackness does not.
+        sentence: what was done and what it cost.
+    """
+
+    explanation: Explanation
+    signed: bool
+    sentence: str
+
+
+def merge(net: Network, e: Explanation, i: int, j: int) -> Merging:
+    """Points i and j of one closed cell as one; it takes the place of i.
+
+    Equal labels: the centroid by multiplier with lam_i + lam_j. Opposite labels: the point
+    (lam_i x_i - lam_j x_j) / (lam_i - lam_j) with the difference, which keeps stationarity while it
+    is in the cell, and is off the margin unless Phi vanishes.
+
+    Raises:
+        ValueError: for one point twice, different cells, or opposite labels of equal multipliers.
+    """
+    if i == j:
+        raise ValueError("a merge takes two different points")
+    same = all(bool(((s - t).abs() <= 1e-6).all()) for s, t in zip(e.at(i), e.at(j), strict=True))
+    if not same:
+        raise ValueError(
+            "these two points do not share a cell: a neuron is on for one and off for the other. "
+            "Only points of one closed cell can be merged."
+        )
+    signed = bool(e.y[i] != e.y[j])
+    li, lj = float(e.lam[i]), -float(e.lam[j]) if signed else float(e.lam[j])
+    total = li + lj
+    if abs(total) <= 1e-9 * (li + abs(lj)):
+        raise ValueError("equal multipliers of opposite labels cancel; nothing is left to place")
+    place = (li * e.x[i] + lj * e.x[j]) / total
+    out = moved(net, e, i, place)
+    lam, y = e.lam.clone(), e.y.clone()
+    lam[i], y[i] = abs(total), e.y[i] if total > 0 else e.y[j]
+    kept = torch.arange(e.n) != j
+    merged = replace(out, lam=lam, y=y).keep(kept)
+    if not signed:
+        return Merging(merged, False, "Merged to their centroid; nothing in the sum changed.")
+    q = float(y[i] * phi(net, place[None])[0])
+    return Merging(
+        merged, True,
+        f"A signed merge: the sum keeps its value, but the point has y Φ = {q:.3g} instead of 1, "
+        "so complementary slackness is broken and no max-margin training would leave it so.",
+    )  # fmt: skip
+
+
+def predicted_jump(net: Network, x: Tensor, lam: float, walls: Sequence[tuple[int, int]],
+                   slopes: Sequence[Tensor] | None = None) -> float:  # fmt: skip
+    r"""By how much |sum - theta| / |theta| jumps when a point at x crosses these walls.
+
+    Two layers: lam (sum_j v_j^2 |(x, 1)|^2)^(1/2) / |theta|, the point being on the walls. Deeper:
+    the length of the change of its gradient. Right for a residual that was 0 before; else the
+    two add as vectors.
+    """
+    if not walls:
+        return 0.0
+    if net.depth == 2:
+        size = float(x.square().sum()) + (net.biases[0] is not None)
+        v2 = sum(float(net.weights[1][0, j]) ** 2 for _, j in walls)
+        return lam * math.sqrt(v2 * size) / float(net.rho)
+    near = [s[None] for s in (slopes or [s[0] for s in slopes_at(net, x[None])])]
+    far = [s.clone() for s in near]
+    for layer, j in walls:
+        far[layer][0, j] = 1 - far[layer][0, j]
+    rows = [gradient(net, x[None], chosen)[0] for chosen in (near, far)]
+    return lam * float((rows[0] - rows[1]).norm() / net.rho)
+
+
+def pinned(net: Network, e: Explanation) -> Tensor:
+    """Points that no split moves while it keeps stationarity and margin. -> (n,) bool.
+
+    A point is pinned where its kinks and the gradient of Phi leave no direction: in the plane one
+    kink across the level line, or two kinks; on the line any point where Phi is not flat.
+    """
+    return torch.tensor(
+        [not level_directions(net, e.x[i], e.at(i)).shape[1] for i in range(e.n)], dtype=torch.bool
+    )
+
+
+def kinks_at(net: Network, e: Explanation, i: int) -> int:
+    """How many neurons stand on point i with a slope strictly between 0 and 1."""
+    return len(cell_of(net, e.x[i], e.at(i)).kinks)
+
+
+def extent_at(net: Network, e: Explanation, i: int, u: Tensor) -> Extent:
+    """`cell_extent` of point i with the slopes of the explanation."""
+    return cell_extent(net, e.x[i], u, e.at(i), ROUNDING)
+
+
+def widest_split(
+    net: Network, e: Explanation, i: int, u: Tensor, reach: float, share: float = 1.0
+) -> Explanation:
+    """Point i split to `share` of its extent along u, at most `reach` each way.
+
+    Raises:
+        ValueError: where the cell ends at the point on either side.
+    """
+    extent = extent_at(net, e, i, u)
+    a, b = (min(v, reach) * share for v in (extent.plus, extent.minus))
+    if min(a, b) <= 0:
+        raise ValueError("this point cannot be split along this direction: its cell ends here")
+    return split(net, e, i, u, a, b)

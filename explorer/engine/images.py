@@ -1,0 +1,306 @@
+r"""What the published codes do to reconstructed images before they are shown and counted.
+
+With images as (m, c, h, w) tensors, N = h w pixels a channel (Haim et al. 2022, section 5 and
+appendix; the formulas follow what their code computes):
+
+    scaled   min-max to [0, 1], image by image
+    NCC      mean over pixels and channels of (z - z')^2, z = (x - mean) / std channel by channel:
+             2 (1 - corr) (N - 1) / N, as std is the unbiased one
+    voting   one image from all reconstructions within 1.1 x the distance of the nearest
+    SSIM     of Wang et al. 2004 in a 3 x 3 Gaussian window, averaged over the image
+
+Truth is compared with candidates here: it belongs beside `scoring`, out of reach of any attack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import conv2d, interpolate, pad
+
+from explorer.engine.controls import Origin, least_p
+from explorer.engine.scoring import (
+    LEVEL,
+    Kind,
+    Verdict,
+    doubt,
+)
+
+VOTE_REACH = 1.1  # of the nearest distance; Haim et al.'s code
+WINDOW = 3  # of SSIM, pixels, an odd number; Haim et al.'s code
+SIGMA = 1.5  # of SSIM's window, pixels; Wang et al. 2004
+C1, C2 = 0.01**2, 0.03**2  # keep SSIM from 0/0, for pixels in [0, 1]; Wang et al. 2004
+FLAT = 1e-12  # arbitrary: a channel of smaller standard deviation counts as constant
+
+Vote = Literal["min", "mean", "median"]
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Reconstructions for each training image, the best training image first.
+
+    Attributes:
+        images: what stands for each training image (n, c, h, w), scaled; in order of `order`.
+        order: indices of the training images by falling SSIM (n,).
+        nearest: reconstruction nearest to each of them, or -1 where none is left (n,).
+        distance: its NCC distance (n,); inf where none is left.
+        ssim: of `images` with the scaled training images (n,); -1 where none is left.
+    """
+
+    images: Tensor
+    order: Tensor
+    nearest: Tensor
+    distance: Tensor
+    ssim: Tensor
+
+
+def scaled(images: Tensor) -> Tensor:
+    """Min-max scaling of each image to [0, 1]; a constant image becomes 0.5 throughout."""
+    _check(images)
+    low = images.amin(dim=(1, 2, 3), keepdim=True)
+    span = images.amax(dim=(1, 2, 3), keepdim=True) - low
+    flat = span <= FLAT
+    return torch.where(flat, 0.5, (images - low) / span.masked_fill(flat, 1.0))
+
+
+def ncc_distance(truth: Tensor, found: Tensor, parts: int = 1) -> Tensor:
+    """NCC distance of every pair. truth (n, c, h, w), found (m, c, h, w) -> (n, m).
+
+    A constant channel correlates with nothing: corr = 0 there, and 1 where both are constant.
+
+    Args:
+        truth: training images.
+        found: reconstructions.
+        parts: 2 and 4 compare at half and a quarter of the resolution (bicubic), as published.
+    """
+    _check(truth)
+    _check(found)
+    if truth.shape[1:] != found.shape[1:]:
+        raise ValueError(
+            f"images must have one shape; got {tuple(truth.shape[1:])} and {tuple(found.shape[1:])}"
+        )
+    a, flat_a = _standardised(_reduced(truth, parts))
+    b, flat_b = _standardised(_reduced(found, parts))
+    pixels = a.shape[2]
+    inner = torch.einsum("ncp,mcp->nmc", a, b) / (pixels - 1)
+    both = flat_a[:, None] & flat_b[None]
+    corr = inner.masked_fill(both, 1.0)
+    return (2 * (1 - corr) * (pixels - 1) / pixels).mean(2).clamp_min(0)
+
+
+def ssim(a: Tensor, b: Tensor) -> Tensor:
+    """SSIM of each pair of images in [0, 1], averaged over the image. (m, c, h, w) twice -> (m,).
+
+    Wang et al. 2004, eq. (13), in a Gaussian window of `WINDOW` pixels a side; the image is
+    mirrored at its edge, without the edge pixel itself.
+    """
+    _check(a)
+    if a.shape != b.shape:
+        raise ValueError(f"pairs must have one shape; got {tuple(a.shape)} and {tuple(b.shape)}")
+    if not len(a):
+        return a.new_zeros(0)
+    mean_a, mean_b, aa, bb, ab = (_windowed(p) for p in (a, b, a * a, b * b, a * b))
+    product, squares = mean_a * mean_b, mean_a**2 + mean_b**2
+    above = (2 * product + C1) * (2 * (ab - product) + C2)
+    below = (squares + C1) * (aa + bb - squares + C2)
+    return (above / below).mean(dim=(1, 2, 3))
+
+
+def dssim(a: Tensor, b: Tensor) -> Tensor:
+    """(1 - SSIM) / 2, in [0, 1]. (m, c, h, w) twice -> (m,)."""
+    return (1 - ssim(a, b)) / 2
+
+
+def voted(found: Tensor, distances: Tensor, vote: Vote = "min") -> Tensor:
+    """One image from the reconstructions of one training image.
+
+    Args:
+        found: reconstructions (m, c, h, w).
+        distances: to the training image (m,); those of `inf` have no vote.
+        vote: "min" takes the nearest, "mean" and "median" all within 1.1 x its distance.
+
+    Returns:
+        (c, h, w).
+    """
+    if vote not in ("min", "mean", "median"):
+        raise ValueError(f"vote must be 'min', 'mean' or 'median'; got {vote!r}")
+    if distances.shape != found.shape[:1] or not bool(torch.isfinite(distances).any()):
+        raise ValueError(
+            f"voting needs one distance for each of {len(found)} reconstructions, one of them "
+            f"finite; got {tuple(distances.shape)}"
+        )
+    if vote == "min":
+        return found[distances.argmin()]
+    heard = found[distances <= VOTE_REACH * distances.min()]
+    return heard.mean(0) if vote == "mean" else heard.quantile(0.5, dim=0)
+
+
+def only_best(distances: Tensor) -> Tensor:
+    """Each reconstruction serves its nearest truth only. (n, m) -> (n, m), inf elsewhere."""
+    best = torch.zeros_like(distances, dtype=torch.bool)
+    if distances.numel():
+        best[distances.argmin(0), torch.arange(distances.shape[1])] = True
+    return distances.masked_fill(~best, torch.inf)
+
+
+def ranked(
+    truth: Tensor, found: Tensor, *, vote: Vote = "min", parts: int = 1, one_truth: bool = False
+) -> Matches:
+    """The reconstruction that stands for each training image, best SSIM first.
+
+    Args:
+        truth: training images (n, c, h, w).
+        found: reconstructions (m, c, h, w).
+        vote: see `voted`.
+        parts: see `ncc_distance`.
+        one_truth: whether a reconstruction may serve one training image only.
+    """
+    distances = ncc_distance(truth, found, parts)
+    if one_truth:
+        distances = only_best(distances)
+    pictures, targets = scaled(found), scaled(truth)
+    nearest = torch.full((len(truth),), -1)
+    distance = truth.new_full((len(truth),), torch.inf)
+    images = torch.full_like(targets, 0.5)
+    for i, row in enumerate(distances):
+        if bool(torch.isfinite(row).any()):
+            nearest[i], distance[i] = row.argmin(), row.min()
+            images[i] = voted(pictures, row, vote)
+    score = ssim(targets, images).masked_fill(nearest < 0, -1.0)
+    order = score.argsort(descending=True, stable=True)
+    return Matches(images[order], order, nearest[order], distance[order], score[order])
+
+
+def _windowed(images: Tensor) -> Tensor:
+    """Gaussian mean around each pixel. (m, c, h, w) -> (m, c, h, w)."""
+    reach = WINDOW // 2
+    across = torch.arange(-reach, reach + 1, dtype=images.dtype, device=images.device)
+    weight = torch.exp(-((across / SIGMA) ** 2) / 2)
+    weight = weight / weight.sum()
+    wide = pad(images.flatten(0, 1)[:, None], [reach] * 4, mode="reflect")
+    return conv2d(wide, torch.outer(weight, weight)[None, None]).reshape(images.shape)
+
+
+def _check(images: Tensor) -> None:
+    if images.ndim != 4 or images.shape[2] * images.shape[3] < 2:
+        raise ValueError(
+            f"images must be (m, c, h, w) of two pixels or more; got {tuple(images.shape)}. "
+            "Reshape flat points: x.reshape(m, c, h, w)."
+        )
+
+
+def _reduced(images: Tensor, parts: int) -> Tensor:
+    if parts == 1:
+        return images
+    h, w = images.shape[2] // max(parts, 1), images.shape[3] // max(parts, 1)
+    if parts < 1 or h * w < 2:
+        raise ValueError(
+            f"parts must leave two pixels of {tuple(images.shape[2:])}; got parts={parts}. Try 2."
+        )
+    return interpolate(images, size=(h, w), mode="bicubic", align_corners=False)
+
+
+def _standardised(images: Tensor) -> tuple[Tensor, Tensor]:
+    """(m, c, h, w) -> z-scores (m, c, N), and which channels are constant (m, c)."""
+    flat = images.flatten(2)
+    centred = flat - flat.mean(2, keepdim=True)
+    std = centred.norm(dim=2) / (flat.shape[2] - 1) ** 0.5
+    constant = std <= FLAT
+    scores = centred / std.masked_fill(constant, 1.0)[:, :, None]
+    return scores.masked_fill(constant[:, :, None], 0.0), constant
+
+
+# --- Reconstructed images against training images: shares matched, with a held-out control ------
+# A training image counts as matched when the reconstruction nearest to it by NCC has a correlation
+# above `NCC_LEAST` and an SSIM above `SSIM_LEAST` with it, after both were scaled to [0, 1] as in
+# `postprocess`. Reconstructions may serve several images, as published (Haim et al. 2022).
+#
+# Digits resemble each other, so some held-out images are matched too: the same count on sets that
+# the network never saw is the control, and the p-value is that of `scoring`, a permutation test.
+
+SSIM_LEAST = 0.4  # the line that the literature draws for a good reconstruction
+NCC_LEAST = 0.9  # arbitrary: a correlation that a stranger of the same class seldom has
+GOOD = 0.5  # arbitrary: the share of matched images from which the word is "found"
+
+
+@dataclass(frozen=True, eq=False)
+class ImageScore:
+    """How well each image of a set is reconstructed.
+
+    Attributes:
+        ssim: of the reconstruction that stands for it, in the set's order (n,).
+        ncc: correlation of its nearest reconstruction (n,), in [-1, 1].
+        nearest: index of that reconstruction (n,); -1 where there is none.
+        images: what stands for it, scaled (n, c, h, w).
+    """
+
+    ssim: Tensor
+    ncc: Tensor
+    nearest: Tensor
+    images: Tensor
+
+    @property
+    def matched(self) -> Tensor:
+        """Which images are matched (n,) bool."""
+        return (self.ssim > SSIM_LEAST) & (self.ncc > NCC_LEAST)
+
+    @property
+    def share(self) -> float:
+        """The share of them."""
+        return float(self.matched.double().mean()) if len(self.ssim) else 0.0
+
+
+def image_score(truth: Tensor, found: Tensor, vote: Vote = "min") -> ImageScore:
+    """Score reconstructions (m, c, h, w) against images (n, c, h, w), both with the mean added.
+
+    Raises:
+        ValueError: where a reconstruction is not finite or shapes do not fit.
+        ImportError: without the extra `images`.
+    """
+    if not bool(torch.isfinite(found).all()):
+        raise ValueError("a reconstruction is not finite; keep the last finite state of the attack")
+    match = ranked(truth, found, vote=vote)
+    back = torch.empty_like(match.order)
+    back[match.order] = torch.arange(len(match.order))
+    pixels = truth.shape[2] * truth.shape[3]
+    ncc = 1 - match.distance * pixels / (2 * (pixels - 1))  # the distance is 2 (1 - corr)(N - 1)/N
+    return ImageScore(
+        match.ssim[back], ncc[back].clamp(-1, 1), match.nearest[back], match.images[back]
+    )
+
+
+def best_per_candidate(truth: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
+    """For each reconstruction its nearest image of `truth` and the SSIM with it. -> (m,), (m,)."""
+    nearest = ncc_distance(truth, found).argmin(0)
+    return nearest, ssim(scaled(truth)[nearest], scaled(found))
+
+
+def image_verdict(truth: ImageScore, controls: Sequence[ImageScore]) -> Verdict:
+    """What may be said of a share matched, against the same on held-out sets.
+
+    One control is as good as the truth where it matches as many images. With fewer than 19 chance
+    cannot be ruled out.
+    """
+    n, found, k = len(truth.ssim), int(truth.matched.sum()), len(controls)
+    words, least = Origin.HELD_OUT.sets(k), least_p(k)
+    if not k:
+        reason = "There are no held-out sets, so chance is not measured."
+        return Verdict(Kind.CANNOT_KNOW, reason, float("nan"), words, least)
+    p_value = (1 + sum(int(c.matched.sum()) >= found for c in controls)) / (k + 1)
+    mean = sum(c.share for c in controls) / k
+    sentence = (
+        f"{found} of {n} training images matched (SSIM above {SSIM_LEAST:g}, NCC above "
+        f"{NCC_LEAST:g}), {truth.share:.0%}; of held-out images {mean:.1%} "
+        f"({words}, p = {p_value:.2g}).{doubt(p_value, k)}"
+    )
+    if p_value > LEVEL:
+        kind = Kind.CANNOT_KNOW if least > LEVEL else Kind.AMBIGUOUS
+        return Verdict(kind, sentence, p_value, words, least)
+    if truth.share >= GOOD:
+        return Verdict(Kind.FOUND, sentence, p_value, words, least)
+    sentence += " The candidates know this training set, and yet most images were not found."
+    return Verdict(Kind.AMBIGUOUS, sentence, p_value, words, least)

@@ -1,0 +1,1 @@
+"""The loss of stationarity and its steps, once per purpose; `reference` is the definition."""

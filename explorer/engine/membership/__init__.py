@@ -1,0 +1,1 @@
+"""Membership inference in high dimension: the law, exact networks, the trained experiment."""

@@ -1,0 +1,258 @@
+"""A run in one file: safetensors for the numbers, JSON in its metadata for the rest.
+
+    Run --dump--> bytes --load--> Run, the same numbers bit for bit
+
+and weights of others come in as a Network. A file is data: no pickle is executed, sizes and fields
+are checked before anything is built, and whatever is wrong is said in one StoreError.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module, metadata
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import scipy
+import torch
+from torch import Tensor
+
+from explorer.engine import files
+from explorer.engine.data import Dataset
+from explorer.engine.files import MAX_BYTES, check_size, reading
+from explorer.engine.network import Network
+from explorer.engine.roster import AttackConfig, AttackState, by_key
+from explorer.engine.store.check import check_run
+from explorer.engine.store.codec import StoreError, decode, encode
+from explorer.engine.store.weights import REMEDY, from_state_dict, state_in
+from explorer.engine.training import TrainConfig, TrainState
+
+__all__ = [
+    "MAX_BYTES",
+    "Run",
+    "StoreError",
+    "dump",
+    "import_weights",
+    "load",
+    "load_run",
+    "open_bytes",
+    "save_run",
+    "thinned",
+]
+
+FORMAT = "margin-explorer run"
+VERSION = "1"  # raise it when an old file can no longer be read
+MOST_HEADER = 4 * 2**20  # arbitrary: as JSON it takes some hundred MB of memory, and seconds
+
+
+def _versions() -> dict[str, str]:
+    try:
+        own = metadata.version("margin-explorer")
+    except metadata.PackageNotFoundError:
+        own = "not installed"
+    return {
+        "margin-explorer": own,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """All that a page or a command knows: enough to show it again and to go on.
+
+    Attributes:
+        dataset: the truth.
+        train_config: how it was trained.
+        train_states: kept training states, oldest first.
+        attack_config: how the weights were attacked, or None.
+        attack_states: kept attack states, oldest first.
+        seed: of the generators of the run.
+        mix: (mix_truth, mix_data) of the start of the attack, or None for noise.
+        versions: of what wrote it.
+        attack_name: key of the attack in the roster.
+    """
+
+    dataset: Dataset
+    train_config: TrainConfig
+    train_states: tuple[TrainState, ...] = ()
+    attack_config: AttackConfig | None = None
+    attack_states: tuple[AttackState, ...] = ()
+    seed: int = 0
+    mix: tuple[float, float] | None = None
+    versions: dict[str, str] = field(default_factory=_versions)
+    attack_name: str = "kkt"
+
+    def __post_init__(self) -> None:
+        """Refuse unknown attacks, and states of another dimension than the points."""
+        by_key(self.attack_name)
+        dims = {state.net.d for state in self.train_states}
+        dims |= {state.x.shape[1] for state in self.attack_states}
+        if dims - {self.dataset.d}:
+            raise ValueError(f"points of dimension {self.dataset.d}, but states of {sorted(dims)}")
+
+    @property
+    def net(self) -> Network | None:
+        """The last weights, if any."""
+        return self.train_states[-1].net if self.train_states else None
+
+
+def dump(run: Run) -> bytes:
+    """The run as the bytes of one `.safetensors` file. StoreError above `MAX_BYTES`."""
+    data = _written(run)
+    if not _fits(data, MAX_BYTES):
+        raise StoreError(
+            f"the run needs {len(data) / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} MB are saved, "
+            f"{MOST_HEADER // 2**20} MB of them as text. "
+            "Keep fewer states: `thinned(run)` drops every second one until it fits."
+        )
+    return data
+
+
+def _written(run: Run) -> bytes:
+    tensors: dict[str, Tensor] = {}
+    text = json.dumps(encode(run, tensors), allow_nan=False)
+    data: bytes = _safetensors().save(
+        tensors, metadata={"format": FORMAT, "version": VERSION, "run": text}
+    )
+    return data
+
+
+def _fits(data: bytes, limit: int) -> bool:
+    """Whether a file of a run can be read again, and has at most `limit` bytes."""
+    return len(data) <= limit and int.from_bytes(data[:8], "little") <= MOST_HEADER
+
+
+def load(data: bytes) -> Run:
+    """The run that `dump` wrote. StoreError for anything else."""
+    notes = _notes(data)
+    if notes.get("format") != FORMAT:
+        raise StoreError(
+            "a safetensors file, but not a saved run. If it holds the state_dict of an MLP, "
+            "import it as weights."
+        )
+    if notes.get("version") != VERSION:
+        raise StoreError(
+            f"the run was saved in format {notes.get('version')}; this version reads format "
+            f"{VERSION}. Open it with the version of Margin Explorer that wrote it."
+        )
+    with reading("the run", "Copy it again, or save it again.", StoreError):
+        run = _described(json.loads(notes.get("run", "")), _tensors(data))
+        check_run(run)
+    return run
+
+
+def _described(node: object, tensors: Mapping[str, Tensor]) -> Run:
+    """The run of its description. StoreError where that is of another form."""
+    try:
+        run: Run = decode(node, tensors, Run)
+    except StoreError as error:
+        raise StoreError(
+            f"the description of the run does not fit: {error}. Copy the file again, or save it "
+            "with this version."
+        ) from error
+    return run
+
+
+def import_weights(data: bytes) -> Network:
+    """The network of a state_dict, `.safetensors` or `.pt`/`.pth`. StoreError otherwise.
+
+    Linear layers of any names, with or without biases, ReLU in between, one output or one per
+    class. Half precision becomes float32; other types stay. The file names no activation: that it
+    was taken as ReLU is the network's `note`.
+    """
+    check_size(len(data), MAX_BYTES, StoreError)
+    with reading("the file", REMEDY, StoreError):
+        if not _is_safetensors(data):
+            return from_state_dict(state_in(data))
+        if _notes(data).get("format") == FORMAT:
+            raise StoreError("this is a saved run, not weights alone. Open it as a run.")
+        return from_state_dict(_tensors(data), ordered=False)
+
+
+def open_bytes(data: bytes) -> Run | Network:
+    """A saved run, or else the weights of others, by what the file says it is."""
+    check_size(len(data), MAX_BYTES, StoreError)
+    if _is_safetensors(data) and _notes(data).get("format") == FORMAT:
+        return load(data)
+    return import_weights(data)
+
+
+def save_run(run: Run, path: str | Path) -> None:
+    """Write `dump(run)` to `path`."""
+    Path(path).write_bytes(dump(run))
+
+
+def load_run(path: str | Path) -> Run:
+    """Read `path` as `load` does; too large a file is refused before it is read."""
+    return load(read_file(path))
+
+
+def read_file(path: str | Path) -> bytes:
+    """The bytes of a file of at most `MAX_BYTES`. StoreError where there is none to read."""
+    return files.read_file(path, MAX_BYTES, StoreError)
+
+
+def thinned(run: Run, limit: int = MAX_BYTES) -> Run:
+    """The run with every second state dropped, the last ones kept, until it fits `limit` bytes."""
+    while max(len(run.train_states), len(run.attack_states)) > 1:
+        if _fits(_written(run), limit):
+            break
+        # From the end: the last state is what one goes on from.
+        run = replace(
+            run,
+            train_states=run.train_states[::-2][::-1],
+            attack_states=run.attack_states[::-2][::-1],
+        )
+    return run
+
+
+def _safetensors() -> ModuleType:
+    try:
+        return import_module("safetensors.torch")
+    except ImportError as error:
+        raise ImportError(
+            "saving and loading needs safetensors: pip install margin-explorer[files]"
+        ) from error
+
+
+def _is_safetensors(data: bytes) -> bool:
+    """Eight bytes of length, then a JSON object of that length."""
+    return len(data) > 8 and data[8:9] == b"{"
+
+
+def _notes(data: bytes) -> Mapping[str, str]:
+    """The metadata of a safetensors file."""
+    check_size(len(data), MAX_BYTES, StoreError)
+    if not _is_safetensors(data):
+        raise StoreError("not a safetensors file. Expected a file saved by Margin Explorer.")
+    length = int.from_bytes(data[:8], "little")
+    if length > len(data) - 8:
+        raise StoreError(
+            f"the file is cut short: its header has {length} bytes and {len(data) - 8} are there. "
+            "Copy it again."
+        )
+    if length > MOST_HEADER:
+        raise StoreError(
+            f"the header of the file has {length / 2**20:.0f} MB; at most "
+            f"{MOST_HEADER // 2**20} MB are read. Save fewer states."
+        )
+    with reading("the header of the file", "Copy it again.", StoreError):
+        header = json.loads(data[8 : 8 + length])
+    notes = header.get("__metadata__", {}) if isinstance(header, dict) else {}
+    if not isinstance(notes, dict) or not all(isinstance(v, str) for v in notes.values()):
+        raise StoreError("the notes in the header of the file are no words. Copy it again.")
+    return notes
+
+
+def _tensors(data: bytes) -> dict[str, Tensor]:
+    library = _safetensors()
+    with reading("the block of numbers", "Copy it again.", StoreError):
+        tensors: dict[str, Tensor] = library.load(data)
+    return tensors

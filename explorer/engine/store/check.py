@@ -1,0 +1,198 @@
+"""Whether the parts of a saved run fit each other: a file may say anything."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, is_dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, get_args
+
+import torch
+from torch import Tensor
+
+from explorer.engine.classes import check_labels
+from explorer.engine.data import Dataset, preset
+from explorer.engine.data.presets import MAX_POINTS
+from explorer.engine.files import named
+from explorer.engine.optim import Moments
+from explorer.engine.roster import AttackConfig, AttackState, by_key
+from explorer.engine.store.codec import MOST_INT
+from explorer.engine.store.weights import MOST_NUMBERS, MOST_TENSORS
+from explorer.engine.training import TrainState
+
+if TYPE_CHECKING:
+    from explorer.engine.store import Run
+
+MOST_SCALE = 1e6  # arbitrary: it grows as the logarithm of a logarithm of time
+MOST_STATES = 1000  # arbitrary: pages and commands keep at most 400
+# Sizes by the name of a field; one letter is one number throughout a state. n points of d
+# coordinates, m candidates, P weights, and further numbers that one kind of attack has.
+_SIZES = {
+    "q": "n", "grads": "P", "velocity": "P",
+    "x": "md", "y": "m", "lam": "m", "grad_x": "md", "grad_lam": "m",
+    "l_stationary": "", "l_dual": "", "l_prior": "", "l_margin": "", "loss": "",
+    "l_upper": "", "surrogate": "", "theta": "T", "output": "m",
+    "coef": "mk", "grad_coef": "mk", "pull": "mC",
+    "without": "m", "normal": "Kd", "offset": "K", "weight": "K", "pool": "Nd", "active": "A",
+    "mass": "A", "found": "cd", "labels": "c", "heft": "c", "start": "c", "rise": "m", "also": "m",
+    "least": "m", "most": "m",
+}  # fmt: skip
+_UNASKED = ("rise", "also")  # empty before their question
+_PLACED = ("x", "y", "lam", "theta")  # of candidates: never nan
+_STATES = dict(zip(get_args(AttackConfig), get_args(AttackState), strict=True))
+
+
+def check_run(run: Run) -> None:
+    """ValueError where parts of `run` do not fit each other, or are out of range."""
+    if not 0 <= run.seed <= MOST_INT:
+        raise ValueError(f"the seed must be from 0 to 2^63 - 1; got {run.seed}")
+    if run.mix is not None and not all(0 <= share <= 1 for share in run.mix):
+        raise ValueError(f"the shares of mix must be from 0 to 1; got {run.mix}")
+    _check_points(run.dataset)
+    _check_room(run.train_config.widths, run.dataset)
+    for states in (run.train_states, run.attack_states):
+        if len(states) > MOST_STATES:
+            raise ValueError(f"{len(states)} states; at most {MOST_STATES} are read")
+        if any(state.t < 0 for state in states) or any(a.t >= b.t for a, b in pairwise(states)):
+            raise ValueError("the states must follow one another in t, from 0")
+    known = _Known()
+    for state in run.train_states:
+        _check_training(state, run.dataset, known)
+    _check_attack(run, known)
+
+
+def _check_points(data: Dataset) -> None:
+    """The points are not too many, and of the source that they name."""
+    if data.n > MAX_POINTS:
+        raise ValueError(f"{data.n} points; at most {MAX_POINTS} are supported")
+    source = data.source
+    if source is None:
+        return
+    if source.seed < 0 or not (math.isfinite(source.noise) and source.noise >= 0):
+        raise ValueError(f"seed and noise of the points must not be negative; got {source}")
+    drawn = preset(source.preset, source.n, source.noise, source.seed)
+    if drawn.x.shape != data.x.shape or drawn.outputs != data.outputs:
+        raise ValueError(
+            f"{source.preset} gives {tuple(drawn.x.shape)} points of other classes or another "
+            f"number than the {tuple(data.x.shape)} of the file"
+        )
+
+
+def _check_room(widths: tuple[int, ...], data: Dataset) -> None:
+    """A network of these widths is one that a file could hold."""
+    sizes = [data.d, *widths, data.outputs]
+    if 2 * len(sizes) > MOST_TENSORS or sum(a * b for a, b in pairwise(sizes)) > MOST_NUMBERS:
+        raise ValueError(
+            f"widths {named(widths)} make more than {MOST_NUMBERS} weights or too many layers"
+        )
+
+
+class _Known:
+    """What was asked of a tensor, once: a thousand states may share one."""
+
+    def __init__(self) -> None:
+        self._finite: dict[int, bool] = {}
+        self._squares: dict[int, float] = {}
+
+    def finite(self, *tensors: Tensor) -> bool:
+        """Whether all numbers of all are finite."""
+        for tensor in tensors:
+            if id(tensor) not in self._finite:
+                self._finite[id(tensor)] = bool(torch.isfinite(tensor).all())
+        return all(self._finite[id(tensor)] for tensor in tensors)
+
+    def square(self, tensor: Tensor) -> float:
+        """The squared norm."""
+        if id(tensor) not in self._squares:
+            self._squares[id(tensor)] = float(tensor.double().square().sum())
+        return self._squares[id(tensor)]
+
+
+def _check_training(state: TrainState, data: Dataset, known: _Known) -> None:
+    net = state.net
+    if net.d != data.d:
+        raise ValueError(f"the network of step {state.t} takes {net.d} coordinates, not {data.d}")
+    check_labels(data.y, net.outputs)
+    _check_kind(state, net.dtype)
+    count = sum(p.numel() for p in net.parameters)
+    _check_sizes(state, {"n": data.n, "d": data.d, "P": count})
+    norm = math.sqrt(sum(map(known.square, net.parameters)))
+    if not math.isfinite(norm):
+        raise ValueError(f"the weights of step {state.t} are not finite; the file is damaged")
+    # 0.1%: far more than the rounding of single precision.
+    if not abs(norm - state.rho) <= 1e-3 * norm:
+        raise ValueError(f"the weights of step {state.t} have the norm {norm:g}, not {state.rho:g}")
+    finite = abs(state.log_scale) <= MOST_SCALE and math.isfinite(state.kappa)
+    if not (finite and known.finite(state.grads, state.velocity, state.q)):
+        raise ValueError(f"numbers of step {state.t} are not finite; the file is damaged")
+    if state.batch_seed < 0:
+        raise ValueError(f"the seed of step {state.t} must be 0 or more; got {state.batch_seed}")
+
+
+def _check_attack(run: Run, known: _Known) -> None:
+    config, data = run.attack_config, run.dataset
+    kind = by_key(run.attack_name).config
+    if config is None and run.attack_states:
+        raise ValueError("states of an attack without its settings")
+    if config is not None and type(config) is not kind:
+        raise ValueError(f"{type(config).__name__} are no settings of {run.attack_name}")
+    room = getattr(config, "m", 0) * data.d, getattr(config, "width", 0) * (data.d + 2)
+    if max(room) > MOST_NUMBERS:
+        raise ValueError(f"m or width of the attack make more than {MOST_NUMBERS} numbers")
+    for state in run.attack_states:
+        if type(state) is not _STATES[kind]:
+            raise ValueError(f"a {type(state).__name__} is no state of {run.attack_name}")
+        _check_kind(state, state.x.dtype)
+        sizes = {"d": data.d}
+        _check_sizes(state, sizes)
+        placed = [getattr(state, name) for name in _PLACED if hasattr(state, name)]
+        if not known.finite(*placed):
+            raise ValueError(f"candidates of step {state.t} are not finite; the file is damaged")
+        active = getattr(state, "active", None)
+        if active is not None and not bool(((active >= 0) & (active < sizes["N"])).all()):
+            raise ValueError(f"candidates of step {state.t} are named that are not there")
+
+
+def _check_sizes(state: Any, known: dict[str, int]) -> None:  # noqa: ANN401 - any state
+    """Tensors of a state have the sizes of `_SIZES`; those found are added to `known`."""
+    for f in fields(state):
+        value = getattr(state, f.name)
+        if isinstance(value, Moments):
+            _check_moments(value, state)
+        elif is_dataclass(value):
+            _check_sizes(value, known)
+        if not isinstance(value, Tensor) or f.name not in _SIZES:
+            continue
+        if f.name in _UNASKED and not value.numel():
+            continue
+        letters, shape = _SIZES[f.name], tuple(value.shape)
+        fits = len(letters) == len(shape) and all(
+            known.setdefault(letter, size) == size
+            for letter, size in zip(letters, shape, strict=True)
+        )
+        if not fits:
+            wanted = ", ".join(str(known.get(letter, letter)) for letter in letters)
+            raise ValueError(f"{f.name} must be ({wanted}); got {shape}")
+
+
+def _check_moments(moments: Moments, state: Any) -> None:  # noqa: ANN401 - any state of a descent
+    """Running means have the shapes of what is moved: candidates and their multipliers."""
+    moved = (state.x, getattr(state, "coef", state.lam))[: len(moments.mean)]
+    shapes = [tuple(part.shape) for part in moved]
+    for held in (moments.mean, moments.square):
+        if [tuple(part.shape) for part in held] != shapes:
+            raise ValueError(f"moments must be of {shapes}; got {[tuple(p.shape) for p in held]}")
+
+
+def _check_kind(held: Any, dtype: torch.dtype) -> None:  # noqa: ANN401 - any state
+    """Floating tensors of a state have one type, that of its weights or candidates."""
+    if isinstance(held, Tensor):
+        whole = held.dtype in (torch.int64, torch.bool)
+        if dtype not in (torch.float32, torch.float64) or not (whole or held.dtype == dtype):
+            raise ValueError(f"expected tensors of float32 or float64; got {held.dtype}")
+    elif isinstance(held, tuple):
+        for part in held:
+            _check_kind(part, dtype)
+    elif is_dataclass(held):
+        for f in fields(held):
+            _check_kind(getattr(held, f.name), dtype)

@@ -1,1 +1,0 @@
-"""Real images: their files, networks trained on them, attacks, sheets of pictures, the page."""

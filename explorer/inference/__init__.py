@@ -1,1 +1,0 @@
-"""The page on membership inference: its widgets, what they show, and rates with intervals."""

@@ -1,0 +1,1 @@
+"""One visitor's page: its state, its stages, and what they show."""

@@ -1,0 +1,211 @@
+"""One moment of the membership page: an exact network, the rule, its rates, one sentence.
+
+The attacker's part is the rule, made from values of Phi; the rates are measured by someone who
+knows who was a member, on fresh points that no rule has seen.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from scipy import stats
+from torch import Tensor
+
+from explorer.engine.data.highdim import (
+    Draw,
+    Labels,
+    Law,
+    sample,
+)
+from explorer.engine.membership import law as attack
+from explorer.engine.membership.experiment import generator_of
+from explorer.engine.membership.law import Isolation, Rule
+from explorer.engine.membership.two_neuron import TwoNeuron, two_neuron
+from explorer.engine.network import phi
+
+RuleName = Literal["known", "leaked", "bounded"]
+RULES: dict[RuleName, str] = {
+    "known": "known margin",
+    "leaked": "leaked point",
+    "bounded": "bounded margin",
+}
+HELD_OUT = 2000  # arbitrary: fresh points that measure the false positive rate
+QUERIES = 500  # arbitrary: fresh points of the attacker's own, for the bounded rule
+WORKS_TPR, WORKS_FPR = 0.95, 0.01  # arbitrary: from when the sentence says that the attack works
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the page's controls say.
+
+    Attributes:
+        d: dimension.
+        n: training points.
+        law: their distribution.
+        labels: how they are labelled.
+        seed: of all points.
+        rule: which rule the attacker uses.
+        share: of the margin (known) or of the largest suspect (leaked) to reach.
+        suspects: points of which one is a member, for the leaked rule.
+        low: lower bound of the margin, as a share of it, for the bounded rule.
+    """
+
+    d: int = 200
+    n: int = 20
+    law: Law = "sphere"
+    labels: Labels = "parity"
+    seed: int = 0
+    rule: RuleName = "known"
+    share: float = 0.5
+    suspects: int = 10
+    low: float = 0.8
+
+    @property
+    def drawn(self) -> tuple[int, int, Law, Labels, int]:
+        """The part that fixes points and network."""
+        return self.d, self.n, self.law, self.labels, self.seed
+
+
+# Rows to open the page on: what is to be seen, and the settings.
+SCENES: dict[str, tuple[str, Settings]] = {
+    "few dimensions": (
+        "In 20 dimensions most fresh points look like members.", Settings(d=20, n=8)
+    ),
+    "threshold": (
+        "At d = 200 the threshold m/2 errs on a few fresh points; a larger one does not.",
+        Settings(d=200, n=20),
+    ),
+    "vacuous certificate": (
+        "At d = 2000 no point is misjudged, though nothing is proved.", Settings(d=2000, n=20)
+    ),
+    "certified": (
+        "Three points in 2000 dimensions: here an error is impossible.", Settings(d=2000, n=3)
+    ),
+}  # fmt: skip
+
+
+def scene(name: str) -> Settings:
+    """The settings of a row; ValueError for a name that is none."""
+    if name not in SCENES:
+        raise ValueError(f"scenario must be one of {', '.join(SCENES)}; got {name!r}")
+    return SCENES[name][1]
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """Points, their exact network of margin 1, and |Phi| on members, held-out and own points."""
+
+    made: TwoNeuron
+    members: Tensor
+    held_out: Tensor
+    queries: Tensor
+    proof: Isolation
+
+
+def world(d: int, n: int, law: Law, labels: Labels, seed: int) -> World:
+    """Draw the points and solve for their network.
+
+    Raises:
+        NotSeparableError: two neurons cannot separate the points.
+    """
+    draw = Draw(d, law, labels)
+    generator = generator_of(seed, d, n)
+    x, y = sample(draw, n, generator)
+    made = two_neuron(x, y)
+    fresh, _ = sample(draw, HELD_OUT + QUERIES, generator, torch.float32)
+    values = phi(made.net.to(dtype=torch.float32), fresh).abs()
+    proof = attack.isolation(x.float(), fresh[:HELD_OUT])
+    return World(made, phi(made.net, x).abs(), values[:HELD_OUT], values[HELD_OUT:], proof)
+
+
+def rule_of(settings: Settings, there: World) -> Rule:
+    """The rule that the attacker makes from what they know."""
+    if settings.rule == "leaked":
+        return attack.leaked_point(
+            torch.cat([there.members[:1], there.queries[: settings.suspects - 1].double()]),
+            settings.share,
+        )
+    if settings.rule == "bounded":
+        return attack.bounded_margin(settings.low, float(there.queries.max()))
+    return attack.known_margin(1.0, settings.share)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The rule's hits: members called members of n, held-out points called members of m."""
+
+    rule: Rule
+    hits: int
+    n: int
+    alarms: int
+    m: int
+
+    @property
+    def tpr(self) -> float:
+        """True positive rate."""
+        return self.hits / self.n
+
+    @property
+    def fpr(self) -> float:
+        """False positive rate."""
+        return self.alarms / self.m
+
+    @property
+    def fpr_interval(self) -> tuple[float, float]:
+        """Clopper and Pearson's 95% interval of the false positive rate."""
+        found = stats.binomtest(self.alarms, self.m).proportion_ci(0.95)
+        return float(found.low), float(found.high)
+
+    @property
+    def works(self) -> bool:
+        """Whether nearly all members and nearly no other points are called members."""
+        return self.tpr >= WORKS_TPR and self.fpr <= WORKS_FPR
+
+
+def judged(settings: Settings, there: World) -> Outcome:
+    """The rule applied to the members and to the held-out points."""
+    rule = rule_of(settings, there)
+    hits, alarms = (
+        int(attack.decide(values, rule).sum()) for values in (there.members, there.held_out)
+    )
+    return Outcome(rule, hits, len(there.members), alarms, len(there.held_out))
+
+
+def sentence(there: World, found: Outcome) -> tuple[str, str]:
+    """What is seen, with its numbers, and its tone ("good", "warn", "bad")."""
+    low, high = found.fpr_interval
+    words = (
+        f"|Φ(x)| ≥ {found.rule.threshold:.3g} m calls {found.hits} of {found.n} members and "
+        f"{found.alarms} of {found.m} fresh points members: true positive rate {found.tpr:.0%}, "
+        f"false positive rate {found.fpr:.2%} (95%: {low:.2%} to {high:.2%}). "
+    )
+    return words + proof_words(there, found), ("good" if found.works else "bad")
+
+
+def proof_words(there: World, found: Outcome) -> str:
+    """What the certificate says beside what was measured."""
+    rho = there.proof.rho
+    shown = "ρ = ∞" if math.isinf(rho) else f"ρ = {rho:.3g}"
+    if there.proof.error_free and there.made.ok:
+        return f"{shown} is below ½: at the threshold m/2 an error on these points is impossible."
+    if found.works:
+        return f"The certificate is vacuous at these sizes ({shown}), while the attack works."
+    return f"The certificate proves nothing here ({shown}), and the attack errs."
+
+
+def network_words(there: World) -> str:
+    """Whether the theorem's assumption on the weights holds."""
+    on = int((there.members <= 1 + 1e-6).sum())
+    if there.made.ok:
+        return (
+            f"The network is an exact KKT point by construction; {on} of {len(there.members)} "
+            "training points lie on the margin."
+        )
+    return (
+        f"The network has margin m but is no KKT point: two neurons are too few for these points "
+        f"({on} of {len(there.members)} lie on the margin), so the theorem says nothing here. "
+        "Raise d or take fewer points."
+    )

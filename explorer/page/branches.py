@@ -1,0 +1,112 @@
+"""Time: scrub back through a run, branch from a moment, go to another branch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from explorer.engine import training
+from explorer.engine.network import phi
+from explorer.engine.status import Status
+from explorer.engine.training import TrainState
+from explorer.page.frame import Branch
+from explorer.page.session import Session
+
+MOST_BRANCHES = 8  # arbitrary: each keeps a bounded timeline
+
+
+def seek(session: Session, index: int) -> None:
+    """Show the kept state at `index` of the present stage; what follows stays until one plays.
+
+    A training state is shown on the present points: they may have been edited since.
+    """
+    line = session.timeline
+    if not line.states:
+        raise ValueError("Nothing to go back to: no step was taken yet.")
+    session.running = False
+    state = line.states[min(max(index, 0), len(line.states) - 1)]
+    if session.frame.aimed:
+        session.show(attack=state, status=Status.RUNNING)
+    else:
+        state = _on_present_points(session, state)
+        session.show(stage="train", train=state, certificate=None, status=Status.RUNNING)
+    session.assess()
+
+
+def _on_present_points(session: Session, state: TrainState) -> TrainState:
+    data = session.frame.dataset
+    if state.q.shape == data.y.shape and torch.allclose(state.q, data.y * phi(state.net, data.x)):
+        return state
+    return training.refresh(data, state, replace(session.train_config, revive=False))
+
+
+def branch(session: Session) -> None:
+    """Go on from this moment on a line of its own; the old line stays as it is."""
+    now, old = session.now, session.branch
+    state = now.state
+    if state is None:
+        raise ValueError("Nothing to branch from: train first.")
+    if len(session.branches) >= MOST_BRANCHES:
+        raise ValueError(f"At most {MOST_BRANCHES} branches are kept; go on in one of them.")
+    session.running = False
+    _leave(session)
+    name = f"branch {len(session.branches)}, from {now.stage} step {state.t}"
+    train, attack = old.train, old.attack
+    if now.stage == "attack":
+        attack = attack.cut(attack.nearest(state.t))
+    else:
+        train, attack = train.cut(train.nearest(state.t)), type(attack)()
+    fresh = Branch(name, train.cut(len(train.states) - 1), attack.cut(len(attack.states) - 1))
+    session.branches = [*session.branches, fresh]
+    session.branch_index = len(session.branches) - 1
+    session.show()
+
+
+def select(session: Session, index: int) -> None:
+    """Go to another branch, where it was left, with the points it had then."""
+    if not 0 <= index < len(session.branches):
+        raise ValueError(f"there are branches 0 to {len(session.branches) - 1}; got {index}")
+    session.running = False
+    _leave(session)
+    session.branch_index = index
+    last, config = session.branch.last, session.branch.config
+    if last is not None:
+        session.adopt(last)
+        if config is not None:
+            session.attack_config, session.mix = config, session.branch.mix
+
+
+def make_room(session: Session) -> str:
+    """Before another attack run is loaded: leave the present one, if any, on its branch.
+
+    What follows is then on a branch of its own. A run that was itself loaded and not played on is
+    left behind: it can be loaded again.
+
+    Returns:
+        Where the run that was there is kept, as a sentence, or an empty string.
+    """
+    old, now = session.branch, session.now
+    reached = max(old.attack.last_t, 0 if now.attack is None else now.attack.t)
+    again = old.loaded is not None and old.attack.states[-1:] == [old.loaded]
+    if reached <= 0 or (again and reached == old.attack.last_t):
+        return ""
+    if len(session.branches) >= MOST_BRANCHES:
+        raise ValueError(
+            f"At most {MOST_BRANCHES} branches are kept, and loading would take the attack run "
+            "that is here. In 3 Attack, reset it or go to another branch first."
+        )
+    session.running = False
+    _leave(session)
+    old.last = replace(now, stage="attack")
+    name = f"branch {len(session.branches)}, a loaded run"
+    fresh = Branch(name, old.train.cut(len(old.train.states) - 1))
+    session.branches = [*session.branches, fresh]
+    session.branch_index = len(session.branches) - 1
+    return f" The run that was there is kept: branch “{old.name}” in 3 Attack."
+
+
+def _leave(session: Session) -> None:
+    """Note where the present branch is left, and with which settings."""
+    old = session.branch
+    old.last, old.config, old.mix = session.now, session.attack_config, session.mix

@@ -1,0 +1,83 @@
+"""The clock: one asyncio task that steps the engine and shows frames no faster than they draw.
+
+A frame is shown only after the browser has drawn the last but one: pushed faster, frames pile
+up and the page lags without bound. When no page draws any more, the clock stops by itself, so
+that the kernel of a lost browser becomes idle and can be culled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from time import perf_counter, process_time
+from typing import Any
+
+from explorer.page.session import Session
+
+SLICE_S = 0.007  # engine time between two looks at the browser's messages; measured
+INTERVAL_S = 1 / 25  # at most 25 frames a second: smooth, and cheaper than 30
+SHARE = 0.3  # of the kernel's CPU may go into making frames; the rest is the engine's
+ASSESS_SHARE = 0.02  # likewise into certificates and verdicts
+WINDOW = 2  # frames on their way at once
+PATIENCE_S = 10.0  # without a drawn frame: then nobody is looking
+
+
+class Player:
+    """Plays a session: while `session.running`, steps, frames and assessments take turns."""
+
+    def __init__(self, session: Session) -> None:
+        """Follow `session.running`."""
+        self.session = session
+        self._task: asyncio.Task[None] | None = None
+        session.observe(self._on_running, names=["running"])
+
+    def close(self) -> None:
+        """Stop, and forget the session."""
+        self.session.unobserve(self._on_running, names=["running"])
+        self.session.running = False
+
+    def _on_running(self, change: dict[str, Any]) -> None:
+        if change["new"] and (self._task is None or self._task.done()):
+            self._task = asyncio.get_event_loop().create_task(self._play())
+
+    async def _play(self) -> None:
+        try:
+            await self._loop()
+        except Exception as error:  # a task's error would vanish unseen
+            self.session.message = f"Stopped: {type(error).__name__}: {error}"
+        finally:
+            self.session.running, self.session.stop_at = False, -1
+            self.session.assess()
+
+    async def _loop(self) -> None:
+        session = self.session
+        begun = heard = perf_counter()
+        drawn, taken = session.drawn, 0
+        next_frame = next_assess = 0.0
+        while session.running:
+            rate = session.steps_per_second
+            due = (perf_counter() - begun) * rate - taken if rate != float("inf") else 1e9
+            if session.stop_at >= 0:
+                state = session.now.state
+                due = min(due, session.stop_at - (0 if state is None else state.t))
+                if due <= 0:
+                    break
+            if due >= 1:
+                taken += session.advance(seconds=SLICE_S, steps=int(min(due, 1e9)))
+            now = perf_counter()
+            if session.drawn != drawn:
+                drawn, heard = session.drawn, now
+            if session.now.status.over:
+                session.message = session.now.status.value
+                break
+            if now - heard > PATIENCE_S:
+                session.message = "Paused: no page has drawn a frame for 10 seconds."
+                break
+            if now >= next_frame and session.frame.number - session.drawn < WINDOW:
+                assessing = now >= next_assess
+                cost = process_time()  # not the clock: a busy browser must not slow the frames
+                session.assess() if assessing else session.show()
+                cost = process_time() - cost
+                if assessing:
+                    next_assess = now + cost / ASSESS_SHARE
+                next_frame = now + max(INTERVAL_S, cost / SHARE)
+            await asyncio.sleep(0 if due >= 1 else min(0.02, (1 - due) / max(rate, 1e-9)))

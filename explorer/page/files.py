@@ -1,0 +1,177 @@
+"""A page and the world outside: a run as one file, weights of others, and the code of it all."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from explorer.engine import store
+from explorer.engine.data import Dataset
+from explorer.engine.files import reading
+from explorer.engine.network import Network
+from explorer.engine.roster import by_key
+from explorer.engine.store import Run
+from explorer.engine.training import TrainConfig
+from explorer.page.frame import numbers
+from explorer.page.session import Session
+from explorer.research.runs import fetched
+
+MOST_SAVED = 16 * 2**20  # arbitrary: what a browser takes as one link without trouble
+
+
+def as_run(session: Session) -> Run:
+    """This page's points, network, attack and as much of their history as fits a download."""
+    now = session.now
+    attacked = now.attack is not None and now.truth is now.dataset
+    run = Run(
+        dataset=now.dataset,
+        train_config=session.train_config,
+        train_states=_until(session.branch.train.states, now.train),
+        attack_name=now.attack_name if attacked else "kkt",
+        attack_config=session.attack_config if attacked else None,
+        attack_states=_until(session.branch.attack.states, now.attack) if attacked else (),
+        seed=session.seed,
+        mix=session.mix,
+    )
+    return store.thinned(run, MOST_SAVED)
+
+
+def _until(states: list[Any], present: Any) -> tuple[Any, ...]:  # noqa: ANN401 - of either engine
+    """The kept states before the present one, and the present one."""
+    if present is None:
+        return ()
+    return (*(s for s in states if s.t < present.t), present)
+
+
+def open_file(session: Session, content: bytes) -> None:
+    """Show a saved run, or take the weights of others as the network of the present points.
+
+    A run is opened on a page of its own first: where that fails, this one stays as it was. Where
+    the weights had to be taken as ReLU, the message says so.
+
+    Raises:
+        ValueError: for a file that is neither, or weights that do not fit the points.
+    """
+    opened = store.open_bytes(content)
+    if isinstance(opened, Network):
+        points = session.now.dataset
+        if not points.n or points.d != opened.d:
+            raise ValueError(
+                f"the weights take points of {opened.d} coordinates; there are {points.n} points "
+                f"of {points.d} on screen. Draw or import the points they were trained on first."
+            )
+        session.begin_training(opened.to(dtype=points.x.dtype))
+    else:
+        _show(session, opened)
+    net = opened if isinstance(opened, Network) else opened.net
+    if net is not None and net.note:
+        session.message = net.note
+
+
+def _show(session: Session, run: Run) -> None:
+    with reading("the run", "Save it again.", store.StoreError):
+        made = _opened(fetched(run))  # in one type: an attack never follows single precision
+    session.running = False
+    session.train_config, session.seed, session.mix = made.train_config, made.seed, made.mix
+    session.branch.train, session.branch.attack = made.branch.train, made.branch.attack
+    session.adopt(made.frame)
+    session.attack_config = made.attack_config
+
+
+def _opened(run: Run) -> Session:
+    """A page that shows the run."""
+    if run.dataset.d not in (1, 2):
+        raise store.StoreError(
+            f"the plane shows points of 1 or 2 coordinates; got {run.dataset.d}. "
+            "The command `attack` takes the file."
+        )
+    session = Session(run.dataset, seed=run.seed, mix=run.mix or (0.0, 0.0))
+    session.train_config = run.train_config
+    if run.attack_name != session.frame.attack_name:
+        session.choose_attack(run.attack_name)
+    session.attack_config = run.attack_config or by_key(run.attack_name).config()
+    for state in run.train_states:
+        session.branch.train.append(state, numbers, always=True)
+    if not run.train_states:
+        return session
+    session.show(stage="train", train=run.train_states[-1])
+    session.assess()
+    if run.attack_states:
+        session.take_target()
+        if session.frame.attack_name != run.attack_name:
+            raise store.StoreError(f"these weights cannot be attacked by {run.attack_name}")
+        for candidates in run.attack_states:
+            session.branch.attack.append(candidates, numbers, always=True)
+        mix = session.mix if session.entry.takes_start else (0.0, 0.0)
+        session.show(stage="attack", attack=run.attack_states[-1], mix=mix)
+        session.assess()
+    return session
+
+
+def as_code(session: Session) -> str:
+    """Python that repeats this page from its seed, and the command that does so."""
+    now = session.now
+    t, a = (s.t if s is not None else 0 for s in (now.train, now.attack))
+    lines = [
+        "import torch",
+        "from pathlib import Path",
+        "from explorer import Target, TrainConfig, by_key, certify, heldout, preset, read_csv",
+        "from explorer import training",
+        "from explorer.engine.energy.starts import attack_start",
+        "",
+        f"data = {_source(now.dataset)}",
+        f"config = TrainConfig({_changed(session.train_config, TrainConfig())})",
+        f"generator = torch.Generator().manual_seed({session.seed})",
+        "state = training.init(data, config, generator)",
+        f"while state.t < {t}:",
+        "    state = training.step(data, state, config)",
+        "print(certify(state.net, data.x, data.y).sentence)",
+    ]
+    if now.attack is not None:
+        lines += [
+            "",
+            "target = Target.of(state.net, state.q_min)",
+            f"attack = by_key({now.attack_name!r})",
+            f"config = attack.config({_changed(session.attack_config, session.entry.config())})",
+            *_start(session),
+            f"target = attack.aimed(target, data.x, data.y, config, {session.seed})",
+            f"generator = torch.Generator().manual_seed({session.seed})",
+            "found = attack.init(target, config, generator, start)",
+            f"while found.t < {a}:",
+            "    found = attack.step(target, found, config)",
+            "print(attack.report(target, found, config).x)",
+        ]
+    return "\n".join([*lines, "", f"# the same from the command line:\n# {_command(session, t)}"])
+
+
+def _start(session: Session) -> list[str]:
+    if not session.entry.takes_start:
+        return ["start = None"]
+    y = "None" if session.entry.victim is None else "data.y"
+    return [
+        "control, m, size = heldout(data, 1), config.m, config.sigma_x",
+        f"start = attack_start(data, control, m, size, {session.seed}, {session.mix}, {y})",
+    ]
+
+
+def _source(data: Dataset) -> str:
+    s = data.source
+    if s is None:
+        return "read_csv(Path('points.csv').read_text())  # exported on this page"
+    return f"preset({s.preset!r}, n={s.n}, noise={s.noise}, seed={s.seed})"
+
+
+def _changed(config: Any, default: Any) -> str:  # noqa: ANN401 - either config
+    pairs = ((f.name, getattr(config, f.name)) for f in fields(config))
+    return ", ".join(
+        f"{name}={value!r}" for name, value in pairs if value != getattr(default, name)
+    )
+
+
+def _command(session: Session, steps: int) -> str:
+    s = session.now.dataset.source
+    data = "--data points.csv" if s is None else f"--preset {s.preset} --n {s.n} --noise {s.noise}"
+    widths = ",".join(map(str, session.train_config.widths))
+    seed = f"--seed {session.seed}"
+    run = f"--widths {widths} --steps {steps} --out run.safetensors"
+    return f"margin-explorer train {data} {seed} {run}"

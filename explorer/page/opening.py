@@ -1,0 +1,66 @@
+"""Open a page on a scenario: its points, its settings, trained as far as the row says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from explorer.page.session import Session
+from explorer.page.state import LIVE_STEPS
+from explorer.research.scenarios import by_name
+
+
+def open_scenario(session: Session, name: str) -> None:
+    """Draw and train the row of this name, and turn to the stage it is about.
+
+    Training to the row's step takes seconds; the page is ready when it is done.
+
+    Raises:
+        ValueError: for an unknown name, with the names there are.
+    """
+    for _ in opening(session, name):
+        pass
+
+
+def opening(session: Session, name: str, seconds: float = float("inf")) -> Iterator[float]:
+    """The same in slices of so many seconds; yields the share of the training that is done.
+
+    What is done in between on the page goes first: other points or another stage end it.
+
+    Raises:
+        ValueError: for an unknown name, with the names there are.
+    """
+    row = by_name(name)
+    session.running = False
+    session.seed = row.seed
+    session.train_config = replace(row.train, steps=LIVE_STEPS)
+    session.load(row.dataset())
+    if row.exact:
+        session.jump_to_exact()
+    else:
+        session.begin_training()
+    dataset, config = session.now.dataset, session.train_config
+    while (done := _step(session)) < row.freeze:
+        session.advance(seconds=seconds, steps=row.freeze - done)
+        if session.now.status.over:
+            break
+        yield _step(session) / row.freeze
+        now = session.now
+        if now.stage != "train" or now.dataset is not dataset:
+            session.message = f"The example {name!r} was left before it was trained."
+            return
+        if session.train_config is not config or session.running:
+            session.message = f"The example {name!r} was taken over at step {_step(session)}."
+            return
+    session.assess()
+    session.choose_attack(row.attack_name)
+    session.mix = (0.0, 0.0)  # every row is measured from noise
+    session.attack_config = row.attack
+    if row.stage != "train":
+        session.go(row.stage)
+    session.message = row.sentence
+
+
+def _step(session: Session) -> int:
+    train = session.now.train
+    return 0 if train is None else train.t

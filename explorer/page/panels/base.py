@@ -1,0 +1,158 @@
+"""What every panel does alike: made when seen, one redraw a frame, failures in its own box."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from time import perf_counter
+from typing import Any
+
+import bqplot as bq
+import ipywidgets as w
+import numpy as np
+
+from explorer.page.frame import Frame
+from explorer.page.session import Session
+from explorer.style import PLOT_MARGIN
+
+
+class Panel:
+    """A view of the session. Subclasses build `self.widget` and write `render`.
+
+    It is built when it is first seen: half of the page's widgets stand in its later stages.
+    """
+
+    widget: w.Widget | None = None
+    stages: tuple[str, ...] = ()  # drawn in these stages only; empty: in all
+    attacks: tuple[str, ...] = ()  # in the attack stage, for these attacks only; empty: for all
+    every_s = 0.0  # while running, no oftener: what is read rather than watched can be slower
+
+    def __init__(self, session: Session) -> None:
+        """Follow the session."""
+        self.session, self._drawn_s = session, 0.0
+        self._failure = w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
+        self.box = w.VBox(layout=w.Layout(overflow="visible"))
+        session.observe(self._on_frame, names=["frame"])
+        self._draw(session.frame)
+
+    def build(self) -> None:
+        """Make `self.widget`."""
+        raise NotImplementedError
+
+    def render(self, frame: Frame) -> None:
+        """Show `frame`."""
+
+    def unseen(self, frame: Frame) -> None:
+        """Told of every frame while out of sight, once built: to end what goes on beside."""
+
+    def seen(self, frame: Frame) -> bool:
+        """Whether this view belongs to the stage and the attack on screen."""
+        if self.attacks and frame.stage == "attack" and frame.attack_name not in self.attacks:
+            return False
+        return not self.stages or frame.stage in self.stages
+
+    def _on_frame(self, change: dict[str, Any]) -> None:
+        self._draw(change["new"])
+
+    def _draw(self, frame: Frame) -> None:
+        # Taken out rather than hidden: a hidden bqplot figure fails on its size of zero.
+        seen = self.seen(frame)
+        if seen and self.widget is None:
+            self.build()
+        if seen != bool(self.box.children):
+            self.box.children = [self.widget, self._failure] if seen else []
+        if not seen and self.widget is not None:
+            self.unseen(frame)
+        now = perf_counter()
+        if not seen or (self.session.running and now - self._drawn_s < self.every_s):
+            return
+        self._drawn_s = now
+        try:
+            self.render(frame)
+        except Exception as error:  # one broken view must not take the page down
+            self.fail(error)
+        else:
+            if self._failure.layout.display != "none":
+                self._failure.layout.display = "none"
+
+    def fail(self, error: Exception) -> None:
+        """Show what went wrong in this panel's own box."""
+        what = escape(f"{type(error).__name__}: {error}")
+        self._failure.value = f"This view failed: {what}. The others go on; press Reset."
+        self._failure.layout.display = ""
+
+    def command(self, call: Callable[[], None]) -> Callable[[Any], None]:
+        """A widget's callback that runs `call`; what it refuses is said on the page."""
+
+        def run(_: Any) -> None:  # noqa: ANN401 - widgets pass themselves or a change
+            try:
+                self.session.guarded(call)
+            except Exception as error:  # would vanish in the kernel's log
+                self.fail(error)
+
+        return run
+
+    def end(self) -> None:
+        """Stop what goes on beside the page; called only where something was built."""
+
+    def close(self) -> None:
+        """Unfollow the session and free the widgets in the browser."""
+        self.session.unobserve(self._on_frame, names=["frame"])
+        if self.widget is not None:
+            self.end()
+        self.box.close()
+
+
+def button(label: str, tooltip: str, **traits: Any) -> w.Button:  # noqa: ANN401
+    """A button that explains itself."""
+    return w.Button(description=label, tooltip=tooltip, **traits)
+
+
+def chart(
+    x_label: str,
+    y_label: str,
+    marks: list[bq.Mark],
+    x: bq.Scale,
+    y: bq.Scale,
+    **y_traits: Any,  # noqa: ANN401 - traits of the upright axis
+) -> bq.Figure:
+    """A small figure with both axes."""
+    y_traits = {"num_ticks": 5, "tick_format": "~g", **y_traits}
+    axes = [
+        bq.Axis(
+            scale=x, label=x_label, num_ticks=5, grid_lines="none", label_offset="2.2em",
+            tick_format="~s",
+        ),
+        bq.Axis(
+            scale=y, label=y_label, side="left", grid_lines="none", label_offset="3em",
+            **y_traits,
+        ),
+    ]  # fmt: skip
+    margin = {**PLOT_MARGIN, "left": 58 if y_label else 42, "right": 22}
+    figure = bq.Figure(
+        marks=marks, axes=axes, fig_margin=margin, padding_x=0, padding_y=0,
+        display_toolbar=False, background_style={"fill": "transparent"},
+        layout=w.Layout(width="100%", height="190px", min_width="0"),
+    )  # fmt: skip
+    return figure.add_class("mx-chart")
+
+
+def mounted(box: w.Box, child: w.Widget, filled: bool) -> None:
+    """Have `child` first in `box` while it has something to show: no axes around nothing."""
+    if filled != (child in box.children):
+        rest = [c for c in box.children if c is not child]
+        box.children = [child, *rest] if filled else rest
+
+
+def titled(title: str, body: w.Widget) -> w.VBox:
+    """A view under its title."""
+    head = w.HTML(title).add_class("mx-chart-title")
+    return w.VBox([head, body], layout=w.Layout(overflow="visible"))
+
+
+def thinned(t: list[float], v: list[float], most: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    """At most `most` points of a curve, ends included: more than the pixels of a chart."""
+    if len(t) > most:
+        at = np.unique(np.linspace(0, len(t) - 1, most).astype(int))
+        return np.asarray(t)[at], np.asarray(v)[at]
+    return np.asarray(t, dtype=float), np.asarray(v, dtype=float)

@@ -1,0 +1,272 @@
+"""Where else could a point be: maps of the energy that redraw while one drags."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import ipywidgets as w
+
+from explorer.engine.energy.questions import MAPS, Picture, Question
+from explorer.page.frame import Frame
+from explorer.page.gestures import WalkingHand
+from explorer.page.panels.base import Panel, button, titled
+from explorer.page.parts.energy_charts import (
+    EnergyCurve,
+    EnergyMap,
+    colour_bar,
+    span_of,
+)
+from explorer.page.parts.energy_work import EnergyWork
+from explorer.page.parts.settings import choice, real
+from explorer.page.words.energy import (
+    COMPUTING,
+    HOVER,
+    STOPPED,
+    legend,
+    merging,
+    nothing,
+    reference,
+)
+
+SLOW_S = 1.0  # of a drag without a new map: then the old one is dimmed; arbitrary
+STOP, ON = "Stop refining", "Go on refining"
+
+
+class EnergyPanel(Panel):
+    """A map, what is seen in one sentence, and the settings of both."""
+
+    stages = ("landscape",)
+
+    def build(self) -> None:
+        """Controls above, the map or the curve below."""
+        self.work = EnergyWork(self)
+        self.picture: Picture | None = None
+        self.shown: Question | None = None  # what the picture answers
+        self.hand = WalkingHand(self.session)
+        self.seconds = 0.0  # of the last map, from asking to drawing
+        self._setting = False
+        self._at: tuple[float, float] | None = None  # of the pointer, on the map
+        self.map, self.curve = EnergyMap(), EnergyCurve()
+        self.map.pad.on_msg(self._on_pad)
+        self._controls()
+        self.said = w.HTML().add_class("mx-note")
+        self.bar = w.HTML().add_class("mx-note")
+        self.where = w.HTML(HOVER).add_class("mx-note")
+        self.progress = w.FloatProgress(
+            min=0, max=1, layout=w.Layout(width="120px"), tooltip="Share of the map computed"
+        )
+        self.stop = button(STOP, "Keep the map as it is; pressed again, it is refined further")
+        self.stop.on_click(self.command(self._toggle))
+        self.body = w.VBox(layout=w.Layout(overflow="visible"))
+        rows = (
+            [self.kind, self.point, self.others],
+            [self.pixels, self.angle, self.kappa],
+            [self.back, self.undo, self.redo, self.stop, self.progress, self.runs],
+        )
+        self.rows = tuple(w.HBox(row).add_class("mx-row") for row in rows)
+        self.whole = w.VBox([*self.rows, self.said, self.body], layout={"overflow": "visible"})
+        self.widget = titled("Energy: where else could a point be?", self.whole)
+        self.session.observe(self._on_runs, names=["trails"])
+
+    def _controls(self) -> None:
+        session = self.session
+        self.kind = choice("map", "What moves", *((title, key) for key, title in MAPS.items()))
+        self.point = w.Dropdown(
+            options=[("1", 0)], description="point", tooltip="Whose map; or click it on the plane",
+            layout=w.Layout(width="150px"), style={"description_width": "40px"},
+        )  # fmt: skip
+        self.others = choice(
+            "others", "Whether the other points' multipliers follow the moving point",
+            ("refitted", False), ("frozen", True),
+        )  # fmt: skip
+        for one in (self.kind, self.others):
+            one.style.description_width = "46px"
+        self.pixels = real("kinks (px)", "A slope is free within so many pixels of a 61 × 61 map",
+                           0.0, 4.0)  # fmt: skip
+        self.pixels.value = 0.5
+        self.angle = real("merge angle", "Radians within which neurons count as one; 0: none",
+                          0.0, 0.5)  # fmt: skip
+        self.angle.value = 0.02
+        self.kappa = real("margin price", "κ: charges points in use that are off the margin",
+                          0.0, 100.0)  # fmt: skip
+        self.kappa.value = 0.0
+        self.runs = w.Checkbox(
+            value=True, description="runs", indent=False, layout=w.Layout(width="80px"),
+            tooltip="Draw the runs of the grid below over the map of all starts",
+        )  # fmt: skip
+        self.runs.observe(self._on_runs, names=["value"])
+        for control in (self.kind, self.others, self.pixels, self.angle, self.kappa):
+            control.observe(self._on_control, names=["value"])
+        self.point.observe(self._on_point, names=["value"])
+        made = []
+        for label, tip, call in (
+            ("All back to the truth", "Undo all drags at once", session.walk_home),
+            ("↶ Undo drag", "Take the last drag back (Ctrl+Z on the plane)", session.undo_walk),
+            ("↷ Redo drag", "Do it again (Ctrl+Y on the plane)", session.redo_walk),
+        ):
+            one = button(label, tip)
+            one.on_click(self.command(call))
+            made.append(one)
+        self.back, self.undo, self.redo = made
+
+    # --- what is asked ----------------------------------------------------------------------
+    def _on_control(self, _: Any) -> None:  # noqa: ANN401
+        self._draw(self.session.frame)
+
+    def _on_point(self, change: dict[str, Any]) -> None:
+        if not self._setting and change["new"] is not None:
+            self.command(lambda: self.session.map_point(change["new"]))(None)
+
+    def _on_pad(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from the browser
+        try:
+            if self.kind.value in ("point", "ridge", "last"):
+                self.hand.handle(content)
+                self.map.pad.say = self.hand.say
+            self._hover(content)
+        except Exception as error:  # would vanish in the kernel's log
+            self.fail(error)
+
+    def _hover(self, content: Any) -> None:  # noqa: ANN401
+        picture, events = self.picture, content.get("events") or [{}]
+        x, y = events[-1].get("x"), events[-1].get("y")
+        if picture is None or not isinstance(x, int | float) or not isinstance(y, int | float):
+            return
+        left, right, bottom, top = picture.box
+        self._at = left + x * (right - left), bottom + y * (top - bottom)
+        self.where.value = escape(picture.reading(*self._at))
+
+    def _question(self, frame: Frame) -> Question | None:
+        walk = frame.walk
+        if walk is None or frame.target is None or walk.target is not frame.target:
+            return None
+        return Question(
+            self.kind.value, frame.target.net, walk.truth, frame.heldout, walk.x, walk.mapped,
+            self.session.extent, self.others.value, self.pixels.value, self.angle.value,
+            self.kappa.value, self.session.seed,
+        )  # fmt: skip
+
+    def render(self, frame: Frame) -> None:
+        """Ask for the map of what is on screen; the same question is not asked twice."""
+        q = self._question(frame)
+        if q is None or frame.walk is None:
+            self.work.forget()
+            self._drop(nothing(frame))
+            self.whole.children = (self.said,)
+            return
+        if len(self.whole.children) == 1:
+            self.whole.children = (*self.rows, self.said, self.body)
+        self._setting = True
+        count = len(frame.walk.x)
+        if len(self.point.options) != count:
+            self.point.options = [(str(i + 1), i) for i in range(count)]
+        self.point.value = frame.walk.mapped
+        self._setting = False
+        self.undo.disabled, self.redo.disabled = not frame.walk.past, not frame.walk.future
+        starts = self.kind.value == "starts"
+        self.map.pad.stops = 0 if starts else count
+        self.runs.layout.display = "" if starts else "none"
+        if q.same(self.work.asked):
+            return
+        if self.picture is None:
+            self.said.value = COMPUTING
+        self._work_on(True)
+        self.work.ask(q)
+
+    def unseen(self, frame: Frame) -> None:
+        """Nothing is refined where nobody looks."""
+        self.work.forget()
+
+    def _toggle(self) -> None:
+        """Stop refining, or go on."""
+        if self.stop.description == STOP:
+            self.work.halt()
+        else:
+            self._work_on(True)
+            self.work.resume()
+
+    # --- what the work tells ----------------------------------------------------------------
+    def _work_on(self, busy: bool) -> None:
+        self.stop.description, self.stop.disabled = STOP, not busy
+
+    def waiting(self, share: float, first: bool, seconds: float) -> None:
+        """A map is being computed; the one on screen is dimmed where it is of something else."""
+        self.progress.value = share
+        asked, shown = self.work.asked, self.shown
+        if not first or asked is None:
+            return
+        if shown is None or not shown.moved_to(asked):
+            self.said.value = COMPUTING
+        elif seconds < SLOW_S:
+            return
+        self.body.add_class("mx-old")
+
+    def rested(self, halted: bool) -> None:
+        """Nothing is computed any more."""
+        self.progress.value = 0.0
+        self._work_on(False)
+        asked = self.work.asked
+        if not halted or asked is None:
+            return
+        self.stop.description, self.stop.disabled = ON, False
+        if self.shown is None or not self.shown.same(asked):
+            self.said.value = f"{STOPPED} Go on refining computes it."
+            self.body.add_class("mx-old")
+
+    def refused(self, why: str) -> None:
+        """There is no such map."""
+        self._drop(why)
+
+    def _drop(self, why: str) -> None:
+        self.picture = self.shown = None
+        self.said.value, self.body.children = escape(why), ()
+        self.body.remove_class("mx-old")
+
+    def answered(self, q: Question, picture: Picture, seconds: float) -> None:
+        """Draw a map with its words."""
+        walk = self.session.frame.walk
+        if walk is None or len(walk.x) <= walk.mapped:
+            return
+        self._read_again(q, picture)
+        self.picture, self.shown, self.seconds = picture, q, seconds
+        x, truth = walk.x.numpy(), walk.truth.x.double().cpu().numpy()
+        view: w.Widget
+        if picture.curve is not None:
+            self.curve.show(picture, float(x[walk.mapped, 0]), float(truth[walk.mapped, 0]))
+            view = self.curve.widget
+        else:
+            self.map.show(picture, x, walk.y.numpy(), truth, walk.mapped)
+            self.map.pad.stops = 0 if picture.kind == "starts" else len(x)  # arrows then read
+            view = self.map.widget
+        self._on_runs()
+        self.said.value = escape(picture.words + merging(q, self.work.answers))
+        self.body.remove_class("mx-old")
+        children = (view, self.where, self.bar)
+        if self.body.children != children:
+            self.body.children = children
+
+    def _read_again(self, q: Question, picture: Picture) -> None:
+        """What stands at the last place of the pointer; nothing on a map of something else."""
+        if self.shown is None or not self.shown.moved_to(q):
+            self._at, self.where.value = None, HOVER
+        elif self._at is not None:
+            self.where.value = escape(picture.reading(*self._at))
+
+    def _on_runs(self, _: Any = None) -> None:  # noqa: ANN401
+        """Runs of the grid over the map of all starts, while they are wanted; and the legend."""
+        picture = self.picture
+        if picture is None:
+            return
+        starts = picture.kind == "starts"
+        trails = self.session.trails if starts and self.runs.value else []
+        bar = "" if picture.curve is not None else colour_bar(picture, *span_of(picture))
+        if picture.curve is None:
+            self.map.triangle.show(trails)
+        lowest = picture.curve is not None or len(self.map.lowest.x) > 0
+        words = legend(picture, lowest, bool(trails))
+        self.bar.value = f"{bar}{reference(picture)}<div>{words}</div>"
+
+    def end(self) -> None:
+        """Cancel what is under way."""
+        self.work.forget()
+        self.session.unobserve(self._on_runs, names=["trails"])

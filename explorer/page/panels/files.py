@@ -1,0 +1,92 @@
+"""In and out: points as CSV, a run as one file, weights of others, and the code for it all."""
+
+from __future__ import annotations
+
+from html import escape
+
+import ipywidgets as w
+
+from explorer.engine import store
+from explorer.engine.data import read_csv, write_csv
+from explorer.engine.files import FileError, named
+from explorer.page import files
+from explorer.page.frame import Frame
+from explorer.page.panels.base import Panel, button
+from explorer.page.parts.files import link, upload
+
+
+class Files(Panel):
+    """Folded at the foot of the page; a refused file changes nothing on screen."""
+
+    def build(self) -> None:
+        """Two rows: the points, and the run; then the code."""
+        self.points = w.HTML()
+        self.table = w.HTML().add_class("mx-note")
+        tip = "Points from a file with the header x1,x2,y"
+        csv = upload("Import CSV", ".csv", tip, self._read_points, self.command)
+        save = button("Save the run", "Points, network, settings and history in one file")
+        save.on_click(self.command(self._save))
+        self.saved = w.HTML()
+        tip = "A saved run, or the state_dict of a ReLU network"
+        kinds = ".safetensors,.pt,.pth"
+        run = upload("Open a run or weights", kinds, tip, self._read_run, self.command)
+        self.code = w.HTML()
+        rows = [w.HBox([self.points, csv]).add_class("mx-row"),
+                w.HBox([save, self.saved, run]).add_class("mx-row")]  # fmt: skip
+        self.fold = w.Accordion(
+            children=[w.VBox(rows), self.table, self.code], selected_index=None,
+            titles=("Files", "Points as a table", "The Python and the command that do the same"),
+        )  # fmt: skip
+        self.fold.observe(lambda _: self.render(self.session.frame), names=["selected_index"])
+        self.widget = self.fold
+
+    def _read_points(self, name: str, content: bytes) -> None:
+        try:
+            self.session.load(read_csv(content))
+        except ValueError as error:
+            raise FileError(f"{named(name)}: {error} What was on screen stays.") from error
+
+    def _read_run(self, name: str, content: bytes) -> None:
+        try:
+            files.open_file(self.session, content)
+        except ValueError as error:
+            raise FileError(f"{named(name)}: {error} What was on screen stays.") from error
+
+    def _save(self) -> None:
+        data = store.dump(files.as_run(self.session))
+        self.saved.value = link("run.safetensors", "application/octet-stream", data)
+
+    def render(self, frame: Frame) -> None:
+        """Only what is unfolded is kept up to date."""
+        opened = self.fold.selected_index
+        if opened == 0:
+            data = write_csv(frame.dataset).encode()
+            self._put(self.points, link("points.csv", "text/csv", data))
+        elif opened == 1:
+            self._put(self.table, _table(frame))
+        elif opened == 2:
+            self._put(self.code, f"<pre>{escape(files.as_code(self.session))}</pre>")
+
+    def _put(self, widget: w.HTML, value: str) -> None:
+        if widget.value != value:
+            widget.value = value
+
+
+def _table(frame: Frame) -> str:
+    data = frame.dataset
+    if not data.n:
+        return "No points yet."
+    head = "".join(f"<th>x{i + 1}</th>" for i in range(data.d))
+    q = frame.train.q.tolist() if frame.train is not None else [None] * data.n
+    rows = "".join(
+        f"<tr><td>{i}</td>{''.join(f'<td>{v:.3f}</td>' for v in x)}"
+        f"<td>{_class_of(int(y), data.outputs > 1)}</td>"
+        f"<td>{'–' if m is None else f'{m:.4g}'}</td></tr>"
+        for i, (x, y, m) in enumerate(zip(data.x.tolist(), data.y.tolist(), q, strict=True), 1)
+    )
+    return f"<table><tr><th>point</th>{head}<th>y</th><th>q</th></tr>{rows}</table>"
+
+
+def _class_of(label: int, several: bool) -> str:
+    """+1 or -1, or with more classes their number."""
+    return f"{2 if label == -1 else label}" if several else f"{label:+d}"

@@ -1,0 +1,126 @@
+"""All starts at once: the grid of Runkel et al. on the attacked weights, cell by cell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from explorer.engine.roster import ROSTER
+from explorer.page import branches
+from explorer.page.frame import Frame, numbers
+from explorer.page.panels.base import Panel, chart, titled
+from explorer.page.parts.grid_box import GridBox
+from explorer.page.parts.settings import choice
+from explorer.research.grid import Found, Key, Of, even, grid_attacks
+
+STEPS = 200  # arbitrary: half a minute for 21 runs of the KKT attack
+
+
+class GridPanel(Panel):
+    """Run, watch, hover for numbers, click a cell to see its run on the plane."""
+
+    stages = ("landscape",)
+    click = "Hover for numbers; click a cell to see its run on the plane."
+
+    def build(self) -> None:
+        """Which attack, and the grid."""
+        self.attack = choice(
+            "attack", "Which attack runs from every start",
+            *((ROSTER[key].title, key) for key in grid_attacks()),
+        )  # fmt: skip
+        self.attack.style.description_width = "56px"
+        self.grid = GridBox(self, self.command, chart, titled, STEPS, (self.attack,))
+        self.widget = self.grid.widget
+        for control in (self.attack, self.grid.side, self.grid.steps):
+            control.observe(self._on_control, names=["value"])
+        self._setting = False
+
+    # --- which problem ----------------------------------------------------------------------
+    def _on_control(self, _: Any) -> None:  # noqa: ANN401
+        if not self._setting:
+            self.grid.cancel()
+            self.command(lambda: self.session.choose_attack(self.attack.value))(None)
+            self.render(self.session.frame)
+
+    def _name(self) -> str:
+        """The present attack where a grid can be run of it, else the one chosen here."""
+        name = self.session.now.attack_name
+        return name if name in grid_attacks() else str(self.attack.value)
+
+    def _of(self) -> Of:
+        now, name = self.session.now, self._name()
+        settings: Any = self.session.settings_of(name)
+        m = even(now.truth.n) if now.truth is not None else 2
+        config = replace(settings, steps=self.grid.steps.value, m=m)
+        if hasattr(config, "relu_alpha_start"):  # set anew with every start
+            usual: Any = ROSTER[name].config()
+            config = replace(config, relu_alpha_start=usual.relu_alpha_start)
+        return Of(now.target, now.truth, now.heldout, name, config, self.session.seed,
+                  self.grid.side.value)  # fmt: skip
+
+    def render(self, frame: Frame) -> None:
+        """Take up what is known of the problem on screen."""
+        self._setting = True
+        if frame.attack_name in [key for _, key in self.attack.options]:
+            self.attack.value = frame.attack_name
+        self._setting = False
+        self.grid.take(self._of())
+
+    def unseen(self, frame: Frame) -> None:
+        """A run goes on out of sight, but not on weights or points that are no more."""
+        found, train = self.grid.found, frame.train
+        if found is None or not self.grid.busy or self.grid.ending:
+            return
+        same = found.of.target is frame.target and found.of.truth is frame.dataset
+        if not same or train is None or train.net is not frame.attacked:
+            self.grid.cancel()
+            self.session.message = "The points or the weights changed: the grid was cancelled."
+
+    # --- what the grid asks of its page -----------------------------------------------------
+    def empty(self, count: int) -> str:
+        """What to do first."""
+        return (
+            f"Press Run the grid: the attack then runs from {count} mixtures of truth, held-out "
+            "data and noise."
+        )
+
+    def problem(self) -> Of:
+        """The cells of the attack chosen here, on the weights of the page."""
+        session = self.session
+        if session.now.target is None:
+            raise ValueError("No weights to attack: train a network first.")
+        if self.attack.value != session.now.attack_name:
+            session.choose_attack(self.attack.value)
+        session.running = False
+        return self._of()
+
+    def drawn(self, trails: list[Any]) -> None:
+        """The energy of all starts is drawn below the same runs."""
+        self.session.trails = trails
+
+    def tell(self, words: str) -> None:
+        """Say it at the head of the page."""
+        self.session.message = words
+
+    def show(self, found: Found, key: Key) -> str:
+        """Put the run on the plane; the Attack stage then shows it step by step."""
+        session, states = self.session, found.states[key]
+        _, mix_truth, mix_data = key
+        kept = branches.make_room(session)
+        session.choose_attack(found.of.attack)
+        session.attack_config = found.of.config
+        session.remix(mix_truth, mix_data)
+        line = session.branch.attack
+        for state in states[1:]:
+            line.append(state, numbers, always=True)
+        session.branch.loaded = states[-1]
+        session.show(attack=states[-1], status=session.entry.terminate(states[-1], found.of.config))
+        session.assess()
+        return (
+            f"λ₁ = {mix_truth:g}, λ₂ = {mix_data:g}: the candidates on the plane are those of this "
+            f"run at step {states[-1].t}. The Attack stage has its timeline.{kept}"
+        )
+
+    def end(self) -> None:
+        """Cancel what is under way."""
+        self.grid.cancel()

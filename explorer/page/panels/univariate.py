@@ -1,0 +1,275 @@
+"""What the provable attack does, step by step: its rules, its claims, and the margin if unknown."""
+
+from __future__ import annotations
+
+import asyncio
+from html import escape
+
+import bqplot as bq
+import ipywidgets as w
+import numpy as np
+
+from explorer.engine.attacks.target import Target
+from explorer.engine.attacks.univariate import UnivariateConfig, UnivariateState
+from explorer.engine.attacks.univariate.config import NEARLY
+from explorer.engine.attacks.univariate.intervals import distinct
+from explorer.engine.attacks.univariate.view import (
+    SWEEP,
+    SweepPoint,
+    active_everywhere,
+    sweep,
+)
+from explorer.page.frame import Frame
+from explorer.page.panels.base import (
+    Panel,
+    button,
+    chart,
+    mounted,
+    titled,
+)
+from explorer.style import CURVES, INK, PROVEN
+
+LOWEST = -12  # log10 of a miss that is rounding
+NOWHERE = np.zeros(2)
+SWEEP_WORDS = "Sweep the margin"
+
+
+class UnivariatePanel(Panel):
+    """The walk in words, the multipliers' bounds as bars, the sweep of the margin as curves."""
+
+    stages = ("attack",)
+    attacks = ("univariate",)
+    every_s = 0.1
+
+    def build(self) -> None:
+        """Words on top; below, two charts side by side."""
+        self.words = w.HTML()
+        self.rules = w.HTML().add_class("mx-note")
+        self._build_bars()
+        self._build_sweep()
+        charts = w.HBox([self.bars, self.swept]).add_class("mx-charts")
+        self.widget = w.VBox([titled("The provable attack", self.words), self.rules, charts])
+        self._of: Target | None = None
+
+    def _build_bars(self) -> None:
+        self.x = bq.LinearScale(min=-2, max=2, allow_padding=False)
+        self.y = bq.LinearScale(min=0, max=1, allow_padding=False)
+        scales = {"x": self.x, "y": self.y}
+        looks = (("proven", PROVEN, 6), ("likely", PROVEN, 2), ("", INK, 6))
+        self.spans = {
+            kind: bq.Lines(x=NOWHERE, y=NOWHERE, scales=scales, colors=[colour], stroke_width=wide)
+            for kind, colour, wide in looks
+        }
+        self.fits = bq.Scatter(
+            x=np.zeros(0), y=np.zeros(0), scales=scales, colors=[PROVEN], default_size=26,
+            stroke="white", stroke_width=1,
+        )  # fmt: skip
+        self.stems = bq.Lines(x=NOWHERE, y=NOWHERE, scales=scales, colors=[PROVEN], stroke_width=1)
+        marks = [self.stems, *self.spans.values(), self.fits]
+        self.bar_figure = chart("x", "multiplier λ", marks, self.x, self.y,
+                                tick_values=[0, 0.5, 1])  # fmt: skip
+        self.bar_words = w.HTML().add_class("mx-note")
+        self.bar_body = w.VBox([self.bar_words], layout=w.Layout(overflow="visible"))
+        self.bars = titled("Least to largest λ of each candidate", self.bar_body)
+
+    def _build_sweep(self) -> None:
+        self.m = bq.LinearScale(min=-2, max=2, allow_padding=False)
+        self.miss = bq.LinearScale(min=LOWEST, max=0, allow_padding=False)
+        self.size = bq.LinearScale(min=0, max=1, allow_padding=False)
+        self.miss_line = bq.Lines(
+            x=NOWHERE, y=NOWHERE, scales={"x": self.m, "y": self.miss}, colors=[CURVES[1]]
+        )
+        self.size_line = bq.Lines(
+            x=NOWHERE, y=NOWHERE, scales={"x": self.m, "y": self.size}, colors=[CURVES[0]],
+            interpolation="step-after",
+        )  # fmt: skip
+        known = bq.Lines(
+            x=[0, 0], y=[LOWEST, 0], scales={"x": self.m, "y": self.miss}, colors=[INK],
+            line_style="dashed", stroke_width=1,
+        )  # fmt: skip
+        marks = [known, self.size_line, self.miss_line]
+        x_label, y_label = "margin tried / margin known, log₂", "miss, log₁₀"
+        figure = chart(x_label, y_label, marks, self.m, self.miss,
+                       tick_values=[-12, -9, -6, -3, 0], tick_format="d")  # fmt: skip
+        self.sweep_figure = figure
+        figure.axes[0].tick_values, figure.axes[0].tick_format = [-2, -1, 0, 1, 2], "d"
+        self.size_axis = bq.Axis(
+            scale=self.size, tick_format="d", side="right", grid_lines="none", tick_values=[0, 1]
+        )
+        figure.axes = [*figure.axes, self.size_axis]
+        figure.fig_margin = {**figure.fig_margin, "right": 34}
+        self.sweep_words = w.HTML().add_class("mx-note")
+        self.go = button(
+            SWEEP_WORDS, "What an attacker sees who does not know the margin: how well the places "
+            "with |Φ| = m explain the weights, for 41 margins m",
+        )  # fmt: skip
+        self.go.on_click(self.command(self._press))
+        self.progress = w.FloatProgress(min=0, max=1, layout=w.Layout(width="90px"))
+        self._task: asyncio.Task[None] | None = None
+        self.sweep_row = w.HBox([self.go]).add_class("mx-row")
+        self.sweep_body = w.VBox(
+            [self.sweep_row, self.sweep_words], layout=w.Layout(overflow="visible")
+        )
+        self.swept = titled("If the margin were not known", self.sweep_body)
+
+    # --- what is seen -----------------------------------------------------------------------
+    def render(self, frame: Frame) -> None:
+        """The sentence of the newest step, what is guaranteed, and the bars."""
+        state, target = frame.attack, frame.target
+        if not isinstance(state, UnivariateState) or target is None:
+            return
+        if target is not self._of:
+            self._of = target
+            self._forget()
+        config = self.session.attack_config
+        self.words.value = escape(state.sentence)
+        self.rules.value = _rules(target, state, config)
+        self._draw_bars(state)
+
+    def _draw_bars(self, state: UnivariateState) -> None:
+        if self.x.max != self.session.extent:
+            self.x.min, self.x.max = -self.session.extent, self.session.extent
+        fitted = not np.isnan(state.miss)
+        x, lam = state.x[:, 0].numpy(), state.lam.numpy()
+        least, most, needed = (v.numpy() for v in (state.least, state.most, state.needed))
+        solved = ~np.isnan(least)
+        finite = most[solved & np.isfinite(most)]
+        top = max([1e-9, *finite.tolist(), *(lam.tolist() if fitted else [])])
+        top = 1.1 * top if fitted else 1.0
+        if abs(self.y.max - top) > 0.02 * top:
+            self.y.max = top
+            self.bar_figure.axes[1].tick_values = np.linspace(0, float(f"{top / 1.1:.1g}"), 3)
+        firm = solved & needed
+        kinds = {"proven": state.proven.numpy(), "likely": state.likely.numpy(), "": ~needed}
+        for kind, mark in self.spans.items():
+            rows = solved & kinds[kind]
+            _set(mark, *_upright(x[rows], least[rows], np.minimum(most[rows], top)))
+        _set(self.stems, *_upright(x[firm], np.zeros(firm.sum()), least[firm]))
+        shown = (x, lam) if fitted else (np.zeros(0), np.zeros(0))
+        _set(self.fits, *shown)
+        mounted(self.bar_body, self.bar_figure, bool(fitted or solved.any()))
+        self.bar_words.value = (
+            _claimed(state) if fitted
+            else "Comes after the walk, with claims set to “needed places”: press Play."
+        )  # fmt: skip
+
+    # --- the sweep --------------------------------------------------------------------------
+    def _forget(self) -> None:
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+        _set(self.miss_line, NOWHERE, NOWHERE)
+        _set(self.size_line, NOWHERE, NOWHERE)
+        mounted(self.sweep_body, self.sweep_figure, False)
+        self.sweep_words.value = (
+            "Press the button: the margin is tried from a quarter to four times."
+        )
+
+    def _press(self) -> None:
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            return
+        target, config = self.session.now.target, self.session.attack_config
+        if target is not None and isinstance(config, UnivariateConfig):
+            self._task = asyncio.get_event_loop().create_task(self._sweep(target, config))
+
+    async def _sweep(self, target: Target, config: UnivariateConfig) -> None:
+        """One margin at a time, so that the page stays alive."""
+        self.go.description, self.sweep_row.children = "Cancel", (self.go, self.progress)
+        done: list[SweepPoint] = []
+        try:
+            for point in sweep(target, config):
+                done.append(point)
+                self.progress.value = len(done) / len(SWEEP)
+                await asyncio.sleep(0)
+            self._draw_sweep(done)
+        except asyncio.CancelledError:
+            self.sweep_words.value = "The sweep was cancelled."
+        except Exception as error:  # a task's error would vanish unseen
+            self.fail(error)
+        finally:
+            self.go.description, self.sweep_row.children = SWEEP_WORDS, (self.go,)
+
+    def _draw_sweep(self, points: list[SweepPoint]) -> None:
+        at = np.log2([p.margin for p in points])
+        miss = np.array([p.miss for p in points])
+        sizes = np.array([p.size for p in points], dtype=float)
+        self.size.max = float(2 * np.ceil((sizes.max() + 1) / 2))
+        self.size_axis.tick_values = np.linspace(0, self.size.max, 3)
+        _set(self.miss_line, at, np.log10(np.maximum(miss, 10.0**LOWEST)))
+        _set(self.size_line, at, sizes)
+        mounted(self.sweep_body, self.sweep_figure, True)
+        low = miss <= max(NEARLY, 1.5 * miss.min())
+        margins = np.array([p.margin for p in points])[low]
+        self.sweep_words.value = (
+            f"<b style='color:{CURVES[1]}'>■</b> least miss, <b style='color:{CURVES[0]}'>■</b> "
+            f"number of candidates (right). {int(low.sum())} of {len(points)} margins explain the "
+            f"weights best, from {margins.min():.2f} to {margins.max():.2f}: the attacker cannot "
+            "tell these apart. Points on kinks narrow them down."
+        )
+
+    def end(self) -> None:
+        """Stop a sweep with it."""
+        if self._task is not None:
+            self._task.cancel()
+
+
+def _claimed(state: UnivariateState) -> str:
+    """How many candidates are proven or likely, why, and how they are drawn."""
+    kind, mark = ("likely, not proven", "◇") if state.doubt else ("proven", "◯")
+    why = f" ({escape(state.doubt)})" if state.doubt else ""
+    return (
+        f"{int(state.needed.sum())} of {len(state.x)} candidates {kind} "
+        f"<span style='color:{PROVEN}'>{mark}</span>{why}. Stem: the λ that no explanation does "
+        f"without; bar{', thin where likely' if state.doubt else ''}: from least to largest; dot: "
+        "one explanation."
+    )
+
+
+def _rules(target: Target, state: UnivariateState, config: UnivariateConfig) -> str:
+    """The guarantee with its assumptions."""
+    claimed, groups = sum(len(g.x) for g in state.groups), state.groups
+    names = distinct([p for g in groups for p in zip(g.x, g.y, strict=True)], state.tol.same)
+    counted = sum(g.counted for g in groups)
+    if any(not g.x for g in groups):
+        held = (
+            "A group without a candidate: the weights are not at a KKT point of this margin, and "
+            "nothing is guaranteed."
+        )
+    elif not claimed:
+        held = "No group yet."
+    else:
+        must = "would be training points at an exact KKT point" if state.doubt else (
+            "must be training points"
+        )  # fmt: skip
+        held = (
+            f"{len(groups)} with {len(names)} candidates. Strictly {counted} of these {must} "
+            f"({counted / len(names):.0%}): groups that share a candidate count once. Theorem 3.4 "
+            "says a quarter or more."
+        )
+    off = f"not met, {state.doubt}; so nothing is proven, and the needed points are likely ones."
+    met = f"the weights are one of some data, to {state.defect:.0e} of |θ|."
+    net = target.merged(state.tol.angle)
+    return (
+        f"<b>Groups:</b> {held}<br><b>Assumed throughout:</b> an exact KKT point of the training "
+        "points, with the margin known (this page takes it from the points): "
+        f"{escape(off if state.doubt else met)} <b>For rule 3.3 and the quarter also:</b> "
+        "(a) some neuron is active on all training points: "
+        f"{escape(active_everywhere(net, state.x))} (b) θ is a local minimum: the weights alone do "
+        "not show it. Rule 3.2 and single points need neither."
+    )
+
+
+def _upright(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Upright bars as one path with gaps; two equal places where there is none."""
+    if not len(x):
+        return NOWHERE, NOWHERE
+    gap = np.full(len(x), np.nan)
+    pad = 0.004 * max(float(high.max()), 1e-9)  # a bar of one value is still to be seen
+    path = np.column_stack([np.maximum(low - pad, 0), high + pad, gap])
+    return np.column_stack([x, x, gap]).reshape(-1), path.reshape(-1)
+
+
+def _set(mark: bq.Mark, x: np.ndarray, y: np.ndarray) -> None:
+    if not (np.array_equal(mark.x, x, True) and np.array_equal(mark.y, y, True)):
+        with mark.hold_sync():
+            mark.x, mark.y = x.copy(), y.copy()

@@ -1,0 +1,283 @@
+"""How an energy is drawn: a map with its colour bar, or a curve."""
+
+from __future__ import annotations
+
+import io
+from functools import cache
+
+import bqplot as bq
+import ipywidgets as w
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from explorer.engine.energy.questions import Picture
+from explorer.engine.energy.starts import CORNERS, raster
+from explorer.page.parts.grid_charts import SHADING, TriangleMarks
+from explorer.page.parts.pad import Pad
+from explorer.style import (
+    CURVES,
+    INK,
+    NEGATIVE,
+    PLOT_MARGIN,
+    POSITIVE,
+)
+
+Array = NDArray[np.float64]
+DECADES = 4.0  # of the colours below the highest value; arbitrary
+FLOOR = 1e-12  # of ||theta||^2: rounding
+NOWHERE = np.zeros(2)
+NAMES_ASIDE = np.array([[0.0, 0.05], [0.05, -0.07], [-0.02, -0.07]])  # beside the corners
+MOST_LOWEST = 0.02  # of the places, for a mark on the lowest; arbitrary
+DARK = "#222222"  # of rings on bright places; white on the others
+
+
+def span_of(picture: Picture) -> tuple[float, float]:
+    """Lowest and highest value of the colours, whole powers of ten apart where there is room."""
+    finite = picture.values[np.isfinite(picture.values)]
+    top = max(float(finite.max(initial=0.0)), FLOOR)
+    if np.isfinite(picture.reference):
+        top = max(top, picture.reference)
+    lowest = max(float(finite.min(initial=top)), FLOOR)
+    return max(top * 10**-DECADES, min(lowest, top / 10)), top
+
+
+@cache
+def _palette() -> bytes:
+    """256 colours through the stops of SHADING, low values brightest."""
+    stops = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in SHADING[::-1]])
+    at = np.linspace(0, len(stops) - 1, 256)
+    table = np.stack([np.interp(at, np.arange(len(stops)), stops[:, k]) for k in range(3)], 1)
+    return bytes(np.rint(table).astype(np.uint8).tobytes())
+
+
+def energy_png(values: Array, low: float, top: float) -> bytes:
+    """A PNG of log values between low and top; what is not finite is clear."""
+    known = np.isfinite(values)
+    share = np.log(np.maximum(np.where(known, values, top), low) / low) / np.log(top / low)
+    index = np.rint(255 * np.clip(share, 0, 1)).astype(np.uint8)
+    image = Image.fromarray(index, mode="L")
+    image.putpalette(_palette())
+    if not known.all():
+        image = image.convert("RGBA")
+        image.putalpha(Image.fromarray((255 * known).astype(np.uint8), mode="L"))
+    out = io.BytesIO()
+    image.save(out, "PNG", compress_level=1)
+    return out.getvalue()
+
+
+def colour_bar(picture: Picture, low: float, top: float) -> str:
+    """The legend: colours with numbers, and the reference as a tick above."""
+    stops = ", ".join(SHADING[::-1])
+    marks = [(low, f"≤ {low:.1g}"), (float(np.sqrt(low * top)), f"{np.sqrt(low * top):.1g}")]
+    marks.append((top, f"{top:.2g}"))
+    ticks = "".join(
+        f"<span style='position:absolute;left:{at:.1f}%;transform:translateX(-{at:.0f}%)'>"
+        f"{text}</span>"
+        for value, text in marks
+        for at in [100 * np.log(value / low) / np.log(top / low)]
+    )
+    bilevel = picture.kind in ("ridge", "last")
+    unit = "‖θ(x) − θ*‖² / ‖θ*‖²" if bilevel else "share of ‖θ‖² unexplained"
+    return (
+        f"<div style='max-width:380px'><div>{unit}, log colours</div><div style='height:12px;"
+        f"border:1px solid {INK};background:linear-gradient(to right, {stops})'></div>"
+        f"<div style='position:relative;height:18px'>{ticks}</div></div>"
+    )
+
+
+class EnergyMap:
+    """A map on scales of its own, the same as the plane's where a point moves over it."""
+
+    def __init__(self) -> None:
+        """An empty map under a pad."""
+        self.x, self.y = (bq.LinearScale(min=-2, max=2, allow_padding=False) for _ in range(2))
+        scales = {"x": self.x, "y": self.y}
+        self._images = [w.Image(value=_CLEAR, format="png") for _ in range(2)]
+        self._front = 0
+        self.image = bq.Image(image=self._images[0], scales=scales, x=[-2, 2], y=[-2, 2])
+        self.wall = bq.Lines(
+            x=NOWHERE, y=NOWHERE, scales=scales, colors=["white"], stroke_width=2,
+            line_style="dashed",
+        )  # fmt: skip
+        self.triangle = TriangleMarks(
+            scales, CORNERS, NAMES_ASIDE, "white", 14, around=DARK, align="middle"
+        )
+        self.others = [
+            _dots(scales, colour, marker, 45)
+            for colour, marker in ((POSITIVE, "circle"), (NEGATIVE, "triangle-up"))
+        ]
+        self.truth = _ring(scales, "white", "circle", 190)
+        self.here = _ring(scales, "white", "square", 260)
+        self.lowest = _ring(scales, "#ff4fd8", "diamond", 90)
+        ticks = np.linspace(-2, 2, 5)
+        axes = [
+            bq.Axis(scale=self.x, label="x₁", grid_lines="none", tick_values=ticks,
+                    tick_format="~g"),
+            bq.Axis(scale=self.y, label="x₂", side="left", grid_lines="none", tick_values=ticks,
+                    tick_format="~g"),
+        ]  # fmt: skip
+        marks = [
+            self.image, self.wall, *self.triangle.all, *self.others, self.truth, self.here,
+            self.lowest,
+        ]  # fmt: skip
+        self.figure = bq.Figure(
+            marks=marks, axes=axes, fig_margin=PLOT_MARGIN, padding_x=0, padding_y=0,
+            min_aspect_ratio=1, max_aspect_ratio=1, display_toolbar=False,
+            background_style={"fill": "transparent"}, layout=w.Layout(width="100%"),
+        )  # fmt: skip
+        self.pad = Pad(
+            hover=True, echo=False, spacing=2, cursor="crosshair", label="Map of the energy",
+            tip="Hover for numbers; on the map of one point, click a point or drag it",
+        )  # fmt: skip
+        self.pad.add_class("mx-pad")
+        self.widget = w.Box(
+            [self.figure, self.pad], layout=w.Layout(max_width="420px")
+        ).add_class("mx-plane")  # fmt: skip
+
+    def show(self, picture: Picture, x: Array, y: Array, truth: Array, index: int) -> None:
+        """The picture with the points (n, 2) on it, where it is of the plane."""
+        low, top = span_of(picture)
+        left, right, bottom, up = picture.box
+        self._front = 1 - self._front
+        image = self._images[self._front]
+        starts = picture.kind == "starts"
+        values = raster(picture.values) if starts else picture.values
+        image.value = energy_png(values, low, top)
+        with self.image.hold_sync():
+            self.image.x, self.image.y = np.array([left, right]), np.array([bottom, up])
+            self.image.image = image
+        for scale, a, b, axis, name in (
+            (self.x, left, right, self.figure.axes[0], picture.names[0]),
+            (self.y, bottom, up, self.figure.axes[1], picture.names[1]),
+        ):
+            if (scale.min, scale.max) != (a, b):
+                scale.min, scale.max = a, b
+                axis.tick_values = np.linspace(a, b, 5)
+            axis.label, axis.visible = name, not starts
+        self.triangle.frame(starts)
+        self._points(picture, x, y, truth, index)
+        self._wall(picture)
+
+    def _points(self, picture: Picture, x: Array, y: Array, truth: Array, index: int) -> None:
+        plane = picture.kind in ("point", "ridge", "last")
+        for mark, label in zip(self.others, (1, -1), strict=True):
+            _put(mark, x[(y == label) & plane])
+        one = np.zeros((0, 2))
+        _put(self.truth, truth[index : index + 1] if plane else one)
+        _put(self.here, x[index : index + 1] if plane else one)
+        for mark, at in ((self.truth, truth), (self.here, x)):
+            mark.stroke = self._seen_on(picture, at[index]) if plane else "white"
+        # Where many places are as low as colours go, the lowest of them says nothing.
+        low = span_of(picture)[0]
+        some = (picture.values <= low).sum() <= MOST_LOWEST * np.isfinite(picture.values).sum()
+        _put(self.lowest, np.array([picture.lowest]) if some else one)
+
+    @staticmethod
+    def _seen_on(picture: Picture, at: Array) -> str:
+        """Dark or white, whichever is seen on the colour of a place."""
+        low, top = span_of(picture)
+        value = picture.value_at(float(at[0]), float(at[1]))
+        return DARK if value < np.sqrt(low * top) else "white"
+
+    def _wall(self, picture: Picture) -> None:
+        if picture.free is None:
+            _path(self.wall, NOWHERE, NOWHERE)
+            return
+        edge = picture.box[1]
+        a, b = (min(v, edge) for v in picture.free)
+        _path(self.wall, np.array([a, a, 0.0]), np.array([0.0, b, b]))
+
+
+class EnergyCurve:
+    """The energy over a line, log upright."""
+
+    def __init__(self) -> None:
+        """An empty curve."""
+        self.x = bq.LinearScale(min=-2, max=2, allow_padding=False)
+        self.y = bq.LogScale(min=1e-5, max=1)
+        scales = {"x": self.x, "y": self.y}
+        self.breaks = bq.Lines(
+            x=NOWHERE, y=np.ones(2), scales=scales, colors=[INK], stroke_width=1,
+            line_style="dotted",
+        )  # fmt: skip
+        self.reference = bq.Lines(
+            x=NOWHERE, y=np.ones(2), scales=scales, colors=[INK], line_style="dashed"
+        )
+        self.curve = bq.Lines(
+            x=NOWHERE, y=np.ones(2), scales=scales, colors=[CURVES[0]], stroke_width=2
+        )
+        self.candidates = _dots(scales, CURVES[2], "diamond", 50)
+        self.here = _ring(scales, INK, "square", 150)
+        self.truth = _ring(scales, INK, "circle", 110)
+        self.lowest = _ring(scales, CURVES[3], "diamond", 80)
+        axes = [
+            bq.Axis(scale=self.x, label="x", grid_lines="none", num_ticks=5),
+            bq.Axis(scale=self.y, label="energy", side="left", grid_lines="none",
+                    tick_format=".0e", label_offset="3.2em"),
+        ]  # fmt: skip
+        self.widget = self.figure = bq.Figure(
+            marks=[self.breaks, self.reference, self.curve, self.candidates, self.truth,
+                   self.here, self.lowest],
+            axes=axes, fig_margin={**PLOT_MARGIN, "left": 60, "right": 16}, padding_x=0,
+            padding_y=0, display_toolbar=False, background_style={"fill": "transparent"},
+            layout=w.Layout(width="100%", height="280px", min_width="0"),
+        )  # fmt: skip
+
+    def show(self, picture: Picture, at: float, truth: float) -> None:
+        """The curve of a picture with the point at `at`."""
+        made = picture.curve
+        assert made is not None
+        low, top = span_of(picture)
+        low = 10.0 ** np.floor(np.log10(low))
+        clipped = np.maximum(picture.values[0], low)
+        self.x.min, self.x.max = picture.box[:2]
+        self.y.min, self.y.max = low, top * 1.3
+        first, last = int(np.log10(low)), int(np.floor(np.log10(top * 1.3)))
+        self.figure.axes[1].tick_values = 10.0 ** np.arange(first, last + 1)
+        self.figure.axes[1].label = picture.names[1]
+        _path(self.curve, made.z.copy(), clipped)
+        gap = np.full(len(made.breaks), np.nan)
+        upright = np.column_stack([made.breaks, made.breaks, gap]).reshape(-1)
+        heights = np.column_stack([gap * 0 + low, gap * 0 + top * 1.3, gap])
+        heights[:, 0], heights[:, 1] = low, top * 1.3
+        none = not len(made.breaks)
+        _path(self.breaks, NOWHERE if none else upright,
+              np.full(2, top) if none else heights.reshape(-1))  # fmt: skip
+        known = np.isfinite(picture.reference) and picture.reference > low
+        _path(self.reference, np.array(picture.box[:2]) if known else NOWHERE,
+              np.full(2, picture.reference if known else top))  # fmt: skip
+        _put(
+            self.candidates,
+            np.column_stack([made.candidates, np.interp(made.candidates, made.z, clipped)]),
+        )
+        _put(self.here, np.array([[at, max(picture.here, low)]]))
+        _put(self.truth, np.array([[truth, np.interp(truth, made.z, clipped)]]))
+        _put(self.lowest, np.array([[picture.lowest[0], max(picture.lowest[1], low)]]))
+
+
+def _dots(scales: dict[str, bq.Scale], colour: str, marker: str, size: int) -> bq.Scatter:
+    return bq.Scatter(
+        x=np.zeros(0), y=np.zeros(0), scales=scales, colors=[colour], marker=marker,
+        default_size=size, stroke="white", stroke_width=1,
+    )  # fmt: skip
+
+
+def _ring(scales: dict[str, bq.Scale], colour: str, marker: str, size: int) -> bq.Scatter:
+    mark = _dots(scales, colour, marker, size)
+    mark.fill, mark.stroke, mark.stroke_width = False, colour, 2
+    return mark
+
+
+def _put(mark: bq.Scatter, at: Array) -> None:
+    at = np.asarray(at, dtype=float).reshape(-1, 2)
+    with mark.hold_sync():
+        mark.x, mark.y = at[:, 0].copy(), at[:, 1].copy()
+
+
+def _path(mark: bq.Lines, x: Array, y: Array) -> None:
+    with mark.hold_sync():
+        mark.x, mark.y = x, y
+
+
+_CLEAR = energy_png(np.ones((1, 1)), 0.5, 1.0)

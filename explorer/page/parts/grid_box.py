@@ -1,0 +1,251 @@
+"""A grid of starts as pages show it: controls, progress, cells in and out, maps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from html import escape
+from threading import Event
+from time import perf_counter
+from typing import Any
+
+import bqplot as bq
+import ipywidgets as w
+
+from explorer.engine.energy.starts import start_of, starts
+from explorer.page.parts.files import GridFiles
+from explorer.page.parts.grid_board import GridBoard, trails_of
+from explorer.page.parts.grid_cells import GridCells
+from explorer.page.parts.grid_host import Host
+from explorer.page.parts.settings import choice, whole
+from explorer.research.grid import Found, Key, Of, maps
+from explorer.research.grid_store import Keeper
+
+RUN, CANCEL, ENDING = "Run the grid", "Cancel the grid", "Cancelling …"
+AGAIN_S = 0.5  # after a cancel: a second press so soon was the same one; arbitrary
+DRAW_S = 0.5  # arbitrary: between two looks at the maps while cells come in
+PROBLEMS = 4  # arbitrary: that stay in the page's memory
+
+Guard = Callable[[Callable[[], None]], Callable[[Any], None]]
+
+
+class GridBox:
+    """Runs the cells of a problem beside the page; what is done stays.
+
+    Attributes:
+        found: the problem on screen with its cells, or None.
+        keeper: its cells outside the kernel.
+    """
+
+    def __init__(
+        self, host: Host, guard: Guard, chart: Callable[..., bq.Figure],
+        titled: Callable[[str, w.Widget], w.Widget], steps: int, first: tuple[w.Widget, ...] = (),
+    ) -> None:  # fmt: skip
+        """`first`: controls of the page's own; `steps` per cell; the rest as in `GridBoard`."""
+        self.host, self._guard = host, guard
+        self.found: Found | None = None
+        self.keeper: Keeper | None = None
+        self._known: list[Found] = []
+        self._task: asyncio.Task[None] | None = None
+        self._stop, self._drawn_at, self._cancelled_at = Event(), 0.0, -AGAIN_S
+        self.side = choice(
+            "cells", "Steps of λ₁ and λ₂ from 0 to 1: 21, 111 or 651 distinct starts",
+            ("5 × 5", 5), ("11 × 11", 11), ("26 × 26", 26),
+        )  # fmt: skip
+        self.steps = whole("steps per cell", "Length of the attack from each start", 1, 100_000)
+        self.steps.value = steps
+        self.seeds = whole("seeds", "Draws of the noise; the bands of the edges span them", 1, 20)
+        self.go = w.Button(description=RUN, tooltip="Run the attack from every start; what is "
+                           "done stays. Again: cancel")  # fmt: skip
+        self.go.on_click(guard(self.toggle))
+        self.progress = w.FloatProgress(
+            value=0, min=0, max=1, layout=w.Layout(width="160px"), tooltip="Cells done"
+        )
+        self.seeds.observe(lambda _: self._share(), names=["value"])
+        self.said = w.HTML().add_class("mx-note")
+
+        def press(cell: tuple[float, float]) -> None:
+            guard(lambda: self.load(*cell))(None)
+
+        self.board, self.cells = GridBoard(press, chart, titled), GridCells(press)
+        self.files = GridFiles(self._take_up, self._forget, guard)
+        visible = w.Layout(overflow="visible")
+        self.body = w.VBox(layout=visible)
+        for field, width in ((self.side, "130px"), (self.steps, "200px"), (self.seeds, "130px")):
+            field.style.description_width, field.layout = "initial", w.Layout(width=width)
+        rows = ([*first, self.side, self.steps, self.seeds], [self.go, self.progress])
+        head = [w.HBox(row).add_class("mx-row") for row in rows]
+        self.widget = titled(
+            "Where attacks end, over all starts (Runkel et al.)",
+            w.VBox([*head, self.said, self.files.widget, self.body], layout=visible),
+        )
+        self._draw()
+
+    # --- which problem ----------------------------------------------------------------------
+    def take(self, of: Of | None) -> None:
+        """Show this problem, with the cells of it that are known; None for none."""
+        if (None if self.found is None else self.found.of) == of:
+            return
+        self.cancel()
+        self.found = self.keeper = None
+        if of is not None:
+            self.found = next((one for one in self._known if one.of == of), None) or Found(of)
+            others = [one for one in self._known if one is not self.found]
+            self._known = [self.found, *others][:PROBLEMS]
+            self.keeper = Keeper(self.found)
+        self.cells.tell(None, "")
+        self._draw(anew=True)
+
+    def forget(self) -> None:
+        """Let go of every problem; what is on the disk stays there."""
+        self._known = []
+        self.take(None)
+
+    def _take_up(self, name: str, content: bytes) -> None:
+        if self.keeper is None:
+            self.take(self.host.problem())
+        if self.keeper is not None:
+            self.host.tell(self.keeper.open(name, content))
+            self._draw(anew=True)
+
+    def _forget(self) -> None:
+        if self.keeper is None or self.found is None:
+            return
+        self.keeper.forget()
+        of = self.found.of
+        self._known = [one for one in self._known if one is not self.found]
+        self.take(None)
+        self.take(of)
+
+    # --- running ----------------------------------------------------------------------------
+    @property
+    def busy(self) -> bool:
+        """Whether cells are being run."""
+        return self._task is not None and not self._task.done()
+
+    @property
+    def ending(self) -> bool:
+        """Whether the run is cancelled, and its last step under way."""
+        return self.busy and self._stop.is_set()
+
+    def toggle(self) -> None:
+        """Run the cells that are not done, or cancel."""
+        if self.busy:
+            self._cancelled_at = perf_counter()
+            self.cancel()
+            return
+        if perf_counter() - self._cancelled_at < AGAIN_S:
+            return
+        self.take(self.host.problem())
+        self._task = asyncio.get_event_loop().create_task(self.run())
+
+    def cancel(self) -> None:
+        """End the run after the step under way; what is done stays."""
+        self._stop.set()
+        if self.busy:
+            self.go.description = ENDING
+
+    async def run(self) -> None:
+        """Every cell of the problem on screen that is not done, the first seed first."""
+        found = self.found
+        if found is not None:
+            keys = found.todo(self.seeds.value)
+            await self._walk(found, keys, self.seeds.value, "The grid stopped")
+
+    async def _walk(self, found: Found, keys: list[Key], seeds: int, trouble: str) -> None:
+        stop, keeper = Event(), self.keeper
+        self._stop, self.go.description = stop, CANCEL
+        try:
+            await asyncio.to_thread(found.prepare, seeds)
+            for key in keys:
+                if stop.is_set():
+                    break
+                await asyncio.to_thread(found.run, key, stop)
+                if keeper is not None and key in found.rows:
+                    keeper.add(key)
+                if self.found is found:
+                    self._progress(found)
+        except Exception as error:  # a task's error would vanish unseen
+            self.host.tell(f"{trouble}: {error}")
+        finally:
+            self.go.description = RUN
+            if self.found is found:
+                self._draw(anew=True)
+
+    # --- views ------------------------------------------------------------------------------
+    def _progress(self, found: Found) -> None:
+        self._share()
+        if perf_counter() - self._drawn_at > DRAW_S:
+            self._draw()
+
+    def _share(self) -> None:
+        """How much of what is asked is done."""
+        found = self.found
+        if found is None or not found.rows:
+            self.progress.value = 0.0
+        else:
+            self.progress.value = found.share(self.seeds.value)
+
+    def _draw(self, anew: bool = False) -> None:
+        """Maps, edges and triangle of what is known; nothing is mounted before."""
+        found = self.found
+        self._drawn_at = perf_counter()
+        count = len(found.rows) if found is not None else 0
+        if self.keeper is None:
+            self.files.show(0, lambda: ("", ""), "", anew)
+        else:
+            self.files.show(count, self.keeper.texts, self.keeper.words, anew)
+        self._share()
+        if found is None or not found.rows:
+            self.host.drawn([])
+            self.invite()
+            self.body.children = ()
+            return
+        seen, trails = maps(found.of.side, found.rows.values()), trails_of(found.rows)
+        self.host.drawn(trails)
+        self.board.show(seen, trails, self.cells.chosen)
+        if anew or not self.busy:
+            self.cells.fill(found.rows)  # not while cells come in: the list may be open
+        self.said.value = escape(f"{seen.sentence()} {self.host.click}")
+        if not self.body.children:
+            self.body.children = (self.cells.widget, self.board.widget)
+
+    def invite(self) -> None:
+        """Say what to do first, where no cell is done."""
+        if self.found is None or not self.found.rows:
+            self.said.value = escape(self.host.empty(len(starts(self.side.value))))
+
+    def load(self, mix_truth: float, mix_data: float) -> None:
+        """Put the run from a cell on the page.
+
+        A cell without states, taken up from a file, runs again, from the same seed.
+        """
+        found = self.found
+        key = (0, *start_of(mix_truth, mix_data))
+        if found is None or key not in found.rows:
+            raise ValueError("That cell is not done yet.")
+        if key in found.states:
+            self._loaded(found, key)
+            return
+        if self.busy:
+            raise ValueError("The grid is running: cancel it, or wait, to run this cell again.")
+        self.cells.tell(key[1:], "This cell has no timeline: it runs again, from the same seed …")
+        again = self._again(found, key)
+        try:
+            self._task = asyncio.get_running_loop().create_task(again)
+        except RuntimeError:  # no page is waiting
+            asyncio.run(again)
+
+    async def _again(self, found: Found, key: Key) -> None:
+        """Run a finished cell once more, for its states."""
+        await self._walk(found, [key], 1, "The cell stopped")
+        if self.found is found and key in found.states:
+            self._guard(lambda: self._loaded(found, key))(None)
+
+    def _loaded(self, found: Found, key: Key) -> None:
+        """Put a run on the page, and say which one."""
+        words, seeds = self.host.show(found, key), {k for k, _, _ in found.rows}
+        if len(seeds) > 1:
+            words += f" It is the run of the first of {len(seeds)} seeds, {found.of.seed}."
+        self.cells.tell(key[1:], words)
+        self.board.choose(key[1:])

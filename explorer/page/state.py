@@ -1,0 +1,122 @@
+"""What a page holds: the traits that panels follow, and the frame on screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from traitlets import Any as AnyTrait
+from traitlets import Bool, Enum, Float, HasTraits, Instance, Int, List, Tuple, Unicode
+
+from explorer.engine import data
+from explorer.engine.controls import Controls, control_sets
+from explorer.engine.data import Dataset
+from explorer.engine.roster import AttackConfig, Entry, by_key
+from explorer.engine.training import TrainConfig
+from explorer.page.frame import Branch, Frame
+from explorer.page.history import Edits, Timeline
+
+LIVE_STEPS = 10_000_000  # planned steps of a live run: about an hour at the usual speed
+
+
+class State(HasTraits):
+    """Everything of one visitor's page but its commands."""
+
+    frame = Instance(Frame)
+    running = Bool(False)
+    drawn = Int(0, help="number of the newest frame that a browser has drawn")
+    message = Unicode("", help="why the last command was refused, or a notice")
+    train_config = Instance(TrainConfig)
+    attack_config = AnyTrait(help="settings of the present attack, of its own class")
+    seed = Int(0, min=0)
+    mix = Tuple(Float(0.0), Float(0.0), default_value=(0.0, 0.0), help="mix_truth, mix_data")
+    tool = Enum(("place", "move", "erase"), "place")
+    label = Enum((1, -1, 3, 4, 0), 1, help="class to place; 0: by height, in 1-D")
+    truth_shown = Bool(True)
+    layers = Tuple(default_value=("map", "lines"), help="what is drawn behind the points")
+    extent = Float(data.PLANE, help="half width of the plane")
+    stop_at = Int(-1, help="step at which a run pauses by itself; -1: none")
+    steps_per_second = Float(float("inf"))
+    trails: Any = List(help="runs of the grid of starts: weights of truth, held-out data and noise")
+    branches = List(Instance(Branch))
+    branch_index = Int(0)
+
+    def __init__(self, dataset: Dataset | None = None, **traits: Any) -> None:  # noqa: ANN401
+        """Open with `dataset`, or with nothing drawn on the plane."""
+        first = dataset if dataset is not None else data.empty(2)
+        self._edits = Edits(first)
+        self._pending: dict[str, Any] = {}  # computed, and not yet on screen
+        self._controls = Controls(())
+        self._configs: dict[str, AttackConfig] = {}  # as each attack was left
+        config = TrainConfig(steps=LIVE_STEPS)
+        traits = {"train_config": config, "attack_config": by_key("kkt").config(), **traits}
+        super().__init__(frame=Frame(1, "draw", first), branches=[Branch("main")], **traits)
+        self.label = 0 if first.d == 1 else 1
+
+    # --- frames -----------------------------------------------------------------------------
+    @property
+    def now(self) -> Frame:
+        """The present moment, of which `frame` is what was last shown."""
+        return replace(self.frame, **self._pending) if self._pending else self.frame
+
+    def show(self, **changes: Any) -> None:  # noqa: ANN401 - fields of Frame
+        """Assign the next frame: one notification, one redraw."""
+        number = self.frame.number + 1
+        changes, self._pending = {**self._pending, **changes, "number": number}, {}
+        self.frame = replace(self.frame, **changes)
+
+    def guarded(self, command: Callable[..., None], *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
+        """Run a command; a ValueError becomes the message, and nothing is lost."""
+        self.message = ""
+        try:
+            command(*args, **kwargs)
+        except ValueError as error:
+            self.message = str(error)
+
+    def adopt(self, frame: Frame) -> None:
+        """Show a frame from elsewhere: another branch, or a file."""
+        self._pending = {}
+        self._turn_to(frame.attack_name)
+        if frame.dataset is not self._edits.now:
+            self._edits.push(frame.dataset)
+        self._controls = Controls(()) if frame.truth is None else control_sets(frame.truth)
+        self._fit(frame.dataset)
+        self.frame = replace(frame, number=self.frame.number + 1)
+
+    @property
+    def entry(self) -> Entry:
+        """The present attack's row in the roster."""
+        return by_key(self.frame.attack_name)
+
+    def settings_of(self, name: str) -> AttackConfig:
+        """The settings of this attack as it was left, else its defaults."""
+        if name == self.frame.attack_name:
+            return self.attack_config  # type: ignore[no-any-return]
+        return self._configs.get(name) or by_key(name).config()
+
+    def _turn_to(self, name: str) -> None:
+        """Keep the present attack's settings, and take up those of another."""
+        now = self.frame.attack_name
+        if name != now:
+            taken = self.settings_of(name)
+            self._configs[now] = self.attack_config
+            self.attack_config = taken
+
+    def _fit(self, dataset: Dataset) -> None:
+        """The plane holds all points; a line is labelled by height until told otherwise."""
+        if dataset.d != self.frame.dataset.d:
+            self.label = 0 if dataset.d == 1 else 1
+        reach = float(dataset.x.abs().max()) if dataset.n else 0.0
+        self.extent = data.PLANE if reach <= data.PLANE else round(1.1 * reach, 2)
+
+    @property
+    def branch(self) -> Branch:
+        """The line of time on screen."""
+        branch: Branch = self.branches[self.branch_index]
+        return branch
+
+    @property
+    def timeline(self) -> Timeline[Any]:
+        """States of the present stage, for the slider and the curves."""
+        return self.branch.attack if self.frame.stage == "attack" else self.branch.train

@@ -1,0 +1,73 @@
+"""What the energy panel says beside its map: why there is none, and what its marks mean."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from explorer.engine.energy.questions import Answers, Picture, Question
+from explorer.page.frame import Frame
+
+HOVER = "Hover over the map for numbers."
+COMPUTING = "Computing this map …"
+STOPPED = "Stopped before this map was there."
+POINT = "□ where the point is &nbsp; ○ truth"
+LOWEST = "◇ lowest"
+BREAKS = (
+    "<b style='color:#009E73'>◆</b> on the margin, yΦ = 1 &nbsp; dotted: breakpoints of Φ"
+    " &nbsp; dashed: energy without this point"
+)
+
+
+def nothing(frame: Frame) -> str:
+    """Why the weights on screen have no energy, and what to do about it."""
+    target = frame.target
+    if target is None:
+        return (
+            "No energy here: there are no attacked weights yet. Draw two classes, train, and come "
+            "back."
+        )
+    net = target.net
+    if net.outputs != 1:
+        return (
+            "No energy here: these weights tell more than two classes apart. Draw two classes, "
+            "train, and come back."
+        )
+    if not net.homogeneous:
+        return (
+            "No energy here: this network has biases beyond the first layer, so it is not "
+            "homogeneous, and no theorem says that its weights are a sum over points. In 2 Train, "
+            "under More settings, choose biases of the first layer only, and train anew."
+        )
+    return "No energy here: it needs weights of two classes with a hidden layer."
+
+
+def legend(picture: Picture, lowest: bool, runs: bool) -> str:
+    """The marks that are on this picture; the `lowest` place and `runs` may be among them."""
+    words = [] if picture.kind in ("starts", "split") else [POINT]
+    if lowest:
+        words.append(LOWEST)
+    if runs:
+        words.append("white: runs of the grid below, a dot where each ended")
+    if picture.free is not None and min(picture.free) > 0:
+        words.append("dashed: edge of free splits")
+    if picture.curve is not None and picture.kind == "point":
+        words.append(BREAKS)
+    return " &nbsp; ".join(words)
+
+
+def reference(picture: Picture) -> str:
+    """The energy without the point, where there is one."""
+    if not np.isfinite(picture.reference):
+        return ""
+    return f"<div>energy without this point: {picture.reference:.3g}</div>"
+
+
+def merging(q: Question, answers: Answers) -> str:
+    """How many neurons were merged, and what that changed."""
+    if q.angle == 0:
+        return ""
+    made = answers.merged(q)
+    return (
+        f" {sum(q.net.widths)} neurons merged to {sum(made.net.widths)}; Φ changes by "
+        f"{made.error:.1g} on the points."
+    )

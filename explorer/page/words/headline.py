@@ -1,0 +1,72 @@
+"""The one sentence on top of the page, as a function of the frame it stands beside."""
+
+from __future__ import annotations
+
+from explorer.engine.attacks.target import NO_THEOREM
+from explorer.engine.classes import labels
+from explorer.engine.data import Dataset
+from explorer.page.frame import Frame
+from explorer.research import explained
+
+ALL_STARTS = "Where an attack ends depends on where it starts: run it from every start at once."
+
+
+def sentence(frame: Frame) -> tuple[str, str]:
+    """The one sentence on top of the page, and its tone: "", "good", "warn" or "bad"."""
+    run = frame.stage in ("attack", "landscape")
+    share = frame.mix[0] * frame.mix[1]
+    told = f"with {share:.0%} of the truth, which no attacker has" if share else ""
+    if run and frame.verdict is not None and frame.attack is not None:
+        if not frame.attack.t and frame.stage == "landscape":
+            return ALL_STARTS, ""
+        if not frame.attack.t and (frame.scores is None or not frame.scores[0].found[1]):
+            m = len(frame.attack.x)
+            if not m:
+                return "The attack knows only the weights: press Play, or Step to see it work.", ""
+            knows = told or "and know only the weights"
+            return f"{m} candidates stand at their start {knows}: press Play.", ""
+        tone = {"FOUND": "good", "AMBIGUOUS": "warn", "NOT_RECOVERABLE": "bad"}.get(
+            frame.verdict.kind.name, ""
+        )
+        caveat = frame.target.caveat if frame.target is not None else ""
+        if told:
+            caveat = f"It began {told}. {caveat}".rstrip()
+        return f"{frame.verdict.sentence} {caveat}".rstrip(), "warn" if caveat else tone
+    if frame.stage == "landscape":
+        return ALL_STARTS, ""
+    if frame.stage == "explain" and frame.explained is not None:
+        return explained.sentence(frame.explained)
+    if frame.stage == "arena" and frame.arena is not None and frame.arena.target is frame.target:
+        return frame.arena.sentence, ""
+    if not frame.dataset.n:
+        return "Nothing drawn yet: click on the plane to place points, or take a preset.", ""
+    if frame.stage == "draw" or frame.train is None:
+        return _drawn(frame.dataset), ""
+    if not frame.train.net.homogeneous:
+        wrong = int((frame.train.q <= 0).sum())
+        state = f"{wrong} points are on the wrong side" if wrong else "All points are separated"
+        return f"{state}; smallest margin {frame.train.q_min:.3g}. {NO_THEOREM}", "warn"
+    if frame.certificate is not None:
+        tones = {"EXACT": "good", "NEAR": "good", "APPROACHING": "warn", "SEPARATED": "warn"}
+        return frame.certificate.sentence, tones.get(frame.certificate.light.name, "")
+    return "Training has not begun: press Play, or Step to take a single step.", ""
+
+
+def _drawn(dataset: Dataset) -> str:
+    several = dataset.outputs > 1
+    counts = [int((dataset.y == label).sum()) for label in labels(dataset.outputs)]
+    names = [str(k + 1) for k in range(len(counts))] if several else ["+1", "−1"]
+    points = "1 point" if dataset.n == 1 else f"{dataset.n} points"
+    parts = ", ".join(f"{c} of class {name}" for c, name in zip(counts, names, strict=True))
+    text = f"{points}: {parts}."
+    clash = dataset.conflict()
+    if clash is not None:
+        first, second = clash[0] + 1, clash[1] + 1
+        how = "different" if several else "opposite"
+        return (
+            f"{text} Points {first} and {second} are equal with {how} labels: "
+            "no network can separate them."
+        )
+    if dataset.n in counts:
+        return f"{text} Add points of the other class, or train a network that is constant."
+    return f"{text} Press Play to train a network on them."

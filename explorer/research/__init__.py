@@ -1,0 +1,1 @@
+"""Many runs without a page: train, aim, attack, judge; sweeps, grids, tuning, figures."""

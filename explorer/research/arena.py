@@ -1,0 +1,281 @@
+"""Attacks side by side on the same networks: recall, precision, control, verdict, intervals.
+
+For each seed all attacks meet one network (the same points, weights and seed of the candidates). A
+line pools the seeds of one attack: shares are sums over the seeds, divided, with the intervals of
+`intervals`. The p-value is that of `scoring`, for the sum over the seeds against the sums of the
+controls; the sentence takes it as that of the best of all attacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from explorer.engine.controls import Origin, least_p
+from explorer.engine.intervals import Share, share
+from explorer.engine.roster import AttackState, by_key
+from explorer.engine.scoring import LEVEL as CHANCE
+from explorer.engine.scoring import (
+    RADII,
+    Kind,
+    adjusted,
+    doubt,
+    kind_of,
+)
+from explorer.research import runs as headless
+from explorer.research.experiment import (
+    Refused,
+    Ring,
+    Trial,
+    bout,
+    plain,
+    unwatched,
+)
+from explorer.research.judging import RADIUS
+
+AT = RADII.index(RADIUS)
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One attack over its runs; the tuples are over `RADII`.
+
+    Attributes:
+        key: of the attack.
+        title: its name on screen.
+        runs: how many ended well.
+        message: why others did not; "" where all did.
+        n: points, over the runs.
+        found: of them, at each radius.
+        claims: over the runs.
+        recall: found of all points.
+        reach: found of the points on the margin or with a multiplier.
+        precision: found of the claims.
+        control: share of the controls' points that the same claims meet by chance.
+        distance: median over points and then runs, to the nearest claim of the same label.
+        residual: mean share of |theta| the claims leave unexplained; nan where not homogeneous.
+        seconds: mean of a run.
+        kind: the verdict's word.
+        p_value: chance of as many matches on the controls; nan where it cannot be known.
+        chance: points of each control met within `RADIUS`, over the runs.
+        determined: points that the weights determine, over the runs; -1 where not computed.
+        sure: how many of those were found within `RADIUS`.
+        p_adjusted: p of the best of all attacks that ran; see `scoring.adjusted`.
+        origin: where the controls came from.
+    """
+
+    key: str
+    title: str
+    runs: int
+    message: str
+    n: int = 0
+    found: tuple[int, ...] = ()
+    claims: int = 0
+    recall: tuple[Share, ...] = ()
+    reach: tuple[Share, ...] = ()
+    precision: tuple[Share, ...] = ()
+    control: tuple[float, ...] = ()
+    distance: float = float("nan")
+    residual: float = float("nan")
+    seconds: float = float("nan")
+    kind: Kind = Kind.CANNOT_KNOW
+    p_value: float = float("nan")
+    chance: tuple[int, ...] = ()
+    determined: int = -1
+    sure: int = 0
+    p_adjusted: float = float("nan")
+    origin: Origin = Origin.GIVEN
+
+    @property
+    def compared(self) -> str:
+        """What stood for chance, such as "99 held-out sets"; "" without a run."""
+        return self.origin.sets(len(self.chance)) if self.runs else ""
+
+    @property
+    def word(self) -> str:
+        """The verdict in small letters; chance comes before all others."""
+        if self.p_value > CHANCE:
+            return "chance not ruled out"
+        return self.kind.name.lower().replace("_", " ")
+
+    @property
+    def merit(self) -> float:
+        """Harmonic mean of the share in reach and the precision within 0.03; 0 without claims."""
+        if not self.runs or not self.claims:
+            return 0.0
+        r, p = self.reach[AT].value, self.precision[AT].value
+        return 2 * r * p / (r + p) if r + p > 0 else 0.0
+
+
+def arena_rows(base: Trial, attacks: Sequence[str], seeds: Iterable[int]) -> list[Trial]:
+    """The rows of an arena for `sweep`; attacks vary fastest. ValueError for an unknown attack."""
+    for key in attacks:
+        by_key(key)
+    return [replace(base, seed=seed, attack=key) for seed in seeds for key in attacks]
+
+
+def fight(
+    ring: Ring, key: str, seed: int, given: Mapping[str, Any] | None = None,
+    watch: headless.Watch[AttackState] = unwatched,
+) -> dict[str, Any]:  # fmt: skip
+    """One attack on a network at hand, as a row like those of a sweep; failures are rows too."""
+    row = {"status": "done", "message": "", "trial": {"attack": key, "seed": seed}}
+    begun = perf_counter()
+    try:
+        result = bout(ring, key, given or {}, seed, watch)
+    except Refused as why:
+        return {**row, "status": "refused", "message": str(why), "result": {}, "seconds": {}}
+    except (headless.RunFailed, ValueError) as error:
+        return {**row, "status": "failed", "message": str(error), "result": {}, "seconds": {}}
+    result["n"] = ring.truth.n
+    made: dict[str, Any] = plain(
+        {**row, "result": result, "seconds": {"attack": perf_counter() - begun}}
+    )
+    return made
+
+
+def lines_of(rows: Iterable[Row]) -> list[Line]:
+    """One line per attack, in the order of the rows."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row["trial"]["attack"], []).append(row)
+    counts = [len(row["result"]["chance"]) for group in groups.values() for row in group
+              if row["status"] == "done"]  # fmt: skip
+    fewest = min(counts, default=0)  # rows of older files have ten
+    lines = [_line(key, group, fewest) for key, group in groups.items()]
+    known = [line for line in lines if line.p_value == line.p_value]
+    p = adjusted([line.found[AT] for line in known], [line.chance for line in known])
+    ps = dict(zip((line.key for line in known), p, strict=True))
+    return [replace(line, p_adjusted=ps.get(line.key, float("nan"))) for line in lines]
+
+
+def _line(key: str, rows: list[Row], controls: int) -> Line:
+    good = [row for row in rows if row["status"] == "done"]
+    message = "; ".join(dict.fromkeys(r["message"] for r in rows if r["status"] != "done"))
+    title = by_key(key).title
+    if not good:
+        return Line(key, title, 0, message)
+    results = [row["result"] for row in good]
+
+    def of(name: str) -> np.ndarray[Any, Any]:
+        return np.array([result[name] for result in results])
+
+    n, claims, found, reach = of("n"), of("claims"), of("found"), of("found_reach")
+    chance = np.array([result["chance"][:controls] for result in results]).sum(0)  # (K, radii)
+    at = range(len(RADII))
+    total, p_value = int(found[:, AT].sum()), float("nan")
+    kind = Kind.CANNOT_KNOW
+    if any(result["p_value"] is not None for result in results):
+        p_value = (1 + int((chance[:, AT] >= total).sum())) / (1 + len(chance))
+        within = int(reach[:, AT].sum()), int(of("reach").sum())
+        kind = kind_of(total, int(n.sum()), within, int(claims.sum()), p_value, len(chance))
+    distances = [r["distance"] for r in results if r["distance"] is not None]
+    residuals = [r["residual"] for r in results if r["residual"] is not None]
+    return Line(
+        key, title, len(good), message, int(n.sum()), tuple(int(v) for v in found.sum(0)),
+        int(claims.sum()),
+        tuple(share(found[:, i], n) for i in at),
+        tuple(share(reach[:, i], of("reach")) for i in at),
+        tuple(share(found[:, i], claims) for i in at),
+        tuple(float(v) for v in chance.mean(0) / max(int(n.sum()), 1)),
+        float(np.median(distances)) if distances else float("nan"),
+        float(np.mean(residuals)) if residuals else float("nan"),
+        float(np.mean([row["seconds"]["attack"] for row in good])), kind, p_value,
+        tuple(int(v) for v in chance[:, AT]), *_determined(results), origin=_origin(results),
+    )  # fmt: skip
+
+
+def _origin(results: list[Row]) -> Origin:
+    """Where the controls of all runs came from; rows of older files do not say."""
+    told = {Origin(r.get("controls", Origin.GIVEN.value)) for r in results}
+    return told.pop() if len(told) == 1 else Origin.GIVEN
+
+
+def _determined(results: list[Row]) -> tuple[int, int]:
+    """Points determined, and of those the ones found; -1 and 0 where no run says."""
+    told = [r for r in results if r.get("determined") is not None]
+    if not told:
+        return -1, 0
+    pairs = [p for r in told for p in zip(r["determined"], r["matched"], strict=True)]
+    return sum(fixed for fixed, _ in pairs), sum(fixed and found for fixed, found in pairs)
+
+
+def best(lines: Sequence[Line]) -> Line | None:
+    """The attack of largest merit; None where none found anything."""
+    ranked = sorted(lines, key=lambda line: line.merit, reverse=True)
+    return ranked[0] if ranked and ranked[0].merit > 0 else None
+
+
+def sentence(lines: Sequence[Line]) -> str:
+    """What is seen, with its numbers."""
+    ran = [line for line in lines if line.runs]
+    if not ran:
+        return "No attack has run yet." if not lines else "No attack could run: see its row."
+    first = best([line for line in ran if line.p_adjusted <= CHANCE]) or best(ran)
+    if first is None:
+        reached = " that is in reach" if any(line.found[AT] for line in ran) else ""
+        text = f"None of {_many(len(ran), 'attack')} found a point{reached} within {RADIUS:g}."
+        return text + _told(ran[0])
+    chance = first.control[AT] * first.n
+    of_all = f" as the best of {_many(len(ran), 'attack')}" if len(ran) > 1 else ""
+    text = (
+        f"{first.title} does best: {first.found[AT]} of {first.n} points within {RADIUS:g} over "
+        f"{_many(first.runs, 'run')}, {first.found[AT]} of {first.claims} claims right; chance "
+        f"finds {chance:.2g}"
+    )
+    known = first.p_value == first.p_value
+    if known:
+        text += f" ({first.compared}, p = {first.p_adjusted:.2g}{of_all})"
+    text += "."
+    others = [f"{line.title} {line.found[AT]}" for line in ran if line is not first]
+    if others:
+        text += f" Others found: {', '.join(others)}."
+    if first.p_adjusted > CHANCE:
+        text = f"No attack is shown to do better than chance. {text.replace(' does best', '')}"
+    if known and least_p(len(first.chance)) > CHANCE:
+        text += doubt(first.p_adjusted, len(first.chance))
+    return text + _told(first)
+
+
+def _told(line: Line) -> str:
+    """What the weights determine, and what is not recoverable; "" where no program ran."""
+    if line.determined < 0:
+        return ""
+    return (
+        f" The weights determine {line.determined} of the points up to the tolerance of the "
+        f"program; {line.title} found {line.sure} of these. The other "
+        f"{line.n - line.determined} are not recoverable with certainty: other points explain the "
+        "weights within it."
+    )
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" + ("" if count == 1 else "s")
+
+
+def table(lines: Iterable[Line]) -> list[dict[str, Any]]:
+    """Lines as flat rows, for a CSV."""
+    found = []
+    for line in lines:
+        row: dict[str, Any] = {"attack": line.key, "runs": line.runs, "n": line.n,
+                               "claims": line.claims}  # fmt: skip
+        for i, radius in enumerate(RADII):
+            for name in ("recall", "reach", "precision"):
+                shares = getattr(line, name)
+                for end in ("value", "low", "high"):
+                    column = f"{name}@{radius:g}" + ("" if end == "value" else f".{end}")
+                    row[column] = getattr(shares[i], end) if shares else None
+            row[f"control@{radius:g}"] = line.control[i] if line.control else None
+        row |= {"distance": line.distance, "residual": line.residual, "seconds": line.seconds,
+                "verdict": line.word if line.runs else "", "p_value": line.p_value,
+                "p_adjusted": line.p_adjusted, "controls": line.compared,
+                "determined": line.determined if line.determined >= 0 else None, "sure": line.sure,
+                "message": line.message}  # fmt: skip
+        found.append(row)
+    return found

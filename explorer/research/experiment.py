@@ -1,0 +1,510 @@
+"""One attack on one network, judged: what a row of a sweep and of the arena holds.
+
+Claims are matched one to one with the points (`scoring`), and with the sets that stand for chance.
+`residual` is a yardstick that all attacks share, whatever they minimise themselves: the share
+of |theta| that the claims leave unexplained with the best multipliers and free slopes at the kinks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from functools import lru_cache
+from itertools import product
+from time import perf_counter
+from typing import Annotated, Any, Literal
+
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import (
+    SUPPORT,
+    TAU_TRAINED,
+    Certificate,
+    in_reach,
+)
+from explorer.engine.controls import Controls, control_sets, met
+from explorer.engine.data import Dataset, preset
+from explorer.engine.explanations.alternatives import AsWell, as_well, determined
+from explorer.engine.explanations.programs import Stopped, sample_of
+from explorer.engine.multipliers import fit_multipliers
+from explorer.engine.roster import ROSTER, AttackConfig, AttackState, by_key
+from explorer.engine.scoring import RADII, judge, score
+from explorer.engine.settings import config_of, setting, settings
+from explorer.engine.training import TrainConfig, TrainState
+from explorer.research import runs
+from explorer.research.judging import RADIUS
+from explorer.research.runs import Trained
+
+MERGE_ANGLE = 0.02  # radians: that of `KKTConfig.merge_angle`
+PLANE = 2.0  # half width of the plane on the page: the other set is looked for in sight first
+MOST_INPUTS = 2  # the margin is sampled along lines of the plane
+
+
+@dataclass(frozen=True, eq=False)
+class Ring:
+    """Where attacks meet: attacked weights, and what only the judge may see.
+
+    Attributes:
+        target: the weights at margin 1.
+        truth: the points they were trained on.
+        controls: what stands for chance, with where it came from.
+        certificate: of the weights on the truth; None for networks that are not homogeneous.
+        gamma_bar: normalised margin of the trained network.
+    """
+
+    target: Target
+    truth: Dataset
+    controls: Controls
+    certificate: Certificate | None
+    gamma_bar: float
+
+    @property
+    def in_reach(self) -> Tensor:
+        """Points (n,) bool that leave a trace in the weights; all where that is not known."""
+        known = in_reach(self.certificate, self.truth.n)
+        return torch.ones(self.truth.n, dtype=torch.bool) if known is None else known
+
+
+@dataclass(frozen=True, eq=False)
+class Otherwise:
+    """Which points the weights determine (`determined`), and what else explains them.
+
+    Attributes:
+        determined: (n,) bool: every explanation has mass within the radius of this point.
+        sentence: what that means, with the tolerance of the program.
+        other: another training set that explains the weights as well as the truth, the farthest
+            found (`as_well`).
+        other_sentence: how far off it is, and what both sets leave.
+    """
+
+    determined: Tensor
+    sentence: str
+    other: Report
+    other_sentence: str
+
+
+@dataclass(frozen=True, eq=False)
+class Other:
+    """The training set that explains the weights as well as the true one, the farthest found.
+
+    Attributes:
+        claims: its points, labels and multipliers.
+        far: how far off it is, what both leave, and what the program sampled.
+        apart: whether it is farther off than the radius of a match; else the points are told.
+    """
+
+    claims: Report
+    far: AsWell
+    apart: bool
+
+    @property
+    def sentence(self) -> str:
+        """What is seen, with what both sets leave unexplained."""
+        if not self.apart:
+            return self.far.sentence
+        return (
+            f"{len(self.claims.x)} other points, on average {self.far.distance:.2g} from the "
+            f"nearest true one, explain these weights as well. They leave {self.far.residual:.1e} "
+            f"of ‖θ‖ unexplained, the true points {self.far.truth:.1e}: the weights alone cannot "
+            "tell the two sets apart."
+        )
+
+
+def no_other(target: Target, truth: Dataset, made: Certificate | None) -> str:
+    """Why no other set can be looked for here, or an empty string."""
+    if not truth.n:
+        return "There are no points."
+    if not target.net.homogeneous or made is None:
+        return (
+            "With biases beyond its first layer the network is not homogeneous: no theorem says "
+            "that a training set explains its weights."
+        )
+    if truth.outputs != 1:
+        return (
+            "With more than two classes there is no program for other sets: it needs a network of "
+            "one output."
+        )
+    if truth.d > MOST_INPUTS:
+        return f"Other sets are looked for on a line or a plane; got {truth.d} coordinates."
+    return ""
+
+
+def always(_: float) -> bool:
+    """Go on, whatever share is done."""
+    return True
+
+
+def other_set(
+    target: Target, truth: Dataset, made: Certificate, go_on: Callable[[float], bool] = always,
+    plane: float = PLANE,
+) -> Other:  # fmt: skip
+    """The farthest other set within `plane`, or where there is none in the box of `determined`.
+
+    Raises:
+        ValueError: where the true points do not explain the weights well enough, or `no_other`.
+        Stopped: where `go_on(share done)` said no.
+    """
+    why = no_other(target, truth, made)
+    if why:
+        raise ValueError(why)
+    net = target.merged(MERGE_ANGLE)
+    used = made.lam > SUPPORT * made.lam.max()
+    reach = max(float(truth.x.abs().max()), 1.0)
+    far = None
+    for share, extent in ((0.1, max(plane, reach)), (0.55, 2 * reach)):
+        if far is not None and far.distance >= RADIUS:
+            break  # farther out only where there is none in sight
+        if not go_on(share):
+            raise Stopped("stopped before the margin was sampled")
+        sample = sample_of(net, truth.x[used], truth.y[used], extent, made.tau, grid=0)
+
+        def going(done: int, total: int, share: float = share) -> bool:
+            return go_on(share + 0.45 * done / total)
+
+        far = as_well(sample, progress=going)
+    assert far is not None
+    made_of = far.explanation
+    return Other(Report(made_of.x, made_of.y, made_of.lam), far, far.distance >= RADIUS)
+
+
+def otherwise(ring: Ring) -> Otherwise | None:
+    """What the weights leave open (`determined`, `as_well`); None where the programs do not apply.
+
+    They need points of one or two coordinates, one output, and homogeneous weights.
+    """
+    truth, made = ring.truth, ring.certificate
+    if made is None or no_other(ring.target, truth, made):
+        return None
+    net = ring.target.merged(MERGE_ANGLE)
+    found = determined(net, truth.x, truth.y, made.lam, tau=made.tau, sharp=True)
+    other = other_set(ring.target, truth, made)
+    return Otherwise(found.forced, found.sentence, other.claims, other.far.sentence)
+
+
+class Refused(ValueError):
+    """This attack cannot be used on these weights; the message says why."""
+
+
+def attack_settings(key: str, given: Mapping[str, Any]) -> AttackConfig:
+    """The settings of an attack: its defaults, but `given`. ValueError for a wrong one."""
+    return config_of(by_key(key).config, given, key)
+
+
+def unwatched(states: Iterable[AttackState], total: int, label: str) -> Iterable[AttackState]:
+    """No progress shown."""
+    return states
+
+
+def bout(
+    ring: Ring, key: str, given: Mapping[str, Any], seed: int,
+    watch: runs.Watch[AttackState] = unwatched,
+) -> dict[str, Any]:  # fmt: skip
+    """Run an attack on the ring's network, and judge its claims.
+
+    Returns:
+        n, reach (points in reach), claims, found and found_reach at each of `RADII`, chance (what
+        each control scores at each radius), controls (where they came from), distance (median to
+        the nearest claim of the same label), residual, matched (which points were found within
+        `RADIUS`), kind, sentence and p_value of the verdict, and the claims x, y, lam.
+
+    Raises:
+        Refused: where the attack does not fit these weights.
+        RunFailed: where it diverged.
+    """
+    why = by_key(key).refusal(ring.target)
+    if by_key(key).victim is not None:
+        why = "It attacks weights of its own training, not these: see `margin-explorer bilevel`."
+    if why:
+        raise Refused(why)
+    done = runs.attack(ring.target, attack_settings(key, given), seed, name=key, watch=watch)
+    return {"steps_taken": done.states[-1].t, **judged(ring, done.claims)}
+
+
+def judged(ring: Ring, claims: Report) -> dict[str, Any]:
+    """What may be said of claims on the ring's network; see `bout`."""
+    truth, reach = ring.truth, ring.in_reach
+    within = Dataset(truth.x[reach], truth.y[reach])
+    x, y = claims.x, claims.y
+    all_of, of_reach = score(truth, x, y), score(within, x, y)
+    verdict = judge(truth, ring.controls, x, y, RADIUS, reach)
+    chance = met(ring.controls, x, y, RADII).tolist()
+    distance = float(all_of.distances.median()) if truth.n else float("inf")
+    return {
+        "reach": int(reach.sum()), "claims": len(x), "radii": list(RADII),
+        "found": all_of.found.tolist(), "found_reach": of_reach.found.tolist(), "chance": chance,
+        "controls": ring.controls.origin.value,
+        "distance": distance if distance < float("inf") else None,
+        "residual": _residual(ring.target, claims),
+        "matched": (all_of.matches[RADII.index(RADIUS)] >= 0).tolist(),
+        "kind": verdict.kind.name, "sentence": verdict.sentence,
+        "p_value": verdict.p_value if verdict.p_value == verdict.p_value else None,
+        "x": x.tolist(), "y": y.tolist(), "lam": claims.lam.tolist(),
+    }  # fmt: skip
+
+
+def _residual(target: Target, claims: Report) -> float | None:
+    if not target.net.homogeneous:
+        return None
+    if not len(claims.x):
+        return 1.0
+    x, y = claims.x.to(target.net.theta), claims.y.to(target.net.theta)
+    return fit_multipliers(target.net, x, y, TAU_TRAINED).residual
+
+
+def flipped(data: Dataset, share: float, seed: int) -> Dataset:
+    """A share of the labels flipped, chosen by the seed; the source is kept, for its controls.
+
+    ValueError with more than two classes, where a flip would have to choose; Refused for a share
+    that is too small to flip one.
+    """
+    if not share:
+        return data
+    count = round(share * data.n)
+    if not count:
+        raise Refused(
+            f"label_noise {share:g} of {data.n} points flips none; take at least {1 / data.n:.3g}, "
+            "or 0."
+        )
+    if data.outputs != 1:
+        raise ValueError("label_noise flips between two classes; this set has more")
+    chosen = torch.randperm(data.n, generator=torch.Generator().manual_seed(seed))[:count]
+    y = data.y.clone()
+    y[chosen] = -y[chosen]
+    return Dataset(data.x, y, data.source)
+
+
+# --- One row of a sweep: which points, which training, which defence, which attack; and its run -
+# A row is plain data, so that it can be sent to another process or machine, and everything random
+# in it comes from its seeds. What a run gives back is plain data too: it is a line of JSON.
+
+OWN = ("widths", "steps", "method", "weight_decay")  # of a row, though settings of a training
+KEPT_NETWORKS = 4  # per worker; arbitrary: attacks on one network follow each other
+KEY_LENGTH = 16  # hex digits: two of a million rows agree by chance once in 10^7 sweeps
+
+
+@settings
+class Trial:
+    """A configuration of a sweep. Numbers stay as they are given: a row is named by them."""
+
+    # fmt: off
+    preset: Annotated[str, setting("Points to draw")] = "alternating-circle"
+    n: Annotated[int | None, setting("Number of points; None for the preset's own")] = None
+    noise: Annotated[int | float | None, setting(
+        "Jitter of the points; None for the preset's own",
+    )] = None
+    seed: Annotated[int, setting(
+        "Of points, first weights, flipped labels and first candidates",
+    )] = 0
+    data_seed: Annotated[int | None, setting("Of the points alone; None takes the seed")] = None
+    widths: Annotated[tuple[int, ...], setting(
+        "Neurons in each hidden layer", strict=False, unit="neurons",
+    )] = TrainConfig.widths
+    steps: Annotated[int, setting("Planned training steps")] = TrainConfig.steps
+    method: Annotated[Literal["gradient", "ascent", "exact"], setting(
+        "Gradient descent, normalised ascent, or the exact solution without training",
+    )] = "gradient"
+    train: Annotated[Mapping[str, Any], setting(
+        "Other settings of the training, by name",
+    )] = field(default_factory=dict)
+    early_stop: Annotated[int | None, setting(
+        "A defence: training ends so many steps after it first separates the points", ge=0,
+    )] = None
+    weight_decay: Annotated[int | float, setting(
+        "A defence: mu of mean loss + mu/2 |theta|^2",
+    )] = 0.0
+    label_noise: Annotated[int | float, setting(
+        "A defence: share of labels flipped before training", ge=0, lt=1,
+    )] = 0.0
+    attack: Annotated[str, setting("Key of the attack; an empty word trains alone")] = "kkt"
+    attack_config: Annotated[Mapping[str, Any], setting(
+        "Settings of the attack other than its defaults, by name",
+    )] = field(default_factory=dict)
+    determine: Annotated[bool, setting(
+        "Whether to say which points the weights determine",
+    )] = False
+    # fmt: on
+
+    def __post_init__(self) -> None:
+        """Refuse an attack that there is not."""
+        if self.attack and self.attack not in ROSTER:
+            raise ValueError(f"no attack {self.attack!r}; there are: {', '.join(ROSTER)}")
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Trial:
+        """From a mapping. ValueError with the fields there are, for an unknown one."""
+        widths = row.get("widths")
+        one = isinstance(widths, int)  # a table names the width of one layer as a number
+        return config_of(cls, {**row, "widths": (widths,)} if one else row, "a row")
+
+
+def key_of(row: Any) -> str:  # noqa: ANN401 - a frozen dataclass of plain data
+    """The name of a configuration: the same on every machine, another for any other value."""
+    if not is_dataclass(row) or isinstance(row, type):
+        raise TypeError(f"a row must be a dataclass or a mapping; got {type(row).__name__}")
+    try:
+        text = json.dumps(asdict(row), sort_keys=True, allow_nan=False, separators=(",", ":"))
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"a row is made of words, finite numbers, and lists and tables of them ({error}); "
+            f"got {row}"
+        ) from error
+    return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
+
+
+def trials(table: Mapping[str, Any]) -> Iterator[Trial]:
+    """Every combination of a table: a list is an axis, anything else is the same in all rows.
+
+    `widths` takes a list of widths or of lists of widths. The settings in `train` and
+    `attack_config` may be lists too. Attacks vary fastest, so that they meet the same network.
+
+    Raises:
+        ValueError: for a field that there is not, a value of a wrong type, or an empty axis.
+    """
+    for k in ("train", "attack_config"):
+        if not isinstance(table.get(k, {}), Mapping):
+            raise ValueError(f"{k} must be settings by name, such as {k}.steps; got {table[k]!r}")
+    flat = [(k, v) for k, v in table.items() if k not in ("train", "attack_config", "attack")]
+    nested = [((k, n), v) for k in ("train", "attack_config") for n, v in table.get(k, {}).items()]
+    axes: list[tuple[Any, Any]] = [*flat, *nested]
+    if "attack" in table:
+        axes.append(("attack", table["attack"]))
+    names = [name for name, _ in axes]
+    for name, values in axes:
+        if values == []:
+            raise ValueError(
+                f"the axis {'.'.join(name) if isinstance(name, tuple) else name} is empty. Give it "
+                "a value, or leave it away."
+            )
+    for values in product(*(v if isinstance(v, list) else [v] for _, v in axes)):
+        row: dict[str, Any] = {}
+        for name, value in zip(names, values, strict=True):
+            if isinstance(name, tuple):
+                row.setdefault(name[0], {})[name[1]] = value
+            else:
+                row[name] = value
+        yield Trial.of(row)
+
+
+def run_trial(row: Trial) -> dict[str, Any]:
+    """Train, attack and judge. -> the result of the row; see `bout`.
+
+    Raises:
+        Refused: where the attack or a defence does not fit.
+        RunFailed: where training or attack fails.
+    """
+    _check_defences(row)
+    begun = perf_counter()
+    text = json.dumps(asdict(replace(row, attack="", attack_config={})), sort_keys=True)
+    ring = _ring(text)
+    trained_s = perf_counter() - begun
+    result: dict[str, Any] = {
+        "d": ring.truth.d, "n": ring.truth.n, "gamma_bar": ring.gamma_bar,
+        "train_residual": None if ring.certificate is None else ring.certificate.residual,
+    }  # fmt: skip
+    seconds = {"train": trained_s}
+    if row.attack:
+        begun = perf_counter()
+        result |= bout(ring, row.attack, row.attack_config, row.seed)
+        seconds["attack"] = perf_counter() - begun
+    if row.determine:
+        result |= _determined(text)
+    return {**result, "seconds": seconds}
+
+
+def _check_defences(row: Trial) -> None:
+    """Refused for a defence that the row's method would pass over."""
+    given = {"early_stop": row.early_stop is not None, "weight_decay": row.weight_decay != 0}
+    named = [name for name, there in given.items() if there]
+    if row.method == "exact" and named:
+        raise Refused(
+            f"{' and '.join(named)} change a training, and method='exact' trains nothing. Take "
+            "method='gradient', or leave them away."
+        )
+
+
+@lru_cache(maxsize=KEPT_NETWORKS)
+def _ring(text: str) -> Ring:
+    """The trained network of a row, with its truth and its controls."""
+    row = Trial.of(json.loads(text))
+    seed = row.seed if row.data_seed is None else row.data_seed
+    clean = preset(row.preset, row.n, row.noise, seed)
+    truth = flipped(clean, row.label_noise, row.seed)
+    done = _trained(row, truth)
+    drawn = control_sets(clean)
+    controls = replace(
+        drawn,
+        sets=tuple(
+            flipped(one, row.label_noise, row.seed + k) for k, one in enumerate(drawn.sets, 1)
+        ),
+    )
+    target = Target.of(done.net, done.q_min)
+    return Ring(target, truth, controls, done.certificate, done.states[-1].gamma_bar)
+
+
+@lru_cache(maxsize=KEPT_NETWORKS)
+def _determined(text: str) -> dict[str, Any]:
+    """Which points the network of a row determines, and another set; None where unknown."""
+    ring = _ring(text)
+    found = otherwise(ring)
+    if found is None:
+        return {"determined": None, "other": None}
+    other = {
+        "x": found.other.x.tolist(), "y": found.other.y.tolist(),
+        "truth_x": ring.truth.x.tolist(), "truth_y": ring.truth.y.tolist(),
+        "sentence": found.other_sentence,
+    }  # fmt: skip
+    return {"determined": found.determined.tolist(), "other": other}
+
+
+def _trained(row: Trial, truth: Dataset) -> Trained:
+    own = [name for name in OWN if name in row.train]
+    if own:
+        raise ValueError(f"train.{own[0]} is a field of the row itself: say {own[0]}.")
+    said = {
+        "widths": row.widths, "steps": row.steps, "weight_decay": row.weight_decay,
+        "method": "ascent" if row.method == "ascent" else "gradient",
+    }  # fmt: skip
+    config = config_of(TrainConfig, {**said, **row.train}, "train")
+
+    def stopped(states: Iterable[TrainState], total: int, label: str) -> Iterator[TrainState]:
+        left = row.early_stop
+        for state in states:
+            yield state
+            if left is not None and (left < (row.early_stop or 0) or state.q_min > 0):
+                if left == 0:
+                    return
+                left -= 1
+
+    exact = row.method == "exact"
+    return runs.train(truth, config, row.seed, exact=exact, watch=stopped)
+
+
+def seeds_of(text: str) -> list[int]:
+    """Seeds from words such as "0-4" or "0,3,7-9"; ValueError for other words, or none."""
+    found: list[int] = []
+    for part in text.split(","):
+        low, dash, high = part.strip().partition("-")
+        if not low.isdigit() or (dash and not high.isdigit()):
+            raise ValueError(f"seeds are numbers and ranges such as 0-4 or 0,3,7-9; got {text!r}")
+        if int(high or low) < int(low):
+            raise ValueError(f"a range of seeds rises, such as 0-4; got {part.strip()!r}")
+        found += range(int(low), int(high or low) + 1)
+    return found
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - anything a run may give back
+    """JSON's own types: tensors and tuples become lists, what is not finite becomes None."""
+    if isinstance(value, torch.Tensor):
+        return plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(v) for v in value]
+    if isinstance(value, float) and value - value != 0:
+        return None
+    return value

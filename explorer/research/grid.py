@@ -1,0 +1,456 @@
+"""From finished cells to what is drawn: maps of mean distances, edges with bands, one sentence."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from math import gcd
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.engine import training
+from explorer.engine.attacks.target import Target
+from explorer.engine.classes import fair_labels
+from explorer.engine.data import (
+    PRESETS,
+    Dataset,
+    heldout,
+    preset,
+)
+from explorer.engine.data.parity import IMAGE, parity_digits
+from explorer.engine.energy.starts import (
+    NAMES,
+    SIDE,
+    Parts,
+    Pictures,
+    paired,
+    start_of,
+    starts,
+    steps_of,
+)
+from explorer.engine.exact import maximum_margin
+from explorer.engine.files import named
+from explorer.engine.roster import ROSTER, Entry, by_key
+from explorer.engine.store import read_file
+from explorer.engine.threads import limit_threads
+from explorer.engine.training import TrainConfig
+from explorer.research.runs import aim, points_and_weights
+
+Array = NDArray[np.float64]
+WORDS = {"truth": "truth", "heldout": "held-out data", "noise": "noise"}
+
+
+@dataclass(frozen=True, eq=False)
+class Maps:
+    """The grid as arrays; cells that are not done are nan. s = side, k = seeds.
+
+    Attributes:
+        values: lambda_1 and lambda_2 of the columns and rows (s,).
+        end: distances after the run, (k, 3, s, s): seed, NAMES, row lambda_2, column lambda_1.
+        start: the same before the run.
+        seeds: which seeds (k,).
+    """
+
+    values: Array
+    end: Array
+    start: Array
+    seeds: tuple[int, ...]
+
+    @property
+    def mean(self) -> Array:
+        """Distances after the run, over the seeds that are done. (3, s, s)."""
+        return _mean(self.end)
+
+    @property
+    def done(self) -> int:
+        """Cells known for at least one seed."""
+        return int(np.isfinite(self.end[:, 0]).any(0).sum())
+
+    @property
+    def nearest(self) -> NDArray[np.int64]:
+        """Index in NAMES of the nearest set per cell, -1 where it is not known. (s, s)."""
+        mean = self.mean
+        known = np.isfinite(mean[0])
+        return np.where(known, np.argmin(np.where(known, mean, np.inf), 0), -1)
+
+    def edge(self, which: str) -> tuple[Array, Array]:
+        """Distances along an edge after the run, and at the start: two arrays (k, 3, s).
+
+        "data": lambda_2 = 1, over lambda_1; from held-out data to the truth.
+        "noise": lambda_1 = 1, over lambda_2; from noise to the truth.
+        """
+        if which == "data":
+            return self.end[:, :, -1, :], self.start[:, :, -1, :]
+        if which == "noise":
+            return self.end[:, :, :, -1], self.start[:, :, :, -1]
+        raise ValueError(f"an edge is 'data' or 'noise'; got {which!r}")
+
+    def sentence(self) -> str:
+        """What is seen: how many cells end nearest to which set."""
+        total = len(self.values) ** 2
+        if not self.done:
+            return "No cell is done yet."
+        counts = [int((self.nearest == k).sum()) for k in range(3)]
+        parts = ", ".join(f"{c} nearest to {WORDS[n]}" for c, n in zip(counts, NAMES, strict=True))
+        row = " (those of λ₂ = 0 are one run)" if np.isfinite(self.mean[0, 0]).all() else ""
+        text = f"Of {self.done} cells{row} {parts}."
+        return text if self.done == total else f"{text} {total - self.done} are not done."
+
+
+def maps(side: int, rows: Iterable[Mapping[str, Any]]) -> Maps:
+    """Arrays of finished rows {"mix_truth", "mix_data", "seed", "result"} of one grid."""
+    values = steps_of(side)
+    found: dict[tuple[int, float, float], Mapping[str, Any]] = {}
+    for row in rows:
+        key = (int(row["seed"]), round(row["mix_truth"], 9), round(row["mix_data"], 9))
+        found[key] = row["result"]
+    seeds = tuple(sorted({key[0] for key in found})) or (0,)
+    end = np.full((len(seeds), 3, side, side), np.nan)
+    start = end.copy()
+    for k, seed in enumerate(seeds):
+        for i, b in enumerate(values):
+            for j, a in enumerate(values):
+                a0, b0 = start_of(a, b)
+                result = found.get((seed, round(a0, 9), round(b0, 9)))
+                if result is not None:
+                    end[k, :, i, j] = [result[name] for name in NAMES]
+                    start[k, :, i, j] = [result["start"][name] for name in NAMES]
+    return Maps(np.asarray(values), end, start, seeds)
+
+
+def of_sweep(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of `sweep` that are done, as `maps` takes them."""
+    return [
+        {**{k: row["trial"][k] for k in ("mix_truth", "mix_data", "seed")}, "result": row["result"]}
+        for row in rows
+        if row["status"] == "done"
+    ]
+
+
+def band(curves: Array) -> tuple[Array, Array, Array]:
+    """Mean, lowest and highest over seeds. (k, s) -> three (s,), nan where nothing is known."""
+    known = np.isfinite(curves)
+    none = ~known.any(0)
+    low = np.where(known, curves, np.inf).min(0)
+    high = np.where(known, curves, -np.inf).max(0)
+    return _mean(curves), np.where(none, np.nan, low), np.where(none, np.nan, high)
+
+
+def _mean(values: Array) -> Array:
+    known = np.isfinite(values)
+    count = known.sum(0)
+    total = np.where(known, values, 0.0).sum(0)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+# --- One cell of the grid of starts as a row of a sweep: data, victim, start, attack, three
+# distances
+# A row is plain data, so a grid runs on any executor and goes on where its file ends (`sweep`):
+#
+#     rows = grid_rows("digits", "bilevel", side=5, seeds=(0, 1, 2))
+#     for row in sweep(rows, processes(2), path=Path("grid.jsonl"), run=run_cell): ...
+#
+# The seed is that of everything: points, partition, victim and noise. Bands over seeds are bands
+# over repeated experiments.
+
+DIGITS = "digits"
+STEPS = 300  # arbitrary: steps per cell; both attacks have left their start by then
+TRAIL = 20  # arbitrary: places kept of a trajectory
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A start of the grid, and all that leads there.
+
+    Attributes:
+        data: name of a preset, "digits" for odd against even, or the path of a saved run.
+        attack: key of an attack in the roster that takes a start.
+        mix_truth: lambda_1.
+        mix_data: lambda_2.
+        n: training points; None for the preset's own number, 20 digits.
+        noise: jitter of a preset; None for its own.
+        seed: of points, partition, victim and noise.
+        width: hidden neurons of the trained victim of roster attacks, where there is no exact one.
+        settings: of the attack, other than its defaults, by name.
+        file: `fingerprint` of the saved run; "" for a preset or digits.
+    """
+
+    data: str
+    attack: str
+    mix_truth: float
+    mix_data: float
+    n: int | None = None
+    noise: float | None = None
+    seed: int = 0
+    width: int = 100
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    file: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse names that lead nowhere."""
+        if not self.file and self.data != DIGITS and self.data not in PRESETS:
+            raise ValueError(f"data is digits or one of {', '.join(PRESETS)}; got {self.data!r}")
+        known = grid_attacks()
+        if self.attack not in known:
+            raise ValueError(
+                f"the grid takes attacks with a start: {', '.join(known)}; got {self.attack!r}"
+            )
+
+
+def grid_attacks() -> list[str]:
+    """Keys of the attacks that begin at given candidates."""
+    return [key for key, entry in ROSTER.items() if entry.takes_start]
+
+
+def grid_rows(
+    data: str,
+    attack: str,
+    *,
+    side: int = SIDE,
+    seeds: Iterable[int] = (0,),
+    **more: Any,  # noqa: ANN401
+) -> list[Cell]:
+    """The distinct starts of a grid, for each seed; the corners of all seeds first."""
+    seeds = list(seeds)
+    return [
+        Cell(data, attack, a, b, seed=seed, **more) for a, b in starts(side) for seed in seeds
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What the cells of one seed share: what is attacked, the parts of a start, a way to run."""
+
+    target: Any  # Target, or one of the attack's own
+    parts: Parts
+    config: Any
+    run: Any  # (x, config, stride) -> iterator over states, the first one at t = 0
+
+    def states(self, mix_truth: float, mix_data: float, stride: int = 1) -> Iterator[Any]:
+        """The run from a start; states that `stride` does not divide may be left out."""
+        config = suited(self.config, mix_data)
+        states: Iterator[Any] = self.run(self.parts.start(mix_truth, mix_data), config, stride)
+        return states
+
+
+def suited(config: Any, mix_data: float) -> Any:  # noqa: ANN401 - of any attack
+    """Without annealing, unless the start is noise: it first drives candidates apart."""
+    if mix_data and getattr(config, "relu_alpha_start", None) is not None:
+        return replace(config, relu_alpha_start=None)
+    return config
+
+
+def run_cell(cell: Cell) -> dict[str, Any]:
+    """Run one cell. -> its distances at the start and at the end, its loss and its trajectory."""
+    limit_threads()
+    shared = replace(cell, mix_truth=0.0, mix_data=0.0)
+    problem = _problem(json.dumps(asdict(shared), sort_keys=True))
+    stride = max(1, problem.config.steps // (2 * TRAIL))
+    return outcome(problem.parts, problem.states(cell.mix_truth, cell.mix_data, stride))
+
+
+def outcome(parts: Parts, states: Iterable[Any]) -> dict[str, Any]:
+    """What a run came to: plain data. The trajectory holds about TRAIL places."""
+    trail: list[tuple[int, tuple[float, float, float]]] = []
+    first = last = None
+    for state in states:
+        first, last = first or state, state
+        trail.append((state.t, parts.weights(state.x)))
+        if len(trail) > 2 * TRAIL:
+            trail = [*trail[:-1:2], trail[-1]] if len(trail) % 2 == 0 else trail[::2]
+    if first is None or last is None:
+        raise ValueError("a run has at least its first state; got none")
+    return {
+        "start": dict(zip(("truth", "heldout", "noise"), parts.distances(first.x), strict=True)),
+        **dict(zip(("truth", "heldout", "noise"), parts.distances(last.x), strict=True)),
+        "steps": last.t, "numbers": last.numbers(), "first_numbers": first.numbers(),
+        "trail": [list(w) for _, w in trail],
+    }  # fmt: skip
+
+
+@lru_cache(maxsize=8)  # arbitrary: seeds that follow each other in one worker
+def _problem(text: str) -> Problem:
+    cell = Cell(**json.loads(text))
+    truth, control, own = _sets(cell)
+    entry = by_key(cell.attack)
+    config: Any = entry.config(**{"steps": STEPS, "m": even(truth.n), **cell.settings})
+    given = None if entry.victim else own or _target(cell, truth)
+    seen = Pictures((1, *IMAGE)) if cell.data == DIGITS else None
+    return problem_of(entry, config, given, truth, control, cell.seed, seen)
+
+
+def even(n: int) -> int:
+    """As many candidates as points, or one more: every set of the grid then is equally dense."""
+    return n + n % 2
+
+
+def problem_of(
+    entry: Entry, config: Any, given: Target | None, truth: Dataset, control: Dataset, seed: int,  # noqa: ANN401
+    pictures: Pictures | None = None,
+) -> Problem:  # fmt: skip
+    """What the cells of one seed share. `given`: the attacked weights, where they are there."""
+    # Where training itself is seen through, labels and their number are known.
+    y = truth.y if entry.victim else fair_labels(config.m, truth.outputs)
+    generator = torch.Generator().manual_seed(seed)
+    size = (len(y), truth.d)
+    if pictures is not None:  # pixels U(0, 1), as published for images
+        noise = torch.rand(size, generator=generator, dtype=torch.float64) - pictures.mean
+    else:
+        noise = config.sigma_x * torch.randn(size, generator=generator, dtype=torch.float64)
+    sets = (truth.x, truth.y), (control.x, control.y)
+    parts = Parts(y, paired(truth, y), paired(control, y), noise, pictures, sets)
+    target = entry.aimed(given, truth.x, truth.y, config, seed)
+
+    def run(x: Tensor, chosen: Any, stride: int) -> Iterator[Any]:  # noqa: ANN401
+        first = entry.init(target, chosen, torch.Generator().manual_seed(seed), (x, y))
+        yield first
+        yield from entry.iterate(target, first, chosen, entry.stride(chosen, stride))
+
+    return Problem(target, parts, config, run)
+
+
+def fingerprint(path: str | Path) -> str:
+    """Of a file: a cell runs on the very weights and points that it was made for."""
+    return hashlib.sha256(read_file(path)).hexdigest()[:16]
+
+
+def saved(cell: Cell) -> tuple[Dataset, Target]:
+    """Points and weights of a cell's saved run.
+
+    Raises:
+        ValueError: where the file has changed, or lacks points or weights.
+        RunFailed: where the network does not separate the points.
+    """
+    if fingerprint(cell.data) != cell.file:
+        raise ValueError(
+            f"{named(Path(cell.data).name)} has changed since the grid was begun. Begin another."
+        )
+    truth, net = points_and_weights(Path(cell.data))
+    truth = truth.to(dtype=torch.float64)
+    return truth, aim(net, truth, None)[0]
+
+
+def _sets(cell: Cell) -> tuple[Dataset, Dataset, Target | None]:
+    """Points, held-out points, and the weights of a saved run."""
+    if cell.file:
+        truth, own = saved(cell)
+        return truth, heldout(truth, 1), own
+    if cell.data == DIGITS:
+        return *parity_digits(20 if cell.n is None else cell.n, cell.seed), None
+    truth = preset(cell.data, cell.n, cell.noise, cell.seed)
+    return truth, heldout(truth, 1), None
+
+
+def _target(cell: Cell, truth: Dataset) -> Target:
+    if truth.d <= 2:
+        return Target.of(maximum_margin(truth.x, truth.y).net, 1.0)
+    config = TrainConfig(widths=(cell.width,), method="ascent", steps=TrainConfig.ascent_steps)
+    state = training.init(truth, config, torch.Generator().manual_seed(cell.seed))
+    while not training.terminate(state, config).over:
+        state = training.step(truth, state, config)
+    return Target.of(state.net, float(state.q.min()))
+
+
+# --- The grid of starts on the weights of a page: cell by cell, kept, so that it can go on later
+
+KEPT = 20  # arbitrary: states kept of a run on a coarse grid, for the timeline
+FEWEST = 2  # states kept of a run on a finer one: its start and its end
+MOST_NUMBERS = 2**22  # arbitrary: coordinates in all states kept; a state takes some six times that
+
+Key = tuple[int, float, float]  # number of the seed, mix_truth, mix_data
+
+
+@dataclass(frozen=True)
+class Of:
+    """Which problem: equal settings on the very same weights and points are the same one."""
+
+    target: Target | None
+    truth: Dataset | None
+    heldout: Dataset | None
+    attack: str
+    config: Any
+    seed: int
+    side: int
+    pictures: Pictures | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is something to attack: weights, or a victim of the attack's own."""
+        known = self.target is not None or by_key(self.attack).victim is not None
+        return known and self.truth is not None and self.heldout is not None
+
+
+@dataclass(eq=False)
+class Found:
+    """What is known of one problem.
+
+    Attributes:
+        of: the problem.
+        rows: finished cells, as `maps.maps` takes them.
+        states: kept states of cells, the first and the last among them, of pictures the last alone;
+            those of the oldest cells go where there would be too many.
+        problems: what the cells of each seed share.
+    """
+
+    of: Of
+    rows: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    states: dict[Key, list[Any]] = field(default_factory=dict)
+    problems: dict[int, Problem] = field(default_factory=dict)
+
+    def todo(self, seeds: int) -> list[Key]:
+        """Cells that are not done, those of the first seed first."""
+        all_of = [(k, a, b) for k in range(seeds) for a, b in starts(self.of.side)]
+        return [key for key in all_of if key not in self.rows]
+
+    def share(self, seeds: int) -> float:
+        """Share of the cells that are done."""
+        total = len(starts(self.of.side)) * seeds
+        return 1 - len(self.todo(seeds)) / total
+
+    def prepare(self, seeds: int) -> None:
+        """Make what the cells share. ValueError where the attack cannot be used here."""
+        of = self.of
+        if not of.ready or of.truth is None or of.heldout is None:
+            raise ValueError("No weights to attack: train a network first.")
+        for k in range(seeds):
+            if k not in self.problems:
+                self.problems[k] = problem_of(
+                    by_key(of.attack), of.config, of.target, of.truth, of.heldout, of.seed + k,
+                    of.pictures,
+                )  # fmt: skip
+
+    def run(self, key: Key, stop: Event) -> None:
+        """Run one cell and keep it, unless it is stopped."""
+        k, a, b = key
+        problem = self.problems[k]
+        kept: list[Any] = []
+        stride = max(1, problem.config.steps // (KEPT if self.of.side <= SIDE else FEWEST))
+        between = gcd(stride, max(1, problem.config.steps // TRAIL))  # those of the trail are seen
+
+        def watched() -> Iterator[Any]:
+            last = None
+            for last in problem.states(a, b, between):
+                if last.t % stride == 0 and self.of.pictures is None:
+                    kept.append(last)
+                yield last
+                if stop.is_set():
+                    return
+            if not kept or kept[-1] is not last:
+                kept.append(last)
+
+        result = outcome(problem.parts, watched())
+        if not stop.is_set():
+            self.states[key] = kept
+            numbers = sum(state.x.numel() for state in kept)
+            while len(self.states) > max(1, MOST_NUMBERS // numbers):
+                del self.states[next(iter(self.states))]
+            self.rows[key] = {"mix_truth": a, "mix_data": b, "seed": k, "result": result}

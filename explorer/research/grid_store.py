@@ -1,0 +1,238 @@
+"""Finished cells of a page's grid outside its kernel: in a file of the user, and as a download.
+
+A line of such a file is a row {"key", "of", "mix_truth", "mix_data", "seed", "result"}; `of` says
+which problem it belongs to: digests of the weights, the points and the held-out points, the attack
+with its settings, and our version. Equal problems have equal rows, whoever computed them. So a file
+is known by the digest of `of`, and a row of another problem is refused with what differs.
+
+Kept on disk only where the kernel serves its own user (`folder`): on a server of many visitors all
+kernels are one user, and nobody is to find, or to erase, what another computed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from explorer.engine.energy.starts import starts
+from explorer.engine.files import FileError, named
+from explorer.engine.roster import by_key
+from explorer.research.experiment import plain
+from explorer.research.grid import Found, Key, Of
+from explorer.research.records import (
+    RowFile,
+    cell_of,
+    rows_in,
+    table_of,
+    text_of,
+)
+
+KEEP = "MARGIN_EXPLORER_KEEP"  # "1" or "0"; `serve` sets it where nobody has
+MOST_FILES = 50  # arbitrary: problems kept; a file of 21 cells has about 60 kB
+UNKEPT = (
+    "Finished cells are lost with this page: download them now and then, and take them up later."
+)
+WHAT = {
+    "attack": "another attack", "settings": "other settings", "weights": "other weights",
+    "points": "other points", "heldout": "other held-out points", "version": "another version",
+}  # fmt: skip
+
+Row = dict[str, Any]
+
+
+def folder() -> Path | None:
+    """Where cells are kept on this machine; None where they are not."""
+    if os.environ.get(KEEP, "0") in ("", "0"):
+        return None
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without a home, as in some containers
+        return None
+    usual = {"darwin": home / "Library" / "Caches", "win32": home / "AppData" / "Local"}
+    named = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
+    base = Path(named) if named else usual.get(sys.platform, home / ".cache")
+    return base / "margin-explorer" / "grid"
+
+
+def identity(of: Of) -> Row:
+    """What two problems have in common when their rows are the same, but the seed of the noise.
+
+    The side of the grid is left out: a cell is one run, on whichever grid it lies.
+    """
+    if not of.ready or of.truth is None or of.heldout is None:
+        raise ValueError("No weights to attack: train a network first.")
+    weights = "its own"  # made of points, settings and seed
+    if by_key(of.attack).victim is None and of.target is not None:
+        net = of.target.net
+        weights = _digest(net.theta, json.dumps((net.d, *net.widths, net.outputs)))
+    seen = () if of.pictures is None else (json.dumps(of.pictures.shape), of.pictures.mean)
+    made: Row = plain({
+        "attack": of.attack, "settings": asdict(of.config), "weights": weights,
+        "points": _digest(of.truth.x, of.truth.y, *seen),
+        "heldout": _digest(of.heldout.x, of.heldout.y), "version": _version(),
+    })  # fmt: skip
+    return made
+
+
+def file_of(of: Row, where: Path) -> RowFile:
+    """The file of a problem, with what it holds. The oldest files go when there are too many.
+
+    Raises:
+        ValueError: where a line of it is damaged.
+        OSError: where it cannot be read.
+    """
+    where.mkdir(parents=True, exist_ok=True, mode=0o700)
+    files = sorted(where.glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+    for old in files[: -MOST_FILES + 1 or None] if len(files) >= MOST_FILES else ():
+        old.unlink(missing_ok=True)
+    return RowFile(where / f"{_digest(json.dumps(of, sort_keys=True))}.jsonl")
+
+
+def row_of(found: Found, key: Key, of: Row) -> Row:
+    """A finished cell as a line; its seed is that of the noise, whatever the page's."""
+    k, a, b = key
+    seed = found.of.seed + k
+    result = plain(found.rows[key]["result"])
+    return {
+        "key": f"{seed} {a:.9g} {b:.9g}", "of": of, "mix_truth": a, "mix_data": b, "seed": seed,
+        "result": result,
+    }  # fmt: skip
+
+
+def take(found: Found, rows: Iterable[Mapping[str, Any]], of: Row) -> tuple[int, int]:
+    """Take rows up as finished cells. -> how many were new, how many lie on no cell of this grid.
+
+    Raises:
+        ValueError: where a row is of another problem; nothing is taken then.
+    """
+    lie = {(round(a, 9), round(b, 9)): (a, b) for a, b in starts(found.of.side)}
+    new: dict[Key, Row] = {}
+    aside = 0
+    for row in rows:
+        other = difference(of, row["of"])
+        if other:
+            raise ValueError(other)
+        cell = lie.get((round(row["mix_truth"], 9), round(row["mix_data"], 9)))
+        k = row["seed"] - found.of.seed
+        if cell is None or k < 0:
+            aside += 1
+        elif (k, *cell) not in found.rows:
+            a, b = cell
+            new[k, a, b] = {"mix_truth": a, "mix_data": b, "seed": k, "result": row["result"]}
+    found.rows |= new
+    return len(new), aside
+
+
+def difference(mine: Row, theirs: Mapping[str, Any]) -> str:
+    """Why rows of `theirs` are none of `mine`, or an empty string."""
+    for name, words in WHAT.items():
+        here, there = mine[name], theirs.get(name)
+        if here == there:
+            continue
+        if name == "settings" and isinstance(there, Mapping):
+            field = next(k for k in {**here, **there} if here.get(k) != there.get(k))
+            there, here = f"{named(field)}={named(there.get(field))}", f"{field}={here.get(field)}"
+        compared = (
+            f" ({named(there)}; here {named(here)})"
+            if name in ("attack", "settings", "version")
+            else ""
+        )
+        return f"its cells are of {words}{compared}."
+    return ""
+
+
+class Keeper:
+    """The rows of one problem: on the page, in a file where one is kept, and to take along."""
+
+    def __init__(self, found: Found) -> None:
+        """Take up what the user's cache folder has of this problem, where there is such a folder.
+
+        Whatever is wrong with the file is said in `words`; the grid then runs without it.
+        """
+        self.found, self.words = found, ""
+        self.file: RowFile | None = None
+        self.of = identity(found.of) if found.of.ready else None
+        where = folder()
+        if self.of is None or where is None:
+            self.words = UNKEPT if self.of is not None else ""
+            return
+        try:
+            file = file_of(self.of, where)
+            mine = [row for row in file.rows.values() if row.get("of") == self.of]
+            taken = take(found, map(cell_of, mine), self.of)[0]
+        except (OSError, ValueError) as error:
+            self.words = f"Nothing is kept on disk: {error}"
+            return
+        self.file = file
+        before = f"{taken} cells were there from before. " if taken else ""
+        self.words = f"{before}Finished cells are kept in {file.path}."
+
+    def add(self, key: Key) -> None:
+        """Keep a finished cell on disk; where that fails, it is said once and tried no more."""
+        if self.file is None or self.of is None:
+            return
+        row = row_of(self.found, key, self.of)
+        try:
+            if row["key"] not in self.file.rows:
+                self.file.append(row)
+        except OSError as error:
+            self.file, self.words = None, f"Nothing is kept on disk any more: {error}"
+
+    def texts(self) -> tuple[str, str]:
+        """All cells as lines of JSON, and as a table."""
+        of = self.of
+        rows = [] if of is None else [row_of(self.found, key, of) for key in list(self.found.rows)]
+        return text_of(rows), table_of(rows)
+
+    def open(self, name: str, content: bytes) -> str:
+        """Take up the cells of a file. -> what came of it, in a sentence.
+
+        Raises:
+            ValueError: where the file is none of this problem; nothing is taken then.
+        """
+        if self.of is None:
+            raise ValueError(
+                f"{named(name)}: train the network of these cells first, or open its run."
+            )
+        try:
+            taken, aside = take(self.found, rows_in(content), self.of)
+        except ValueError as error:
+            raise FileError(f"{named(name)}: {error} What was found here stays.") from error
+        for key in self.found.rows:
+            self.add(key)
+        left = f" {aside} lie on no cell of this grid and were left aside." if aside else ""
+        return f"{taken} cells of {named(name)} taken up.{left}"
+
+    def forget(self) -> None:
+        """Take the file off the disk."""
+        if self.file is not None:
+            self.file.path.unlink(missing_ok=True)
+            self.file = None
+
+
+def _version() -> str:
+    try:
+        return metadata.version("margin-explorer")
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _digest(*parts: Tensor | str) -> str:
+    made = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, Tensor):
+            array = part.detach().cpu().contiguous().numpy()
+            made.update(f"{array.dtype.str}{array.shape}".encode())
+            made.update(array.tobytes())
+        else:
+            made.update(part.encode())
+    return made.hexdigest()[:24]

@@ -1,0 +1,229 @@
+"""What a run amounts to, for a terminal, a program or a page of paper."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from explorer.engine.attacks.target import NO_THEOREM
+from explorer.engine.classes import labels
+from explorer.engine.data import Dataset
+from explorer.engine.network import Network
+from explorer.engine.rounding import said
+from explorer.engine.store import Run
+from explorer.research.figures import attack_picture
+from explorer.research.runs import Attacked, Trained
+
+__all__ = [
+    "attack_picture",
+    "attack_rows",
+    "jsonable",
+    "of_attack",
+    "of_dataset",
+    "of_file",
+    "of_network",
+    "of_training",
+    "training_rows",
+]
+
+
+def jsonable(value: Any) -> Any:  # noqa: ANN401 (JSON has no type)
+    """Plain JSON: tensors as lists, enums by name, what is not finite as null."""
+    if isinstance(value, Tensor):
+        return jsonable(value.detach().cpu().tolist())
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, dict):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return str(value) if isinstance(value, Path) else value
+
+
+def of_dataset(data: Dataset) -> dict[str, Any]:
+    """Size and source of the points."""
+    return {
+        "n": data.n,
+        "d": data.d,
+        "positive": int((data.y > 0).sum()),
+        "classes": [int((data.y == label).sum()) for label in labels(data.outputs)],
+        "source": asdict(data.source) if data.source else None,
+    }
+
+
+def of_network(net: Network) -> dict[str, Any]:
+    """Shape and norm of the weights."""
+    return {
+        "d": net.d,
+        "widths": list(net.widths),
+        "homogeneous": net.homogeneous,
+        "rho": float(net.rho),
+        "dtype": str(net.dtype).removeprefix("torch."),
+        "note": net.note,
+    }
+
+
+def of_training(data: Dataset, done: Trained) -> dict[str, Any]:
+    """The points, the weights, how far training came, and how near to a KKT point."""
+    state, made = done.states[-1], done.certificate
+    training = {
+        "t": state.t,
+        "log_loss": state.log_loss,
+        "gamma_bar": state.gamma_bar,
+        "gamma_tilde": state.gamma_tilde,
+        "q": state.q,
+        "q_min": done.q_min,
+    }
+    if made is not None:
+        training |= {
+            "on_margin": int(made.on_margin.sum()),
+            "lam": made.lam,
+            "residual": made.residual,
+            "residual_strict": made.residual_strict,
+            "slackness": made.slackness,
+            "light": made.light,
+            "sentence": made.sentence,
+        }
+    if done.exact is not None:
+        training["optimum"] = {
+            "polished": done.exact.polished,
+            "objective": done.exact.objective,
+            "lower_bound": done.exact.dual / (1 + done.exact.violation),
+            "sentence": done.exact.sentence,
+        }
+    return {"dataset": of_dataset(data), "network": of_network(done.net), "training": training}
+
+
+def of_attack(done: Attacked) -> dict[str, Any]:
+    """What is claimed, and where the truth is known, how much of it is true."""
+    state, claims, scores, verdict = done.states[-1], done.claims, done.scores, done.verdict
+    out: dict[str, Any] = {
+        "t": state.t,
+        "candidates": len(state.x),
+        **state.numbers(),
+        "claims": [
+            {"x": x, "y": int(y), "lam": lam}
+            for x, y, lam in zip(
+                claims.x.tolist(), claims.y.tolist(), claims.lam.tolist(), strict=True
+            )
+        ],
+        "scores": None,
+        "verdict": None,
+    }
+    if scores is not None and verdict is not None:
+        truth, control = scores
+        out["scores"] = [
+            {
+                "radius": radius,
+                "found": int(truth.found[i]),
+                "found_control": int(control.found[i]),
+                "recall": float(truth.recall[i]),
+                "precision": float(truth.precision[i]),
+            }
+            for i, radius in enumerate(truth.radii)
+        ]
+        out["verdict"] = {
+            "kind": verdict.kind,
+            "sentence": verdict.sentence,
+            "p_value": verdict.p_value,
+            "controls": verdict.controls,
+            "least_p": verdict.least_p,
+        }
+    return out
+
+
+def of_file(opened: Run | Network) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """What a file holds, for a program and for a table."""
+    if isinstance(opened, Network):
+        return {"kind": "weights", "network": of_network(opened)}, _network_rows(opened)
+    run = opened
+    attack = None if run.attack_config is None else asdict(run.attack_config)
+    content: dict[str, Any] = {
+        "kind": "run",
+        "dataset": of_dataset(run.dataset),
+        "network": of_network(run.net) if run.net else None,
+        "seed": run.seed,
+        "mix": run.mix,
+        "train_config": asdict(run.train_config),
+        "train_steps": [state.t for state in run.train_states],
+        "attack_config": attack,
+        "attack_steps": [state.t for state in run.attack_states],
+        "versions": run.versions,
+    }
+    source = run.dataset.source
+    rows = [("points", f"{run.dataset.n} in {run.dataset.d}-D, {source or 'drawn by hand'}")]
+    rows += _network_rows(run.net) if run.net else [("network", "none yet")]
+    for name, states in (("training", run.train_states), ("attack", run.attack_states)):
+        last = f", the last of step {states[-1].t}" if states else ""
+        rows.append((name, f"{len(states)} states{last}"))
+    rows.append(("seed", str(run.seed)))
+    rows.append(("written by", ", ".join(f"{k} {v}" for k, v in run.versions.items())))
+    return content, rows
+
+
+def _network_rows(net: Network) -> list[tuple[str, str]]:
+    biases = (
+        "first layer"
+        if net.homogeneous
+        else "several layers: not homogeneous, no margin to scale to"
+    )
+    if all(b is None for b in net.biases):
+        biases = "none"
+    return [
+        ("network", "-".join(map(str, (net.d, *net.widths, net.outputs)))),
+        ("biases", biases),
+        ("norm", f"{float(net.rho):.6g}"),
+        ("type", str(net.dtype).removeprefix("torch.")),
+        *([("note", net.note)] if net.note else []),
+    ]
+
+
+def training_rows(points: Dataset, done: Trained) -> list[tuple[str, str]]:
+    """Names and values of a finished training, for a table."""
+    made, last = done.certificate, done.states[-1]
+    rows = [
+        ("points", f"{points.n} in {points.d}-D"),
+        ("network", "-".join(map(str, (done.net.d, *done.net.widths, done.net.outputs)))),
+        ("steps", f"{last.t}"),
+    ]
+    if done.exact is not None:
+        rows.append(("optimum", done.exact.sentence))
+    if made is None:
+        return [*rows, ("smallest margin", f"{done.q_min:.6g}"), ("certificate", NO_THEOREM)]
+    return [
+        *rows,
+        ("normalised margin", f"{last.gamma_bar:.6g}"),
+        ("on the margin (1%)", f"{int(made.on_margin.sum())} of {points.n}"),
+        ("KKT residual", f"{said(made.residual)} (strict {made.residual_strict:.2g})"),
+        ("certificate", made.sentence),
+    ]
+
+
+def attack_rows(done: Attacked) -> list[tuple[str, str]]:
+    """Names and values of a finished attack, for a table."""
+    rows = [
+        ("attack steps", f"{done.states[-1].t}"),
+        *_unexplained(done),
+        ("claims", f"{len(done.claims.x)} of {len(done.states[-1].x)} candidates"),
+    ]
+    if done.scores is None or done.verdict is None:
+        return [*rows, ("verdict", "Cannot know: nothing to compare the claims with.")]
+    truth, control = done.scores
+    for i, radius in enumerate(truth.radii):
+        met = f"the first of {done.verdict.controls}: {int(control.found[i])}"
+        found = f"{int(truth.found[i])} ({met})"
+        rows.append((f"found within {radius:g}", found))
+    return [*rows, ("verdict", f"{done.verdict.kind.name}: {done.verdict.sentence}")]
+
+
+def _unexplained(done: Attacked) -> list[tuple[str, str]]:
+    """The share of ||theta||^2 left over, of attacks that explain theta."""
+    share = done.states[-1].numbers().get("l_stationary")
+    return [] if share is None else [("theta unexplained", f"{share:.2%}")]

@@ -1,0 +1,294 @@
+r"""Tuning the KKT attack by what an attacker can compute: the weights, and never the truth.
+
+Two searches, each a generator that yields after every trial, so that a page or a terminal can
+pace, show and cancel it:
+
+- "random": the published search over the four knobs of Haim et al. 2022, sigma_x log-U(1e-6, 0.1),
+  rate log-U(1e-5, 1), lam_min U(0.01, 0.5), alpha U(10, 500), in the published code's units.
+  There it was scored with the training set, which an attacker does not have; here by the residual.
+- "auto": a tree-structured Parzen estimator (Bergstra et al. 2011; Optuna) over knobs of
+  `KKTConfig`, for two goals at once: a small stationarity residual, and much agreement of
+  independent restarts (`explorer.engine.attacks.claims`). Its first trial are the defaults.
+
+Trial k depends on the seed and the trials before it alone, so that a search resumed from its file
+(`explorer.research.tuning`) goes on as if it had never stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import torch
+
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.claims import agreement
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.kkt.config import Knobs
+from explorer.engine.attacks.target import Target
+from explorer.engine.files import (
+    FileError,
+    named,
+    read_file,
+    reading,
+)
+from explorer.engine.settings import setting, settings
+from explorer.engine.status import Status
+from explorer.engine.store.codec import decode
+
+if TYPE_CHECKING:
+    import optuna
+
+Search = Literal["auto", "random"]
+
+# The defaults of KKTConfig, as a point of the space of "auto".
+USUAL = {
+    "lr_x": KKTConfig.lr_x, "relu_alpha": KKTConfig.relu_alpha, "annealing": 40.0,
+    "lam_min": KKTConfig.lam_min, "weight_margin": KKTConfig.weight_margin,
+    "sigma_x": KKTConfig.sigma_x,
+}  # fmt: skip
+
+SEEDS = 1000  # of noise that a search has for itself; arbitrary, above the restarts one takes
+
+
+@settings
+class TuneConfig:
+    """A search."""
+
+    # fmt: off
+    search: Annotated[Search, setting("Auto-tune, or the published draws")] = "auto"
+    trials: Annotated[int, setting("How many trials", ge=1)] = 25
+    restarts: Annotated[int, setting(
+        "Attacks per trial, each from noise of its own", ge=2, le=SEEDS - 2,
+        why="agreement is theirs",
+    )] = 3
+    m: Annotated[int, setting(
+        "Candidates of each attack", title="candidates m", ge=2, multiple_of=2,
+        why="half the candidates per label",
+    )] = 60
+    steps: Annotated[int, setting(
+        "Steps of each attack", ge=1,
+        note="A quarter of the usual ones, as schedules keep their shape.",
+    )] = 500
+    seed: Annotated[int, setting("Of the search and of the noise", ge=0)] = 0
+    # fmt: on
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One row of a search.
+
+    Attributes:
+        number: 0, 1, ...
+        params: where in the space of the search.
+        config: the attack's settings, as tried.
+        residual: share of ||theta||^2 left unexplained, mean over the restarts; inf if it failed.
+        agreement: of the restarts.
+        claims: how many, mean over the restarts.
+        failure: why it failed, or "".
+    """
+
+    number: int
+    params: dict[str, float]
+    config: KKTConfig
+    residual: float
+    agreement: float
+    claims: float
+    failure: str = ""
+
+
+def tune(target: Target, config: TuneConfig, done: Sequence[Trial] = ()) -> Iterator[Trial]:
+    """The trials after `done`, to the planned number; nothing runs between two of them.
+
+    Raises:
+        ImportError: without the extra `tune`.
+    """
+    optuna = _optuna()
+    study = optuna.create_study(directions=["minimize", "maximize"])
+    for trial in done:
+        study.add_trial(_as_optuna(trial, config.search))
+    for number in range(len(done), config.trials):
+        study.sampler = _sampler(config, number)
+        if number == 0 and config.search == "auto":
+            study.enqueue_trial(USUAL)
+        asked = study.ask(_space(config.search))
+        trial = attempt(target, config, number, dict(asked.params))
+        if trial.failure:
+            study.tell(asked, state=optuna.trial.TrialState.FAIL)
+        else:
+            study.tell(asked, [trial.residual, trial.agreement])
+        yield trial
+
+
+def fresh_seed(config: TuneConfig) -> int:
+    """The seed of a noise that no trial of this search uses."""
+    return SEEDS * config.seed + SEEDS - 1
+
+
+def attempt(target: Target, config: TuneConfig, number: int, params: dict[str, float]) -> Trial:
+    """Attack `restarts` times with one set of parameters; a failure is a row too."""
+    settings = settings_of(target, config, params)
+    residuals, reports = [], []
+    for restart in range(config.restarts):
+        generator = torch.Generator().manual_seed(SEEDS * config.seed + restart + 1)
+        try:
+            state = kkt.init(target, settings, generator)
+        except ValueError as error:
+            return Trial(number, params, settings, math.inf, 0.0, 0.0, str(error))
+        for following in kkt.iterate(target, state, settings, settings.steps):
+            state = following
+        if kkt.terminate(state, settings) is Status.DIVERGED:
+            return Trial(number, params, settings, math.inf, 0.0, 0.0, Status.DIVERGED.value)
+        residuals.append(float(state.l_stationary))
+        reports.append(kkt.report(target, state, settings))
+    claims = sum(len(r.x) for r in reports) / len(reports)
+    mean = sum(residuals) / len(residuals)
+    return Trial(number, params, settings, mean, agreement(reports), claims)
+
+
+def settings_of(target: Target, config: TuneConfig, params: dict[str, float]) -> KKTConfig:
+    """The attack's settings at one place of the search's space."""
+    if config.search == "random":
+        knobs = Knobs(params["sigma_x"], params["rate_x"], params["lam_min"], params["relu_alpha"])
+        return KKTConfig.published(target, knobs, config.m, config.steps)
+    given = {name: value for name, value in params.items() if name != "annealing"}
+    start = params["relu_alpha"] / params["annealing"]
+    return KKTConfig(m=config.m, steps=config.steps, relu_alpha_start=start, **given)  # type: ignore[arg-type]
+
+
+def front(trials: Sequence[Trial]) -> list[Trial]:
+    """Trials that none other beats in both residual and agreement, smallest residual first."""
+    good = sorted((t for t in trials if not t.failure), key=lambda t: (t.residual, -t.agreement))
+    kept: list[Trial] = []
+    for trial in good:
+        if not kept or trial.agreement > kept[-1].agreement:
+            kept.append(trial)
+    return kept
+
+
+def best(trials: Sequence[Trial], search: Search = "auto") -> Trial | None:
+    """The largest agreement, then the smallest residual; of "random" the smallest residual.
+
+    None where every trial failed.
+    """
+    good = [t for t in trials if not t.failure]
+    if search == "random":
+        return min(good, key=lambda t: t.residual, default=None)
+    return min(good, key=lambda t: (-t.agreement, t.residual), default=None)
+
+
+def full_length(trial: Trial, m: int = KKTConfig.m, steps: int = KKTConfig.steps) -> KKTConfig:
+    """The settings of a trial for an attack of the usual size."""
+    return replace(trial.config, m=m, steps=steps)
+
+
+# --- Optuna -------------------------------------------------------------------------------------
+def _optuna() -> Any:  # noqa: ANN401 - the module
+    try:
+        import optuna
+    except ImportError as error:
+        raise ImportError("tuning needs Optuna: pip install margin-explorer[tune]") from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna
+
+
+def _space(search: Search) -> dict[str, optuna.distributions.BaseDistribution]:
+    real = _optuna().distributions.FloatDistribution
+    if search == "random":  # Haim et al. 2022, as in their code
+        return {
+            "sigma_x": real(1e-6, 0.1, log=True), "rate_x": real(1e-5, 1.0, log=True),
+            "lam_min": real(0.01, 0.5), "relu_alpha": real(10.0, 500.0),
+        }  # fmt: skip
+    return {  # arbitrary: one to two decades around the defaults
+        "lr_x": real(1e-3, 0.3, log=True), "relu_alpha": real(10.0, 1000.0, log=True),
+        "annealing": real(1.0, 100.0, log=True), "lam_min": real(0.0, 0.3),
+        "weight_margin": real(0.01, 10.0, log=True), "sigma_x": real(0.2, 1.2),
+    }  # fmt: skip
+
+
+def _sampler(config: TuneConfig, number: int) -> optuna.samplers.BaseSampler:
+    """Seeded by the trial's number, so that a resumed search draws what an unbroken one would."""
+    samplers, seed = _optuna().samplers, 100_003 * config.seed + number
+    if config.search == "random":
+        return samplers.RandomSampler(seed=seed)  # type: ignore[no-any-return]
+    return samplers.TPESampler(seed=seed, n_startup_trials=8)  # type: ignore[no-any-return]
+
+
+def _as_optuna(trial: Trial, search: Search) -> optuna.trial.FrozenTrial:
+    optuna = _optuna()
+    states = optuna.trial.TrialState
+    return optuna.trial.create_trial(  # type: ignore[no-any-return]
+        params=trial.params, distributions=_space(search),
+        values=None if trial.failure else [trial.residual, trial.agreement],
+        state=states.FAIL if trial.failure else states.COMPLETE,
+    )  # fmt: skip
+
+
+# --- The file of a search: one JSON line about it, then one per trial; it can be taken up again -
+
+FORMAT = 1
+MOST_BYTES = 64 * 2**20  # arbitrary: a trial takes about 1 kB
+
+
+def fingerprint(target: Target) -> str:
+    """Of the attacked weights: a search is resumed on the same ones only."""
+    return hashlib.sha256(target.net.theta.double().cpu().numpy().tobytes()).hexdigest()[:16]
+
+
+def start_file(path: Path, target: Target, config: TuneConfig) -> list[Trial]:
+    """The trials that a file of this search holds already; a new file gets its first line.
+
+    Raises:
+        FileError: where the file is of another search or of other weights.
+    """
+    head = {"format": FORMAT, "weights": fingerprint(target), **asdict(config)}
+    first = json.dumps(head) + "\n"
+    text = read_file(path, MOST_BYTES) if path.exists() else b""
+    if first.encode().startswith(text):  # nothing, or a first line that a kill cut off
+        path.write_text(first, encoding="utf-8")
+        return []
+    end = text.rfind(b"\n") + 1  # what follows was cut off by a kill
+    name = named(path.name)
+    with reading(f"{name} is no file of a search: it", "It was left as it is. Name another."):
+        there, *rows = map(json.loads, text[:end].splitlines())
+        if not isinstance(there, dict) or "weights" not in there:
+            raise ValueError("its first line does not say which search it is of")
+        differs = [k for k in head if k != "trials" and there.get(k) != head[k]]
+        done = [] if differs else [_decoded(row) for row in rows]
+    if differs:
+        raise FileError(
+            f"{name} holds another search: it differs in {', '.join(differs)}. "
+            "Name another file, or take the same settings and weights."
+        )
+    if end < len(text):
+        with path.open("r+b") as file:
+            file.truncate(end)
+    return done
+
+
+def append(path: Path, trial: Trial) -> None:
+    """Add one row to the file of a search."""
+    row = asdict(trial)
+    row["residual"] = trial.residual if math.isfinite(trial.residual) else None
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row, allow_nan=False) + "\n")
+
+
+def _decoded(row: dict[str, Any]) -> Trial:
+    """The trial of a line. ValueError, KeyError or TypeError for another."""
+    if row["residual"] is None:
+        row = {**row, "residual": {"float": "inf"}}
+    config = {"kind": "KKTConfig", "fields": row["config"]}
+    given = {**row, "params": {"map": row["params"]}, "config": config}
+    try:
+        trial: Trial = decode({"kind": "Trial", "fields": given}, {}, Trial)
+    except FileError as error:  # it does not say of which file
+        raise ValueError(error) from error
+    if not all(map(math.isfinite, (*trial.params.values(), trial.agreement, trial.claims))):
+        raise ValueError(f"numbers of trial {trial.number} are not finite")
+    return trial
