@@ -16,19 +16,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from explorer.engine.controls import (
-    COUNT,
-    Controls,
-    Origin,
-    control_sets,
-)
+from explorer.engine.controls import COUNT, Controls, Origin, control_sets
 from explorer.engine.data import PLANE, Dataset, preset
-from explorer.engine.scoring import (
-    LEVEL,
-    RADII,
-    Verdict,
-    judge,
-)
+from explorer.engine.scoring import LEVEL, RADII, Verdict, judge
 
 RADIUS = RADII[1]
 Law = Callable[[int], Dataset]

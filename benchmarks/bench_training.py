@@ -18,13 +18,7 @@ import time
 import torch
 
 from explorer.engine.data import PRESETS, Dataset, preset
-from explorer.engine.training import (
-    TrainConfig,
-    TrainState,
-    init,
-    iterate,
-    terminate,
-)
+from explorer.engine.training import TrainConfig, TrainState, init, iterate, terminate
 
 SEEDS = range(10)
 NETWORKS = ((100, 100), (100,), (1000,))

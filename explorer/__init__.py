@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from explorer.engine import training
 from explorer.engine.attacks import kkt
-from explorer.engine.attacks.kkt import (
-    KKTConfig,
-    KKTState,
-    Report,
-    Start,
-)
+from explorer.engine.attacks.kkt import KKTConfig, KKTState, Report, Start
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate, Light, certify
 from explorer.engine.controls import Controls, Origin, control_sets
@@ -39,22 +34,9 @@ from explorer.engine.margin import normalise, q_of
 from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network, phi, rescaled
 from explorer.engine.roster import ROSTER, by_key
-from explorer.engine.scoring import (
-    RADII,
-    Kind,
-    Score,
-    Verdict,
-    judge,
-    score,
-)
+from explorer.engine.scoring import RADII, Kind, Score, Verdict, judge, score
 from explorer.engine.status import Status
-from explorer.engine.store import (
-    Run,
-    StoreError,
-    import_weights,
-    load_run,
-    save_run,
-)
+from explorer.engine.store import Run, StoreError, import_weights, load_run, save_run
 from explorer.engine.training import TrainConfig, TrainState
 
 if TYPE_CHECKING:

@@ -32,19 +32,8 @@ from explorer.commands.base import assigned
 from explorer.commands.tables import table_of
 from explorer.engine import store, training
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.data import (
-    preset,
-    read_csv,
-    read_npz,
-    write_csv,
-    write_npz,
-)
-from explorer.engine.data.images import (
-    CIFAR,
-    MNIST,
-    read_cifar,
-    read_mnist,
-)
+from explorer.engine.data import preset, read_csv, read_npz, write_csv, write_npz
+from explorer.engine.data.images import CIFAR, MNIST, read_cifar, read_mnist
 from explorer.engine.files import MOST_WORDS, FileError
 from explorer.engine.network import Network
 from explorer.engine.roster import ROSTER, by_key

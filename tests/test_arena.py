@@ -17,20 +17,9 @@ from explorer.engine.controls import control_sets
 from explorer.engine.data import Dataset, preset
 from explorer.engine.intervals import share
 from explorer.engine.multipliers import fit_multipliers
-from explorer.engine.scoring import (
-    RADII,
-    Kind,
-    judge,
-    score,
-)
+from explorer.engine.scoring import RADII, Kind, judge, score
 from explorer.research import arena
-from explorer.research.arena import (
-    AT,
-    arena_rows,
-    best,
-    lines_of,
-    sentence,
-)
+from explorer.research.arena import AT, arena_rows, best, lines_of, sentence
 from explorer.research.experiment import Refused, _ring, flipped, otherwise
 from explorer.research.figures import arena_figure
 from explorer.research.records import write_csv

@@ -16,19 +16,9 @@ from explorer.engine.data import preset
 from explorer.engine.energy.maps import grid, tau_of
 from explorer.engine.energy.points import Archetype, Energies, energy, moving
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations.alternatives import (
-    FORCED,
-    determined,
-    edge_words,
-    forced_points,
-)
+from explorer.engine.explanations.alternatives import FORCED, determined, edge_words, forced_points
 from explorer.engine.explanations.programs import farthest, sample_of
-from explorer.engine.rounding import (
-    EDGE,
-    NOTHING,
-    at_edge,
-    said,
-)
+from explorer.engine.rounding import EDGE, NOTHING, at_edge, said
 from explorer.engine.scoring import score
 from explorer.page.stages.explain import first_explained
 from explorer.research.explained import sentence

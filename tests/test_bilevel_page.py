@@ -10,7 +10,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.roster import by_key
 from explorer.page import files
-from explorer.page.parts.overlays import bilevel_overlay
+from explorer.page.parts.marks import bilevel_overlay
 from explorer.page.session import Session
 
 

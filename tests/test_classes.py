@@ -7,24 +7,14 @@ import pytest
 import torch
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.data import (
-    empty,
-    preset,
-    read_csv,
-    write_csv,
-)
+from explorer.engine.data import empty, preset, read_csv, write_csv
 from explorer.engine.network import init_network
 from explorer.engine.roster import ROSTER
 from explorer.page.apps.explorer import App
 from explorer.page.gestures import Gestures
 from explorer.page.parts.drawing import class_levels, class_map_png, leads
 from explorer.page.session import CLASSES_CHANGED, Session
-from explorer.style import (
-    COLOURS,
-    LABELS,
-    MARKERS,
-    NAMES,
-)
+from explorer.style import COLOURS, LABELS, MARKERS, NAMES
 
 
 def trained(name: str = "three-blobs") -> Session:

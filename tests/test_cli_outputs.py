@@ -9,12 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from explorer import cli
-from explorer.commands import (
-    energy,
-    explain,
-    grid,
-    membership,
-)
+from explorer.commands import energy, explain, grid, membership
 from explorer.commands import sweep as sweep_verbs
 from explorer.engine.store import load_run
 from explorer.research import runs as headless

@@ -21,15 +21,7 @@ import pytest
 from explorer.research.executors import Pool
 from explorer.research.experiment import _ring, run_trial
 from explorer.research.records import RowFile, flat, write_csv
-from explorer.research.sweep import (
-    Trial,
-    key_of,
-    processes,
-    seeds_of,
-    sweep,
-    threads,
-    trials,
-)
+from explorer.research.sweep import Trial, key_of, processes, seeds_of, sweep, threads, trials
 from tests.sweep_rows import Small, deadly, doubled, slow
 
 TINY = {

@@ -19,12 +19,7 @@ from tqdm import tqdm
 from explorer import __version__
 from explorer.engine import store
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.data import (
-    PRESETS,
-    Dataset,
-    preset,
-    read_csv,
-)
+from explorer.engine.data import PRESETS, Dataset, preset, read_csv
 from explorer.engine.files import named, one_line
 from explorer.engine.network import Network
 from explorer.engine.roster import ROSTER, AttackConfig, by_key

@@ -9,25 +9,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, cast
 
-from explorer.commands.base import (
-    Json,
-    Widths,
-    option,
-    show_result,
-    watch,
-    widths_of,
-)
+from explorer.commands.base import Json, Widths, option, show_result, watch, widths_of
 from explorer.commands.outputs import check_files
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
-from explorer.engine.data.images import (
-    KINDS,
-    TASKS,
-    Choice,
-    Kind,
-    Task,
-    draw,
-)
+from explorer.engine.data.images import KINDS, TASKS, Choice, Kind, Task, draw
 from explorer.engine.images import NCC_LEAST, SSIM_LEAST, Vote
 from explorer.engine.network import Network
 from explorer.engine.roster import by_key

@@ -16,13 +16,7 @@ from tqdm import tqdm
 from explorer.commands import base
 from explorer.commands.outputs import check_files, check_pictures
 from explorer.engine.data import heldout
-from explorer.engine.energy.questions import (
-    MAPS,
-    STANDARD,
-    Answers,
-    Picture,
-    Question,
-)
+from explorer.engine.energy.questions import MAPS, STANDARD, Answers, Picture, Question
 from explorer.research import runs
 from explorer.research.figures import draw
 

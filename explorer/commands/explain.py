@@ -18,12 +18,7 @@ from explorer.engine.data import Dataset, preset
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.programs import farthest, forced_mass, sample_of
-from explorer.engine.explanations.safe_split import (
-    MARKS,
-    SafeSplitConfig,
-    in_space,
-    safe_splits,
-)
+from explorer.engine.explanations.safe_split import MARKS, SafeSplitConfig, in_space, safe_splits
 from explorer.engine.network import Network
 from explorer.research import explained, runs
 from explorer.research import figures as explanation_pictures

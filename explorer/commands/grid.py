@@ -12,16 +12,7 @@ from typing import Annotated, Any
 from rich.console import Console
 from rich.table import Table
 
-from explorer.commands.base import (
-    Count,
-    File,
-    Json,
-    Noise,
-    Set,
-    assigned,
-    option,
-    show_result,
-)
+from explorer.commands.base import Count, File, Json, Noise, Set, assigned, option, show_result
 from explorer.commands.outputs import check_files, check_pictures
 from explorer.commands.rows import check_any_done, collected, tell
 from explorer.engine.data import PRESETS
@@ -44,13 +35,7 @@ from explorer.research.grid import (
     run_cell,
     saved,
 )
-from explorer.research.sweep import (
-    key_of,
-    processes,
-    seeds_of,
-    sweep,
-    threads,
-)
+from explorer.research.sweep import key_of, processes, seeds_of, sweep, threads
 
 # || theta* - theta ||^2 of Runkel et al., table 1, on CIFAR-10: (affine, one hidden layer).
 PAPER = {"random": (1.12e-3, 6.1e-5), "truth": (1.39e-3, 1.7e-3), "partition": (2.97e-3, 6.4e-3)}

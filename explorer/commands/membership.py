@@ -16,12 +16,7 @@ from tqdm import tqdm
 from explorer import __version__
 from explorer.commands.base import Json, option
 from explorer.commands.outputs import check_folder
-from explorer.engine.data.highdim import (
-    LABELS,
-    LAWS,
-    Labels,
-    Law,
-)
+from explorer.engine.data.highdim import LABELS, LAWS, Labels, Law
 from explorer.engine.membership.experiment import DIMS, MembershipConfig, membership_experiment
 from explorer.research import figures as membership_pictures
 from explorer.research import rates, report

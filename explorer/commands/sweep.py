@@ -12,15 +12,7 @@ from typing import Annotated
 from rich.console import Console
 from rich.table import Table
 
-from explorer.commands.base import (
-    LAYERS,
-    WIDTHS,
-    Json,
-    declared,
-    option,
-    show_result,
-    widths_of,
-)
+from explorer.commands.base import LAYERS, WIDTHS, Json, declared, option, show_result, widths_of
 from explorer.commands.outputs import check_files, check_folder
 from explorer.commands.rows import check_any_done, collected
 from explorer.commands.tables import table_of

@@ -8,19 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from explorer.engine.files import (
-    FileError,
-    named,
-    read_file,
-    reading,
-)
+from explorer.engine.files import FileError, named, read_file, reading
 from explorer.engine.roster import ROSTER, by_key
-from explorer.engine.settings import (
-    Setting,
-    schema,
-    setting_of,
-    value_of,
-)
+from explorer.engine.settings import Setting, schema, setting_of, value_of
 from explorer.engine.training import TrainConfig
 from explorer.research.sweep import Trial, seeds_of
 

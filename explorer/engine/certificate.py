@@ -27,12 +27,7 @@ from torch import Tensor
 from explorer.engine.classes import contrast
 from explorer.engine.evened import evened
 from explorer.engine.gradients import gram, inner_theta
-from explorer.engine.margin import (
-    Loss,
-    gamma_bar,
-    log_slopes,
-    q_of,
-)
+from explorer.engine.margin import Loss, gamma_bar, log_slopes, q_of
 from explorer.engine.multipliers import Fit, fit_multipliers
 from explorer.engine.network import Network, phi_all, rescaled
 from explorer.engine.rounding import NOTHING, at_edge

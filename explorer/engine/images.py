@@ -23,12 +23,7 @@ from torch import Tensor
 from torch.nn.functional import conv2d, interpolate, pad
 
 from explorer.engine.controls import Origin, least_p
-from explorer.engine.scoring import (
-    LEVEL,
-    Kind,
-    Verdict,
-    doubt,
-)
+from explorer.engine.scoring import LEVEL, Kind, Verdict, doubt
 
 VOTE_REACH = 1.1  # of the nearest distance; Haim et al.'s code
 WINDOW = 3  # of SSIM, pixels, an odd number; Haim et al.'s code

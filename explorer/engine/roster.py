@@ -20,15 +20,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks import (
-    bilevel,
-    decoreco,
-    hinge,
-    inversion,
-    kkt,
-    pooled,
-    univariate,
-)
+from explorer.engine.attacks import bilevel, decoreco, hinge, inversion, kkt, pooled, univariate
 from explorer.engine.attacks.bilevel import BilevelConfig, BilevelState, victim
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.decoreco import DecoRecoConfig, DecoRecoState

@@ -19,22 +19,9 @@ from explorer.engine.controls import Origin, least_p
 from explorer.engine.intervals import Share, share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import LEVEL as CHANCE
-from explorer.engine.scoring import (
-    RADII,
-    Kind,
-    adjusted,
-    doubt,
-    kind_of,
-)
+from explorer.engine.scoring import RADII, Kind, adjusted, doubt, kind_of
 from explorer.research import runs as headless
-from explorer.research.experiment import (
-    Refused,
-    Ring,
-    Trial,
-    bout,
-    plain,
-    unwatched,
-)
+from explorer.research.experiment import Refused, Ring, Trial, bout, plain, unwatched
 from explorer.research.judging import RADIUS
 
 AT = RADII.index(RADIUS)

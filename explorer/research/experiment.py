@@ -21,12 +21,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import (
-    SUPPORT,
-    TAU_TRAINED,
-    Certificate,
-    in_reach,
-)
+from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate, in_reach
 from explorer.engine.controls import Controls, control_sets, met
 from explorer.engine.data import Dataset, preset
 from explorer.engine.explanations.alternatives import AsWell, as_well, determined

@@ -10,12 +10,7 @@ from torch import Tensor
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.data import Dataset
-from explorer.engine.explanations.cells import (
-    KINK,
-    Extent,
-    level_directions,
-    slopes_at,
-)
+from explorer.engine.explanations.cells import KINK, Extent, level_directions, slopes_at
 from explorer.engine.explanations.splitting import (
     Explanation,
     explanation_of,

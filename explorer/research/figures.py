@@ -32,15 +32,7 @@ from explorer.research.arena import Line
 from explorer.research.explained import Explained
 from explorer.research.grid import WORDS, Maps, band
 from explorer.research.rates import Interval, roc, summary
-from explorer.style import (
-    COLOURS,
-    CONTROL,
-    CURVES,
-    INK,
-    NEGATIVE,
-    POSITIVE,
-    PROVEN,
-)
+from explorer.style import COLOURS, CONTROL, CURVES, INK, NEGATIVE, POSITIVE, PROVEN
 
 GRID = 160  # arbitrary: pixels of the decision map along one side
 

@@ -28,13 +28,7 @@ from explorer.engine.files import FileError, named
 from explorer.engine.roster import by_key
 from explorer.research.experiment import plain
 from explorer.research.grid import Found, Key, Of
-from explorer.research.records import (
-    RowFile,
-    cell_of,
-    rows_in,
-    table_of,
-    text_of,
-)
+from explorer.research.records import RowFile, cell_of, rows_in, table_of, text_of
 
 KEEP = "MARGIN_EXPLORER_KEEP"  # "1" or "0"; `serve` sets it where nobody has
 MOST_FILES = 50  # arbitrary: problems kept; a file of 21 cells has about 60 kB

@@ -12,14 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from explorer.engine.energy.starts import NAMES
-from explorer.engine.files import (
-    MAX_BYTES,
-    FileError,
-    check_size,
-    named,
-    read_file,
-    reading,
-)
+from explorer.engine.files import MAX_BYTES, FileError, check_size, named, read_file, reading
 
 fcntl: ModuleType | None
 try:

@@ -13,12 +13,7 @@ import torch
 from explorer.engine import training
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import (
-    TAU_EXACT,
-    TAU_TRAINED,
-    Certificate,
-    certify,
-)
+from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify
 from explorer.engine.controls import control_sets
 from explorer.engine.data import Dataset, read_csv
 from explorer.engine.exact import Exact, maximum_margin

@@ -22,23 +22,8 @@ from time import perf_counter
 from typing import Any
 
 from explorer.engine.threads import limit_threads
-from explorer.research.executors import (
-    Make,
-    Pool,
-    dask_client,
-    is_lost,
-    processes,
-    threads,
-)
-from explorer.research.experiment import (
-    Refused,
-    Trial,
-    key_of,
-    plain,
-    run_trial,
-    seeds_of,
-    trials,
-)
+from explorer.research.executors import Make, Pool, dask_client, is_lost, processes, threads
+from explorer.research.experiment import Refused, Trial, key_of, plain, run_trial, seeds_of, trials
 from explorer.research.records import RowFile, held, write_csv
 
 __all__ = [

@@ -31,12 +31,7 @@ from explorer.engine.attacks.claims import agreement
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt.config import Knobs
 from explorer.engine.attacks.target import Target
-from explorer.engine.files import (
-    FileError,
-    named,
-    read_file,
-    reading,
-)
+from explorer.engine.files import FileError, named, read_file, reading
 from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status
 from explorer.engine.store.codec import decode

@@ -7,12 +7,7 @@ import pytest
 import torch
 
 from explorer.engine.explanations.alternatives import _Ball, _least, as_well
-from explorer.engine.explanations.programs import (
-    AS_WELL,
-    Stopped,
-    farthest,
-    sample_of,
-)
+from explorer.engine.explanations.programs import AS_WELL, Stopped, farthest, sample_of
 from explorer.engine.explanations.splitting import margin_error, residual
 from explorer.engine.multipliers import fit_multipliers
 from tests.engine.test_consistent import BOX, O3, exact

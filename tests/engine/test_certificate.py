@@ -11,32 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.engine import training
-from explorer.engine.certificate import (
-    Light,
-    balance,
-    certify,
-    gradient_multipliers,
-    in_reach,
-)
+from explorer.engine.certificate import Light, balance, certify, gradient_multipliers, in_reach
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.gradients import residual
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.multipliers import fit_multipliers
-from explorer.engine.network import (
-    Network,
-    init_network,
-    phi,
-    rescaled,
-)
+from explorer.engine.network import Network, init_network, phi, rescaled
 from explorer.engine.training import TrainConfig
-from tests.engine.closed_forms import (
-    TABLE,
-    chains,
-    like_pair,
-    one_neuron_per_point,
-    opposite_pair,
-)
+from tests.engine.closed_forms import TABLE, chains, like_pair, one_neuron_per_point, opposite_pair
 
 
 def separated(widths, seed, n=6):

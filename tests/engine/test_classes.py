@@ -24,12 +24,7 @@ from explorer.engine.classes import (
     soft_contrast,
 )
 from explorer.engine.data import Dataset
-from explorer.engine.gradients import (
-    gradient,
-    gram,
-    inner_theta,
-    residual,
-)
+from explorer.engine.gradients import gradient, gram, inner_theta, residual
 from explorer.engine.margin import q_of
 from explorer.engine.merging import merge_neurons
 from explorer.engine.multipliers import fit_multipliers

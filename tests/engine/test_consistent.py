@@ -7,12 +7,7 @@ import torch
 
 from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.alternatives import determined
-from explorer.engine.explanations.programs import (
-    Stopped,
-    farthest,
-    forced_mass,
-    sample_of,
-)
+from explorer.engine.explanations.programs import Stopped, farthest, forced_mass, sample_of
 from explorer.engine.explanations.sampling import margin_points
 from explorer.engine.explanations.splitting import explanation_of, margin_error, pinned, residual
 from explorer.engine.network import init_network, phi, rescaled

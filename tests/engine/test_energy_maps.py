@@ -9,17 +9,15 @@ import pytest
 import torch
 
 from explorer.engine.data import preset
-from explorer.engine.energy.bilevel import (
+from explorer.engine.energy.maps import (
     MU,
+    SplitPlane,
     bilevel,
     features,
-    ridge,
-)
-from explorer.engine.energy.maps import (
-    SplitPlane,
     grid,
     level_direction,
     line,
+    ridge,
     split_plane,
     tau_of,
     triangle_rows,

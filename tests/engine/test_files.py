@@ -10,12 +10,7 @@ from pathlib import Path
 import pytest
 
 from explorer.engine import files
-from explorer.engine.files import (
-    FileError,
-    one_line,
-    read_file,
-    reading,
-)
+from explorer.engine.files import FileError, one_line, read_file, reading
 from explorer.engine.store import StoreError
 
 

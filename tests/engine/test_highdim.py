@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from explorer.engine.data.highdim import (
-    LAWS,
-    Draw,
-    mean_of,
-    sample,
-    variances_of,
-)
+from explorer.engine.data.highdim import LAWS, Draw, mean_of, sample, variances_of
 from tests.engine.draws import rng
 
 

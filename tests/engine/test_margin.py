@@ -9,14 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.engine.margin import (
-    gamma_bar,
-    gamma_tilde,
-    log_loss,
-    log_slopes,
-    normalise,
-    q_of,
-)
+from explorer.engine.margin import gamma_bar, gamma_tilde, log_loss, log_slopes, normalise, q_of
 from explorer.engine.network import init_network, phi, rescaled
 
 LOSSES = ["exponential", "logistic"]

@@ -12,12 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from explorer.engine.gradients import (
-    gradient,
-    hard,
-    residual,
-    signals,
-)
+from explorer.engine.gradients import gradient, hard, residual, signals
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network, phi
 from tests.engine.closed_forms import TABLE, opposite_pair

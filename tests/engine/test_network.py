@@ -9,13 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.engine.network import (
-    Network,
-    init_network,
-    phi,
-    preactivations,
-    rescaled,
-)
+from explorer.engine.network import Network, init_network, phi, preactivations, rescaled
 from tests.engine.draws import draw, make
 
 WIDTHS = [(5,), (6, 4), (4, 3, 5)]

@@ -5,12 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from explorer.engine.optim import (
-    Moments,
-    adam_step,
-    momentum_step,
-    zeros_like,
-)
+from explorer.engine.optim import Moments, adam_step, momentum_step, zeros_like
 
 SHAPES = [(5, 3), (4,), (2, 7)]
 

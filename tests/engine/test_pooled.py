@@ -10,14 +10,8 @@ import torch
 from scipy.optimize import linprog
 
 from explorer.engine import training
-from explorer.engine.attacks import (
-    hinge,
-    kkt,
-    pooled,
-)
-from explorer.engine.attacks import (
-    pooled as largest,
-)
+from explorer.engine.attacks import hinge, kkt, pooled
+from explorer.engine.attacks import pooled as largest
 from explorer.engine.attacks.pooled import PooledConfig, PooledState
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset

@@ -15,12 +15,7 @@ from explorer.engine.certificate import certify
 from explorer.engine.data import preset
 from explorer.engine.explanations import programs
 from explorer.engine.explanations.alternatives import determined, sharpened
-from explorer.engine.explanations.programs import (
-    Rows,
-    farthest,
-    forced_mass,
-    sample_of,
-)
+from explorer.engine.explanations.programs import Rows, farthest, forced_mass, sample_of
 from explorer.engine.explanations.splitting import residual
 from explorer.engine.training import TrainConfig
 from tests.engine.draws import draw

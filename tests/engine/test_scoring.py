@@ -11,20 +11,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.engine.controls import (
-    Controls,
-    Origin,
-    control_sets,
-    met,
-)
+from explorer.engine.controls import Controls, Origin, control_sets, met
 from explorer.engine.data import Dataset, preset, read_csv
-from explorer.engine.scoring import (
-    RADII,
-    Kind,
-    adjusted,
-    judge,
-    score,
-)
+from explorer.engine.scoring import RADII, Kind, adjusted, judge, score
 
 RADIUS = 0.03
 

@@ -7,15 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.engine.gradients import (
-    gradient,
-    gram,
-    hard,
-    inner_theta,
-    relaxed,
-    residual,
-    signals,
-)
+from explorer.engine.gradients import gradient, gram, hard, inner_theta, relaxed, residual, signals
 from explorer.engine.network import Network, phi
 from tests.engine.draws import draw, make, published_phi
 

@@ -13,18 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explorer.engine import backprop
-from explorer.engine.data import (
-    PRESETS,
-    Dataset,
-    empty,
-    preset,
-)
-from explorer.engine.network import (
-    Network,
-    init_network,
-    phi,
-    rescaled,
-)
+from explorer.engine.data import PRESETS, Dataset, empty, preset
+from explorer.engine.network import Network, init_network, phi, rescaled
 from explorer.engine.status import Status
 from explorer.engine.training import (
     NORM_RANGE,

@@ -14,13 +14,7 @@ from explorer.engine.attacks.decoreco import DecoRecoConfig, Start
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import class_numbers, from_numbers
 from explorer.engine.network import phi_all
-from explorer.engine.weight_decay import (
-    DecayConfig,
-    multipliers,
-    objective,
-    settle,
-    unexplained,
-)
+from explorer.engine.weight_decay import DecayConfig, multipliers, objective, settle, unexplained
 from tests.engine.draws import draw, rng
 from tests.engine.test_decoreco import biased
 

@@ -15,8 +15,7 @@ from explorer.engine.energy.questions import MAPS, STANDARD, Answers
 from explorer.engine.energy.starts import CORNERS
 from explorer.page.apps.explorer import App
 from explorer.page.panels.energy import ON, STOP, EnergyPanel
-from explorer.page.parts.energy_charts import colour_bar, energy_png, span_of
-from explorer.page.parts.energy_work import LADDER
+from explorer.page.parts.energy_charts import LADDER, colour_bar, energy_png, span_of
 from explorer.page.words.energy import COMPUTING, HOVER
 from tests.panels.pages import opened
 

@@ -8,7 +8,7 @@ from explorer.engine.attacks.hinge import HingeConfig
 from explorer.engine.data import preset
 from explorer.engine.training import TrainConfig
 from explorer.page.panels.hinges import WAIT, HingesPanel
-from explorer.page.parts.overlays import overlay_of
+from explorer.page.parts.marks import overlay_of
 from explorer.page.session import Session
 
 

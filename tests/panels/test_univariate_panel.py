@@ -16,7 +16,7 @@ from explorer.engine.attacks.univariate import UnivariateConfig
 from explorer.engine.data import preset
 from explorer.page.apps.explorer import App
 from explorer.page.panels.univariate import SWEEP_WORDS, UnivariatePanel
-from explorer.page.parts.overlays import overlay_of
+from explorer.page.parts.marks import overlay_of
 from explorer.page.parts.settings import rows_of
 
 

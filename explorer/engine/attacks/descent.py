@@ -11,13 +11,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from explorer.engine.factor import factored, held
-from explorer.engine.optim import (
-    Moments,
-    Tensors,
-    adam_step,
-    half_cosine,
-    momentum_step,
-)
+from explorer.engine.optim import Moments, Tensors, adam_step, half_cosine, momentum_step
 from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status
 

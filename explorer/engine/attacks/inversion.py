@@ -27,12 +27,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.claims import (
-    MARGIN_BAND,
-    MERGE_RADIUS,
-    Report,
-    merge_candidates,
-)
+from explorer.engine.attacks.claims import MARGIN_BAND, MERGE_RADIUS, Report, merge_candidates
 from explorer.engine.attacks.descent import ended
 from explorer.engine.attacks.target import Target
 from explorer.engine.gradients import backward_signals, forward_signals

@@ -9,20 +9,8 @@ import numpy as np
 import torch
 
 from explorer.engine.data.dataset import Dataset, Source, empty
-from explorer.engine.data.files import (
-    DataError,
-    read_csv,
-    read_npz,
-    write_csv,
-    write_npz,
-)
-from explorer.engine.data.presets import (
-    BOX,
-    MAX_POINTS,
-    PRESETS,
-    Preset,
-    fold,
-)
+from explorer.engine.data.files import DataError, read_csv, read_npz, write_csv, write_npz
+from explorer.engine.data.presets import BOX, MAX_POINTS, PRESETS, Preset, fold
 
 __all__ = [
     "BOX",

@@ -22,13 +22,7 @@ from torch import Tensor
 from explorer.engine.classes import from_numbers
 from explorer.engine.data import Dataset
 from explorer.engine.energy.starts import Pictures
-from explorer.engine.files import (
-    FileError,
-    check_size,
-    named,
-    read_file,
-    reading,
-)
+from explorer.engine.files import FileError, check_size, named, read_file, reading
 from explorer.engine.pickles import Pickle
 from explorer.engine.settings import setting, settings
 

@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.energy.cones import frozen_gains, refitted_gains, residual
-from explorer.engine.energy.rays import (
-    Rays,
-    crowded,
-    place_rays,
-    set_rays,
-)
+from explorer.engine.energy.rays import Rays, crowded, place_rays, set_rays
 from explorer.engine.network import Network, phi
 from explorer.engine.rounding import EDGE, NOTHING, said
 

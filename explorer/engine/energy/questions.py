@@ -16,9 +16,9 @@ from torch import Tensor
 from explorer.engine.certificate import TAU_TRAINED, certify
 from explorer.engine.data import Dataset
 from explorer.engine.energy import starts
-from explorer.engine.energy.bilevel import bilevel
 from explorer.engine.energy.maps import (
     Line,
+    bilevel,
     grid,
     line,
     split_plane,

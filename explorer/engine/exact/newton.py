@@ -16,15 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from explorer.engine.exact.faces import (
-    EPS,
-    Array,
-    Faces,
-    Mask,
-    Peaks,
-    peaks,
-    summits,
-)
+from explorer.engine.exact.faces import EPS, Array, Faces, Mask, Peaks, peaks, summits
 
 _STEPS = 40  # arbitrary: a handful suffices where Newton's method converges at all
 _SOFT = 1e-10  # arbitrary: far above rounding, far below curvatures that matter

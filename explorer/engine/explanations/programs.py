@@ -31,18 +31,8 @@ from scipy.sparse import csr_matrix, eye_array, hstack, vstack
 from torch import Tensor
 
 from explorer.engine.explanations.cells import KINK
-from explorer.engine.explanations.sampling import (
-    GRID,
-    checked,
-    kinks_of,
-    margin_points,
-)
-from explorer.engine.explanations.splitting import (
-    USED,
-    Explanation,
-    fitted_explanation,
-    residual,
-)
+from explorer.engine.explanations.sampling import GRID, checked, kinks_of, margin_points
+from explorer.engine.explanations.splitting import USED, Explanation, fitted_explanation, residual
 from explorer.engine.gradients import gradient
 from explorer.engine.network import Network, phi
 from explorer.engine.rounding import said

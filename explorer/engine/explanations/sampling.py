@@ -16,12 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine.network import (
-    Network,
-    one_output,
-    phi,
-    preactivations,
-)
+from explorer.engine.network import Network, one_output, phi, preactivations
 
 Array = NDArray[np.float64]
 GRID = 80  # lines each way: 160 in all; arbitrary, as in the figures of docs/explanations.md

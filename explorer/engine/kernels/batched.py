@@ -27,13 +27,7 @@ import threading
 from torch import Tensor
 
 from explorer.engine.kernels.deep import Columns, Deeper, TwoLayers
-from explorer.engine.kernels.prepared import (
-    Alpha,
-    Fit,
-    Pass,
-    Prepared,
-    total,
-)
+from explorer.engine.kernels.prepared import Alpha, Fit, Pass, Prepared, total
 from explorer.engine.kernels.small import FEW, Desk
 
 __all__ = ["Alpha", "Fit", "Pass", "Prepared", "few", "laid", "through", "total"]

@@ -7,13 +7,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from explorer.engine.kernels.prepared import (
-    Alpha,
-    Fit,
-    Pass,
-    Prepared,
-    total,
-)
+from explorer.engine.kernels.prepared import Alpha, Fit, Pass, Prepared, total
 
 
 class TwoLayers(Pass):

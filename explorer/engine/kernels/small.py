@@ -18,13 +18,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from explorer.engine.kernels.prepared import (
-    Alpha,
-    Fit,
-    Pass,
-    Prepared,
-    total,
-)
+from explorer.engine.kernels.prepared import Alpha, Fit, Pass, Prepared, total
 
 FEW = (
     64  # inputs; measured at k = 154 and 1000, m = 40 and 200: `two_layers` takes 0.97 to 1.7 times

@@ -20,12 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.data.highdim import (
-    Draw,
-    Labels,
-    Law,
-    sample,
-)
+from explorer.engine.data.highdim import Draw, Labels, Law, sample
 from explorer.engine.margin import log_loss
 from explorer.engine.settings import setting, settings
 

@@ -17,18 +17,12 @@ from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainState
 from explorer.page.apps.digits_grid import UNTRAINED, DigitsGrid
 from explorer.page.parts.access import Access, tips_of
-from explorer.page.parts.digits_board import THEOREM, Board
 from explorer.page.parts.digits_charts import PIXELATED
-from explorer.page.parts.digits_controls import Controls
+from explorer.page.parts.digits_controls import THEOREM, Board, Controls
 from explorer.page.parts.page import Page, shown, way_back
 from explorer.research import image_runs
 from explorer.research.grid import grid_attacks
-from explorer.research.image_runs import (
-    STARTS,
-    Aimed,
-    ImageRun,
-    Scored,
-)
+from explorer.research.image_runs import STARTS, Aimed, ImageRun, Scored
 from explorer.style import CSS
 
 SLICE_S = 0.15  # arbitrary: the page answers within this time while work goes on

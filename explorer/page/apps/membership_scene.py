@@ -14,12 +14,7 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from explorer.engine.data.highdim import (
-    Draw,
-    Labels,
-    Law,
-    sample,
-)
+from explorer.engine.data.highdim import Draw, Labels, Law, sample
 from explorer.engine.membership import law as attack
 from explorer.engine.membership.experiment import generator_of
 from explorer.engine.membership.law import Isolation, Rule

@@ -20,12 +20,7 @@ from explorer.engine.controls import control_sets
 from explorer.engine.intervals import Share
 from explorer.engine.roster import ROSTER, AttackState
 from explorer.page.frame import Frame, Shown
-from explorer.page.panels.base import (
-    Panel,
-    button,
-    chart,
-    titled,
-)
+from explorer.page.panels.base import Panel, button, chart, titled
 from explorer.research import arena
 from explorer.research.arena import Line
 from explorer.research.experiment import Otherwise, Ring, otherwise

@@ -8,12 +8,7 @@ import numpy as np
 
 from explorer.engine.roster import by_key
 from explorer.page.frame import Frame
-from explorer.page.panels.base import (
-    Panel,
-    chart,
-    thinned,
-    titled,
-)
+from explorer.page.panels.base import Panel, chart, thinned, titled
 from explorer.style import CURVES
 
 FLOOR = 1e-16  # below the rounding of float64: a residual of zero on a log axis

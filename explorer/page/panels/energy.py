@@ -14,10 +14,10 @@ from explorer.page.panels.base import Panel, button, titled
 from explorer.page.parts.energy_charts import (
     EnergyCurve,
     EnergyMap,
+    EnergyWork,
     colour_bar,
     span_of,
 )
-from explorer.page.parts.energy_work import EnergyWork
 from explorer.page.parts.settings import choice, real
 from explorer.page.words.energy import (
     COMPUTING,

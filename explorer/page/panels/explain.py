@@ -13,22 +13,10 @@ import numpy as np
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.explanations.alternatives import edge_words, forced_points
 from explorer.engine.explanations.cells import KINK
-from explorer.engine.explanations.programs import (
-    Sample,
-    Stopped,
-    farthest,
-    forced_mass,
-    sample_of,
-)
+from explorer.engine.explanations.programs import Sample, Stopped, farthest, forced_mass, sample_of
 from explorer.engine.rounding import said
 from explorer.page.frame import Frame
-from explorer.page.panels.base import (
-    Panel,
-    button,
-    chart,
-    mounted,
-    titled,
-)
+from explorer.page.panels.base import Panel, button, chart, mounted, titled
 from explorer.research.explained import Explained
 from explorer.style import CURVES, INK
 

@@ -8,12 +8,7 @@ import numpy as np
 
 from explorer.engine.attacks.hinge import HingeState
 from explorer.page.frame import Frame
-from explorer.page.panels.base import (
-    Panel,
-    chart,
-    mounted,
-    titled,
-)
+from explorer.page.panels.base import Panel, chart, mounted, titled
 from explorer.style import CONTROL, INK, PROVEN
 
 TOP = 3.0  # marks above this many bounds stand at it

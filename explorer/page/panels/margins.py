@@ -8,12 +8,7 @@ import numpy as np
 from explorer.engine.certificate import ON_MARGIN
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, chart, titled
-from explorer.style import (
-    COLOURS,
-    LABELS,
-    MARKERS,
-    NAMES,
-)
+from explorer.style import COLOURS, LABELS, MARKERS, NAMES
 
 TOP = 3.0  # q / q_min shown; points beyond stand at the top edge
 

@@ -13,14 +13,8 @@ from explorer.page.frame import Frame
 from explorer.page.gestures import ExplainingHand, Gestures, WalkingHand
 from explorer.page.panels.base import Panel
 from explorer.page.parts import drawing
-from explorer.page.parts.drawing import (
-    class_field,
-    class_levels,
-    class_map_png,
-    leads,
-)
-from explorer.page.parts.marks import PlaneMarks
-from explorer.page.parts.overlays import overlay_of
+from explorer.page.parts.drawing import class_field, class_levels, class_map_png, leads
+from explorer.page.parts.marks import PlaneMarks, overlay_of
 from explorer.page.parts.pad import Pad
 from explorer.page.session import Session
 from explorer.style import COLOURS, PLOT_MARGIN

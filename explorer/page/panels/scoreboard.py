@@ -7,12 +7,7 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.page.frame import Frame
-from explorer.page.panels.base import (
-    Panel,
-    chart,
-    mounted,
-    titled,
-)
+from explorer.page.panels.base import Panel, chart, mounted, titled
 from explorer.style import CONTROL, CURVES
 
 SERIES = (

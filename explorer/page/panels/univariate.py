@@ -13,20 +13,9 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateConfig, UnivariateState
 from explorer.engine.attacks.univariate.config import NEARLY
 from explorer.engine.attacks.univariate.intervals import distinct
-from explorer.engine.attacks.univariate.view import (
-    SWEEP,
-    SweepPoint,
-    active_everywhere,
-    sweep,
-)
+from explorer.engine.attacks.univariate.view import SWEEP, SweepPoint, active_everywhere, sweep
 from explorer.page.frame import Frame
-from explorer.page.panels.base import (
-    Panel,
-    button,
-    chart,
-    mounted,
-    titled,
-)
+from explorer.page.panels.base import Panel, button, chart, mounted, titled
 from explorer.style import CURVES, INK, PROVEN
 
 LOWEST = -12  # log10 of a miss that is rounding

@@ -15,14 +15,7 @@ from explorer.engine.network import Network
 from explorer.page.parts.membership_charts import NOWHERE, figure, line
 from explorer.research import image_sheets
 from explorer.research.image_runs import VOTES, Scored
-from explorer.style import (
-    CONTROL,
-    CURVES,
-    INK,
-    NEGATIVE,
-    POSITIVE,
-    PROVEN,
-)
+from explorer.style import CONTROL, CURVES, INK, NEGATIVE, POSITIVE, PROVEN
 
 MATCHED, STARTED = PROVEN, CURVES[3]
 COLUMNS, NEURONS = 10, 30  # arbitrary: pairs per row, first-layer neurons shown

@@ -13,12 +13,7 @@ from numpy.typing import NDArray
 from explorer.engine.energy import starts
 from explorer.engine.energy.starts import NAMES
 from explorer.research.grid import WORDS, Maps, band
-from explorer.style import (
-    CONTROL,
-    CURVES,
-    INK,
-    PROVEN,
-)
+from explorer.style import CONTROL, CURVES, INK, PROVEN
 
 Array = NDArray[np.float64]
 SHADES = {"truth": PROVEN, "heldout": CONTROL, "noise": CURVES[3]}

@@ -13,12 +13,7 @@ from numpy.typing import NDArray
 
 from explorer.page.apps.membership_scene import Outcome, World
 from explorer.research.rates import Interval, Roc
-from explorer.style import (
-    CONTROL,
-    CURVES,
-    INK,
-    PLOT_MARGIN,
-)
+from explorer.style import CONTROL, CURVES, INK, PLOT_MARGIN
 
 Array = NDArray[np.float64]
 # Two equal places below every chart, at 1 for logarithmic axes: an empty path is an error to the

@@ -10,12 +10,7 @@ import torch
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import control_sets
 from explorer.engine.energy.starts import attack_start
-from explorer.engine.roster import (
-    ROSTER,
-    AttackConfig,
-    Entry,
-    by_key,
-)
+from explorer.engine.roster import ROSTER, AttackConfig, Entry, by_key
 from explorer.engine.status import Status
 from explorer.page.frame import Frame, certified, judged, numbers
 from explorer.page.history import Timeline

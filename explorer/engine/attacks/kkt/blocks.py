@@ -19,13 +19,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.descent import EPS
 from explorer.engine.attacks.kkt.config import KKTConfig
-from explorer.engine.attacks.kkt.loss import (
-    KKTState,
-    Scale,
-    apart,
-    evaluate,
-    pulls,
-)
+from explorer.engine.attacks.kkt.loss import KKTState, Scale, apart, evaluate, pulls
 from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.batched import Alpha, few
 from explorer.engine.kernels.prepared import Prepared

@@ -27,12 +27,7 @@ from explorer.engine.attacks.univariate.intervals import (
     guarantee,
     turn,
 )
-from explorer.engine.attacks.univariate.view import (
-    defect,
-    programs,
-    seen,
-    tolerances,
-)
+from explorer.engine.attacks.univariate.view import defect, programs, seen, tolerances
 from explorer.engine.certificate import balance
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network

@@ -20,12 +20,7 @@ from explorer.engine.attacks.univariate.intervals import Point, crossings
 from explorer.engine.attacks.univariate.proof import Programs, system
 from explorer.engine.certificate import balance
 from explorer.engine.network import Network
-from explorer.engine.piecewise import (
-    UPRIGHT,
-    Piecewise,
-    describe,
-    neurons,
-)
+from explorer.engine.piecewise import UPRIGHT, Piecewise, describe, neurons
 
 SWEEP = tuple(float(f) for f in np.geomspace(0.25, 4.0, 41))  # arbitrary; the middle one is 1
 
