@@ -34,10 +34,15 @@ _STEPS = 4  # arbitrary: each takes the ridge's share out of what is left
 
 
 def _fitted(rows: Array, theta: Array, c: Array) -> Array:
-    """The positive ones of c (r,) moved as little as makes them fit; c where one would turn."""
+    """The positive ones of c (r,) moved as little as makes them fit, without those that turn."""
     used = c > _NONE * c.max(initial=0.0)
-    out = np.where(used, c, 0.0)
-    out[used] += np.linalg.lstsq(rows[used].T, theta - out @ rows, rcond=_NONE)[0]
+    out = c
+    while used.any():
+        out = np.where(used, c, 0.0)
+        out[used] += np.linalg.lstsq(rows[used].T, theta - out @ rows, rcond=_NONE)[0]
+        if out.min() >= 0:
+            break
+        used &= out > 0
     better = np.linalg.norm(theta - out @ rows) < np.linalg.norm(theta - c @ rows)
     return out if better and out.min(initial=0.0) >= 0 else c
 
