@@ -24,7 +24,6 @@ from random import Random
 
 import numpy as np
 import torch
-from explorer.settings import checked
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as write_tensors
 
@@ -37,6 +36,7 @@ from explorer.engine.data.images import CIFAR, MNIST, read_cifar, read_mnist
 from explorer.engine.files import MOST_WORDS, FileError
 from explorer.engine.network import Network
 from explorer.engine.roster import ROSTER, by_key
+from explorer.engine.settings import config_of
 from explorer.engine.store import Run
 from explorer.page import files
 from explorer.page.session import Session
@@ -244,7 +244,7 @@ def table(path: Path) -> object:
 
 def setting(_: Path, data: bytes) -> object:
     kind = by_key("kkt").config
-    return kind(**checked(kind, assigned([data.decode("utf-8", "replace")]), "kkt"))
+    return config_of(kind, assigned(kind, [data.decode("utf-8", "replace")], "kkt"), "kkt")
 
 
 def packed(array: np.ndarray) -> bytes:
