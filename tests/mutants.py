@@ -9,6 +9,7 @@ import faulthandler
 import gzip
 import io
 import json
+import os
 import pickle
 import re
 import sys
@@ -133,7 +134,7 @@ class Touch:
         return Path.touch, (self.mark,)
 
 
-MARK = Path(tempfile.gettempdir()) / "mutants-mark"
+MARK = Path(tempfile.gettempdir()) / f"mutants-mark-{os.getpid():010d}"  # of this process alone
 
 
 def weights() -> list[bytes]:

@@ -169,6 +169,11 @@ def another_class(notes, fields, tensors):
     fields["dataset"] = {"kind": "Path", "fields": {}}
 
 
+def indices(notes, fields, tensors):
+    name = fields["attack_states"][0]["fields"]["y"]["tensor"]
+    tensors[name] = tensors[name].long()
+
+
 def other_dimension(notes, fields, tensors):
     name = fields["dataset"]["fields"]["x"]["tensor"]
     tensors[name] = tensors[name][:, :1].contiguous()
@@ -186,6 +191,7 @@ def other_dimension(notes, fields, tensors):
         (poison, "not finite"),
         (another_class, "expected Dataset"),
         (other_dimension, "dimension 1"),
+        (indices, "y must be of torch.float64"),
     ],
 )
 def test_altered_files_are_refused_with_the_reason(run, change, message):

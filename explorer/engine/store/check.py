@@ -37,6 +37,7 @@ _SIZES = {
     "mass": "A", "found": "cd", "labels": "c", "heft": "c", "start": "c", "rise": "m", "also": "m",
     "least": "m", "most": "m",
 }  # fmt: skip
+_WHOLE = {"active": torch.int64, "start": torch.int64, "also": torch.bool}
 _UNASKED = ("rise", "also")  # empty before their question
 _PLACED = ("x", "y", "lam", "theta")  # of candidates: never nan
 _STATES = dict(zip(get_args(AttackConfig), get_args(AttackState), strict=True))
@@ -184,15 +185,17 @@ def _check_moments(moments: Moments, state: Any) -> None:  # noqa: ANN401 - any 
             raise ValueError(f"moments must be of {shapes}; got {[tuple(p.shape) for p in held]}")
 
 
-def _check_kind(held: Any, dtype: torch.dtype) -> None:  # noqa: ANN401 - any state
-    """Floating tensors of a state have one type, that of its weights or candidates."""
+def _check_kind(held: Any, dtype: torch.dtype, name: str = "") -> None:  # noqa: ANN401 - any state
+    """Tensors of a state have one floating type but for indices, a `name` of `_WHOLE`."""
     if isinstance(held, Tensor):
-        whole = held.dtype in (torch.int64, torch.bool)
-        if dtype not in (torch.float32, torch.float64) or not (whole or held.dtype == dtype):
-            raise ValueError(f"expected tensors of float32 or float64; got {held.dtype}")
+        wanted = _WHOLE.get(name, dtype)
+        if dtype not in (torch.float32, torch.float64) or held.dtype != wanted:
+            raise ValueError(
+                f"{name} must be of {wanted}, and floating ones of 32 or 64 bits; got {held.dtype}"
+            )
     elif isinstance(held, tuple):
         for part in held:
-            _check_kind(part, dtype)
+            _check_kind(part, dtype, name)
     elif is_dataclass(held):
         for f in fields(held):
-            _check_kind(getattr(held, f.name), dtype)
+            _check_kind(getattr(held, f.name), dtype, f.name)
