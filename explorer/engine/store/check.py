@@ -14,6 +14,7 @@ from explorer.engine.classes import check_labels
 from explorer.engine.data import Dataset, preset
 from explorer.engine.data.presets import MAX_POINTS
 from explorer.engine.files import named
+from explorer.engine.network import Network
 from explorer.engine.optim import Moments
 from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.store.codec import MOST_INT
@@ -152,6 +153,17 @@ def _check_attack(run: Run, known: _Known) -> None:
         active = getattr(state, "active", None)
         if active is not None and not bool(((active >= 0) & (active < sizes["N"])).all()):
             raise ValueError(f"candidates of step {state.t} are named that are not there")
+        _check_left(getattr(state, "left", ()), run.net)
+
+
+def _check_left(left: tuple[Tensor, ...], net: Network | None) -> None:
+    """What an attack leaves of the weights has a block (k, k') per layer, its bias a column."""
+    if net is None or not left:
+        return
+    pairs = zip(net.weights, net.biases, strict=True)
+    wanted = [(w.shape[0], w.shape[1] + (b is not None)) for w, b in pairs]
+    if [tuple(block.shape) for block in left] != wanted:
+        raise ValueError(f"left must be of {wanted}; got {[tuple(b.shape) for b in left]}")
 
 
 def _check_sizes(state: Any, known: dict[str, int]) -> None:  # noqa: ANN401 - any state
