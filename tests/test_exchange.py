@@ -18,6 +18,7 @@ from explorer.engine.network import init_network
 from explorer.engine.store import Run, StoreError
 from explorer.page import files
 from explorer.page.session import Session
+from tests import mutants
 
 
 def attacked() -> Session:
@@ -59,6 +60,16 @@ def test_a_run_in_single_precision_opens_and_goes_on(tmp_path: Path) -> None:
     session.go("train")
     session.step(2)
     assert session.now.train.net.dtype == torch.float64
+
+
+def test_an_attack_on_other_weights_is_refused() -> None:
+    run = store.load(mutants.run_of("hinge"))
+    exchange.open_file(Session(), store.dump(run))
+    last = run.attack_states[-1]
+    assert last.left
+    cut = replace(last, left=tuple(block[:, :-1] for block in last.left))
+    with pytest.raises(StoreError, match="on other weights"):
+        exchange.open_file(Session(), store.dump(replace(run, attack_states=(cut,))))
 
 
 def test_a_run_that_cannot_be_opened_leaves_the_page_as_it_was() -> None:

@@ -6,6 +6,8 @@ from dataclasses import fields
 from typing import Any
 
 from explorer.engine import store
+from explorer.engine.attacks import hinge
+from explorer.engine.attacks.hinge_state import HingeState
 from explorer.engine.data import Dataset
 from explorer.engine.files import reading
 from explorer.engine.network import Network
@@ -100,6 +102,13 @@ def _opened(run: Run) -> Session:
         session.take_target()
         if session.frame.attack_name != run.attack_name:
             raise store.StoreError(f"these weights cannot be attacked by {run.attack_name}")
+        held: Any = run.attack_states[-1]
+        target: Any = session.now.target
+        fits = not isinstance(held, HingeState) or hinge.explains(
+            target, held, session.attack_config
+        )
+        if not fits:
+            raise store.StoreError("the attack of this run is one on other weights than it holds")
         for candidates in run.attack_states:
             session.branch.attack.append(candidates, numbers, always=True)
         mix = session.mix if session.entry.takes_start else (0.0, 0.0)

@@ -485,16 +485,3 @@ def test_a_run_and_weights_are_told_apart(run):
         store.load(weights)
     with pytest.raises(StoreError, match="Open it as a run"):
         store.import_weights(store.dump(run))
-
-
-def test_what_an_attack_leaves_has_the_shapes_of_the_layers():
-    data = mutants.run_of("hinge")
-    assert store.load(data).attack_states[-1].left
-
-    def change(notes, fields, tensors):
-        for kept in fields["attack_states"]:
-            for block in kept["fields"]["left"]:
-                tensors[block["tensor"]] = tensors[block["tensor"]][:, :-1].contiguous()
-
-    with pytest.raises(StoreError, match="left must be of"):
-        store.load(rewritten(store.load(data), change))

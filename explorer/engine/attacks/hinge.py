@@ -277,6 +277,14 @@ def attacked(target: Target, config: HingeConfig) -> Network:
     return net.to(dtype=torch.float64, device="cpu")
 
 
+def explains(target: Target, state: HingeState, config: HingeConfig) -> bool:
+    """Whether what the state leaves unexplained has the shapes of these weights."""
+    net = attacked(target, config)
+    layers = zip(net.weights, net.biases, strict=True)
+    blocks = [(w.shape[0], w.shape[1] + (b is not None)) for w, b in layers]
+    return not state.left or [tuple(block.shape) for block in state.left] == blocks
+
+
 def pool_of(target: Target, state: HingeState, config: HingeConfig) -> Pool:
     """The pool of the state, with what pricing needs; kept while the target lives."""
     kept = _POOLS.get(target)

@@ -14,7 +14,6 @@ from explorer.engine.classes import check_labels
 from explorer.engine.data import Dataset, preset
 from explorer.engine.data.presets import MAX_POINTS
 from explorer.engine.files import named
-from explorer.engine.network import Network
 from explorer.engine.optim import Moments
 from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.store.codec import MOST_INT
@@ -153,17 +152,6 @@ def _check_attack(run: Run, known: _Known) -> None:
         active = getattr(state, "active", None)
         if active is not None and not bool(((active >= 0) & (active < sizes["N"])).all()):
             raise ValueError(f"candidates of step {state.t} are named that are not there")
-        _check_left(getattr(state, "left", ()), run.net)
-
-
-def _check_left(left: tuple[Tensor, ...], net: Network | None) -> None:
-    """What an attack leaves of the weights has a block (k, k') per layer, its bias a column."""
-    if net is None or not left:
-        return
-    pairs = zip(net.weights, net.biases, strict=True)
-    wanted = [(w.shape[0], w.shape[1] + (b is not None)) for w, b in pairs]
-    if [tuple(block.shape) for block in left] != wanted:
-        raise ValueError(f"left must be of {wanted}; got {[tuple(b.shape) for b in left]}")
 
 
 def _check_sizes(state: Any, known: dict[str, int]) -> None:  # noqa: ANN401 - any state
@@ -189,9 +177,12 @@ def _check_sizes(state: Any, known: dict[str, int]) -> None:  # noqa: ANN401 - a
 
 
 def _check_moments(moments: Moments, state: Any) -> None:  # noqa: ANN401 - any state of a descent
-    """Running means have the shapes of what is moved: candidates and their multipliers."""
-    moved = (state.x, getattr(state, "coef", state.lam))[: len(moments.mean)]
+    """Running means have the shapes of what is moved: candidates and, in most, multipliers."""
+    steered = hasattr(state, "grad_lam") or hasattr(state, "grad_coef")
+    moved = (state.x, getattr(state, "coef", state.lam)) if steered else (state.x,)
     shapes = [tuple(part.shape) for part in moved]
+    if moments.t < 0 or any(bool((part < 0).any()) for part in moments.square):
+        raise ValueError("moments must be of a count and of squares from 0")
     for held in (moments.mean, moments.square):
         if [tuple(part.shape) for part in held] != shapes:
             raise ValueError(f"moments must be of {shapes}; got {[tuple(p.shape) for p in held]}")
