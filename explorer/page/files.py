@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 from explorer.engine import store
 from explorer.engine.attacks import hinge
@@ -103,10 +103,8 @@ def _opened(run: Run) -> Session:
         if session.frame.attack_name != run.attack_name:
             raise store.StoreError(f"these weights cannot be attacked by {run.attack_name}")
         held: Any = run.attack_states[-1]
-        target: Any = session.now.target
-        fits = not isinstance(held, HingeState) or hinge.explains(
-            target, held, session.attack_config
-        )
+        target, config = cast(Any, (session.now.target, session.attack_config))
+        fits = not isinstance(held, HingeState) or hinge.explains(target, held, config)
         if not fits:
             raise store.StoreError("the attack of this run is one on other weights than it holds")
         for candidates in run.attack_states:
