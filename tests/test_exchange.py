@@ -64,12 +64,12 @@ def test_a_run_in_single_precision_opens_and_goes_on(tmp_path: Path) -> None:
 
 def test_an_attack_on_other_weights_is_refused() -> None:
     run = store.load(mutants.run_of("hinge"))
-    exchange.open_file(Session(), store.dump(run))
+    files.open_file(Session(), store.dump(run))
     last = run.attack_states[-1]
     assert last.left
     cut = replace(last, left=tuple(block[:, :-1] for block in last.left))
     with pytest.raises(StoreError, match="on other weights"):
-        exchange.open_file(Session(), store.dump(replace(run, attack_states=(cut,))))
+        files.open_file(Session(), store.dump(replace(run, attack_states=(cut,))))
 
 
 def test_a_run_that_cannot_be_opened_leaves_the_page_as_it_was() -> None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from explorer.engine import store
 from explorer.engine.attacks import hinge
-from explorer.engine.attacks.hinge_state import HingeState
+from explorer.engine.attacks.hinge import HingeState
 from explorer.engine.data import Dataset
 from explorer.engine.files import reading
 from explorer.engine.network import Network

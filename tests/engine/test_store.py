@@ -26,7 +26,6 @@ from explorer.engine.margin import normalise
 from explorer.engine.network import Network, phi
 from explorer.engine.store import Run, StoreError, codec
 from explorer.engine.store import weights as store_weights
-from tests import mutants
 
 
 @pytest.fixture(scope="module")
