@@ -25,6 +25,7 @@ from torch import Tensor
 
 from explorer.engine.controls import Controls, least_p, met
 from explorer.engine.data import Dataset
+from explorer.engine.rounding import EDGE
 
 RADII = (0.01, 0.03, 0.1)  # those of the measured baselines; arbitrary, in units of the plane
 LEVEL = 0.05  # the usual one; with fewer than 19 controls no p-value is as small
@@ -125,7 +126,8 @@ def judge(
     if on_margin is not None and on_margin.shape != (truth.n,):
         raise ValueError(f"on_margin must be ({truth.n},); got {tuple(on_margin.shape)}")
     controls = Controls.of(controls)
-    found = int(score(truth, x, y, (radius,)).found)
+    around = (radius * (1 - EDGE), radius, radius * (1 + EDGE))
+    fewest, found, most = (int(count) for count in score(truth, x, y, around).found)
     reason = _unknowable(truth, controls, len(x), radius)
     least = least_p(len(controls))
     if reason:
@@ -142,6 +144,8 @@ def judge(
         f"{float(chance.double().mean()):.2g} ({controls.words}, p = {p_value:.2g}). "
         f"{found} of {len(x)} claims match a point."
     )
+    if fewest < most:
+        sentence += f" Rounding decides on {most - fewest}, at the edge of the radius."
     if in_reach < truth.n:
         missed = f", and {found - reached} of them met by claims were not recovered"
         sentence += (

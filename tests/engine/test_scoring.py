@@ -320,3 +320,12 @@ def test_controls_of_another_dimension_are_refused():
     plane = preset("moons", n=6)
     with pytest.raises(ValueError, match="controls need points of 2 coordinates; got 1"):
         judge(plane, [line] * 19, plane.x, plane.y, RADIUS)
+
+
+@pytest.mark.parametrize(("off", "told"), [(-1e-9, True), (0.0, True), (1e-9, True), (1e-3, False)])
+def test_a_claim_at_the_radius_is_said_to_be_at_the_edge(off, told):
+    truth = preset("alternating-circle", n=12)
+    x = truth.x.clone()
+    x[0, 0] += RADIUS * (1 + off)  # its only neighbour of the same label is itself
+    sentence = judge(truth, control_sets(truth), x, truth.y, RADIUS).sentence
+    assert ("at the edge of the radius" in sentence) is told
