@@ -168,7 +168,7 @@ def test_server_ends_when_the_program_that_started_it_is_killed() -> None:
     program = "\n".join(
         [
             "import time",
-            "from explorer import serve",
+            "from explorer.serve import server as serve",
             "server = serve.start(port=0, cells=('1',))",
             "print(server.process.pid, server.folder.name, flush=True)",
             "time.sleep(600)",

@@ -31,25 +31,23 @@ ADVICE = """
 import json, torch
 from pathlib import Path
 import explorer
-from explorer import pools, serve
-from explorer.engine import parity
-from explorer.imaging import image_grid, images
-from explorer.inference import rates
-from explorer.tuning import search
+from explorer.engine.data import images, parity
+from explorer.research import executors, image_sheets, rates, tuning
+from explorer.serve import server
 
 points, config = explorer.preset("moons"), explorer.TrainConfig(widths=(4,))
 net = explorer.training.init(points, config, torch.Generator().manual_seed(0)).net
-tuned = search.tune(explorer.Target.of(net, 1.0), search.TuneConfig())
+tuned = tuning.tune(explorer.Target.of(net, 1.0), tuning.TuneConfig())
 calls = [
     ("safetensors", lambda: explorer.save_run(explorer.Run(points, config), Path("never"))),
     ("ipywidgets", lambda: explorer.app),
-    ("voila", serve.start),
+    ("voila", server.start),
     ("scikit-learn", lambda: images.draw(images.Choice(n=4))),
     ("scikit-learn", lambda: parity.parity_digits(4, 0)),
     ("scikit-learn", rates.ready),
-    ("pillow", lambda: image_grid.png(torch.zeros(2, 2, 4, dtype=torch.uint8).numpy())),
+    ("pillow", lambda: image_sheets.png(torch.zeros(2, 2, 4, dtype=torch.uint8).numpy())),
     ("optuna", lambda: next(tuned)),
-    ("distributed", pools.dask_client),
+    ("distributed", executors.dask_client),
 ]
 for library, call in calls:
     try:

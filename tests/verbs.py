@@ -19,6 +19,7 @@ RUNS: dict[str, tuple[str, ...]] = {
         "explain run.safetensors --out explained.png",
         "explain --experiment longer --preset blobs --n 6 --steps 50",
         "energy --preset moons --n 6 --size 5 --picture energy.png --out energy.csv",
+        "settings kkt",
         "univariate --preset alternating-line --n 6 --out univariate.png",
         "weight-decay --n 6 --m 6 --attack-steps 5",
         "grid --preset blobs --attack bilevel --side 2 --n 6 --set steps=2 --out grid.png",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numba import njit
 from scipy.special import expit
 
-from explorer.engine import attacks
+from explorer.engine import kernels
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig, Start, blocks
 from explorer.engine.attacks.kkt.blocks import Replay
@@ -96,7 +96,7 @@ def test_where_they_cannot_be_had_calls_are_taken(missing, monkeypatch):
     blocks.compiled.cache_clear()
     with monkeypatch.context() as patch:
         patch.delitem(sys.modules, compiled.__name__)
-        patch.delattr(attacks, "loops")
+        patch.delattr(kernels, "compiled")
         if missing == "numba":
             patch.setitem(sys.modules, "numba", None)
         else:

@@ -137,7 +137,7 @@ def test_the_search_is_the_one_that_was_chosen(app, monkeypatch) -> None:
         assert done == ()
         return iter(ROWS)
 
-    monkeypatch.setattr("explorer.page.panels.tuner.search.tune", search)
+    monkeypatch.setattr("explorer.page.panels.tuner.tuning.tune", search)
     app.session.seed = 5
     panel.kind.value, panel.trials.value = "random", 4
     run(panel)

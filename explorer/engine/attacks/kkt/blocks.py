@@ -3,7 +3,7 @@
 Columns are candidates; rows are the coordinates of x, a one, and lam / mean. So an optimiser's step
 is one call on everything, and the rows down to the one are what the first layer takes. The steps
 are those of `kkt.step` with `multipliers="joint"`, to rounding. Where numba is installed (the extra
-`fast`), they are compiled loops: see `loops`.
+`fast`), they are compiled loops: see `kernels.compiled`.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Walked(Packed):
         self, walk: Callable[..., None], net: Prepared, config: KKTConfig, level: float,
         signed: Tensor, held: Sequence[Pair],
     ) -> None:  # fmt: skip
-        """See `Packed`; `walk` is that of `loops`."""
+        """See `Packed`; `walk` is that of `kernels.compiled`."""
         m = held[0][0].shape[-2]
         desk = Desk(net, (), 1)  # for the factors alone
         super().__init__(desk, net.square, config, level, signed, held)
