@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from explorer.engine.attacks import kkt
+from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import init_network
-from explorer.engine.roster import Entry
 from explorer.research import runs
 from explorer.research.grid import Cell, run_cell
 
@@ -35,7 +35,7 @@ def attacked():
 def test_an_attack_without_a_page_goes_in_blocks(monkeypatch, no_single_step):
     fast = attacked()
     monkeypatch.undo()
-    monkeypatch.setattr(Entry, "stride", lambda *_: 1)
+    monkeypatch.setattr(Attack, "stride", lambda *_: 1)
     slow = attacked()
     assert [s.t for s in fast.states] == [s.t for s in slow.states]
     for ours, theirs in zip(fast.states, slow.states, strict=True):
@@ -48,7 +48,7 @@ def test_a_cell_of_the_grid_goes_in_blocks(monkeypatch, no_single_step):
     cell = Cell("alternating-circle", "kkt", 0.5, 0.25, n=6, settings=settings)
     fast = run_cell(cell)
     monkeypatch.undo()
-    monkeypatch.setattr(Entry, "stride", lambda *_: 1)
+    monkeypatch.setattr(Attack, "stride", lambda *_: 1)
     slow = run_cell(cell)
     assert fast["steps"] == slow["steps"] == JOINT.steps and len(fast["trail"]) >= 20
     for name in ("start", "truth", "heldout", "noise"):

@@ -32,7 +32,6 @@ from explorer.research.grid import (
     of_sweep,
     problem_of,
     run_cell,
-    suited,
 )
 from explorer.research.sweep import sweep, threads
 
@@ -142,11 +141,15 @@ def test_a_long_run_keeps_about_twenty_places():
 
 
 def test_annealing_is_for_noise_alone():
-    from explorer.engine.attacks.kkt import KKTConfig
-
-    usual = KKTConfig()
-    assert suited(usual, 0.0) is usual
-    assert suited(usual, 0.5).relu_alpha_start is None
+    kkt, bilevel = by_key("kkt"), by_key("bilevel")
+    usual = kkt.config()
+    assert kkt.suited(usual, 0.0) == usual
+    assert kkt.suited(usual, 0.5).relu_alpha_start is None
+    asked = kkt.config(steps=300, relu_alpha_start=30.0)  # as given, where a start is noise
+    cell = Cell("blobs", "kkt", 0.0, 0.0, n=6, settings={"steps": 3, "relu_alpha_start": 30.0})
+    assert kkt.suited(asked, 0.0).steps == 300
+    assert run_cell(cell)["trail"] != run_cell(replace(cell, settings={"steps": 3}))["trail"]
+    assert bilevel.suited(bilevel.config(), 0.5) == bilevel.config()
 
 
 def test_unknown_names_are_refused():

@@ -12,7 +12,7 @@ from traitlets import Bool, Enum, Float, HasTraits, Instance, Int, List, Tuple, 
 from explorer.engine import data
 from explorer.engine.controls import Controls, control_sets
 from explorer.engine.data import Dataset
-from explorer.engine.roster import AttackConfig, Entry, by_key
+from explorer.engine.roster import AnyAttack, AttackConfig, by_key
 from explorer.engine.training import TrainConfig
 from explorer.page.frame import Branch, Frame
 from explorer.page.history import Edits, Timeline
@@ -85,7 +85,7 @@ class State(HasTraits):
         self.frame = replace(frame, number=self.frame.number + 1)
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> AnyAttack:
         """The present attack's row in the roster."""
         return by_key(self.frame.attack_name)
 

@@ -187,7 +187,8 @@ class Refused(ValueError):
 
 def attack_settings(key: str, given: Mapping[str, Any]) -> AttackConfig:
     """The settings of an attack: its defaults, but `given`. ValueError for a wrong one."""
-    return config_of(by_key(key).config, given, key)
+    made: AttackConfig = config_of(by_key(key).config, given, key)
+    return made
 
 
 def unwatched(states: Iterable[AttackState], total: int, label: str) -> Iterable[AttackState]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from math import gcd
@@ -34,7 +34,7 @@ from explorer.engine.energy.starts import (
 )
 from explorer.engine.exact import maximum_margin
 from explorer.engine.files import named
-from explorer.engine.roster import ROSTER, Entry, by_key
+from explorer.engine.roster import ROSTER, AnyAttack, by_key
 from explorer.engine.store import read_file
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
@@ -229,19 +229,13 @@ class Problem:
     parts: Parts
     config: Any
     run: Any  # (x, config, stride) -> iterator over states, the first one at t = 0
+    suited: Callable[[Any, float], Any]  # (config, mix_data) -> settings of a run from there
 
     def states(self, mix_truth: float, mix_data: float, stride: int = 1) -> Iterator[Any]:
         """The run from a start; states that `stride` does not divide may be left out."""
-        config = suited(self.config, mix_data)
+        config = self.suited(self.config, mix_data) if mix_data else self.config
         states: Iterator[Any] = self.run(self.parts.start(mix_truth, mix_data), config, stride)
         return states
-
-
-def suited(config: Any, mix_data: float) -> Any:  # noqa: ANN401 - of any attack
-    """Without annealing, unless the start is noise: it first drives candidates apart."""
-    if mix_data and getattr(config, "relu_alpha_start", None) is not None:
-        return replace(config, relu_alpha_start=None)
-    return config
 
 
 def run_cell(cell: Cell) -> dict[str, Any]:
@@ -289,8 +283,8 @@ def even(n: int) -> int:
 
 
 def problem_of(
-    entry: Entry, config: Any, given: Target | None, truth: Dataset, control: Dataset, seed: int,  # noqa: ANN401
-    pictures: Pictures | None = None,
+    entry: AnyAttack, config: Any, given: Target | None, truth: Dataset, control: Dataset,  # noqa: ANN401
+    seed: int, pictures: Pictures | None = None,
 ) -> Problem:  # fmt: skip
     """What the cells of one seed share. `given`: the attacked weights, where they are there."""
     # Where training itself is seen through, labels and their number are known.
@@ -310,7 +304,7 @@ def problem_of(
         yield first
         yield from entry.iterate(target, first, chosen, entry.stride(chosen, stride))
 
-    return Problem(target, parts, config, run)
+    return Problem(target, parts, config, run, entry.suited)
 
 
 def fingerprint(path: str | Path) -> str:

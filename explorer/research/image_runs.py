@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine import training
-from explorer.engine.attacks.bilevel import BilevelConfig, BilevelTarget
+from explorer.engine.attacks.bilevel import BilevelConfig
 from explorer.engine.attacks.decoreco import DecoRecoConfig
 from explorer.engine.attacks.inversion import InversionConfig
 from explorer.engine.attacks.kkt import KKTConfig
@@ -196,7 +196,7 @@ def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> Aimed:
     """
     if run.attack == "bilevel":
         entry = by_key("bilevel")
-        made: BilevelTarget = entry.aimed(None, draw.train.x, draw.train.y, run.config, run.seed)
+        made: Any = entry.aimed(None, draw.train.x, draw.train.y, run.config, run.seed)
         return Aimed(made, made.net)
     if state is None or state.q_min <= 0:
         raise ValueError("the images are not separated yet. Train for more steps.")
@@ -222,7 +222,8 @@ def begin_attack(draw: Draw, run: ImageRun, aimed: Aimed) -> AttackState:
     """The attack before its first step."""
     entry, generator = by_key(run.attack), torch.Generator().manual_seed(run.seed)
     start = start_of(draw, run, aimed.net.outputs)
-    return entry.init(aimed.target, run.config, generator, start)
+    state: AttackState = entry.init(aimed.target, run.config, generator, start)
+    return state
 
 
 def attack(draw: Draw, run: ImageRun, aimed: Aimed) -> Iterator[AttackState]:

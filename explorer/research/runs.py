@@ -187,7 +187,7 @@ def attack(
     """Attack from noise; with `truth`, judge the claims. RunFailed where it diverges.
 
     `name` is the attack's key in the roster, `config` of its class. Attacks that follow their
-    weights (`Entry.anywhere`) run on `device`, the others on the CPU, where all are judged.
+    weights (`Attack.anywhere`) run on `device`, the others on the CPU, where all are judged.
     """
     entry = by_key(name)
     aimed: Any = target
@@ -197,7 +197,7 @@ def attack(
         wide = torch.float32 if device == "mps" else torch.float64  # mps has no other
         aimed = Target(target.net.to(device=device, dtype=wide), target.level)
     first = entry.init(aimed, config, torch.Generator().manual_seed(seed))
-    planned: int = getattr(config, "steps", KEPT)  # attacks of few steps plan none
+    planned = entry.planned(config, KEPT)  # attacks of few steps plan none
     stride = entry.stride(config, stride_of(planned))  # states that nobody keeps are left out
     following = entry.iterate(aimed if entry.anywhere else target, first, config, stride)
     states = walked(watch(following, math.ceil(planned / stride), "attack"), first, planned)

@@ -438,7 +438,7 @@ def state(**values):
         (give(seed=10**400), "a whole number of 1329 bits"),
         (give(mix=[0.5, {"float": "nan"}]), "shares of mix"),
         (give(attack_config=None), "without its settings"),
-        (give(attack_name="hinge"), "no settings of hinge"),
+        (give(attack_name="hinge"), "expected HingeConfig"),
         (source(preset="nowhere"), "no preset 'nowhere'"),
         (source(n=8), "gives .8, 2. points"),
         (source(noise={"float": "nan"}), "noise"),

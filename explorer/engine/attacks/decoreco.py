@@ -10,16 +10,17 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
+from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, claims
 from explorer.engine.attacks.descent import (
     RIDGE,
     DescentConfig,
     DescentState,
+    annealed,
     ended,
     moved,
     projected,
 )
-from explorer.engine.attacks.kkt import Start
 from explorer.engine.attacks.kkt.config import KKTConfig, Knobs
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import (
@@ -356,3 +357,15 @@ def _evaluate(
         l_stationary, l_dual, l_prior, l_margin, loss, grad_x, moments, coef, pull,
         grad_coef - config.weight_dual * 2 * low / unit,
     )  # fmt: skip
+
+
+ATTACK = Attack(
+    key="decoreco", title="DecoReco", paper="Buzaglo et al. 2023",
+    sentence="KKT reconstruction for several classes, by the margin to the rival classes, and for "
+    "networks trained with weight decay.",
+    config=DecoRecoConfig, state=DecoRecoState,
+    first=init, step=step, terminate=terminate, report=report,
+    curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
+            ("l_prior", "prior box")),
+    takes_start=True, suit=annealed, several=True,
+)  # fmt: skip

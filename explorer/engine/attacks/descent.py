@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Annotated, Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal, Protocol, TypeVar
 
 import torch
 from scipy.optimize import nnls
@@ -111,6 +111,9 @@ class DescentConfig:
         return half_cosine(t / self.steps, self.decay)
 
 
+C = TypeVar("C", bound=DescentConfig)
+
+
 @dataclass(frozen=True, eq=False)
 class DescentState:
     """One iterate, with the losses and gradients of this very iterate.
@@ -213,3 +216,12 @@ def projected(gram: Tensor, inner: Tensor, floor: float, signed: bool = False) -
         return solved[:, 0].to(inner)
     above, _ = nnls(factor.T.numpy(), right[:, 0].numpy())
     return torch.from_numpy(above + floor).to(inner)
+
+
+def annealed(config: C, mix_data: float) -> C:
+    """The usual annealing for a start without held-out data, none for one with it.
+
+    Annealing first drives candidates apart: right from noise, wrong from anywhere else.
+    """
+    start = type(config).relu_alpha_start if mix_data == 0 else None
+    return replace(config, relu_alpha_start=start)

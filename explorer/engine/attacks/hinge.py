@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks import crossings, pursuit
+from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.claims import Report, merge_candidates
 from explorer.engine.attacks.crossings import curve_vertices
 from explorer.engine.attacks.pursuit import Explanation, Pool
@@ -433,3 +434,13 @@ def _finished(state: HingeState, config: HingeConfig) -> HingeState:
         f"{config.radius:g} of them. The others{edge} are not recoverable with certainty from "
         "these weights: other points explain them as well.",
     )  # fmt: skip
+
+
+ATTACK = Attack(
+    key="hinge", title="Hinges", paper="own",
+    sentence="Crossings of the kinks and the margin as candidates, fitted by a convex program; "
+    "claims the places that no other explanation can do without.",
+    config=HingeConfig, state=HingeState,
+    first=init, step=step, terminate=terminate, report=report,
+    fits=fits, curves=(("residual", "unexplained share"),),
+)  # fmt: skip

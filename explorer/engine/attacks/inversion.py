@@ -27,6 +27,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
+from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.claims import MARGIN_BAND, MERGE_RADIUS, Report, merge_candidates
 from explorer.engine.attacks.descent import ended
 from explorer.engine.attacks.target import Target
@@ -36,8 +37,6 @@ from explorer.engine.network import phi
 from explorer.engine.optim import Moments, adam_step, half_cosine
 from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status, iterated
-
-NON_HOMOGENEOUS = True  # outputs are all it needs
 
 
 @settings
@@ -196,3 +195,14 @@ def _evaluate(
         loss, weight = -output.mean(), torch.full_like(output, -1 / len(x))
     grad_x = weight[:, None] * along
     return InversionState(t, x, y, torch.zeros_like(y), output, loss, grad_x, moments)
+
+
+ATTACK = Attack(
+    key="inversion", title="Model inversion", paper="Fredrikson et al. 2015",
+    sentence="The baseline: inputs of the largest output, or of a wanted one. It sees no "
+    "multipliers.",
+    config=InversionConfig, state=InversionState,
+    first=init, step=step, terminate=terminate, report=report,
+    fits=fits, curves=(("output", "output y Φ"), ("off_margin", "off the margin")),
+    non_homogeneous=True,  # outputs are all it needs
+)  # fmt: skip

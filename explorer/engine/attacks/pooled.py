@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks import hinge, kkt, pursuit
+from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidates
 from explorer.engine.attacks.hinge import HingeConfig, HingeState
 from explorer.engine.attacks.kkt.config import KKTConfig
@@ -335,3 +336,13 @@ def _opened(target: Target, state: PooledState, config: PooledConfig) -> PooledS
         sentence=f"{len(x)} places of the starts explain all but {now.residual:.1%} of the "
         "weights.",
     )  # fmt: skip
+
+
+ATTACK = Attack(
+    key="pooled", title="Pooled", paper="own",
+    sentence="Claims of several KKT reconstructions and crossings in one explanation; claims the "
+    "places that no other explanation can do without.",
+    config=PooledConfig, state=PooledState,
+    first=init, step=step, terminate=terminate, report=report,
+    fits=hinge.fits, curves=(("residual", "unexplained share"),),
+)  # fmt: skip

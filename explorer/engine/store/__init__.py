@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import scipy
@@ -23,9 +24,9 @@ from torch import Tensor
 
 from explorer.engine import files
 from explorer.engine.data import Dataset
-from explorer.engine.files import MAX_BYTES, check_size, reading
+from explorer.engine.files import MAX_BYTES, check_size, named, reading
 from explorer.engine.network import Network
-from explorer.engine.roster import AttackConfig, AttackState, by_key
+from explorer.engine.roster import ROSTER, AttackConfig, AttackState, by_key
 from explorer.engine.store.check import check_run
 from explorer.engine.store.codec import StoreError, decode, encode
 from explorer.engine.store.weights import REMEDY, from_state_dict, state_in
@@ -150,14 +151,30 @@ def load(data: bytes) -> Run:
 
 def _described(node: object, tensors: Mapping[str, Tensor]) -> Run:
     """The run of its description. StoreError where that is of another form."""
+    kinds = _kinds(node)
     try:
-        run: Run = decode(node, tensors, Run)
+        run: Run = decode(node, tensors, Run, kinds)
     except StoreError as error:
         raise StoreError(
             f"the description of the run does not fit: {error}. Copy the file again, or save it "
             "with this version."
         ) from error
     return run
+
+
+def _kinds(node: object) -> dict[str, Any]:
+    """The types of settings and states of the attack that the run names; StoreError without it."""
+    given = node.get("fields") if isinstance(node, dict) else None
+    name = given.get("attack_name", Run.attack_name) if isinstance(given, dict) else None
+    if not isinstance(name, str):
+        return {}
+    if name not in ROSTER:
+        raise StoreError(
+            f"the run is of the attack {named(repr(name))}, which is not installed; there are: "
+            f"{', '.join(ROSTER)}. Install the package that brings it."
+        )
+    entry: Any = ROSTER[name]
+    return {"attack_config": entry.config | None, "attack_states": tuple[entry.state, ...]}
 
 
 def import_weights(data: bytes) -> Network:

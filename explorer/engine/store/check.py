@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import fields, is_dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from explorer.engine.attacks.attack import State
 from explorer.engine.classes import check_labels
 from explorer.engine.data import Dataset, preset
 from explorer.engine.data.presets import MAX_POINTS
 from explorer.engine.files import named
 from explorer.engine.optim import Moments
-from explorer.engine.roster import AttackConfig, AttackState, by_key
+from explorer.engine.roster import by_key
 from explorer.engine.store.codec import MOST_INT
 from explorer.engine.store.weights import MOST_NUMBERS, MOST_TENSORS
 from explorer.engine.training import TrainState
@@ -40,7 +41,6 @@ _SIZES = {
 _WHOLE = {"active": torch.int64, "start": torch.int64, "also": torch.bool}
 _UNASKED = ("rise", "also")  # empty before their question
 _PLACED = ("x", "y", "lam", "theta")  # of candidates: never nan
-_STATES = dict(zip(get_args(AttackConfig), get_args(AttackState), strict=True))
 
 
 def check_run(run: Run) -> None:
@@ -51,7 +51,8 @@ def check_run(run: Run) -> None:
         raise ValueError(f"the shares of mix must be from 0 to 1; got {run.mix}")
     _check_points(run.dataset)
     _check_room(run.train_config.widths, run.dataset)
-    for states in (run.train_states, run.attack_states):
+    kept: tuple[tuple[TrainState | State, ...], ...] = (run.train_states, run.attack_states)
+    for states in kept:
         if len(states) > MOST_STATES:
             raise ValueError(f"{len(states)} states; at most {MOST_STATES} are read")
         if any(state.t < 0 for state in states) or any(a.t >= b.t for a, b in pairwise(states)):
@@ -132,16 +133,16 @@ def _check_training(state: TrainState, data: Dataset, known: _Known) -> None:
 
 def _check_attack(run: Run, known: _Known) -> None:
     config, data = run.attack_config, run.dataset
-    kind = by_key(run.attack_name).config
+    entry = by_key(run.attack_name)
     if config is None and run.attack_states:
         raise ValueError("states of an attack without its settings")
-    if config is not None and type(config) is not kind:
+    if config is not None and type(config) is not entry.config:
         raise ValueError(f"{type(config).__name__} are no settings of {run.attack_name}")
     room = getattr(config, "m", 0) * data.d, getattr(config, "width", 0) * (data.d + 2)
     if max(room) > MOST_NUMBERS:
         raise ValueError(f"m or width of the attack make more than {MOST_NUMBERS} numbers")
     for state in run.attack_states:
-        if type(state) is not _STATES[kind]:
+        if type(state) is not entry.state:
             raise ValueError(f"a {type(state).__name__} is no state of {run.attack_name}")
         _check_kind(state, state.x.dtype)
         sizes = {"d": data.d}

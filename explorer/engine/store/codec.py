@@ -53,8 +53,14 @@ def encode(value: object, tensors: dict[str, Tensor]) -> Any:  # noqa: ANN401 (J
     )
 
 
-def decode(node: Any, tensors: Mapping[str, Tensor], hint: Any) -> Any:  # noqa: ANN401
-    """The value of type `hint` that `encode` wrote. StoreError where the file does not fit it."""
+def decode(
+    node: Any, tensors: Mapping[str, Tensor], hint: Any,  # noqa: ANN401
+    kinds: Mapping[str, Any] | None = None,
+) -> Any:  # fmt: skip # noqa: ANN401
+    """The value of type `hint` that `encode` wrote. StoreError where the file does not fit it.
+
+    `kinds`: types of the fields of `hint` that its own hints leave open, by name.
+    """
     origin, options = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return _first_that_fits(node, tensors, options)
@@ -63,7 +69,7 @@ def decode(node: Any, tensors: Mapping[str, Tensor], hint: Any) -> Any:  # noqa:
             return node
     elif is_dataclass(hint) and isinstance(hint, type):
         if isinstance(node, dict) and node.get("kind") == hint.__name__:
-            return _build(hint, node.get("fields"), tensors)
+            return _build(hint, node.get("fields"), tensors, kinds or {})
     elif hint is Tensor:
         if isinstance(node, dict) and isinstance(node.get("tensor"), str):
             if node["tensor"] in tensors:
@@ -106,10 +112,12 @@ def _first_that_fits(node: Any, tensors: Mapping[str, Tensor], options: tuple[An
     raise problem
 
 
-def _build(cls: type, given: Any, tensors: Mapping[str, Tensor]) -> Any:  # noqa: ANN401
+def _build(
+    cls: type, given: object, tensors: Mapping[str, Tensor], kinds: Mapping[str, Any]
+) -> Any:  # noqa: ANN401
     if not isinstance(given, dict):
         raise StoreError(f"{cls.__name__} has no fields in this file")
-    hints, known = get_type_hints(cls), {f.name: f for f in fields(cls) if f.init}
+    hints, known = {**get_type_hints(cls), **kinds}, {f.name: f for f in fields(cls) if f.init}
     missing = [
         name
         for name, f in known.items()

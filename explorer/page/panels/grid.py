@@ -52,9 +52,7 @@ class GridPanel(Panel):
         settings: Any = self.session.settings_of(name)
         m = even(now.truth.n) if now.truth is not None else 2
         config = replace(settings, steps=self.grid.steps.value, m=m)
-        if hasattr(config, "relu_alpha_start"):  # set anew with every start
-            usual: Any = ROSTER[name].config()
-            config = replace(config, relu_alpha_start=usual.relu_alpha_start)
+        config = ROSTER[name].suited(config, 0.0)  # anew with every start
         return Of(now.target, now.truth, now.heldout, name, config, self.session.seed,
                   self.grid.side.value)  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
 
 import torch
@@ -10,7 +9,7 @@ import torch
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import control_sets
 from explorer.engine.energy.starts import attack_start
-from explorer.engine.roster import ROSTER, AttackConfig, Entry, by_key
+from explorer.engine.roster import ROSTER, AnyAttack, AttackConfig, by_key
 from explorer.engine.status import Status
 from explorer.page.frame import Frame, certified, judged, numbers
 from explorer.page.history import Timeline
@@ -93,11 +92,7 @@ class Attacking(State):
         """Start the attack anew from another mix of truth, held-out data and noise."""
         self.running = False
         self.mix = (mix_truth, mix_data)
-        if hasattr(self.attack_config, "relu_alpha_start"):
-            # Annealing first drives candidates apart: right from noise, wrong from anywhere else.
-            usual: Any = self.entry.config()
-            start = usual.relu_alpha_start if mix_data == 0 else None
-            self.attack_config = replace(self.attack_config, relu_alpha_start=start)
+        self.attack_config = self.entry.suited(self.attack_config, mix_data)
         self.restart_attack()
 
     def assess(self) -> None:
@@ -115,7 +110,7 @@ class Attacking(State):
 
 
 def first_state(
-    frame: Frame, entry: Entry, config: AttackConfig, seed: int, mix: tuple[float, float]
+    frame: Frame, entry: AnyAttack, config: AttackConfig, seed: int, mix: tuple[float, float]
 ) -> Any:  # noqa: ANN401 - of the entry's own class
     """The attack's state at t = 0: from the mix of truth, held-out data and noise if it takes one.
 

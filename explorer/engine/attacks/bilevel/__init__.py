@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import torch
 from torch import Tensor
 
+from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.bilevel.lower import (
     Lower,
     Method,
@@ -22,7 +23,6 @@ from explorer.engine.attacks.bilevel.lower import (
 from explorer.engine.attacks.bilevel.models import Shape
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidates
 from explorer.engine.attacks.descent import ended, moved
-from explorer.engine.attacks.kkt import Start
 from explorer.engine.network import Network
 from explorer.engine.optim import Moments, half_cosine
 from explorer.engine.settings import setting, settings
@@ -149,7 +149,6 @@ class BilevelConfig:
 __all__ = ["BilevelConfig", "BilevelState", "BilevelTarget", "init", "iterate", "report", "step",
            "terminate"]  # fmt: skip
 
-NON_HOMOGENEOUS = True  # asks for no margin; see `Entry.refusal`
 OTHER_TRAINING = (
     "The bilevel attack sees through one way of training, with weight decay and biases in all "
     "layers, and attacks weights that were trained so; these were not. Run `margin-explorer "
@@ -370,3 +369,15 @@ def victim(
             "Raise mu, lower beta or take another seed."
         )
     return BilevelTarget(found.theta, lower)
+
+
+ATTACK = Attack(
+    key="bilevel", title="Bilevel", paper="Runkel et al. 2024",
+    sentence="Trains on its candidates and moves them until the weights agree. It knows how the "
+    "weights were trained, and attacks a model of its own training on the same points.",
+    config=BilevelConfig, state=BilevelState,
+    first=init, step=step, terminate=terminate, report=report,
+    curves=(("l_upper", "½‖θ(x) − θ*‖²"), ("surrogate", "surrogate ‖∇E‖²")),
+    takes_start=True, victim=victim,
+    non_homogeneous=True,  # asks for no margin; see `Attack.refusal`
+)  # fmt: skip

@@ -24,14 +24,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, claims
-from explorer.engine.attacks.descent import ended, moved
+from explorer.engine.attacks.descent import annealed, ended, moved
 from explorer.engine.attacks.kkt.blocks import Replay
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loss import KKTState, evaluate
@@ -52,20 +53,6 @@ __all__ = [
     "step",
     "terminate",
 ]
-
-ANYWHERE = True  # on the device of the weights; projected multipliers are solved on the CPU
-NON_HOMOGENEOUS = True  # the loss needs no theorem, what it finds does: see `Target.caveat`
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """Where to begin: candidates x (m, d) with their fixed labels y (m,) in {-1, +1}.
-
-    x (b, m, d) are b starts at once, y then (m,) or (b, m); `split` takes their states apart.
-    """
-
-    x: Tensor
-    y: Tensor
 
 
 def init(
@@ -218,3 +205,17 @@ def _merged(sound: Tensor, after: KKTState, before: KKTState) -> KKTState:
 
     labels = after.y.expand(after.x.shape[:-1])
     return _mapped(chosen, replace(after, y=labels), replace(before, y=labels))
+
+
+# Anywhere: projected multipliers alone are solved on the CPU. Not homogeneous: the loss needs no
+# theorem, what it finds does; see `Target.caveat`.
+ATTACK = Attack(
+    key="kkt", title="KKT reconstruction", paper="Haim et al. 2022",
+    sentence="Candidates and multipliers that explain the weights as a KKT point, by descent.",
+    config=KKTConfig, state=KKTState,
+    first=init, step=step, terminate=terminate, report=report,
+    curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
+            ("l_prior", "prior box")),
+    takes_start=True, suit=annealed, anywhere=True, non_homogeneous=True, in_blocks=in_blocks,
+    strided=iterate,
+)  # fmt: skip

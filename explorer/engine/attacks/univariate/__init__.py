@@ -10,6 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate.config import (
@@ -346,3 +347,13 @@ def _prove(
     return replace(
         after, sentence=f"x = {x:.3f} has λ between {low:.3g} and {high:.3g}; {verdict}."
     )
+
+
+ATTACK = Attack(
+    key="univariate", title="Provable, on the line", paper="Smorodinsky, Vardi and Safran 2024",
+    sentence="Walks over the intervals of the graph of Φ and names places of which some must be "
+    "training points; then single ones: proven where the weights are an exact KKT point, likely "
+    "where they were trained.",
+    config=UnivariateConfig, state=UnivariateState,
+    first=init, step=step, terminate=terminate, report=report, fits=fits,
+)  # fmt: skip

@@ -1,0 +1,203 @@
+"""What an attack is: one row of names, settings and functions, which its module ends in.
+
+    ATTACK = Attack(key="sample", title="Sample", ..., config=SampleConfig, state=SampleState,
+                    first=init, step=step, terminate=terminate, report=report)
+
+Page, command line, files, arena and sweep know an attack by this row alone. Those of this package
+are listed in `explorer.engine.roster`; those of other packages are found there by their entry
+point, see docs/write-an-attack.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import Field, dataclass, fields
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.target import Target
+from explorer.engine.status import Status, iterated
+
+MOST_CURVES = 4  # as many as there are colours on the page
+
+
+class Settings(Protocol):
+    """An instance of a class of settings, made by `@settings`: a frozen dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+class State(Protocol):
+    """One iterate of an attack: a frozen dataclass of numbers, text, tensors and tuples of these.
+
+    So it can be saved. All that is drawn and judged is read from here.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def t(self) -> int:
+        """Steps taken, from 0."""
+
+    @property
+    def x(self) -> Tensor:
+        """Candidates (m, d)."""
+
+    @property
+    def y(self) -> Tensor:
+        """Their labels (m,)."""
+
+    @property
+    def lam(self) -> Tensor:
+        """Their multipliers (m,), of the target at margin 1; zeros where there are none."""
+
+    def numbers(self) -> dict[str, float]:
+        """What the curves show of it, by column."""
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where to begin: candidates x (m, d) with their fixed labels y (m,) in {-1, +1}.
+
+    x (b, m, d) are b starts at once, y then (m,) or (b, m).
+    """
+
+    x: Tensor
+    y: Tensor
+
+
+T = TypeVar("T")
+C = TypeVar("C", bound=Settings)
+S = TypeVar("S", bound=State)
+T_in = TypeVar("T_in", contravariant=True)
+C_in = TypeVar("C_in", bound=Settings, contravariant=True)
+S_out = TypeVar("S_out", bound=State, covariant=True)
+
+
+class First(Protocol[T_in, C_in, S_out]):
+    """Makes the state at t = 0. It draws from `generator` alone, so that a seed repeats a run."""
+
+    def __call__(
+        self, target: T_in, config: C_in, generator: torch.Generator, start: Start | None, /
+    ) -> S_out:
+        """The first state; `start` is None for attacks that take none."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Attack(Generic[T, C, S]):
+    """One attack.
+
+    Attributes:
+        key: its name in files, options and the roster.
+        title: its name on screen.
+        paper: whose it is; "own" for one of this project.
+        sentence: what it does, for a tooltip.
+        config: its class of settings, by `@settings`; `config()` are the defaults. Where it has a
+            setting `steps`, that is the length of a run.
+        state: its class of states.
+        first: (target, config, generator, start) -> the state at t = 0.
+        step: (target, state, config) -> the next state.
+        terminate: (state, config) -> how the run stands.
+        report: (target, state, config) -> what the attacker claims.
+        fits: (target) -> why it cannot be used on these weights, or an empty text; None: on any.
+        curves: columns of `state.numbers()` with their names on screen, at most four.
+        takes_start: whether it begins at given candidates, so that starts can be mixed. Its
+            settings then hold `m`, how many, and `sigma_x`, the noise of a start.
+        suit: (config, mix_data) -> settings for a start with this share of held-out data; None: the
+            same for all.
+        several: whether it understands networks with one output per class.
+        anywhere: whether it runs on the device of the weights; else on the CPU alone.
+        non_homogeneous: whether it makes sense where the network is not homogeneous.
+        in_blocks: (config) -> whether a run goes faster where states between are left out.
+        strided: (target, state, config, stride) -> those states after `state` whose t the stride
+            divides, and the last one; there where `in_blocks` is.
+        victim: (x (n, d), y (n,), config, generator) -> weights of its own training that it attacks
+            in place of the page's; None for attacks on any weights.
+    """
+
+    key: str
+    title: str
+    paper: str
+    sentence: str
+    config: type[C]
+    state: type[S]
+    first: First[T, C, S]
+    step: Callable[[T, S, C], S]
+    terminate: Callable[[S, C], Status]
+    report: Callable[[T, S, C], Report]
+    fits: Callable[[Target], str] | None = None
+    curves: tuple[tuple[str, str], ...] = ()
+    takes_start: bool = False
+    suit: Callable[[C, float], C] | None = None
+    several: bool = False
+    anywhere: bool = False
+    non_homogeneous: bool = False
+    in_blocks: Callable[[C], bool] | None = None
+    strided: Callable[[T, S, C, int], Iterator[S]] | None = None
+    victim: Callable[[Tensor, Tensor, C, torch.Generator], T] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what the page or a file could not show."""
+        if not self.key.isidentifier():
+            raise ValueError(f"the key of an attack must be a word of letters; got {self.key!r}")
+        if len(self.curves) > MOST_CURVES:
+            raise ValueError(f"at most {MOST_CURVES} curves are drawn; got {len(self.curves)}")
+
+    def refusal(self, target: Target) -> str:
+        """Why this attack cannot be used on these weights, or an empty string."""
+        if target.net.outputs > 1 and not self.several:
+            return (
+                f"{self.title} knows networks with one output, for two classes; this one has "
+                f"{target.net.outputs}, one per class. Choose an attack on several classes."
+            )
+        if target.caveat and not self.non_homogeneous:
+            return f"{self.title} rests on homogeneity. {target.caveat}"
+        return "" if self.fits is None else self.fits(target)
+
+    def aimed(
+        self, target: Target | None, x: Tensor, y: Tensor, config: C, seed: int
+    ) -> T | Target | None:
+        """What `init` takes as its target: `target`, or weights that it trains on x and y."""
+        if self.victim is None or (target is not None and self.refusal(target)):
+            return target
+        return self.victim(x, y, config, torch.Generator().manual_seed(seed))
+
+    def init(
+        self, target: T, config: C, generator: torch.Generator,
+        start: tuple[Tensor, Tensor] | None = None,
+    ) -> S:  # fmt: skip
+        """The first state; `start` is x (m, d), y (m,), for attacks that take one.
+
+        Raises:
+            ValueError: where the attack cannot be used on these weights.
+        """
+        why = self.refusal(target) if isinstance(target, Target) else ""
+        if why:
+            raise ValueError(why)
+        given = Start(*start) if start is not None and self.takes_start else None
+        return self.first(target, config, generator, given)
+
+    def stride(self, config: C, wanted: int) -> int:
+        """`wanted` where this attack goes faster when states between are left out, else 1."""
+        return wanted if self.in_blocks is not None and self.in_blocks(config) else 1
+
+    def iterate(self, target: T, state: S, config: C, stride: int = 1) -> Iterator[S]:
+        """The states after `state`, to the end of the run.
+
+        With a stride, from the method of this name, only those whose t it divides, and the last.
+        """
+        if stride == 1 or self.strided is None:
+            return iterated(self.step, self.terminate, target, state, config)
+        return self.strided(target, state, config, stride)
+
+    def suited(self, config: C, mix_data: float) -> C:
+        """These settings, made fit for a start with this share of held-out data in it."""
+        return config if self.suit is None else self.suit(config, mix_data)
+
+    def planned(self, config: C, usual: int) -> int:
+        """The steps of a whole run; `usual` for attacks that plan none."""
+        known: dict[str, Any] = {f.name: getattr(config, f.name) for f in fields(config)}
+        return int(known.get("steps", usual))
