@@ -1,0 +1,78 @@
+"""An attack of another package: candidates step onto the margin by Newton's method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks.attack import Attack, Start
+from explorer.engine.attacks.claims import Report, merge_candidates
+from explorer.engine.attacks.target import Target
+from explorer.engine.network import phi
+from explorer.engine.settings import setting, settings
+from explorer.engine.status import Status
+
+
+@settings
+class SampleConfig:
+    """Settings of the sample."""
+
+    m: Annotated[int, setting("Number of candidates", form="sight", page=(2, 400), ge=2)] = 20
+    steps: Annotated[int, setting("Length of the attack", form="more", page=(1, 1000), gt=0)] = 30
+    pace: Annotated[float, setting("Share of Newton's step", form="sight", gt=0, le=1,
+                                   page=(0.01, 1))] = 0.5  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class SampleState:
+    """Candidates x (m, d), labels y (m,), multipliers lam (m,), all 0: the sample finds none."""
+
+    t: int
+    x: Tensor
+    y: Tensor
+    lam: Tensor
+    off: Tensor  # |y Phi - 1| of each candidate (m,)
+
+    def numbers(self) -> dict[str, float]:
+        return {"off": float(self.off.mean())}
+
+
+def init(target: Target, config: SampleConfig, generator: torch.Generator,
+         start: Start | None) -> SampleState:  # fmt: skip
+    x = torch.randn(config.m, target.net.d, generator=generator, dtype=torch.float64)
+    y = phi(target.net, x.to(target.net.dtype)).sign()
+    return _at(target, 0, x.to(target.net.dtype), y)
+
+
+def step(target: Target, state: SampleState, config: SampleConfig) -> SampleState:
+    x = state.x.clone().requires_grad_()
+    output = state.y * phi(target.net, x) / target.level
+    (slope,) = torch.autograd.grad(output.sum(), x)
+    length = (1 - output) / slope.square().sum(1).clamp_min(1e-12)
+    return _at(target, state.t + 1, (x + config.pace * length[:, None] * slope).detach(), state.y)
+
+
+def terminate(state: SampleState, config: SampleConfig) -> Status:
+    return Status.FINISHED if state.t >= config.steps else Status.RUNNING
+
+
+def report(target: Target, state: SampleState, config: SampleConfig) -> Report:
+    near = state.off < 0.05
+    return merge_candidates(state.x[near], state.y[near], state.lam[near], radius=0.1)
+
+
+def _at(target: Target, t: int, x: Tensor, y: Tensor) -> SampleState:
+    off = (y * phi(target.net, x) / target.level - 1).abs()
+    return SampleState(t, x, y, torch.zeros_like(y), off)
+
+
+ATTACK = Attack(
+    key="sample", title="Sample", paper="docs/write-an-attack.md",
+    sentence="Candidates step onto the margin; the sample of a package of its own.",
+    config=SampleConfig, state=SampleState,
+    first=init, step=step, terminate=terminate, report=report,
+    curves=(("off", "off the margin"),),
+)  # fmt: skip

@@ -1,0 +1,200 @@
+"""A package of its own brings an attack: what a user installs is on the page and in every verb."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import warnings
+from pathlib import Path
+
+import pytest
+
+from explorer.engine import attacks, roster, store
+from explorer.engine.roster import BUILT_IN, GROUP, Roster
+
+ROOT = Path(__file__).resolve().parents[1]
+PLUGIN = ROOT / "tests" / "plugin"
+
+
+def installed(site: Path, name: str, module: Path, entries: dict[str, str]) -> Path:
+    """A folder as an installer leaves it: the module, and the entry points in its dist-info."""
+    notes = site / f"{name.replace('-', '_')}-0.1.dist-info"
+    notes.mkdir(parents=True)
+    (notes / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1\n")
+    lines = "\n".join(f"{key} = {value}" for key, value in entries.items())
+    (notes / "entry_points.txt").write_text(f"[{GROUP}]\n{lines}\n")
+    shutil.copy(module, site)
+    return site
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    project = tomllib.loads((PLUGIN / "pyproject.toml").read_text())["project"]
+    entries = project["entry-points"][GROUP]
+    module = PLUGIN / "sample_attack.py"
+    return installed(tmp_path_factory.mktemp("site"), project["name"], module, entries)
+
+
+def python(site: Path | None, *arguments: str, **given) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join(str(p) for p in (ROOT, site) if p)
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, **given
+    )
+
+
+def said(site: Path | None, *arguments: str, **given) -> str:
+    made = python(site, *arguments, **given)
+    assert made.returncode == 0, made.stderr
+    return made.stdout
+
+
+@pytest.fixture(scope="module")
+def saved(site, tmp_path_factory) -> Path:
+    """A run that was attacked by the sample."""
+    out = tmp_path_factory.mktemp("runs")
+    trained, attacked = out / "trained.safetensors", out / "attacked.safetensors"
+    said(site, "-m", "explorer", "train", "--preset", "blobs", "--n", "8", "--widths", "20",
+         "--method", "exact", "--out", str(trained))  # fmt: skip
+    words = said(site, "-m", "explorer", "attack", str(trained), "--attack", "sample", "--set",
+                 "pace=0.25", "--out", str(attacked), "--json")  # fmt: skip
+    assert "claims" in json.loads(words)["attack"]
+    return attacked
+
+
+def test_its_settings_are_listed_and_checked(site) -> None:
+    words = said(site, "-m", "explorer", "settings", "sample")
+    assert "pace" in words and "Newton" in words and "Sample" in words
+    refused = python(site, "-m", "explorer", "demo", "--attack", "sample", "--set", "pace=2",
+                     "--n", "4", "--steps", "10")  # fmt: skip
+    assert refused.returncode and "pace must be above 0 and at most 1" in refused.stderr
+
+
+def test_its_runs_open_where_it_is_installed_and_nowhere_else(site, saved) -> None:
+    words = said(site, "-c", OPEN, str(saved))
+    assert words.split() == ["sample", "0.25", "30"]
+    with pytest.raises(store.StoreError) as refused:
+        store.load_run(saved)
+    assert str(refused.value) == (
+        "the run is of the attack 'sample', which is not installed; there are: "
+        f"{', '.join(BUILT_IN)}. Install the package that brings it."
+    )
+
+
+OPEN = """
+import sys
+from explorer import load_run
+run = load_run(sys.argv[1])
+print(run.attack_name, run.attack_config.pace, run.attack_states[-1].t)
+"""
+
+
+def test_it_stands_in_the_arena_and_in_sweeps(site, tmp_path) -> None:
+    points = ("preset=blobs", "n=8", "widths=16", "steps=300")
+    given = [part for p in points for part in ("--set", p)]
+    said(site, "-m", "explorer", "sweep", *given, "--set", "attack=sample", "--set",
+         "attack_config.pace=[0.5, 1.0]", "--out", str(tmp_path / "rows.jsonl"), "--workers", "1",
+         cwd=tmp_path)  # fmt: skip
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert [row["status"] for row in rows] == ["done", "done"], rows
+    words = said(site, "-m", "explorer", "arena", "--preset", "blobs", "--n", "8", "--attacks",
+                 "sample,kkt", "--seeds", "1", "--json", cwd=tmp_path)  # fmt: skip
+    assert "sample" in words
+
+
+PAGE = """
+from explorer.engine.data import preset
+from explorer.page.apps.explorer import App
+page = App(preset("moons", n=8))
+page.session.jump_to_exact()
+page.session.go("attack")
+page.panels["Chooser"].attack.value = "sample"
+form = page.panels["AttackForm"].forms["sample"]
+{row.field: row.widget for row in form.all}["pace"].value = 0.25
+page.session.step(3)
+now = page.session.now
+print(now.attack_name, now.attack.t, page.session.attack_config.pace)
+print(*[row.field for row in form.all], sep=",")
+page.session.go("arena")
+print("sample" in page.panels["Arena"].boxes)
+page.close()
+"""
+
+
+def test_it_is_on_the_page_with_its_form(site) -> None:
+    lines = said(site, "-c", PAGE).splitlines()
+    assert lines == ["sample 3 0.25", "m,pace,steps", "True"]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("ATTACK = 3", "expected an Attack; got a int"),
+        ("raise RuntimeError('no such card')", "no such card"),
+        ("from explorer.engine.attacks.kkt import ATTACK", "there is an attack 'kkt' already"),
+    ],
+)
+def test_a_broken_package_is_named_and_stops_nothing(
+    site, tmp_path, monkeypatch, body, words
+) -> None:
+    module = tmp_path / "broken_attack.py"
+    module.write_text(body)
+    entries = {"broken": "broken_attack:ATTACK"}
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.syspath_prepend(installed(tmp_path / "site", "broken-attack", module, entries))
+    monkeypatch.delitem(sys.modules, "broken_attack", raising=False)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        keys = list(Roster())
+    assert keys == [*BUILT_IN, "sample"]
+    (warned,) = [str(w.message) for w in heard if "left out" in str(w.message)]
+    assert words in warned and "'broken'" in warned and "broken_attack:ATTACK" in warned
+    assert warned.count(". ") == 1, "one sentence, and what to do"
+
+
+def test_the_docs_show_the_sample_that_is_run() -> None:
+    page = (ROOT / "docs" / "write-an-attack.md").read_text()
+    code = (PLUGIN / "sample_attack.py").read_text()
+    assert f"```python\n{code}```" in page and len(code.splitlines()) < 80
+    entry = 'entry-points."explorer.attacks"]\nsample = "sample_attack:ATTACK"\n'
+    assert entry in page and entry in (PLUGIN / "pyproject.toml").read_text()
+
+
+def test_an_attack_of_this_package_is_its_file_and_a_name(monkeypatch) -> None:
+    monkeypatch.setattr(attacks, "__path__", [*attacks.__path__, str(PLUGIN)])
+    monkeypatch.setattr(roster, "BUILT_IN", (*BUILT_IN, "sample_attack"))
+    assert list(Roster()) == [*BUILT_IN, "sample"]
+
+
+GENERIC = [
+    ROOT / "explorer" / "engine" / "roster.py",
+    *(
+        path
+        for layer in ("research", "page", "commands")
+        for path in sorted((ROOT / "explorer" / layer).rglob("*.py"))
+    ),
+]
+OF_AN_ATTACK = ("attack", "config", "engine", "entry", "state")
+
+
+def asked(code: str) -> list[str]:
+    """Calls that ask something of an attack whether it has a name written there."""
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    return [
+        ast.unparse(call)
+        for call in calls
+        if isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "getattr")
+        if isinstance(call.args[1], ast.Constant)
+        if any(word in ast.unparse(call.args[0]) for word in OF_AN_ATTACK)
+    ]
+
+
+def test_no_generic_code_asks_what_an_attack_has() -> None:
+    assert asked('if hasattr(self.attack_config, "relu_alpha_start"): ...')
+    found = {str(path.relative_to(ROOT)): asked(path.read_text()) for path in GENERIC}
+    assert {name: calls for name, calls in found.items() if calls} == {}
