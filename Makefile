@@ -1,6 +1,7 @@
 # make app    install into .venv (once) and open the app       make test   every test but the slow
 # make check  lint, types, import rules, fast tests            make long   the slow tests
 # make bench  the measurements of benchmarks/                  make pictures  README's pictures
+# make docs   the site of docs/, into build/docs
 # make arithmetics   the engine's tests under three arithmetics, one thread and two
 
 SHELL := /bin/bash
@@ -14,8 +15,9 @@ ARGS ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 APP_STAMP := $(VENV)/.installed-app
+DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: app test check lint arithmetics bench long pictures install clean
+.PHONY: app test check lint arithmetics bench long pictures docs install clean
 .DEFAULT_GOAL := app
 
 install: $(STAMP)
@@ -23,13 +25,14 @@ install: $(STAMP)
 # The page alone needs no linters and no browser; what is installed for the tests holds the page.
 $(STAMP): EXTRA := all
 $(APP_STAMP): EXTRA := app
+$(DOCS_STAMP): EXTRA := docs
 
 # A stamp is written last: an interrupted install is taken up again by the next run.
-$(STAMP) $(APP_STAMP): pyproject.toml constraints.txt
+$(STAMP) $(APP_STAMP) $(DOCS_STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed; none was found. Install one, or name it: make PYTHON=/path/to/python3.11"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(EXTRA)]'
-	@touch $@ $(APP_STAMP)
+	@touch $@ $(if $(filter all,$(EXTRA)),$(APP_STAMP))
 
 app: $(APP_STAMP)
 	$(BIN)/margin-explorer serve --port $(PORT) $(ARGS)
@@ -50,7 +53,7 @@ check: lint
 arithmetics: $(STAMP)
 	scripts/arithmetics.sh $(BIN)/python $(ARGS)
 
-long: $(STAMP)
+long: $(STAMP) $(DOCS_STAMP)
 	chromium=$$(scripts/chromium.sh $(BIN)/python) && \
 	CHROMIUM="$$chromium" $(BIN)/python -m pytest -m slow $(ARGS)
 
@@ -63,6 +66,11 @@ bench: $(STAMP)
 pictures: $(STAMP)
 	chromium=$$(scripts/chromium.sh $(BIN)/python) && \
 	CHROMIUM="$$chromium" $(BIN)/python scripts/pictures.py $(ARGS)
+
+docs: $(DOCS_STAMP)
+	rm -rf build/docs
+	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs $(ARGS)
+	@echo "the site: build/docs/index.html"
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -8,8 +8,10 @@ import pkgutil
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import ipywidgets as w
 import pytest
@@ -24,14 +26,16 @@ from explorer.page.apps.digits import DigitsApp
 from explorer.page.apps.explorer import App
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.parts.settings import rows_of
+from scripts import reference
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = tuple(sorted(path.name for path in (ROOT / "docs").glob("*.md")))
+DOCS = ROOT / "docs"
+PAGES = tuple(sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")))
 CONFIGS = (TrainConfig, *(entry.config for entry in ROSTER.values()))
 
 
 def text_of(page: str) -> str:
-    return (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return (DOCS / page).read_text(encoding="utf-8")
 
 
 def quoted(page: str) -> list[str]:
@@ -80,6 +84,8 @@ def problem(token: str) -> str:
     verb, *rest = token.split()
     if verb == "margin-explorer":
         return wrong_command(rest)
+    if verb.startswith("--"):
+        return "" if any(verb in options_of(v) for v in verbs().values()) else "no such option"
     if verb == "make":
         made = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         return "" if set(rest) <= set(made) else "no such target"
@@ -105,14 +111,21 @@ def problem(token: str) -> str:
 
 
 def wrong_command(words: list[str]) -> str:
-    verbs = get_command(command).commands  # type: ignore[attr-defined]
     if not words:
         return ""
-    if words[0] not in verbs:
+    if words[0] not in verbs():
         return "no such command"
-    there = {o for p in verbs[words[0]].params for o in (*p.opts, *p.secondary_opts)}
-    unknown = {o for o in words if o.startswith("--")} - there
+    unknown = {o for o in words if o.startswith("--")} - options_of(verbs()[words[0]])
     return f"no option {unknown}" if unknown else ""
+
+
+@cache
+def verbs() -> dict[str, Any]:
+    return get_command(command).commands  # type: ignore[attr-defined]
+
+
+def options_of(verb: Any) -> set[str]:
+    return {o for p in verb.params for o in (*p.opts, *p.secondary_opts)}
 
 
 def labels() -> set[str]:
@@ -152,8 +165,7 @@ def test_every_control_in_bold_is_on_the_page(page: str) -> None:
 
 
 def test_the_tables_hold_every_setting() -> None:
-    pages = sorted(page.name for page in (ROOT / "docs").glob("*.md"))
-    tokens = [token for page in pages for token in quoted(page)]
+    tokens = [token for page in PAGES for token in quoted(page)]
     named = {token.split(" = ")[0].split(".")[-1] for token in tokens}
     for config in CONFIGS:
         assert {f.name for f in fields(config)} <= named
@@ -161,7 +173,8 @@ def test_the_tables_hold_every_setting() -> None:
 
 @pytest.mark.parametrize(
     "token",
-    ["margin-explorer fly", "margin-explorer demo --fast", "make tea", "python benchmarks/no.py",
+    ["--fly", "margin-explorer fly",
+     "margin-explorer demo --fast", "make tea", "python benchmarks/no.py",
      "from explorer import nothing", "explorer/nothing.py", "KKTConfig.m = 7", "nothing_at_all"],
 )  # fmt: skip
 def test_what_is_not_there_is_seen(token: str) -> None:
@@ -171,4 +184,31 @@ def test_what_is_not_there_is_seen(token: str) -> None:
 def test_every_link_leads_somewhere() -> None:
     for page in PAGES:
         for link in re.findall(r"\]\((?!http)([^)#]+)\)", text_of(page)):
-            assert (ROOT / "docs" / link).exists(), link
+            assert (DOCS / page).parent.joinpath(link).exists(), (page, link)
+
+
+def test_every_page_lies_behind_one_door() -> None:
+    doors = re.findall(
+        r"```\{toctree\}\n:caption: (.+)\n(?::.*\n)*\n([^`]*)```", text_of("index.md")
+    )
+    listed = [f"{page}.md" for _, pages in doors for page in pages.split()]
+    assert [name for name, _ in doors] == [
+        "Tutorial", "How-to", "Explanation", "Reference", "Measured"
+    ]  # fmt: skip
+    assert sorted([*listed, "index.md"]) == list(PAGES)
+
+
+@pytest.mark.parametrize("page", reference.PAGES)
+def test_the_generated_pages_are_what_the_code_says(page: str) -> None:
+    assert text_of(page) == reference.PAGES[page](), "run: python scripts/reference.py"
+
+
+def test_the_pages_of_the_reference_hold_every_verb_option_and_export() -> None:
+    made = text_of("commands.md")
+    for name, verb in verbs().items():
+        part = made.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        assert {f"`{o}`" for o in options_of(verb) if o.startswith("-")} <= set(
+            re.findall(r"`--?[^`]+`", part)
+        ), name
+    exported = {line.rpartition(".")[2] for line in text_of("api.md").splitlines()}
+    assert {name for name in explorer.__all__ if not name.startswith("__")} <= exported
