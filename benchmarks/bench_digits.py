@@ -1,4 +1,4 @@
-"""Print the table of docs/digits.md: share of training digits matched, against held-out digits.
+"""Print docs/measured/digits.md: share of training digits matched, against held-out digits.
 
     python benchmarks/bench_digits.py            # minutes of one core
     python benchmarks/bench_digits.py --quick    # half a minute: n = 20, one seed, fewer steps
