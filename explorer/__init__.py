@@ -11,35 +11,34 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from explorer.engine import training
-from explorer.engine.attacks import kkt
-from explorer.engine.attacks.kkt import KKTConfig, KKTState, Report, Start
-from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import Certificate, Light, certify
-from explorer.engine.controls import Controls, Origin, control_sets
-from explorer.engine.data import (
-    PRESETS,
-    DataError,
-    Dataset,
-    Source,
-    empty,
-    heldout,
-    preset,
-    read_csv,
-    write_csv,
-)
-from explorer.engine.energy.starts import mix_init
-from explorer.engine.exact import Exact, maximum_margin
-from explorer.engine.margin import normalise, q_of
-from explorer.engine.merging import merge_neurons
-from explorer.engine.network import Network, phi, rescaled
-from explorer.engine.roster import ROSTER, by_key
-from explorer.engine.scoring import RADII, Kind, Score, Verdict, judge, score
-from explorer.engine.status import Status
-from explorer.engine.store import Run, StoreError, import_weights, load_run, save_run
-from explorer.engine.training import TrainConfig, TrainState
-
 if TYPE_CHECKING:
+    from explorer.engine import training
+    from explorer.engine.attacks import kkt
+    from explorer.engine.attacks.kkt import KKTConfig, KKTState, Report, Start
+    from explorer.engine.attacks.target import Target
+    from explorer.engine.certificate import Certificate, Light, certify
+    from explorer.engine.controls import Controls, Origin, control_sets
+    from explorer.engine.data import (
+        PRESETS,
+        DataError,
+        Dataset,
+        Source,
+        empty,
+        heldout,
+        preset,
+        read_csv,
+        write_csv,
+    )
+    from explorer.engine.energy.starts import mix_init
+    from explorer.engine.exact import Exact, maximum_margin
+    from explorer.engine.margin import normalise, q_of
+    from explorer.engine.merging import merge_neurons
+    from explorer.engine.network import Network, phi, rescaled
+    from explorer.engine.roster import ROSTER, by_key
+    from explorer.engine.scoring import RADII, Kind, Score, Verdict, judge, score
+    from explorer.engine.status import Status
+    from explorer.engine.store import Run, StoreError, import_weights, load_run, save_run
+    from explorer.engine.training import TrainConfig, TrainState
     from explorer.page.apps.digits import digits as digits
     from explorer.page.apps.explorer import app as app
     from explorer.page.apps.membership import membership as membership
@@ -97,23 +96,60 @@ __all__ = [
     "write_csv",
 ]
 
-
-# What needs a widget library, by the module that holds it; imported when it is asked for, so that
-# the engine works without any.
+# The public names by the module that holds them. Each is imported when it is asked for, so that
+# the command starts at once and the engine works without a widget library.
+_NAMES = {
+    "explorer.engine.attacks.kkt": "KKTConfig KKTState Report Start",
+    "explorer.engine.attacks.target": "Target",
+    "explorer.engine.certificate": "Certificate Light certify",
+    "explorer.engine.controls": "Controls Origin control_sets",
+    "explorer.engine.data": (
+        "PRESETS DataError Dataset Source empty heldout preset read_csv write_csv"
+    ),
+    "explorer.engine.energy.starts": "mix_init",
+    "explorer.engine.exact": "Exact maximum_margin",
+    "explorer.engine.margin": "normalise q_of",
+    "explorer.engine.merging": "merge_neurons",
+    "explorer.engine.network": "Network phi rescaled",
+    "explorer.engine.roster": "ROSTER by_key",
+    "explorer.engine.scoring": "RADII Kind Score Verdict judge score",
+    "explorer.engine.status": "Status",
+    "explorer.engine.store": "Run StoreError import_weights load_run save_run",
+    "explorer.engine.training": "TrainConfig TrainState",
+}
+_MODULES = {"kkt": "explorer.engine.attacks.kkt", "training": "explorer.engine.training"}
 _PAGES = {
     "app": "explorer.page.apps.explorer",
-    "membership": "explorer.page.apps.membership",
     "digits": "explorer.page.apps.digits",
+    "membership": "explorer.page.apps.membership",
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()} | _PAGES
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (the module's attributes have every type)
-    """`app` and the other pages, imported when they are asked for."""
-    if name not in _PAGES:
-        raise AttributeError(f"module 'explorer' has no attribute {name!r}")
+    """A public name, imported when it is first asked for.
+
+    Raises:
+        AttributeError: for a name that is not public.
+        ImportError: for a page without its libraries.
+    """
     try:
-        return getattr(import_module(_PAGES[name]), name)
+        if name in _MODULES:
+            found: Any = import_module(_MODULES[name])
+        elif name in _HOMES:
+            found = getattr(import_module(_HOMES[name]), name)
+        else:
+            raise AttributeError(f"module 'explorer' has no attribute {name!r}")
     except ImportError as error:
+        if name not in _PAGES:
+            raise
         raise ImportError(
             f"the app needs its libraries ({error}): pip install margin-explorer[app]"
         ) from error
+    globals()[name] = found  # asked for once
+    return found
+
+
+def __dir__() -> list[str]:
+    """The public names, imported or not."""
+    return sorted({*globals(), *__all__, *_PAGES})

@@ -1,67 +1,105 @@
 """The command line: the same road without a page. Results on stdout, progress on stderr.
 
 Exit codes: 0 done, 1 the run failed (diverged, died, or did not separate the points), 2 a wrong
-option or an unusable file.
+option or an unusable file, 130 stopped by Ctrl-C, 141 the reader of a pipe has closed it.
+A verb's file is imported when the verb is called: it loads torch, and help needs none of it.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any, NoReturn
 
-try:
-    import typer
+from explorer import __version__
+from explorer.commands import READER_LEFT, RENAMED, VERBS
 
-    from explorer.commands import (
-        decay,
-        digits,
-        energy,
-        explain,
-        grid,
-        membership,
-        road,
-        settings,
-        sweep,
-        tune,
-        univariate,
-    )
-    from explorer.commands.base import guarded, option
-except ModuleNotFoundError as missing:
-    if missing.name not in ("typer", "rich", "tqdm"):
-        raise
+LIBRARIES = ("typer", "rich", "tqdm")  # of the extra `cli`
+
+
+def advised(missing: ModuleNotFoundError) -> NoReturn:
+    """End with a line on what to install, where the command's own libraries are missing."""
+    if missing.name not in LIBRARIES:
+        raise missing
     sys.exit(  # the engine is installed without its command
         f"margin-explorer needs its command line ({missing}): pip install margin-explorer[cli]"
     )
 
-from explorer import __version__
-from explorer.engine.threads import limit_threads
 
-# each has VERBS, the functions by the name they are called with
-TOPICS = (road, decay, digits, energy, explain, membership, tune, grid, sweep, univariate, settings)
+try:
+    import typer
+    from typer.core import TyperGroup
+    from typer.main import get_command
+except ModuleNotFoundError as missing:
+    advised(missing)
+
+
+def loaded(verb: str) -> Any:  # noqa: ANN401 (typer's own class of commands has no public name)
+    """The verb with its options: its file is imported, and the number of threads set."""
+    try:
+        topic = import_module(f"explorer.commands.{VERBS[verb][0]}")
+        from explorer.commands.base import guarded
+        from explorer.engine.threads import limit_threads
+    except ModuleNotFoundError as missing:
+        advised(missing)
+    limit_threads()
+    alone = typer.Typer(add_completion=False)
+    alone.command(verb)(guarded(topic.VERBS[verb]))
+    return get_command(alone)
+
+
+def renamed(word: str) -> str:
+    """The word of a command line, under the name that its option has now."""
+    name, equals, value = word.partition("=")
+    return f"{RENAMED.get(name, name)}{equals}{value}"
+
+
+class Verbs(TyperGroup):
+    """Verbs that are known by name and help alone until one is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
+        """The verb that is called, loaded, and its words."""
+        verb, command, rest = super().resolve_command(ctx, args)
+        if verb is None:
+            return verb, command, rest
+        return verb, loaded(verb), [renamed(word) for word in rest]
+
 
 app = typer.Typer(
-    add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
+    cls=Verbs, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
     help="Train a ReLU network to its maximum margin, then attack its weights.",
 )  # fmt: skip
-for topic in TOPICS:
-    for verb, function in topic.VERBS.items():
-        app.command(verb)(guarded(function))
 
 
 @app.callback(invoke_without_command=True)
 def version(
-    shown: Annotated[bool, option("--version", "Print the version and stop.")] = False,
+    shown: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
     """Train a ReLU network to its maximum margin, then attack its weights."""
-    limit_threads()  # before any verb
     if shown:
         print(__version__)
         raise typer.Exit
 
 
+def named() -> None:
+    """Stands for a verb until it is called; see `Verbs`."""
+
+
+for name, (_, words) in VERBS.items():
+    app.command(name, help=words)(named)
+
+
 def main() -> None:
     """The command `margin-explorer`."""
-    app()
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads on: nothing is left to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(READER_LEFT)
 
 
 if __name__ == "__main__":

@@ -16,11 +16,10 @@ from typing import Literal, get_args, get_origin
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from typer.main import get_command  # noqa: E402
-
 import explorer  # noqa: E402
 import explorer.engine  # noqa: E402
-from explorer.cli import app  # noqa: E402
+from explorer.cli import app, loaded  # noqa: E402
+from explorer.commands import VERBS  # noqa: E402
 
 MADE = "<!-- Made by `python scripts/reference.py`: change the code, not this page. -->"
 OWN = "explorer.engine.kernels."  # how the steps are made fast: nothing to call
@@ -28,9 +27,9 @@ OWN = "explorer.engine.kernels."  # how the steps are made fast: nothing to call
 
 def commands() -> str:
     """The page of the command line: each verb with what it takes."""
-    group = get_command(app)
-    lines = ["# Command line", "", MADE, "", paragraph(group.help), ""]
-    for name, verb in group.commands.items():
+    lines = ["# Command line", "", MADE, "", paragraph(app.info.help), ""]
+    for name in VERBS:
+        verb = loaded(name)
         words = " ".join(p.name.upper() for p in verb.params if p.param_type_name == "argument")
         lines += [f"## {name}", "", paragraph(verb.help), ""]
         lines += [f"    margin-explorer {name} {words}".rstrip(), ""]

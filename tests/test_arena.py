@@ -200,7 +200,7 @@ def test_flips_are_seeded_and_keep_the_source() -> None:
 def test_the_verbs(tmp_path: Path) -> None:
     run = CliRunner().invoke
     out = tmp_path / "a"
-    done = run(app, ["arena", "--attacks", "inversion,univariate", "--seeds", "0-1", "--n", "6",
+    done = run(app, ["arena", "--attacks", "inversion,univariate", "--seed", "0-1", "--n", "6",
                      "--widths", "20", "--steps", "600", "--executor", "threads", "--out", str(out),
                      "--json"])  # fmt: skip
     assert done.exit_code == 0, done.output
@@ -223,5 +223,5 @@ def test_the_verbs(tmp_path: Path) -> None:
         assert len(rows.read_text().splitlines()) == 4
     assert len((tmp_path / "r.csv").read_text().splitlines()) == 5
     for bad in (["sweep", "--set", "sead=1"], ["sweep", "--scheduler", "tcp://x"],
-                ["arena", "--attacks", "spell"], ["arena", "--seeds", "x"]):  # fmt: skip
+                ["arena", "--attacks", "spell"], ["arena", "--seed", "x"]):  # fmt: skip
         assert run(app, [*bad, "--out", str(tmp_path / "bad")]).exit_code == 2

@@ -65,7 +65,7 @@ def no_work(monkeypatch):
         ("bilevel", "--rows"),
         ("membership", "--out"),
         ("sweep", "--out"),
-        ("sweep", "--csv"),
+        ("sweep", "--out", "rows.jsonl", "--csv"),
         ("arena", "--out"),
     ],
 )

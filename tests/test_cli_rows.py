@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from explorer import cli
 from explorer.commands import grid as grids
+from explorer.commands import sweep as sweeping
 from explorer.commands.rows import collected
 from explorer.commands.tables import table_of
 from explorer.research import sweep as sweeps
@@ -24,6 +25,8 @@ from explorer.research.sweep import trials
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = ("--executor", "threads", "--workers", "1")
+SWEEP = ("sweep", *HERE, "--out", "rows.jsonl")
+SWEEPING = ("sweep", "--set", "seed=0-99", "--out", "rows.jsonl")
 TINY = ("--set", "preset=blobs", "--set", "n=8", "--set", "widths=16", "--set", "steps=300")
 TINY = (*TINY, "--set", "attack_config.steps=20", "--set", "attack_config.m=8")
 ARENA = (
@@ -35,7 +38,7 @@ ARENA = (
     "8",
     "--widths",
     "16",
-    "--seeds",
+    "--seed",
     "0",
     "--fast",
 )
@@ -74,8 +77,8 @@ def call(tmp_path, monkeypatch):
         (("train", "--train-set", "all_biases=maybe"), "must be True or False; got 'maybe'"),
         (("demo", "--set", "lr_x=nan"), "lr_x must be a finite number; got 'nan'"),
         (("arena", "--widths", "100,abc"), "--widths takes numbers such as 100,100; got '100,abc'"),
-        (("arena", "--seeds", "3-1"), "a range of seeds rises"),
-        (("grid", "--seeds", "3-1"), "a range of seeds rises"),
+        (("arena", "--seed", "3-1"), "a range of seeds rises"),
+        (("grid", "--seed", "3-1"), "a range of seeds rises"),
         (("grid", "--set", "lr_x=nan"), "lr_x must be a finite number; got 'nan'"),
         (("grid", "--set", "m=3"), "m must be even"),
         (("grid", "--n", "0"), "--n"),
@@ -153,18 +156,18 @@ def test_words_that_no_field_takes_are_refused_before_any_run(words, why) -> Non
 
 # --- what is said of the rows ---------------------------------------------------------------
 def test_equal_rows_are_told(call) -> None:
-    result = call("sweep", *HERE, *TINY, "--set", "seed=[0, 0, 1, 1]", "--json")
+    result = call(*SWEEP, *TINY, "--set", "seed=[0, 0, 1, 1]", "--json")
     assert json.loads(result.stdout)["done"] == 2
     assert "2 rows of the table are equal to others, and run once" in result.stderr
 
 
 def test_a_sweep_or_an_arena_without_a_finished_row_exits_with_1(call) -> None:
-    bad = call("sweep", *HERE, *TINY, "--set", "widths=0", "--json", code=1)
+    bad = call(*SWEEP, *TINY, "--set", "widths=0", "--json", code=1)
     assert json.loads(bad.stdout)["failed"] == 1
     assert "none of 1 rows" in bad.stderr
-    refused = call("sweep", *HERE, *TINY, "--set", "attack=univariate", code=1)
+    refused = call(*SWEEP, *TINY, "--set", "attack=univariate", code=1)
     assert "one input" in " ".join(refused.stdout.replace("│", " ").split())
-    assert call("sweep", *HERE, *TINY, "--set", "widths=[0, 16]", "--json").stderr == ""
+    assert call(*SWEEP, *TINY, "--set", "widths=[0, 16]", "--json").stderr == ""
     none = call(*ARENA, "--attacks", "univariate", code=1)
     assert "none of 1 rows" in none.stderr
     assert json.loads(call(*ARENA, "--attacks", "univariate", "--json", code=1).stdout)["attacks"]
@@ -200,10 +203,10 @@ def test_an_interrupt_says_what_is_kept(capfd, after, path, words) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [(GRID, "--rows FILE"), ((*GRID, "--rows", "r"), "cells are kept in r"),
-     (("sweep", *HERE), "rows are kept in rows.jsonl")],
+     (SWEEP, "rows are kept in rows.jsonl")],
 )  # fmt: skip
 def test_verbs_end_in_words_when_interrupted(call, monkeypatch, words, said) -> None:
-    for module in (grids, cli.sweep):
+    for module in (grids, sweeping):
         monkeypatch.setattr(module, "sweep", lambda *_, **__: interrupted(1))
     result = call(*words, code=130)
     assert said in result.stderr and not Path("grid.png").exists()
@@ -221,7 +224,7 @@ def test_what_is_wrong_for_every_cell_is_said_once(call, monkeypatch) -> None:
 
 
 def test_failed_cells_run_again(call, monkeypatch) -> None:
-    words = (*GRID, "--set", "steps=2", "--rows", "rows.jsonl", "--seeds", "0-1", "--json")
+    words = (*GRID, "--set", "steps=2", "--rows", "rows.jsonl", "--seed", "0-1", "--json")
     usual, seen = grids.run_cell, []
 
     def once(cell):
@@ -248,7 +251,16 @@ def heard() -> Iterator[None]:
 @pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_command_leaves_no_worker_and_no_traceback(tmp_path, which) -> None:
-    words = [sys.executable, "-m", "explorer.cli", "sweep", "--set", "seed=0-99"]
+    words = [
+        sys.executable,
+        "-m",
+        "explorer.cli",
+        "sweep",
+        "--set",
+        "seed=0-99",
+        "--out",
+        "rows.jsonl",
+    ]
     with subprocess.Popen(
         words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

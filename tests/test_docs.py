@@ -15,10 +15,10 @@ from typing import Any
 
 import ipywidgets as w
 import pytest
-from typer.main import get_command
 
 import explorer
-from explorer.cli import app as command
+from explorer.cli import loaded
+from explorer.commands import VERBS
 from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
 from explorer.engine.training import TrainConfig
@@ -121,7 +121,7 @@ def wrong_command(words: list[str]) -> str:
 
 @cache
 def verbs() -> dict[str, Any]:
-    return get_command(command).commands  # type: ignore[attr-defined]
+    return {name: loaded(name) for name in VERBS}
 
 
 def options_of(verb: Any) -> set[str]:

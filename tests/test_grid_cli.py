@@ -81,7 +81,7 @@ def test_bilevel_prints_the_three_starts_of_both_models() -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("grid", "--seeds", "a"), "seeds are numbers and ranges"),
+        (("grid", "--seed", "a"), "seeds are numbers and ranges"),
         (("grid", "--attack", "inversion"), "attacks with a start"),
         (("bilevel", "--preset", "rings"), "digits or one of"),
         (("grid", "--set", "steps"), "NAME=VALUE"),

@@ -7,7 +7,7 @@ ROWS = "--set preset=blobs --set n=8 --set widths=16 --set steps=300"
 ROWS = f"{ROWS} --set attack_config.steps=20 --set attack_config.m=8"
 
 ARENA = "--executor threads --workers 1 --preset blobs --n 8 --widths 16 --steps 300"
-ARENA = f"{ARENA} --seeds 0 --fast --attacks kkt,hinge"
+ARENA = f"{ARENA} --seed 0 --fast --attacks kkt,hinge"
 
 # In order: the first one writes what others open. Of the extras but `cli` each goes with `cli`.
 RUNS: dict[str, tuple[str, ...]] = {
@@ -26,6 +26,7 @@ RUNS: dict[str, tuple[str, ...]] = {
         "bilevel --preset blobs --n 6 --set steps=2 --set width=3 --set mu=0.1",
         f"sweep --executor threads --workers 1 {ROWS} --out rows.jsonl",
         f"arena {ARENA} --out arena",
+        "settings kkt",
     ),
     "rates": ("membership --d 8 --trials 2 --width 20 --n 4 --test 20 --out membership",),
     "tune": (f"tune {POINTS} --trials 2 --restarts 2 --m 4 --trial-steps 4 --out front.png",),

@@ -17,6 +17,7 @@ from rich.table import Table
 from tqdm import tqdm
 
 from explorer import __version__
+from explorer.commands import READER_LEFT
 from explorer.engine import store
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import PRESETS, Dataset, preset, read_csv
@@ -30,6 +31,7 @@ from explorer.research.runs import RunFailed, State, Trained
 from explorer.research.scenarios import SCENARIOS
 
 MOST_SEED = 2**63 - 1  # what a generator takes
+PIPE_WIDTH = 10_000  # arbitrary: no row is as wide, and a table takes what it needs
 MOST_WORDS = 1000  # arbitrary: a list of all settings fits; what a file says is shorter
 P = ParamSpec("P")
 
@@ -110,6 +112,8 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
+        except BrokenPipeError:  # an OSError, and nobody's mistake
+            raise typer.Exit(READER_LEFT) from None
         except KeyboardInterrupt:
             fail("stopped", 130)
         except RunFailed as error:
@@ -124,6 +128,17 @@ def fail(error: Exception | str, code: int) -> None:
     """Say what is wrong in one line on stderr, and end with this exit code."""
     print(f"margin-explorer: {one_line(error, MOST_WORDS)}", file=sys.stderr)
     raise typer.Exit(code)
+
+
+class Printer(Console):
+    """Prints tables: as wide as the terminal, and uncut where stdout is none."""
+
+    def __init__(self) -> None:
+        super().__init__(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to `guarded`; rich's own exit code means something else here."""
+        raise BrokenPipeError
 
 
 def watch(states: Iterable[State], total: int, label: str) -> Iterable[State]:
@@ -186,12 +201,13 @@ def trained_net(
 
 def opened_or_trained(
     file: Path | None, preset: str, n: int | None, noise: float | None, seed: int,
-    data: Path | None, widths: str, steps: int, method: Method,
+    data: Path | None, widths: str, steps: int, method: Method, device: Device,
 ) -> tuple[Dataset, Network]:  # fmt: skip
     """Points and weights (float64) of a saved run, or without one of a network trained for this."""
     if file is None:
         points = points_of(preset, n, noise, seed, data)
-        return points, trained_net(points, train_config(widths, steps, method), seed, method).net
+        config = train_config(widths, steps, method)
+        return points, trained_net(points, config, seed, method, device).net
     return runs.points_and_weights(file)
 
 
@@ -206,7 +222,7 @@ def show_result(
     table = Table(title=title, show_header=False)
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    Printer().print(table)
 
 
 def attack_config(name: str, settings: list[str] | None, **given: Any) -> AttackConfig:  # noqa: ANN401

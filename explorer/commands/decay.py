@@ -47,7 +47,7 @@ def weight_decay(
     all_biases: Everywhere = True, m: base.Candidates = None, attack_steps: base.AttackSteps = None,
     as_json: base.Json = False,
 ) -> None:  # fmt: skip
-    """Train with weight decay to a stationary point, check its identity, attack by DecoReco."""
+    """Train with weight decay to a stationary point, check it, attack by DecoReco."""
     points = base.points_of(preset, n, noise, seed, data)
     sizes = base.train_config(widths, 0, base.Method.gradient).widths
     config = DecayConfig(widths=sizes, loss=loss.value, weight_decay=mu, all_biases=all_biases)

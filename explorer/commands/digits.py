@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, cast
 
-from explorer.commands.base import Json, Widths, option, show_result, watch, widths_of
+from explorer.commands.base import MOST_SEED, Json, Widths, option, show_result, watch, widths_of
 from explorer.commands.outputs import check_files
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
@@ -58,7 +58,9 @@ def digits(
     attack_steps: Annotated[
         int | None, option("--attack-steps", "Steps of the attack.", min=1)
     ] = None,
-    seed: Annotated[int, option("--seed", "Of images, weights and candidates.", min=0)] = 0,
+    seed: Annotated[
+        int, option("--seed", "Of images, weights and candidates.", min=0, max=MOST_SEED)
+    ] = 0,
     vote: Annotated[
         _Vote,
         option("--vote", "One picture of all candidates within 1.1 of the nearest's distance."),

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
@@ -40,7 +39,7 @@ def energy(
     file: base.File = None, preset: base.Preset = "moons", n: base.Count = None,
     noise: base.Noise = None, seed: base.Seed = 0, data: base.Data = None,
     widths: base.Widths = base.WIDTHS, steps: base.Steps = base.STEPS,
-    method: base.How = base.Method.exact,
+    method: base.How = base.Method.exact, device: base.Where = base.Device.cpu,
     kind: What = _POINT, point: Point = 1, size: Size = STANDARD, kink_pixels: Tau = 0.5,
     angle: Angle = 0.02, frozen: Frozen = False, kappa: Kappa = 0.0, extent: Extent = 2.0,
     every: All = False, out: Out = None, picture: Drawn = None, as_json: base.Json = False,
@@ -50,7 +49,9 @@ def energy(
         raise ValueError(f"--out takes a name in .csv or .npz; got {out.name}")
     check_files(out)
     check_pictures(picture)
-    points, net = base.opened_or_trained(file, preset, n, noise, seed, data, widths, steps, method)
+    points, net = base.opened_or_trained(
+        file, preset, n, noise, seed, data, widths, steps, method, device
+    )
     if point > points.n:
         raise ValueError(f"--point goes from 1 to {points.n}; got {point}")
     target = runs.aim(net, points, None)[0]
@@ -109,7 +110,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
             str(row["point"]), ", ".join(f"{v:.2f}" for v in row["x"]), f"{row['y']:+.0f}",
             row["archetype"], f"{row['without']:.2g}", f"{row['here']:.2g}",
         )  # fmt: skip
-    Console().print(table)
+    base.Printer().print(table)
 
 
 def _written(path: Path, made: Picture) -> None:

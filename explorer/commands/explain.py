@@ -40,17 +40,21 @@ Out = Annotated[Path | None, base.option("--out", "The figure.")]
 
 def explain(
     file: base.File = None, preset: base.Preset = "moons", n: base.Count = None,
-    noise: base.Noise = None, seed: base.Seed = 0, widths: base.Widths = base.WIDTHS,
-    steps: base.Steps = base.STEPS, method: base.How = base.Method.exact, extent: Extent = 2.0,
+    noise: base.Noise = None, seed: base.Seed = 0, data: base.Data = None,
+    widths: base.Widths = base.WIDTHS, steps: base.Steps = base.STEPS,
+    method: base.How = base.Method.exact, device: base.Where = base.Device.cpu,
+    extent: Extent = 2.0,
     experiment: What = _ONE, digits: Digits = False, init_scale: Scale = SafeSplitConfig.init_scale,
     share: Share = SafeSplitConfig.share, out: Out = None, as_json: base.Json = False,
 ) -> None:  # fmt: skip
-    """Say which other points explain the same weights: splits, forced masses, the farthest set."""
+    """Say which other points explain the same weights: splits, masses, the farthest set."""
     check_pictures(out)
     if experiment is not _ONE:
         _longer(preset, n, noise, seed, steps, digits, init_scale, share, out, as_json)
         return
-    points, net = base.opened_or_trained(file, preset, n, noise, seed, None, widths, steps, method)
+    points, net = base.opened_or_trained(
+        file, preset, n, noise, seed, data, widths, steps, method, device
+    )
     _explanations(points, net, extent, out, as_json)
 
 

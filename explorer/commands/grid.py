@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Console
 from rich.table import Table
 
-from explorer.commands.base import Count, File, Json, Noise, Set, assigned, option, show_result
+from explorer.commands.base import (
+    Count,
+    File,
+    Json,
+    Noise,
+    Printer,
+    Set,
+    assigned,
+    option,
+    show_result,
+)
 from explorer.commands.outputs import check_files, check_pictures
 from explorer.commands.rows import check_any_done, collected, tell
 from explorer.engine.data import PRESETS
@@ -48,7 +56,7 @@ MODELS: dict[str, dict[str, Any]] = {
 PRESET = "moons"
 Preset = Annotated[str, option("--preset", f"Points to draw: {', '.join(PRESETS)}.")]
 Digits = Annotated[bool, option("--digits", "The 8 x 8 digits, odd against even, instead.")]
-Seeds = Annotated[str, option("--seeds", "Of points, partition, victim and noise, such as 0-2.")]
+Seeds = Annotated[str, option("--seed", "Of points, partition, victim and noise, such as 0-2.")]
 Workers = Annotated[int, option("--workers", "Processes to run on; 0 runs in this one.", min=0)]
 Rows = Annotated[Path | None, option("--rows", "JSON lines to go on from and to append to.")]
 
@@ -124,7 +132,7 @@ def bilevel(
             f"{e['heldout_before']:.3f} → {e['heldout']:.3f}",
             "truth" if e["truth"] < e["heldout"] else "partition",
         )  # fmt: skip
-    Console(width=None if sys.stdout.isatty() else 120).print(shown)
+    Printer().print(shown)
 
 
 def _entry(done: Sequence[dict[str, Any]], model: str, start: str, k: int) -> dict[str, Any]:

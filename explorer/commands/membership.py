@@ -9,12 +9,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
 from explorer import __version__
-from explorer.commands.base import Json, option
+from explorer.commands.base import MOST_SEED, Json, Printer, option
 from explorer.commands.outputs import check_folder
 from explorer.engine.data.highdim import LABELS, LAWS, Labels, Law
 from explorer.engine.membership.experiment import DIMS, MembershipConfig, membership_experiment
@@ -61,7 +60,7 @@ def membership(
     width: Annotated[int, option("--width", "Hidden neurons.", min=1)] = MembershipConfig.width,
     n: Annotated[int, option("--n", "Training points.", min=1)] = MembershipConfig.n,
     test: Annotated[int, option("--test", "Fresh points.", min=1)] = MembershipConfig.test,
-    seed: Annotated[int, option("--seed", "Of points and weights.", min=0)] = 0,
+    seed: Annotated[int, option("--seed", "Of points and weights.", min=0, max=MOST_SEED)] = 0,
     out: Annotated[Path | None, option("--out", "Folder for CSV and three figures.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -107,7 +106,7 @@ def _print(found: dict[int, dict[str, rates.Interval]], config: MembershipConfig
         table.add_column(title, justify="right", no_wrap=True)
     for d, row in found.items():
         table.add_row(str(d), *(_cell(row[name]) for name, _ in COLUMNS))
-    Console().print(table)
+    Printer().print(table)
 
 
 def _cell(value: rates.Interval) -> str:

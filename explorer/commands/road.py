@@ -76,7 +76,7 @@ def train(
     device: base.Where = base.Device.cpu, dtype: base.Type = base.Dtype.float64,
     as_json: base.Json = False,
 ) -> None:  # fmt: skip
-    """Train a network and save the run; on one thread, or as many as OMP_NUM_THREADS says."""
+    """Train a network and save the run, on one thread or on OMP_NUM_THREADS."""
     points = base.points_of(preset, n, noise, seed, data)
     config = base.train_config(widths, steps, method, train_set)
     path = out or Path(RUN)
@@ -101,7 +101,7 @@ def attack_file(
     out: Annotated[Path | None, base.option("--out", "Save the run with the attack.")] = None,
     as_json: base.Json = False,
 ) -> None:  # fmt: skip
-    """Attack trained weights; without the truth, nobody can say which claims are right."""
+    """Attack trained weights; without the truth nobody can say which claims hold."""
     base.check_there(device)
     run, net, points = runs.opened(file, truth)
     if out is not None and run is None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
 from dataclasses import MISSING
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from explorer.commands.base import option
+from explorer.commands.base import Printer, option
 from explorer.engine.data.images import Choice
 from explorer.engine.explanations.safe_split import SafeSplitConfig
 from explorer.engine.membership.experiment import MembershipConfig
@@ -127,7 +125,7 @@ def _print(title: str, kind: type[Any], command: str) -> None:
     for row in schema(kind):
         default = "" if row.default is MISSING else repr(row.default)
         table.add_row(row.name, default, _allowed(row), _meaning(row), row.unit)
-    Console(width=None if sys.stdout.isatty() else 120).print(table)
+    Printer().print(table)
 
 
 VERBS = {"settings": settings}

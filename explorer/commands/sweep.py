@@ -9,10 +9,18 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
 from rich.table import Table
 
-from explorer.commands.base import LAYERS, WIDTHS, Json, declared, option, show_result, widths_of
+from explorer.commands.base import (
+    LAYERS,
+    WIDTHS,
+    Json,
+    Printer,
+    declared,
+    option,
+    show_result,
+    widths_of,
+)
 from explorer.commands.outputs import check_files, check_folder
 from explorer.commands.rows import check_any_done, collected
 from explorer.commands.tables import table_of
@@ -73,8 +81,7 @@ def sweep_rows(
     file: Annotated[Path | None, option("--table", "TOML: fields of rows; lists are axes.")] = None,
     settings: Axis = None, workers: Workers = 2, where: On = Where.processes,
     scheduler: Scheduler = None, again: Again = False,
-    out: Annotated[Path, option("--out", "Rows, one line of JSON each; goes on where it ends.")]
-    = Path("rows.jsonl"),
+    out: Annotated[Path | None, option("--out", "Rows, one line of JSON each; needed.")] = None,
     table: Annotated[Path | None, option("--csv", "The same as one table.")] = None,
     resume: Annotated[bool, option("--resume/--fresh", "Go on, or begin the file anew.")] = True,
     as_json: Json = False,
@@ -85,6 +92,11 @@ def sweep_rows(
     if len(rows) < len(given):
         words = "rows of the table are equal to others, and run once"
         print(f"margin-explorer: {len(given) - len(rows)} {words}", file=sys.stderr)
+    if out is None:
+        raise ValueError(
+            "a sweep keeps each row as it ends, in a file that it can go on from. Name the file: "
+            "--out rows.jsonl."
+        )
     check_files(out, table, make=True)
     ahead = IN_FLIGHT * workers
     with executor(where, workers, scheduler) as make:
@@ -104,7 +116,7 @@ def sweep_rows(
 def arena(
     preset: Annotated[str, declared("--preset", Trial, "preset")] = Trial.preset,
     attacks: Annotated[str, option("--attacks", f"Of: {', '.join(ROSTER)}; or all.")] = "all",
-    seeds: Annotated[str, option("--seeds", "Such as 0-4 or 0,3,7-9.")] = "0-4",
+    seeds: Annotated[str, option("--seed", "Such as 0-4 or 0,3,7-9.")] = "0-4",
     n: Annotated[int | None, declared("--n", Trial, "n", min=1)] = None,
     noise: Annotated[float | None, declared("--noise", Trial, "noise", min=0)] = None,
     widths: Annotated[str, declared("--widths", Trial, "widths", LAYERS)] = WIDTHS,
@@ -168,7 +180,7 @@ def _print(lines: list[arenas.Line], text: str, title: str) -> None:
             f"{line.residual:.2g}", f"{line.seconds:.2g}",
             line.word,
         )  # fmt: skip
-    Console(width=None if sys.stdout.isatty() else 180).print(shown)
+    Printer().print(shown)
     for line in lines:
         if line.message:
             print(f"{line.title}: {line.message}")

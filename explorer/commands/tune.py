@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import torch
 import typer
-from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
@@ -49,6 +48,7 @@ def tune(
     preset: base.Preset = "alternating-circle", n: base.Count = None, noise: base.Noise = None,
     seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = base.WIDTHS,
     steps: base.Steps = base.STEPS, method: base.How = base.Method.gradient,
+    device: base.Where = base.Device.cpu,
     train_set: base.TrainSet = None, truth: base.Truth = None, margin: base.Margin = None,
     search: Search = Kind.auto,
     trials: Annotated[int, base.declared("--trials", TuneConfig, "trials")] = TuneConfig.trials,
@@ -71,7 +71,7 @@ def tune(
     if file is None:
         points = base.points_of(preset, n, noise, seed, data)
         settings = base.train_config(widths, steps, method, train_set)
-        trained = base.trained_net(points, settings, seed, method)
+        trained = base.trained_net(points, settings, seed, method, device)
         target, made, note = Target.of(trained.net, trained.q_min), trained.certificate, ""
         known: Dataset | None = points
     else:
@@ -171,7 +171,7 @@ def _show(
             f"{trial.number}{' *' if trial is chosen else ''}", f"{trial.residual:.3g}",
             f"{trial.agreement:.3g}", f"{trial.claims:.3g}",
         )  # fmt: skip
-    Console().print(table)
+    base.Printer().print(table)
     lines = [("note", note)] if note else []
     if chosen is not None:
         values = {name: getattr(chosen.config, name) for name in SHOWN}

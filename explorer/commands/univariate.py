@@ -15,21 +15,23 @@ from explorer.research.figures import line_picture
 def univariate(
     preset: base.Preset = "alternating-line", n: base.Count = None, noise: base.Noise = None,
     seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = base.WIDTHS,
-    steps: base.Steps = base.STEPS, method: base.How = base.Method.exact, settings: base.Set = None,
+    steps: base.Steps = base.STEPS, method: base.How = base.Method.exact,
+    device: base.Where = base.Device.cpu, settings: base.Set = None,
     out: Annotated[Path, base.option("--out", "The picture.")] = Path("univariate.png"),
     as_json: base.Json = False,
 ) -> None:  # fmt: skip
-    """Attack a network of one input: groups, guarantee, proven or likely points, a picture."""
+    """Attack a network of one input: groups, guarantee, proven or likely points."""
     points = base.points_of(preset, n, noise, seed, data)
     if points.d != 1:
         raise ValueError(f"the univariate attack needs points on a line; got {points.d}-D points")
     config = base.attack_config("univariate", settings)
     check_files(out)
     training = base.train_config(widths, steps, method)
-    trained = base.trained_net(points, training, seed, method)
+    trained = base.trained_net(points, training, seed, method, device)
     target, made, _ = runs.aim(trained.net, points, None)
     done = runs.attack(
         target, config, seed, name="univariate", truth=points, certificate=made, watch=base.watch,
+        device=device.value,
     )  # fmt: skip
     state = done.states[-1]
     assert isinstance(state, UnivariateState)

@@ -55,6 +55,21 @@ class Network:
         if not self.weights[-1].shape[0]:
             raise ValueError("a network needs one output or more; got 0 outputs")
 
+    def __repr__(self) -> str:
+        """One line, such as Network(2-100-1, order 2, 1 output, float64); no weights."""
+        shape = "-".join(map(str, (self.d, *self.widths, self.outputs)))
+        order = f"order {self.order}" if self.homogeneous else "biases in several layers"
+        outputs = f"{self.outputs} output{'s' * (self.outputs > 1)}"
+        return f"Network({shape}, {order}, {outputs}, {str(self.dtype).removeprefix('torch.')})"
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """What the network says of points x (m, d): Phi (m,), or (m, C) with C > 1 outputs.
+
+        Raises:
+            ValueError: for points of another shape.
+        """
+        return phi(self, x) if self.outputs == 1 else phi_all(self, x)
+
     @property
     def note(self) -> str:
         """What had to be assumed of these weights, as a sentence; "" where nothing was."""

@@ -9,7 +9,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.engine.network import Network, init_network, phi, preactivations, rescaled
+from explorer.engine.network import (
+    Network,
+    init_network,
+    phi,
+    phi_all,
+    preactivations,
+    rescaled,
+)
 from tests.engine.draws import draw, make
 
 WIDTHS = [(5,), (6, 4), (4, 3, 5)]
@@ -23,6 +30,27 @@ def test_phi_is_the_formula():
     x = torch.tensor([[2.0, 1.0], [0.0, 1.0], [-1.0, 0.0]])
     # neuron 1: 1, -1, -1; neuron 2: 2, 1, -1.5
     assert phi(net, x).tolist() == [3.0 * 1 - 2.0, -1.0, 0.0]
+
+
+def test_a_network_is_called_on_points():
+    one, x = make((5,)), draw(3, 2)
+    assert torch.equal(one(x), phi(one, x)) and one(x).shape == (3,)
+    several = init_network(
+        2, (5,), generator=torch.Generator().manual_seed(0), first_scale=1.0, outputs=3
+    )
+    assert torch.equal(several(x), phi_all(several, x)) and several(x).shape == (3, 3)
+    with pytest.raises(ValueError, match="x must be"):
+        one(x[:, :1])
+
+
+def test_a_network_is_shown_in_one_line_without_its_weights():
+    drawn = torch.Generator().manual_seed(0)
+    deep = init_network(3, (5, 4), generator=drawn, first_scale=1.0, outputs=2)
+    assert repr(deep) == "Network(3-5-4-2, order 3, 2 outputs, float64)"
+    biased = init_network(
+        2, (6,), generator=drawn, first_scale=1.0, all_biases=True, dtype=torch.float32
+    )
+    assert repr(biased) == "Network(2-6-1, biases in several layers, 1 output, float32)"
 
 
 def test_a_bias_of_the_output_is_added_and_breaks_the_order():
