@@ -111,7 +111,7 @@ def problem(token: str) -> str:
 
 
 def wrong_command(words: list[str]) -> str:
-    if not words:
+    if words in ([], ["--help"]):
         return ""
     if words[0] not in verbs():
         return "no such command"
