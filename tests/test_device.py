@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -68,10 +70,12 @@ def test_attacks_that_need_the_cpu_stay_there(monkeypatch):
     target = aimed()
     seen = []
     entry = ROSTER["inversion"]
-    real = entry.engine.init
-    monkeypatch.setattr(
-        entry.engine, "init", lambda t, *more: seen.append(t is target) or real(t, *more)
-    )
+
+    def first(given, *more):
+        seen.append(given is target)
+        return entry.first(given, *more)
+
+    monkeypatch.setitem(ROSTER, "inversion", replace(entry, first=first))
     config = entry.config(steps=3)
     runs.attack(target, config, 0, name="inversion", truth=points, device="cpu:0")
     assert seen == [True]

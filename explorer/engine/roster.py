@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, MutableMapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -28,8 +28,11 @@ AttackState = State
 AnyAttack = Attack[Any, Any, Any]  # which targets, settings and states it takes, its row says
 
 
-class Roster(Mapping[str, AnyAttack]):
-    """The attacks by key, in the order of the page. They are looked up when it is first read."""
+class Roster(MutableMapping[str, AnyAttack]):
+    """The attacks by key, in the order of the page. They are looked up when it is first read.
+
+    One that is put in stays until the process ends: a way to try an attack in a notebook.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[str, AnyAttack] = {}
@@ -37,6 +40,14 @@ class Roster(Mapping[str, AnyAttack]):
 
     def __getitem__(self, key: str) -> AnyAttack:
         return self._known()[key]
+
+    def __setitem__(self, key: str, made: AnyAttack) -> None:
+        if key != made.key:
+            raise ValueError(f"the attack {made.key!r} stands at its own key; got {key!r}")
+        self._known()[key] = made
+
+    def __delitem__(self, key: str) -> None:
+        del self._known()[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._known())
