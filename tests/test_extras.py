@@ -44,7 +44,7 @@ assert state.t == 20 and "explorer.engine.kernels.compiled" in sys.modules
 """
 SERVED = """
 import urllib.request
-from explorer import serve
+from explorer.serve import server as serve
 with serve.start(port=0) as server:
     for page in ("", "voila/render/lesson-10-digits.ipynb"):
         with urllib.request.urlopen(server.url + page) as answer:
