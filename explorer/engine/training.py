@@ -1,4 +1,4 @@
-"""What a training run is asked to do."""
+"""Training to the maximum margin: what a run is asked to do, its states, and a step."""
 
 from __future__ import annotations
 

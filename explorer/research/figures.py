@@ -1,4 +1,4 @@
-"""A run as a picture on paper: truth and claims on the plane, and the margins beside."""
+"""Results as pictures on paper: runs, arenas, energies, explanations, grids, membership."""
 
 from __future__ import annotations
 
@@ -225,14 +225,8 @@ def draw(path: Path, picture: Picture, x: Array, y: Array, index: int) -> None:
                 CORNERS, ("truth", "held-out data", "noise"), strict=True
             ):
                 axes.annotate(name, (across, up + (0.02 if up > 0.5 else -0.05)), ha="center")
-    axes.set_title("\n".join(_wrapped_energy(picture.words)), fontsize=8)
+    axes.set_title("\n".join(textwrap.wrap(picture.words, 92)), fontsize=8)
     figure.savefig(path, dpi=120)
-
-
-def _wrapped_energy(text: str) -> list[str]:
-    from textwrap import wrap
-
-    return wrap(text, 92)
 
 
 # --- Explanations as files: the truth beside another set, and the safe split over training ------
@@ -344,7 +338,9 @@ def grid_picture(path: Path, found: Maps, rows: Iterable[Mapping[str, Any]], tit
         _edge(axis, found, which)
     _triangle(axes[1, 2], rows)
     axes[1, 3].axis("off")
-    axes[1, 3].text(0, 0.9, f"{title}\n\n{_wrapped(found.sentence())}", va="top", fontsize=10)
+    axes[1, 3].text(
+        0, 0.9, f"{title}\n\n{textwrap.fill(found.sentence(), 38)}", va="top", fontsize=10
+    )
     figure.savefig(path, dpi=110)
 
 
@@ -407,12 +403,6 @@ def _triangle(axis: Any, rows: Iterable[Mapping[str, Any]]) -> None:  # noqa: AN
     axis.set_title("runs on the triangle of starts", fontsize=10, pad=18)
     axis.set_aspect("equal")
     axis.axis("off")
-
-
-def _wrapped(text: str, width: int = 38) -> str:
-    from textwrap import fill
-
-    return fill(text, width)
 
 
 # --- The trained experiment on membership as files: a table of trials and three figures ---------

@@ -1,4 +1,4 @@
-"""From finished cells to what is drawn: maps of mean distances, edges with bands, one sentence."""
+"""The grid of starts: its cells, their runs, and the maps that are drawn of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of the DecoReco reconstruction."""
+"""DecoReco: its settings, the fit of its multipliers, and a step (Buzaglo et al. 2023)."""
 
 from __future__ import annotations
 

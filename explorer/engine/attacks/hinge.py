@@ -1,4 +1,4 @@
-"""The settings of the hinge attack: each default says where it comes from."""
+"""The hinge attack: its settings, its state, and a step; see below for what it does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of the pooled attack, and what it holds at one moment."""
+"""The pooled attack: its settings, its state, its second question, and a step."""
 
 from __future__ import annotations
 

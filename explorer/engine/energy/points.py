@@ -1,4 +1,4 @@
-"""What the map of one moving point shows: a needle, a fan, or a point that is not needed."""
+"""The energy of candidate sets, and what the map of one moving point shows."""
 
 from __future__ import annotations
 

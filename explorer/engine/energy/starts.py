@@ -288,11 +288,6 @@ def reading(x: float, y: float) -> str:
 # --- Where the attack starts: the candidates' labels, and their partners in truth and control ---
 
 
-def half_and_half(m: int) -> Tensor:
-    """Fixed labels of m candidates: first half +1, second half -1 (Haim et al. 2022). (m,)."""
-    return fair_labels(m, 1)
-
-
 def paired(dataset: Dataset, y: Tensor) -> Tensor:
     """One point of the set per candidate: the points of its class in turn. y (m,) -> (m, d).
 
