@@ -45,7 +45,7 @@ from explorer.research import tuning as search_file
 from explorer.research.records import RowFile, rows_in
 from explorer.research.sweep import NAMES, key_of, trials
 from explorer.research.tuning import Trial, TuneConfig
-from tests.test_images import idx
+from tests.engine.test_images import idx
 
 HANG_S = 120  # a stuck input ends the process with its traceback
 FEW = {"kkt": {"m": 4, "steps": 10}, "decoreco": {"m": 4, "steps": 10}}

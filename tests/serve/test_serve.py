@@ -24,7 +24,7 @@ pytest.importorskip("websocket")
 
 from explorer.research.pages import pages
 from explorer.serve import server as serve
-from tests.visits import PATIENCE_S, connected, kernel_of, read_page, status, within
+from tests.serve.visits import PATIENCE_S, connected, kernel_of, read_page, status, within
 
 CELLS = ("import ipywidgets", "ipywidgets.Button(description='Hello')")
 CULL_AFTER_S, CULL_EVERY_S = 3, 1

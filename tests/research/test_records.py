@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from explorer import cli
 from explorer.research.records import RowFile, held
 from explorer.research.sweep import sweep, threads
-from tests.sweep_rows import Small, doubled
+from tests.research.sweep_rows import Small, doubled
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 ROW = '{"key":"a","result":{}}\n'
 # Widths that no training takes: each row fails at once.
 QUICK = ("--executor", "threads", "--set", "preset=two-points", "--set", "widths=[0]")
@@ -84,7 +84,7 @@ def test_two_sweeps_do_not_write_one_file(tmp_path: Path) -> None:
     next(running)
     code = (
         "from pathlib import Path; from explorer.research.sweep import *\n"
-        "from tests.sweep_rows import *\n"
+        "from tests.research.sweep_rows import *\n"
         f"list(sweep([Small(1)], threads(1), path=Path({str(path)!r}), run=doubled))"
     )
     other = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)

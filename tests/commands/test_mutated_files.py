@@ -16,7 +16,7 @@ from explorer.cli import app
 from explorer.engine.data.images import MNIST
 from explorer.engine.files import MOST_WORDS
 from tests import mutants
-from tests.test_images import idx
+from tests.engine.test_images import idx
 
 
 def test_a_damaged_file_is_taken_or_refused_in_one_sentence(tmp_path: Path) -> None:

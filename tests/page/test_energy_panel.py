@@ -17,7 +17,7 @@ from explorer.page.apps.explorer import App
 from explorer.page.panels.energy import ON, STOP, EnergyPanel
 from explorer.page.parts.energy_charts import LADDER, colour_bar, energy_png, span_of
 from explorer.page.words.energy import COMPUTING, HOVER
-from tests.panels.pages import opened
+from tests.page.pages import opened
 
 
 @pytest.fixture

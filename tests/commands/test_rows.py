@@ -23,7 +23,7 @@ from explorer.commands.tables import table_of
 from explorer.research import sweep as sweeps
 from explorer.research.sweep import trials
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 HERE = ("--executor", "threads", "--workers", "1")
 SWEEP = ("sweep", *HERE, "--out", "rows.jsonl")
 SWEEPING = ("sweep", "--set", "seed=0-99", "--out", "rows.jsonl")

@@ -14,7 +14,7 @@ from explorer.cli import app as command
 from explorer.engine.data.images import CIFAR, MNIST, Choice, draw
 from explorer.research import image_runs
 from explorer.research.image_runs import ImageRun
-from tests.test_images import cifar, mnist
+from tests.engine.test_images import cifar, mnist
 
 SHORT = ("--n", "4", "--widths", "30", "--steps", "80", "--attack-steps", "3")
 

@@ -17,7 +17,7 @@ from explorer.page import branches
 from explorer.page.panels.tuner import EMPTY, TUNE
 from explorer.research import tuning as tune
 from explorer.research.tuning import Trial
-from tests.panels.pages import opened
+from tests.page.pages import opened
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import torch
 from explorer.page.apps.explorer import App
 from explorer.page.parts import marks
 from explorer.research.explained import Explained
-from tests.panels.pages import opened
+from tests.page.pages import opened
 
 
 @pytest.fixture

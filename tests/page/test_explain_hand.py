@@ -17,7 +17,7 @@ from explorer.page.panels.explain import _nice
 from explorer.page.stages import explain
 from explorer.research import explained
 from explorer.research.explained import Explained, free_direction, lengths, pulled
-from tests.panels.pages import opened
+from tests.page.pages import opened
 
 
 @pytest.fixture

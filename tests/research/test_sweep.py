@@ -22,7 +22,7 @@ from explorer.research.executors import Pool
 from explorer.research.experiment import _ring, run_trial
 from explorer.research.records import RowFile, flat, write_csv
 from explorer.research.sweep import Trial, key_of, processes, seeds_of, sweep, threads, trials
-from tests.sweep_rows import Small, deadly, doubled, slow
+from tests.research.sweep_rows import Small, deadly, doubled, slow
 
 TINY = {
     "preset": "blobs", "n": 8, "noise": 0.2, "widths": (16,), "steps": 300,
@@ -136,13 +136,13 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     code = (
         "from pathlib import Path; from explorer.research.sweep import *; "
-        "from tests.sweep_rows import Small, slow\n"
+        "from tests.research.sweep_rows import Small, slow\n"
         "if __name__ == '__main__':\n"
         f"    list(sweep([Small(k) for k in range(400)], processes(2), path=Path({str(path)!r}),"
         " run=slow))"
     )
     (tmp_path / "main.py").write_text(code)
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     env = {**os.environ, "PYTHONPATH": str(root)}
     with subprocess.Popen([sys.executable, tmp_path / "main.py"], cwd=root, env=env) as process:
         until = monotonic() + 60
@@ -190,11 +190,11 @@ def test_kill_and_resume(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     code = (
         "from pathlib import Path; from explorer.research.sweep import *; "
-        "from tests.sweep_rows import Small, slow\n"
+        "from tests.research.sweep_rows import Small, slow\n"
         f"for row in sweep([Small(k) for k in range(40)], threads(1), path=Path({str(path)!r}),"
         " run=slow): pass"
     )
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     with subprocess.Popen([sys.executable, "-c", code], cwd=root) as process:
         until = monotonic() + 60
         while monotonic() < until and (not path.exists() or path.read_text().count("\n") < 2):

@@ -19,7 +19,7 @@ from explorer.page.apps.explorer import App
 from explorer.page.frame import first_walk
 from explorer.page.parts.energy_charts import colour_bar, energy_png, span_of
 from explorer.research.explained import free_direction
-from tests.panels.pages import opened
+from tests.page.pages import opened
 
 WIDE = Picture("point", np.array([[1e-3, 2e-2], [4e-1, 5e-2], [1e-1, 3e-2]]), (-2, 2, -3, 3),
                ("x₁", "x₂"), 0.0, 0.8, "")  # fmt: skip

@@ -21,7 +21,7 @@ from explorer.cli import app, loaded
 from explorer.commands import READER_LEFT, VERBS
 from explorer.commands.base import Printer
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("torch", "numpy", "scipy", "matplotlib", "tqdm")  # typer itself takes pydantic
 LOADED = f"print([n for n in {HEAVY!r} if n in sys.modules], file=sys.stderr)"
 HELP = f"""

@@ -22,7 +22,7 @@ from explorer.research.grid import grid_attacks
 from explorer.research.grid_store import KEEP, MOST_FILES, folder
 from explorer.research.records import rows_in, text_of
 from explorer.serve import server
-from tests.panels.test_grid_panel import run
+from tests.page.test_grid_panel import run
 
 N = 6
 

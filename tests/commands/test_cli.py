@@ -21,7 +21,7 @@ from explorer.engine.training import TrainConfig
 from explorer.research import runs as headless
 from explorer.serve import server
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("--widths", "20", "--steps", "400", "--preset", "two-points")
 QUICK = ("--m", "6", "--attack-steps", "5")
 

@@ -13,7 +13,7 @@ from explorer.page import branches
 from explorer.page.apps.explorer import App
 from explorer.page.panels.grid import GridPanel
 from explorer.page.parts.grid_box import CANCEL, ENDING, RUN, GridBox
-from tests.panels.pages import opened
+from tests.page.pages import opened
 
 
 @pytest.fixture

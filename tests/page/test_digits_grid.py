@@ -13,8 +13,8 @@ from explorer.page.apps.digits import DigitsApp
 from explorer.page.parts.grid_box import GridBox
 from explorer.research import grid as live
 from explorer.research.grid_store import KEEP, folder
-from tests.panels.test_grid_keep import hand_in, offered
-from tests.test_digits import TINY, well
+from tests.page.test_digits import TINY, well
+from tests.page.test_grid_keep import hand_in, offered
 
 
 @pytest.fixture

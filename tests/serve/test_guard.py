@@ -23,8 +23,8 @@ import psutil
 
 from explorer.serve import server as serve
 from explorer.serve.server import Server
-from tests import visits
-from tests.visits import connected, farewell, frame, kernel_of, packed, read_page
+from tests.serve import visits
+from tests.serve.visits import connected, farewell, frame, kernel_of, packed, read_page
 
 MOST_GROWTH = 100e6  # bytes; arbitrary, the stock server grew by 1.7 GB in 40 s
 # A picture is sent to the page as a buffer beside the message: the older layout, in bytes.
