@@ -88,11 +88,11 @@ def test_the_margin_term_has_its_gradient():
     target, x = Target(make((6, 5), 3)), draw(5, 2)
     config = replace(PLAIN, weight_margin=0.7)
     state = decoreco.init(target, config, rng(3), Start(x, Y))
-    share = state.coef / unit(target, state)
+    still = replace(state, t=39, loss=state.loss * 0)  # a loss of 0 moves nothing
     with_it, without = (
-        decoreco._evaluate(target, c, 40, x, Y, share, state.moments)
-        for c in (config, replace(config, weight_margin=0.0))
+        decoreco.step(target, still, c) for c in (config, replace(config, weight_margin=0.0))
     )
+    assert with_it.t == 40 and torch.equal(with_it.x, x)  # the weight rises until here
     z = x.clone().requires_grad_()
     values = outputs_of(target.net, z, config.relu_alpha)
     expected = torch.autograd.grad((margins(values, Y) - 1).square().sum(), z)[0]

@@ -29,7 +29,7 @@ Y = torch.tensor([1.0, 1, 1, -1, -1, -1]).double()
 @njit(**compiled.FAST)
 def _all(z, out):
     for i in range(len(z)):
-        out[i] = compiled._sigmoid(z[i])
+        out[i] = compiled.sigmoid(z[i])
 
 
 def sigmoid(z):

@@ -53,7 +53,7 @@ def test_stages_follow_one_another_and_end(circle, states):
 def test_each_start_is_a_reconstruction_of_its_own(circle, states):
     _, target = circle
     for number in range(SMALL.starts):
-        noise = torch.Generator().manual_seed(states[0].seed + pooled._STRIDE * number)
+        noise = torch.Generator().manual_seed(states[0].seed + pooled.STRIDE * number)
         alone = kkt.init(target, SMALL.reconstruction(), noise)
         for following in kkt.iterate(target, alone, SMALL.reconstruction()):
             alone = following
@@ -144,9 +144,15 @@ def test_parts_of_one_point_are_claimed_at_their_mean(circle, states):
     alone = replace(made, without=torch.tensor([1.0, 0.0, 1.0]).double())
     claims = pooled.report(circle[1], alone, SMALL)  # a part that is not needed moves nothing
     assert torch.equal(claims.x, x[[0, 2]])
-    two = Target(make((5,)))
-    asked = pooled._turned(two, replace(made, stage="done"))
-    assert asked.stage == "done"  # two layers: no second question
+
+
+def test_in_two_layers_no_second_question_is_asked(circle, states):
+    answered = next(s for s in states if s.stage == "weigh")
+    asking = replace(answered, stage="prove", rise=answered.rise[:0], also=answered.also[:0])
+    made = pooled.step(circle[1], asking, SMALL)
+    assert made.stage == "weigh" and made.rise.isnan().all() and len(made.rise) == len(made.x)
+    made = pooled.step(Target(make((5,))), asking, SMALL)  # the first one is convex and decides
+    assert made.stage == "done" and len(made.rise) == 0
 
 
 def test_votes_count_starts_not_claims(states):

@@ -66,17 +66,17 @@ def test_two_layers_keep_their_masses(monkeypatch: pytest.MonkeyPatch, seed: int
     sample = sample_of(net, x, y, BOX, grid=0)
     whole, old = forced_mass(sample).numpy(), np.array(masses(sample))
     lazily(monkeypatch)
-    few = replace(sample, _rows=[])
+    few = replace(sample, rows=[])
     found = forced_mass(few).numpy()
     room = 1e-5 * sample.mass  # the solver's tolerance, times the size of the multipliers
     assert np.abs(whole - old).max() <= room and np.abs(found - old).max() <= room
-    assert len(few._rows[0].taken) < 2 * len(net.theta) == len(sample._rows[0].taken)
+    assert len(few.rows[0].taken) < 2 * len(net.theta) == len(sample.rows[0].taken)
 
 
 def test_three_layers_keep_their_masses(deep, monkeypatch: pytest.MonkeyPatch) -> None:
     _, sample, _, _ = deep
     lazily(monkeypatch)
-    old, found = np.array(masses(sample)), forced_mass(replace(sample, _rows=[])).numpy()
+    old, found = np.array(masses(sample)), forced_mass(replace(sample, rows=[])).numpy()
     assert np.abs(found - old).max() <= 1e-5 * sample.mass
     assert old.max() > 1e-3 * sample.mass  # some point is determined, or this test says little
 
@@ -101,7 +101,7 @@ def test_the_farthest_set_is_the_same_and_bounded(deep, monkeypatch: pytest.Monk
     assert value == pytest.approx(best, rel=1e-5)
     off = np.abs(sample.columns @ z - sample.net.theta.numpy()).max()
     assert off <= sample.tolerance * float(sample.net.rho) + 2 * programs.MISSED
-    made = farthest(replace(sample, _rows=[]))
+    made = farthest(replace(sample, rows=[]))
     assert made.residual == pytest.approx(residual(net, made.explanation))
 
 

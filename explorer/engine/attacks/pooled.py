@@ -173,7 +173,7 @@ __all__ = [
 
 fits = hinge.fits
 _QUESTIONS: WeakKeyDictionary[Target, tuple[object, Question]] = WeakKeyDictionary()
-_STRIDE = 1_000_003  # arbitrary: sets the noise of one start apart from that of the next
+STRIDE = 1_000_003  # arbitrary: sets the noise of one start apart from that of the next
 
 
 def init(
@@ -245,7 +245,7 @@ def votes(state: PooledState, x: Tensor, y: Tensor, radius: float = MERGE_RADIUS
 def _started(target: Target, state: PooledState, config: PooledConfig) -> PooledState:
     """One reconstruction; its claims join those of the starts before it."""
     number, one = state.t, config.reconstruction()
-    noise = torch.Generator().manual_seed(state.seed + _STRIDE * number)
+    noise = torch.Generator().manual_seed(state.seed + STRIDE * number)
     last = kkt.init(target, one, noise)
     for after in kkt.iterate(target, last, one):
         last = after

@@ -74,7 +74,7 @@ def edge_words(edge: Tensor) -> str:
 def sharpened(sample: Sample) -> Sample:
     """The same points with the least tolerance that admits the given ones (with 5% of room)."""
     share = _ROOM * float(np.abs(sample.left(_given(sample))).max())
-    return replace(sample, tolerance=max(TOLERANCE, share), _rows=[])
+    return replace(sample, tolerance=max(TOLERANCE, share), rows=[])
 
 
 def _given(sample: Sample) -> NDArray[np.float64]:

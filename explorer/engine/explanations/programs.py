@@ -184,6 +184,7 @@ class Sample:
         radius: mass within it counts as mass at a given point.
         exact: whether the sample decides what is forced within the box (two layers).
         missed: what the given points leave of theta, as a share of |theta|.
+        rows: the linear program with the rows needed so far; at most one, kept between questions.
     """
 
     net: Network
@@ -199,7 +200,7 @@ class Sample:
     radius: float
     exact: bool
     missed: float
-    _rows: list[Rows] = field(default_factory=list, repr=False)
+    rows: list[Rows] = field(default_factory=list, repr=False)
 
     @property
     def mass(self) -> float:
@@ -291,11 +292,11 @@ def _columns(
 
 def _solve(sample: Sample, cost: Array) -> tuple[Array, float]:
     """The point of the polytope of least cost on the multipliers. -> (z, cost)."""
-    if not sample._rows:
+    if not sample.rows:
         room = sample.tolerance * float(sample.net.rho)
-        sample._rows.append(Rows(sample.columns, sample.net.theta.numpy(), room, sample.owner))
+        sample.rows.append(Rows(sample.columns, sample.net.theta.numpy(), room, sample.owner))
     try:
-        return sample._rows[0].least(np.concatenate([cost, np.zeros(len(sample.owner))]))
+        return sample.rows[0].least(np.concatenate([cost, np.zeros(len(sample.owner))]))
     except ValueError as why:
         raise ValueError(
             f"{why}. The given points must explain the weights: train longer, or take the exact "

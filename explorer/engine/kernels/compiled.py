@@ -44,7 +44,7 @@ def _as_float(_typing: Any, _bits: Any) -> Any:  # noqa: ANN401 - numba's own ty
 
 
 @njit(inline="always", **FAST)
-def _sigmoid(z: float) -> float:
+def sigmoid(z: float) -> float:
     """1 / (1 + exp(-z)): exp = 2^n exp(r) with |r| <= ln 2 / 2, its series to r^13."""
     x = _LARGEST if z < -_LARGEST else -z
     x = -_LARGEST if x < -_LARGEST else x
@@ -100,7 +100,7 @@ def _pull(p: Array, signed: Array, row: Array, net: Net, work: Array) -> None:
         for j in range(m):
             z = w1 * x1[j] + w2 * x2[j] + w0
             r[j] = z
-            s[j] = _sigmoid(z)
+            s[j] = sigmoid(z)
         for j in range(m):
             cs = c[j] * s[j]
             made0 += cs
