@@ -13,6 +13,8 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3; do \
 PORT ?= 8866
 ARGS ?=
 BIN := $(VENV)/bin
+# How many workers: tests/conftest.py. ARGS="-n 0" runs one test after another.
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 STAMP := $(VENV)/.installed
 APP_STAMP := $(VENV)/.installed-app
 DOCS_STAMP := $(VENV)/.installed-docs
@@ -39,7 +41,7 @@ app: $(APP_STAMP)
 
 test: $(STAMP)
 	chromium=$$(scripts/chromium.sh $(BIN)/python) && \
-	CHROMIUM="$$chromium" $(BIN)/python -m pytest -m "not slow" $(ARGS)
+	CHROMIUM="$$chromium" $(PYTEST) -m "not slow" $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -48,14 +50,14 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 check: lint
-	$(BIN)/python -m pytest -m "not slow and not browser" $(ARGS)
+	$(PYTEST) -m "not slow and not browser" $(ARGS)
 
 arithmetics: $(STAMP)
 	scripts/arithmetics.sh $(BIN)/python $(ARGS)
 
 long: $(STAMP) $(DOCS_STAMP)
 	chromium=$$(scripts/chromium.sh $(BIN)/python) && \
-	CHROMIUM="$$chromium" $(BIN)/python -m pytest -m slow $(ARGS)
+	CHROMIUM="$$chromium" $(PYTEST) -n 2 -m slow $(ARGS)
 
 # Each file of benchmarks/ whose name starts with bench_ is a script that prints one table.
 bench: $(STAMP)

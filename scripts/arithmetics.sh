@@ -30,7 +30,7 @@ for i in "${!names[@]}"; do
   for threads in 1 2; do
     echo "== ${names[i]}, threads: $threads"
     # shellcheck disable=SC2086
-    env ${settings[i]} OMP_NUM_THREADS=$threads "$python" -m pytest -q \
+    env ${settings[i]} OMP_NUM_THREADS=$threads "$python" -m pytest -q -n auto --dist worksteal \
       -m "not slow and not browser" "${tests[@]}" | tee "$said"
     status=${PIPESTATUS[0]}
     [ "$status" -eq 0 ] || failed=1

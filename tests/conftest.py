@@ -1,7 +1,8 @@
-"""What every test shares: one thread, and the same examples on every machine."""
+"""What every test shares: workers, one thread, and the same examples on every machine."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,15 @@ settings.register_profile("project", deadline=None, derandomize=True, database=N
 settings.load_profile("project")
 
 ROOT = Path(__file__).resolve().parents[1]
+FEWEST, MOST = 2, 4  # workers, arbitrary: one waits for its browser while another computes
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return the workers of `-n auto`: one a core that this process may use, within bounds."""
+    usable = getattr(os, "sched_getaffinity", None)  # Linux alone tells
+    cores = len(usable(0)) if usable else os.cpu_count() or 1
+    return min(max(cores, FEWEST), MOST)
 
 
 @pytest.hookimpl(trylast=True)
