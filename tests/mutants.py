@@ -92,6 +92,7 @@ def steady(data: bytes) -> bytes:
     return len(text).to_bytes(8, "little") + text + data[8 + length :]
 
 
+@cache
 def runs() -> list[bytes]:
     """Runs of every attack that these weights bear, and one that was never attacked."""
     data = preset("moons", n=5, seed=4)

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -79,26 +80,45 @@ def test_attacks_never_name_the_truth() -> None:
         assert not named & {"explorer.engine.data", "explorer.engine.scoring", "explorer"}, path
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=relative)
-def test_files_stay_readable(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
+def unreadable(text: str) -> Iterator[str]:
+    """What keeps a file of the package from being read."""
     lines = text.count("\n")
-    assert lines < LONGEST_FILE, f"{relative(path)} has {lines} lines; split it by concept"
-    imports = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom)]
-    assert all(node.level == 0 for node in imports), "relative import"
+    if lines >= LONGEST_FILE:
+        yield f"{lines} lines; split it by concept"
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            yield f"line {node.lineno}: a relative import"
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=relative)
-def test_notebooks_are_words_and_a_few_lines_of_code(path: Path) -> None:
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+def unfit(text: str) -> Iterator[str]:
+    """What a notebook holds beside words and a few lines of code."""
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
     code = ["".join(cell["source"]) for cell in cells]
     lines = [line for source in code for line in source.splitlines() if line.strip()]
-    assert len(lines) <= LONGEST_NOTEBOOK
-    for source in code:
-        defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        assert not any(isinstance(node, defined) for node in ast.walk(ast.parse(source)))
-    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells)
+    if len(lines) > LONGEST_NOTEBOOK:
+        yield f"{len(lines)} lines of code; at most {LONGEST_NOTEBOOK}"
+    defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    if any(isinstance(node, defined) for source in code for node in ast.walk(ast.parse(source))):
+        yield "a function or a class; the app is in the package"
+    if any(cell["outputs"] or cell["execution_count"] is not None for cell in cells):
+        yield "the output of a run"
+
+
+def offenders(paths: list[Path], look: Callable[[str], Iterable[str]]) -> list[str]:
+    """Every file with what is wrong in it, so that one run names them all."""
+    assert paths, "nothing to look at: the files have moved"
+    return [f"{relative(p)}: {why}" for p in paths for why in look(p.read_text(encoding="utf-8"))]
+
+
+def test_files_stay_readable() -> None:
+    assert offenders(SOURCES, unreadable) == []
+    assert list(unreadable("from . import a\n" * LONGEST_FILE))
+
+
+def test_notebooks_are_words_and_a_few_lines_of_code() -> None:
+    assert offenders(NOTEBOOKS, unfit) == []
+    cell = {"cell_type": "code", "source": ["def f(): ...\n"] * 26, "outputs": [1]}
+    assert len(list(unfit(json.dumps({"cells": [{**cell, "execution_count": 1}]})))) == 3
 
 
 def test_the_first_page_is_the_notebook_of_its_name() -> None:

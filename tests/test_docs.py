@@ -45,6 +45,7 @@ def quoted(page: str) -> list[str]:
     return [*re.findall(r"`([^`\n]+)`", text), *blocks]
 
 
+@cache
 def modules() -> list[ModuleType]:
     """All of the package but the server's settings, which no module imports."""
     found = pkgutil.walk_packages(explorer.__path__, "explorer.")
@@ -66,6 +67,7 @@ def values(name: str) -> list[object]:
     return found
 
 
+@cache
 def owners() -> list[type]:
     """Every public class of settings: a field may be named without its class."""
     made = {v for m in modules() for v in vars(m).values() if isinstance(v, type)}
@@ -128,6 +130,7 @@ def options_of(verb: Any) -> set[str]:
     return {o for p in verb.params for o in (*p.opts, *p.secondary_opts)}
 
 
+@cache
 def labels() -> set[str]:
     """Every name that a control of the page carries, its choices and the titles of its folds."""
     app, others = App(preset("alternating-line", n=3)), (MembershipApp(), DigitsApp())

@@ -48,8 +48,8 @@ def test_a_saved_page_opens_to_the_same_numbers_and_history() -> None:
 
 def test_a_run_in_single_precision_opens_and_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "run.safetensors"
-    words = ["--preset", "two-points", "--widths", "8", "--dtype", "float32", "--out", str(path)]
-    assert CliRunner().invoke(app, ["train", *words]).exit_code == 0
+    words = ["--preset", "two-points", "--widths", "8", "--dtype", "float32", "--steps", "300"]
+    assert CliRunner().invoke(app, ["train", *words, "--out", str(path)]).exit_code == 0
     words = ["attack", str(path), "--steps", "3", "--out", str(path)]
     assert CliRunner().invoke(app, words).exit_code == 0
     session = Session()
