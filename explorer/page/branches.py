@@ -7,11 +7,14 @@ from dataclasses import replace
 import torch
 
 from explorer.engine import training
+from explorer.engine.controls import Controls, control_sets
 from explorer.engine.network import phi
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
-from explorer.page.frame import Branch
+from explorer.page import play
+from explorer.page.frame import Branch, Frame
 from explorer.page.session import Session
+from explorer.page.stages import attack, draw
 
 MOST_BRANCHES = 8  # arbitrary: each keeps a bounded timeline
 
@@ -31,7 +34,7 @@ def seek(session: Session, index: int) -> None:
     else:
         state = _on_present_points(session, state)
         session.show(stage="train", train=state, certificate=None, status=Status.RUNNING)
-    session.assess()
+    play.assess(session)
 
 
 def _on_present_points(session: Session, state: TrainState) -> TrainState:
@@ -72,9 +75,20 @@ def select(session: Session, index: int) -> None:
     session.branch_index = index
     last, config = session.branch.last, session.branch.config
     if last is not None:
-        session.adopt(last)
+        adopt(session, last)
         if config is not None:
             session.attack_config, session.mix = config, session.branch.mix
+
+
+def adopt(session: Session, frame: Frame) -> None:
+    """Show a frame from elsewhere: another branch, or a file."""
+    session.pending = {}
+    attack.turn_to(session, frame.attack_name)
+    if frame.dataset is not session.edits.now:
+        session.edits.push(frame.dataset)
+    session.controls = Controls(()) if frame.truth is None else control_sets(frame.truth)
+    draw.fit(session, frame.dataset)
+    session.frame = replace(frame, number=session.frame.number + 1)
 
 
 def make_room(session: Session) -> str:

@@ -1,0 +1,149 @@
+"""Commands of every stage: turn to one, take its steps, go back to its start, change settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+from explorer.engine import training
+from explorer.engine.status import Status
+from explorer.page.frame import BEFORE, Stage, numbers
+from explorer.page.session import Session
+from explorer.page.stages import attack, explain, landscape, train
+
+# Settings that only a new run can have.
+BIRTH = {"widths", "bias", "all_biases", "init_scale", "init", "method"}
+AT_ONCE_S = 1.0  # arbitrary: longer, and a page without a sign of life would seem broken
+OLD_POINTS = (
+    "These weights are those of the {} points that they were trained on: the points drawn now are "
+    "others. Train again to attack weights of these."
+)
+
+
+def go(session: Session, stage: Stage) -> None:
+    """Turn to a stage; the attack begins anew when the weights are not those attacked.
+
+    Raises:
+        ValueError: where there is nothing yet that the stage is about.
+    """
+    now = session.now
+    if stage == now.stage:
+        return
+    session.running = False
+    if stage == "train" and now.train is None:
+        train.begin(session)
+    elif stage not in BEFORE and (now.train is None or now.attacked is not now.train.net):
+        attack.take_target(session)
+    held = session.now.explained
+    if stage == "explain" and (held is None or held.target is not session.now.target):
+        explain.begin(session)
+    if stage == "landscape":
+        landscape.begin(session)
+    session.show(stage=stage, status=Status.RUNNING)
+    if stage == "attack" and session.now.attack is None:
+        attack.restart(session)
+    there = session.now
+    if there.aimed and there.truth is not None and there.truth is not now.dataset:
+        session.message = OLD_POINTS.format(there.truth.n)
+
+
+def assess(session: Session) -> None:
+    """Compute the certificate or the verdict of the present moment, and show it."""
+    if session.now.aimed:
+        attack.judge(session)
+    else:
+        train.certify(session)
+
+
+def reset(session: Session) -> None:
+    """Go back to t = 0 of the present stage, with the same seed."""
+    session.running = False
+    if session.frame.stage == "attack":
+        attack.restart(session)
+    elif not session.frame.aimed:
+        train.begin(session)
+
+
+def reseed(session: Session) -> None:
+    """Go back to t = 0 of the present stage, with the next seed."""
+    session.seed += 1
+    reset(session)
+
+
+def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - fields of the configs
+    """Change settings of the present stage: the attack starts anew, training goes on.
+
+    Settings of the architecture or the initialisation start training anew.
+
+    Raises:
+        ValueError: for a value that the setting does not take.
+    """
+    if session.now.stage == "attack":
+        session.attack_config = replace(session.attack_config, **changes)
+        session.running = False
+        attack.restart(session)
+        return
+    session.train_config = replace(session.train_config, **changes)
+    state = session.now.train
+    if state is None:
+        return
+    if changes.keys() & BIRTH:
+        session.running = False
+        train.begin(session)
+    elif "loss" in changes:
+        same = replace(session.train_config, revive=False)
+        refreshed = training.refresh(session.now.dataset, state, same)
+        session.show(train=refreshed, status=Status.RUNNING)
+    else:
+        session.show(status=Status.RUNNING)
+
+
+def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9) -> int:
+    """Take steps of the present stage until time, number or run is over. -> steps taken.
+
+    The new state is `now`; it comes on screen with the next `show`.
+    """
+    now, begun, taken = session.now, perf_counter(), 0
+    attacking = now.stage == "attack"
+    engine: Any = session.entry if attacking else training
+    target: Any = now.target if attacking else now.dataset
+    state: Any = now.attack if attacking else now.train
+    config: Any = session.attack_config if attacking else session.train_config
+    if state is None or (now.aimed and not attacking):
+        return 0
+    line = session.timeline
+    status = engine.terminate(state, config)
+    while not status.over and taken < steps and perf_counter() - begun < seconds:
+        state = engine.step(target, state, config)
+        status = engine.terminate(state, config)
+        line.append(state, numbers)
+        taken += 1
+    session.pending.update({"attack" if attacking else "train": state, "status": status})
+    return taken
+
+
+def step(session: Session, n: int = 1) -> None:
+    """Pause, and take n steps."""
+    _pause_in_run(session)
+    advance(session, steps=n)
+    assess(session)
+
+
+def _pause_in_run(session: Session) -> None:
+    """Pause, with a run there to go on with."""
+    session.running = False
+    if not session.now.aimed and session.now.train is None:
+        train.begin(session)
+    if session.now.stage == "draw":
+        session.show(stage="train")
+
+
+def go_on(session: Session, n: int) -> None:
+    """Take n steps: at once where that is quick, else as a run that pauses by itself."""
+    _pause_in_run(session)
+    taken = advance(session, seconds=AT_ONCE_S, steps=n)
+    assess(session)
+    now = session.now
+    if now.state is not None and taken < n and not now.status.over:
+        session.stop_at, session.running = now.state.t + n - taken, True

@@ -1,0 +1,107 @@
+"""Commands on the drawn points: add, edit, clear, load, undo."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+
+from explorer.engine import data, training
+from explorer.engine.data import Dataset
+from explorer.engine.status import Status
+from explorer.page.frame import Stage
+from explorer.page.history import Timeline
+from explorer.page.session import Session
+
+REVIVED = (
+    "Neurons that were off on every point were drawn anew: without them the network could not "
+    "learn the new points from where it is."
+)
+CLASSES_CHANGED = (
+    "The number of classes changed, and with it the number of the network's outputs: train anew."
+)
+
+
+def edit(session: Session, dataset: Dataset, gesture: int | None = None) -> None:
+    """Take `dataset` as the drawn set; edits of one gesture are undone together."""
+    session.edits.push(dataset, gesture)
+    _take(session, dataset)
+
+
+def add(
+    session: Session,
+    points: Iterable[tuple[Sequence[float], float]],
+    gesture: int | None = None,
+) -> None:
+    """Add ((x, ...), label) points; what does not fit is refused, the rest stays."""
+    before = dataset = session.now.dataset
+    try:
+        for x, label in points:
+            dataset = dataset.with_point(x, label)
+    finally:
+        if dataset is not before:
+            edit(session, dataset, gesture)
+
+
+def undo(session: Session) -> None:
+    """Take the last edit back."""
+    if not session.edits.undo():
+        raise ValueError("Nothing to undo: no edit was made before.")
+    _take(session, session.edits.now)
+
+
+def redo(session: Session) -> None:
+    """Take the last undo back."""
+    if not session.edits.redo():
+        raise ValueError("Nothing to redo: no edit was taken back.")
+    _take(session, session.edits.now)
+
+
+def clear(session: Session) -> None:
+    """Erase all points; undo brings them back."""
+    if session.now.dataset.n:
+        edit(session, data.empty(session.now.dataset.d))
+
+
+def load(session: Session, dataset: Dataset) -> None:
+    """Replace the set by another, 1-D or 2-D; one undo brings the old one back.
+
+    Raises:
+        ValueError: for points that the plane cannot show.
+    """
+    if dataset.d not in (1, 2):
+        raise ValueError(f"the plane shows points of 1 or 2 coordinates; got {dataset.d}")
+    if dataset.outputs > (4 if dataset.d == 2 else 1):
+        raise ValueError(
+            f"the plane shows up to 4 classes and a line 2; got {dataset.outputs} classes on "
+            f"{dataset.d} coordinate(s). Leave some classes out."
+        )
+    edit(session, dataset)
+
+
+def _take(session: Session, dataset: Dataset) -> None:
+    """Show `dataset`; a network in training goes on from where it is, on the new points."""
+    old, train = session.now, session.now.train
+    stage: Stage = "train" if old.aimed else old.stage
+    if old.aimed:
+        session.running = False
+        session.message = "The points changed; the attacked weights belong to the old ones."
+    if train is not None and (train.net.d, train.net.outputs) == (dataset.d, dataset.outputs):
+        before, train = train.net, training.refresh(dataset, train, session.train_config)
+        if not torch.equal(before.theta, train.net.theta):
+            session.message = REVIVED
+    elif train is not None:
+        if train.net.outputs != dataset.outputs:
+            session.message = CLASSES_CHANGED
+        train, stage, session.running = None, "draw", False
+        session.branch.train, session.branch.attack = Timeline(), Timeline()
+    fit(session, dataset)
+    session.show(dataset=dataset, train=train, stage=stage, certificate=None, status=Status.RUNNING)
+
+
+def fit(session: Session, dataset: Dataset) -> None:
+    """Make the plane hold all points; a line is labelled by height until told otherwise."""
+    if dataset.d != session.frame.dataset.d:
+        session.label = 0 if dataset.d == 1 else 1
+    reach = float(dataset.x.abs().max()) if dataset.n else 0.0
+    session.extent = data.PLANE if reach <= data.PLANE else round(1.1 * reach, 2)
