@@ -20,6 +20,8 @@ from explorer.engine.data import preset
 from explorer.engine.energy.maps import grid, tau_of
 from explorer.engine.energy.points import moving
 from explorer.engine.exact import maximum_margin
+from explorer.page import play
+from explorer.page.stages import landscape, train
 
 EXTENT, TAU = 2.0, tau_of(2.0, 61, 0.12)
 
@@ -108,15 +110,15 @@ def page() -> None:
     from explorer.page.apps.explorer import App
 
     made = App(preset("moons", n=10))
-    made.session.go("train")
-    made.session.jump_to_exact()
-    made.session.go("landscape")
+    play.go(made.session, "train")
+    train.jump_to_exact(made.session)
+    play.go(made.session, "landscape")
     panel = made.panels["EnergyPanel"]
     times = []
     for k in range(20):
-        place = made.session.walk.x[1] + torch.tensor([0.02, 0.01 * (-1) ** k]).double()
+        place = landscape.walk(made.session).x[1] + torch.tensor([0.02, 0.01 * (-1) ** k]).double()
         begun = time.perf_counter()
-        made.session.move_point(1, place, 1)
+        landscape.move_point(made.session, 1, place, 1)
         times.append(time.perf_counter() - begun)
         assert panel.picture.size == 61
     made.close()

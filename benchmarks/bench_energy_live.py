@@ -25,14 +25,17 @@ from explorer.serve import server as serve
 
 CELL = """
 from explorer import app, preset
+from explorer.page import play
+from explorer.page.stages import train
 made = app(preset("{preset}", n={n}))
 session = made.session
-session.configure(widths=({width},))
-session.go("train")
+play.configure(session, widths=({width},))
+play.go(session, "train")
 {train}
-session.go("landscape")
+play.go(session, "landscape")
 """
-EXACT, TRAINED = "session.jump_to_exact()", "session.advance(steps={steps}); session.assess()"
+EXACT = "train.jump_to_exact(session)"
+TRAINED = "play.advance(session, steps={steps}); play.assess(session)"
 # The map's figure is the one whose <image> lies under the second pad; all are seen from one place.
 WATCH = """
 window.shots = [];

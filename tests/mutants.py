@@ -39,8 +39,9 @@ from explorer.engine.network import Network
 from explorer.engine.roster import ROSTER, by_key
 from explorer.engine.settings import config_of
 from explorer.engine.store import Run
-from explorer.page import files
+from explorer.page import files, play
 from explorer.page.session import Session
+from explorer.page.stages import attack as attack_stage
 from explorer.research import tuning as search_file
 from explorer.research.records import RowFile, rows_in
 from explorer.research.sweep import NAMES, key_of, trials
@@ -68,13 +69,13 @@ def session(attack: str) -> Session:
     """A small page with an attack under way."""
     made = Session(preset("alternating-line", 4), seed=1)
     made.train_config = training.TrainConfig(widths=(6,), steps=2000)
-    made.go("train")
-    made.step(400)
-    made.go("attack")
-    made.choose_attack(attack)
+    play.go(made, "train")
+    play.step(made, 400)
+    play.go(made, "attack")
+    attack_stage.choose(made, attack)
     made.attack_config = replace(made.attack_config, **FEW.get(attack, {}))
-    made.reset()
-    made.step(3)
+    play.reset(made)
+    play.step(made, 3)
     return made
 
 
@@ -213,7 +214,7 @@ def on_page(_: Path, data: bytes) -> object:
     page = Session(preset("alternating-line", 4))
     files.open_file(page, data)
     files.as_code(page)
-    page.step()
+    play.step(page)
     return store.dump(files.as_run(page))
 
 

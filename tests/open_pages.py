@@ -28,10 +28,12 @@ assert len(page.trials) == 2
     "lesson-05-inversion.ipynb": """
 import asyncio
 from explorer import preset
+from explorer.page import play
+from explorer.page.stages import train
 page = app(preset("two-points"))
-page.session.go("train")
-page.session.jump_to_exact()
-page.session.go("attack")
+play.go(page.session, "train")
+train.jump_to_exact(page.session)
+play.go(page.session, "attack")
 tuner = page.panels["Tuner"]
 tuner.go.click()
 while tuner.busy and not tuner.rows:

@@ -109,18 +109,20 @@ def test_it_stands_in_the_arena_and_in_sweeps(site, tmp_path) -> None:
 
 PAGE = """
 from explorer.engine.data import preset
+from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.stages import train
 page = App(preset("moons", n=8))
-page.session.jump_to_exact()
-page.session.go("attack")
+train.jump_to_exact(page.session)
+play.go(page.session, "attack")
 page.panels["Chooser"].attack.value = "sample"
 form = page.panels["AttackForm"].forms["sample"]
 {row.field: row.widget for row in form.all}["pace"].value = 0.25
-page.session.step(3)
+play.step(page.session, 3)
 now = page.session.now
 print(now.attack_name, now.attack.t, page.session.attack_config.pace)
 print(*[row.field for row in form.all], sep=",")
-page.session.go("arena")
+play.go(page.session, "arena")
 print("sample" in page.panels["Arena"].boxes)
 page.close()
 """

@@ -11,6 +11,7 @@ import asyncio
 from time import perf_counter, process_time
 from typing import Any
 
+from explorer.page import play
 from explorer.page.session import Session
 
 SLICE_S = 0.007  # engine time between two looks at the browser's messages; measured
@@ -46,7 +47,7 @@ class Player:
             self.session.message = f"Stopped: {type(error).__name__}: {error}"
         finally:
             self.session.running, self.session.stop_at = False, -1
-            self.session.assess()
+            play.assess(self.session)
 
     async def _loop(self) -> None:
         session = self.session
@@ -62,7 +63,7 @@ class Player:
                 if due <= 0:
                     break
             if due >= 1:
-                taken += session.advance(seconds=SLICE_S, steps=int(min(due, 1e9)))
+                taken += play.advance(session, seconds=SLICE_S, steps=int(min(due, 1e9)))
             now = perf_counter()
             if session.drawn != drawn:
                 drawn, heard = session.drawn, now
@@ -75,7 +76,7 @@ class Player:
             if now >= next_frame and session.frame.number - session.drawn < WINDOW:
                 assessing = now >= next_assess
                 cost = process_time()  # not the clock: a busy browser must not slow the frames
-                session.assess() if assessing else session.show()
+                play.assess(session) if assessing else session.show()
                 cost = process_time() - cost
                 if assessing:
                     next_assess = now + cost / ASSESS_SHARE

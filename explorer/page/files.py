@@ -14,8 +14,10 @@ from explorer.engine.network import Network
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
+from explorer.page import branches, play
 from explorer.page.frame import numbers
 from explorer.page.session import Session
+from explorer.page.stages import attack, train
 from explorer.research.runs import fetched
 
 MOST_SAVED = 16 * 2**20  # arbitrary: what a browser takes as one link without trouble
@@ -62,7 +64,7 @@ def open_file(session: Session, content: bytes) -> None:
                 f"the weights take points of {opened.d} coordinates; there are {points.n} points "
                 f"of {points.d} on screen. Draw or import the points they were trained on first."
             )
-        session.begin_training(opened.to(dtype=points.x.dtype))
+        train.begin(session, opened.to(dtype=points.x.dtype))
     else:
         _show(session, opened)
     net = opened if isinstance(opened, Network) else opened.net
@@ -76,7 +78,7 @@ def _show(session: Session, run: Run) -> None:
     session.running = False
     session.train_config, session.seed, session.mix = made.train_config, made.seed, made.mix
     session.branch.train, session.branch.attack = made.branch.train, made.branch.attack
-    session.adopt(made.frame)
+    branches.adopt(session, made.frame)
     session.attack_config = made.attack_config
 
 
@@ -90,16 +92,16 @@ def _opened(run: Run) -> Session:
     session = Session(run.dataset, seed=run.seed, mix=run.mix or (0.0, 0.0))
     session.train_config = run.train_config
     if run.attack_name != session.frame.attack_name:
-        session.choose_attack(run.attack_name)
+        attack.choose(session, run.attack_name)
     session.attack_config = run.attack_config or by_key(run.attack_name).config()
     for state in run.train_states:
         session.branch.train.append(state, numbers, always=True)
     if not run.train_states:
         return session
     session.show(stage="train", train=run.train_states[-1])
-    session.assess()
+    play.assess(session)
     if run.attack_states:
-        session.take_target()
+        attack.take_target(session)
         if session.frame.attack_name != run.attack_name:
             raise store.StoreError(f"these weights cannot be attacked by {run.attack_name}")
         held: Any = run.attack_states[-1]
@@ -111,7 +113,7 @@ def _opened(run: Run) -> Session:
             session.branch.attack.append(candidates, numbers, always=True)
         mix = session.mix if session.entry.takes_start else (0.0, 0.0)
         session.show(stage="attack", attack=run.attack_states[-1], mix=mix)
-        session.assess()
+        play.assess(session)
     return session
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.page.session import Session
+from explorer.page.stages import draw, explain, landscape
 from explorer.style import NAMES
 
 REACH = 0.05  # share of the plane's width within which a point is grabbed or erased; arbitrary
@@ -70,20 +71,22 @@ class Gestures:
         if self.session.tool == "erase":
             self._erase(at, gesture)
         else:
-            self.session.guarded(self.session.add, [(self._point(at), self._label(at))], gesture)
+            self.session.guarded(
+                draw.add, self.session, [(self._point(at), self._label(at))], gesture
+            )
 
     def _drag(self, at: tuple[float, float], gesture: int) -> None:
         data = self.session.now.dataset
         if self.held is not None and self.held < data.n:
             moved = data.moved(self.held, self._point(at))
-            self.session.guarded(self.session.edit, moved, gesture)
+            self.session.guarded(draw.edit, self.session, moved, gesture)
 
     def _erase(self, at: tuple[float, float], gesture: int) -> bool:
         index = self.nearest(at)
         if index is None:
             return False
         left = self.session.now.dataset.without([index])
-        self.session.guarded(self.session.edit, left, gesture)
+        self.session.guarded(draw.edit, self.session, left, gesture)
         return True
 
     # --- keyboard ---------------------------------------------------------------------------
@@ -145,11 +148,11 @@ class Gestures:
         self.held, self.session.tool, self.say = None, name, f"tool: {name}"
 
     def _on_undo(self, at: tuple[float, float], gesture: int) -> None:
-        self.session.guarded(self.session.undo)
+        self.session.guarded(draw.undo, self.session)
         self.say = self.session.message or "undone"
 
     def _on_redo(self, at: tuple[float, float], gesture: int) -> None:
-        self.session.guarded(self.session.redo)
+        self.session.guarded(draw.redo, self.session)
         self.say = self.session.message or "redone"
 
     # --- places -----------------------------------------------------------------------------
@@ -272,65 +275,69 @@ class ExplainingHand(Hand):
 
     # --- pointer ----------------------------------------------------------------------------
     def _on_down(self, at: Tensor, gesture: int, shift: bool) -> None:
-        self.session.drop()
+        explain.drop(self.session)
         near = self.nearest(at)
         self.dragging = near is not None
         if near is not None:
-            self._do(self.session.choose, near)
+            self._do(explain.choose, near)
             self.say = self._named()
 
     def _on_move(self, at: Tensor, gesture: int, shift: bool) -> None:
         if self.dragging:
-            d = self.session.explained.net.d
-            self._do(self.session.pull, at[:d], shift or None)
+            d = explain.explained(self.session).net.d
+            self._do(explain.pull, at[:d], shift or None)
 
     def _on_up(self, at: Tensor, gesture: int, shift: bool) -> None:
         if self.dragging:
             self.dragging = False
-            self.session.drop()
+            explain.drop(self.session)
 
     # --- keyboard ---------------------------------------------------------------------------
     def _step(self, by: int) -> None:
-        state = self.session.explained
-        self.session.drop()
+        state = explain.explained(self.session)
+        explain.drop(self.session)
         start = (-1 if by > 0 else 0) if state.selected is None else state.selected
-        self._do(self.session.choose, (start + by) % state.now.n)
+        self._do(explain.choose, (start + by) % state.now.n)
         self.say = self._named()
 
     def _nudge(self, by: Tensor, gesture: int) -> None:
-        self._do(self.session.nudge, tuple(by.tolist()))
+        self._do(explain.nudge, tuple(by.tolist()))
         self.say = self.session.message or f"{self._named()}, residual {self._residual()}"
 
     def _on_act(self, at: Tensor, gesture: int, shift: bool) -> None:
-        self.session.drop()
+        explain.drop(self.session)
         self.say = "let go"
 
     def _on_move_tool(self, at: Tensor, gesture: int, shift: bool) -> None:
-        self._do(self.session.combine)
-        self.say = self.session.message or self.session.explained.words
+        self._do(explain.combine)
+        self.say = self.session.message or explain.explained(self.session).words
 
     def _on_free(self, at: Tensor, gesture: int, shift: bool) -> None:
-        self._do(self.session.set_free, not self.session.explained.free)
-        self.say = "drags are free" if self.session.explained.free else "drags keep the level line"
+        self._do(explain.set_free, not explain.explained(self.session).free)
+        self.say = (
+            "drags are free"
+            if explain.explained(self.session).free
+            else "drags keep the level line"
+        )
 
     def _on_undo(self, at: Tensor, gesture: int, shift: bool) -> None:
-        self._do(self.session.undo_explaining)
+        self._do(explain.undo)
         self.say = self.session.message or "undone"
 
     def _on_redo(self, at: Tensor, gesture: int, shift: bool) -> None:
-        self._do(self.session.redo_explaining)
+        self._do(explain.redo)
         self.say = self.session.message or "redone"
 
     def _do(self, command: Any, *args: Any) -> None:  # noqa: ANN401
-        self.session.guarded(command, *args)
+        self.session.guarded(command, self.session, *args)
 
     # --- places -----------------------------------------------------------------------------
     def nearest(self, at: Tensor) -> int | None:
         """Index of the point within REACH of a place; on the line only the axis counts."""
-        return self._among(self.session.explained.now.x, at)
+        return self._among(explain.explained(self.session).now.x, at)
 
     def _named(self) -> str:
-        state = self.session.explained
+        state = explain.explained(self.session)
         i = state.selected
         if i is None:
             return "no point"
@@ -339,7 +346,7 @@ class ExplainingHand(Hand):
         return f"point {i + 1} of {state.now.n}, class {NAMES[int(state.now.y[i])]} at {where}{pin}"
 
     def _residual(self) -> str:
-        return f"{self.session.explained.residual:.1e}"
+        return f"{explain.explained(self.session).residual:.1e}"
 
 
 # --- What the hand means in the landscape stage: a click chooses a point's map, a drag moves it -
@@ -369,42 +376,42 @@ class WalkingHand(Hand):
     def _on_move(self, at: Tensor, gesture: int, shift: bool) -> None:
         if self.held is not None:
             self.travelled = True
-            d = self.session.walk.x.shape[1]
-            self.session.guarded(self.session.move_point, self.held, at[:d], gesture)
+            d = landscape.walk(self.session).x.shape[1]
+            self.session.guarded(landscape.move_point, self.session, self.held, at[:d], gesture)
 
     def _on_up(self, at: Tensor, gesture: int, shift: bool) -> None:
         if self.held is not None and not self.travelled:
-            self.session.guarded(self.session.map_point, self.held)
+            self.session.guarded(landscape.map_point, self.session, self.held)
             self.say = f"map of {self._named()}"
         self.held = None
 
     # --- keyboard ---------------------------------------------------------------------------
     def _step(self, by: int) -> None:
-        walk = self.session.walk
-        self.session.guarded(self.session.map_point, (walk.mapped + by) % len(walk.x))
+        walk = landscape.walk(self.session)
+        self.session.guarded(landscape.map_point, self.session, (walk.mapped + by) % len(walk.x))
         self.say = f"map of {self._named()}"
 
     def _nudge(self, by: Tensor, gesture: int) -> None:
-        walk, extent = self.session.walk, self.session.extent
+        walk, extent = landscape.walk(self.session), self.session.extent
         place = (walk.x[walk.mapped] + by[: walk.x.shape[1]]).clamp(-extent, extent)
-        self.session.guarded(self.session.move_point, walk.mapped, place, gesture)
+        self.session.guarded(landscape.move_point, self.session, walk.mapped, place, gesture)
         self.say = self._named()
 
     def _on_undo(self, at: Tensor, gesture: int, shift: bool) -> None:
-        self.session.guarded(self.session.undo_walk)
+        self.session.guarded(landscape.undo, self.session)
         self.say = self.session.message or "undone"
 
     def _on_redo(self, at: Tensor, gesture: int, shift: bool) -> None:
-        self.session.guarded(self.session.redo_walk)
+        self.session.guarded(landscape.redo, self.session)
         self.say = self.session.message or "redone"
 
     # --- places -----------------------------------------------------------------------------
     def nearest(self, at: Tensor) -> int | None:
         """Index of the point within REACH of a place; on the line only the axis counts."""
-        return self._among(self.session.walk.x, at)
+        return self._among(landscape.walk(self.session).x, at)
 
     def _named(self) -> str:
-        walk = self.session.walk
+        walk = landscape.walk(self.session)
         where = ", ".join(f"{v:.2f}" for v in walk.x[walk.mapped].tolist())
         label = NAMES[int(walk.y[walk.mapped])]
         return f"point {walk.mapped + 1} of {len(walk.x)}, class {label} at {where}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from explorer.page.session import Session
-from explorer.page.state import LIVE_STEPS
+from explorer.page import play
+from explorer.page.session import LIVE_STEPS, Session
+from explorer.page.stages import attack, draw, train
 from explorer.research.scenarios import by_name
 
 
@@ -34,14 +35,14 @@ def opening(session: Session, name: str, seconds: float = float("inf")) -> Itera
     session.running = False
     session.seed = row.seed
     session.train_config = replace(row.train, steps=LIVE_STEPS)
-    session.load(row.dataset())
+    draw.load(session, row.dataset())
     if row.exact:
-        session.jump_to_exact()
+        train.jump_to_exact(session)
     else:
-        session.begin_training()
+        train.begin(session)
     dataset, config = session.now.dataset, session.train_config
     while (done := _step(session)) < row.freeze:
-        session.advance(seconds=seconds, steps=row.freeze - done)
+        play.advance(session, seconds=seconds, steps=row.freeze - done)
         if session.now.status.over:
             break
         yield _step(session) / row.freeze
@@ -52,15 +53,15 @@ def opening(session: Session, name: str, seconds: float = float("inf")) -> Itera
         if session.train_config is not config or session.running:
             session.message = f"The example {name!r} was taken over at step {_step(session)}."
             return
-    session.assess()
-    session.choose_attack(row.attack_name)
+    play.assess(session)
+    attack.choose(session, row.attack_name)
     session.mix = (0.0, 0.0)  # every row is measured from noise
     session.attack_config = row.attack
     if row.stage != "train":
-        session.go(row.stage)
+        play.go(session, row.stage)
     session.message = row.sentence
 
 
 def _step(session: Session) -> int:
-    train = session.now.train
-    return 0 if train is None else train.t
+    state = session.now.train
+    return 0 if state is None else state.t

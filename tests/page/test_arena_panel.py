@@ -9,6 +9,7 @@ import pytest
 
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import preset
+from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.arena import CANCEL, EMPTY, RUN
 
@@ -17,11 +18,11 @@ from explorer.page.panels.arena import CANCEL, EMPTY, RUN
 def app():
     made = App(preset("alternating-circle", n=6))
     session = made.session
-    session.configure(widths=(20,))
-    session.go("train")
-    session.step(600)
+    play.configure(session, widths=(20,))
+    play.go(session, "train")
+    play.step(session, 600)
     session.attack_config = KKTConfig(m=12, steps=60)
-    session.go("arena")
+    play.go(session, "arena")
     yield made
     made.close()
 
@@ -63,7 +64,7 @@ def test_runs_draws_bars_and_shows_the_best_claims(app: App) -> None:
     show[2].click()  # another set that explains the weights
     assert app.session.frame.claims is panel.other.other
     assert "explain the weights as well" in app.session.frame.arena.sentence
-    app.session.go("attack")
+    play.go(app.session, "attack")
     assert app.session.frame.claims is None
 
 
@@ -79,9 +80,9 @@ def test_other_weights_clear_the_board(app: App) -> None:
     panel = app.panels["Arena"]
     run(app)
     assert panel.rows
-    app.session.go("train")
-    app.session.step(50)
-    app.session.go("arena")
+    play.go(app.session, "train")
+    play.step(app.session, 50)
+    play.go(app.session, "arena")
     assert panel.rows == [] and panel.said.value == EMPTY and app.session.frame.claims is None
 
 

@@ -9,38 +9,39 @@ from explorer.engine import store
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.roster import by_key
-from explorer.page import files
+from explorer.page import files, play
 from explorer.page.parts.marks import bilevel_overlay
 from explorer.page.session import Session
+from explorer.page.stages import attack, train
 
 
 @pytest.fixture
 def session() -> Session:
     made = Session(preset("moons", n=10))
-    made.go("train")
-    made.jump_to_exact()
-    made.go("attack")
-    made.choose_attack("bilevel")
+    play.go(made, "train")
+    train.jump_to_exact(made)
+    play.go(made, "attack")
+    attack.choose(made, "bilevel")
     return made
 
 
 def test_it_starts_at_as_many_candidates_as_points_and_stays_at_the_truth(session: Session) -> None:
     assert len(session.now.attack.x) == 10
-    session.step(3)
+    play.step(session, 3)
     assert session.now.attack.t == 3
-    session.remix(1.0, 1.0)
+    attack.remix(session, 1.0, 1.0)
     assert float(session.now.attack.l_upper) == 0
-    session.step(3)
+    play.step(session, 3)
     assert session.now.attack.t == 0 and session.now.status.over
     assert int(session.now.scores[0].found[0]) == 10
 
 
 def test_its_settings_train_another_victim(session: Session) -> None:
     before = session.now.attack.victim
-    session.configure(model="hidden", width=3, mu=0.1)
+    play.configure(session, model="hidden", width=3, mu=0.1)
     after = session.now.attack.victim
     assert (before.theta.shape, after.theta.shape) == ((3,), (13,))
-    session.step(2)
+    play.step(session, 2)
     assert session.now.attack.lower_gradient < 1e-8
 
 
@@ -59,18 +60,18 @@ def test_both_boundaries_are_drawn(session: Session) -> None:
 
 
 def test_a_saved_run_comes_back_and_goes_on(session: Session) -> None:
-    session.step(2)
+    play.step(session, 2)
     other = Session()
     files.open_file(other, store.dump(files.as_run(session)))
     assert other.now.attack_name == "bilevel" and other.now.attack.t == 2
     assert other.now.attack.victim.lower == session.now.attack.victim.lower
-    session.step(2)
-    other.step(2)
+    play.step(session, 2)
+    play.step(other, 2)
     np.testing.assert_array_equal(other.now.attack.x, session.now.attack.x)
 
 
 def test_the_code_repeats_its_victim_and_its_labels(session: Session) -> None:
-    session.step(2)
+    play.step(session, 2)
     text = files.as_code(session)
     assert "attack.aimed(target, data.x, data.y, config, 0)" in text and "data.y)" in text
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import pytest
 
 from explorer.engine.data import preset
+from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.chooser import UNFIT
+from explorer.page.stages import attack, draw, train
 
 
 @pytest.fixture
 def app():
     made = App(preset("moons", n=8))
-    made.session.jump_to_exact()
-    made.session.go("attack")
+    train.jump_to_exact(made.session)
+    play.go(made.session, "attack")
     yield made
     made.close()
 
@@ -31,15 +33,15 @@ def test_an_attack_that_does_not_fit_says_so_and_the_present_one_stays(app: App)
 
 
 def test_the_list_follows_the_weights(app: App) -> None:
-    app.session.load(preset("alternating-line"))
-    app.session.go("draw")
-    app.session.jump_to_exact()
-    app.session.go("attack")
+    draw.load(app.session, preset("alternating-line"))
+    play.go(app.session, "draw")
+    train.jump_to_exact(app.session)
+    play.go(app.session, "attack")
     words = [title for title, _ in app.panels["Chooser"].attack.options]
     assert not any(title.endswith(UNFIT) for title in words)
 
 
 def test_tooltips_of_forms_that_are_made_later_reach_the_page(app: App) -> None:
     before = set(app.access.tips)
-    app.session.choose_attack("hinge")
+    attack.choose(app.session, "hinge")
     assert set(app.access.tips) - before

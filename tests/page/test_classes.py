@@ -10,17 +10,19 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.data import empty, preset, read_csv, write_csv
 from explorer.engine.network import init_network
 from explorer.engine.roster import ROSTER
+from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.gestures import Gestures
 from explorer.page.parts.drawing import class_levels, class_map_png, leads
-from explorer.page.session import CLASSES_CHANGED, Session
+from explorer.page.session import Session
+from explorer.page.stages import attack, draw
 from explorer.style import COLOURS, LABELS, MARKERS, NAMES
 
 
 def trained(name: str = "three-blobs") -> Session:
     session = Session(preset(name))
-    session.go("train")
-    session.step(600)
+    play.go(session, "train")
+    play.step(session, 600)
     return session
 
 
@@ -33,7 +35,7 @@ def test_keys_choose_the_class_and_points_take_it() -> None:
         assert session.label == label
     assert session.now.dataset.y.tolist() == [1, -1, 3, 4]
     assert "purple diamond" in hand.say
-    session.undo()
+    draw.undo(session)
 
 
 def test_a_line_has_two_classes() -> None:
@@ -42,16 +44,16 @@ def test_a_line_has_two_classes() -> None:
     hand.handle({"events": [{"kind": "third", "x": 0.5, "y": 0.5}]})
     assert session.label == 0 and "two classes" in hand.say
     with pytest.raises(ValueError, match="a line 2; got 3 classes"):
-        session.load(read_csv("x1,class\n0,1\n1,2\n2,3\n"))
+        draw.load(session, read_csv("x1,class\n0,1\n1,2\n2,3\n"))
 
 
 def test_a_new_class_needs_new_outputs() -> None:
     session = trained("blobs")
     assert session.now.train is not None and session.now.train.net.outputs == 1
-    session.add([((0.0, 1.5), 3.0)])
+    draw.add(session, [((0.0, 1.5), 3.0)])
     assert session.now.train is None and session.now.stage == "draw"
-    assert session.message == CLASSES_CHANGED
-    session.go("train")
+    assert session.message == draw.CLASSES_CHANGED
+    play.go(session, "train")
     assert session.now.train is not None and session.now.train.net.outputs == 3
 
 
@@ -59,14 +61,14 @@ def test_the_road_with_three_classes() -> None:
     session = trained()
     made = session.now.certificate
     assert made is not None and made.q_min > 0 and made.residual < made.residual_strict + 1e-12
-    session.go("attack")
+    play.go(session, "attack")
     assert session.now.attack_name == "decoreco" and "takes over" in session.message
-    session.step(20)
+    play.step(session, 20)
     now = session.now
     assert now.attack is not None and set(now.attack.y.tolist()) == {1, -1, 3}
     assert now.scores is not None and now.verdict is not None
     with pytest.raises(ValueError, match="one per class"):
-        session.choose_attack("kkt")
+        attack.choose(session, "kkt")
 
 
 def test_other_attacks_refuse_several_outputs() -> None:
@@ -78,8 +80,8 @@ def test_other_attacks_refuse_several_outputs() -> None:
 def test_a_page_shows_every_class() -> None:
     app = App(preset("pie"))
     session = app.session
-    session.go("train")
-    session.step(50)
+    play.go(session, "train")
+    play.step(session, 50)
     plane = app.panels["PlanePanel"]
     assert all(len(mark.x) == 6 for mark in plane.marks._points.values())
     assert any(len(mark.x) > 2 for mark in plane.marks._more)
@@ -90,7 +92,7 @@ def test_a_page_shows_every_class() -> None:
 
 
 def _drawn(app: App) -> str:
-    app.session.go("draw")
+    play.go(app.session, "draw")
     return str(app.panels["Header"].sentence.value)
 
 

@@ -15,9 +15,11 @@ from explorer.engine.data import preset
 from explorer.engine.energy.points import energy
 from explorer.engine.energy.questions import Answers, Picture
 from explorer.engine.explanations.splitting import extent_at
+from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.frame import first_walk
 from explorer.page.parts.energy_charts import colour_bar, energy_png, span_of
+from explorer.page.stages import explain, landscape
 from explorer.research.explained import free_direction
 from tests.page.pages import opened
 
@@ -43,27 +45,36 @@ def test_one_question_is_answered_once_and_a_choice_asks_about_that_point(
     panel.render(app.session.frame)
     assert not asked
     panel.point.value = 3
-    assert [q.index for q in asked] == [3] and app.session.walk.mapped == 3
+    assert [q.index for q in asked] == [3] and landscape.walk(app.session).mapped == 3
     app.session.seed = 7
     panel.kappa.value = 2.0
     assert (asked[-1].seed, asked[-1].kappa) == (7, 2.0) and len(asked) == 2
-    walk = app.session.walk
+    walk = landscape.walk(app.session)
     assert (asked[-1].x, asked[-1].truth) == (walk.x, walk.truth)
 
 
 def test_the_map_is_that_of_the_candidates_and_its_marks_stand_on_them(app: App) -> None:
     panel, session = app.panels["EnergyPanel"], app.session
-    session.map_point(2)
-    place = session.walk.x[2] + torch.tensor([0.31, -0.17])
-    session.move_point(2, place, 1)
-    x, truth, y = session.walk.x.numpy(), session.walk.truth.x.numpy(), session.walk.y.numpy()
+    landscape.map_point(session, 2)
+    place = landscape.walk(session).x[2] + torch.tensor([0.31, -0.17])
+    landscape.move_point(session, 2, place, 1)
+    x, truth, y = (
+        landscape.walk(session).x.numpy(),
+        landscape.walk(session).truth.x.numpy(),
+        landscape.walk(session).y.numpy(),
+    )
     marks = panel.map
     assert [float(marks.here.x[0]), float(marks.here.y[0])] == pytest.approx(place.tolist())
     assert [float(marks.truth.x[0]), float(marks.truth.y[0])] == pytest.approx(truth[2].tolist())
     for mark, label in zip(marks.others, (1, -1), strict=True):
         assert np.column_stack([mark.x, mark.y]) == pytest.approx(x[y == label])
     q = panel.work.asked
-    there = energy(panel.work.answers.merged(q).net, session.walk.x, session.walk.y, q.tau)
+    there = energy(
+        panel.work.answers.merged(q).net,
+        landscape.walk(session).x,
+        landscape.walk(session).y,
+        q.tau,
+    )
     assert panel.picture.here == pytest.approx(there, abs=1e-9)
     lowest = panel.picture.value_at(*panel.picture.lowest)
     assert lowest == pytest.approx(float(panel.picture.values.min()))
@@ -71,41 +82,45 @@ def test_the_map_is_that_of_the_candidates_and_its_marks_stand_on_them(app: App)
 
 def test_a_drag_is_one_step_of_undo_and_redo_waits_for_an_undo(app: App) -> None:
     panel, session = app.panels["EnergyPanel"], app.session
-    start = session.walk.x[1]
+    start = landscape.walk(session).x[1]
     for k in (1, 2, 3):
-        session.move_point(1, start + 0.1 * k, 5)
+        landscape.move_point(session, 1, start + 0.1 * k, 5)
     assert not panel.undo.disabled and panel.redo.disabled
-    session.move_point(1, start + 0.9, 6)
+    landscape.move_point(session, 1, start + 0.9, 6)
     panel.undo.click()
-    assert torch.allclose(session.walk.x[1], start + 0.3) and not panel.redo.disabled
+    assert torch.allclose(landscape.walk(session).x[1], start + 0.3) and not panel.redo.disabled
     panel.undo.click()
-    assert torch.equal(session.walk.x[1], start) and panel.undo.disabled
+    assert torch.equal(landscape.walk(session).x[1], start) and panel.undo.disabled
 
 
 def test_keys_go_from_point_to_point_and_say_where_they_are(app: App) -> None:
     panel, session = app.panels["EnergyPanel"], app.session
     at = {"x": 0.5, "y": 0.5}
     panel._on_pad(None, {"events": [{"kind": "next", **at}, {"kind": "next", **at}]}, None)
-    assert session.walk.mapped == 2 and "point 3 of 8" in panel.map.pad.say
+    assert landscape.walk(session).mapped == 2 and "point 3 of 8" in panel.map.pad.say
     panel._on_pad(None, {"events": [{"kind": "previous", **at}] * 3}, None)
-    assert session.walk.mapped == 7
-    before = session.walk.x[7].clone()
+    assert landscape.walk(session).mapped == 7
+    before = landscape.walk(session).x[7].clone()
     panel._on_pad(None, {"events": [{"kind": "right", **at}]}, None)
-    assert (session.walk.x[7] - before)[0] > 0 == float((session.walk.x[7] - before)[1])
+    assert (
+        (landscape.walk(session).x[7] - before)[0]
+        > 0
+        == float((landscape.walk(session).x[7] - before)[1])
+    )
     panel.kind.value = "split"  # its axes are lengths: a press there takes no point in hand
-    held = session.walk.x
+    held = landscape.walk(session).x
     events = [
         {"kind": "down", "gesture": 3, **at},
         {"kind": "move", "gesture": 3, "x": 0.9, "y": 0.9},
     ]
     panel._on_pad(None, {"events": [{"kind": "previous", **at}, *events]}, None)
-    assert session.walk.mapped == 7 and session.walk.x is held
+    assert landscape.walk(session).mapped == 7 and landscape.walk(session).x is held
 
 
 def test_the_dashed_wall_is_where_both_children_leave_the_cell(app: App) -> None:
-    app.session.go("explain")
-    state = app.session.explained
-    app.session.go("landscape")
+    play.go(app.session, "explain")
+    state = explain.explained(app.session)
+    play.go(app.session, "landscape")
     panel = app.panels["EnergyPanel"]
     panel.kind.value, panel.angle.value = "split", 0.0
     seen = 0
@@ -113,7 +128,7 @@ def test_the_dashed_wall_is_where_both_children_leave_the_cell(app: App) -> None
         u = free_direction(state.net, state.truth, i)
         if u is None:
             continue
-        app.session.map_point(int(state.truth.origin[i]))
+        landscape.map_point(app.session, int(state.truth.origin[i]))
         extent = extent_at(state.net, state.truth, i, u)
         edge, free = panel.picture.box[1], panel.picture.free
         assert sorted(free) == pytest.approx(sorted((extent.plus, extent.minus)), rel=1e-3)
@@ -125,9 +140,9 @@ def test_the_dashed_wall_is_where_both_children_leave_the_cell(app: App) -> None
 
 def test_merging_is_said_with_what_it_changes_and_follows_its_angle() -> None:
     made = App(preset("moons", n=8))
-    made.session.go("train")
-    made.session.advance(steps=600)
-    made.session.go("landscape")
+    play.go(made.session, "train")
+    play.advance(made.session, steps=600)
+    play.go(made.session, "landscape")
     panel = made.panels["EnergyPanel"]
     counts, errors = [], []
     for angle in (0.02, 0.5):
@@ -179,7 +194,7 @@ def test_closing_the_page_ends_the_work(app: App) -> None:
 
     async def ask() -> None:
         panel.work.pace["point"] = 1.0  # as on a slow machine: the coarsest comes first
-        other.session.map_point(2)
+        landscape.map_point(other.session, 2)
         await asyncio.sleep(0)
         other.close()
         await panel.work.task

@@ -13,9 +13,11 @@ from explorer.engine.data import preset
 from explorer.engine.energy import questions
 from explorer.engine.energy.questions import MAPS, STANDARD, Answers
 from explorer.engine.energy.starts import CORNERS
+from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.energy import ON, STOP, EnergyPanel
 from explorer.page.parts.energy_charts import LADDER, colour_bar, energy_png, span_of
+from explorer.page.stages import draw, landscape, train
 from explorer.page.words.energy import COMPUTING, HOVER
 from tests.page.pages import opened
 
@@ -54,26 +56,26 @@ def test_the_map_is_there_with_its_words_and_reference(app: App) -> None:
 def test_a_click_chooses_and_a_drag_moves_and_is_undone(app: App) -> None:
     energy, session = panel(app), app.session
     hand = app.panels["PlanePanel"]
-    where = session.walk.x[3]
+    where = landscape.walk(session).x[3]
     down = {"kind": "down", "gesture": 1, **share(app, where)}
     hand._on_pad(None, {"events": [down, {**down, "kind": "up"}]}, None)
-    assert session.walk.mapped == 3 and energy.point.value == 3
+    assert landscape.walk(session).mapped == 3 and energy.point.value == 3
     before = energy.picture
-    place = session.walk.x[0].tolist()
+    place = landscape.walk(session).x[0].tolist()
     events = [{"kind": "down", "gesture": 2, **share(app, place)}]
     to = [place[0] + 0.3, place[1]]
     events += [{"kind": "move", "gesture": 2, **share(app, t)} for t in (place, to)]
     hand._on_pad(None, {"events": [*events, {**events[-1], "kind": "up"}]}, None)
-    assert session.walk.x[0].tolist() == pytest.approx(to)
-    assert session.walk.mapped == 3
+    assert landscape.walk(session).x[0].tolist() == pytest.approx(to)
+    assert landscape.walk(session).mapped == 3
     assert not np.array_equal(energy.picture.values, before.values)
     assert len(session.frame.walk.past) == 1 and not energy.undo.disabled
     energy.undo.click()
     np.testing.assert_allclose(energy.picture.values, before.values, atol=1e-12)
     energy.redo.click()
-    assert session.walk.x[0].tolist() == pytest.approx(to)
+    assert landscape.walk(session).x[0].tolist() == pytest.approx(to)
     energy.back.click()
-    assert session.walk.x[0].tolist() == pytest.approx(place)
+    assert landscape.walk(session).x[0].tolist() == pytest.approx(place)
 
 
 @pytest.mark.parametrize("kind", MAPS)
@@ -134,7 +136,7 @@ def test_it_refines_in_a_loop_and_a_stop_keeps_what_is_there(app: App) -> None:
 
     async def go() -> list[int]:
         sizes = []
-        session.map_point(2)
+        landscape.map_point(session, 2)
         while not energy.work.task.done():
             if energy.picture and energy.picture.size not in sizes[-1:]:
                 sizes.append(energy.picture.size)
@@ -217,7 +219,7 @@ def test_a_map_that_takes_long_is_sketched_while_one_drags(app: App) -> None:
 
     async def go() -> None:
         energy.work.pace["point"] = 1.0  # seconds a pixel: too long for a glance
-        session.move_point(1, session.walk.x[1] + 0.1, 1)
+        landscape.move_point(session, 1, landscape.walk(session).x[1] + 0.1, 1)
         await energy.work.task
 
     asyncio.run(go())
@@ -274,18 +276,18 @@ def test_the_mapped_point_moves_over_its_map_without_computing_it_anew(
         return sliced(places, *rest)
 
     monkeypatch.setattr(questions, "sliced", counted)
-    place = session.walk.x[0] + torch.tensor([0.7, 0.4])
-    session.move_point(0, place, 1)
-    assert not computed and energy.shown.x is session.walk.x
+    place = landscape.walk(session).x[0] + torch.tensor([0.7, 0.4])
+    landscape.move_point(session, 0, place, 1)
+    assert not computed and energy.shown.x is landscape.walk(session).x
     fresh = Answers().answer(energy.shown, STANDARD)
     np.testing.assert_allclose(energy.picture.values, fresh.values, atol=1e-12)
     assert energy.picture.here == fresh.here and energy.picture.words == fresh.words
     assert energy.picture is not before
     computed.clear()
-    session.move_point(1, session.walk.x[1] + 0.1, 2)
+    landscape.move_point(session, 1, landscape.walk(session).x[1] + 0.1, 2)
     assert computed == [STANDARD**2]
     energy.others.value = True  # frozen, it depends on where the point is
-    session.move_point(0, place + 0.1, 3)
+    landscape.move_point(session, 0, place + 0.1, 3)
     assert computed == [STANDARD**2] * 3
     energy.others.value = False  # the refitted map is there still
     assert computed == [STANDARD**2] * 3
@@ -295,13 +297,13 @@ def test_out_of_sight_nothing_is_refined(app: App) -> None:
     energy, session = panel(app), app.session
 
     async def go() -> None:
-        session.map_point(2)
-        session.go("attack")
+        landscape.map_point(session, 2)
+        play.go(session, "attack")
         await energy.work.task
         assert energy.work.asked is None
 
     asyncio.run(go())
-    session.go("landscape")
+    play.go(session, "landscape")
     assert energy.work.asked is not None and energy.shown.index == 2
 
 
@@ -318,9 +320,9 @@ def test_runs_over_the_map_are_hidden_and_go_with_their_network(app: App) -> Non
     assert not len(energy.map.triangle.ends.x) and "white" not in energy.bar.value
     energy.runs.value = True
     assert len(energy.map.triangle.ends.x) == drawn
-    session.load(preset("xor", n=8))
-    session.jump_to_exact()
-    session.go("landscape")
+    draw.load(session, preset("xor", n=8))
+    train.jump_to_exact(session)
+    play.go(session, "landscape")
     assert energy.picture.kind == "starts"
     assert not session.trails and not len(energy.map.triangle.ends.x)
     energy.kind.value = "point"
@@ -329,11 +331,11 @@ def test_runs_over_the_map_are_hidden_and_go_with_their_network(app: App) -> Non
 
 def test_a_reading_is_of_the_map_on_screen(app: App) -> None:
     energy, session = panel(app), app.session
-    session.map_point(3)
+    landscape.map_point(session, 3)
     at = {"kind": "hover", "x": 0.5, "y": 0.5}
     energy._on_pad(None, {"events": [at]}, None)
     energy.where.value = ""
-    session.move_point(0, session.walk.x[0] + 0.4, 1)
+    landscape.move_point(session, 0, landscape.walk(session).x[0] + 0.4, 1)
     assert energy.where.value == energy.picture.reading(0.0, 0.0)
     energy.kind.value = "last"
     assert energy.where.value == HOVER
@@ -346,7 +348,7 @@ def test_the_legend_names_what_is_drawn(app: App) -> None:
     assert "where the point is" not in energy.bar.value
     walls = 0
     for i in range(8):
-        app.session.map_point(i)
+        landscape.map_point(app.session, i)
         there = bool(np.any(energy.map.wall.x))
         walls += there
         assert ("◇" in energy.bar.value) == bool(len(energy.map.lowest.x))
@@ -356,11 +358,11 @@ def test_the_legend_names_what_is_drawn(app: App) -> None:
 
 def test_weights_without_an_energy_are_told() -> None:
     app = App(preset("moons", n=8))
-    app.session.configure(all_biases=True)
-    app.session.begin_training()
-    app.session.advance(steps=300)
-    app.session.assess()
-    app.session.go("landscape")
+    play.configure(app.session, all_biases=True)
+    train.begin(app.session)
+    play.advance(app.session, steps=300)
+    play.assess(app.session)
+    play.go(app.session, "landscape")
     energy = panel(app)
     assert "biases beyond the first layer" in energy.said.value and not energy.body.children
     assert "choose biases of the first layer only" in energy.said.value
@@ -369,11 +371,11 @@ def test_weights_without_an_energy_are_told() -> None:
 
 def test_before_a_map_is_there_the_page_says_that_it_is_computed() -> None:
     app = App(preset("moons", n=8))
-    app.session.go("train")
-    app.session.jump_to_exact()
+    play.go(app.session, "train")
+    train.jump_to_exact(app.session)
 
     async def go() -> None:
-        app.session.go("landscape")
+        play.go(app.session, "landscape")
         assert panel(app).said.value == COMPUTING
         app.close()
 
@@ -382,9 +384,9 @@ def test_before_a_map_is_there_the_page_says_that_it_is_computed() -> None:
 
 def test_weights_of_more_classes_are_told_so() -> None:
     app = App(preset("three-blobs"))
-    app.session.go("train")
-    app.session.advance(steps=600)
-    app.session.assess()
-    app.session.go("landscape")
+    play.go(app.session, "train")
+    play.advance(app.session, steps=600)
+    play.assess(app.session)
+    play.go(app.session, "landscape")
     assert "more than two classes" in panel(app).said.value
     app.close()

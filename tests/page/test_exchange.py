@@ -16,17 +16,18 @@ from explorer.engine import store
 from explorer.engine.data import Dataset, empty, preset
 from explorer.engine.network import init_network
 from explorer.engine.store import Run, StoreError
-from explorer.page import files
+from explorer.page import files, play
 from explorer.page.session import Session
+from explorer.page.stages import attack, train
 from tests import mutants
 
 
 def attacked() -> Session:
     session = Session(preset("alternating-line"), seed=3)
-    session.go("train")
-    session.step(1500)
-    session.go("attack")
-    session.step(25)
+    play.go(session, "train")
+    play.step(session, 1500)
+    play.go(session, "attack")
+    play.step(session, 25)
     return session
 
 
@@ -41,8 +42,8 @@ def test_a_saved_page_opens_to_the_same_numbers_and_history() -> None:
     assert other.now.stage == "attack" and other.seed == 3
     assert other.now.verdict.sentence == session.now.verdict.sentence
     assert other.branch.attack.last_t == 25
-    session.step(5)
-    other.step(5)
+    play.step(session, 5)
+    play.step(other, 5)
     assert torch.equal(other.now.attack.x, session.now.attack.x), "it goes on as it would have"
 
 
@@ -55,10 +56,10 @@ def test_a_run_in_single_precision_opens_and_goes_on(tmp_path: Path) -> None:
     session = Session()
     files.open_file(session, path.read_bytes())
     session.attack_config = replace(session.attack_config, steps=9)
-    session.step(2)
+    play.step(session, 2)
     assert session.now.attack.t == 5
-    session.go("train")
-    session.step(2)
+    play.go(session, "train")
+    play.step(session, 2)
     assert session.now.train.net.dtype == torch.float64
 
 
@@ -111,13 +112,13 @@ def test_weights_of_others_become_the_network_of_the_present_points() -> None:
 def test_that_weights_were_taken_as_relu_is_told_wherever_they_go() -> None:
     session = Session(preset("moons"))
     files.open_file(session, weights_of(2))
-    session.step(3)
+    play.step(session, 3)
     assert session.now.train.net.note
     other = Session(preset("xor"))
     files.open_file(other, store.dump(files.as_run(session)))
     assert "was taken as ReLU" in other.message
     own = Session(preset("moons"))
-    own.begin_training()
+    train.begin(own)
     last = Session()
     files.open_file(last, store.dump(files.as_run(own)))
     assert "ReLU" not in last.message and not last.now.train.net.note
@@ -132,8 +133,8 @@ def test_weights_without_their_points_are_refused_with_the_remedy() -> None:
 
 def test_the_shown_code_repeats_the_page() -> None:
     session = attacked()
-    session.remix(0.75, 0.5)
-    session.step(25)
+    attack.remix(session, 0.75, 0.5)
+    play.step(session, 25)
     scope: dict[str, object] = {}
     with redirect_stdout(io.StringIO()) as said:
         exec(files.as_code(session), scope)
@@ -144,6 +145,6 @@ def test_the_shown_code_repeats_the_page() -> None:
 
 def test_points_drawn_by_hand_are_read_from_their_file() -> None:
     session = Session(empty(2).with_point([0.5, 0.5], 1).with_point([-0.5, 0.5], -1))
-    session.go("train")
+    play.go(session, "train")
     assert "read_csv" in files.as_code(session)
     assert "--data points.csv" in files.as_code(session)

@@ -7,8 +7,10 @@ import asyncio
 import pytest
 import torch
 
+from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.parts import marks
+from explorer.page.stages import explain
 from explorer.research.explained import Explained
 from tests.page.pages import opened
 
@@ -21,7 +23,7 @@ def app():
 
 
 def state(app: App) -> Explained:
-    return app.session.explained
+    return explain.explained(app.session)
 
 
 def free_point(app: App) -> int:
@@ -51,14 +53,14 @@ def test_a_drag_by_the_mouse_makes_two_points_that_explain_the_same(app: App) ->
     assert state(app).now.n == before + 1
     assert state(app).residual < 1e-9 and state(app).margin_error < 1e-9
     assert "as well as the truth" in app.panels["Header"].sentence.value
-    app.session.combine()
+    explain.combine(app.session)
     assert torch.allclose(state(app).now.x, state(app).truth.x, atol=1e-9)
-    app.session.undo_explaining()
-    app.session.undo_explaining()
+    explain.undo(app.session)
+    explain.undo(app.session)
     assert state(app).now is state(app).truth
-    app.session.redo_explaining()
+    explain.redo(app.session)
     assert state(app).now.n == before + 1
-    app.session.reset_explaining()
+    explain.reset(app.session)
     assert state(app).now is state(app).truth
     no_failures(app)
 
@@ -66,9 +68,9 @@ def test_a_drag_by_the_mouse_makes_two_points_that_explain_the_same(app: App) ->
 def test_the_curve_is_flat_to_the_wall_and_jumps_there_as_predicted(app: App) -> None:
     found = 0
     for i in (~state(app).pinned).nonzero().flatten().tolist():
-        app.session.reset_explaining()
-        app.session.choose(i)
-        app.session.guarded(app.session.pull, state(app).now.x[i] + 1e-3)
+        explain.reset(app.session)
+        explain.choose(app.session, i)
+        app.session.guarded(explain.pull, app.session, state(app).now.x[i] + 1e-3)
         slide = state(app).slide
         if slide is None:
             continue
@@ -80,20 +82,20 @@ def test_the_curve_is_flat_to_the_wall_and_jumps_there_as_predicted(app: App) ->
             first = past[0] if wall > 0 else past[-1]
             assert float(off[first]) == pytest.approx(jump, rel=0.05)
             found += 1
-        app.session.drop()
+        explain.drop(app.session)
     assert found
     no_failures(app)
 
 
 def test_a_pinned_point_says_so_and_moves_only_freely(app: App) -> None:
     i = int(state(app).pinned.nonzero()[0])
-    app.session.choose(i)
+    explain.choose(app.session, i)
     x = state(app).now.x[i]
-    app.session.guarded(app.session.pull, x + 0.1)
+    app.session.guarded(explain.pull, app.session, x + 0.1)
     assert "pinned" in app.session.message
     assert "pinned" in app.panels["ExplainPanel"].words.value
-    app.session.set_free(True)
-    app.session.guarded(app.session.pull, x + 0.1)
+    explain.set_free(app.session, True)
+    app.session.guarded(explain.pull, app.session, x + 0.1)
     assert state(app).residual > 1e-3
     assert "explains the weights no longer" in app.panels["Header"].sentence.value
     no_failures(app)
@@ -144,19 +146,25 @@ def test_words_beside_a_point_stay_on_the_plane(app: App) -> None:
 @pytest.mark.parametrize("name", ["alternating-line", "two-points"])
 def test_on_a_line_everything_is_pinned_and_free_drags_break_the_margin(name: str) -> None:
     made = opened("explain", name)
-    assert made.session.explained.free
-    made.session.choose(0)
-    made.session.guarded(made.session.pull, made.session.explained.now.x[0] + 0.05)
-    made.session.go("attack")
+    assert explain.explained(made.session).free
+    explain.choose(made.session, 0)
+    made.session.guarded(
+        explain.pull, made.session, explain.explained(made.session).now.x[0] + 0.05
+    )
+    play.go(made.session, "attack")
     no_failures(made)
     made.close()
 
 
 def test_what_cannot_be_explained_is_refused_and_the_stage_stays() -> None:
     made = App()
-    made.session.guarded(made.session.go, "explain")
+    made.session.guarded(play.go, made.session, "explain")
     assert made.session.frame.stage == "draw" and "No network" in made.session.message
-    for command in (made.session.combine, made.session.undo_explaining, made.session.split_widest):
+    for command in (
+        lambda: explain.combine(made.session),
+        lambda: explain.undo(made.session),
+        lambda: explain.split_widest(made.session),
+    ):
         made.session.guarded(command)
         assert "Nothing to explain yet" in made.session.message
     made.close()

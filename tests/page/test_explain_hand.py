@@ -12,6 +12,7 @@ from explorer.engine.data import preset
 from explorer.engine.explanations.alternatives import FORCED
 from explorer.engine.explanations.cells import Extent
 from explorer.engine.explanations.splitting import extent_at, margins
+from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.explain import _nice
 from explorer.page.stages import explain
@@ -28,7 +29,7 @@ def app():
 
 
 def state(app: App) -> Explained:
-    return app.session.explained
+    return explain.explained(app.session)
 
 
 def movable(app: App) -> list[int]:
@@ -70,41 +71,43 @@ def test_a_drag_of_many_moves_is_one_step_of_undo(app: App) -> None:
     for event in [*steps, {"kind": "up", **share(app, x + 0.06)}]:
         app.panels["PlanePanel"]._on_pad(None, {"events": [event]}, None)
     assert state(app).now.n == state(app).truth.n + 1
-    app.session.undo_explaining()
+    explain.undo(app.session)
     assert state(app).now is state(app).truth and state(app).past == ()
 
 
 def test_a_reset_is_undone_and_does_nothing_at_the_truth(app: App) -> None:
-    app.session.reset_explaining()
+    explain.reset(app.session)
     assert state(app).past == ()
-    app.session.choose(movable(app)[0])
-    app.session.split_widest()
+    explain.choose(app.session, movable(app)[0])
+    explain.split_widest(app.session)
     present = state(app).now
-    app.session.reset_explaining()
+    explain.reset(app.session)
     assert state(app).now is state(app).truth
-    app.session.undo_explaining()
+    explain.undo(app.session)
     assert state(app).now is present
 
 
 def test_only_the_last_steps_are_kept(app: App, monkeypatch) -> None:
     monkeypatch.setattr(explain, "MOST_PAST", 3)
     for k in range(5):
-        app.session.choose(movable(app)[0])
-        app.session.guarded(app.session.pull, state(app).now.x[movable(app)[0]] + 1e-3 * (k + 1))
-        app.session.drop()
+        explain.choose(app.session, movable(app)[0])
+        app.session.guarded(
+            explain.pull, app.session, state(app).now.x[movable(app)[0]] + 1e-3 * (k + 1)
+        )
+        explain.drop(app.session)
     assert len(state(app).past) == 3 and state(app).past[-1].n == state(app).now.n - 1
 
 
 def test_a_merge_keeps_hold_of_the_point_whichever_was_chosen_first(app: App) -> None:
     i = movable(app)[0]
     for first_child in (True, False):
-        app.session.reset_explaining()
-        app.session.choose(i)
-        app.session.split_widest()
+        explain.reset(app.session)
+        explain.choose(app.session, i)
+        explain.split_widest(app.session)
         last = state(app).now.n - 1
         for one in (i, last) if first_child else (last, i):
-            app.session.choose(one)
-        app.session.combine()
+            explain.choose(app.session, one)
+        explain.combine(app.session)
         held = state(app).selected
         torch.testing.assert_close(state(app).now.x[held], state(app).truth.x[i])
 
@@ -112,12 +115,12 @@ def test_a_merge_keeps_hold_of_the_point_whichever_was_chosen_first(app: App) ->
 def test_the_widest_split_ends_at_a_wall_or_at_the_edge_of_the_plane(app: App) -> None:
     edge = app.session.extent
     for i in movable(app):
-        app.session.reset_explaining()
+        explain.reset(app.session)
         net, e = state(app).net, state(app).truth
         u = free_direction(net, e, i)
         extent = extent_at(net, e, i, u)
-        app.session.choose(i)
-        app.session.split_widest()
+        explain.choose(app.session, i)
+        explain.split_widest(app.session)
         if state(app).now.n == e.n:  # it stands on a wall: refused in words
             assert "wall" in app.session.message
             continue
@@ -130,9 +133,9 @@ def test_the_widest_split_ends_at_a_wall_or_at_the_edge_of_the_plane(app: App) -
 
 def test_trained_weights_are_explained_by_points_near_their_margin() -> None:
     made = App(preset("moons", n=12, seed=1))
-    made.session.go("train")
-    made.session.advance(steps=600)
-    made.session.go("explain")
+    play.go(made.session, "train")
+    play.advance(made.session, steps=600)
+    play.go(made.session, "explain")
     e = state(made).truth
     assert not state(made).exact
     assert float(margins(state(made).net, e).max()) <= 1 + explained.TRAINED_MARGIN + 1e-9
@@ -143,9 +146,9 @@ def test_trained_weights_are_explained_by_points_near_their_margin() -> None:
 
 def test_the_chart_and_the_bar_show_the_numbers_of_the_drag(app: App) -> None:
     panel, i = app.panels["ExplainPanel"], movable(app)[0]
-    app.session.set_free(True)
-    app.session.choose(i)
-    app.session.guarded(app.session.pull, state(app).now.x[i] + torch.tensor([0.5, 0.4]))
+    explain.set_free(app.session, True)
+    explain.choose(app.session, i)
+    app.session.guarded(explain.pull, app.session, state(app).now.x[i] + torch.tensor([0.5, 0.4]))
     slide, off = state(app).slide, state(app).residual
     assert off > 1e-3
     assert panel.bar.value == pytest.approx(off)

@@ -7,6 +7,7 @@ import pytest
 from explorer.engine.data import empty, preset
 from explorer.page.gestures import Gestures
 from explorer.page.session import Session
+from explorer.page.stages import draw
 
 
 def at(kind: str, x: float, y: float, gesture: int = 1) -> dict[str, object]:
@@ -40,20 +41,20 @@ def test_drag_sprays_and_is_one_undo() -> None:
     stroke = [at("down", 0, 0, 5), *(at("move", 0.1 * i, 0, 5) for i in range(1, 6))]
     hand(*stroke, at("up", 0.5, 0, 5), session=session)
     assert session.frame.dataset.n == 6
-    session.undo()
+    draw.undo(session)
     assert session.frame.dataset.n == 0
-    session.redo()
+    draw.redo(session)
     assert session.frame.dataset.n == 6
 
 
 def test_move_carries_the_nearest_point_and_is_one_undo() -> None:
     session = Session(preset("two-points"))
-    session.load(empty(2).with_point([0.5, 0.5], 1).with_point([-1, -1], -1))
+    draw.load(session, empty(2).with_point([0.5, 0.5], 1).with_point([-1, -1], -1))
     session.tool = "move"
     hand(at("down", 0.52, 0.5), at("move", 1, 1), at("move", 1.5, 1), at("up", 1.5, 1.1),
          session=session)  # fmt: skip
     assert points(session) == [([1.5, 1.1], 1.0), ([-1.0, -1.0], -1.0)]
-    session.undo()
+    draw.undo(session)
     assert points(session)[0] == ([0.5, 0.5], 1.0)
 
 

@@ -14,9 +14,11 @@ import pytest
 import torch
 
 from explorer.engine.data import preset
+from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.grid import GridPanel
 from explorer.page.parts.grid_box import GridBox
+from explorer.page.stages import train
 from explorer.research import grid_store as grid_keep
 from explorer.research.grid import grid_attacks
 from explorer.research.grid_store import KEEP, MOST_FILES, folder
@@ -29,9 +31,9 @@ N = 6
 
 def opened(n: int = N, seed: int = 0) -> App:
     made = App(preset("moons", n=n), seed=seed)
-    made.session.go("train")
-    made.session.jump_to_exact()
-    made.session.go("landscape")
+    play.go(made.session, "train")
+    train.jump_to_exact(made.session)
+    play.go(made.session, "landscape")
     panel(made).steps.value = 3
     return made
 
@@ -115,9 +117,9 @@ def test_other_weights_have_a_file_of_their_own_and_old_ones_go(home, monkeypatc
     run(panel(app), until=2)
     for k in range(MOST_FILES + 3):
         (folder() / f"old{k:02d}.jsonl").touch()
-    app.session.go("train")
-    app.session.step(1)
-    app.session.go("landscape")
+    play.go(app.session, "train")
+    play.step(app.session, 1)
+    play.go(app.session, "landscape")
     assert not panel(app).found.rows
     run(panel(app), until=2)
     assert len(list(folder().glob("*.jsonl"))) <= MOST_FILES

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from explorer.engine.data import preset
-from explorer.page import branches
+from explorer.page import branches, play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.grid import GridPanel
 from explorer.page.parts.grid_box import CANCEL, ENDING, RUN, GridBox
+from explorer.page.stages import attack, draw
 from tests.page.pages import opened
 
 
@@ -86,7 +87,7 @@ def test_a_cell_puts_its_run_on_the_plane(app: App) -> None:
     np.testing.assert_allclose(session.branch.attack.states[0].x, kept[0].x)
     assert session.branch.attack.states[-1].t == 3
     assert len(grid.found.rows) == 21  # the same problem still
-    session.go("attack")
+    play.go(session, "attack")
     assert session.now.attack is kept[-1]
     for name, one in app.panels.items():
         assert one._failure.layout.display == "none", (name, one._failure.value)
@@ -123,15 +124,15 @@ def test_finer_grids_and_more_seeds(app: App) -> None:
 
 
 def test_the_stage_opens_after_an_attack_that_takes_no_start(app: App) -> None:
-    app.session.go("attack")
-    app.session.choose_attack("hinge")
-    app.session.go("landscape")
+    play.go(app.session, "attack")
+    attack.choose(app.session, "hinge")
+    play.go(app.session, "landscape")
     grid = panel(app)
     assert app.panels["GridPanel"]._failure.layout.display == "none", app.panels[
         "GridPanel"
     ]._failure.value
     run(grid, until=1)
-    app.session.choose_attack("hinge")
+    attack.choose(app.session, "hinge")
     assert grid.found.rows and grid.found.of.attack == "kkt"  # still those on screen
     grid.load(*grid.board.cells[0])
     assert app.session.now.attack_name == "kkt"
@@ -171,10 +172,10 @@ def test_a_grid_ends_with_its_problem_even_out_of_sight(app: App) -> None:
     grid.side.value, grid.steps.value = 26, 50
 
     def elsewhere() -> None:
-        session.go("attack")  # the same weights: the run goes on
+        play.go(session, "attack")  # the same weights: the run goes on
         assert not grid.ending
-        session.go("draw")
-        session.load(preset("xor", n=8))
+        play.go(session, "draw")
+        draw.load(session, preset("xor", n=8))
         assert grid.ending and "the grid was cancelled" in session.message
 
     press_and_wait(grid, elsewhere)
@@ -186,8 +187,8 @@ def test_training_on_ends_a_grid_of_the_weights_before(app: App) -> None:
     grid.side.value, grid.steps.value = 26, 50
 
     def train_on() -> None:
-        session.go("train")
-        session.step(1)
+        play.go(session, "train")
+        play.step(session, 1)
 
     press_and_wait(grid, train_on)
     assert 2 <= len(grid.found.rows) < 651
@@ -252,11 +253,11 @@ def test_a_cell_is_chosen_by_keyboard(app: App) -> None:
 
 def test_the_run_that_was_there_is_kept_on_its_branch(app: App) -> None:
     grid, session = panel(app), app.session
-    session.go("attack")
-    session.configure(m=6, lr_x=0.011)
-    session.step(7)
+    play.go(session, "attack")
+    play.configure(session, m=6, lr_x=0.011)
+    play.step(session, 7)
     before, config = session.now.attack, session.attack_config
-    session.go("landscape")
+    play.go(session, "landscape")
     run(grid)
     grid.load(0.5, 0.75)
     assert len(session.branches) == 2 and "branch “main” in 3 Attack" in grid.cells.said.value
@@ -269,14 +270,14 @@ def test_the_run_that_was_there_is_kept_on_its_branch(app: App) -> None:
     assert [s.t for s in session.branch.attack.states] == list(range(8))
     branches.select(session, 1)
     assert session.mix == (0.5, 1.0) and session.now.attack.t == 3
-    session.go("attack")
+    play.go(session, "attack")
     branches.seek(session, 1)
-    session.step(1)  # played on from the middle, it is a run of one's own
+    play.step(session, 1)  # played on from the middle, it is a run of one's own
     grid.load(0.5, 0.75)
     assert len(session.branches) == 3
     while len(session.branches) < branches.MOST_BRANCHES:
         branches.branch(session)
-    session.step(1)
+    play.step(session, 1)
     held = session.now.attack
     with pytest.raises(ValueError, match="At most 8 branches"):
         grid.load(0.5, 1.0)

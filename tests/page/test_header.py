@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 
 from explorer.engine.data import preset
+from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.opening import open_scenario, opening
 from explorer.page.session import Session
+from explorer.page.stages import attack, draw, explain, train
 from explorer.research.explained import FARTHEST, sentence
 
 NAME = "two points"
@@ -31,7 +33,7 @@ def test_the_lesson_of_a_proof_opens_on_an_exact_network() -> None:
     open_scenario(session, "proof on the line")
     assert session.now.stage == "attack" and "exact" in session.message
     assert session.now.certificate.light.name == "EXACT"
-    session.step(50)
+    play.step(session, 50)
     state = session.now.attack
     assert state.doubt == "" and int(state.proven.sum()) == session.now.dataset.n
 
@@ -40,7 +42,7 @@ def test_other_points_end_the_opening() -> None:
     session = Session()
     slices = opening(session, NAME, seconds=0.02)
     next(slices)
-    session.load(preset("moons"))
+    draw.load(session, preset("moons"))
     assert list(slices) == []
     assert "left before" in session.message
 
@@ -62,9 +64,9 @@ def test_the_list_opens_beside_the_page_and_says_how_far() -> None:
 
 def test_landscape_asks_for_starts_rather_than_for_play() -> None:
     app = App(preset("moons", n=6))
-    app.session.jump_to_exact()
-    app.session.go("attack")
-    app.session.go("landscape")
+    train.jump_to_exact(app.session)
+    play.go(app.session, "attack")
+    play.go(app.session, "landscape")
     words = app.panels["Header"].sentence.value
     assert "every start" in words and "Play" not in words
     app.close()
@@ -72,18 +74,18 @@ def test_landscape_asks_for_starts_rather_than_for_play() -> None:
 
 def test_an_attack_that_began_at_the_truth_says_so_and_is_no_find() -> None:
     app = App(preset("circles", n=12, seed=1))
-    app.session.jump_to_exact()
-    app.session.go("attack")
+    train.jump_to_exact(app.session)
+    play.go(app.session, "attack")
     header = app.panels["Header"]
     assert "know only the weights" in header.sentence.value
-    app.session.remix(0.5, 1.0)
+    attack.remix(app.session, 0.5, 1.0)
     assert "stand at their start with 50% of the truth" in header.sentence.value
-    app.session.remix(1.0, 1.0)
+    attack.remix(app.session, 1.0, 1.0)
     assert app.session.now.verdict.kind.name == "FOUND"
     words = header.sentence.value
     assert "It began with 100% of the truth, which no attacker has." in words
     assert header._tone == "warn"
-    app.session.remix(0.0, 0.0)
+    attack.remix(app.session, 0.0, 0.0)
     assert "truth, which" not in header.sentence.value
     app.close()
 
@@ -91,7 +93,7 @@ def test_an_attack_that_began_at_the_truth_says_so_and_is_no_find() -> None:
 def test_a_farthest_set_that_explains_less_well_is_not_blamed_on_a_drag() -> None:
     session = Session()
     open_scenario(session, "other explanations")
-    state = session.explained
+    state = explain.explained(session)
     far = replace(state, words=f"{FARTHEST} 1.", residual=5 * state.base, slide=None)
     words, tone = sentence(far)
     assert tone == "warn" and "cell" not in words and "linear program" in words
@@ -119,8 +121,8 @@ def test_a_lesson_trains_before_the_eyes_of_a_visitor(monkeypatch, software) -> 
 
 def test_nothing_is_asked_to_be_dragged_where_all_is_pinned() -> None:
     session = Session(preset("alternating-line"))
-    session.jump_to_exact()
-    session.go("explain")
-    assert bool(session.explained.pinned.all())
-    words = sentence(session.explained)[0]
+    train.jump_to_exact(session)
+    play.go(session, "explain")
+    assert bool(explain.explained(session).pinned.all())
+    words = sentence(explain.explained(session))[0]
     assert "all are pinned" in words and "Drag another" not in words

@@ -7,25 +7,27 @@ import torch
 from explorer.engine.attacks.hinge import HingeConfig
 from explorer.engine.data import preset
 from explorer.engine.training import TrainConfig
+from explorer.page import play
 from explorer.page.panels.hinges import WAIT, HingesPanel
 from explorer.page.parts.marks import overlay_of
 from explorer.page.session import Session
+from explorer.page.stages import attack, train
 
 
 def test_marks_lie_on_the_side_of_the_bound_that_the_claims_say() -> None:
     session = Session(preset("alternating-circle", n=6))
     session.train_config = TrainConfig(widths=(40,), steps=1500, init_scale=1e-3)
     panel = HingesPanel(session)
-    session.begin_training()
-    session.advance(steps=1500)
-    session.assess()
-    session.choose_attack("hinge")
+    train.begin(session)
+    play.advance(session, steps=1500)
+    play.assess(session)
+    attack.choose(session, "hinge")
     session.attack_config = HingeConfig(grid=20)
-    session.go("attack")
+    play.go(session, "attack")
     assert panel.words.value == WAIT or "lines" in panel.words.value
-    session.step(3)
+    play.step(session, 3)
     assert len(overlay_of(session.frame, 2.0).lines) > 0
-    session.step(500)
+    play.step(session, 500)
     state = session.frame.attack
     needed, other = panel.marks
     assert len(needed.x) == int(state.needed.sum()) > 0

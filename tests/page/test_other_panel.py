@@ -10,17 +10,19 @@ import torch
 from explorer.engine.data import Dataset, preset
 from explorer.engine.explanations.programs import Stopped
 from explorer.engine.explanations.splitting import explanation_of, margin_error, residual
+from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.other import OPEN, SURE, OtherPanel
+from explorer.page.stages import train
 from explorer.research.experiment import Other, other_set
 
 
 def opened(data: Dataset, exact: bool = True) -> App:
     made = App(data)
-    made.session.go("train")
+    play.go(made.session, "train")
     if exact:
-        made.session.jump_to_exact()
-    made.session.go("attack")
+        train.jump_to_exact(made.session)
+    play.go(made.session, "attack")
     return made
 
 
@@ -49,11 +51,11 @@ def test_the_set_that_is_drawn_explains_the_weights_and_is_another_one() -> None
     assert float((gaps * found.lam).sum() / found.lam.sum()) > 0.03
     assert "cannot tell the two sets apart" in other.said.value
     assert other.said.value.count("e-") == 2  # what either set leaves
-    session.step(2)  # the attack goes on, the set stays
+    play.step(session, 2)  # the attack goes on, the set stays
     assert drawn(app) == len(found.x)
-    session.go("explain")
+    play.go(session, "explain")
     assert not drawn(app)
-    session.go("attack")
+    play.go(session, "attack")
     assert drawn(app) == len(found.x)
     other.shown.value = False
     assert not drawn(app) and session.now.other is None
@@ -64,9 +66,9 @@ def test_other_weights_have_other_sets() -> None:
     app = opened(preset("moons", n=10))
     other = panel(app)
     other.shown.value = True
-    app.session.go("train")
-    app.session.step(1)
-    app.session.go("attack")
+    play.go(app.session, "train")
+    play.step(app.session, 1)
+    play.go(app.session, "attack")
     assert not other.shown.value and other.found is None and not drawn(app)
     app.close()
 
@@ -84,19 +86,19 @@ def test_three_classes_and_biases_everywhere_are_refused_in_a_sentence() -> None
     three = Dataset(torch.tensor([[-1.0, -1], [1, -1], [0, 1]]).double(),
                     torch.tensor([1.0, -1, 3]).double())  # fmt: skip
     app = App(three)
-    app.session.go("train")
+    play.go(app.session, "train")
     while not float(app.session.now.train.q.min()) > 0:
-        app.session.step(200)
-    app.session.go("attack")
+        play.step(app.session, 200)
+    play.go(app.session, "attack")
     other = panel(app)
     assert other.shown.disabled and "one output" in other.said.value
     app.close()
     app = App(preset("moons", n=6))
-    app.session.configure(all_biases=True)
-    app.session.go("train")
+    play.configure(app.session, all_biases=True)
+    play.go(app.session, "train")
     while not float(app.session.now.train.q.min()) > 0:
-        app.session.step(200)
-    app.session.go("attack")
+        play.step(app.session, 200)
+    play.go(app.session, "attack")
     assert panel(app).shown.disabled and "homogeneous" in panel(app).said.value
     app.close()
 

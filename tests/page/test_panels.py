@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from explorer.engine.data import preset
+from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.stages import draw, train
 
 
 @pytest.fixture
@@ -39,9 +41,7 @@ def no_failures(app: App) -> None:
 
 
 def test_the_whole_road_by_its_buttons(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "explorer.page.session.AT_ONCE_S", float("inf")
-    )  # however loaded the machine
+    monkeypatch.setattr("explorer.page.play.AT_ONCE_S", float("inf"))  # however loaded the machine
     session = app.session
     header, transport = app.panels["Header"], app.panels["Transport"]
     header.stage.value = "train"
@@ -59,20 +59,20 @@ def test_the_whole_road_by_its_buttons(app: App, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("name", ["moons", "two-points", "alternating-circle"])
 def test_every_stage_of_every_kind_of_preset_renders(app: App, name: str) -> None:
-    app.session.load(preset(name))
-    app.session.go("train")
+    draw.load(app.session, preset(name))
+    play.go(app.session, "train")
     no_failures(app)
-    app.session.step(2000)
-    app.session.go("attack")
-    app.session.step(3)
+    play.step(app.session, 2000)
+    play.go(app.session, "attack")
+    play.step(app.session, 3)
     no_failures(app)
-    app.session.clear()
+    draw.clear(app.session)
     no_failures(app)
 
 
 def test_a_refused_turn_leaves_the_stage_button_where_it_was(app: App) -> None:
     header = app.panels["Header"]
-    app.session.clear()
+    draw.clear(app.session)
     header.stage.value = "train"
     assert header.stage.value == "draw"
     assert "No points yet" in header.message.value
@@ -83,7 +83,7 @@ def test_plane_shows_points_by_class_and_areas_by_multiplier(app: App) -> None:
     y = session.frame.dataset.y.numpy()
     for label in (1, -1):
         assert len(marks._points[label].x) == (y == label).sum()
-    session.jump_to_exact()
+    train.jump_to_exact(session)
     lam = session.frame.certificate.lam.numpy()
     sizes = np.concatenate([marks._points[label].size for label in (1, -1)])
     by_class = np.concatenate([lam[y == label] for label in (1, -1)])
@@ -97,34 +97,34 @@ def test_the_landscape_shows_candidates_of_a_run_and_no_mere_start(app: App) -> 
     def shown() -> int:
         return sum(len(mark.x) for mark in marks._candidates.values())
 
-    session.jump_to_exact()
-    session.go("attack")
+    train.jump_to_exact(session)
+    play.go(session, "attack")
     assert shown() == len(session.frame.attack.x)
-    session.go("landscape")
+    play.go(session, "landscape")
     assert shown() == 0
-    session.go("attack")
-    session.step(3)
-    session.go("landscape")
+    play.go(session, "attack")
+    play.step(session, 3)
+    play.go(session, "landscape")
     assert shown() == len(session.frame.attack.x)
 
 
 def test_a_panel_is_built_when_it_is_first_seen_and_then_its_tooltips_are_told(app: App) -> None:
     arena = app.panels["Arena"]
     assert arena.widget is None and "Run the arena" not in app.access.tips
-    app.session.jump_to_exact()
-    app.session.go("arena")
+    train.jump_to_exact(app.session)
+    play.go(app.session, "arena")
     built = arena.widget
     assert built is not None and "Run the arena" in app.access.tips
-    app.session.go("attack")
-    app.session.go("arena")
+    play.go(app.session, "attack")
+    play.go(app.session, "arena")
     assert arena.widget is built
 
 
 def test_hidden_truth_is_gone_from_the_plane_and_comes_back(app: App) -> None:
     session, marks = app.session, app.panels["PlanePanel"].marks
-    session.go("train")
-    session.step(2000)
-    session.go("attack")
+    play.go(session, "train")
+    play.step(session, 2000)
+    play.go(session, "attack")
     app.panels["Tools"].truth.value = False
     assert len(marks._points[1].x) == 0
     app.panels["Tools"].truth.value = True
@@ -133,9 +133,9 @@ def test_hidden_truth_is_gone_from_the_plane_and_comes_back(app: App) -> None:
 
 def test_candidates_move_with_the_mix(app: App) -> None:
     session, marks = app.session, app.panels["PlanePanel"].marks
-    session.go("train")
-    session.step(2000)
-    session.go("attack")
+    play.go(session, "train")
+    play.step(session, 2000)
+    play.go(session, "attack")
     before = np.array(marks._candidates[1].x)
     app.panels["MixPad"].sliders[1].value = 1.0
     app.panels["MixPad"].sliders[0].value = 1.0
@@ -153,17 +153,17 @@ def test_a_broken_view_says_so_in_its_box_and_the_others_go_on(
         raise RuntimeError("broken on purpose")
 
     monkeypatch.setattr(app.panels["MarginsPanel"], "render", broken)
-    app.session.go("train")
+    play.go(app.session, "train")
     assert "broken on purpose" in app.panels["MarginsPanel"]._failure.value
-    app.session.step(5)
+    play.step(app.session, 5)
     assert "5" in app.panels["Transport"].where.value
 
 
 def test_a_refused_setting_jumps_back(app: App) -> None:
     form = app.panels["AttackForm"]
-    app.session.go("train")
-    app.session.step(2000)
-    app.session.go("attack")
+    play.go(app.session, "train")
+    play.step(app.session, 2000)
+    play.go(app.session, "attack")
     form = app.panels["AttackForm"].forms["kkt"]
     number = next(r.widget for r in form.all if r.field == "m")
     before = number.value
@@ -183,7 +183,7 @@ def test_every_control_explains_itself(app: App) -> None:
 def test_closing_unfollows_the_session(app: App) -> None:
     app.close()
     before = app.panels["Header"].sentence.value
-    app.session.load(preset("moons"))
+    draw.load(app.session, preset("moons"))
     assert app.panels["Header"].sentence.value == before
 
 
@@ -203,14 +203,14 @@ def solve(app: App, meanwhile: Callable[[w.Button], None]) -> None:
 
 
 def test_many_points_are_solved_beside_the_page(app: App) -> None:
-    app.session.load(preset("alternating-line", n=50))
+    draw.load(app.session, preset("alternating-line", n=50))
     solve(app, lambda jump: None)
     assert app.session.frame.certificate.light.name == "EXACT"
 
 
 def test_solving_can_be_cancelled_and_leaves_edited_points_alone(app: App) -> None:
-    app.session.load(preset("alternating-line", n=50))
+    draw.load(app.session, preset("alternating-line", n=50))
     solve(app, lambda jump: jump.click())
     assert app.session.frame.train is None and "cancelled" in app.session.message
-    solve(app, lambda jump: app.session.edit(app.session.now.dataset.without([0])))
+    solve(app, lambda jump: draw.edit(app.session, app.session.now.dataset.without([0])))
     assert app.session.frame.train is None and "changed meanwhile" in app.session.message

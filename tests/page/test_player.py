@@ -10,14 +10,15 @@ import pytest
 
 from explorer.engine.data import preset
 from explorer.page import clock
-from explorer.page import session as sessions
+from explorer.page import play as play_stage
 from explorer.page.clock import Player
 from explorer.page.session import Session
+from explorer.page.stages import draw as draw_stage
 
 
 def session_in_training() -> Session:
     session = Session(preset("alternating-line"))
-    session.go("train")
+    play_stage.go(session, "train")
     return session
 
 
@@ -72,7 +73,7 @@ def test_without_a_drawn_frame_no_more_than_the_window_is_pushed(
 
 def test_a_finished_run_stops_the_clock_and_says_why() -> None:
     session = session_in_training()
-    session.configure(steps=50)
+    play_stage.configure(session, steps=50)
     play(session, lambda: False)
     assert session.now.train.t == 50
     assert session.message.startswith("Finished")
@@ -85,7 +86,7 @@ def test_points_added_while_playing_stay_and_training_goes_on() -> None:
     def until() -> bool:
         if session.now.train.t > 100 and not added:
             added.append(session.now.train.t)
-            session.add([((0.05,), -1.0)])
+            draw_stage.add(session, [((0.05,), -1.0)])
         return bool(added) and session.now.train.t > added[0] + 100
 
     play(session, until)
@@ -101,7 +102,7 @@ def test_an_error_in_the_engine_stops_the_clock_with_its_reason(
     def broken(*_: object, **__: object) -> int:
         raise RuntimeError("broken on purpose")
 
-    monkeypatch.setattr(session, "advance", broken)
+    monkeypatch.setattr(play_stage, "advance", broken)
     play(session, lambda: False)
     assert "broken on purpose" in session.message
 
@@ -117,12 +118,12 @@ def test_no_more_steps_than_the_chosen_speed_allows() -> None:
 def test_a_long_number_of_steps_runs_as_a_run_and_pauses_at_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sessions, "AT_ONCE_S", 0.0)
+    monkeypatch.setattr(play_stage, "AT_ONCE_S", 0.0)
     session = session_in_training()
 
     async def run() -> None:
         player = Player(session)
-        session.go_on(300)
+        play_stage.go_on(session, 300)
         assert session.running, "it has only begun"
         while session.running:
             session.drawn = session.frame.number

@@ -10,22 +10,23 @@ from explorer.engine.data import empty, preset
 from explorer.engine.network import phi
 from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
-from explorer.page import branches
+from explorer.page import branches, play
 from explorer.page.session import Session
+from explorer.page.stages import attack, draw, train
 from explorer.research import report, runs
 
 
 def trained(steps: int = 1500, name: str = "alternating-line") -> Session:
     session = Session(preset(name))
-    session.go("train")
-    session.step(steps)
+    play.go(session, "train")
+    play.step(session, steps)
     return session
 
 
 def test_one_command_is_one_frame_or_two() -> None:
     session, frames = Session(), []
     session.observe(lambda change: frames.append(change["new"]), names=["frame"])
-    session.add([((0.5, 0.5), 1.0)])
+    draw.add(session, [((0.5, 0.5), 1.0)])
     assert len(frames) == 1
     assert frames[0].number == 2
 
@@ -33,84 +34,84 @@ def test_one_command_is_one_frame_or_two() -> None:
 def test_training_goes_on_where_it_is_when_points_change() -> None:
     session = trained(50, "two-points")
     before = session.now.train
-    session.add([((0.1,), 1.0)])
+    draw.add(session, [((0.1,), 1.0)])
     after = session.now.train
     assert after.t == before.t == 50
     assert torch.equal(after.net.theta, before.net.theta)
     assert len(after.q) == session.frame.dataset.n == before.q.shape[0] + 1
     expected = session.frame.dataset.y * phi(after.net, session.frame.dataset.x)
     assert torch.allclose(after.q, expected)
-    session.step(10)
+    play.step(session, 10)
     assert session.now.train.t == 60
 
 
 def test_erasing_every_point_keeps_the_network_and_loses_nothing() -> None:
     session = trained(20)
-    session.clear()
+    draw.clear(session)
     assert session.frame.dataset.n == 0
-    session.step(3)
+    play.step(session, 3)
     assert session.now.train.t == 23
-    session.undo()
+    draw.undo(session)
     assert session.frame.dataset.n == 8
 
 
 def test_same_seed_same_run_and_reset_repeats_it() -> None:
     one, two = trained(40), trained(40)
     assert torch.equal(one.now.train.net.theta, two.now.train.net.theta)
-    one.reset()
+    play.reset(one)
     assert one.now.train.t == 0
-    one.step(40)
+    play.step(one, 40)
     assert torch.equal(one.now.train.net.theta, two.now.train.net.theta)
-    one.reseed()
-    one.step(40)
+    play.reseed(one)
+    play.step(one, 40)
     assert not torch.equal(one.now.train.net.theta, two.now.train.net.theta)
 
 
 def test_attack_before_the_points_are_separated_is_refused_with_a_remedy() -> None:
     session = Session(preset("moons"))
-    session.go("train")
+    play.go(session, "train")
     frame = session.frame
-    session.guarded(session.go, "attack")
+    session.guarded(play.go, session, "attack")
     assert "Train on" in session.message
     assert session.frame is frame
 
 
 def test_training_without_points_is_refused() -> None:
     session = Session()
-    session.guarded(session.go, "train")
+    session.guarded(play.go, session, "train")
     assert "No points yet" in session.message
     assert session.frame.stage == "draw"
 
 
 def test_the_attack_sees_the_weights_at_margin_one_and_the_truth_it_left() -> None:
     session = trained()
-    session.go("attack")
+    play.go(session, "attack")
     frame = session.frame
     q = frame.truth.y * phi(frame.target.net, frame.truth.x)
     assert abs(float(q.min()) - 1) < 1e-9
     assert frame.verdict is not None and frame.scores is not None
-    session.step(30)
+    play.step(session, 30)
     assert session.now.attack.t == 30
 
 
 def test_attack_survives_a_look_at_training_and_restarts_on_new_weights() -> None:
     session = trained()
-    session.go("attack")
-    session.step(5)
-    session.go("train")
-    session.go("attack")
+    play.go(session, "attack")
+    play.step(session, 5)
+    play.go(session, "train")
+    play.go(session, "attack")
     assert session.now.attack.t == 5
-    session.go("train")
-    session.step(1)
-    session.go("attack")
+    play.go(session, "train")
+    play.step(session, 1)
+    play.go(session, "attack")
     assert session.now.attack.t == 0
 
 
 def test_mix_at_the_truth_starts_on_the_truth_and_moving_it_restarts() -> None:
     session = trained()
-    session.go("attack")
-    session.step(5)
-    session.remix(1.0, 1.0)
+    play.go(session, "attack")
+    play.step(session, 5)
+    attack.remix(session, 1.0, 1.0)
     state, truth = session.now.attack, session.frame.truth
     assert state.t == 0
     for x, y in zip(state.x, state.y, strict=True):
@@ -120,8 +121,8 @@ def test_mix_at_the_truth_starts_on_the_truth_and_moving_it_restarts() -> None:
 
 def test_editing_during_an_attack_keeps_the_points_and_says_what_happened() -> None:
     session = trained()
-    session.go("attack")
-    session.edit(session.frame.dataset.without([0]))
+    play.go(session, "attack")
+    draw.edit(session, session.frame.dataset.without([0]))
     assert session.frame.stage == "train"
     assert "older" in session.message or "old ones" in session.message
     assert session.frame.dataset.n == 7
@@ -129,19 +130,19 @@ def test_editing_during_an_attack_keeps_the_points_and_says_what_happened() -> N
 
 def test_settings_of_training_apply_live_and_of_architecture_anew() -> None:
     session = trained(20)
-    session.configure(lr=0.5)
+    play.configure(session, lr=0.5)
     assert session.now.train.t == 20
-    session.configure(widths=(30, 30))
+    play.configure(session, widths=(30, 30))
     assert session.now.train.t == 0
     assert session.now.train.net.widths == (30, 30)
     with pytest.raises(ValueError, match="lr"):
-        session.configure(lr=-1.0)
+        play.configure(session, lr=-1.0)
     assert session.now.train.net.widths == (30, 30)
 
 
 def test_exact_solution_is_certified() -> None:
     session = Session(preset("alternating-line"))
-    session.jump_to_exact()
+    train.jump_to_exact(session)
     assert session.frame.certificate.residual < 1e-9
     assert session.frame.certificate.light.name == "EXACT"
 
@@ -150,7 +151,7 @@ def test_a_solution_that_is_not_proved_says_so(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("explorer.engine.exact.polish", lambda *_: iter(()))
     data = preset("alternating-circle", n=9)
     session = Session(data)
-    session.jump_to_exact()
+    train.jump_to_exact(session)
     assert "whether it is the optimum is not known" in session.message
     done = runs.train(data, TrainConfig(), seed=0, exact=True)
     assert dict(report.training_rows(data, done))["optimum"] == session.message
@@ -159,25 +160,25 @@ def test_a_solution_that_is_not_proved_says_so(monkeypatch: pytest.MonkeyPatch) 
 
 def test_exact_solution_of_conflicting_points_is_refused_and_nothing_is_lost() -> None:
     session = Session(empty(1).with_point([0.5], 1).with_point([0.5], -1))
-    session.guarded(session.jump_to_exact)
+    session.guarded(train.jump_to_exact, session)
     assert "opposite labels" in session.message
     assert session.frame.dataset.n == 2 and session.frame.train is None
 
 
 def test_loading_points_of_another_dimension_starts_over_and_undo_returns() -> None:
     session = trained(10)
-    session.load(preset("moons"))
+    draw.load(session, preset("moons"))
     assert session.frame.train is None and session.frame.stage == "draw"
     assert session.label == 1
-    session.undo()
+    draw.undo(session)
     assert session.frame.dataset.d == 1 and session.label == 0
 
 
 def test_points_far_out_widen_the_plane() -> None:
     session = Session()
-    session.load(empty(2).with_point([5.0, 0.0], 1))
+    draw.load(session, empty(2).with_point([5.0, 0.0], 1))
     assert session.extent == pytest.approx(5.5)
-    session.undo()
+    draw.undo(session)
     assert session.extent == 2.0
 
 
@@ -188,8 +189,8 @@ def test_a_label_outside_the_classes_is_refused() -> None:
 
 def test_a_finished_run_says_so_and_takes_no_more_steps() -> None:
     session = trained(0)
-    session.configure(steps=5)
-    assert session.advance(steps=100) == 5
+    play.configure(session, steps=5)
+    assert play.advance(session, steps=100) == 5
     assert session.now.status is Status.FINISHED
 
 
@@ -199,7 +200,7 @@ def test_seek_shows_the_kept_state_and_play_overwrites_the_future() -> None:
     assert session.frame.train.t == 20
     assert session.branch.train.last_t == 60, "looking back forgets nothing"
     kept = session.branch.train.states[30].net.theta
-    session.step(10)
+    play.step(session, 10)
     assert session.branch.train.last_t == 30
     assert torch.equal(session.now.train.net.theta, kept), "the same seed, the same future"
 
@@ -208,8 +209,8 @@ def test_branch_keeps_the_old_line_where_it_was() -> None:
     session = trained(40)
     branches.seek(session, 10)
     branches.branch(session)
-    session.configure(lr=0.1)
-    session.step(5)
+    play.configure(session, lr=0.1)
+    play.step(session, 5)
     assert [b.train.last_t for b in session.branches] == [40, 15]
     branches.select(session, 0)
     assert session.frame.train.t == 10 and session.branch.train.last_t == 40
@@ -219,16 +220,16 @@ def test_branch_keeps_the_old_line_where_it_was() -> None:
 
 def test_branch_of_an_attack_keeps_both_attacks() -> None:
     session = trained()
-    session.go("attack")
-    session.step(8)
+    play.go(session, "attack")
+    play.step(session, 8)
     branches.branch(session)
-    session.step(4)
+    play.step(session, 4)
     assert [b.attack.last_t for b in session.branches] == [8, 12]
 
 
 def test_seek_after_an_edit_shows_old_weights_on_the_present_points() -> None:
     session = trained(30)
-    session.add([((1.9,), 1.0)])
+    draw.add(session, [((1.9,), 1.0)])
     branches.seek(session, 5)
     assert session.frame.train.t == 5
     assert len(session.frame.train.q) == session.frame.dataset.n
@@ -236,15 +237,15 @@ def test_seek_after_an_edit_shows_old_weights_on_the_present_points() -> None:
 
 def test_a_stage_of_old_weights_says_whose_they_are() -> None:
     session = Session(preset("moons", n=8))
-    session.go("train")
-    session.jump_to_exact()
-    session.guarded(session.go, "landscape")
+    play.go(session, "train")
+    train.jump_to_exact(session)
+    session.guarded(play.go, session, "landscape")
     assert session.message == ""
-    session.go("draw")
-    session.add([((0.3, 1.4), 1)])
-    session.guarded(session.go, "landscape")
+    play.go(session, "draw")
+    draw.add(session, [((0.3, 1.4), 1)])
+    session.guarded(play.go, session, "landscape")
     assert "those of the 8 points" in session.message and "Train again" in session.message
-    session.go("draw")
-    session.undo()
-    session.guarded(session.go, "landscape")
+    play.go(session, "draw")
+    draw.undo(session)
+    session.guarded(play.go, session, "landscape")
     assert session.message == ""

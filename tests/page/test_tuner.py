@@ -13,8 +13,9 @@ import pytest
 
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.page import branches
+from explorer.page import branches, play
 from explorer.page.panels.tuner import EMPTY, TUNE
+from explorer.page.stages import attack
 from explorer.research import tuning as tune
 from explorer.research.tuning import Trial
 from tests.page.pages import opened
@@ -160,14 +161,14 @@ def test_new_weights_and_the_end_of_the_page_end_a_search(app) -> None:
         assert panel._task.done()
         return panel
 
-    panel = asyncio.run(through(app, app.session.begin_attack))
+    panel = asyncio.run(through(app, lambda: attack.begin(app.session)))
     assert panel.rows == [] and panel.go.description == TUNE
     assert re.match(r"The weights changed: [2-9]\d* trials .* dropped", panel.said.value)
     assert panel.said.value.endswith(EMPTY)
 
     def out_of_sight():
-        app.session.go("train")
-        app.session.guarded(app.session.step)
+        play.go(app.session, "train")
+        app.session.guarded(play.step, app.session)
 
     panel = asyncio.run(through(app, out_of_sight))
     assert panel.rows == [] and "dropped. The search was cancelled" in app.session.message
@@ -250,7 +251,7 @@ def test_trials_are_a_list_for_the_keyboard(app) -> None:
 
 def test_a_loaded_trial_leaves_the_run_that_was_there_on_its_branch(app) -> None:
     panel, session = tuner(app), app.session
-    session.step(5)
+    play.step(session, 5)
     before, config = session.now.attack, session.attack_config
     panel.rows = list(ROWS)
     panel.draw()
@@ -280,7 +281,7 @@ def test_published_settings_and_back(app) -> None:
 def test_new_weights_forget_the_trials(app) -> None:
     panel = tuner(app)
     run(panel)
-    app.session.begin_attack()
+    attack.begin(app.session)
     assert panel.rows == []
     assert len(panel.front.dots.x) == 0
 
@@ -288,22 +289,22 @@ def test_new_weights_forget_the_trials(app) -> None:
 def test_it_belongs_to_the_kkt_attack_alone(app) -> None:
     panel = tuner(app)
     assert panel.box.children
-    app.session.choose_attack("inversion")
+    attack.choose(app.session, "inversion")
     assert not panel.box.children
-    app.session.step(5)
+    play.step(app.session, 5)
     assert app.session.now.attack.t == 5
     assert app.panels["AttackForm"]._failure.layout.display == "none"
 
 
 def test_biases_everywhere_are_said_on_the_page(app) -> None:
     session = app.session
-    session.go("train")
-    session.configure(all_biases=True)
-    session.step(800)
+    play.go(session, "train")
+    play.configure(session, all_biases=True)
+    play.step(session, 800)
     header = app.panels["Header"]
     assert "no theorem" in header.sentence.value
-    session.go("attack")
-    session.step(3)
+    play.go(session, "attack")
+    play.step(session, 3)
     assert "no theorem" in header.sentence.value
     for name, panel in app.panels.items():
         assert panel._failure.layout.display == "none", (name, panel._failure.value)

@@ -14,19 +14,21 @@ from typer.testing import CliRunner
 from explorer import cli
 from explorer.engine.attacks.univariate import UnivariateConfig
 from explorer.engine.data import preset
+from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.univariate import SWEEP_WORDS, UnivariatePanel
 from explorer.page.parts.marks import overlay_of
 from explorer.page.parts.settings import rows_of
+from explorer.page.stages import attack, train
 
 
 @pytest.fixture
 def app():
     made = App(preset("alternating-line", n=5))
     session = made.session
-    session.jump_to_exact()
-    session.choose_attack("univariate")
-    session.go("attack")
+    train.jump_to_exact(session)
+    attack.choose(session, "univariate")
+    play.go(session, "attack")
     yield made
     made.close()
 
@@ -40,7 +42,7 @@ def panel(app: App) -> UnivariatePanel:
 def test_the_walk_is_told_and_drawn(app):
     session = app.session
     assert "intervals" in panel(app).words.value
-    session.step()
+    play.step(session)
     state = session.frame.attack
     seen = overlay_of(session.frame, session.extent)
     assert state.sentence.split("(")[0] in panel(app).words.value
@@ -49,7 +51,7 @@ def test_the_walk_is_told_and_drawn(app):
     assert len(seen.strong) == 2
     assert len(seen.rings) == 0
     assert "Strictly 1 of these" in panel(app).rules.value
-    session.step(50)
+    play.step(session, 50)
     state = session.frame.attack
     assert state.phase == "done"
     assert len(overlay_of(session.frame, session.extent).rings) == int(state.proven.sum()) == 5
@@ -69,12 +71,12 @@ def test_every_claim_can_be_chosen():
 
 def test_likely_points_are_drawn_and_told_otherwise(app):
     session = app.session
-    session.go("train")
-    session.configure(widths=(30,))
-    session.begin_training()
-    session.step(3000)
-    session.go("attack")
-    session.step(200)
+    play.go(session, "train")
+    play.configure(session, widths=(30,))
+    train.begin(session)
+    play.step(session, 3000)
+    play.go(session, "attack")
+    play.step(session, 200)
     state, here = session.frame.attack, panel(app)
     assert state.phase == "done" and state.likely.any()
     seen = overlay_of(session.frame, session.extent)
@@ -96,12 +98,12 @@ def test_assumptions_stay_on_screen(app):
         assert "(a) some neuron is active on all training points" in words
         assert "(b) θ is a local minimum" in words
         assert "margin known" in words
-        app.session.step()
+        play.step(app.session)
 
 
 def test_it_is_there_for_its_attack_only(app):
     assert panel(app).box.children
-    app.session.choose_attack("kkt")
+    attack.choose(app.session, "kkt")
     assert not panel(app).box.children
 
 

@@ -11,6 +11,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.roster import ROSTER
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button
+from explorer.page.stages import attack
 
 UNFIT = " (not for this network)"
 
@@ -29,7 +30,7 @@ class Chooser(Panel):
         self.attack.style.description_width = "initial"
         self.attack.observe(self._on_attack, names=["value"])
         again = button("Attack the newest weights", "Take the present network as the target anew")
-        again.on_click(self.command(self.session.begin_attack))
+        again.on_click(self.command(lambda: attack.begin(self.session)))
         self.words = w.HTML().add_class("mx-note").add_class("mx-chosen")
         row = w.HBox([self.attack, again]).add_class("mx-row")
         self.widget = w.VBox([row, self.words])
@@ -38,7 +39,7 @@ class Chooser(Panel):
 
     def _on_attack(self, change: dict[str, Any]) -> None:
         if not self._setting:
-            self.command(lambda: self.session.choose_attack(change["new"]))(None)
+            self.command(lambda: attack.choose(self.session, change["new"]))(None)
             self.render(self.session.frame)  # where the choice was refused
 
     def render(self, frame: Frame) -> None:

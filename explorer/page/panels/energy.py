@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -19,6 +20,7 @@ from explorer.page.parts.energy_charts import (
     span_of,
 )
 from explorer.page.parts.settings import choice, real
+from explorer.page.stages import landscape
 from explorer.page.words.energy import (
     COMPUTING,
     HOVER,
@@ -101,12 +103,16 @@ class EnergyPanel(Panel):
         self.point.observe(self._on_point, names=["value"])
         made = []
         for label, tip, call in (
-            ("All back to the truth", "Undo all drags at once", session.walk_home),
-            ("↶ Undo drag", "Take the last drag back (Ctrl+Z on the plane)", session.undo_walk),
-            ("↷ Redo drag", "Do it again (Ctrl+Y on the plane)", session.redo_walk),
+            ("All back to the truth", "Undo all drags at once", landscape.reset),
+            (
+                "↶ Undo drag",
+                "Take the last drag back (Ctrl+Z on the plane)",
+                landscape.undo,
+            ),
+            ("↷ Redo drag", "Do it again (Ctrl+Y on the plane)", landscape.redo),
         ):
             one = button(label, tip)
-            one.on_click(self.command(call))
+            one.on_click(self.command(partial(call, session)))
             made.append(one)
         self.back, self.undo, self.redo = made
 
@@ -116,7 +122,7 @@ class EnergyPanel(Panel):
 
     def _on_point(self, change: dict[str, Any]) -> None:
         if not self._setting and change["new"] is not None:
-            self.command(lambda: self.session.map_point(change["new"]))(None)
+            self.command(lambda: landscape.map_point(self.session, change["new"]))(None)
 
     def _on_pad(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from the browser
         try:

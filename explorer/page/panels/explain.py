@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import bqplot as bq
@@ -17,6 +18,7 @@ from explorer.engine.explanations.programs import Sample, Stopped, farthest, for
 from explorer.engine.rounding import said
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button, chart, mounted, titled
+from explorer.page.stages import explain
 from explorer.research.explained import Explained
 from explorer.style import CURVES, INK
 
@@ -81,18 +83,18 @@ class ExplainPanel(Panel):
         self.free.observe(self._on_free, names=["value"])
         rows = (
             ("Split widest", "Split the point in hand to the walls of its cell, or to the edge",
-             session.split_widest),
+             explain.split_widest),
             ("Merge the two", "Merge the point in hand with the one chosen before it (M)",
-             session.combine),
+             explain.combine),
             ("↶ Undo step", "Take the last split or merge back (Ctrl+Z on the plane)",
-             session.undo_explaining),
-            ("↷ Redo step", "Do it again (Ctrl+Y on the plane)", session.redo_explaining),
-            ("Back to the truth", "Show the points it was trained on", session.reset_explaining),
+             explain.undo),
+            ("↷ Redo step", "Do it again (Ctrl+Y on the plane)", explain.redo),
+            ("Back to the truth", "Show the points it was trained on", explain.reset),
         )  # fmt: skip
         made = []
         for label, tip, call in rows:
             one = button(label, tip)
-            one.on_click(self.command(call))
+            one.on_click(self.command(partial(call, session)))
             made.append(one)
         return w.HBox([self.free, *made]).add_class("mx-row")
 
@@ -122,7 +124,7 @@ class ExplainPanel(Panel):
             return
         self._stop = False
         try:
-            state = self.session.explained
+            state = explain.explained(self.session)
             self._task = asyncio.get_running_loop().create_task(self._guarded(job, state))
         except ValueError as error:
             self.session.message = str(error)
@@ -154,9 +156,12 @@ class ExplainPanel(Panel):
 
         sample = await asyncio.to_thread(_sample, state, self.session.extent, 0)
         mass = await asyncio.to_thread(forced_mass, sample, progress)
-        if self.session.now.explained is None or self.session.explained.target is not state.target:
+        if (
+            self.session.now.explained is None
+            or explain.explained(self.session).target is not state.target
+        ):
             return
-        self.session.take_forced(mass)
+        explain.take_forced(self.session, mass)
         forced, edge = forced_points(mass, sample.mass)
         self.said.value = (
             f"{int(forced.sum())} of {len(mass)} support points are forced (ringed): every "
@@ -171,14 +176,17 @@ class ExplainPanel(Panel):
         found = await asyncio.to_thread(farthest, sample)
         if self._stop:
             raise Stopped("stopped before it was shown")
-        if self.session.now.explained is None or self.session.explained.target is not state.target:
+        if (
+            self.session.now.explained is None
+            or explain.explained(self.session).target is not state.target
+        ):
             return
-        self.session.take_farthest(found)
+        explain.take_farthest(self.session, found)
         self.said.value = found.sentence
 
     # --- what is seen -------------------------------------------------------------------------
     def _on_free(self, change: dict[str, Any]) -> None:
-        self.command(lambda: self.session.set_free(change["new"]))(None)
+        self.command(lambda: explain.set_free(self.session, change["new"]))(None)
 
     def render(self, frame: Frame) -> None:
         """The curve of the present drag, and the read-outs."""

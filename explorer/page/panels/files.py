@@ -13,6 +13,7 @@ from explorer.page import files
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button
 from explorer.page.parts.files import link, upload
+from explorer.page.stages import draw
 
 
 class Files(Panel):
@@ -42,7 +43,7 @@ class Files(Panel):
 
     def _read_points(self, name: str, content: bytes) -> None:
         try:
-            self.session.load(read_csv(content))
+            draw.load(self.session, read_csv(content))
         except ValueError as error:
             raise FileError(f"{named(name)}: {error} What was on screen stays.") from error
 

@@ -12,10 +12,12 @@ from explorer.engine.data import Dataset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.roster import ROSTER
 from explorer.engine.training import TrainConfig
+from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button
 from explorer.page.parts.settings import Row, Rows, rows_of
 from explorer.page.session import Session
+from explorer.page.stages import train
 
 JUMP = "Jump to the exact solution"
 QUICK = 40  # points that are solved within a fraction of a second
@@ -60,7 +62,7 @@ class Form(Panel):
             if self._setting:
                 return
             value = row.to_config(change["new"])
-            self.command(lambda: self.session.configure(**{row.field: value}))(None)
+            self.command(lambda: play.configure(self.session, **{row.field: value}))(None)
             self._fill()  # a refused value jumps back
 
         return put
@@ -103,7 +105,7 @@ class TrainForm(Form):
         if self._solving is not None and not self._solving.done():
             self._solving.cancel()
         elif data.n <= QUICK:
-            self.session.jump_to_exact()
+            train.jump_to_exact(self.session)
         else:
             self._solving = asyncio.get_event_loop().create_task(self._solve(data))
 
@@ -116,7 +118,7 @@ class TrainForm(Form):
             exact = await asyncio.to_thread(maximum_margin, data.x, data.y)
             session.message = "The points changed meanwhile; press again to solve for these."
             if session.now.dataset is data:
-                session.guarded(session.jump_to_exact, exact)
+                session.guarded(train.jump_to_exact, session, exact)
         except asyncio.CancelledError:
             session.message = "Solving was cancelled; the network is as it was."
         except ValueError as error:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from explorer.engine.roster import ROSTER
-from explorer.page import branches
+from explorer.page import branches, play
 from explorer.page.frame import Frame, numbers
 from explorer.page.panels.base import Panel, chart, titled
 from explorer.page.parts.grid_box import GridBox
 from explorer.page.parts.settings import choice
+from explorer.page.stages import attack
 from explorer.research.grid import Found, Key, Of, even, grid_attacks
 
 STEPS = 200  # arbitrary: half a minute for 21 runs of the KKT attack
@@ -39,7 +40,7 @@ class GridPanel(Panel):
     def _on_control(self, _: Any) -> None:  # noqa: ANN401
         if not self._setting:
             self.grid.cancel()
-            self.command(lambda: self.session.choose_attack(self.attack.value))(None)
+            self.command(lambda: attack.choose(self.session, self.attack.value))(None)
             self.render(self.session.frame)
 
     def _name(self) -> str:
@@ -88,7 +89,7 @@ class GridPanel(Panel):
         if session.now.target is None:
             raise ValueError("No weights to attack: train a network first.")
         if self.attack.value != session.now.attack_name:
-            session.choose_attack(self.attack.value)
+            attack.choose(session, self.attack.value)
         session.running = False
         return self._of()
 
@@ -105,15 +106,15 @@ class GridPanel(Panel):
         session, states = self.session, found.states[key]
         _, mix_truth, mix_data = key
         kept = branches.make_room(session)
-        session.choose_attack(found.of.attack)
+        attack.choose(session, found.of.attack)
         session.attack_config = found.of.config
-        session.remix(mix_truth, mix_data)
+        attack.remix(session, mix_truth, mix_data)
         line = session.branch.attack
         for state in states[1:]:
             line.append(state, numbers, always=True)
         session.branch.loaded = states[-1]
         session.show(attack=states[-1], status=session.entry.terminate(states[-1], found.of.config))
-        session.assess()
+        play.assess(session)
         return (
             f"λ₁ = {mix_truth:g}, λ₂ = {mix_data:g}: the candidates on the plane are those of this "
             f"run at step {states[-1].t}. The Attack stage has its timeline.{kept}"

@@ -10,9 +10,11 @@ from typing import Any
 import ipywidgets as w
 
 from explorer.engine.data import PRESETS, preset
+from explorer.page import play
 from explorer.page.frame import STAGES, Frame
 from explorer.page.opening import open_scenario, opening
 from explorer.page.panels.base import Panel, button
+from explorer.page.stages import draw
 from explorer.page.words.headline import sentence
 from explorer.research.pages import pages
 from explorer.research.scenarios import SCENARIOS, by_name
@@ -53,8 +55,8 @@ class Header(Panel):
         )  # fmt: skip
         for field in (self.n, self.noise, self.seed):
             field.style.description_width = "initial"
-        draw = button("Draw again", "Draw the preset with these n, noise and seed")
-        draw.on_click(self.command(self._draw_preset))
+        again = button("Draw again", "Draw the preset with these n, noise and seed")
+        again.on_click(self.command(self._draw_preset))
         self.seed.observe(self._on_seed, names=["value"])
         self.scenario = w.Dropdown(
             options=[("open an example …", ""), *((name, name) for name in SCENARIOS)], value="",
@@ -65,7 +67,7 @@ class Header(Panel):
         title = w.HTML("Margin Explorer").add_class("mx-title")
         first = w.HBox([title, self.stage, w.HTML(_menu())]).add_class("mx-header")
         second = w.HBox(
-            [self.preset, self.n, self.noise, self.seed, draw, self.scenario]
+            [self.preset, self.n, self.noise, self.seed, again, self.scenario]
         ).add_class("mx-row")  # fmt: skip
         self.sentence = w.HTML()
         self.verdict = w.VBox([self.sentence]).add_class("mx-verdict")
@@ -82,7 +84,7 @@ class Header(Panel):
     def _on_stage(self, change: dict[str, Any]) -> None:
         if self._setting:
             return
-        self.command(lambda: self.session.go(change["new"]))(None)
+        self.command(lambda: play.go(self.session, change["new"]))(None)
         self._show_stage(self.session.frame.stage)  # where the turn was refused
 
     def _on_preset(self, change: dict[str, Any]) -> None:
@@ -138,7 +140,7 @@ class Header(Panel):
         if self.preset.value == BY_HAND:
             raise ValueError("Choose a preset first; points drawn by hand have no source.")
         session = self.session
-        session.load(preset(self.preset.value, self.n.value, self.noise.value, session.seed))
+        draw.load(session, preset(self.preset.value, self.n.value, self.noise.value, session.seed))
         session.message = PRESETS[self.preset.value].sentence
 
     def _on_seed(self, change: dict[str, Any]) -> None:

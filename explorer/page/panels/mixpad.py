@@ -12,6 +12,7 @@ from explorer.engine.energy.starts import mix_from_weights, mix_weights
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, titled
 from explorer.page.parts.pad import Pad
+from explorer.page.stages import attack
 
 CORNERS = np.array([[0.5, 0.92], [0.08, 0.18], [0.92, 0.18]])  # truth, held-out, noise
 NAMES = ("truth", "held-out", "noise")
@@ -87,7 +88,7 @@ class MixPad(Panel):
             self._mix(self.sliders[0].value, self.sliders[1].value)
 
     def _mix(self, mix_truth: float, mix_data: float) -> None:
-        self.command(lambda: self.session.remix(mix_truth, mix_data))(None)
+        self.command(lambda: attack.remix(self.session, mix_truth, mix_data))(None)
 
     def render(self, frame: Frame) -> None:
         """Dot, sliders and words at the session's mix."""

@@ -9,6 +9,7 @@ import ipywidgets as w
 
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button
+from explorer.page.stages import draw
 
 TOOLS = (("Place", "place"), ("Move", "move"), ("Erase", "erase"))
 TOOL_TIPS = ("Click adds a point, drag sprays", "Drag a point", "Click or drag over points")
@@ -45,11 +46,11 @@ class Tools(Panel):
         self.tool.observe(self._setter("tool"), names=["value"])
         self.label.observe(self._setter("label"), names=["value"])
         undo = button("↶ Undo", "Take the last edit back (Ctrl+Z on the plane)")
-        undo.on_click(self.command(session.undo))
+        undo.on_click(self.command(lambda: draw.undo(session)))
         redo = button("↷ Redo", "Do the undone edit again (Ctrl+Y on the plane)")
-        redo.on_click(self.command(session.redo))
+        redo.on_click(self.command(lambda: draw.redo(session)))
         clear = button("Clear", "Erase all points; undo brings them back")
-        clear.on_click(self.command(session.clear))
+        clear.on_click(self.command(lambda: draw.clear(session)))
         self.drawing = w.HBox([self.label, self.tool, undo, redo, clear]).add_class("mx-row")
         self.truth = _check("truth", "Reveal or hide the points that the attack looks for")
         self.truth.observe(self._setter("truth_shown"), names=["value"])

@@ -6,9 +6,10 @@ from typing import Any
 
 import ipywidgets as w
 
-from explorer.page import branches
+from explorer.page import branches, play
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button
+from explorer.page.stages import train
 
 SPEEDS = (("1 step/s", 1.0), ("10 steps/s", 10.0), ("100 steps/s", 100.0),
           ("1000 steps/s", 1000.0), ("as fast as it goes", float("inf")))  # fmt: skip
@@ -28,23 +29,23 @@ class Transport(Panel):
                            icon="play")  # fmt: skip
         self.play.on_click(self.command(self._toggle))
         step = button("Step", "Pause, and take one full-batch step")
-        step.on_click(self.command(lambda: session.step(1)))
+        step.on_click(self.command(lambda: play.step(session, 1)))
         self.many = w.BoundedIntText(
             100, min=2, max=100_000, description="n steps", tooltip="Steps of the next button",
             layout=w.Layout(width="136px"),
         )  # fmt: skip
         self.many.style.description_width = "initial"
         steps = button("Step × n", "Pause, and take n steps at once")
-        steps.on_click(self.command(lambda: session.go_on(self.many.value)))
+        steps.on_click(self.command(lambda: play.go_on(session, self.many.value)))
         speed = w.Dropdown(
             options=SPEEDS, value=float("inf"), tooltip="Steps per second while playing",
             layout=w.Layout(width="160px"),
         )  # fmt: skip
         speed.observe(self._on_speed, names=["value"])
         reset = button("⟲ Reset", "Back to step 0 of this stage with the same seed")
-        reset.on_click(self.command(session.reset))
+        reset.on_click(self.command(lambda: play.reset(session)))
         reseed = button("New seed", "Back to step 0 with another random initialisation")
-        reseed.on_click(self.command(session.reseed))
+        reseed.on_click(self.command(lambda: play.reseed(session)))
         self.time = w.IntSlider(
             TICKS, min=0, max=TICKS, description="time", readout=False, continuous_update=True,
             tooltip="Scrub back through the run; play goes on from there",
@@ -72,9 +73,9 @@ class Transport(Panel):
             session.running = False
             return
         if not session.now.aimed and session.now.train is None:
-            session.begin_training()
+            train.begin(session)
         elif session.now.stage == "draw":
-            session.go("train")
+            play.go(session, "train")
         session.running = True
 
     def _on_running(self, change: dict[str, Any]) -> None:

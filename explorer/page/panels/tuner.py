@@ -18,7 +18,7 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt.config import PUBLISHED
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import control_sets
-from explorer.page import branches
+from explorer.page import branches, play
 from explorer.page.frame import Frame
 from explorer.page.frame import judged as judged_fields
 from explorer.page.panels.base import Panel, button, chart
@@ -170,7 +170,7 @@ class Tuner(Panel):
         else:
             config = KKTConfig.published(target, self.ready.value, now.m, now.steps)
         kept = branches.make_room(self.session)
-        self.session.configure(**asdict(config))
+        play.configure(self.session, **asdict(config))
         self.session.message = kept.strip()
 
     def load(self, index: int) -> None:
@@ -178,7 +178,7 @@ class Tuner(Panel):
         trial = [t for t in self.rows if not t.failure][index]
         now = cast(KKTConfig, self.session.attack_config)
         kept = branches.make_room(self.session)
-        self.session.configure(**asdict(tuning.full_length(trial, now.m, now.steps)))
+        play.configure(self.session, **asdict(tuning.full_length(trial, now.m, now.steps)))
         self.front.pick.choose(index)
         self.said.value = (
             f"Trial {trial.number} is loaded: residual {trial.residual:.3g}, agreement "
