@@ -84,11 +84,12 @@ def adopt(session: Session, frame: Frame) -> None:
     """Show a frame from elsewhere: another branch, or a file."""
     session.pending = {}
     attack.turn_to(session, frame.attack_name)
-    if frame.dataset is not session.edits.now:
-        session.edits.push(frame.dataset)
+    drawing = session.frame.drawing
+    if frame.dataset is not drawing.present:
+        drawing = drawing.push(frame.dataset)
     session.controls = Controls(()) if frame.truth is None else control_sets(frame.truth)
     draw.fit(session, frame.dataset)
-    session.frame = replace(frame, number=session.frame.number + 1)
+    session.frame = replace(frame, drawing=drawing, number=session.frame.number + 1)
 
 
 def make_room(session: Session) -> str:

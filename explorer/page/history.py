@@ -1,9 +1,9 @@
-"""Bounded memory of a run, and undo of edits. Plain Python: no widgets."""
+"""Memory of a page: the states of a run, thinned, and undo of what a hand did. No widgets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from torch import Tensor
@@ -94,34 +94,40 @@ class Timeline(Generic[S]):
         return [t for t, _ in known], [v for _, v in known]
 
 
-class Edits(Generic[S]):
-    """Undo and redo. One entry per gesture: edits under the same name and number fuse."""
+@dataclass(frozen=True, eq=False)
+class History(Generic[S]):
+    """A present value with what undo and redo go to. Frozen: each change is a history of its own.
 
-    def __init__(self, first: S) -> None:
-        """Start with `first`, nothing to undo."""
-        self.now = first
-        self._past: list[S] = []
-        self._future: list[S] = []
-        self._gesture: int | None = None
+    Attributes:
+        present: what is shown.
+        past: what undo goes back to, newest last; one entry a gesture, at most `MOST_UNDO`.
+        future: what redo goes to, newest last; a change of the present forgets it.
+        gesture: number of the gesture that made the present, or None.
+    """
 
-    def push(self, value: S, gesture: int | None = None) -> None:
-        """Make `value` the present; edits of one gesture are undone together."""
-        if gesture is None or gesture != self._gesture:
-            self._past = [*self._past, self.now][-MOST_UNDO:]
-        self._gesture, self._future, self.now = gesture, [], value
+    present: S
+    past: tuple[S, ...] = ()
+    future: tuple[S, ...] = ()
+    gesture: int | None = None
 
-    def undo(self) -> bool:
-        """Go one entry back; False when there is none."""
-        if not self._past:
-            return False
-        self._future.append(self.now)
-        self.now, self._gesture = self._past.pop(), None
-        return True
+    def push(self, value: S, gesture: int | None = None) -> History[S]:
+        """Return the history with `value` as the present; one gesture is undone at once."""
+        same = gesture is not None and gesture == self.gesture
+        past = self.past if same else (*self.past, self.present)[-MOST_UNDO:]
+        return History(value, past, (), gesture)
 
-    def redo(self) -> bool:
-        """Take the last undo back; False when there is none."""
-        if not self._future:
-            return False
-        self._past.append(self.now)
-        self.now, self._gesture = self._future.pop(), None
-        return True
+    def amend(self, value: S) -> History[S]:
+        """Return the history with `value` in the place of the present: nothing to undo."""
+        return replace(self, present=value)
+
+    def undo(self) -> History[S]:
+        """Return the history one entry back; itself where there is none."""
+        if not self.past:
+            return self
+        return History(self.past[-1], self.past[:-1], (*self.future, self.present))
+
+    def redo(self) -> History[S]:
+        """Return the history with the last undo taken back; itself where there is none."""
+        if not self.future:
+            return self
+        return History(self.future[-1], (*self.past, self.present), self.future[:-1])

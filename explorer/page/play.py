@@ -1,16 +1,17 @@
-"""Commands of every stage: turn to one, take its steps, go back to its start, change settings."""
+"""Commands of every stage: turn to one, take its steps, undo, begin again, change settings."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 from explorer.engine import training
 from explorer.engine.status import Status
 from explorer.page.frame import BEFORE, Stage, numbers
+from explorer.page.history import History
 from explorer.page.session import Session
-from explorer.page.stages import attack, explain, landscape, train
+from explorer.page.stages import attack, draw, explain, landscape, train
 
 # Settings that only a new run can have.
 BIRTH = {"widths", "bias", "all_biases", "init_scale", "init", "method"}
@@ -35,8 +36,8 @@ def go(session: Session, stage: Stage) -> None:
         train.begin(session)
     elif stage not in BEFORE and (now.train is None or now.attacked is not now.train.net):
         attack.take_target(session)
-    held = session.now.explained
-    if stage == "explain" and (held is None or held.target is not session.now.target):
+    held = session.now.explain
+    if stage == "explain" and (held is None or held.present.target is not session.now.target):
         explain.begin(session)
     if stage == "landscape":
         landscape.begin(session)
@@ -54,6 +55,50 @@ def assess(session: Session) -> None:
         attack.judge(session)
     else:
         train.certify(session)
+
+
+def undo(session: Session) -> None:
+    """Take back what the hand did last: to the points of this stage, else to the drawn ones.
+
+    Raises:
+        ValueError: where there is nothing to take back.
+    """
+    stage = _undoable(session)
+    history = stage.history(session)
+    if not history.past:
+        raise ValueError(f"Nothing to undo: {stage.NO_PAST}")
+    stage.restore(session, history.undo())
+
+
+def redo(session: Session) -> None:
+    """Take the last undo back.
+
+    Raises:
+        ValueError: where nothing was undone.
+    """
+    stage = _undoable(session)
+    history = stage.history(session)
+    if not history.future:
+        raise ValueError(f"Nothing to redo: {stage.NO_FUTURE}")
+    stage.restore(session, history.redo())
+
+
+class Undoable(Protocol):
+    """The module of a stage with points that a hand changes."""
+
+    NO_PAST: str
+    NO_FUTURE: str
+
+    def history(self, session: Session) -> History[Any]:
+        """Return what the hand did."""
+
+    def restore(self, session: Session, history: History[Any]) -> None:
+        """Show the present of `history`."""
+
+
+def _undoable(session: Session) -> Undoable:
+    own: dict[Stage, Undoable] = {"explain": explain, "landscape": landscape}
+    return own.get(session.now.stage, draw)
 
 
 def reset(session: Session) -> None:

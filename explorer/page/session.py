@@ -20,7 +20,7 @@ from explorer.engine.data import Dataset
 from explorer.engine.roster import AnyAttack, AttackConfig, by_key
 from explorer.engine.training import TrainConfig
 from explorer.page.frame import Branch, Frame
-from explorer.page.history import Edits, Timeline
+from explorer.page.history import History, Timeline
 
 LIVE_STEPS = 10_000_000  # planned steps of a live run: about an hour at the usual speed
 
@@ -50,13 +50,14 @@ class Session(HasTraits):
     def __init__(self, dataset: Dataset | None = None, **traits: Any) -> None:  # noqa: ANN401
         """Open with `dataset`, or with nothing drawn on the plane."""
         first = dataset if dataset is not None else data.empty(2)
-        self.edits = Edits(first)
         self.pending: dict[str, Any] = {}  # computed, and not yet on screen
         self.controls = Controls(())
         self.configs: dict[str, AttackConfig] = {}  # as each attack was left
         config = TrainConfig(steps=LIVE_STEPS)
         traits = {"train_config": config, "attack_config": by_key("kkt").config(), **traits}
-        super().__init__(frame=Frame(1, "draw", first), branches=[Branch("main")], **traits)
+        super().__init__(
+            frame=Frame(1, "draw", History(first)), branches=[Branch("main")], **traits
+        )
         self.label = 0 if first.d == 1 else 1
 
     @property

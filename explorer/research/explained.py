@@ -81,8 +81,6 @@ class Explained:
         mate: the point chosen before it: what a merge takes.
         slide: the line of the last drag, or None.
         free: whether a drag may leave the level line.
-        past: explanations that undo goes back to, newest last.
-        future: what redo goes to, newest last.
         forced: (n,) of `truth`: least mass at each point, once computed.
         words: the last thing that was done.
     """
@@ -101,8 +99,6 @@ class Explained:
     mate: int | None = None
     slide: Slide | None = None
     free: bool = False
-    past: tuple[Explanation, ...] = ()
-    future: tuple[Explanation, ...] = ()
     forced: Tensor | None = None
     words: str = ""
     _kinks: dict[int, int] = field(default_factory=dict, repr=False)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
 from explorer.page import history
-from explorer.page.history import Edits, Timeline, size_of
+from explorer.page.history import History, Timeline, size_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +46,9 @@ def test_long_run_is_thinned_evenly_and_keeps_its_start() -> None:
     assert [r["t2"] for r in line.rows] == [2.0 * t for t in times]
 
 
-def test_bytes_are_bounded(monkeypatch: object) -> None:
+def test_bytes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     size = 8 * 1000
-    monkeypatch.setattr(history, "MOST_BYTES", 10 * size)  # type: ignore[attr-defined]
+    monkeypatch.setattr(history, "MOST_BYTES", 10 * size)
     line = run(500, numbers=1000)
     assert line.bytes <= 10 * size
     assert line.bytes == sum(size_of(s) for s in line.states)
@@ -82,28 +83,46 @@ def test_nearest_is_at_or_before() -> None:
     assert t - line.stride < found <= t
 
 
-@given(st.lists(st.sampled_from(["push", "undo", "redo"]), max_size=40))
-def test_undo_and_redo_walk_one_line(moves: list[str]) -> None:
-    edits, line, at = Edits(0), [0], 0
+@given(st.lists(st.sampled_from(["push", "amend", "undo", "redo"]), max_size=40))
+def test_undo_and_redo_go_along_one_line(moves: list[str]) -> None:
+    edits, line, at = History(0), [0], 0
     for count, move in enumerate(moves, 1):
         if move == "push":
             line, at = [*line[: at + 1], count], at + 1
-            edits.push(count)
+            edits = edits.push(count)
+        elif move == "amend":
+            line[at] = count
+            edits = edits.amend(count)
         elif move == "undo":
-            assert edits.undo() == (at > 0)
             at = max(0, at - 1)
+            edits = edits.undo()
         else:
-            assert edits.redo() == (at < len(line) - 1)
             at = min(len(line) - 1, at + 1)
-        assert edits.now == line[at]
+            edits = edits.redo()
+        assert (edits.present, len(edits.past), len(edits.future)) == (
+            line[at], at, len(line) - 1 - at
+        )  # fmt: skip
 
 
 def test_one_gesture_is_one_undo() -> None:
-    edits = Edits(0)
+    edits = History(0)
     for value in (1, 2, 3):
-        edits.push(value, gesture=7)
-    edits.push(4, gesture=8)
-    edits.undo()
-    assert edits.now == 3
-    edits.undo()
-    assert edits.now == 0
+        edits = edits.push(value, gesture=7)
+    edits = edits.push(4, gesture=8)
+    assert edits.undo().present == 3
+    assert edits.undo().undo().present == 0
+    assert edits.undo().push(9, gesture=8).past == (0, 3), "a gesture ends with an undo"
+
+
+def test_a_history_that_is_full_forgets_its_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "MOST_UNDO", 3)
+    edits = History(0)
+    for value in range(1, 6):
+        edits = edits.push(value)
+    assert (edits.past, edits.present) == ((2, 3, 4), 5)
+
+
+def test_a_history_does_not_change_where_another_goes_on() -> None:
+    edits = History("a").push("b")
+    edits.undo().push("c")
+    assert (edits.past, edits.present, edits.future) == (("a",), "b", ())

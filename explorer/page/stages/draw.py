@@ -1,4 +1,4 @@
-"""Commands on the drawn points: add, edit, clear, load, undo."""
+"""Commands on the drawn points: add, edit, clear, load."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from explorer.engine import data, training
 from explorer.engine.data import Dataset
 from explorer.engine.status import Status
 from explorer.page.frame import Stage
-from explorer.page.history import Timeline
+from explorer.page.history import History, Timeline
 from explorer.page.session import Session
 
+NO_PAST, NO_FUTURE = "no edit was made before.", "no edit was taken back."
 REVIVED = (
     "Neurons that were off on every point were drawn anew: without them the network could not "
     "learn the new points from where it is."
@@ -24,8 +25,7 @@ CLASSES_CHANGED = (
 
 def edit(session: Session, dataset: Dataset, gesture: int | None = None) -> None:
     """Take `dataset` as the drawn set; edits of one gesture are undone together."""
-    session.edits.push(dataset, gesture)
-    _take(session, dataset)
+    restore(session, session.now.drawing.push(dataset, gesture))
 
 
 def add(
@@ -41,20 +41,6 @@ def add(
     finally:
         if dataset is not before:
             edit(session, dataset, gesture)
-
-
-def undo(session: Session) -> None:
-    """Take the last edit back."""
-    if not session.edits.undo():
-        raise ValueError("Nothing to undo: no edit was made before.")
-    _take(session, session.edits.now)
-
-
-def redo(session: Session) -> None:
-    """Take the last undo back."""
-    if not session.edits.redo():
-        raise ValueError("Nothing to redo: no edit was taken back.")
-    _take(session, session.edits.now)
 
 
 def clear(session: Session) -> None:
@@ -79,8 +65,14 @@ def load(session: Session, dataset: Dataset) -> None:
     edit(session, dataset)
 
 
-def _take(session: Session, dataset: Dataset) -> None:
-    """Show `dataset`; a network in training goes on from where it is, on the new points."""
+def history(session: Session) -> History[Dataset]:
+    """Return the drawn points with what was drawn before."""
+    return session.now.drawing
+
+
+def restore(session: Session, history: History[Dataset]) -> None:
+    """Show the points of `history`; a network in training goes on from where it is, on them."""
+    dataset = history.present
     old, train = session.now, session.now.train
     stage: Stage = "train" if old.aimed else old.stage
     if old.aimed:
@@ -96,7 +88,7 @@ def _take(session: Session, dataset: Dataset) -> None:
         train, stage, session.running = None, "draw", False
         session.branch.train, session.branch.attack = Timeline(), Timeline()
     fit(session, dataset)
-    session.show(dataset=dataset, train=train, stage=stage, certificate=None, status=Status.RUNNING)
+    session.show(drawing=history, train=train, stage=stage, certificate=None, status=Status.RUNNING)
 
 
 def fit(session: Session, dataset: Dataset) -> None:

@@ -1,8 +1,9 @@
-"""Commands of the explain stage: choose, drag, drop, merge, undo; show what else explains."""
+"""Commands of the explain stage: choose, drag, drop, merge; show what else explains."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,6 +12,7 @@ from explorer.engine.explanations.cells import cell_of
 from explorer.engine.explanations.programs import Farthest
 from explorer.engine.explanations.splitting import Explanation, merge
 from explorer.engine.network import Network
+from explorer.page.history import History
 from explorer.page.session import Session
 from explorer.research.explained import (
     FARTHEST,
@@ -24,14 +26,22 @@ from explorer.research.explained import (
     slide_along,
 )
 
-MOST_PAST = 50  # arbitrary
+NO_PAST = "these are the points it was trained on."
+NO_FUTURE = "no step was taken back."
+LET_GO: dict[str, Any] = {"slide": None, "selected": None, "mate": None, "words": ""}
 
 
-def explained(session: Session) -> Explained:
-    """Return the present moment of the explain stage. ValueError before it was begun."""
-    if session.now.explained is None:
+def history(session: Session) -> History[Explained]:
+    """Return the explanation with those before it. ValueError before the stage was begun."""
+    held = session.now.explain
+    if held is None:
         raise ValueError("Nothing to explain yet: train a network, then turn to Explain.")
-    return session.now.explained
+    return held
+
+
+def explanation(session: Session) -> Explained:
+    """Return the explanation on screen. ValueError before the stage was begun."""
+    return history(session).present
 
 
 def begin(session: Session) -> None:
@@ -49,23 +59,23 @@ def begin(session: Session) -> None:
             "beyond the first layer, or of more classes, no theorem says that points explain "
             "them."
         )
-    session.show(explained=first_explained(now.target, now.truth))
+    session.show(explain=History(first_explained(now.target, now.truth)))
 
 
 # --- the hand ---------------------------------------------------------------------------
 def choose(session: Session, i: int | None) -> None:
     """Take point i in hand; the one before stays as its mate."""
-    state = explained(session)
+    state = explanation(session)
     if i is not None and not 0 <= i < state.now.n:
         raise ValueError(f"no point {i}; the explanation holds 0 to {state.now.n - 1}")
     if i != state.selected:
-        session.show(explained=replace(state, selected=i, mate=state.selected, slide=None))
+        _amend(session, replace(state, selected=i, mate=state.selected, slide=None))
 
 
 def set_free(session: Session, free: bool) -> None:
     """Say whether a drag may leave the level line: stationarity survives, the margin does not."""
-    if free != explained(session).free:
-        session.show(explained=replace(explained(session), free=free, slide=None))
+    if free != explanation(session).free:
+        _amend(session, replace(explanation(session), free=free, slide=None))
 
 
 def pull(session: Session, place: Tensor, free: bool | None = None) -> None:
@@ -74,7 +84,7 @@ def pull(session: Session, place: Tensor, free: bool | None = None) -> None:
     Raises:
         ValueError: with no point in hand, or a pinned one: the message says why.
     """
-    state = explained(session)
+    state = explanation(session)
     free = state.free if free is None else free
     i = state.selected
     if i is None:
@@ -100,12 +110,10 @@ def pull(session: Session, place: Tensor, free: bool | None = None) -> None:
 def _slid(session: Session, state: Explained, slide: Slide) -> None:
     e = pulled(state.net, slide.before, slide.i, slide.u, slide.extent, slide.at, slide.reach)
     mate = e.n - 1 if e.n > slide.before.n else None
-    fresh = state.slide is None
-    session.show(explained=refreshed(
-        state, e, slide=slide, selected=slide.i, mate=mate,
-        past=_pushed(state) if fresh else state.past, future=(),
-        words="One point became two.",
-    ))  # fmt: skip
+    words = "One point became two."
+    made = refreshed(state, e, slide=slide, selected=slide.i, mate=mate, words=words)
+    put = _push if state.slide is None else _amend  # one drag is one step
+    put(session, made)
 
 
 def _direction(net: Network, e: Explanation, i: int, offset: Tensor, free: bool) -> Tensor:
@@ -126,7 +134,7 @@ def _direction(net: Network, e: Explanation, i: int, offset: Tensor, free: bool)
 
 def nudge(session: Session, step: tuple[float, float]) -> None:
     """Move the point in hand by a step of the plane, along its line unless drags are free."""
-    state = explained(session)
+    state = explanation(session)
     if state.selected is None:
         raise ValueError("No point in hand: press Tab to choose one.")
     move = torch.tensor(step[: state.net.d], dtype=torch.float64)
@@ -140,13 +148,13 @@ def nudge(session: Session, step: tuple[float, float]) -> None:
 
 def drop(session: Session) -> None:
     """Let go: the children are points of their own, and can be split again."""
-    if session.now.explained is not None and session.now.explained.slide is not None:
-        session.show(explained=replace(explained(session), slide=None))
+    if session.now.explain is not None and explanation(session).slide is not None:
+        _amend(session, replace(explanation(session), slide=None))
 
 
 def split_widest(session: Session) -> None:
     """Split the point in hand as far as its cell and the plane go."""
-    state = explained(session)
+    state = explanation(session)
     if state.selected is None:
         raise ValueError("No point in hand: click one first.")
     i = state.selected
@@ -167,67 +175,52 @@ def split_widest(session: Session) -> None:
 
 def combine(session: Session) -> None:
     """Merge the point in hand with the one chosen before it."""
-    state = explained(session)
+    state = explanation(session)
     if state.selected is None or state.mate is None:
         raise ValueError("A merge takes two points: click one, then the other.")
     made = merge(state.net, state.now, state.selected, state.mate)
     i = state.selected - (state.mate < state.selected)
-    session.show(explained=refreshed(
-        state, made.explanation, past=_pushed(state), future=(), selected=i, mate=None,
-        slide=None, words=made.sentence,
-    ))  # fmt: skip
+    let_go = {**LET_GO, "selected": i, "words": made.sentence}
+    _push(session, refreshed(state, made.explanation, **let_go))
 
 
 # --- memory -----------------------------------------------------------------------------
-def undo(session: Session) -> None:
-    """Take the last split, merge or replacement back."""
-    state = explained(session)
-    if not state.past:
-        raise ValueError("Nothing to undo: these are the points it was trained on.")
-    _jump(session, state.past[-1], state.past[:-1], (*state.future, state.now))
-
-
-def redo(session: Session) -> None:
-    """Do it again."""
-    state = explained(session)
-    if not state.future:
-        raise ValueError("Nothing to redo: no step was taken back.")
-    _jump(session, state.future[-1], (*state.past, state.now), state.future[:-1])
-
-
 def reset(session: Session) -> None:
     """Go back to the points it was trained on; undo brings the present ones back."""
-    state = explained(session)
+    state = explanation(session)
     if state.now is not state.truth:
-        _jump(session, state.truth, _pushed(state), ())
+        _push(session, refreshed(state, state.truth, **LET_GO))
 
 
-def _jump(
-    session: Session, e: Explanation, past: tuple[Explanation, ...], future: tuple[Explanation, ...]
-) -> None:
-    session.show(explained=refreshed(
-        explained(session), e, past=past, future=future, slide=None, selected=None, mate=None,
-        words="",
-    ))  # fmt: skip
+def restore(session: Session, history: History[Explained]) -> None:
+    """Show the explanation of `history`, with no point in hand."""
+    state = explanation(session)
+    kept: dict[str, Any] = {
+        "free": state.free,
+        "forced": state.forced,
+    }  # said of the stage, not of a step
+    session.show(explain=history.amend(replace(history.present, **LET_GO, **kept)))
+
+
+def _amend(session: Session, state: Explained) -> None:
+    session.show(explain=history(session).amend(state))
+
+
+def _push(session: Session, state: Explained) -> None:
+    session.show(explain=history(session).push(state))
 
 
 # --- what the linear programs say ---------------------------------------------------------
 def take_forced(session: Session, mass: Tensor) -> None:
     """Show how much mass every explanation has at each point of the truth."""
-    session.show(explained=replace(explained(session), forced=mass))
+    _amend(session, replace(explanation(session), forced=mass))
 
 
 def take_farthest(session: Session, found: Farthest) -> None:
     """Put the farthest explanation on screen, beside the truth; undo takes it back."""
-    state = explained(session)
-    session.show(explained=refreshed(
-        state, found.explanation, past=_pushed(state), future=(), slide=None, selected=None,
-        mate=None, words=f"{FARTHEST} {found.distance:.2g}.",
-    ))  # fmt: skip
-
-
-def _pushed(state: Explained) -> tuple[Explanation, ...]:
-    return (*state.past, state.now)[-MOST_PAST:]
+    state = explanation(session)
+    let_go = {**LET_GO, "words": f"{FARTHEST} {found.distance:.2g}."}
+    _push(session, refreshed(state, found.explanation, **let_go))
 
 
 def _in_view(x: Tensor, u: Tensor, extent: float) -> float:

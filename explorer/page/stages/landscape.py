@@ -1,59 +1,71 @@
-"""Commands of the energy maps: choose a point, drag one, undo, go home."""
+"""Commands of the energy maps: choose a point, drag one, go back to the truth."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
 from torch import Tensor
 
-from explorer.page.frame import Walk, first_walk
+from explorer.page.frame import Candidates, first_candidates
+from explorer.page.history import History
 from explorer.page.session import Session
 
+NO_PAST, NO_FUTURE = "no point was dragged yet.", "no drag was taken back."
 
-def walk(session: Session) -> Walk:
-    """Return the candidates. ValueError where there are none."""
-    if session.now.walk is None:
+
+def history(session: Session) -> History[Candidates]:
+    """Return the candidates with where they were before. ValueError where there are none."""
+    held = session.now.landscape
+    if held is None:
         raise ValueError("No energy here: train a homogeneous network with one output first.")
-    return session.now.walk
+    return held
+
+
+def candidates(session: Session) -> Candidates:
+    """Return the candidates as they stand. ValueError where there are none."""
+    return history(session).present
 
 
 def begin(session: Session) -> None:
     """Put the candidates at the truth; none for weights without an energy."""
     now = session.now
-    held = now.walk
+    held = now.landscape
     if now.target is None or now.truth is None:
-        session.show(walk=None)
-    elif held is None or held.target is not now.target:
+        session.show(landscape=None)
+    elif held is None or held.present.target is not now.target:
         try:
-            session.show(walk=first_walk(now.target, now.truth))
+            session.show(landscape=History(first_candidates(now.target, now.truth)))
         except ValueError:
-            session.show(walk=None)  # the panel says why
+            session.show(landscape=None)  # the panel says why
 
 
 def map_point(session: Session, i: int) -> None:
-    """Show the map of point i."""
-    held = walk(session)
-    if not 0 <= i < len(held.x):
-        raise ValueError(f"no point {i + 1}; there are {len(held.x)}")
-    if i != held.mapped:
-        session.show(walk=replace(held, mapped=i))
+    """Show the map of point i. ValueError where there is no such point."""
+    held = history(session)
+    if not 0 <= i < len(held.present.x):
+        raise ValueError(f"no point {i + 1}; there are {len(held.present.x)}")
+    if i != held.present.mapped:
+        session.show(landscape=held.amend(replace(held.present, mapped=i)))
 
 
 def move_point(session: Session, i: int, place: Tensor, gesture: int | None = None) -> None:
-    """Put point i at a place (d,)."""
-    session.show(walk=walk(session).moved(i, place, gesture))
-
-
-def undo(session: Session) -> None:
-    """Take the last drag back."""
-    session.show(walk=walk(session).undone())
-
-
-def redo(session: Session) -> None:
-    """Take the last undo back."""
-    session.show(walk=walk(session).redone())
+    """Put point i at a place (d,); drags of one gesture are undone together."""
+    held = history(session)
+    x = held.present.x.clone()
+    x[i] = place
+    session.show(landscape=held.push(replace(held.present, x=x), gesture))
 
 
 def reset(session: Session) -> None:
-    """Put all candidates back at the truth."""
-    session.show(walk=walk(session).home())
+    """Put all candidates back at the truth; undo brings them here again."""
+    held = history(session)
+    start = held.present.truth.x.double()
+    if not torch.equal(start, held.present.x):
+        session.show(landscape=held.push(replace(held.present, x=start)))
+
+
+def restore(session: Session, history: History[Candidates]) -> None:
+    """Show the candidates of `history`, and the map of the point on screen."""
+    mapped = candidates(session).mapped
+    session.show(landscape=history.amend(replace(history.present, mapped=mapped)))
