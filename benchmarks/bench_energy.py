@@ -116,7 +116,10 @@ def page() -> None:
     panel = made.panels["EnergyPanel"]
     times = []
     for k in range(20):
-        place = landscape.walk(made.session).x[1] + torch.tensor([0.02, 0.01 * (-1) ** k]).double()
+        place = (
+            landscape.candidates(made.session).x[1]
+            + torch.tensor([0.02, 0.01 * (-1) ** k]).double()
+        )
         begun = time.perf_counter()
         landscape.move_point(made.session, 1, place, 1)
         times.append(time.perf_counter() - begun)

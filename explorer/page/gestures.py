@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.page import play
 from explorer.page.session import Session
 from explorer.page.stages import draw, explain, landscape
 from explorer.style import NAMES
@@ -148,11 +149,11 @@ class Gestures:
         self.held, self.session.tool, self.say = None, name, f"tool: {name}"
 
     def _on_undo(self, at: tuple[float, float], gesture: int) -> None:
-        self.session.guarded(draw.undo, self.session)
+        self.session.guarded(play.undo, self.session)
         self.say = self.session.message or "undone"
 
     def _on_redo(self, at: tuple[float, float], gesture: int) -> None:
-        self.session.guarded(draw.redo, self.session)
+        self.session.guarded(play.redo, self.session)
         self.say = self.session.message or "redone"
 
     # --- places -----------------------------------------------------------------------------
@@ -261,7 +262,7 @@ class Hand:
 # --- What the hand on the plane means in the explain stage: choose, drag, nudge, merge, undo ----
 
 
-class ExplainingHand(Hand):
+class ExplainHand(Hand):
     """Drags points of the present explanation."""
 
     def __init__(self, session: Session) -> None:
@@ -271,7 +272,7 @@ class ExplainingHand(Hand):
 
     def ready(self) -> bool:
         """Whether there is an explanation to act on."""
-        return self.session.now.explained is not None
+        return self.session.now.explain is not None
 
     # --- pointer ----------------------------------------------------------------------------
     def _on_down(self, at: Tensor, gesture: int, shift: bool) -> None:
@@ -284,7 +285,7 @@ class ExplainingHand(Hand):
 
     def _on_move(self, at: Tensor, gesture: int, shift: bool) -> None:
         if self.dragging:
-            d = explain.explained(self.session).net.d
+            d = explain.explanation(self.session).net.d
             self._do(explain.pull, at[:d], shift or None)
 
     def _on_up(self, at: Tensor, gesture: int, shift: bool) -> None:
@@ -294,7 +295,7 @@ class ExplainingHand(Hand):
 
     # --- keyboard ---------------------------------------------------------------------------
     def _step(self, by: int) -> None:
-        state = explain.explained(self.session)
+        state = explain.explanation(self.session)
         explain.drop(self.session)
         start = (-1 if by > 0 else 0) if state.selected is None else state.selected
         self._do(explain.choose, (start + by) % state.now.n)
@@ -310,22 +311,22 @@ class ExplainingHand(Hand):
 
     def _on_move_tool(self, at: Tensor, gesture: int, shift: bool) -> None:
         self._do(explain.combine)
-        self.say = self.session.message or explain.explained(self.session).words
+        self.say = self.session.message or explain.explanation(self.session).words
 
     def _on_free(self, at: Tensor, gesture: int, shift: bool) -> None:
-        self._do(explain.set_free, not explain.explained(self.session).free)
+        self._do(explain.set_free, not explain.explanation(self.session).free)
         self.say = (
             "drags are free"
-            if explain.explained(self.session).free
+            if explain.explanation(self.session).free
             else "drags keep the level line"
         )
 
     def _on_undo(self, at: Tensor, gesture: int, shift: bool) -> None:
-        self._do(explain.undo)
+        self._do(play.undo)
         self.say = self.session.message or "undone"
 
     def _on_redo(self, at: Tensor, gesture: int, shift: bool) -> None:
-        self._do(explain.redo)
+        self._do(play.redo)
         self.say = self.session.message or "redone"
 
     def _do(self, command: Any, *args: Any) -> None:  # noqa: ANN401
@@ -334,10 +335,10 @@ class ExplainingHand(Hand):
     # --- places -----------------------------------------------------------------------------
     def nearest(self, at: Tensor) -> int | None:
         """Index of the point within REACH of a place; on the line only the axis counts."""
-        return self._among(explain.explained(self.session).now.x, at)
+        return self._among(explain.explanation(self.session).now.x, at)
 
     def _named(self) -> str:
-        state = explain.explained(self.session)
+        state = explain.explanation(self.session)
         i = state.selected
         if i is None:
             return "no point"
@@ -346,13 +347,13 @@ class ExplainingHand(Hand):
         return f"point {i + 1} of {state.now.n}, class {NAMES[int(state.now.y[i])]} at {where}{pin}"
 
     def _residual(self) -> str:
-        return f"{explain.explained(self.session).residual:.1e}"
+        return f"{explain.explanation(self.session).residual:.1e}"
 
 
 # --- What the hand means in the landscape stage: a click chooses a point's map, a drag moves it -
 
 
-class WalkingHand(Hand):
+class LandscapeHand(Hand):
     """Chooses and moves points of the energy map."""
 
     def __init__(self, session: Session) -> None:
@@ -364,7 +365,7 @@ class WalkingHand(Hand):
 
     def ready(self) -> bool:
         """Whether there are points to map."""
-        return self.session.now.walk is not None
+        return self.session.now.landscape is not None
 
     # --- pointer ----------------------------------------------------------------------------
     def _on_hover(self, at: Tensor, gesture: int, shift: bool) -> None:
@@ -376,7 +377,7 @@ class WalkingHand(Hand):
     def _on_move(self, at: Tensor, gesture: int, shift: bool) -> None:
         if self.held is not None:
             self.travelled = True
-            d = landscape.walk(self.session).x.shape[1]
+            d = landscape.candidates(self.session).x.shape[1]
             self.session.guarded(landscape.move_point, self.session, self.held, at[:d], gesture)
 
     def _on_up(self, at: Tensor, gesture: int, shift: bool) -> None:
@@ -387,31 +388,33 @@ class WalkingHand(Hand):
 
     # --- keyboard ---------------------------------------------------------------------------
     def _step(self, by: int) -> None:
-        walk = landscape.walk(self.session)
-        self.session.guarded(landscape.map_point, self.session, (walk.mapped + by) % len(walk.x))
+        points = landscape.candidates(self.session)
+        self.session.guarded(
+            landscape.map_point, self.session, (points.mapped + by) % len(points.x)
+        )
         self.say = f"map of {self._named()}"
 
     def _nudge(self, by: Tensor, gesture: int) -> None:
-        walk, extent = landscape.walk(self.session), self.session.extent
-        place = (walk.x[walk.mapped] + by[: walk.x.shape[1]]).clamp(-extent, extent)
-        self.session.guarded(landscape.move_point, self.session, walk.mapped, place, gesture)
+        points, extent = landscape.candidates(self.session), self.session.extent
+        place = (points.x[points.mapped] + by[: points.x.shape[1]]).clamp(-extent, extent)
+        self.session.guarded(landscape.move_point, self.session, points.mapped, place, gesture)
         self.say = self._named()
 
     def _on_undo(self, at: Tensor, gesture: int, shift: bool) -> None:
-        self.session.guarded(landscape.undo, self.session)
+        self.session.guarded(play.undo, self.session)
         self.say = self.session.message or "undone"
 
     def _on_redo(self, at: Tensor, gesture: int, shift: bool) -> None:
-        self.session.guarded(landscape.redo, self.session)
+        self.session.guarded(play.redo, self.session)
         self.say = self.session.message or "redone"
 
     # --- places -----------------------------------------------------------------------------
     def nearest(self, at: Tensor) -> int | None:
         """Index of the point within REACH of a place; on the line only the axis counts."""
-        return self._among(landscape.walk(self.session).x, at)
+        return self._among(landscape.candidates(self.session).x, at)
 
     def _named(self) -> str:
-        walk = landscape.walk(self.session)
-        where = ", ".join(f"{v:.2f}" for v in walk.x[walk.mapped].tolist())
-        label = NAMES[int(walk.y[walk.mapped])]
-        return f"point {walk.mapped + 1} of {len(walk.x)}, class {label} at {where}"
+        points = landscape.candidates(self.session)
+        where = ", ".join(f"{v:.2f}" for v in points.x[points.mapped].tolist())
+        label = NAMES[int(points.y[points.mapped])]
+        return f"point {points.mapped + 1} of {len(points.x)}, class {label} at {where}"

@@ -35,7 +35,7 @@ def test_keys_choose_the_class_and_points_take_it() -> None:
         assert session.label == label
     assert session.now.dataset.y.tolist() == [1, -1, 3, 4]
     assert "purple diamond" in hand.say
-    draw.undo(session)
+    play.undo(session)
 
 
 def test_a_line_has_two_classes() -> None:

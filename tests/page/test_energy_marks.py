@@ -17,7 +17,8 @@ from explorer.engine.energy.questions import Answers, Picture
 from explorer.engine.explanations.splitting import extent_at
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.frame import first_walk
+from explorer.page.frame import first_candidates
+from explorer.page.history import History
 from explorer.page.parts.energy_charts import colour_bar, energy_png, span_of
 from explorer.page.stages import explain, landscape
 from explorer.research.explained import free_direction
@@ -45,23 +46,23 @@ def test_one_question_is_answered_once_and_a_choice_asks_about_that_point(
     panel.render(app.session.frame)
     assert not asked
     panel.point.value = 3
-    assert [q.index for q in asked] == [3] and landscape.walk(app.session).mapped == 3
+    assert [q.index for q in asked] == [3] and landscape.candidates(app.session).mapped == 3
     app.session.seed = 7
     panel.kappa.value = 2.0
     assert (asked[-1].seed, asked[-1].kappa) == (7, 2.0) and len(asked) == 2
-    walk = landscape.walk(app.session)
+    walk = landscape.candidates(app.session)
     assert (asked[-1].x, asked[-1].truth) == (walk.x, walk.truth)
 
 
 def test_the_map_is_that_of_the_candidates_and_its_marks_stand_on_them(app: App) -> None:
     panel, session = app.panels["EnergyPanel"], app.session
     landscape.map_point(session, 2)
-    place = landscape.walk(session).x[2] + torch.tensor([0.31, -0.17])
+    place = landscape.candidates(session).x[2] + torch.tensor([0.31, -0.17])
     landscape.move_point(session, 2, place, 1)
     x, truth, y = (
-        landscape.walk(session).x.numpy(),
-        landscape.walk(session).truth.x.numpy(),
-        landscape.walk(session).y.numpy(),
+        landscape.candidates(session).x.numpy(),
+        landscape.candidates(session).truth.x.numpy(),
+        landscape.candidates(session).y.numpy(),
     )
     marks = panel.map
     assert [float(marks.here.x[0]), float(marks.here.y[0])] == pytest.approx(place.tolist())
@@ -71,8 +72,8 @@ def test_the_map_is_that_of_the_candidates_and_its_marks_stand_on_them(app: App)
     q = panel.work.asked
     there = energy(
         panel.work.answers.merged(q).net,
-        landscape.walk(session).x,
-        landscape.walk(session).y,
+        landscape.candidates(session).x,
+        landscape.candidates(session).y,
         q.tau,
     )
     assert panel.picture.here == pytest.approx(there, abs=1e-9)
@@ -82,44 +83,46 @@ def test_the_map_is_that_of_the_candidates_and_its_marks_stand_on_them(app: App)
 
 def test_a_drag_is_one_step_of_undo_and_redo_waits_for_an_undo(app: App) -> None:
     panel, session = app.panels["EnergyPanel"], app.session
-    start = landscape.walk(session).x[1]
+    start = landscape.candidates(session).x[1]
     for k in (1, 2, 3):
         landscape.move_point(session, 1, start + 0.1 * k, 5)
     assert not panel.undo.disabled and panel.redo.disabled
     landscape.move_point(session, 1, start + 0.9, 6)
     panel.undo.click()
-    assert torch.allclose(landscape.walk(session).x[1], start + 0.3) and not panel.redo.disabled
+    assert (
+        torch.allclose(landscape.candidates(session).x[1], start + 0.3) and not panel.redo.disabled
+    )
     panel.undo.click()
-    assert torch.equal(landscape.walk(session).x[1], start) and panel.undo.disabled
+    assert torch.equal(landscape.candidates(session).x[1], start) and panel.undo.disabled
 
 
 def test_keys_go_from_point_to_point_and_say_where_they_are(app: App) -> None:
     panel, session = app.panels["EnergyPanel"], app.session
     at = {"x": 0.5, "y": 0.5}
     panel._on_pad(None, {"events": [{"kind": "next", **at}, {"kind": "next", **at}]}, None)
-    assert landscape.walk(session).mapped == 2 and "point 3 of 8" in panel.map.pad.say
+    assert landscape.candidates(session).mapped == 2 and "point 3 of 8" in panel.map.pad.say
     panel._on_pad(None, {"events": [{"kind": "previous", **at}] * 3}, None)
-    assert landscape.walk(session).mapped == 7
-    before = landscape.walk(session).x[7].clone()
+    assert landscape.candidates(session).mapped == 7
+    before = landscape.candidates(session).x[7].clone()
     panel._on_pad(None, {"events": [{"kind": "right", **at}]}, None)
     assert (
-        (landscape.walk(session).x[7] - before)[0]
+        (landscape.candidates(session).x[7] - before)[0]
         > 0
-        == float((landscape.walk(session).x[7] - before)[1])
+        == float((landscape.candidates(session).x[7] - before)[1])
     )
     panel.kind.value = "split"  # its axes are lengths: a press there takes no point in hand
-    held = landscape.walk(session).x
+    held = landscape.candidates(session).x
     events = [
         {"kind": "down", "gesture": 3, **at},
         {"kind": "move", "gesture": 3, "x": 0.9, "y": 0.9},
     ]
     panel._on_pad(None, {"events": [{"kind": "previous", **at}, *events]}, None)
-    assert landscape.walk(session).mapped == 7 and landscape.walk(session).x is held
+    assert landscape.candidates(session).mapped == 7 and landscape.candidates(session).x is held
 
 
 def test_the_dashed_wall_is_where_both_children_leave_the_cell(app: App) -> None:
     play.go(app.session, "explain")
-    state = explain.explained(app.session)
+    state = explain.explanation(app.session)
     play.go(app.session, "landscape")
     panel = app.panels["EnergyPanel"]
     panel.kind.value, panel.angle.value = "split", 0.0
@@ -161,10 +164,10 @@ def test_merging_is_said_with_what_it_changes_and_follows_its_angle() -> None:
 
 def test_weights_that_changed_have_no_map_of_the_old_ones(app: App) -> None:
     panel, frame = app.panels["EnergyPanel"], app.session.frame
-    other = replace(frame.walk, target=replace(frame.target))
-    panel.render(replace(frame, walk=other))
+    other = replace(frame.landscape.present, target=replace(frame.target))
+    panel.render(replace(frame, landscape=History(other)))
     assert "No energy here" in panel.said.value
-    assert first_walk(frame.target, frame.walk.truth).mapped == 0
+    assert first_candidates(frame.target, frame.landscape.present.truth).mapped == 0
 
 
 def test_a_map_that_does_not_exist_is_refused_in_a_sentence() -> None:

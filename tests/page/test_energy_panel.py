@@ -56,26 +56,26 @@ def test_the_map_is_there_with_its_words_and_reference(app: App) -> None:
 def test_a_click_chooses_and_a_drag_moves_and_is_undone(app: App) -> None:
     energy, session = panel(app), app.session
     hand = app.panels["PlanePanel"]
-    where = landscape.walk(session).x[3]
+    where = landscape.candidates(session).x[3]
     down = {"kind": "down", "gesture": 1, **share(app, where)}
     hand._on_pad(None, {"events": [down, {**down, "kind": "up"}]}, None)
-    assert landscape.walk(session).mapped == 3 and energy.point.value == 3
+    assert landscape.candidates(session).mapped == 3 and energy.point.value == 3
     before = energy.picture
-    place = landscape.walk(session).x[0].tolist()
+    place = landscape.candidates(session).x[0].tolist()
     events = [{"kind": "down", "gesture": 2, **share(app, place)}]
     to = [place[0] + 0.3, place[1]]
     events += [{"kind": "move", "gesture": 2, **share(app, t)} for t in (place, to)]
     hand._on_pad(None, {"events": [*events, {**events[-1], "kind": "up"}]}, None)
-    assert landscape.walk(session).x[0].tolist() == pytest.approx(to)
-    assert landscape.walk(session).mapped == 3
+    assert landscape.candidates(session).x[0].tolist() == pytest.approx(to)
+    assert landscape.candidates(session).mapped == 3
     assert not np.array_equal(energy.picture.values, before.values)
-    assert len(session.frame.walk.past) == 1 and not energy.undo.disabled
+    assert len(session.frame.landscape.past) == 1 and not energy.undo.disabled
     energy.undo.click()
     np.testing.assert_allclose(energy.picture.values, before.values, atol=1e-12)
     energy.redo.click()
-    assert landscape.walk(session).x[0].tolist() == pytest.approx(to)
+    assert landscape.candidates(session).x[0].tolist() == pytest.approx(to)
     energy.back.click()
-    assert landscape.walk(session).x[0].tolist() == pytest.approx(place)
+    assert landscape.candidates(session).x[0].tolist() == pytest.approx(place)
 
 
 @pytest.mark.parametrize("kind", MAPS)
@@ -219,7 +219,7 @@ def test_a_map_that_takes_long_is_sketched_while_one_drags(app: App) -> None:
 
     async def go() -> None:
         energy.work.pace["point"] = 1.0  # seconds a pixel: too long for a glance
-        landscape.move_point(session, 1, landscape.walk(session).x[1] + 0.1, 1)
+        landscape.move_point(session, 1, landscape.candidates(session).x[1] + 0.1, 1)
         await energy.work.task
 
     asyncio.run(go())
@@ -276,15 +276,15 @@ def test_the_mapped_point_moves_over_its_map_without_computing_it_anew(
         return sliced(places, *rest)
 
     monkeypatch.setattr(questions, "sliced", counted)
-    place = landscape.walk(session).x[0] + torch.tensor([0.7, 0.4])
+    place = landscape.candidates(session).x[0] + torch.tensor([0.7, 0.4])
     landscape.move_point(session, 0, place, 1)
-    assert not computed and energy.shown.x is landscape.walk(session).x
+    assert not computed and energy.shown.x is landscape.candidates(session).x
     fresh = Answers().answer(energy.shown, STANDARD)
     np.testing.assert_allclose(energy.picture.values, fresh.values, atol=1e-12)
     assert energy.picture.here == fresh.here and energy.picture.words == fresh.words
     assert energy.picture is not before
     computed.clear()
-    landscape.move_point(session, 1, landscape.walk(session).x[1] + 0.1, 2)
+    landscape.move_point(session, 1, landscape.candidates(session).x[1] + 0.1, 2)
     assert computed == [STANDARD**2]
     energy.others.value = True  # frozen, it depends on where the point is
     landscape.move_point(session, 0, place + 0.1, 3)
@@ -335,7 +335,7 @@ def test_a_reading_is_of_the_map_on_screen(app: App) -> None:
     at = {"kind": "hover", "x": 0.5, "y": 0.5}
     energy._on_pad(None, {"events": [at]}, None)
     energy.where.value = ""
-    landscape.move_point(session, 0, landscape.walk(session).x[0] + 0.4, 1)
+    landscape.move_point(session, 0, landscape.candidates(session).x[0] + 0.4, 1)
     assert energy.where.value == energy.picture.reading(0.0, 0.0)
     energy.kind.value = "last"
     assert energy.where.value == HOVER

@@ -23,7 +23,7 @@ def app():
 
 
 def state(app: App) -> Explained:
-    return explain.explained(app.session)
+    return explain.explanation(app.session)
 
 
 def free_point(app: App) -> int:
@@ -55,10 +55,10 @@ def test_a_drag_by_the_mouse_makes_two_points_that_explain_the_same(app: App) ->
     assert "as well as the truth" in app.panels["Header"].sentence.value
     explain.combine(app.session)
     assert torch.allclose(state(app).now.x, state(app).truth.x, atol=1e-9)
-    explain.undo(app.session)
-    explain.undo(app.session)
+    play.undo(app.session)
+    play.undo(app.session)
     assert state(app).now is state(app).truth
-    explain.redo(app.session)
+    play.redo(app.session)
     assert state(app).now.n == before + 1
     explain.reset(app.session)
     assert state(app).now is state(app).truth
@@ -146,10 +146,10 @@ def test_words_beside_a_point_stay_on_the_plane(app: App) -> None:
 @pytest.mark.parametrize("name", ["alternating-line", "two-points"])
 def test_on_a_line_everything_is_pinned_and_free_drags_break_the_margin(name: str) -> None:
     made = opened("explain", name)
-    assert explain.explained(made.session).free
+    assert explain.explanation(made.session).free
     explain.choose(made.session, 0)
     made.session.guarded(
-        explain.pull, made.session, explain.explained(made.session).now.x[0] + 0.05
+        explain.pull, made.session, explain.explanation(made.session).now.x[0] + 0.05
     )
     play.go(made.session, "attack")
     no_failures(made)
@@ -162,7 +162,7 @@ def test_what_cannot_be_explained_is_refused_and_the_stage_stays() -> None:
     assert made.session.frame.stage == "draw" and "No network" in made.session.message
     for command in (
         lambda: explain.combine(made.session),
-        lambda: explain.undo(made.session),
+        lambda: explain.reset(made.session),
         lambda: explain.split_widest(made.session),
     ):
         made.session.guarded(command)

@@ -12,7 +12,7 @@ from explorer.engine.data import preset
 from explorer.engine.explanations.alternatives import FORCED
 from explorer.engine.explanations.cells import Extent
 from explorer.engine.explanations.splitting import extent_at, margins
-from explorer.page import play
+from explorer.page import history, play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.explain import _nice
 from explorer.page.stages import explain
@@ -29,7 +29,7 @@ def app():
 
 
 def state(app: App) -> Explained:
-    return explain.explained(app.session)
+    return explain.explanation(app.session)
 
 
 def movable(app: App) -> list[int]:
@@ -71,31 +71,32 @@ def test_a_drag_of_many_moves_is_one_step_of_undo(app: App) -> None:
     for event in [*steps, {"kind": "up", **share(app, x + 0.06)}]:
         app.panels["PlanePanel"]._on_pad(None, {"events": [event]}, None)
     assert state(app).now.n == state(app).truth.n + 1
-    explain.undo(app.session)
-    assert state(app).now is state(app).truth and state(app).past == ()
+    play.undo(app.session)
+    assert state(app).now is state(app).truth and app.session.frame.explain.past == ()
 
 
 def test_a_reset_is_undone_and_does_nothing_at_the_truth(app: App) -> None:
     explain.reset(app.session)
-    assert state(app).past == ()
+    assert app.session.frame.explain.past == ()
     explain.choose(app.session, movable(app)[0])
     explain.split_widest(app.session)
     present = state(app).now
     explain.reset(app.session)
     assert state(app).now is state(app).truth
-    explain.undo(app.session)
+    play.undo(app.session)
     assert state(app).now is present
 
 
 def test_only_the_last_steps_are_kept(app: App, monkeypatch) -> None:
-    monkeypatch.setattr(explain, "MOST_PAST", 3)
+    monkeypatch.setattr(history, "MOST_UNDO", 3)
     for k in range(5):
         explain.choose(app.session, movable(app)[0])
         app.session.guarded(
             explain.pull, app.session, state(app).now.x[movable(app)[0]] + 1e-3 * (k + 1)
         )
         explain.drop(app.session)
-    assert len(state(app).past) == 3 and state(app).past[-1].n == state(app).now.n - 1
+    past = explain.history(app.session).past
+    assert len(past) == 3 and past[-1].now.n == state(app).now.n - 1
 
 
 def test_a_merge_keeps_hold_of_the_point_whichever_was_chosen_first(app: App) -> None:

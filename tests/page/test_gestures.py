@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from explorer.engine.data import empty, preset
+from explorer.page import play
 from explorer.page.gestures import Gestures
 from explorer.page.session import Session
 from explorer.page.stages import draw
@@ -41,9 +42,9 @@ def test_drag_sprays_and_is_one_undo() -> None:
     stroke = [at("down", 0, 0, 5), *(at("move", 0.1 * i, 0, 5) for i in range(1, 6))]
     hand(*stroke, at("up", 0.5, 0, 5), session=session)
     assert session.frame.dataset.n == 6
-    draw.undo(session)
+    play.undo(session)
     assert session.frame.dataset.n == 0
-    draw.redo(session)
+    play.redo(session)
     assert session.frame.dataset.n == 6
 
 
@@ -54,7 +55,7 @@ def test_move_carries_the_nearest_point_and_is_one_undo() -> None:
     hand(at("down", 0.52, 0.5), at("move", 1, 1), at("move", 1.5, 1), at("up", 1.5, 1.1),
          session=session)  # fmt: skip
     assert points(session) == [([1.5, 1.1], 1.0), ([-1.0, -1.0], -1.0)]
-    draw.undo(session)
+    play.undo(session)
     assert points(session)[0] == ([0.5, 0.5], 1.0)
 
 

@@ -93,7 +93,7 @@ def test_an_attack_that_began_at_the_truth_says_so_and_is_no_find() -> None:
 def test_a_farthest_set_that_explains_less_well_is_not_blamed_on_a_drag() -> None:
     session = Session()
     open_scenario(session, "other explanations")
-    state = explain.explained(session)
+    state = explain.explanation(session)
     far = replace(state, words=f"{FARTHEST} 1.", residual=5 * state.base, slide=None)
     words, tone = sentence(far)
     assert tone == "warn" and "cell" not in words and "linear program" in words
@@ -123,6 +123,6 @@ def test_nothing_is_asked_to_be_dragged_where_all_is_pinned() -> None:
     session = Session(preset("alternating-line"))
     train.jump_to_exact(session)
     play.go(session, "explain")
-    assert bool(explain.explained(session).pinned.all())
-    words = sentence(explain.explained(session))[0]
+    assert bool(explain.explanation(session).pinned.all())
+    words = sentence(explain.explanation(session))[0]
     assert "all are pinned" in words and "Drag another" not in words

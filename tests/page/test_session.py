@@ -12,7 +12,7 @@ from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
 from explorer.page.session import Session
-from explorer.page.stages import attack, draw, train
+from explorer.page.stages import attack, draw, landscape, train
 from explorer.research import report, runs
 
 
@@ -51,7 +51,7 @@ def test_erasing_every_point_keeps_the_network_and_loses_nothing() -> None:
     assert session.frame.dataset.n == 0
     play.step(session, 3)
     assert session.now.train.t == 23
-    draw.undo(session)
+    play.undo(session)
     assert session.frame.dataset.n == 8
 
 
@@ -170,7 +170,7 @@ def test_loading_points_of_another_dimension_starts_over_and_undo_returns() -> N
     draw.load(session, preset("moons"))
     assert session.frame.train is None and session.frame.stage == "draw"
     assert session.label == 1
-    draw.undo(session)
+    play.undo(session)
     assert session.frame.dataset.d == 1 and session.label == 0
 
 
@@ -178,7 +178,7 @@ def test_points_far_out_widen_the_plane() -> None:
     session = Session()
     draw.load(session, empty(2).with_point([5.0, 0.0], 1))
     assert session.extent == pytest.approx(5.5)
-    draw.undo(session)
+    play.undo(session)
     assert session.extent == 2.0
 
 
@@ -246,6 +246,30 @@ def test_a_stage_of_old_weights_says_whose_they_are() -> None:
     session.guarded(play.go, session, "landscape")
     assert "those of the 8 points" in session.message and "Train again" in session.message
     play.go(session, "draw")
-    draw.undo(session)
+    play.undo(session)
     session.guarded(play.go, session, "landscape")
     assert session.message == ""
+
+
+def test_undo_takes_back_what_was_done_in_the_stage_on_screen() -> None:
+    session = Session(preset("moons", n=8))
+    train.jump_to_exact(session)
+    play.go(session, "draw")
+    draw.add(session, [((0.3, 1.4), 1.0)])
+    play.undo(session)
+    play.go(session, "landscape")
+    with pytest.raises(ValueError, match="no point was dragged yet"):
+        play.undo(session)
+    at = landscape.candidates(session).x[0]
+    landscape.move_point(session, 0, at + 0.1)
+    play.go(session, "explain")
+    with pytest.raises(ValueError, match="the points it was trained on"):
+        play.undo(session)
+    play.go(session, "landscape")
+    play.undo(session)
+    assert torch.equal(landscape.candidates(session).x[0], at)
+    with pytest.raises(ValueError, match="no edit was made before"):
+        play.go(session, "draw")
+        play.undo(session)
+    play.redo(session)
+    assert session.frame.dataset.n == 9

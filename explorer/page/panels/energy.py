@@ -9,8 +9,9 @@ from typing import Any
 import ipywidgets as w
 
 from explorer.engine.energy.questions import MAPS, Picture, Question
+from explorer.page import play
 from explorer.page.frame import Frame
-from explorer.page.gestures import WalkingHand
+from explorer.page.gestures import LandscapeHand
 from explorer.page.panels.base import Panel, button, titled
 from explorer.page.parts.energy_charts import (
     EnergyCurve,
@@ -45,7 +46,7 @@ class EnergyPanel(Panel):
         self.work = EnergyWork(self)
         self.picture: Picture | None = None
         self.shown: Question | None = None  # what the picture answers
-        self.hand = WalkingHand(self.session)
+        self.hand = LandscapeHand(self.session)
         self.seconds = 0.0  # of the last map, from asking to drawing
         self._setting = False
         self._at: tuple[float, float] | None = None  # of the pointer, on the map
@@ -107,9 +108,9 @@ class EnergyPanel(Panel):
             (
                 "↶ Undo drag",
                 "Take the last drag back (Ctrl+Z on the plane)",
-                landscape.undo,
+                play.undo,
             ),
-            ("↷ Redo drag", "Do it again (Ctrl+Y on the plane)", landscape.redo),
+            ("↷ Redo drag", "Do it again (Ctrl+Y on the plane)", play.redo),
         ):
             one = button(label, tip)
             one.on_click(self.command(partial(call, session)))
@@ -143,11 +144,13 @@ class EnergyPanel(Panel):
         self.where.value = escape(picture.reading(*self._at))
 
     def _question(self, frame: Frame) -> Question | None:
-        walk = frame.walk
-        if walk is None or frame.target is None or walk.target is not frame.target:
+        held = frame.landscape
+        if held is None or frame.target is None or held.present.target is not frame.target:
             return None
+        points = held.present
         return Question(
-            self.kind.value, frame.target.net, walk.truth, frame.heldout, walk.x, walk.mapped,
+            self.kind.value, frame.target.net, points.truth, frame.heldout, points.x,
+            points.mapped,
             self.session.extent, self.others.value, self.pixels.value, self.angle.value,
             self.kappa.value, self.session.seed,
         )  # fmt: skip
@@ -155,7 +158,7 @@ class EnergyPanel(Panel):
     def render(self, frame: Frame) -> None:
         """Ask for the map of what is on screen; the same question is not asked twice."""
         q = self._question(frame)
-        if q is None or frame.walk is None:
+        if q is None or frame.landscape is None:
             self.work.forget()
             self._drop(nothing(frame))
             self.whole.children = (self.said,)
@@ -163,12 +166,13 @@ class EnergyPanel(Panel):
         if len(self.whole.children) == 1:
             self.whole.children = (*self.rows, self.said, self.body)
         self._setting = True
-        count = len(frame.walk.x)
+        count = len(frame.landscape.present.x)
         if len(self.point.options) != count:
             self.point.options = [(str(i + 1), i) for i in range(count)]
-        self.point.value = frame.walk.mapped
+        self.point.value = frame.landscape.present.mapped
         self._setting = False
-        self.undo.disabled, self.redo.disabled = not frame.walk.past, not frame.walk.future
+        held = frame.landscape
+        self.undo.disabled, self.redo.disabled = not held.past, not held.future
         starts = self.kind.value == "starts"
         self.map.pad.stops = 0 if starts else count
         self.runs.layout.display = "" if starts else "none"
@@ -230,18 +234,19 @@ class EnergyPanel(Panel):
 
     def answered(self, q: Question, picture: Picture, seconds: float) -> None:
         """Draw a map with its words."""
-        walk = self.session.frame.walk
-        if walk is None or len(walk.x) <= walk.mapped:
+        held = self.session.frame.landscape
+        if held is None or len(held.present.x) <= held.present.mapped:
             return
+        points = held.present
         self._read_again(q, picture)
         self.picture, self.shown, self.seconds = picture, q, seconds
-        x, truth = walk.x.numpy(), walk.truth.x.double().cpu().numpy()
+        x, truth = points.x.numpy(), points.truth.x.double().cpu().numpy()
         view: w.Widget
         if picture.curve is not None:
-            self.curve.show(picture, float(x[walk.mapped, 0]), float(truth[walk.mapped, 0]))
+            self.curve.show(picture, float(x[points.mapped, 0]), float(truth[points.mapped, 0]))
             view = self.curve.widget
         else:
-            self.map.show(picture, x, walk.y.numpy(), truth, walk.mapped)
+            self.map.show(picture, x, points.y.numpy(), truth, points.mapped)
             self.map.pad.stops = 0 if picture.kind == "starts" else len(x)  # arrows then read
             view = self.map.widget
         self._on_runs()

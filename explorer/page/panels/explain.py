@@ -16,6 +16,7 @@ from explorer.engine.explanations.alternatives import edge_words, forced_points
 from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.programs import Sample, Stopped, farthest, forced_mass, sample_of
 from explorer.engine.rounding import said
+from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button, chart, mounted, titled
 from explorer.page.stages import explain
@@ -87,8 +88,8 @@ class ExplainPanel(Panel):
             ("Merge the two", "Merge the point in hand with the one chosen before it (M)",
              explain.combine),
             ("↶ Undo step", "Take the last split or merge back (Ctrl+Z on the plane)",
-             explain.undo),
-            ("↷ Redo step", "Do it again (Ctrl+Y on the plane)", explain.redo),
+             play.undo),
+            ("↷ Redo step", "Do it again (Ctrl+Y on the plane)", play.redo),
             ("Back to the truth", "Show the points it was trained on", explain.reset),
         )  # fmt: skip
         made = []
@@ -124,7 +125,7 @@ class ExplainPanel(Panel):
             return
         self._stop = False
         try:
-            state = explain.explained(self.session)
+            state = explain.explanation(self.session)
             self._task = asyncio.get_running_loop().create_task(self._guarded(job, state))
         except ValueError as error:
             self.session.message = str(error)
@@ -156,10 +157,8 @@ class ExplainPanel(Panel):
 
         sample = await asyncio.to_thread(_sample, state, self.session.extent, 0)
         mass = await asyncio.to_thread(forced_mass, sample, progress)
-        if (
-            self.session.now.explained is None
-            or explain.explained(self.session).target is not state.target
-        ):
+        held = self.session.now.explain
+        if held is None or held.present.target is not state.target:
             return
         explain.take_forced(self.session, mass)
         forced, edge = forced_points(mass, sample.mass)
@@ -176,10 +175,8 @@ class ExplainPanel(Panel):
         found = await asyncio.to_thread(farthest, sample)
         if self._stop:
             raise Stopped("stopped before it was shown")
-        if (
-            self.session.now.explained is None
-            or explain.explained(self.session).target is not state.target
-        ):
+        held = self.session.now.explain
+        if held is None or held.present.target is not state.target:
             return
         explain.take_farthest(self.session, found)
         self.said.value = found.sentence
@@ -190,12 +187,12 @@ class ExplainPanel(Panel):
 
     def render(self, frame: Frame) -> None:
         """The curve of the present drag, and the read-outs."""
-        state = frame.explained
-        if state is None:
+        if frame.explain is None:
             self.words.value = (
                 "Train a network first: then its training points explain its weights."
             )
             return
+        state = frame.explain.present
         if self.free.value != state.free:
             self.free.value = state.free
         self._curve(state)

@@ -10,7 +10,7 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.page.frame import Frame
-from explorer.page.gestures import ExplainingHand, Gestures, WalkingHand
+from explorer.page.gestures import ExplainHand, Gestures, LandscapeHand
 from explorer.page.panels.base import Panel
 from explorer.page.parts import drawing
 from explorer.page.parts.drawing import class_field, class_levels, class_map_png, leads
@@ -28,7 +28,7 @@ EXPLAIN_KEYS = (
     "point, arrows drag it (Shift: further), Enter lets go, F frees the drag, M merges, "
     "Ctrl+Z undo, Ctrl+Y redo."
 )
-WALK_KEYS = (
+LANDSCAPE_KEYS = (
     "Click a point to see the map of its energy; drag any point to move it. Keyboard: Tab chooses "
     "a point, arrows move it (Shift: further), Ctrl+Z undo, Ctrl+Y redo."
 )
@@ -55,7 +55,7 @@ class PlanePanel(Panel):
             background_style={"fill": "transparent"}, layout=w.Layout(width="100%"),
         )  # fmt: skip
         self.gestures, self._odd = Gestures(session), False
-        self.explaining, self.walking = ExplainingHand(session), WalkingHand(session)
+        self.explain_hand, self.landscape_hand = ExplainHand(session), LandscapeHand(session)
         self._mapped: tuple[Any, ...] = ()
         self.pad = Pad(tip=KEYS)
         self.pad.on_msg(self._on_pad)
@@ -68,7 +68,9 @@ class PlanePanel(Panel):
     def _on_pad(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from the browser
         try:
             stage = self.session.frame.stage
-            hands: dict[str, Any] = {"explain": self.explaining, "landscape": self.walking}
+            hands: dict[str, Any] = {
+                "explain": self.explain_hand, "landscape": self.landscape_hand,
+            }  # fmt: skip
             hand = hands.get(stage, self.gestures)
             hand.handle(content)
             self.pad.say = hand.say
@@ -159,11 +161,13 @@ class PlanePanel(Panel):
     def _tell(self, frame: Frame) -> None:
         empty = not frame.dataset.n
         n = frame.dataset.n
-        held = frame.explained if frame.stage == "explain" else None
-        walk = frame.walk if frame.stage == "landscape" else None
-        keys = KEYS if held is None else EXPLAIN_KEYS
-        keys = keys if walk is None else WALK_KEYS
-        places = len(walk.x) if walk is not None else 0 if held is None else held.now.n
+        explain = frame.explain if frame.stage == "explain" else None
+        landscape = frame.landscape if frame.stage == "landscape" else None
+        keys, places = KEYS, 0
+        if explain is not None:
+            keys, places = EXPLAIN_KEYS, explain.present.now.n
+        elif landscape is not None:
+            keys, places = LANDSCAPE_KEYS, len(landscape.present.x)
         with self.pad.hold_sync():
             self.pad.active = not frame.aimed or places > 0
             self.pad.stops = places

@@ -7,6 +7,7 @@ from typing import Any
 
 import ipywidgets as w
 
+from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button
 from explorer.page.stages import draw
@@ -46,9 +47,9 @@ class Tools(Panel):
         self.tool.observe(self._setter("tool"), names=["value"])
         self.label.observe(self._setter("label"), names=["value"])
         undo = button("↶ Undo", "Take the last edit back (Ctrl+Z on the plane)")
-        undo.on_click(self.command(lambda: draw.undo(session)))
+        undo.on_click(self.command(lambda: play.undo(session)))
         redo = button("↷ Redo", "Do the undone edit again (Ctrl+Y on the plane)")
-        redo.on_click(self.command(lambda: draw.redo(session)))
+        redo.on_click(self.command(lambda: play.redo(session)))
         clear = button("Clear", "Erase all points; undo brings them back")
         clear.on_click(self.command(lambda: draw.clear(session)))
         self.drawing = w.HBox([self.label, self.tool, undo, redo, clear]).add_class("mx-row")

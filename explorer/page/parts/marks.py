@@ -25,7 +25,7 @@ from explorer.engine.explanations.splitting import Explanation, extent_at
 from explorer.engine.network import phi
 from explorer.engine.piecewise import Piecewise
 from explorer.engine.roster import AttackState
-from explorer.page.frame import Frame, Walk
+from explorer.page.frame import Candidates, Frame
 from explorer.page.parts.drawing import map_png
 from explorer.page.parts.overlay import EMPTY, NONE, Array, Overlay, OverlayMarks
 from explorer.research.explained import Explained, free_direction
@@ -259,17 +259,19 @@ def _middle(line: Piecewise, low: float, high: float) -> float:
 # --- The candidates of the landscape stage on the plane: in hand, and how far from the truth ----
 
 
-def walk_overlay(walk: Walk) -> Overlay:
+def landscape_overlay(points: Candidates) -> Overlay:
     """A square around the mapped point, a cross at each moved one, a line from where it was."""
-    x, truth = walk.x.numpy(), walk.truth.x.double().cpu().numpy()
+    x, truth = points.x.numpy(), points.truth.x.double().cpu().numpy()
     if x.shape[1] == 1:
-        heights = walk.y.numpy()[:, None]
+        heights = points.y.numpy()[:, None]
         x, truth = np.hstack([x, heights]), np.hstack([truth, heights])
     away = np.flatnonzero(np.abs(x - truth).max(axis=1) > 0)
     gap = np.full(2, np.nan)
     lines = [row for i in away for row in (truth[i], x[i], gap)][:-1]
     return Overlay(
-        lines=np.array(lines).reshape(-1, 2), dots=x[away], hands=x[walk.mapped : walk.mapped + 1]
+        lines=np.array(lines).reshape(-1, 2),
+        dots=x[away],
+        hands=x[points.mapped : points.mapped + 1],
     )
 
 
@@ -285,10 +287,10 @@ OVERLAYS: dict[str, Callable[[Target, Any], Overlay]] = {
 
 def overlay_of(frame: Frame, extent: float) -> Overlay:
     """What the present attack draws beside its candidates, or the explain stage."""
-    if frame.stage == "explain" and frame.explained is not None:
-        return explain_overlay(frame.explained, extent)
-    if frame.stage == "landscape" and frame.walk is not None:
-        return walk_overlay(frame.walk)
+    if frame.stage == "explain" and frame.explain is not None:
+        return explain_overlay(frame.explain.present, extent)
+    if frame.stage == "landscape" and frame.landscape is not None:
+        return landscape_overlay(frame.landscape.present)
     draw = OVERLAYS.get(frame.attack_name)
     if frame.stage != "attack" or draw is None or frame.target is None or frame.attack is None:
         return EMPTY
@@ -437,8 +439,8 @@ class PlaneMarks:
         state = frame.attack if frame.stage in ("attack", "landscape") else None
         if state is not None and frame.stage == "landscape" and not state.t:
             state = None
-        if frame.stage == "explain" and frame.explained is not None:
-            return self._explanation(frame.explained.now)
+        if frame.stage == "explain" and frame.explain is not None:
+            return self._explanation(frame.explain.present.now)
         if state is None:
             self._past, self._past_t = {label: [] for label in LABELS}, -1
             for trail in self._trails.values():

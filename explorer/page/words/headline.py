@@ -34,8 +34,8 @@ def sentence(frame: Frame) -> tuple[str, str]:
         return f"{frame.verdict.sentence} {caveat}".rstrip(), "warn" if caveat else tone
     if frame.stage == "landscape":
         return ALL_STARTS, ""
-    if frame.stage == "explain" and frame.explained is not None:
-        return explained.sentence(frame.explained)
+    if frame.stage == "explain" and frame.explain is not None:
+        return explained.sentence(frame.explain.present)
     if frame.stage == "arena" and frame.arena is not None and frame.arena.target is frame.target:
         return frame.arena.sentence, ""
     if not frame.dataset.n:
