@@ -46,7 +46,7 @@ def _on_present_points(session: Session, state: TrainState) -> TrainState:
 
 def branch(session: Session) -> None:
     """Go on from this moment on a line of its own; the old line stays as it is."""
-    now, old = session.now, session.branch
+    now, old = session.frame, session.branch
     state = now.state
     if state is None:
         raise ValueError("Nothing to branch from: train first.")
@@ -82,14 +82,14 @@ def select(session: Session, index: int) -> None:
 
 def adopt(session: Session, frame: Frame) -> None:
     """Show a frame from elsewhere: another branch, or a file."""
-    session.pending = {}
     attack.turn_to(session, frame.attack_name)
     drawing = session.frame.drawing
     if frame.dataset is not drawing.present:
         drawing = drawing.push(frame.dataset)
     session.controls = Controls(()) if frame.truth is None else control_sets(frame.truth)
     draw.fit(session, frame.dataset)
-    session.frame = replace(frame, drawing=drawing, number=session.frame.number + 1)
+    session.frame = replace(frame, drawing=drawing)
+    session.show()
 
 
 def make_room(session: Session) -> str:
@@ -101,7 +101,7 @@ def make_room(session: Session) -> str:
     Returns:
         Where the run that was there is kept, as a sentence, or an empty string.
     """
-    old, now = session.branch, session.now
+    old, now = session.branch, session.frame
     reached = max(old.attack.last_t, 0 if now.attack is None else now.attack.t)
     again = old.loaded is not None and old.attack.states[-1:] == [old.loaded]
     if reached <= 0 or (again and reached == old.attack.last_t):
@@ -124,4 +124,4 @@ def make_room(session: Session) -> str:
 def _leave(session: Session) -> None:
     """Note where the present branch is left, and with which settings."""
     old = session.branch
-    old.last, old.config, old.mix = session.now, session.attack_config, session.mix
+    old.last, old.config, old.mix = session.frame, session.attack_config, session.mix

@@ -78,7 +78,6 @@ class Shown:
 class Frame:
     """All that is on screen at one moment; every part is true to the others."""
 
-    number: int
     stage: Stage
     drawing: History[Dataset]
     train: TrainState | None = None

@@ -28,7 +28,7 @@ def go(session: Session, stage: Stage) -> None:
     Raises:
         ValueError: where there is nothing yet that the stage is about.
     """
-    now = session.now
+    now = session.frame
     if stage == now.stage:
         return
     session.running = False
@@ -36,22 +36,22 @@ def go(session: Session, stage: Stage) -> None:
         train.begin(session)
     elif stage not in BEFORE and (now.train is None or now.attacked is not now.train.net):
         attack.take_target(session)
-    held = session.now.explain
-    if stage == "explain" and (held is None or held.present.target is not session.now.target):
+    held = session.frame.explain
+    if stage == "explain" and (held is None or held.present.target is not session.frame.target):
         explain.begin(session)
     if stage == "landscape":
         landscape.begin(session)
     session.show(stage=stage, status=Status.RUNNING)
-    if stage == "attack" and session.now.attack is None:
+    if stage == "attack" and session.frame.attack is None:
         attack.restart(session)
-    there = session.now
+    there = session.frame
     if there.aimed and there.truth is not None and there.truth is not now.dataset:
         session.message = OLD_POINTS.format(there.truth.n)
 
 
 def assess(session: Session) -> None:
     """Compute the certificate or the verdict of the present moment, and show it."""
-    if session.now.aimed:
+    if session.frame.aimed:
         attack.judge(session)
     else:
         train.certify(session)
@@ -98,7 +98,7 @@ class Undoable(Protocol):
 
 def _undoable(session: Session) -> Undoable:
     own: dict[Stage, Undoable] = {"explain": explain, "landscape": landscape}
-    return own.get(session.now.stage, draw)
+    return own.get(session.frame.stage, draw)
 
 
 def reset(session: Session) -> None:
@@ -124,13 +124,13 @@ def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - field
     Raises:
         ValueError: for a value that the setting does not take.
     """
-    if session.now.stage == "attack":
+    if session.frame.stage == "attack":
         session.attack_config = replace(session.attack_config, **changes)
         session.running = False
         attack.restart(session)
         return
     session.train_config = replace(session.train_config, **changes)
-    state = session.now.train
+    state = session.frame.train
     if state is None:
         return
     if changes.keys() & BIRTH:
@@ -138,7 +138,7 @@ def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - field
         train.begin(session)
     elif "loss" in changes:
         same = replace(session.train_config, revive=False)
-        refreshed = training.refresh(session.now.dataset, state, same)
+        refreshed = training.refresh(session.frame.dataset, state, same)
         session.show(train=refreshed, status=Status.RUNNING)
     else:
         session.show(status=Status.RUNNING)
@@ -147,9 +147,9 @@ def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - field
 def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9) -> int:
     """Take steps of the present stage until time, number or run is over. -> steps taken.
 
-    The new state is `now`; it comes on screen with the next `show`.
+    The frame holds the new state at once; it comes on screen with the next `show`.
     """
-    now, begun, taken = session.now, perf_counter(), 0
+    now, begun, taken = session.frame, perf_counter(), 0
     attacking = now.stage == "attack"
     engine: Any = session.entry if attacking else training
     target: Any = now.target if attacking else now.dataset
@@ -164,7 +164,7 @@ def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9)
         status = engine.terminate(state, config)
         line.append(state, numbers)
         taken += 1
-    session.pending.update({"attack" if attacking else "train": state, "status": status})
+    session.put(**{"attack" if attacking else "train": state, "status": status})
     return taken
 
 
@@ -178,9 +178,9 @@ def step(session: Session, n: int = 1) -> None:
 def _pause_in_run(session: Session) -> None:
     """Pause, with a run there to go on with."""
     session.running = False
-    if not session.now.aimed and session.now.train is None:
+    if not session.frame.aimed and session.frame.train is None:
         train.begin(session)
-    if session.now.stage == "draw":
+    if session.frame.stage == "draw":
         session.show(stage="train")
 
 
@@ -189,6 +189,6 @@ def go_on(session: Session, n: int) -> None:
     _pause_in_run(session)
     taken = advance(session, seconds=AT_ONCE_S, steps=n)
     assess(session)
-    now = session.now
+    now = session.frame
     if now.state is not None and taken < n and not now.status.over:
         session.stop_at, session.running = now.state.t + n - taken, True

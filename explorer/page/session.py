@@ -1,8 +1,9 @@
-"""The one shared state of a page: the traits that panels follow, and the frame on screen.
+"""The one shared state of a page: the present moment, and the traits that panels follow.
 
-Panels read `session.frame` and call commands: functions of a session, in `page/stages`, `page/play`
-and `page/branches`. A command that cannot be carried out raises ValueError and leaves everything as
-it was; `guarded` makes that the message on the page.
+`session.frame` is the present. Commands change it: functions of a session, in `page/stages`,
+`page/play` and `page/branches`. Panels are told by `shown`, once a redraw; they read the frame,
+call commands, and write nothing here. A command that cannot be carried out raises ValueError and
+leaves everything as it was; `guarded` makes that the message on the page.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ LIVE_STEPS = 10_000_000  # planned steps of a live run: about an hour at the usu
 class Session(HasTraits):
     """Everything of one visitor's page."""
 
-    frame = Instance(Frame)
+    shown = Int(1, help="number of the frame that panels were told of last")
     running = Bool(False)
     drawn = Int(0, help="number of the newest frame that a browser has drawn")
     message = Unicode("", help="why the last command was refused, or a notice")
@@ -50,26 +51,22 @@ class Session(HasTraits):
     def __init__(self, dataset: Dataset | None = None, **traits: Any) -> None:  # noqa: ANN401
         """Open with `dataset`, or with nothing drawn on the plane."""
         first = dataset if dataset is not None else data.empty(2)
-        self.pending: dict[str, Any] = {}  # computed, and not yet on screen
+        self.frame = Frame("draw", History(first))
         self.controls = Controls(())
         self.configs: dict[str, AttackConfig] = {}  # as each attack was left
         config = TrainConfig(steps=LIVE_STEPS)
         traits = {"train_config": config, "attack_config": by_key("kkt").config(), **traits}
-        super().__init__(
-            frame=Frame(1, "draw", History(first)), branches=[Branch("main")], **traits
-        )
+        super().__init__(branches=[Branch("main")], **traits)
         self.label = 0 if first.d == 1 else 1
 
-    @property
-    def now(self) -> Frame:
-        """The present moment, of which `frame` is what was last shown."""
-        return replace(self.frame, **self.pending) if self.pending else self.frame
+    def put(self, **changes: Any) -> None:  # noqa: ANN401 - fields of Frame
+        """Change the present moment; panels hear of it with the next `show`."""
+        self.frame = replace(self.frame, **changes)
 
     def show(self, **changes: Any) -> None:  # noqa: ANN401 - fields of Frame
-        """Assign the next frame: one notification, one redraw."""
-        number = self.frame.number + 1
-        changes, self.pending = {**self.pending, **changes, "number": number}, {}
-        self.frame = replace(self.frame, **changes)
+        """Change the present moment and tell the panels: one notification, one redraw."""
+        self.put(**changes)
+        self.shown += 1
 
     def guarded(self, command: Callable[..., None], *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         """Run a command; a ValueError becomes the message, and nothing is lost."""

@@ -32,7 +32,7 @@ class Panel:
         self.session, self._drawn_s = session, 0.0
         self._failure = w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
         self.box = w.VBox(layout=w.Layout(overflow="visible"))
-        session.observe(self._on_frame, names=["frame"])
+        session.observe(self._on_frame, names=["shown"])
         self._draw(session.frame)
 
     def build(self) -> None:
@@ -51,8 +51,8 @@ class Panel:
             return False
         return not self.stages or frame.stage in self.stages
 
-    def _on_frame(self, change: dict[str, Any]) -> None:
-        self._draw(change["new"])
+    def _on_frame(self, _: dict[str, Any]) -> None:
+        self._draw(self.session.frame)
 
     def _draw(self, frame: Frame) -> None:
         # Taken out rather than hidden: a hidden bqplot figure fails on its size of zero.
@@ -97,7 +97,7 @@ class Panel:
 
     def close(self) -> None:
         """Unfollow the session and free the widgets in the browser."""
-        self.session.unobserve(self._on_frame, names=["frame"])
+        self.session.unobserve(self._on_frame, names=["shown"])
         if self.widget is not None:
             self.end()
         self.box.close()

@@ -178,7 +178,7 @@ class PlanePanel(Panel):
             self.pad.hint = "Click to place a point, drag to spray, or take a preset." * empty
             self.pad.tip = keys
             self.pad.label = f"Plane with {n} points. {keys}"
-            self.pad.frame, self.pad.sent = frame.number, time() * 1000
+            self.pad.frame, self.pad.sent = self.session.shown, time() * 1000
 
 
 def _network(frame: Frame) -> tuple[Any, float]:
