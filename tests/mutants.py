@@ -161,7 +161,7 @@ def searches() -> list[bytes]:
              "weight_margin": 1.0, "sigma_x": 0.5}  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.jsonl"
-        search_file.start_file(path, session("kkt").now.target, SMALL)
+        search_file.start_file(path, session("kkt").frame.target, SMALL)
         for number, residual in enumerate((0.5, float("inf"))):
             search_file.append(path, Trial(number, place, KKTConfig(m=4), residual, 1.0, 2.0))
         return [path.read_bytes()]
@@ -273,7 +273,7 @@ KINDS = (
     Kind("rows", sweeps, by_path(lambda path: RowFile(path, NAMES).rows)),
     Kind("cells", cells, lambda _, data: rows_in(data)),
     Kind("search", searches,
-         by_path(lambda p: search_file.start_file(p, session("kkt").now.target, SMALL))),
+         by_path(lambda p: search_file.start_file(p, session("kkt").frame.target, SMALL))),
     Kind("table", lambda: [TABLE], by_path(table), ValueError),
     Kind("setting", lambda: WORDS, setting, ValueError),
 )  # fmt: skip

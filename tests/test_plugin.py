@@ -119,7 +119,7 @@ page.panels["Chooser"].attack.value = "sample"
 form = page.panels["AttackForm"].forms["sample"]
 {row.field: row.widget for row in form.all}["pace"].value = 0.25
 play.step(page.session, 3)
-now = page.session.now
+now = page.session.frame
 print(now.attack_name, now.attack.t, page.session.attack_config.pace)
 print(*[row.field for row in form.all], sep=",")
 play.go(page.session, "arena")

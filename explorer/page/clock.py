@@ -58,7 +58,7 @@ class Player:
             rate = session.steps_per_second
             due = (perf_counter() - begun) * rate - taken if rate != float("inf") else 1e9
             if session.stop_at >= 0:
-                state = session.now.state
+                state = session.frame.state
                 due = min(due, session.stop_at - (0 if state is None else state.t))
                 if due <= 0:
                     break
@@ -67,13 +67,13 @@ class Player:
             now = perf_counter()
             if session.drawn != drawn:
                 drawn, heard = session.drawn, now
-            if session.now.status.over:
-                session.message = session.now.status.value
+            if session.frame.status.over:
+                session.message = session.frame.status.value
                 break
             if now - heard > PATIENCE_S:
                 session.message = "Paused: no page has drawn a frame for 10 seconds."
                 break
-            if now >= next_frame and session.frame.number - session.drawn < WINDOW:
+            if now >= next_frame and session.shown - session.drawn < WINDOW:
                 assessing = now >= next_assess
                 cost = process_time()  # not the clock: a busy browser must not slow the frames
                 play.assess(session) if assessing else session.show()

@@ -25,7 +25,7 @@ MOST_SAVED = 16 * 2**20  # arbitrary: what a browser takes as one link without t
 
 def as_run(session: Session) -> Run:
     """This page's points, network, attack and as much of their history as fits a download."""
-    now = session.now
+    now = session.frame
     attacked = now.attack is not None and now.truth is now.dataset
     run = Run(
         dataset=now.dataset,
@@ -58,7 +58,7 @@ def open_file(session: Session, content: bytes) -> None:
     """
     opened = store.open_bytes(content)
     if isinstance(opened, Network):
-        points = session.now.dataset
+        points = session.frame.dataset
         if not points.n or points.d != opened.d:
             raise ValueError(
                 f"the weights take points of {opened.d} coordinates; there are {points.n} points "
@@ -105,7 +105,7 @@ def _opened(run: Run) -> Session:
         if session.frame.attack_name != run.attack_name:
             raise store.StoreError(f"these weights cannot be attacked by {run.attack_name}")
         held: Any = run.attack_states[-1]
-        target, config = cast(Any, (session.now.target, session.attack_config))
+        target, config = cast(Any, (session.frame.target, session.attack_config))
         fits = not isinstance(held, HingeState) or hinge.explains(target, held, config)
         if not fits:
             raise store.StoreError("the attack of this run is one on other weights than it holds")
@@ -119,7 +119,7 @@ def _opened(run: Run) -> Session:
 
 def as_code(session: Session) -> str:
     """Python that repeats this page from its seed, and the command that does so."""
-    now = session.now
+    now = session.frame
     t, a = (s.t if s is not None else 0 for s in (now.train, now.attack))
     lines = [
         "import torch",
@@ -178,7 +178,7 @@ def _changed(config: Any, default: Any) -> str:  # noqa: ANN401 - either config
 
 
 def _command(session: Session, steps: int) -> str:
-    s = session.now.dataset.source
+    s = session.frame.dataset.source
     data = "--data points.csv" if s is None else f"--preset {s.preset} --n {s.n} --noise {s.noise}"
     widths = ",".join(map(str, session.train_config.widths))
     seed = f"--seed {session.seed}"

@@ -77,7 +77,7 @@ class Gestures:
             )
 
     def _drag(self, at: tuple[float, float], gesture: int) -> None:
-        data = self.session.now.dataset
+        data = self.session.frame.dataset
         if self.held is not None and self.held < data.n:
             moved = data.moved(self.held, self._point(at))
             self.session.guarded(draw.edit, self.session, moved, gesture)
@@ -86,7 +86,7 @@ class Gestures:
         index = self.nearest(at)
         if index is None:
             return False
-        left = self.session.now.dataset.without([index])
+        left = self.session.frame.dataset.without([index])
         self.session.guarded(draw.edit, self.session, left, gesture)
         return True
 
@@ -106,9 +106,9 @@ class Gestures:
         elif tool == "erase":
             self._on_erase(at, gesture)
         else:
-            before = self.session.now.dataset.n
+            before = self.session.frame.dataset.n
             self._paint(at, gesture)
-            count = self.session.now.dataset.n
+            count = self.session.frame.dataset.n
             placed = f"placed {self._named(count - 1)} at {self._where(at)}"
             self.say = placed if count > before else self.session.message
 
@@ -131,7 +131,7 @@ class Gestures:
         self._class(4)
 
     def _class(self, label: int) -> None:
-        if label > 1 and self.session.now.dataset.d == 1:
+        if label > 1 and self.session.frame.dataset.d == 1:
             self.say = "a line has two classes; further ones need the plane"
             return
         self.session.label, self.say = label, f"class {NAMES[label]}"
@@ -158,16 +158,16 @@ class Gestures:
 
     # --- places -----------------------------------------------------------------------------
     def _point(self, at: tuple[float, float]) -> tuple[float, ...]:
-        return at if self.session.now.dataset.d == 2 else at[:1]
+        return at if self.session.frame.dataset.d == 2 else at[:1]
 
     def _label(self, at: tuple[float, float]) -> float:
-        if self.session.now.dataset.d == 1 and self.session.label == 0:
+        if self.session.frame.dataset.d == 1 and self.session.label == 0:
             return 1.0 if at[1] >= 0 else -1.0
         return float(self.session.label or 1)
 
     def nearest(self, at: tuple[float, float]) -> int | None:
         """Index of the point within REACH of a place; in 1-D only the axis counts."""
-        data = self.session.now.dataset
+        data = self.session.frame.dataset
         if not data.n:
             return None
         gaps = np.linalg.norm(data.x.cpu().numpy() - np.asarray(self._point(at)), axis=1)
@@ -175,7 +175,7 @@ class Gestures:
         return index if gaps[index] <= REACH * 2 * self.session.extent else None
 
     def _named(self, index: int) -> str:
-        return f"point {index + 1}, class {NAMES[int(self.session.now.dataset.y[index])]}"
+        return f"point {index + 1}, class {NAMES[int(self.session.frame.dataset.y[index])]}"
 
     def _where(self, at: tuple[float, float]) -> str:
         return ", ".join(f"{v:.2f}" for v in self._point(at))
@@ -272,7 +272,7 @@ class ExplainHand(Hand):
 
     def ready(self) -> bool:
         """Whether there is an explanation to act on."""
-        return self.session.now.explain is not None
+        return self.session.frame.explain is not None
 
     # --- pointer ----------------------------------------------------------------------------
     def _on_down(self, at: Tensor, gesture: int, shift: bool) -> None:
@@ -365,7 +365,7 @@ class LandscapeHand(Hand):
 
     def ready(self) -> bool:
         """Whether there are points to map."""
-        return self.session.now.landscape is not None
+        return self.session.frame.landscape is not None
 
     # --- pointer ----------------------------------------------------------------------------
     def _on_hover(self, at: Tensor, gesture: int, shift: bool) -> None:

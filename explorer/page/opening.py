@@ -40,13 +40,13 @@ def opening(session: Session, name: str, seconds: float = float("inf")) -> Itera
         train.jump_to_exact(session)
     else:
         train.begin(session)
-    dataset, config = session.now.dataset, session.train_config
+    dataset, config = session.frame.dataset, session.train_config
     while (done := _step(session)) < row.freeze:
         play.advance(session, seconds=seconds, steps=row.freeze - done)
-        if session.now.status.over:
+        if session.frame.status.over:
             break
         yield _step(session) / row.freeze
-        now = session.now
+        now = session.frame
         if now.stage != "train" or now.dataset is not dataset:
             session.message = f"The example {name!r} was left before it was trained."
             return
@@ -63,5 +63,5 @@ def opening(session: Session, name: str, seconds: float = float("inf")) -> Itera
 
 
 def _step(session: Session) -> int:
-    state = session.now.train
+    state = session.frame.train
     return 0 if state is None else state.t

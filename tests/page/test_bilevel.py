@@ -26,33 +26,33 @@ def session() -> Session:
 
 
 def test_it_starts_at_as_many_candidates_as_points_and_stays_at_the_truth(session: Session) -> None:
-    assert len(session.now.attack.x) == 10
+    assert len(session.frame.attack.x) == 10
     play.step(session, 3)
-    assert session.now.attack.t == 3
+    assert session.frame.attack.t == 3
     attack.remix(session, 1.0, 1.0)
-    assert float(session.now.attack.l_upper) == 0
+    assert float(session.frame.attack.l_upper) == 0
     play.step(session, 3)
-    assert session.now.attack.t == 0 and session.now.status.over
-    assert int(session.now.scores[0].found[0]) == 10
+    assert session.frame.attack.t == 0 and session.frame.status.over
+    assert int(session.frame.scores[0].found[0]) == 10
 
 
 def test_its_settings_train_another_victim(session: Session) -> None:
-    before = session.now.attack.victim
+    before = session.frame.attack.victim
     play.configure(session, model="hidden", width=3, mu=0.1)
-    after = session.now.attack.victim
+    after = session.frame.attack.victim
     assert (before.theta.shape, after.theta.shape) == ((3,), (13,))
     play.step(session, 2)
-    assert session.now.attack.lower_gradient < 1e-8
+    assert session.frame.attack.lower_gradient < 1e-8
 
 
 def test_every_point_counts_as_in_reach(session: Session) -> None:
     # Weight decay gives every point a multiplier; those off the page's margin are no excuse.
-    assert "leave no trace" not in session.now.verdict.sentence
+    assert "leave no trace" not in session.frame.verdict.sentence
 
 
 def test_both_boundaries_are_drawn(session: Session) -> None:
-    state = session.now.attack
-    drawn = bilevel_overlay(session.now.target, state)
+    state = session.frame.attack
+    drawn = bilevel_overlay(session.frame.target, state)
     for path, theta in ((drawn.strong, state.victim.theta), (drawn.lines, state.theta)):
         whole = path[np.isfinite(path).all(1)]
         z = whole @ theta[:2].numpy() + float(theta[2])
@@ -63,11 +63,11 @@ def test_a_saved_run_comes_back_and_goes_on(session: Session) -> None:
     play.step(session, 2)
     other = Session()
     files.open_file(other, store.dump(files.as_run(session)))
-    assert other.now.attack_name == "bilevel" and other.now.attack.t == 2
-    assert other.now.attack.victim.lower == session.now.attack.victim.lower
+    assert other.frame.attack_name == "bilevel" and other.frame.attack.t == 2
+    assert other.frame.attack.victim.lower == session.frame.attack.victim.lower
     play.step(session, 2)
     play.step(other, 2)
-    np.testing.assert_array_equal(other.now.attack.x, session.now.attack.x)
+    np.testing.assert_array_equal(other.frame.attack.x, session.frame.attack.x)
 
 
 def test_the_code_repeats_its_victim_and_its_labels(session: Session) -> None:
@@ -78,6 +78,6 @@ def test_the_code_repeats_its_victim_and_its_labels(session: Session) -> None:
 
 def test_weights_of_another_training_are_refused(session: Session) -> None:
     entry, config = by_key("bilevel"), by_key("bilevel").config()
-    assert isinstance(session.now.target, Target)
+    assert isinstance(session.frame.target, Target)
     with pytest.raises(ValueError, match="were trained so"):
-        entry.init(session.now.target, config, None)
+        entry.init(session.frame.target, config, None)

@@ -33,7 +33,7 @@ def test_keys_choose_the_class_and_points_take_it() -> None:
         hand.handle({"events": [{"kind": key, "x": 0.5, "y": 0.5}]})
         hand.handle({"events": [{"kind": "act", "x": 0.2 * abs(label), "y": 0.5, "gesture": 1}]})
         assert session.label == label
-    assert session.now.dataset.y.tolist() == [1, -1, 3, 4]
+    assert session.frame.dataset.y.tolist() == [1, -1, 3, 4]
     assert "purple diamond" in hand.say
     play.undo(session)
 
@@ -49,22 +49,22 @@ def test_a_line_has_two_classes() -> None:
 
 def test_a_new_class_needs_new_outputs() -> None:
     session = trained("blobs")
-    assert session.now.train is not None and session.now.train.net.outputs == 1
+    assert session.frame.train is not None and session.frame.train.net.outputs == 1
     draw.add(session, [((0.0, 1.5), 3.0)])
-    assert session.now.train is None and session.now.stage == "draw"
+    assert session.frame.train is None and session.frame.stage == "draw"
     assert session.message == draw.CLASSES_CHANGED
     play.go(session, "train")
-    assert session.now.train is not None and session.now.train.net.outputs == 3
+    assert session.frame.train is not None and session.frame.train.net.outputs == 3
 
 
 def test_the_road_with_three_classes() -> None:
     session = trained()
-    made = session.now.certificate
+    made = session.frame.certificate
     assert made is not None and made.q_min > 0 and made.residual < made.residual_strict + 1e-12
     play.go(session, "attack")
-    assert session.now.attack_name == "decoreco" and "takes over" in session.message
+    assert session.frame.attack_name == "decoreco" and "takes over" in session.message
     play.step(session, 20)
-    now = session.now
+    now = session.frame
     assert now.attack is not None and set(now.attack.y.tolist()) == {1, -1, 3}
     assert now.scores is not None and now.verdict is not None
     with pytest.raises(ValueError, match="one per class"):

@@ -36,15 +36,15 @@ def test_a_saved_page_opens_to_the_same_numbers_and_history() -> None:
     data = store.dump(files.as_run(session))
     other = Session()
     files.open_file(other, data)
-    assert torch.equal(other.now.dataset.x, session.now.dataset.x)
-    assert torch.equal(other.now.train.net.theta, session.now.train.net.theta)
-    assert torch.equal(other.now.attack.x, session.now.attack.x)
-    assert other.now.stage == "attack" and other.seed == 3
-    assert other.now.verdict.sentence == session.now.verdict.sentence
+    assert torch.equal(other.frame.dataset.x, session.frame.dataset.x)
+    assert torch.equal(other.frame.train.net.theta, session.frame.train.net.theta)
+    assert torch.equal(other.frame.attack.x, session.frame.attack.x)
+    assert other.frame.stage == "attack" and other.seed == 3
+    assert other.frame.verdict.sentence == session.frame.verdict.sentence
     assert other.branch.attack.last_t == 25
     play.step(session, 5)
     play.step(other, 5)
-    assert torch.equal(other.now.attack.x, session.now.attack.x), "it goes on as it would have"
+    assert torch.equal(other.frame.attack.x, session.frame.attack.x), "it goes on as it would have"
 
 
 def test_a_run_in_single_precision_opens_and_goes_on(tmp_path: Path) -> None:
@@ -57,10 +57,10 @@ def test_a_run_in_single_precision_opens_and_goes_on(tmp_path: Path) -> None:
     files.open_file(session, path.read_bytes())
     session.attack_config = replace(session.attack_config, steps=9)
     play.step(session, 2)
-    assert session.now.attack.t == 5
+    assert session.frame.attack.t == 5
     play.go(session, "train")
     play.step(session, 2)
-    assert session.now.train.net.dtype == torch.float64
+    assert session.frame.train.net.dtype == torch.float64
 
 
 def test_an_attack_on_other_weights_is_refused() -> None:
@@ -75,22 +75,22 @@ def test_an_attack_on_other_weights_is_refused() -> None:
 
 def test_a_run_that_cannot_be_opened_leaves_the_page_as_it_was() -> None:
     session = attacked()
-    before = session.now, session.train_config, session.seed, session.attack_config
+    before = session.frame, session.train_config, session.seed, session.attack_config
     run = files.as_run(attacked())
     high = preset("two-points").x.repeat(1, 3)
     wide = Run(Dataset(high, preset("two-points").y), run.train_config, seed=9)
     with pytest.raises(StoreError, match="1 or 2 coordinates"):
         files.open_file(session, store.dump(wide))
-    assert (session.now, session.train_config, session.seed, session.attack_config) == before
+    assert (session.frame, session.train_config, session.seed, session.attack_config) == before
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage" * 50, b"\x80\x04N."])
 def test_a_foreign_file_is_refused_and_the_page_stays(content: bytes) -> None:
     session = attacked()
-    before = session.now
+    before = session.frame
     with pytest.raises(ValueError):
         files.open_file(session, content)
-    assert session.now.attack is before.attack and session.now.dataset is before.dataset
+    assert session.frame.attack is before.attack and session.frame.dataset is before.dataset
 
 
 def weights_of(d: int) -> bytes:
@@ -104,8 +104,8 @@ def weights_of(d: int) -> bytes:
 def test_weights_of_others_become_the_network_of_the_present_points() -> None:
     session = Session(preset("moons"))
     files.open_file(session, weights_of(2))
-    assert session.now.train.net.widths == (7,)
-    assert session.now.stage == "train"
+    assert session.frame.train.net.widths == (7,)
+    assert session.frame.stage == "train"
     assert "was taken as ReLU" in session.message
 
 
@@ -113,7 +113,7 @@ def test_that_weights_were_taken_as_relu_is_told_wherever_they_go() -> None:
     session = Session(preset("moons"))
     files.open_file(session, weights_of(2))
     play.step(session, 3)
-    assert session.now.train.net.note
+    assert session.frame.train.net.note
     other = Session(preset("xor"))
     files.open_file(other, store.dump(files.as_run(session)))
     assert "was taken as ReLU" in other.message
@@ -121,7 +121,7 @@ def test_that_weights_were_taken_as_relu_is_told_wherever_they_go() -> None:
     train.begin(own)
     last = Session()
     files.open_file(last, store.dump(files.as_run(own)))
-    assert "ReLU" not in last.message and not last.now.train.net.note
+    assert "ReLU" not in last.message and not last.frame.train.net.note
 
 
 def test_weights_without_their_points_are_refused_with_the_remedy() -> None:
@@ -138,8 +138,8 @@ def test_the_shown_code_repeats_the_page() -> None:
     scope: dict[str, object] = {}
     with redirect_stdout(io.StringIO()) as said:
         exec(files.as_code(session), scope)
-    assert torch.equal(scope["state"].net.theta, session.now.train.net.theta)  # type: ignore[attr-defined]
-    assert torch.equal(scope["found"].x, session.now.attack.x)  # type: ignore[attr-defined]
+    assert torch.equal(scope["state"].net.theta, session.frame.train.net.theta)  # type: ignore[attr-defined]
+    assert torch.equal(scope["found"].x, session.frame.attack.x)  # type: ignore[attr-defined]
     assert session.frame.certificate.sentence.split(":")[0] in said.getvalue()
 
 

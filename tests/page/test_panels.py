@@ -47,12 +47,12 @@ def test_the_whole_road_by_its_buttons(app: App, monkeypatch: pytest.MonkeyPatch
     header.stage.value = "train"
     transport.many.value = 1500
     named(app.widget, w.Button, "Step × n").click()
-    assert session.now.train.t == 1500
+    assert session.frame.train.t == 1500
     assert "KKT" in header.sentence.value
     header.stage.value = "attack"
     transport.many.value = 20
     named(app.widget, w.Button, "Step × n").click()
-    assert session.now.attack.t == 20
+    assert session.frame.attack.t == 20
     assert "of 8" in header.sentence.value or "claim" in header.sentence.value
     no_failures(app)
 
@@ -212,5 +212,5 @@ def test_solving_can_be_cancelled_and_leaves_edited_points_alone(app: App) -> No
     draw.load(app.session, preset("alternating-line", n=50))
     solve(app, lambda jump: jump.click())
     assert app.session.frame.train is None and "cancelled" in app.session.message
-    solve(app, lambda jump: draw.edit(app.session, app.session.now.dataset.without([0])))
+    solve(app, lambda jump: draw.edit(app.session, app.session.frame.dataset.without([0])))
     assert app.session.frame.train is None and "changed meanwhile" in app.session.message

@@ -29,12 +29,12 @@ def play(
 
     async def run() -> None:
         player = Player(session)
-        session.drawn = session.frame.number
+        session.drawn = session.shown
         session.running = True
         for _ in range(limit):
             await asyncio.sleep(0)
             if draw:
-                session.drawn = session.frame.number
+                session.drawn = session.shown
             if until() or not session.running:
                 break
         else:
@@ -47,11 +47,12 @@ def play(
 
 
 def test_playing_advances_and_pausing_stops() -> None:
-    session = session_in_training()
+    session, told = session_in_training(), []
+    session.observe(lambda _: told.append(session.frame.train.t), names=["shown"])
     play(session, lambda: session.frame.train.t > 200)
-    t = session.now.train.t
+    t = session.frame.train.t
     assert t > 200
-    assert session.frame.train.t == t, "the last frame shows where the run stands"
+    assert told[-1] == t, "the last frame shows where the run stands"
     assert session.frame.certificate is not None
 
 
@@ -60,13 +61,13 @@ def test_without_a_drawn_frame_no_more_than_the_window_is_pushed(
 ) -> None:
     monkeypatch.setattr(clock, "PATIENCE_S", 0.3)
     session = session_in_training()
-    first = session.frame.number
+    first = session.shown
     pushed = []
-    session.observe(lambda c: pushed.append(c["new"].number), names=["frame"])
+    session.observe(lambda c: pushed.append(c["new"]), names=["shown"])
     play(session, lambda: False, draw=False, limit=10**9)
     # the window, and the frame that shows how it ended
     assert max(pushed) - first <= clock.WINDOW + 2
-    assert session.now.train.t > 0, "the engine goes on meanwhile"
+    assert session.frame.train.t > 0, "the engine goes on meanwhile"
     assert not session.running
     assert "no page has drawn" in session.message
 
@@ -75,7 +76,7 @@ def test_a_finished_run_stops_the_clock_and_says_why() -> None:
     session = session_in_training()
     play_stage.configure(session, steps=50)
     play(session, lambda: False)
-    assert session.now.train.t == 50
+    assert session.frame.train.t == 50
     assert session.message.startswith("Finished")
 
 
@@ -84,10 +85,10 @@ def test_points_added_while_playing_stay_and_training_goes_on() -> None:
     added: list[int] = []
 
     def until() -> bool:
-        if session.now.train.t > 100 and not added:
-            added.append(session.now.train.t)
+        if session.frame.train.t > 100 and not added:
+            added.append(session.frame.train.t)
             draw_stage.add(session, [((0.05,), -1.0)])
-        return bool(added) and session.now.train.t > added[0] + 100
+        return bool(added) and session.frame.train.t > added[0] + 100
 
     play(session, until)
     assert session.frame.dataset.n == 9
@@ -111,8 +112,8 @@ def test_no_more_steps_than_the_chosen_speed_allows() -> None:
     session = session_in_training()
     session.steps_per_second = 100.0
     begun = perf_counter()
-    play(session, lambda: session.now.train.t >= 20)
-    assert 20 <= session.now.train.t <= 100.0 * (perf_counter() - begun)
+    play(session, lambda: session.frame.train.t >= 20)
+    assert 20 <= session.frame.train.t <= 100.0 * (perf_counter() - begun)
 
 
 def test_a_long_number_of_steps_runs_as_a_run_and_pauses_at_its_end(
@@ -126,7 +127,7 @@ def test_a_long_number_of_steps_runs_as_a_run_and_pauses_at_its_end(
         play_stage.go_on(session, 300)
         assert session.running, "it has only begun"
         while session.running:
-            session.drawn = session.frame.number
+            session.drawn = session.shown
             await asyncio.sleep(0)
         player.close()
 

@@ -25,24 +25,35 @@ def trained(steps: int = 1500, name: str = "alternating-line") -> Session:
 
 def test_one_command_is_one_frame_or_two() -> None:
     session, frames = Session(), []
-    session.observe(lambda change: frames.append(change["new"]), names=["frame"])
+    session.observe(lambda _: frames.append(session.frame), names=["shown"])
     draw.add(session, [((0.5, 0.5), 1.0)])
     assert len(frames) == 1
-    assert frames[0].number == 2
+    assert frames[0].dataset.n == 1 and session.shown == 2
+
+
+def test_steps_change_the_present_and_panels_hear_of_it_once() -> None:
+    session, told = Session(preset("two-points")), []
+    play.go(session, "train")
+    session.observe(lambda _: told.append(session.frame.train.t), names=["shown"])
+    for _ in range(3):
+        play.advance(session, steps=2)
+    assert session.frame.train.t == 6 and not told
+    session.show()
+    assert told == [6]
 
 
 def test_training_goes_on_where_it_is_when_points_change() -> None:
     session = trained(50, "two-points")
-    before = session.now.train
+    before = session.frame.train
     draw.add(session, [((0.1,), 1.0)])
-    after = session.now.train
+    after = session.frame.train
     assert after.t == before.t == 50
     assert torch.equal(after.net.theta, before.net.theta)
     assert len(after.q) == session.frame.dataset.n == before.q.shape[0] + 1
     expected = session.frame.dataset.y * phi(after.net, session.frame.dataset.x)
     assert torch.allclose(after.q, expected)
     play.step(session, 10)
-    assert session.now.train.t == 60
+    assert session.frame.train.t == 60
 
 
 def test_erasing_every_point_keeps_the_network_and_loses_nothing() -> None:
@@ -50,21 +61,21 @@ def test_erasing_every_point_keeps_the_network_and_loses_nothing() -> None:
     draw.clear(session)
     assert session.frame.dataset.n == 0
     play.step(session, 3)
-    assert session.now.train.t == 23
+    assert session.frame.train.t == 23
     play.undo(session)
     assert session.frame.dataset.n == 8
 
 
 def test_same_seed_same_run_and_reset_repeats_it() -> None:
     one, two = trained(40), trained(40)
-    assert torch.equal(one.now.train.net.theta, two.now.train.net.theta)
+    assert torch.equal(one.frame.train.net.theta, two.frame.train.net.theta)
     play.reset(one)
-    assert one.now.train.t == 0
+    assert one.frame.train.t == 0
     play.step(one, 40)
-    assert torch.equal(one.now.train.net.theta, two.now.train.net.theta)
+    assert torch.equal(one.frame.train.net.theta, two.frame.train.net.theta)
     play.reseed(one)
     play.step(one, 40)
-    assert not torch.equal(one.now.train.net.theta, two.now.train.net.theta)
+    assert not torch.equal(one.frame.train.net.theta, two.frame.train.net.theta)
 
 
 def test_attack_before_the_points_are_separated_is_refused_with_a_remedy() -> None:
@@ -91,7 +102,7 @@ def test_the_attack_sees_the_weights_at_margin_one_and_the_truth_it_left() -> No
     assert abs(float(q.min()) - 1) < 1e-9
     assert frame.verdict is not None and frame.scores is not None
     play.step(session, 30)
-    assert session.now.attack.t == 30
+    assert session.frame.attack.t == 30
 
 
 def test_attack_survives_a_look_at_training_and_restarts_on_new_weights() -> None:
@@ -100,11 +111,11 @@ def test_attack_survives_a_look_at_training_and_restarts_on_new_weights() -> Non
     play.step(session, 5)
     play.go(session, "train")
     play.go(session, "attack")
-    assert session.now.attack.t == 5
+    assert session.frame.attack.t == 5
     play.go(session, "train")
     play.step(session, 1)
     play.go(session, "attack")
-    assert session.now.attack.t == 0
+    assert session.frame.attack.t == 0
 
 
 def test_mix_at_the_truth_starts_on_the_truth_and_moving_it_restarts() -> None:
@@ -112,7 +123,7 @@ def test_mix_at_the_truth_starts_on_the_truth_and_moving_it_restarts() -> None:
     play.go(session, "attack")
     play.step(session, 5)
     attack.remix(session, 1.0, 1.0)
-    state, truth = session.now.attack, session.frame.truth
+    state, truth = session.frame.attack, session.frame.truth
     assert state.t == 0
     for x, y in zip(state.x, state.y, strict=True):
         same = truth.x[truth.y == y]
@@ -131,13 +142,13 @@ def test_editing_during_an_attack_keeps_the_points_and_says_what_happened() -> N
 def test_settings_of_training_apply_live_and_of_architecture_anew() -> None:
     session = trained(20)
     play.configure(session, lr=0.5)
-    assert session.now.train.t == 20
+    assert session.frame.train.t == 20
     play.configure(session, widths=(30, 30))
-    assert session.now.train.t == 0
-    assert session.now.train.net.widths == (30, 30)
+    assert session.frame.train.t == 0
+    assert session.frame.train.net.widths == (30, 30)
     with pytest.raises(ValueError, match="lr"):
         play.configure(session, lr=-1.0)
-    assert session.now.train.net.widths == (30, 30)
+    assert session.frame.train.net.widths == (30, 30)
 
 
 def test_exact_solution_is_certified() -> None:
@@ -191,7 +202,7 @@ def test_a_finished_run_says_so_and_takes_no_more_steps() -> None:
     session = trained(0)
     play.configure(session, steps=5)
     assert play.advance(session, steps=100) == 5
-    assert session.now.status is Status.FINISHED
+    assert session.frame.status is Status.FINISHED
 
 
 def test_seek_shows_the_kept_state_and_play_overwrites_the_future() -> None:
@@ -202,7 +213,7 @@ def test_seek_shows_the_kept_state_and_play_overwrites_the_future() -> None:
     kept = session.branch.train.states[30].net.theta
     play.step(session, 10)
     assert session.branch.train.last_t == 30
-    assert torch.equal(session.now.train.net.theta, kept), "the same seed, the same future"
+    assert torch.equal(session.frame.train.net.theta, kept), "the same seed, the same future"
 
 
 def test_branch_keeps_the_old_line_where_it_was() -> None:

@@ -81,7 +81,7 @@ def test_a_trial_is_loaded_by_a_click(app) -> None:
     config = app.session.attack_config
     assert config != before
     assert config == tune.full_length(panel.rows[2], before.m, before.steps)
-    assert app.session.now.attack.t == 0
+    assert app.session.frame.attack.t == 0
     assert "is loaded" in panel.said.value
 
 
@@ -119,7 +119,7 @@ def test_the_best_and_the_defaults_are_tried_from_a_noise_that_no_trial_had(
 
     fake = SimpleNamespace(init=init, iterate=kkt.iterate)
     monkeypatch.setattr("explorer.page.panels.tuner.kkt", fake)
-    panel.rows, panel.target = list(ROWS), app.session.now.target
+    panel.rows, panel.target = list(ROWS), app.session.frame.target
     config = tune.TuneConfig(trials=4, restarts=3, m=4, steps=4)
     words = panel.verdict(config)
     assert [each for each, _ in tried] == [ROWS[3].config, KKTConfig(m=4, steps=4)]
@@ -143,7 +143,7 @@ def test_the_search_is_the_one_that_was_chosen(app, monkeypatch) -> None:
     panel.kind.value, panel.trials.value = "random", 4
     run(panel)
     wanted = tune.TuneConfig("random", 4, seed=5, restarts=2, m=4, steps=4)
-    assert asked == [(app.session.now.target, wanted)]
+    assert asked == [(app.session.frame.target, wanted)]
     assert "Trial 1 is the best of 4" in panel.said.value  # of "random" the smallest residual
 
 
@@ -252,22 +252,22 @@ def test_trials_are_a_list_for_the_keyboard(app) -> None:
 def test_a_loaded_trial_leaves_the_run_that_was_there_on_its_branch(app) -> None:
     panel, session = tuner(app), app.session
     play.step(session, 5)
-    before, config = session.now.attack, session.attack_config
+    before, config = session.frame.attack, session.attack_config
     panel.rows = list(ROWS)
     panel.draw()
     panel.load(2)
-    assert "kept: branch “main”" in panel.said.value and session.now.attack.t == 0
+    assert "kept: branch “main”" in panel.said.value and session.frame.attack.t == 0
     panel.load(1)  # at step 0 there is nothing to keep
     assert len(session.branches) == 2
     branches.select(session, 0)
-    assert session.now.attack is before and session.attack_config == config
+    assert session.frame.attack is before and session.attack_config == config
 
 
 def test_published_settings_and_back(app) -> None:
     panel, session = tuner(app), app.session
     panel.ready.value = "MNIST kcf9bhbi"
     panel._load_ready()
-    now = session.now
+    now = session.frame
     assert session.attack_config == KKTConfig.published(now.target, "MNIST kcf9bhbi", 100, 2000)
     form = app.panels["AttackForm"].forms["kkt"]
     shown = {row.field: row.widget.value for row in form.all}
@@ -292,7 +292,7 @@ def test_it_belongs_to_the_kkt_attack_alone(app) -> None:
     attack.choose(app.session, "inversion")
     assert not panel.box.children
     play.step(app.session, 5)
-    assert app.session.now.attack.t == 5
+    assert app.session.frame.attack.t == 5
     assert app.panels["AttackForm"]._failure.layout.display == "none"
 
 

@@ -105,7 +105,7 @@ class Arena(Panel):
         if self._task is not None and not self._task.done():
             self._stop.set()
             return
-        now, chosen = self.session.now, [key for key, box in self.boxes.items() if box.value]
+        now, chosen = self.session.frame, [key for key, box in self.boxes.items() if box.value]
         if now.target is None or now.truth is None:
             raise ValueError("No weights to attack: train a network first.")
         if not chosen:

@@ -157,7 +157,7 @@ class ExplainPanel(Panel):
 
         sample = await asyncio.to_thread(_sample, state, self.session.extent, 0)
         mass = await asyncio.to_thread(forced_mass, sample, progress)
-        held = self.session.now.explain
+        held = self.session.frame.explain
         if held is None or held.present.target is not state.target:
             return
         explain.take_forced(self.session, mass)
@@ -175,7 +175,7 @@ class ExplainPanel(Panel):
         found = await asyncio.to_thread(farthest, sample)
         if self._stop:
             raise Stopped("stopped before it was shown")
-        held = self.session.now.explain
+        held = self.session.frame.explain
         if held is None or held.present.target is not state.target:
             return
         explain.take_farthest(self.session, found)

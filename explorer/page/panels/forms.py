@@ -101,7 +101,7 @@ class TrainForm(Form):
         return [self.jump]
 
     def _jump(self) -> None:
-        data = self.session.now.dataset
+        data = self.session.frame.dataset
         if self._solving is not None and not self._solving.done():
             self._solving.cancel()
         elif data.n <= QUICK:
@@ -117,7 +117,7 @@ class TrainForm(Form):
         try:
             exact = await asyncio.to_thread(maximum_margin, data.x, data.y)
             session.message = "The points changed meanwhile; press again to solve for these."
-            if session.now.dataset is data:
+            if session.frame.dataset is data:
                 session.guarded(train.jump_to_exact, session, exact)
         except asyncio.CancelledError:
             session.message = "Solving was cancelled; the network is as it was."

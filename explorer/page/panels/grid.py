@@ -45,11 +45,11 @@ class GridPanel(Panel):
 
     def _name(self) -> str:
         """The present attack where a grid can be run of it, else the one chosen here."""
-        name = self.session.now.attack_name
+        name = self.session.frame.attack_name
         return name if name in grid_attacks() else str(self.attack.value)
 
     def _of(self) -> Of:
-        now, name = self.session.now, self._name()
+        now, name = self.session.frame, self._name()
         settings: Any = self.session.settings_of(name)
         m = even(now.truth.n) if now.truth is not None else 2
         config = replace(settings, steps=self.grid.steps.value, m=m)
@@ -86,9 +86,9 @@ class GridPanel(Panel):
     def problem(self) -> Of:
         """The cells of the attack chosen here, on the weights of the page."""
         session = self.session
-        if session.now.target is None:
+        if session.frame.target is None:
             raise ValueError("No weights to attack: train a network first.")
-        if self.attack.value != session.now.attack_name:
+        if self.attack.value != session.frame.attack_name:
             attack.choose(session, self.attack.value)
         session.running = False
         return self._of()

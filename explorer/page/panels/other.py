@@ -70,7 +70,7 @@ class OtherPanel(Panel):
             self.command(self._show if change["new"] else self._hide)(None)
 
     def _show(self) -> None:
-        now = self.session.now
+        now = self.session.frame
         if self.found is not None:
             self._put(self.found)
             return
@@ -127,28 +127,28 @@ class OtherPanel(Panel):
 
     # --- what is seen -------------------------------------------------------------------------
     def _take(self, target: Target, found: Other) -> None:
-        if self.session.now.target is target:
+        if self.session.frame.target is target:
             self.found = found
             self._put(found)
 
     def _put(self, found: Other) -> None:
         """On the plane, if it is another set at all."""
-        target = self.session.now.target
+        target = self.session.frame.target
         assert target is not None
         claims = found.claims if found.apart else None
         self.session.show(other=Shown(target, found.sentence, claims))
         self.said.value = escape(found.sentence) + (f"<div>{LEGEND}</div>" if claims else "")
 
     def _end(self, target: Target, words: str) -> None:
-        if self.session.now.target is target:
+        if self.session.frame.target is target:
             self._release()
             self.said.value = escape(words)
 
     def _hide(self) -> None:
         self.cancel()
-        if self.session.now.other is not None:
+        if self.session.frame.other is not None:
             self.session.show(other=None)
-        self._tell(self.session.now)
+        self._tell(self.session.frame)
 
     def _release(self) -> None:
         self._setting = True

@@ -72,9 +72,9 @@ class Transport(Panel):
         if session.running:
             session.running = False
             return
-        if not session.now.aimed and session.now.train is None:
+        if not session.frame.aimed and session.frame.train is None:
             train.begin(session)
-        elif session.now.stage == "draw":
+        elif session.frame.stage == "draw":
             play.go(session, "train")
         session.running = True
 

@@ -187,7 +187,7 @@ class Tuner(Panel):
         )
 
     def _aimed(self) -> Target:
-        target = self.session.now.target
+        target = self.session.frame.target
         if target is None:
             raise ValueError("No weights to tune on: train a network, then turn to Attack.")
         return target
@@ -262,7 +262,7 @@ class Tuner(Panel):
         chosen, target = tuning.best(self.rows, config.search), self.target
         if chosen is None or target is None:
             return "Every trial failed: train longer, or take other weights."
-        truth = self.session.now.truth
+        truth = self.session.frame.truth
         if truth is None:
             return HINT
         texts, controls = [], control_sets(truth)
@@ -273,7 +273,7 @@ class Tuner(Panel):
             )
             for following in kkt.iterate(target, state, settings, settings.steps):
                 state = following
-            frame = replace(self.session.now, target=target, attack=state, attack_name="kkt")
+            frame = replace(self.session.frame, target=target, attack=state, attack_name="kkt")
             judged = judged_fields(frame, settings, controls)
             texts.append(judged["verdict"].sentence)
         return (

@@ -157,7 +157,7 @@ class UnivariatePanel(Panel):
         if self._task is not None and not self._task.done():
             self._task.cancel()
             return
-        target, config = self.session.now.target, self.session.attack_config
+        target, config = self.session.frame.target, self.session.attack_config
         if target is not None and isinstance(config, UnivariateConfig):
             self._task = asyncio.get_event_loop().create_task(self._sweep(target, config))
 

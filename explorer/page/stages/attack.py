@@ -22,7 +22,7 @@ def take_target(session: Session) -> None:
     Raises:
         ValueError: with no network, or with one that does not separate the points.
     """
-    now = session.now
+    now = session.frame
     if now.train is None or not now.dataset.n:
         raise ValueError("No network to attack: draw points and train first.")
     q_min = float(now.train.q.min())
@@ -67,7 +67,7 @@ def choose(session: Session, name: str) -> None:
         ValueError: for an unknown name, or where the attack cannot be used on these weights;
             the present attack then stays.
     """
-    target = session.now.target
+    target = session.frame.target
     why = by_key(name).refusal(target) if target is not None else ""
     if why:
         raise ValueError(why)
@@ -77,7 +77,7 @@ def choose(session: Session, name: str) -> None:
     turn_to(session, name)
     session.branch.attack = Timeline()
     session.show(attack_name=name, attack=None, scores=None, verdict=None)
-    if session.now.stage == "attack":
+    if session.frame.stage == "attack":
         restart(session)
 
 
@@ -87,7 +87,7 @@ def restart(session: Session) -> None:
     Raises:
         ValueError: with no weights to attack.
     """
-    now = session.now
+    now = session.frame
     if now.target is None or now.truth is None or now.heldout is None:
         raise ValueError("No attack to start: train a network, then turn to Attack.")
     state = first_state(now, session.entry, session.attack_config, session.seed, session.mix)
@@ -108,7 +108,7 @@ def remix(session: Session, mix_truth: float, mix_data: float) -> None:
 
 def judge(session: Session) -> None:
     """Compute the verdict on what the attack claims now, and show it."""
-    session.show(**judged(session.now, session.attack_config, session.controls))
+    session.show(**judged(session.frame, session.attack_config, session.controls))
 
 
 def turn_to(session: Session, name: str) -> None:

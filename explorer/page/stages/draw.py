@@ -25,7 +25,7 @@ CLASSES_CHANGED = (
 
 def edit(session: Session, dataset: Dataset, gesture: int | None = None) -> None:
     """Take `dataset` as the drawn set; edits of one gesture are undone together."""
-    restore(session, session.now.drawing.push(dataset, gesture))
+    restore(session, session.frame.drawing.push(dataset, gesture))
 
 
 def add(
@@ -34,7 +34,7 @@ def add(
     gesture: int | None = None,
 ) -> None:
     """Add ((x, ...), label) points; what does not fit is refused, the rest stays."""
-    before = dataset = session.now.dataset
+    before = dataset = session.frame.dataset
     try:
         for x, label in points:
             dataset = dataset.with_point(x, label)
@@ -45,8 +45,8 @@ def add(
 
 def clear(session: Session) -> None:
     """Erase all points; undo brings them back."""
-    if session.now.dataset.n:
-        edit(session, data.empty(session.now.dataset.d))
+    if session.frame.dataset.n:
+        edit(session, data.empty(session.frame.dataset.d))
 
 
 def load(session: Session, dataset: Dataset) -> None:
@@ -67,13 +67,13 @@ def load(session: Session, dataset: Dataset) -> None:
 
 def history(session: Session) -> History[Dataset]:
     """Return the drawn points with what was drawn before."""
-    return session.now.drawing
+    return session.frame.drawing
 
 
 def restore(session: Session, history: History[Dataset]) -> None:
     """Show the points of `history`; a network in training goes on from where it is, on them."""
     dataset = history.present
-    old, train = session.now, session.now.train
+    old, train = session.frame, session.frame.train
     stage: Stage = "train" if old.aimed else old.stage
     if old.aimed:
         session.running = False

@@ -33,7 +33,7 @@ LET_GO: dict[str, Any] = {"slide": None, "selected": None, "mate": None, "words"
 
 def history(session: Session) -> History[Explained]:
     """Return the explanation with those before it. ValueError before the stage was begun."""
-    held = session.now.explain
+    held = session.frame.explain
     if held is None:
         raise ValueError("Nothing to explain yet: train a network, then turn to Explain.")
     return held
@@ -50,7 +50,7 @@ def begin(session: Session) -> None:
     Raises:
         ValueError: for weights that are not homogeneous, or of several outputs.
     """
-    now = session.now
+    now = session.frame
     if now.target is None or now.truth is None:
         raise ValueError("No weights to explain: train a network first.")
     if not now.target.net.homogeneous or now.target.net.outputs != 1:
@@ -148,7 +148,7 @@ def nudge(session: Session, step: tuple[float, float]) -> None:
 
 def drop(session: Session) -> None:
     """Let go: the children are points of their own, and can be split again."""
-    if session.now.explain is not None and explanation(session).slide is not None:
+    if session.frame.explain is not None and explanation(session).slide is not None:
         _amend(session, replace(explanation(session), slide=None))
 
 

@@ -16,7 +16,7 @@ NO_PAST, NO_FUTURE = "no point was dragged yet.", "no drag was taken back."
 
 def history(session: Session) -> History[Candidates]:
     """Return the candidates with where they were before. ValueError where there are none."""
-    held = session.now.landscape
+    held = session.frame.landscape
     if held is None:
         raise ValueError("No energy here: train a homogeneous network with one output first.")
     return held
@@ -29,7 +29,7 @@ def candidates(session: Session) -> Candidates:
 
 def begin(session: Session) -> None:
     """Put the candidates at the truth; none for weights without an energy."""
-    now = session.now
+    now = session.frame
     held = now.landscape
     if now.target is None or now.truth is None:
         session.show(landscape=None)

@@ -19,7 +19,7 @@ def begin(session: Session, net: Network | None = None) -> None:
     Raises:
         ValueError: with no points drawn.
     """
-    dataset = session.now.dataset
+    dataset = session.frame.dataset
     if not dataset.n:
         raise ValueError("No points yet: click on the plane, or take a preset.")
     generator = torch.Generator().manual_seed(session.seed)
@@ -34,7 +34,7 @@ def begin(session: Session, net: Network | None = None) -> None:
 
 def jump_to_exact(session: Session, exact: Exact | None = None) -> None:
     """Take the exact maximum-margin network (two layers; 1-D and 2-D), solved here or given."""
-    dataset = session.now.dataset
+    dataset = session.frame.dataset
     exact = exact or maximum_margin(dataset.x, dataset.y)
     session.running = False
     begin(session, exact.net)
@@ -44,7 +44,7 @@ def jump_to_exact(session: Session, exact: Exact | None = None) -> None:
 
 def certify(session: Session) -> None:
     """Compute the certificate of the present network, and show it."""
-    now = session.now
+    now = session.frame
     seen = certified(now)
     if seen and now.train is not None:
         made = seen["certificate"]
