@@ -7,12 +7,11 @@ from dataclasses import replace
 import torch
 
 from explorer.engine import training
-from explorer.engine.controls import Controls, control_sets
 from explorer.engine.network import phi
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page import play
-from explorer.page.frame import Branch, Frame
+from explorer.page.frame import Branch, Frame, Training
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw
 
@@ -30,10 +29,11 @@ def seek(session: Session, index: int) -> None:
     session.running = False
     state = line.states[min(max(index, 0), len(line.states) - 1)]
     if session.frame.aimed:
-        session.show(attack=state, status=Status.RUNNING)
+        part = replace(session.frame.attack, state=state)
+        session.show(attack=part, status=Status.RUNNING)
     else:
         state = _on_present_points(session, state)
-        session.show(stage="train", train=state, certificate=None, status=Status.RUNNING)
+        session.show(stage="train", training=Training(state), status=Status.RUNNING)
     play.assess(session)
 
 
@@ -82,11 +82,10 @@ def select(session: Session, index: int) -> None:
 
 def adopt(session: Session, frame: Frame) -> None:
     """Show a frame from elsewhere: another branch, or a file."""
-    attack.turn_to(session, frame.attack_name)
+    attack.turn_to(session, frame.attack.name)
     drawing = session.frame.drawing
     if frame.dataset is not drawing.present:
         drawing = drawing.push(frame.dataset)
-    session.controls = Controls(()) if frame.truth is None else control_sets(frame.truth)
     draw.fit(session, frame.dataset)
     session.frame = replace(frame, drawing=drawing)
     session.show()
@@ -102,7 +101,7 @@ def make_room(session: Session) -> str:
         Where the run that was there is kept, as a sentence, or an empty string.
     """
     old, now = session.branch, session.frame
-    reached = max(old.attack.last_t, 0 if now.attack is None else now.attack.t)
+    reached = max(old.attack.last_t, 0 if now.attack.state is None else now.attack.state.t)
     again = old.loaded is not None and old.attack.states[-1:] == [old.loaded]
     if reached <= 0 or (again and reached == old.attack.last_t):
         return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, cast
 
 from explorer.engine import store
@@ -15,7 +15,7 @@ from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
-from explorer.page.frame import numbers
+from explorer.page.frame import Training, numbers
 from explorer.page.session import Session
 from explorer.page.stages import attack, train
 from explorer.research.runs import fetched
@@ -26,14 +26,14 @@ MOST_SAVED = 16 * 2**20  # arbitrary: what a browser takes as one link without t
 def as_run(session: Session) -> Run:
     """This page's points, network, attack and as much of their history as fits a download."""
     now = session.frame
-    attacked = now.attack is not None and now.truth is now.dataset
+    attacked = now.attack.state is not None and now.truth is now.dataset
     run = Run(
         dataset=now.dataset,
         train_config=session.train_config,
-        train_states=_until(session.branch.train.states, now.train),
-        attack_name=now.attack_name if attacked else "kkt",
+        train_states=_until(session.branch.train.states, now.training.state),
+        attack_name=now.attack.name if attacked else "kkt",
         attack_config=session.attack_config if attacked else None,
-        attack_states=_until(session.branch.attack.states, now.attack) if attacked else (),
+        attack_states=_until(session.branch.attack.states, now.attack.state) if attacked else (),
         seed=session.seed,
         mix=session.mix,
     )
@@ -91,18 +91,18 @@ def _opened(run: Run) -> Session:
         )
     session = Session(run.dataset, seed=run.seed, mix=run.mix or (0.0, 0.0))
     session.train_config = run.train_config
-    if run.attack_name != session.frame.attack_name:
+    if run.attack_name != session.frame.attack.name:
         attack.choose(session, run.attack_name)
     session.attack_config = run.attack_config or by_key(run.attack_name).config()
     for state in run.train_states:
         session.branch.train.append(state, numbers, always=True)
     if not run.train_states:
         return session
-    session.show(stage="train", train=run.train_states[-1])
+    session.show(stage="train", training=Training(run.train_states[-1]))
     play.assess(session)
     if run.attack_states:
         attack.take_target(session)
-        if session.frame.attack_name != run.attack_name:
+        if session.frame.attack.name != run.attack_name:
             raise store.StoreError(f"these weights cannot be attacked by {run.attack_name}")
         held: Any = run.attack_states[-1]
         target, config = cast(Any, (session.frame.target, session.attack_config))
@@ -112,7 +112,8 @@ def _opened(run: Run) -> Session:
         for candidates in run.attack_states:
             session.branch.attack.append(candidates, numbers, always=True)
         mix = session.mix if session.entry.takes_start else (0.0, 0.0)
-        session.show(stage="attack", attack=run.attack_states[-1], mix=mix)
+        part = replace(session.frame.attack, state=run.attack_states[-1], mix=mix)
+        session.show(stage="attack", attack=part)
         play.assess(session)
     return session
 
@@ -120,7 +121,7 @@ def _opened(run: Run) -> Session:
 def as_code(session: Session) -> str:
     """Python that repeats this page from its seed, and the command that does so."""
     now = session.frame
-    t, a = (s.t if s is not None else 0 for s in (now.train, now.attack))
+    t, a = (s.t if s is not None else 0 for s in (now.training.state, now.attack.state))
     lines = [
         "import torch",
         "from pathlib import Path",
@@ -136,11 +137,11 @@ def as_code(session: Session) -> str:
         "    state = training.step(data, state, config)",
         "print(certify(state.net, data.x, data.y).sentence)",
     ]
-    if now.attack is not None:
+    if now.attack.state is not None:
         lines += [
             "",
             "target = Target.of(state.net, state.q_min)",
-            f"attack = by_key({now.attack_name!r})",
+            f"attack = by_key({now.attack.name!r})",
             f"config = attack.config({_changed(session.attack_config, session.entry.config())})",
             *_start(session),
             f"target = attack.aimed(target, data.x, data.y, config, {session.seed})",

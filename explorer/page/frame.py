@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import Certificate, certify
+from explorer.engine.certificate import Certificate
 from explorer.engine.controls import Controls
 from explorer.engine.data import Dataset
 from explorer.engine.energy.points import checked
 from explorer.engine.network import Network
-from explorer.engine.roster import AttackConfig, AttackState, by_key
+from explorer.engine.roster import AttackConfig, AttackState
 from explorer.engine.scoring import Score, Verdict
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page.history import History, Timeline
 from explorer.research.explained import Explained
-from explorer.research.judging import judgement
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,28 +73,69 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False)
+class Training:
+    """The train stage: a run, and the newest certificate of it."""
+
+    state: TrainState | None = None
+    certificate: Certificate | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """What all stages beyond training look at.
+
+    Attributes:
+        net: the attacked weights, as they were trained.
+        target: the same at margin 1, and all that an attack may see.
+        truth: the points that they were trained on.
+        controls: sets that stand for chance.
+    """
+
+    net: Network
+    target: Target
+    truth: Dataset
+    controls: Controls
+
+    @property
+    def heldout(self) -> Dataset:
+        """The control from which attacks may start."""
+        return self.controls.sets[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Attacking:
+    """The attack stage.
+
+    Attributes:
+        name: key of the attack in the roster.
+        state: of its run.
+        mix: where it began: mix_truth, mix_data.
+        scores: of the truth, of the control.
+        verdict: on its claims.
+        other: another set that explains the weights.
+    """
+
+    name: str = "kkt"
+    state: AttackState | None = None
+    mix: tuple[float, float] = (0.0, 0.0)
+    scores: tuple[Score, Score] | None = None
+    verdict: Verdict | None = None
+    other: Shown | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Frame:
-    """All that is on screen at one moment; every part is true to the others."""
+    """All that is on screen at one moment, a part a stage; every part is true to the others."""
 
     stage: Stage
     drawing: History[Dataset]
-    train: TrainState | None = None
-    certificate: Certificate | None = None  # the newest one of this training run
-    certified_t: int = -1
-    attacked: Network | None = None  # the weights, before they were scaled to margin 1
-    target: Target | None = None
-    truth: Dataset | None = None  # what the attacked network was trained on
-    heldout: Dataset | None = None  # the control drawn from the same source
-    attack_name: str = "kkt"  # its key in the roster
-    attack: AttackState | None = None
-    mix: tuple[float, float] = (0.0, 0.0)  # where the attack began: lambda_1, lambda_2
-    scores: tuple[Score, Score] | None = None  # of the truth, of the control
-    verdict: Verdict | None = None
-    status: Status = Status.RUNNING
-    arena: Shown | None = None
-    other: Shown | None = None  # another set that explains the weights, of the attack stage
+    training: Training = Training()
+    aim: Aim | None = None
+    attack: Attacking = Attacking()
     explain: History[Explained] | None = None
+    arena: Shown | None = None
     landscape: History[Candidates] | None = None
+    status: Status = Status.RUNNING  # of the run of this stage
 
     @property
     def dataset(self) -> Dataset:
@@ -104,9 +143,30 @@ class Frame:
         return self.drawing.present
 
     @property
+    def target(self) -> Target | None:
+        """The attacked weights."""
+        return None if self.aim is None else self.aim.target
+
+    @property
+    def truth(self) -> Dataset | None:
+        """What the attacked weights were trained on."""
+        return None if self.aim is None else self.aim.truth
+
+    @property
+    def heldout(self) -> Dataset | None:
+        """The control from which attacks may start."""
+        return None if self.aim is None else self.aim.heldout
+
+    @property
     def aimed(self) -> bool:
         """Whether this stage looks at the attacked weights rather than at training."""
         return self.stage not in BEFORE
+
+    @property
+    def newest(self) -> bool:
+        """Whether the attacked weights are those of the present network."""
+        train = self.training.state
+        return self.aim is not None and train is not None and self.aim.net is train.net
 
     @property
     def claims(self) -> Report | None:
@@ -117,15 +177,15 @@ class Frame:
     @property
     def other_set(self) -> Report | None:
         """Another set that explains the attacked weights, while the attack stage shows it."""
-        shown = self.other if self.stage == "attack" else None
+        shown = self.attack.other if self.stage == "attack" else None
         return shown.claims if shown is not None and shown.target is self.target else None
 
     @property
     def state(self) -> TrainState | AttackState | None:
         """The state of the present stage's run; stages beyond the attack have none."""
         if self.stage in BEFORE:
-            return self.train
-        return self.attack if self.stage == "attack" else None
+            return self.training.state
+        return self.attack.state if self.stage == "attack" else None
 
 
 @dataclass(eq=False)
@@ -146,23 +206,3 @@ def numbers(state: TrainState | AttackState) -> dict[str, float]:
     if isinstance(state, TrainState):
         return {"gamma_bar": state.gamma_bar, "gamma_tilde": state.gamma_tilde}
     return state.numbers()
-
-
-def certified(frame: Frame) -> dict[str, Any]:
-    """Frame fields with the certificate of the present network; empty where there is none.
-
-    A network that is not homogeneous has none: the KKT conditions are those of no limit.
-    """
-    if frame.train is None or not frame.dataset.n or not frame.train.net.homogeneous:
-        return {}
-    made = certify(frame.train.net, frame.dataset.x, frame.dataset.y)
-    return {"certificate": made, "certified_t": frame.train.t}
-
-
-def judged(frame: Frame, config: AttackConfig, controls: Controls) -> dict[str, Any]:
-    """Frame fields with the scores and the verdict on the attack's claims."""
-    if frame.target is None or frame.attack is None or frame.truth is None:
-        return {}
-    claims = by_key(frame.attack_name).report(frame.target, frame.attack, config)
-    made = judgement(frame.attack_name, claims, frame.truth, controls, frame.certificate)
-    return {"verdict": made.verdict, "scores": made.scores}

@@ -32,9 +32,9 @@ def go(session: Session, stage: Stage) -> None:
     if stage == now.stage:
         return
     session.running = False
-    if stage == "train" and now.train is None:
+    if stage == "train" and now.training.state is None:
         train.begin(session)
-    elif stage not in BEFORE and (now.train is None or now.attacked is not now.train.net):
+    elif stage not in BEFORE and not now.newest:
         attack.take_target(session)
     held = session.frame.explain
     if stage == "explain" and (held is None or held.present.target is not session.frame.target):
@@ -42,7 +42,7 @@ def go(session: Session, stage: Stage) -> None:
     if stage == "landscape":
         landscape.begin(session)
     session.show(stage=stage, status=Status.RUNNING)
-    if stage == "attack" and session.frame.attack is None:
+    if stage == "attack" and session.frame.attack.state is None:
         attack.restart(session)
     there = session.frame
     if there.aimed and there.truth is not None and there.truth is not now.dataset:
@@ -130,7 +130,7 @@ def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - field
         attack.restart(session)
         return
     session.train_config = replace(session.train_config, **changes)
-    state = session.frame.train
+    state = session.frame.training.state
     if state is None:
         return
     if changes.keys() & BIRTH:
@@ -139,7 +139,9 @@ def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - field
     elif "loss" in changes:
         same = replace(session.train_config, revive=False)
         refreshed = training.refresh(session.frame.dataset, state, same)
-        session.show(train=refreshed, status=Status.RUNNING)
+        session.show(
+            training=replace(session.frame.training, state=refreshed), status=Status.RUNNING
+        )
     else:
         session.show(status=Status.RUNNING)
 
@@ -153,7 +155,7 @@ def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9)
     attacking = now.stage == "attack"
     engine: Any = session.entry if attacking else training
     target: Any = now.target if attacking else now.dataset
-    state: Any = now.attack if attacking else now.train
+    state: Any = now.state
     config: Any = session.attack_config if attacking else session.train_config
     if state is None or (now.aimed and not attacking):
         return 0
@@ -164,7 +166,10 @@ def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9)
         status = engine.terminate(state, config)
         line.append(state, numbers)
         taken += 1
-    session.put(**{"attack" if attacking else "train": state, "status": status})
+    if attacking:
+        session.put(attack=replace(now.attack, state=state), status=status)
+    else:
+        session.put(training=replace(now.training, state=state), status=status)
     return taken
 
 
@@ -178,7 +183,7 @@ def step(session: Session, n: int = 1) -> None:
 def _pause_in_run(session: Session) -> None:
     """Pause, with a run there to go on with."""
     session.running = False
-    if not session.frame.aimed and session.frame.train is None:
+    if not session.frame.aimed and session.frame.training.state is None:
         train.begin(session)
     if session.frame.stage == "draw":
         session.show(stage="train")

@@ -16,7 +16,6 @@ from traitlets import Any as AnyTrait
 from traitlets import Bool, Enum, Float, HasTraits, Instance, Int, List, Tuple, Unicode
 
 from explorer.engine import data
-from explorer.engine.controls import Controls
 from explorer.engine.data import Dataset
 from explorer.engine.roster import AnyAttack, AttackConfig, by_key
 from explorer.engine.training import TrainConfig
@@ -52,7 +51,6 @@ class Session(HasTraits):
         """Open with `dataset`, or with nothing drawn on the plane."""
         first = dataset if dataset is not None else data.empty(2)
         self.frame = Frame("draw", History(first))
-        self.controls = Controls(())
         self.configs: dict[str, AttackConfig] = {}  # as each attack was left
         config = TrainConfig(steps=LIVE_STEPS)
         traits = {"train_config": config, "attack_config": by_key("kkt").config(), **traits}
@@ -79,11 +77,11 @@ class Session(HasTraits):
     @property
     def entry(self) -> AnyAttack:
         """The present attack's row in the roster."""
-        return by_key(self.frame.attack_name)
+        return by_key(self.frame.attack.name)
 
     def settings_of(self, name: str) -> AttackConfig:
         """The settings of this attack as it was left, else its defaults."""
-        if name == self.frame.attack_name:
+        if name == self.frame.attack.name:
             return self.attack_config  # type: ignore[no-any-return]
         return self.configs.get(name) or by_key(name).config()
 

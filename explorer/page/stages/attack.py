@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import torch
@@ -11,9 +12,11 @@ from explorer.engine.controls import control_sets
 from explorer.engine.energy.starts import attack_start
 from explorer.engine.roster import ROSTER, AnyAttack, AttackConfig, by_key
 from explorer.engine.status import Status
-from explorer.page.frame import Frame, certified, judged, numbers
+from explorer.page.frame import Aim, Attacking, Frame, Shown, Training, numbers
 from explorer.page.history import Timeline
 from explorer.page.session import Session
+from explorer.page.stages.train import certificate
+from explorer.research.judging import judgement
 
 
 def take_target(session: Session) -> None:
@@ -22,31 +25,33 @@ def take_target(session: Session) -> None:
     Raises:
         ValueError: with no network, or with one that does not separate the points.
     """
-    now = session.frame
-    if now.train is None or not now.dataset.n:
+    frame, state = session.frame, session.frame.training.state
+    if state is None or not frame.dataset.n:
         raise ValueError("No network to attack: draw points and train first.")
-    q_min = float(now.train.q.min())
+    q_min = float(state.q.min())
     if not q_min > 0:
         raise ValueError(
             "The network does not separate the points, so it has no margin to attack. "
             "Train on until the light says that it separates them."
         )
-    target = Target.of(now.train.net, q_min)
+    target = Target.of(state.net, q_min)
     name = _fitting(session, target)
-    session.controls = control_sets(now.dataset)
+    aim = Aim(state.net, target, frame.dataset, control_sets(frame.dataset))
+    made = certificate(frame)
+    training = frame.training if made is None else Training(state, made)
     session.branch.attack = Timeline()
-    session.show(
-        attack_name=name, attacked=now.train.net, target=target, truth=now.dataset,
-        heldout=session.controls.sets[0], attack=None, scores=None, verdict=None,
-        **certified(now),
-    )  # fmt: skip
+    session.show(aim=aim, attack=_without_run(frame.attack, name), training=training)
+
+
+def _without_run(attack: Attacking, name: str) -> Attacking:
+    return replace(attack, name=name, state=None, scores=None, verdict=None)
 
 
 def _fitting(session: Session, target: Target) -> str:
     """Return the present attack where it suits these weights, else the first that does."""
     why = session.entry.refusal(target)
     if not why:
-        return session.frame.attack_name
+        return session.frame.attack.name
     name = next(key for key, row in ROSTER.items() if not row.refusal(target))
     turn_to(session, name)
     session.message = f"{by_key(name).title} takes over. {why.partition(' Choose ')[0]}"
@@ -71,12 +76,12 @@ def choose(session: Session, name: str) -> None:
     why = by_key(name).refusal(target) if target is not None else ""
     if why:
         raise ValueError(why)
-    if name == session.frame.attack_name:
+    if name == session.frame.attack.name:
         return
     session.running = False
     turn_to(session, name)
     session.branch.attack = Timeline()
-    session.show(attack_name=name, attack=None, scores=None, verdict=None)
+    session.show(attack=_without_run(session.frame.attack, name))
     if session.frame.stage == "attack":
         restart(session)
 
@@ -87,14 +92,13 @@ def restart(session: Session) -> None:
     Raises:
         ValueError: with no weights to attack.
     """
-    now = session.frame
-    if now.target is None or now.truth is None or now.heldout is None:
-        raise ValueError("No attack to start: train a network, then turn to Attack.")
-    state = first_state(now, session.entry, session.attack_config, session.seed, session.mix)
+    state = first_state(
+        session.frame, session.entry, session.attack_config, session.seed, session.mix
+    )
     session.branch.attack = Timeline()
     session.branch.attack.append(state, numbers)
     mix = session.mix if session.entry.takes_start else (0.0, 0.0)
-    session.show(attack=state, mix=mix, status=Status.RUNNING)
+    session.show(attack=replace(session.frame.attack, state=state, mix=mix), status=Status.RUNNING)
     judge(session)
 
 
@@ -107,13 +111,24 @@ def remix(session: Session, mix_truth: float, mix_data: float) -> None:
 
 
 def judge(session: Session) -> None:
-    """Compute the verdict on what the attack claims now, and show it."""
-    session.show(**judged(session.frame, session.attack_config, session.controls))
+    """Judge what the attack claims now, and show scores and verdict."""
+    frame, aim, attack = session.frame, session.frame.aim, session.frame.attack
+    if aim is not None and attack.state is not None:
+        claims = session.entry.report(aim.target, attack.state, session.attack_config)
+        known = frame.training.certificate
+        made = judgement(attack.name, claims, aim.truth, aim.controls, known)
+        attack = replace(attack, scores=made.scores, verdict=made.verdict)
+    session.show(attack=attack)
+
+
+def show_other(session: Session, other: Shown | None) -> None:
+    """Show another set that explains the attacked weights, or none."""
+    session.show(attack=replace(session.frame.attack, other=other))
 
 
 def turn_to(session: Session, name: str) -> None:
     """Keep the present attack's settings, and take up those of another."""
-    now = session.frame.attack_name
+    now = session.frame.attack.name
     if name != now:
         settings = session.settings_of(name)
         session.configs[now] = session.attack_config
@@ -128,13 +143,13 @@ def first_state(
     Raises:
         ValueError: where the attack cannot be used on these weights.
     """
-    target, truth, heldout = frame.target, frame.truth, frame.heldout
-    if target is None or truth is None or heldout is None:
-        raise ValueError("No weights to attack: train a network first.")
+    aim = frame.aim
+    if aim is None:
+        raise ValueError("No attack to start: train a network, then turn to Attack.")
     start, given = None, cast(Any, config)
     if entry.takes_start:
         # Where training itself is seen through, labels and their number are known.
-        y = truth.y if entry.victim is not None else None
-        start = attack_start(truth, heldout, given.m, given.sigma_x, seed, mix, y)
-    aimed = entry.aimed(target, truth.x, truth.y, config, seed)
+        y = aim.truth.y if entry.victim is not None else None
+        start = attack_start(aim.truth, aim.heldout, given.m, given.sigma_x, seed, mix, y)
+    aimed = entry.aimed(aim.target, aim.truth.x, aim.truth.y, config, seed)
     return entry.init(aimed, config, torch.Generator().manual_seed(seed), start)

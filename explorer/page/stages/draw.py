@@ -9,7 +9,7 @@ import torch
 from explorer.engine import data, training
 from explorer.engine.data import Dataset
 from explorer.engine.status import Status
-from explorer.page.frame import Stage
+from explorer.page.frame import Stage, Training
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
 
@@ -73,22 +73,22 @@ def history(session: Session) -> History[Dataset]:
 def restore(session: Session, history: History[Dataset]) -> None:
     """Show the points of `history`; a network in training goes on from where it is, on them."""
     dataset = history.present
-    old, train = session.frame, session.frame.train
+    old, state = session.frame, session.frame.training.state
     stage: Stage = "train" if old.aimed else old.stage
     if old.aimed:
         session.running = False
         session.message = "The points changed; the attacked weights belong to the old ones."
-    if train is not None and (train.net.d, train.net.outputs) == (dataset.d, dataset.outputs):
-        before, train = train.net, training.refresh(dataset, train, session.train_config)
-        if not torch.equal(before.theta, train.net.theta):
+    if state is not None and (state.net.d, state.net.outputs) == (dataset.d, dataset.outputs):
+        before, state = state.net, training.refresh(dataset, state, session.train_config)
+        if not torch.equal(before.theta, state.net.theta):
             session.message = REVIVED
-    elif train is not None:
-        if train.net.outputs != dataset.outputs:
+    elif state is not None:
+        if state.net.outputs != dataset.outputs:
             session.message = CLASSES_CHANGED
-        train, stage, session.running = None, "draw", False
+        state, stage, session.running = None, "draw", False
         session.branch.train, session.branch.attack = Timeline(), Timeline()
     fit(session, dataset)
-    session.show(drawing=history, train=train, stage=stage, certificate=None, status=Status.RUNNING)
+    session.show(drawing=history, training=Training(state), stage=stage, status=Status.RUNNING)
 
 
 def fit(session: Session, dataset: Dataset) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
+from explorer.engine import certificate as certificates
 from explorer.engine import training
+from explorer.engine.certificate import Certificate
 from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.network import Network
 from explorer.engine.status import Status
-from explorer.page.frame import certified, numbers
+from explorer.page.frame import Frame, Training, numbers
 from explorer.page.history import Timeline
 from explorer.page.session import Session
 
@@ -26,9 +30,9 @@ def begin(session: Session, net: Network | None = None) -> None:
     state = training.init(dataset, session.train_config, generator, net)
     session.branch.train, session.branch.attack = Timeline(), Timeline()
     session.branch.train.append(state, numbers)
-    fresh = {"certificate": None, "attacked": None, "target": None, "truth": None}
-    session.show(stage="train", train=state, attack=None, scores=None, verdict=None,
-                 status=Status.RUNNING, **fresh)  # fmt: skip
+    attack = replace(session.frame.attack, state=None, scores=None, verdict=None)
+    session.show(stage="train", training=Training(state), aim=None, attack=attack,
+                 status=Status.RUNNING)  # fmt: skip
     certify(session)
 
 
@@ -44,10 +48,20 @@ def jump_to_exact(session: Session, exact: Exact | None = None) -> None:
 
 def certify(session: Session) -> None:
     """Compute the certificate of the present network, and show it."""
-    now = session.frame
-    seen = certified(now)
-    if seen and now.train is not None:
-        made = seen["certificate"]
+    part, made = session.frame.training, certificate(session.frame)
+    if made is not None and part.state is not None:
         row = {"strict": made.residual_strict, "kink_aware": made.residual}
-        session.branch.train.note(now.train.t, row)
-    session.show(**seen)
+        session.branch.train.note(part.state.t, row)
+        part = replace(part, certificate=made)
+    session.show(training=part)
+
+
+def certificate(frame: Frame) -> Certificate | None:
+    """Return the certificate of the present network on the drawn points, where it has one.
+
+    A network that is not homogeneous has none: the KKT conditions are those of no limit.
+    """
+    state = frame.training.state
+    if state is None or not frame.dataset.n or not state.net.homogeneous:
+        return None
+    return certificates.certify(state.net, frame.dataset.x, frame.dataset.y)
