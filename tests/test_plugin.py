@@ -120,7 +120,7 @@ form = page.panels["AttackForm"].forms["sample"]
 {row.field: row.widget for row in form.all}["pace"].value = 0.25
 play.step(page.session, 3)
 now = page.session.frame
-print(now.attack_name, now.attack.t, page.session.attack_config.pace)
+print(now.attack.name, now.attack.state.t, page.session.attack_config.pace)
 print(*[row.field for row in form.all], sep=",")
 play.go(page.session, "arena")
 print("sample" in page.panels["Arena"].boxes)

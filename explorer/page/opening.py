@@ -63,5 +63,5 @@ def opening(session: Session, name: str, seconds: float = float("inf")) -> Itera
 
 
 def _step(session: Session) -> int:
-    state = session.frame.train
+    state = session.frame.training.state
     return 0 if state is None else state.t

@@ -26,32 +26,32 @@ def session() -> Session:
 
 
 def test_it_starts_at_as_many_candidates_as_points_and_stays_at_the_truth(session: Session) -> None:
-    assert len(session.frame.attack.x) == 10
+    assert len(session.frame.attack.state.x) == 10
     play.step(session, 3)
-    assert session.frame.attack.t == 3
+    assert session.frame.attack.state.t == 3
     attack.remix(session, 1.0, 1.0)
-    assert float(session.frame.attack.l_upper) == 0
+    assert float(session.frame.attack.state.l_upper) == 0
     play.step(session, 3)
-    assert session.frame.attack.t == 0 and session.frame.status.over
-    assert int(session.frame.scores[0].found[0]) == 10
+    assert session.frame.attack.state.t == 0 and session.frame.status.over
+    assert int(session.frame.attack.scores[0].found[0]) == 10
 
 
 def test_its_settings_train_another_victim(session: Session) -> None:
-    before = session.frame.attack.victim
+    before = session.frame.attack.state.victim
     play.configure(session, model="hidden", width=3, mu=0.1)
-    after = session.frame.attack.victim
+    after = session.frame.attack.state.victim
     assert (before.theta.shape, after.theta.shape) == ((3,), (13,))
     play.step(session, 2)
-    assert session.frame.attack.lower_gradient < 1e-8
+    assert session.frame.attack.state.lower_gradient < 1e-8
 
 
 def test_every_point_counts_as_in_reach(session: Session) -> None:
     # Weight decay gives every point a multiplier; those off the page's margin are no excuse.
-    assert "leave no trace" not in session.frame.verdict.sentence
+    assert "leave no trace" not in session.frame.attack.verdict.sentence
 
 
 def test_both_boundaries_are_drawn(session: Session) -> None:
-    state = session.frame.attack
+    state = session.frame.attack.state
     drawn = bilevel_overlay(session.frame.target, state)
     for path, theta in ((drawn.strong, state.victim.theta), (drawn.lines, state.theta)):
         whole = path[np.isfinite(path).all(1)]
@@ -63,11 +63,11 @@ def test_a_saved_run_comes_back_and_goes_on(session: Session) -> None:
     play.step(session, 2)
     other = Session()
     files.open_file(other, store.dump(files.as_run(session)))
-    assert other.frame.attack_name == "bilevel" and other.frame.attack.t == 2
-    assert other.frame.attack.victim.lower == session.frame.attack.victim.lower
+    assert other.frame.attack.name == "bilevel" and other.frame.attack.state.t == 2
+    assert other.frame.attack.state.victim.lower == session.frame.attack.state.victim.lower
     play.step(session, 2)
     play.step(other, 2)
-    np.testing.assert_array_equal(other.frame.attack.x, session.frame.attack.x)
+    np.testing.assert_array_equal(other.frame.attack.state.x, session.frame.attack.state.x)
 
 
 def test_the_code_repeats_its_victim_and_its_labels(session: Session) -> None:

@@ -24,12 +24,12 @@ def test_an_attack_that_does_not_fit_says_so_and_the_present_one_stays(app: App)
     chooser = app.panels["Chooser"]
     words = {key: title for title, key in chooser.attack.options}
     assert [key for key, title in words.items() if title.endswith(UNFIT)] == ["univariate"]
-    before = app.session.frame.attack
+    before = app.session.frame.attack.state
     chooser.attack.value = "univariate"
-    assert chooser.attack.value == "kkt" and app.session.frame.attack is before
+    assert chooser.attack.value == "kkt" and app.session.frame.attack.state is before
     assert "does not apply" in app.session.message
     chooser.attack.value = "hinge"
-    assert app.session.frame.attack_name == "hinge" and "Of this project" in chooser.words.value
+    assert app.session.frame.attack.name == "hinge" and "Of this project" in chooser.words.value
 
 
 def test_the_list_follows_the_weights(app: App) -> None:

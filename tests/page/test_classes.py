@@ -49,24 +49,28 @@ def test_a_line_has_two_classes() -> None:
 
 def test_a_new_class_needs_new_outputs() -> None:
     session = trained("blobs")
-    assert session.frame.train is not None and session.frame.train.net.outputs == 1
+    assert (
+        session.frame.training.state is not None and session.frame.training.state.net.outputs == 1
+    )
     draw.add(session, [((0.0, 1.5), 3.0)])
-    assert session.frame.train is None and session.frame.stage == "draw"
+    assert session.frame.training.state is None and session.frame.stage == "draw"
     assert session.message == draw.CLASSES_CHANGED
     play.go(session, "train")
-    assert session.frame.train is not None and session.frame.train.net.outputs == 3
+    assert (
+        session.frame.training.state is not None and session.frame.training.state.net.outputs == 3
+    )
 
 
 def test_the_road_with_three_classes() -> None:
     session = trained()
-    made = session.frame.certificate
+    made = session.frame.training.certificate
     assert made is not None and made.q_min > 0 and made.residual < made.residual_strict + 1e-12
     play.go(session, "attack")
-    assert session.frame.attack_name == "decoreco" and "takes over" in session.message
+    assert session.frame.attack.name == "decoreco" and "takes over" in session.message
     play.step(session, 20)
     now = session.frame
-    assert now.attack is not None and set(now.attack.y.tolist()) == {1, -1, 3}
-    assert now.scores is not None and now.verdict is not None
+    assert now.attack.state is not None and set(now.attack.state.y.tolist()) == {1, -1, 3}
+    assert now.attack.scores is not None and now.attack.verdict is not None
     with pytest.raises(ValueError, match="one per class"):
         attack.choose(session, "kkt")
 

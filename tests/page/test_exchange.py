@@ -37,14 +37,16 @@ def test_a_saved_page_opens_to_the_same_numbers_and_history() -> None:
     other = Session()
     files.open_file(other, data)
     assert torch.equal(other.frame.dataset.x, session.frame.dataset.x)
-    assert torch.equal(other.frame.train.net.theta, session.frame.train.net.theta)
-    assert torch.equal(other.frame.attack.x, session.frame.attack.x)
+    assert torch.equal(other.frame.training.state.net.theta, session.frame.training.state.net.theta)
+    assert torch.equal(other.frame.attack.state.x, session.frame.attack.state.x)
     assert other.frame.stage == "attack" and other.seed == 3
-    assert other.frame.verdict.sentence == session.frame.verdict.sentence
+    assert other.frame.attack.verdict.sentence == session.frame.attack.verdict.sentence
     assert other.branch.attack.last_t == 25
     play.step(session, 5)
     play.step(other, 5)
-    assert torch.equal(other.frame.attack.x, session.frame.attack.x), "it goes on as it would have"
+    assert torch.equal(other.frame.attack.state.x, session.frame.attack.state.x), (
+        "it goes on as it would have"
+    )
 
 
 def test_a_run_in_single_precision_opens_and_goes_on(tmp_path: Path) -> None:
@@ -57,10 +59,10 @@ def test_a_run_in_single_precision_opens_and_goes_on(tmp_path: Path) -> None:
     files.open_file(session, path.read_bytes())
     session.attack_config = replace(session.attack_config, steps=9)
     play.step(session, 2)
-    assert session.frame.attack.t == 5
+    assert session.frame.attack.state.t == 5
     play.go(session, "train")
     play.step(session, 2)
-    assert session.frame.train.net.dtype == torch.float64
+    assert session.frame.training.state.net.dtype == torch.float64
 
 
 def test_an_attack_on_other_weights_is_refused() -> None:
@@ -104,7 +106,7 @@ def weights_of(d: int) -> bytes:
 def test_weights_of_others_become_the_network_of_the_present_points() -> None:
     session = Session(preset("moons"))
     files.open_file(session, weights_of(2))
-    assert session.frame.train.net.widths == (7,)
+    assert session.frame.training.state.net.widths == (7,)
     assert session.frame.stage == "train"
     assert "was taken as ReLU" in session.message
 
@@ -113,7 +115,7 @@ def test_that_weights_were_taken_as_relu_is_told_wherever_they_go() -> None:
     session = Session(preset("moons"))
     files.open_file(session, weights_of(2))
     play.step(session, 3)
-    assert session.frame.train.net.note
+    assert session.frame.training.state.net.note
     other = Session(preset("xor"))
     files.open_file(other, store.dump(files.as_run(session)))
     assert "was taken as ReLU" in other.message
@@ -121,7 +123,7 @@ def test_that_weights_were_taken_as_relu_is_told_wherever_they_go() -> None:
     train.begin(own)
     last = Session()
     files.open_file(last, store.dump(files.as_run(own)))
-    assert "ReLU" not in last.message and not last.frame.train.net.note
+    assert "ReLU" not in last.message and not last.frame.training.state.net.note
 
 
 def test_weights_without_their_points_are_refused_with_the_remedy() -> None:
@@ -138,9 +140,9 @@ def test_the_shown_code_repeats_the_page() -> None:
     scope: dict[str, object] = {}
     with redirect_stdout(io.StringIO()) as said:
         exec(files.as_code(session), scope)
-    assert torch.equal(scope["state"].net.theta, session.frame.train.net.theta)  # type: ignore[attr-defined]
-    assert torch.equal(scope["found"].x, session.frame.attack.x)  # type: ignore[attr-defined]
-    assert session.frame.certificate.sentence.split(":")[0] in said.getvalue()
+    assert torch.equal(scope["state"].net.theta, session.frame.training.state.net.theta)  # type: ignore[attr-defined]
+    assert torch.equal(scope["found"].x, session.frame.attack.state.x)  # type: ignore[attr-defined]
+    assert session.frame.training.certificate.sentence.split(":")[0] in said.getvalue()
 
 
 def test_points_drawn_by_hand_are_read_from_their_file() -> None:

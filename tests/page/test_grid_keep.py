@@ -157,7 +157,7 @@ def test_what_is_downloaded_is_taken_up_in_another_kernel(home) -> None:
     key = next(k for k in done if k[2] > 0)
     grid.load(*key[1:])
     last = grid.found.states[key][-1]
-    assert app.session.frame.attack is last
+    assert app.session.frame.attack.state is last
     assert grid.found.problems[0].parts.distances(last.x)[0] == done[key]["result"]["truth"]
     app.close()
 

@@ -83,12 +83,12 @@ def test_a_cell_puts_its_run_on_the_plane(app: App) -> None:
     grid.load(0.5, 0.75)
     assert session.mix == (0.5, 0.75)
     kept = grid.found.states[(0, 0.5, 0.75)]
-    assert session.frame.attack is kept[-1]
+    assert session.frame.attack.state is kept[-1]
     np.testing.assert_allclose(session.branch.attack.states[0].x, kept[0].x)
     assert session.branch.attack.states[-1].t == 3
     assert len(grid.found.rows) == 21  # the same problem still
     play.go(session, "attack")
-    assert session.frame.attack is kept[-1]
+    assert session.frame.attack.state is kept[-1]
     for name, one in app.panels.items():
         assert one._failure.layout.display == "none", (name, one._failure.value)
 
@@ -96,14 +96,14 @@ def test_a_cell_puts_its_run_on_the_plane(app: App) -> None:
 def test_another_problem_begins_anew_and_the_old_one_is_kept(app: App) -> None:
     grid = panel(app)
     grid.host.attack.value = "bilevel"
-    assert app.session.frame.attack_name == "bilevel"
+    assert app.session.frame.attack.name == "bilevel"
     run(grid)
     held = grid.found
     assert len(held.rows) == 21
     truth = held.rows[(0, 1.0, 1.0)]["result"]
     assert truth["truth"] == 0 and truth["steps"] == 0
     grid.load(1.0, 1.0)
-    assert float(app.session.frame.attack.l_upper) == 0
+    assert float(app.session.frame.attack.state.l_upper) == 0
     grid.host.attack.value = "kkt"
     assert grid.found is not held and not grid.found.rows
     grid.host.attack.value = "bilevel"
@@ -135,7 +135,7 @@ def test_the_stage_opens_after_an_attack_that_takes_no_start(app: App) -> None:
     attack.choose(app.session, "hinge")
     assert grid.found.rows and grid.found.of.attack == "kkt"  # still those on screen
     grid.load(*grid.board.cells[0])
-    assert app.session.frame.attack_name == "kkt"
+    assert app.session.frame.attack.name == "kkt"
 
 
 def press_and_wait(grid: GridBox, act) -> None:
@@ -245,7 +245,7 @@ def test_a_cell_is_chosen_by_keyboard(app: App) -> None:
     names = [name for name, _ in grid.cells.list.options]
     assert len(names) == 22 and names[1].startswith("λ₁ 0, λ₂ 0: ") and "to truth" in names[1]
     grid.cells.list.value = (0.5, 0.75)
-    assert session.mix == (0.5, 0.75) and session.frame.attack.t == 3
+    assert session.mix == (0.5, 0.75) and session.frame.attack.state.t == 3
     marks = grid.board.maps[0].marks
     marks._element_click_handlers(marks, {"data": {"index": 24}})
     assert grid.cells.list.value == (1.0, 1.0) and session.mix == (1.0, 1.0)
@@ -256,7 +256,7 @@ def test_the_run_that_was_there_is_kept_on_its_branch(app: App) -> None:
     play.go(session, "attack")
     play.configure(session, m=6, lr_x=0.011)
     play.step(session, 7)
-    before, config = session.frame.attack, session.attack_config
+    before, config = session.frame.attack.state, session.attack_config
     play.go(session, "landscape")
     run(grid)
     grid.load(0.5, 0.75)
@@ -265,11 +265,11 @@ def test_the_run_that_was_there_is_kept_on_its_branch(app: App) -> None:
     grid.load(0.5, 1.0)  # a loaded run can be loaded again: no branch for it
     assert len(session.branches) == 2 and "branch" not in grid.cells.said.value
     branches.select(session, 0)
-    assert session.frame.attack is before and session.frame.stage == "attack"
+    assert session.frame.attack.state is before and session.frame.stage == "attack"
     assert session.attack_config == config and session.mix == (0.0, 0.0)
     assert [s.t for s in session.branch.attack.states] == list(range(8))
     branches.select(session, 1)
-    assert session.mix == (0.5, 1.0) and session.frame.attack.t == 3
+    assert session.mix == (0.5, 1.0) and session.frame.attack.state.t == 3
     play.go(session, "attack")
     branches.seek(session, 1)
     play.step(session, 1)  # played on from the middle, it is a run of one's own
@@ -278,7 +278,7 @@ def test_the_run_that_was_there_is_kept_on_its_branch(app: App) -> None:
     while len(session.branches) < branches.MOST_BRANCHES:
         branches.branch(session)
     play.step(session, 1)
-    held = session.frame.attack
+    held = session.frame.attack.state
     with pytest.raises(ValueError, match="At most 8 branches"):
         grid.load(0.5, 1.0)
-    assert session.frame.attack is held
+    assert session.frame.attack.state is held

@@ -23,7 +23,7 @@ def test_slices_come_to_the_same_weights_as_one_go() -> None:
     second.mix = (1.0, 1.0)
     open_scenario(first, NAME)
     assert len(list(opening(second, NAME, seconds=0.02))) > 1
-    assert first.frame.train.net.theta.equal(second.frame.train.net.theta)
+    assert first.frame.training.state.net.theta.equal(second.frame.training.state.net.theta)
     assert first.frame.stage == second.frame.stage and second.mix == (0.0, 0.0)
     assert second.message and "Training" not in second.message
 
@@ -32,9 +32,9 @@ def test_the_lesson_of_a_proof_opens_on_an_exact_network() -> None:
     session = Session()
     open_scenario(session, "proof on the line")
     assert session.frame.stage == "attack" and "exact" in session.message
-    assert session.frame.certificate.light.name == "EXACT"
+    assert session.frame.training.certificate.light.name == "EXACT"
     play.step(session, 50)
-    state = session.frame.attack
+    state = session.frame.attack.state
     assert state.doubt == "" and int(state.proven.sum()) == session.frame.dataset.n
 
 
@@ -81,7 +81,7 @@ def test_an_attack_that_began_at_the_truth_says_so_and_is_no_find() -> None:
     attack.remix(app.session, 0.5, 1.0)
     assert "stand at their start with 50% of the truth" in header.sentence.value
     attack.remix(app.session, 1.0, 1.0)
-    assert app.session.frame.verdict.kind.name == "FOUND"
+    assert app.session.frame.attack.verdict.kind.name == "FOUND"
     words = header.sentence.value
     assert "It began with 100% of the truth, which no attacker has." in words
     assert header._tone == "warn"
@@ -107,11 +107,11 @@ def test_a_lesson_trains_before_the_eyes_of_a_visitor(monkeypatch, software) -> 
 
     async def visit() -> None:
         app = App(scenario="two points")
-        at_once = app.session.frame.stage, app.session.frame.train
+        at_once = app.session.frame.stage, app.session.frame.training.state
         assert (at_once[1] is not None and at_once[1].t == 4000) is not bool(software)
         while "smallest case" not in app.session.message:
             await asyncio.sleep(0.01)
-        assert app.session.frame.train.t == 4000
+        assert app.session.frame.training.state.t == 4000
         app.close()
         with pytest.raises(ValueError, match="no scenario 'x'"):
             App(scenario="x")

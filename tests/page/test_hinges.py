@@ -28,7 +28,7 @@ def test_marks_lie_on_the_side_of_the_bound_that_the_claims_say() -> None:
     play.step(session, 3)
     assert len(overlay_of(session.frame, 2.0).lines) > 0
     play.step(session, 500)
-    state = session.frame.attack
+    state = session.frame.attack.state
     needed, other = panel.marks
     assert len(needed.x) == int(state.needed.sum()) > 0
     assert len(needed.x) + len(other.x) == int((~torch.isnan(state.without)).sum())

@@ -58,7 +58,7 @@ def test_the_set_that_is_drawn_explains_the_weights_and_is_another_one() -> None
     play.go(session, "attack")
     assert drawn(app) == len(found.x)
     other.shown.value = False
-    assert not drawn(app) and session.frame.other is None
+    assert not drawn(app) and session.frame.attack.other is None
     app.close()
 
 
@@ -87,7 +87,7 @@ def test_three_classes_and_biases_everywhere_are_refused_in_a_sentence() -> None
                     torch.tensor([1.0, -1, 3]).double())  # fmt: skip
     app = App(three)
     play.go(app.session, "train")
-    while not float(app.session.frame.train.q.min()) > 0:
+    while not float(app.session.frame.training.state.q.min()) > 0:
         play.step(app.session, 200)
     play.go(app.session, "attack")
     other = panel(app)
@@ -96,7 +96,7 @@ def test_three_classes_and_biases_everywhere_are_refused_in_a_sentence() -> None
     app = App(preset("moons", n=6))
     play.configure(app.session, all_biases=True)
     play.go(app.session, "train")
-    while not float(app.session.frame.train.q.min()) > 0:
+    while not float(app.session.frame.training.state.q.min()) > 0:
         play.step(app.session, 200)
     play.go(app.session, "attack")
     assert panel(app).shown.disabled and "homogeneous" in panel(app).said.value
@@ -126,7 +126,7 @@ def test_a_cancelled_search_leaves_everything_as_it_was(monkeypatch) -> None:
     monkeypatch.setattr("explorer.page.panels.other.other_set", slow)
     asyncio.run(go())
     assert asked and not other.shown.value and other.stop.disabled
-    assert "Cancelled" in other.said.value and app.session.frame.other is None
+    assert "Cancelled" in other.said.value and app.session.frame.attack.other is None
     monkeypatch.setattr("explorer.page.panels.other.other_set", other_set)
 
     async def again() -> None:
@@ -142,9 +142,14 @@ def test_a_search_says_how_far_it_is_and_stops_when_told() -> None:
     app = opened(preset("moons", n=10))
     now, seen = app.session.frame, []
     with pytest.raises(Stopped):
-        other_set(now.target, now.truth, now.certificate, lambda s: seen.append(s) or len(seen) < 2)
+        other_set(
+            now.target,
+            now.truth,
+            now.training.certificate,
+            lambda s: seen.append(s) or len(seen) < 2,
+        )
     assert seen == [0.1, 0.1]  # before the margin is sampled, and before the first program
     seen.clear()
-    other_set(now.target, now.truth, now.certificate, lambda s: seen.append(s) is None)
+    other_set(now.target, now.truth, now.training.certificate, lambda s: seen.append(s) is None)
     assert len(seen) > 3 and seen == sorted(seen) and seen[-1] < 1
     app.close()

@@ -47,12 +47,12 @@ def test_the_whole_road_by_its_buttons(app: App, monkeypatch: pytest.MonkeyPatch
     header.stage.value = "train"
     transport.many.value = 1500
     named(app.widget, w.Button, "Step × n").click()
-    assert session.frame.train.t == 1500
+    assert session.frame.training.state.t == 1500
     assert "KKT" in header.sentence.value
     header.stage.value = "attack"
     transport.many.value = 20
     named(app.widget, w.Button, "Step × n").click()
-    assert session.frame.attack.t == 20
+    assert session.frame.attack.state.t == 20
     assert "of 8" in header.sentence.value or "claim" in header.sentence.value
     no_failures(app)
 
@@ -84,7 +84,7 @@ def test_plane_shows_points_by_class_and_areas_by_multiplier(app: App) -> None:
     for label in (1, -1):
         assert len(marks._points[label].x) == (y == label).sum()
     train.jump_to_exact(session)
-    lam = session.frame.certificate.lam.numpy()
+    lam = session.frame.training.certificate.lam.numpy()
     sizes = np.concatenate([marks._points[label].size for label in (1, -1)])
     by_class = np.concatenate([lam[y == label] for label in (1, -1)])
     assert np.corrcoef(sizes, by_class)[0, 1] > 0.999
@@ -99,13 +99,13 @@ def test_the_landscape_shows_candidates_of_a_run_and_no_mere_start(app: App) -> 
 
     train.jump_to_exact(session)
     play.go(session, "attack")
-    assert shown() == len(session.frame.attack.x)
+    assert shown() == len(session.frame.attack.state.x)
     play.go(session, "landscape")
     assert shown() == 0
     play.go(session, "attack")
     play.step(session, 3)
     play.go(session, "landscape")
-    assert shown() == len(session.frame.attack.x)
+    assert shown() == len(session.frame.attack.state.x)
 
 
 def test_a_panel_is_built_when_it_is_first_seen_and_then_its_tooltips_are_told(app: App) -> None:
@@ -205,12 +205,12 @@ def solve(app: App, meanwhile: Callable[[w.Button], None]) -> None:
 def test_many_points_are_solved_beside_the_page(app: App) -> None:
     draw.load(app.session, preset("alternating-line", n=50))
     solve(app, lambda jump: None)
-    assert app.session.frame.certificate.light.name == "EXACT"
+    assert app.session.frame.training.certificate.light.name == "EXACT"
 
 
 def test_solving_can_be_cancelled_and_leaves_edited_points_alone(app: App) -> None:
     draw.load(app.session, preset("alternating-line", n=50))
     solve(app, lambda jump: jump.click())
-    assert app.session.frame.train is None and "cancelled" in app.session.message
+    assert app.session.frame.training.state is None and "cancelled" in app.session.message
     solve(app, lambda jump: draw.edit(app.session, app.session.frame.dataset.without([0])))
-    assert app.session.frame.train is None and "changed meanwhile" in app.session.message
+    assert app.session.frame.training.state is None and "changed meanwhile" in app.session.message

@@ -48,12 +48,12 @@ def play(
 
 def test_playing_advances_and_pausing_stops() -> None:
     session, told = session_in_training(), []
-    session.observe(lambda _: told.append(session.frame.train.t), names=["shown"])
-    play(session, lambda: session.frame.train.t > 200)
-    t = session.frame.train.t
+    session.observe(lambda _: told.append(session.frame.training.state.t), names=["shown"])
+    play(session, lambda: session.frame.training.state.t > 200)
+    t = session.frame.training.state.t
     assert t > 200
     assert told[-1] == t, "the last frame shows where the run stands"
-    assert session.frame.certificate is not None
+    assert session.frame.training.certificate is not None
 
 
 def test_without_a_drawn_frame_no_more_than_the_window_is_pushed(
@@ -67,7 +67,7 @@ def test_without_a_drawn_frame_no_more_than_the_window_is_pushed(
     play(session, lambda: False, draw=False, limit=10**9)
     # the window, and the frame that shows how it ended
     assert max(pushed) - first <= clock.WINDOW + 2
-    assert session.frame.train.t > 0, "the engine goes on meanwhile"
+    assert session.frame.training.state.t > 0, "the engine goes on meanwhile"
     assert not session.running
     assert "no page has drawn" in session.message
 
@@ -76,7 +76,7 @@ def test_a_finished_run_stops_the_clock_and_says_why() -> None:
     session = session_in_training()
     play_stage.configure(session, steps=50)
     play(session, lambda: False)
-    assert session.frame.train.t == 50
+    assert session.frame.training.state.t == 50
     assert session.message.startswith("Finished")
 
 
@@ -85,14 +85,14 @@ def test_points_added_while_playing_stay_and_training_goes_on() -> None:
     added: list[int] = []
 
     def until() -> bool:
-        if session.frame.train.t > 100 and not added:
-            added.append(session.frame.train.t)
+        if session.frame.training.state.t > 100 and not added:
+            added.append(session.frame.training.state.t)
             draw_stage.add(session, [((0.05,), -1.0)])
-        return bool(added) and session.frame.train.t > added[0] + 100
+        return bool(added) and session.frame.training.state.t > added[0] + 100
 
     play(session, until)
     assert session.frame.dataset.n == 9
-    assert len(session.frame.train.q) == 9
+    assert len(session.frame.training.state.q) == 9
 
 
 def test_an_error_in_the_engine_stops_the_clock_with_its_reason(
@@ -112,8 +112,8 @@ def test_no_more_steps_than_the_chosen_speed_allows() -> None:
     session = session_in_training()
     session.steps_per_second = 100.0
     begun = perf_counter()
-    play(session, lambda: session.frame.train.t >= 20)
-    assert 20 <= session.frame.train.t <= 100.0 * (perf_counter() - begun)
+    play(session, lambda: session.frame.training.state.t >= 20)
+    assert 20 <= session.frame.training.state.t <= 100.0 * (perf_counter() - begun)
 
 
 def test_a_long_number_of_steps_runs_as_a_run_and_pauses_at_its_end(
@@ -132,5 +132,5 @@ def test_a_long_number_of_steps_runs_as_a_run_and_pauses_at_its_end(
         player.close()
 
     asyncio.run(run())
-    assert session.frame.train.t == 300
+    assert session.frame.training.state.t == 300
     assert session.stop_at == -1

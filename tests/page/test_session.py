@@ -34,26 +34,26 @@ def test_one_command_is_one_frame_or_two() -> None:
 def test_steps_change_the_present_and_panels_hear_of_it_once() -> None:
     session, told = Session(preset("two-points")), []
     play.go(session, "train")
-    session.observe(lambda _: told.append(session.frame.train.t), names=["shown"])
+    session.observe(lambda _: told.append(session.frame.training.state.t), names=["shown"])
     for _ in range(3):
         play.advance(session, steps=2)
-    assert session.frame.train.t == 6 and not told
+    assert session.frame.training.state.t == 6 and not told
     session.show()
     assert told == [6]
 
 
 def test_training_goes_on_where_it_is_when_points_change() -> None:
     session = trained(50, "two-points")
-    before = session.frame.train
+    before = session.frame.training.state
     draw.add(session, [((0.1,), 1.0)])
-    after = session.frame.train
+    after = session.frame.training.state
     assert after.t == before.t == 50
     assert torch.equal(after.net.theta, before.net.theta)
     assert len(after.q) == session.frame.dataset.n == before.q.shape[0] + 1
     expected = session.frame.dataset.y * phi(after.net, session.frame.dataset.x)
     assert torch.allclose(after.q, expected)
     play.step(session, 10)
-    assert session.frame.train.t == 60
+    assert session.frame.training.state.t == 60
 
 
 def test_erasing_every_point_keeps_the_network_and_loses_nothing() -> None:
@@ -61,21 +61,21 @@ def test_erasing_every_point_keeps_the_network_and_loses_nothing() -> None:
     draw.clear(session)
     assert session.frame.dataset.n == 0
     play.step(session, 3)
-    assert session.frame.train.t == 23
+    assert session.frame.training.state.t == 23
     play.undo(session)
     assert session.frame.dataset.n == 8
 
 
 def test_same_seed_same_run_and_reset_repeats_it() -> None:
     one, two = trained(40), trained(40)
-    assert torch.equal(one.frame.train.net.theta, two.frame.train.net.theta)
+    assert torch.equal(one.frame.training.state.net.theta, two.frame.training.state.net.theta)
     play.reset(one)
-    assert one.frame.train.t == 0
+    assert one.frame.training.state.t == 0
     play.step(one, 40)
-    assert torch.equal(one.frame.train.net.theta, two.frame.train.net.theta)
+    assert torch.equal(one.frame.training.state.net.theta, two.frame.training.state.net.theta)
     play.reseed(one)
     play.step(one, 40)
-    assert not torch.equal(one.frame.train.net.theta, two.frame.train.net.theta)
+    assert not torch.equal(one.frame.training.state.net.theta, two.frame.training.state.net.theta)
 
 
 def test_attack_before_the_points_are_separated_is_refused_with_a_remedy() -> None:
@@ -100,9 +100,9 @@ def test_the_attack_sees_the_weights_at_margin_one_and_the_truth_it_left() -> No
     frame = session.frame
     q = frame.truth.y * phi(frame.target.net, frame.truth.x)
     assert abs(float(q.min()) - 1) < 1e-9
-    assert frame.verdict is not None and frame.scores is not None
+    assert frame.attack.verdict is not None and frame.attack.scores is not None
     play.step(session, 30)
-    assert session.frame.attack.t == 30
+    assert session.frame.attack.state.t == 30
 
 
 def test_attack_survives_a_look_at_training_and_restarts_on_new_weights() -> None:
@@ -111,11 +111,11 @@ def test_attack_survives_a_look_at_training_and_restarts_on_new_weights() -> Non
     play.step(session, 5)
     play.go(session, "train")
     play.go(session, "attack")
-    assert session.frame.attack.t == 5
+    assert session.frame.attack.state.t == 5
     play.go(session, "train")
     play.step(session, 1)
     play.go(session, "attack")
-    assert session.frame.attack.t == 0
+    assert session.frame.attack.state.t == 0
 
 
 def test_mix_at_the_truth_starts_on_the_truth_and_moving_it_restarts() -> None:
@@ -123,7 +123,7 @@ def test_mix_at_the_truth_starts_on_the_truth_and_moving_it_restarts() -> None:
     play.go(session, "attack")
     play.step(session, 5)
     attack.remix(session, 1.0, 1.0)
-    state, truth = session.frame.attack, session.frame.truth
+    state, truth = session.frame.attack.state, session.frame.truth
     assert state.t == 0
     for x, y in zip(state.x, state.y, strict=True):
         same = truth.x[truth.y == y]
@@ -142,20 +142,20 @@ def test_editing_during_an_attack_keeps_the_points_and_says_what_happened() -> N
 def test_settings_of_training_apply_live_and_of_architecture_anew() -> None:
     session = trained(20)
     play.configure(session, lr=0.5)
-    assert session.frame.train.t == 20
+    assert session.frame.training.state.t == 20
     play.configure(session, widths=(30, 30))
-    assert session.frame.train.t == 0
-    assert session.frame.train.net.widths == (30, 30)
+    assert session.frame.training.state.t == 0
+    assert session.frame.training.state.net.widths == (30, 30)
     with pytest.raises(ValueError, match="lr"):
         play.configure(session, lr=-1.0)
-    assert session.frame.train.net.widths == (30, 30)
+    assert session.frame.training.state.net.widths == (30, 30)
 
 
 def test_exact_solution_is_certified() -> None:
     session = Session(preset("alternating-line"))
     train.jump_to_exact(session)
-    assert session.frame.certificate.residual < 1e-9
-    assert session.frame.certificate.light.name == "EXACT"
+    assert session.frame.training.certificate.residual < 1e-9
+    assert session.frame.training.certificate.light.name == "EXACT"
 
 
 def test_a_solution_that_is_not_proved_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,13 +173,13 @@ def test_exact_solution_of_conflicting_points_is_refused_and_nothing_is_lost() -
     session = Session(empty(1).with_point([0.5], 1).with_point([0.5], -1))
     session.guarded(train.jump_to_exact, session)
     assert "opposite labels" in session.message
-    assert session.frame.dataset.n == 2 and session.frame.train is None
+    assert session.frame.dataset.n == 2 and session.frame.training.state is None
 
 
 def test_loading_points_of_another_dimension_starts_over_and_undo_returns() -> None:
     session = trained(10)
     draw.load(session, preset("moons"))
-    assert session.frame.train is None and session.frame.stage == "draw"
+    assert session.frame.training.state is None and session.frame.stage == "draw"
     assert session.label == 1
     play.undo(session)
     assert session.frame.dataset.d == 1 and session.label == 0
@@ -208,12 +208,14 @@ def test_a_finished_run_says_so_and_takes_no_more_steps() -> None:
 def test_seek_shows_the_kept_state_and_play_overwrites_the_future() -> None:
     session = trained(60)
     branches.seek(session, 20)
-    assert session.frame.train.t == 20
+    assert session.frame.training.state.t == 20
     assert session.branch.train.last_t == 60, "looking back forgets nothing"
     kept = session.branch.train.states[30].net.theta
     play.step(session, 10)
     assert session.branch.train.last_t == 30
-    assert torch.equal(session.frame.train.net.theta, kept), "the same seed, the same future"
+    assert torch.equal(session.frame.training.state.net.theta, kept), (
+        "the same seed, the same future"
+    )
 
 
 def test_branch_keeps_the_old_line_where_it_was() -> None:
@@ -224,9 +226,9 @@ def test_branch_keeps_the_old_line_where_it_was() -> None:
     play.step(session, 5)
     assert [b.train.last_t for b in session.branches] == [40, 15]
     branches.select(session, 0)
-    assert session.frame.train.t == 10 and session.branch.train.last_t == 40
+    assert session.frame.training.state.t == 10 and session.branch.train.last_t == 40
     branches.select(session, 1)
-    assert session.frame.train.t == 15
+    assert session.frame.training.state.t == 15
 
 
 def test_branch_of_an_attack_keeps_both_attacks() -> None:
@@ -242,8 +244,8 @@ def test_seek_after_an_edit_shows_old_weights_on_the_present_points() -> None:
     session = trained(30)
     draw.add(session, [((1.9,), 1.0)])
     branches.seek(session, 5)
-    assert session.frame.train.t == 5
-    assert len(session.frame.train.q) == session.frame.dataset.n
+    assert session.frame.training.state.t == 5
+    assert len(session.frame.training.state.q) == session.frame.dataset.n
 
 
 def test_a_stage_of_old_weights_says_whose_they_are() -> None:

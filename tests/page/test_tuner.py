@@ -81,7 +81,7 @@ def test_a_trial_is_loaded_by_a_click(app) -> None:
     config = app.session.attack_config
     assert config != before
     assert config == tune.full_length(panel.rows[2], before.m, before.steps)
-    assert app.session.frame.attack.t == 0
+    assert app.session.frame.attack.state.t == 0
     assert "is loaded" in panel.said.value
 
 
@@ -252,15 +252,15 @@ def test_trials_are_a_list_for_the_keyboard(app) -> None:
 def test_a_loaded_trial_leaves_the_run_that_was_there_on_its_branch(app) -> None:
     panel, session = tuner(app), app.session
     play.step(session, 5)
-    before, config = session.frame.attack, session.attack_config
+    before, config = session.frame.attack.state, session.attack_config
     panel.rows = list(ROWS)
     panel.draw()
     panel.load(2)
-    assert "kept: branch “main”" in panel.said.value and session.frame.attack.t == 0
+    assert "kept: branch “main”" in panel.said.value and session.frame.attack.state.t == 0
     panel.load(1)  # at step 0 there is nothing to keep
     assert len(session.branches) == 2
     branches.select(session, 0)
-    assert session.frame.attack is before and session.attack_config == config
+    assert session.frame.attack.state is before and session.attack_config == config
 
 
 def test_published_settings_and_back(app) -> None:
@@ -292,7 +292,7 @@ def test_it_belongs_to_the_kkt_attack_alone(app) -> None:
     attack.choose(app.session, "inversion")
     assert not panel.box.children
     play.step(app.session, 5)
-    assert app.session.frame.attack.t == 5
+    assert app.session.frame.attack.state.t == 5
     assert app.panels["AttackForm"]._failure.layout.display == "none"
 
 

@@ -43,7 +43,7 @@ def test_the_walk_is_told_and_drawn(app):
     session = app.session
     assert "intervals" in panel(app).words.value
     play.step(session)
-    state = session.frame.attack
+    state = session.frame.attack.state
     seen = overlay_of(session.frame, session.extent)
     assert state.sentence.split("(")[0] in panel(app).words.value
     assert len(seen.spans) == len(state.groups) == 1
@@ -52,12 +52,12 @@ def test_the_walk_is_told_and_drawn(app):
     assert len(seen.rings) == 0
     assert "Strictly 1 of these" in panel(app).rules.value
     play.step(session, 50)
-    state = session.frame.attack
+    state = session.frame.attack.state
     assert state.phase == "done"
     assert len(overlay_of(session.frame, session.extent).rings) == int(state.proven.sum()) == 5
     assert "5 of 5 candidates proven" in panel(app).bar_words.value
     assert len(panel(app).fits.x) == 5
-    assert session.frame.verdict.kind.name == "FOUND"
+    assert session.frame.attack.verdict.kind.name == "FOUND"
 
 
 def test_every_claim_can_be_chosen():
@@ -77,7 +77,7 @@ def test_likely_points_are_drawn_and_told_otherwise(app):
     play.step(session, 3000)
     play.go(session, "attack")
     play.step(session, 200)
-    state, here = session.frame.attack, panel(app)
+    state, here = session.frame.attack.state, panel(app)
     assert state.phase == "done" and state.likely.any()
     seen = overlay_of(session.frame, session.extent)
     assert len(seen.rings) == 0

@@ -21,6 +21,7 @@ from explorer.engine.intervals import Share
 from explorer.engine.roster import ROSTER, AttackState
 from explorer.page.frame import Frame, Shown
 from explorer.page.panels.base import Panel, button, chart, titled
+from explorer.page.stages import arena as arena_stage
 from explorer.research import arena
 from explorer.research.arena import Line
 from explorer.research.experiment import Otherwise, Ring, otherwise
@@ -110,8 +111,8 @@ class Arena(Panel):
             raise ValueError("No weights to attack: train a network first.")
         if not chosen:
             raise ValueError("No attack is chosen: tick at least one.")
-        gamma = now.train.gamma_bar if now.train is not None else float("nan")
-        ring = Ring(now.target, now.truth, control_sets(now.truth), now.certificate, gamma)
+        gamma = now.training.state.gamma_bar if now.training.state is not None else float("nan")
+        ring = Ring(now.target, now.truth, control_sets(now.truth), now.training.certificate, gamma)
         self.session.running = False
         self.target, self.rows, self.other = now.target, [], None
         self._stop = threading.Event()
@@ -151,7 +152,7 @@ class Arena(Panel):
 
     def _settings(self, key: str) -> dict[str, Any]:
         """Those of the attack as it was left on the page; of others the defaults."""
-        if key != self.session.frame.attack_name:
+        if key != self.session.frame.attack.name:
             return {}
         config = self.session.attack_config
         return {f.name: getattr(config, f.name) for f in fields(config) if f.init}
@@ -256,7 +257,7 @@ class Arena(Panel):
 
     def _put(self, claims: Report | None, words: str) -> None:
         if self.target is not None:
-            self.session.show(arena=Shown(self.target, words, claims))
+            arena_stage.show_claims(self.session, Shown(self.target, words, claims))
 
     def render(self, frame: Frame) -> None:
         """Forget runs on weights that are no longer the attacked ones."""

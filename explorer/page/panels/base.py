@@ -47,7 +47,7 @@ class Panel:
 
     def seen(self, frame: Frame) -> bool:
         """Whether this view belongs to the stage and the attack on screen."""
-        if self.attacks and frame.stage == "attack" and frame.attack_name not in self.attacks:
+        if self.attacks and frame.stage == "attack" and frame.attack.name not in self.attacks:
             return False
         return not self.stages or frame.stage in self.stages
 

@@ -49,11 +49,11 @@ class Chooser(Panel):
             if frame.target is not self._target:
                 self._target = frame.target
                 self.attack.options = _options(frame.target)
-            if self.attack.value != frame.attack_name:
-                self.attack.value = frame.attack_name
+            if self.attack.value != frame.attack.name:
+                self.attack.value = frame.attack.name
         finally:
             self._setting = False
-        entry = ROSTER[frame.attack_name]
+        entry = ROSTER[frame.attack.name]
         paper = "Of this project" if entry.paper == "own" else entry.paper
         words = f"{escape(paper)}: {escape(entry.sentence)}"
         if self.words.value != words:

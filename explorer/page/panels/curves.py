@@ -120,7 +120,7 @@ class LossCurves(CurvesPanel):
 
     def seen(self, frame: Frame) -> bool:
         """An attack that descends on nothing has no curves."""
-        return super().seen(frame) and bool(by_key(frame.attack_name).curves)
+        return super().seen(frame) and bool(by_key(frame.attack.name).curves)
 
     def build(self) -> None:
         """As many lines as there are colours."""

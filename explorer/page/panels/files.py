@@ -78,7 +78,7 @@ def _table(frame: Frame) -> str:
     if not data.n:
         return "No points yet."
     head = "".join(f"<th>x{i + 1}</th>" for i in range(data.d))
-    q = frame.train.q.tolist() if frame.train is not None else [None] * data.n
+    q = frame.training.state.q.tolist() if frame.training.state is not None else [None] * data.n
     rows = "".join(
         f"<tr><td>{i}</td>{''.join(f'<td>{v:.3f}</td>' for v in x)}"
         f"<td>{_class_of(int(y), data.outputs > 1)}</td>"

@@ -139,7 +139,7 @@ class AttackForm(Panel):
 
     def render(self, frame: Frame) -> None:
         """The form of the present attack, made when it is first looked at."""
-        name = frame.attack_name
+        name = frame.attack.name
         if name not in self.forms:
             self.forms[name] = AttackSettings(self.session, name)
         if self.body.children != (self.forms[name].box,):

@@ -45,7 +45,7 @@ class GridPanel(Panel):
 
     def _name(self) -> str:
         """The present attack where a grid can be run of it, else the one chosen here."""
-        name = self.session.frame.attack_name
+        name = self.session.frame.attack.name
         return name if name in grid_attacks() else str(self.attack.value)
 
     def _of(self) -> Of:
@@ -60,18 +60,18 @@ class GridPanel(Panel):
     def render(self, frame: Frame) -> None:
         """Take up what is known of the problem on screen."""
         self._setting = True
-        if frame.attack_name in [key for _, key in self.attack.options]:
-            self.attack.value = frame.attack_name
+        if frame.attack.name in [key for _, key in self.attack.options]:
+            self.attack.value = frame.attack.name
         self._setting = False
         self.grid.take(self._of())
 
     def unseen(self, frame: Frame) -> None:
         """A run goes on out of sight, but not on weights or points that are no more."""
-        found, train = self.grid.found, frame.train
+        found = self.grid.found
         if found is None or not self.grid.busy or self.grid.ending:
             return
         same = found.of.target is frame.target and found.of.truth is frame.dataset
-        if not same or train is None or train.net is not frame.attacked:
+        if not same or not frame.newest:
             self.grid.cancel()
             self.session.message = "The points or the weights changed: the grid was cancelled."
 
@@ -88,7 +88,7 @@ class GridPanel(Panel):
         session = self.session
         if session.frame.target is None:
             raise ValueError("No weights to attack: train a network first.")
-        if self.attack.value != session.frame.attack_name:
+        if self.attack.value != session.frame.attack.name:
             attack.choose(session, self.attack.value)
         session.running = False
         return self._of()
@@ -113,7 +113,10 @@ class GridPanel(Panel):
         for state in states[1:]:
             line.append(state, numbers, always=True)
         session.branch.loaded = states[-1]
-        session.show(attack=states[-1], status=session.entry.terminate(states[-1], found.of.config))
+        session.show(
+            attack=replace(session.frame.attack, state=states[-1]),
+            status=session.entry.terminate(states[-1], found.of.config),
+        )
         play.assess(session)
         return (
             f"λ₁ = {mix_truth:g}, λ₂ = {mix_data:g}: the candidates on the plane are those of this "

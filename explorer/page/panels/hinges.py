@@ -41,7 +41,7 @@ class HingesPanel(Panel):
 
     def render(self, frame: Frame) -> None:
         """Sort the answers so far."""
-        state = frame.attack
+        state = frame.attack.state
         if not isinstance(state, HingeState):
             return
         self.words.value = state.sentence

@@ -47,12 +47,12 @@ class MarginsPanel(Panel):
 
     def render(self, frame: Frame) -> None:
         """Sort the points by q and mark those on the margin."""
-        if frame.train is None or not len(frame.train.q):
+        if frame.training.state is None or not len(frame.training.state.q):
             self.title.value = "Margins: nothing trained yet"
             for mark in self.marks.values():
                 mark.x = mark.y = np.zeros(0)
             return
-        q, y = frame.train.q.cpu().numpy(), frame.dataset.y.cpu().numpy()
+        q, y = frame.training.state.q.cpu().numpy(), frame.dataset.y.cpu().numpy()
         low = q.min()
         unit = low if low > 0 else max(np.abs(q).max(), 1e-300)
         order = np.argsort(q, kind="stable")

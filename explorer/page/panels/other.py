@@ -15,6 +15,7 @@ from explorer.engine.data import Dataset
 from explorer.engine.explanations.programs import Stopped
 from explorer.page.frame import Frame, Shown
 from explorer.page.panels.base import Panel, button, titled
+from explorer.page.stages import attack
 from explorer.research.experiment import Other, no_other, other_set
 from explorer.style import NEGATIVE, POSITIVE
 
@@ -74,7 +75,7 @@ class OtherPanel(Panel):
         if self.found is not None:
             self._put(self.found)
             return
-        target, truth, made = now.target, now.truth, now.certificate
+        target, truth, made = now.target, now.truth, now.training.certificate
         if target is None or truth is None or made is None:
             self._release()
             raise ValueError("No weights to explain: train a network first.")
@@ -136,7 +137,7 @@ class OtherPanel(Panel):
         target = self.session.frame.target
         assert target is not None
         claims = found.claims if found.apart else None
-        self.session.show(other=Shown(target, found.sentence, claims))
+        attack.show_other(self.session, Shown(target, found.sentence, claims))
         self.said.value = escape(found.sentence) + (f"<div>{LEGEND}</div>" if claims else "")
 
     def _end(self, target: Target, words: str) -> None:
@@ -146,8 +147,8 @@ class OtherPanel(Panel):
 
     def _hide(self) -> None:
         self.cancel()
-        if self.session.frame.other is not None:
-            self.session.show(other=None)
+        if self.session.frame.attack.other is not None:
+            attack.show_other(self.session, None)
         self._tell(self.session.frame)
 
     def _release(self) -> None:
@@ -156,7 +157,7 @@ class OtherPanel(Panel):
         self._setting = False
 
     def _tell(self, frame: Frame) -> None:
-        undecided = frame.verdict is not None and frame.verdict.kind.name in UNDECIDED
+        undecided = frame.attack.verdict is not None and frame.attack.verdict.kind.name in UNDECIDED
         self.said.value = OPEN if undecided else SURE
 
     def render(self, frame: Frame) -> None:
@@ -167,9 +168,9 @@ class OtherPanel(Panel):
             self._target, self.found = target, None
             self._release()
             known = target is not None and truth is not None
-            self._why = no_other(target, truth, frame.certificate) if known else ""  # type: ignore[arg-type]
+            self._why = no_other(target, truth, frame.training.certificate) if known else ""  # type: ignore[arg-type]
             self.shown.disabled, self.said.value = bool(self._why), escape(self._why)
-        if self.found is not None and self.shown.value and frame.other is None:
+        if self.found is not None and self.shown.value and frame.attack.other is None:
             self._release()  # another line of time
             self._tell(frame)
         if not self._why and not self.shown.value and self.said.value in ("", OPEN, SURE):

@@ -185,11 +185,11 @@ def _network(frame: Frame) -> tuple[Any, float]:
     """The network to draw and the value that counts as its margin."""
     if frame.aimed and frame.target is not None:
         return frame.target.net, 1.0
-    if frame.train is None or frame.stage == "draw":
+    if frame.training.state is None or frame.stage == "draw":
         return None, 1.0
-    q = frame.train.q.abs()
+    q = frame.training.state.q.abs()
     if not len(q):
-        return frame.train.net, 1.0
-    low = float(frame.train.q.min())
+        return frame.training.state.net, 1.0
+    low = float(frame.training.state.q.min())
     # Before the classes are separated there is no margin: the median keeps the map readable.
-    return frame.train.net, max(low if low > 0 else float(q.median()), 1e-300)
+    return frame.training.state.net, max(low if low > 0 else float(q.median()), 1e-300)

@@ -41,12 +41,12 @@ class Scoreboard(Panel):
 
     def render(self, frame: Frame) -> None:
         """The scores of the newest assessment."""
-        mounted(self.body, self.plot, frame.scores is not None)
-        if frame.scores is None:
+        mounted(self.body, self.plot, frame.attack.scores is not None)
+        if frame.attack.scores is None:
             self.counts.value = "No score yet: press Play to run the attack."
             self.bars.y = np.zeros((4, 3))
             return
-        truth, control = frame.scores
+        truth, control = frame.attack.scores
         rows = (truth.recall, control.recall, truth.precision, control.precision)
         values = np.array([[float(v) for v in row] for row in rows])
         if not np.array_equal(values, self.bars.y):

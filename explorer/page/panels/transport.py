@@ -72,7 +72,7 @@ class Transport(Panel):
         if session.running:
             session.running = False
             return
-        if not session.frame.aimed and session.frame.train is None:
+        if not session.frame.aimed and session.frame.training.state is None:
             train.begin(session)
         elif session.frame.stage == "draw":
             play.go(session, "train")

@@ -18,13 +18,14 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt.config import PUBLISHED
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import control_sets
+from explorer.engine.roster import by_key
 from explorer.page import branches, play
 from explorer.page.frame import Frame
-from explorer.page.frame import judged as judged_fields
 from explorer.page.panels.base import Panel, button, chart
 from explorer.page.parts.grid_cells import Pick
 from explorer.page.parts.settings import choice, whole
 from explorer.research import tuning
+from explorer.research.judging import judgement
 from explorer.research.tuning import Trial, TuneConfig
 from explorer.style import CURVES, INK, PROVEN
 
@@ -266,6 +267,7 @@ class Tuner(Panel):
         if truth is None:
             return HINT
         texts, controls = [], control_sets(truth)
+        made = self.session.frame.training.certificate
         usual = KKTConfig(m=config.m, steps=config.steps)
         for settings in (chosen.config, usual):
             state = kkt.init(
@@ -273,9 +275,8 @@ class Tuner(Panel):
             )
             for following in kkt.iterate(target, state, settings, settings.steps):
                 state = following
-            frame = replace(self.session.frame, target=target, attack=state, attack_name="kkt")
-            judged = judged_fields(frame, settings, controls)
-            texts.append(judged["verdict"].sentence)
+            claims = by_key("kkt").report(target, state, settings)
+            texts.append(judgement("kkt", claims, truth, controls, made).verdict.sentence)
         return (
             f"Trial {chosen.number} is the best of {len(self.rows)} by what the weights tell. "
             f"{HINT}"
@@ -292,7 +293,7 @@ class Tuner(Panel):
         """Forget trials on weights that are no longer the attacked ones."""
         if self.target is None:
             return
-        trained_on = frame.train is not None and frame.train.net is not frame.attacked
+        trained_on = frame.training.state is not None and not frame.newest
         if frame.target is self.target and not trained_on:
             return
         dropped = f"The weights changed: {len(self.rows)} trials on those before were dropped. "

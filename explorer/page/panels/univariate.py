@@ -104,7 +104,7 @@ class UnivariatePanel(Panel):
     # --- what is seen -----------------------------------------------------------------------
     def render(self, frame: Frame) -> None:
         """The sentence of the newest step, what is guaranteed, and the bars."""
-        state, target = frame.attack, frame.target
+        state, target = frame.attack.state, frame.target
         if not isinstance(state, UnivariateState) or target is None:
             return
         if target is not self._of:

@@ -291,10 +291,15 @@ def overlay_of(frame: Frame, extent: float) -> Overlay:
         return explain_overlay(frame.explain.present, extent)
     if frame.stage == "landscape" and frame.landscape is not None:
         return landscape_overlay(frame.landscape.present)
-    draw = OVERLAYS.get(frame.attack_name)
-    if frame.stage != "attack" or draw is None or frame.target is None or frame.attack is None:
+    draw = OVERLAYS.get(frame.attack.name)
+    if (
+        frame.stage != "attack"
+        or draw is None
+        or frame.target is None
+        or frame.attack.state is None
+    ):
         return EMPTY
-    return draw(frame.target, frame.attack)
+    return draw(frame.target, frame.attack.state)
 
 
 Path = tuple[Array, Array]
@@ -418,7 +423,7 @@ class PlaneMarks:
         attack = frame.aimed
         data = frame.truth if attack and frame.truth is not None else frame.dataset
         x, y = data.x.cpu().numpy(), data.y.cpu().numpy()
-        made = frame.certificate
+        made = frame.training.certificate
         lam = None if made is None or attack or len(made.lam) != len(y) else made.lam.cpu().numpy()
         for label, mark in self._points.items():
             mine = (y == label) & shown
@@ -436,7 +441,7 @@ class PlaneMarks:
         In the explain stage the points of the present explanation, without trails. The landscape
         has candidates of a run, and none where no run was made: a start says nothing there.
         """
-        state = frame.attack if frame.stage in ("attack", "landscape") else None
+        state = frame.attack.state if frame.stage in ("attack", "landscape") else None
         if state is not None and frame.stage == "landscape" and not state.t:
             state = None
         if frame.stage == "explain" and frame.explain is not None:

@@ -13,25 +13,26 @@ ALL_STARTS = "Where an attack ends depends on where it starts: run it from every
 
 def sentence(frame: Frame) -> tuple[str, str]:
     """The one sentence on top of the page, and its tone: "", "good", "warn" or "bad"."""
+    attack, train, certificate = frame.attack, frame.training.state, frame.training.certificate
     run = frame.stage in ("attack", "landscape")
-    share = frame.mix[0] * frame.mix[1]
+    share = attack.mix[0] * attack.mix[1]
     told = f"with {share:.0%} of the truth, which no attacker has" if share else ""
-    if run and frame.verdict is not None and frame.attack is not None:
-        if not frame.attack.t and frame.stage == "landscape":
+    if run and attack.verdict is not None and attack.state is not None:
+        if not attack.state.t and frame.stage == "landscape":
             return ALL_STARTS, ""
-        if not frame.attack.t and (frame.scores is None or not frame.scores[0].found[1]):
-            m = len(frame.attack.x)
+        if not attack.state.t and (attack.scores is None or not attack.scores[0].found[1]):
+            m = len(attack.state.x)
             if not m:
                 return "The attack knows only the weights: press Play, or Step to see it work.", ""
             knows = told or "and know only the weights"
             return f"{m} candidates stand at their start {knows}: press Play.", ""
         tone = {"FOUND": "good", "AMBIGUOUS": "warn", "NOT_RECOVERABLE": "bad"}.get(
-            frame.verdict.kind.name, ""
+            attack.verdict.kind.name, ""
         )
         caveat = frame.target.caveat if frame.target is not None else ""
         if told:
             caveat = f"It began {told}. {caveat}".rstrip()
-        return f"{frame.verdict.sentence} {caveat}".rstrip(), "warn" if caveat else tone
+        return f"{attack.verdict.sentence} {caveat}".rstrip(), "warn" if caveat else tone
     if frame.stage == "landscape":
         return ALL_STARTS, ""
     if frame.stage == "explain" and frame.explain is not None:
@@ -40,15 +41,15 @@ def sentence(frame: Frame) -> tuple[str, str]:
         return frame.arena.sentence, ""
     if not frame.dataset.n:
         return "Nothing drawn yet: click on the plane to place points, or take a preset.", ""
-    if frame.stage == "draw" or frame.train is None:
+    if frame.stage == "draw" or train is None:
         return _drawn(frame.dataset), ""
-    if not frame.train.net.homogeneous:
-        wrong = int((frame.train.q <= 0).sum())
+    if not train.net.homogeneous:
+        wrong = int((train.q <= 0).sum())
         state = f"{wrong} points are on the wrong side" if wrong else "All points are separated"
-        return f"{state}; smallest margin {frame.train.q_min:.3g}. {NO_THEOREM}", "warn"
-    if frame.certificate is not None:
+        return f"{state}; smallest margin {train.q_min:.3g}. {NO_THEOREM}", "warn"
+    if certificate is not None:
         tones = {"EXACT": "good", "NEAR": "good", "APPROACHING": "warn", "SEPARATED": "warn"}
-        return frame.certificate.sentence, tones.get(frame.certificate.light.name, "")
+        return certificate.sentence, tones.get(certificate.light.name, "")
     return "Training has not begun: press Play, or Step to take a single step.", ""
 
 
