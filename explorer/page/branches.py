@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 
 from explorer.engine import training
 from explorer.engine.network import phi
+from explorer.engine.roster import AttackConfig
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page import play
-from explorer.page.frame import Branch, Frame, Training
+from explorer.page.frame import Branch, Frame, Training, numbers
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw
 
@@ -118,6 +120,28 @@ def make_room(session: Session) -> str:
     session.branches = [*session.branches, fresh]
     session.branch_index = len(session.branches) - 1
     return f" The run that was there is kept: branch “{old.name}” in 3 Attack."
+
+
+def load_run(
+    session: Session, name: str, config: AttackConfig, mix: tuple[float, float], states: list[Any]
+) -> str:
+    """Show a run of the attack `name` that was made elsewhere: its states, first to last.
+
+    Returns:
+        Where the run that was there is kept, as a sentence, or an empty string.
+    """
+    kept = make_room(session)
+    attack.choose(session, name)
+    session.attack_config = config
+    attack.remix(session, *mix)
+    line, last = session.branch.attack, states[-1]
+    for state in states[1:]:
+        line.append(state, numbers, always=True)
+    session.branch.loaded = last
+    status = session.entry.terminate(last, config)
+    session.show(attack=replace(session.frame.attack, state=last), status=status)
+    play.assess(session)
+    return kept
 
 
 def _leave(session: Session) -> None:

@@ -101,6 +101,50 @@ def _undoable(session: Session) -> Undoable:
     return own.get(session.frame.stage, draw)
 
 
+def play(session: Session) -> None:
+    """Let the present stage run; training begins where there is none."""
+    if not session.frame.aimed and session.frame.training.state is None:
+        train.begin(session)
+    elif session.frame.stage == "draw":
+        go(session, "train")
+    session.running = True
+
+
+def pause(session: Session) -> None:
+    """Let nothing run any more."""
+    session.running = False
+
+
+def set_speed(session: Session, steps_per_second: float) -> None:
+    """Play no faster than this."""
+    session.steps_per_second = steps_per_second
+
+
+def set_seed(session: Session, seed: int) -> None:
+    """Take another seed; what runs goes on, the next start has it."""
+    session.seed = seed
+
+
+def acknowledge(session: Session, number: int) -> None:
+    """Note the newest frame that a browser has drawn."""
+    session.drawn = number
+
+
+def tell(session: Session, words: str) -> None:
+    """Say something at the head of the page; an empty string takes back what was said."""
+    session.message = words
+
+
+def set_layers(session: Session, layers: tuple[str, ...]) -> None:
+    """Choose what is drawn behind the points: "map", "lines"."""
+    session.layers = layers
+
+
+def set_truth_shown(session: Session, shown: bool) -> None:
+    """Reveal the points that the attack looks for, or hide them."""
+    session.truth_shown = shown
+
+
 def reset(session: Session) -> None:
     """Go back to t = 0 of the present stage, with the same seed."""
     session.running = False

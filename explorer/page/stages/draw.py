@@ -65,6 +65,16 @@ def load(session: Session, dataset: Dataset) -> None:
     edit(session, dataset)
 
 
+def set_tool(session: Session, tool: str) -> None:
+    """Take up "place", "move" or "erase"."""
+    session.tool = tool
+
+
+def set_label(session: Session, label: int) -> None:
+    """Choose the class of the next points: 1, -1, 3, 4, or 0 for by height, in 1-D."""
+    session.label = label
+
+
 def history(session: Session) -> History[Dataset]:
     """Return the drawn points with what was drawn before."""
     return session.frame.drawing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -63,6 +64,11 @@ def reset(session: Session) -> None:
     start = held.present.truth.x.double()
     if not torch.equal(start, held.present.x):
         session.show(landscape=held.push(replace(held.present, x=start)))
+
+
+def set_trails(session: Session, trails: list[Any]) -> None:
+    """Take the runs of the grid of starts, which the map of all starts draws."""
+    session.trails = trails
 
 
 def restore(session: Session, history: History[Candidates]) -> None:
