@@ -104,6 +104,32 @@ def unfit(text: str) -> Iterator[str]:
         yield "the output of a run"
 
 
+def of_session(node: ast.AST) -> bool:
+    """Whether an expression is a session, or a part of one."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        if isinstance(node, ast.Attribute) and node.attr == "session":
+            return True
+        node = node.value
+    return isinstance(node, ast.Name) and node.id == "session"
+
+
+def writes(text: str) -> Iterator[str]:
+    """Where a panel changes the session by anything but a command."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            if of_session(node.value):
+                yield f"line {node.lineno}: writes {ast.unparse(node)}; call a command"
+        elif isinstance(node, ast.Call):
+            call = ast.unparse(node.func)
+            names = [item for a in node.args for item in getattr(a, "elts", [a])[:1]]
+            if call.endswith(("setattr", "link")) and any(map(of_session, names)):
+                yield f"line {node.lineno}: writes by {call}; call a command"
+            inside = isinstance(node.func, ast.Attribute) and of_session(node.func.value)
+            changes = call.endswith((".put", ".set_trait")) or bool(node.keywords)
+            if inside and changes and call.endswith((".put", ".show", ".set_trait")):
+                yield f"line {node.lineno}: changes the frame by {call}; call a command"
+
+
 def offenders(paths: list[Path], look: Callable[[str], Iterable[str]]) -> list[str]:
     """Every file with what is wrong in it, so that one run names them all."""
     assert paths, "nothing to look at: the files have moved"
@@ -113,6 +139,24 @@ def offenders(paths: list[Path], look: Callable[[str], Iterable[str]]) -> list[s
 def test_files_stay_readable() -> None:
     assert offenders(SOURCES, unreadable) == []
     assert list(unreadable("from . import a\n" * LONGEST_FILE))
+
+
+def test_no_panel_writes_the_session() -> None:
+    page = ROOT / "explorer" / "page"
+    folders = ("panels", "parts", "words", "apps")
+    views = [path for folder in folders for path in sorted((page / folder).rglob("*.py"))]
+    assert offenders([*views, page / "gestures.py"], writes) == []
+    broken = """
+self.session.seed, said = 3, ""
+session.branch.loaded = state
+session.seed += 1
+setattr(self.session, name, value)
+link((session, "seed"), (widget, "value"))
+self.session.show(arena=shown)
+session.put(status=over)
+"""
+    assert len(list(writes(broken))) == 7
+    assert not list(writes("self.session = session; now = session.frame; session.show()"))
 
 
 def test_notebooks_are_words_and_a_few_lines_of_code() -> None:

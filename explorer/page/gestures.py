@@ -134,7 +134,8 @@ class Gestures:
         if label > 1 and self.session.frame.dataset.d == 1:
             self.say = "a line has two classes; further ones need the plane"
             return
-        self.session.label, self.say = label, f"class {NAMES[label]}"
+        draw.set_label(self.session, label)
+        self.say = f"class {NAMES[label]}"
 
     def _on_place(self, at: tuple[float, float], gesture: int) -> None:
         self._tool("place")
@@ -146,7 +147,8 @@ class Gestures:
         self._tool("erase")
 
     def _tool(self, name: str) -> None:
-        self.held, self.session.tool, self.say = None, name, f"tool: {name}"
+        draw.set_tool(self.session, name)
+        self.held, self.say = None, f"tool: {name}"
 
     def _on_undo(self, at: tuple[float, float], gesture: int) -> None:
         self.session.guarded(play.undo, self.session)

@@ -19,6 +19,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.controls import control_sets
 from explorer.engine.intervals import Share
 from explorer.engine.roster import ROSTER, AttackState
+from explorer.page import play
 from explorer.page.frame import Frame, Shown
 from explorer.page.panels.base import Panel, button, chart, titled
 from explorer.page.stages import arena as arena_stage
@@ -113,7 +114,7 @@ class Arena(Panel):
             raise ValueError("No attack is chosen: tick at least one.")
         gamma = now.training.state.gamma_bar if now.training.state is not None else float("nan")
         ring = Ring(now.target, now.truth, control_sets(now.truth), now.training.certificate, gamma)
-        self.session.running = False
+        play.pause(self.session)
         self.target, self.rows, self.other = now.target, [], None
         self._stop = threading.Event()
         first = self.session.seed

@@ -128,7 +128,7 @@ class ExplainPanel(Panel):
             state = explain.explanation(self.session)
             self._task = asyncio.get_running_loop().create_task(self._guarded(job, state))
         except ValueError as error:
-            self.session.message = str(error)
+            play.tell(self.session, str(error))
 
     def _halt(self) -> None:
         self._stop = True
@@ -142,7 +142,7 @@ class ExplainPanel(Panel):
             self.said.value = "Cancelled; nothing was changed."
         except ValueError as error:
             self.said.value = ""
-            self.session.message = str(error)
+            play.tell(self.session, str(error))
         except Exception as error:  # would vanish in the kernel's log
             self.fail(error)
         finally:

@@ -113,16 +113,16 @@ class TrainForm(Form):
         """Solve beside the page; press again to cancel, and edited points are left alone."""
         session = self.session
         self.jump.description = "Cancel solving"
-        session.message = f"Solving for {data.n} points; this may take ten seconds."
+        play.tell(session, f"Solving for {data.n} points; this may take ten seconds.")
         try:
             exact = await asyncio.to_thread(maximum_margin, data.x, data.y)
-            session.message = "The points changed meanwhile; press again to solve for these."
+            play.tell(session, "The points changed meanwhile; press again to solve for these.")
             if session.frame.dataset is data:
                 session.guarded(train.jump_to_exact, session, exact)
         except asyncio.CancelledError:
-            session.message = "Solving was cancelled; the network is as it was."
+            play.tell(session, "Solving was cancelled; the network is as it was.")
         except ValueError as error:
-            session.message = str(error)
+            play.tell(session, str(error))
         finally:
             self.jump.description = JUMP
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from explorer.engine.roster import ROSTER
 from explorer.page import branches, play
-from explorer.page.frame import Frame, numbers
+from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, chart, titled
 from explorer.page.parts.grid_box import GridBox
 from explorer.page.parts.settings import choice
-from explorer.page.stages import attack
+from explorer.page.stages import attack, landscape
 from explorer.research.grid import Found, Key, Of, even, grid_attacks
 
 STEPS = 200  # arbitrary: half a minute for 21 runs of the KKT attack
@@ -73,7 +73,7 @@ class GridPanel(Panel):
         same = found.of.target is frame.target and found.of.truth is frame.dataset
         if not same or not frame.newest:
             self.grid.cancel()
-            self.session.message = "The points or the weights changed: the grid was cancelled."
+            play.tell(self.session, "The points or the weights changed: the grid was cancelled.")
 
     # --- what the grid asks of its page -----------------------------------------------------
     def empty(self, count: int) -> str:
@@ -90,34 +90,23 @@ class GridPanel(Panel):
             raise ValueError("No weights to attack: train a network first.")
         if self.attack.value != session.frame.attack.name:
             attack.choose(session, self.attack.value)
-        session.running = False
+        play.pause(session)
         return self._of()
 
     def drawn(self, trails: list[Any]) -> None:
         """The energy of all starts is drawn below the same runs."""
-        self.session.trails = trails
+        landscape.set_trails(self.session, trails)
 
     def tell(self, words: str) -> None:
         """Say it at the head of the page."""
-        self.session.message = words
+        play.tell(self.session, words)
 
     def show(self, found: Found, key: Key) -> str:
         """Put the run on the plane; the Attack stage then shows it step by step."""
-        session, states = self.session, found.states[key]
-        _, mix_truth, mix_data = key
-        kept = branches.make_room(session)
-        attack.choose(session, found.of.attack)
-        session.attack_config = found.of.config
-        attack.remix(session, mix_truth, mix_data)
-        line = session.branch.attack
-        for state in states[1:]:
-            line.append(state, numbers, always=True)
-        session.branch.loaded = states[-1]
-        session.show(
-            attack=replace(session.frame.attack, state=states[-1]),
-            status=session.entry.terminate(states[-1], found.of.config),
-        )
-        play.assess(session)
+        states, (_, mix_truth, mix_data) = found.states[key], key
+        of = found.of
+        mix = (mix_truth, mix_data)
+        kept = branches.load_run(self.session, of.attack, of.config, mix, states)
         return (
             f"λ₁ = {mix_truth:g}, λ₂ = {mix_data:g}: the candidates on the plane are those of this "
             f"run at step {states[-1].t}. The Attack stage has its timeline.{kept}"

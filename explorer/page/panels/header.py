@@ -110,7 +110,7 @@ class Header(Panel):
             ValueError: for an unknown name, with the names there are.
         """
         by_name(name)
-        self.session.message = f"Training for the example {name!r} …"
+        play.tell(self.session, f"Training for the example {name!r} …")
         try:
             loop = asyncio.get_running_loop() if beside else None
         except RuntimeError:  # no page is waiting
@@ -127,12 +127,12 @@ class Header(Panel):
         try:
             for share in opening(self.session, name, SLICE_S):
                 if (now := perf_counter()) - shown > SHOWN_S:
-                    self.session.message = f"Training for the example {name!r}: {share:.0%} …"
+                    play.tell(self.session, f"Training for the example {name!r}: {share:.0%} …")
                     self.session.show()
                     shown = now
                 await asyncio.sleep(BREATH_S)
         except ValueError as error:
-            self.session.message = str(error)
+            play.tell(self.session, str(error))
         except Exception as error:  # would vanish in the task
             self.fail(error)
 
@@ -141,10 +141,10 @@ class Header(Panel):
             raise ValueError("Choose a preset first; points drawn by hand have no source.")
         session = self.session
         draw.load(session, preset(self.preset.value, self.n.value, self.noise.value, session.seed))
-        session.message = PRESETS[self.preset.value].sentence
+        play.tell(session, PRESETS[self.preset.value].sentence)
 
     def _on_seed(self, change: dict[str, Any]) -> None:
-        self.session.seed = change["new"]
+        play.set_seed(self.session, change["new"])
 
     def _on_session_seed(self, change: dict[str, Any]) -> None:
         self.seed.value = change["new"]

@@ -9,6 +9,7 @@ import bqplot as bq
 import ipywidgets as w
 import numpy as np
 
+from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.gestures import ExplainHand, Gestures, LandscapeHand
 from explorer.page.panels.base import Panel
@@ -78,7 +79,7 @@ class PlanePanel(Panel):
             self.fail(error)
 
     def _on_drawn(self, change: dict[str, Any]) -> None:
-        self.session.drawn = change["new"]
+        play.acknowledge(self.session, change["new"])
 
     def _on_tool(self, _: Any) -> None:  # noqa: ANN401
         session = self.session

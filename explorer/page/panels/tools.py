@@ -10,6 +10,7 @@ import ipywidgets as w
 from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button
+from explorer.page.session import Session
 from explorer.page.stages import draw
 
 TOOLS = (("Place", "place"), ("Move", "move"), ("Erase", "erase"))
@@ -44,8 +45,8 @@ class Tools(Panel):
         self._shown = (0, False)  # dimension, and whether there are further classes
         for toggle in (self.tool, self.label):
             toggle.style.button_width = "auto"
-        self.tool.observe(self._setter("tool"), names=["value"])
-        self.label.observe(self._setter("label"), names=["value"])
+        self.tool.observe(self._setter(draw.set_tool), names=["value"])
+        self.label.observe(self._setter(draw.set_label), names=["value"])
         undo = button("↶ Undo", "Take the last edit back (Ctrl+Z on the plane)")
         undo.on_click(self.command(lambda: play.undo(session)))
         redo = button("↷ Redo", "Do the undone edit again (Ctrl+Y on the plane)")
@@ -54,7 +55,7 @@ class Tools(Panel):
         clear.on_click(self.command(lambda: draw.clear(session)))
         self.drawing = w.HBox([self.label, self.tool, undo, redo, clear]).add_class("mx-row")
         self.truth = _check("truth", "Reveal or hide the points that the attack looks for")
-        self.truth.observe(self._setter("truth_shown"), names=["value"])
+        self.truth.observe(self._setter(play.set_truth_shown), names=["value"])
         self.layers = {
             "map": _check("map", "Sign and size of Φ as colour, with its levels at 0 and ± margin"),
             "lines": _check("neurons", "Lines on which a neuron switches, by path weight"),
@@ -68,14 +69,14 @@ class Tools(Panel):
         self.widget = w.VBox([self.drawing, shown])
         session.observe(self._on_session, names=["tool", "label"])
 
-    def _setter(self, name: str) -> Callable[[dict[str, Any]], None]:
+    def _setter(self, command: Callable[[Session, Any], None]) -> Callable[[dict[str, Any]], None]:
         def put(change: dict[str, Any]) -> None:
-            setattr(self.session, name, change["new"])
+            command(self.session, change["new"])
 
         return put
 
     def _on_layer(self, _: Any) -> None:  # noqa: ANN401
-        self.session.layers = tuple(name for name, box in self.layers.items() if box.value)
+        play.set_layers(self.session, tuple(name for name, box in self.layers.items() if box.value))
 
     def _on_session(self, _: Any) -> None:  # noqa: ANN401
         self.tool.value = self.session.tool
@@ -87,7 +88,7 @@ class Tools(Panel):
             wanted = self.session.label
             self.label.tooltips = FLAT_TIPS if flat else PLANE_TIPS
             self.label.options = options
-            self.session.label = wanted
+            draw.set_label(self.session, wanted)
         self.label.value = self.session.label
 
     def render(self, frame: Frame) -> None:

@@ -9,7 +9,6 @@ import ipywidgets as w
 from explorer.page import branches, play
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button
-from explorer.page.stages import train
 
 SPEEDS = (("1 step/s", 1.0), ("10 steps/s", 10.0), ("100 steps/s", 100.0),
           ("1000 steps/s", 1000.0), ("as fast as it goes", float("inf")))  # fmt: skip
@@ -68,15 +67,7 @@ class Transport(Panel):
         session.observe(self._on_running, names=["running"])
 
     def _toggle(self) -> None:
-        session = self.session
-        if session.running:
-            session.running = False
-            return
-        if not session.frame.aimed and session.frame.training.state is None:
-            train.begin(session)
-        elif session.frame.stage == "draw":
-            play.go(session, "train")
-        session.running = True
+        (play.pause if self.session.running else play.play)(self.session)
 
     def _on_running(self, change: dict[str, Any]) -> None:
         with self.play.hold_sync():
@@ -84,7 +75,7 @@ class Transport(Panel):
             self.play.icon = "pause" if change["new"] else "play"
 
     def _on_speed(self, change: dict[str, Any]) -> None:
-        self.session.steps_per_second = change["new"]
+        play.set_speed(self.session, change["new"])
 
     def _on_time(self, change: dict[str, Any]) -> None:
         if not self._setting:

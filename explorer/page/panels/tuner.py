@@ -172,7 +172,7 @@ class Tuner(Panel):
             config = KKTConfig.published(target, self.ready.value, now.m, now.steps)
         kept = branches.make_room(self.session)
         play.configure(self.session, **asdict(config))
-        self.session.message = kept.strip()
+        play.tell(self.session, kept.strip())
 
     def load(self, index: int) -> None:
         """Put the settings of the drawn trial of this index into the form."""
@@ -217,7 +217,7 @@ class Tuner(Panel):
                 )
             self.rows = []
         trials = tuning.tune(target, config, tuple(self.rows))
-        self.session.running = False
+        play.pause(self.session)
         self.target, self.config, self.said.value = target, config, begun
         self.draw()
         self._task = asyncio.get_event_loop().create_task(self._run(trials, config, target, begun))
@@ -299,7 +299,7 @@ class Tuner(Panel):
         dropped = f"The weights changed: {len(self.rows)} trials on those before were dropped. "
         self.said.value = (dropped if self.rows or self.busy else "") + EMPTY
         if self._task is not None and self.busy:
-            self.session.message = f"{dropped}The search was cancelled."
+            play.tell(self.session, f"{dropped}The search was cancelled.")
             self._task.cancel()
         self.target, self.rows = None, []
         self.progress.value = 0
