@@ -104,30 +104,49 @@ def unfit(text: str) -> Iterator[str]:
         yield "the output of a run"
 
 
-def of_session(node: ast.AST) -> bool:
-    """Whether an expression is a session, or a part of one."""
+def of_session(node: ast.AST, names: set[str]) -> bool:
+    """Whether an expression is a session, or a part of one; `names` hold one."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         if isinstance(node, ast.Attribute) and node.attr == "session":
             return True
         node = node.value
-    return isinstance(node, ast.Name) and node.id == "session"
+    return isinstance(node, ast.Name) and node.id in names
+
+
+def holders(tree: ast.AST) -> set[str]:
+    """Names that are given a session or a part of one."""
+    names = {"session"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                pairs = [(target, node.value)]
+                if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                    pairs = list(zip(target.elts, node.value.elts, strict=False))
+                names |= {
+                    t.id for t, v in pairs if isinstance(t, ast.Name) and of_session(v, names)
+                }
+    return names
 
 
 def writes(text: str) -> Iterator[str]:
     """Where a panel changes the session by anything but a command."""
-    for node in ast.walk(ast.parse(text)):
+    tree = ast.parse(text)
+    names = holders(tree)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            if of_session(node.value):
+            if of_session(node.value, names):
                 yield f"line {node.lineno}: writes {ast.unparse(node)}; call a command"
         elif isinstance(node, ast.Call):
             call = ast.unparse(node.func)
-            names = [item for a in node.args for item in getattr(a, "elts", [a])[:1]]
-            if call.endswith(("setattr", "link")) and any(map(of_session, names)):
+            firsts = [item for a in node.args for item in getattr(a, "elts", [a])[:1]]
+            if call.endswith(("setattr", "link")) and any(of_session(f, names) for f in firsts):
                 yield f"line {node.lineno}: writes by {call}; call a command"
-            inside = isinstance(node.func, ast.Attribute) and of_session(node.func.value)
-            changes = call.endswith((".put", ".set_trait")) or bool(node.keywords)
-            if inside and changes and call.endswith((".put", ".show", ".set_trait")):
-                yield f"line {node.lineno}: changes the frame by {call}; call a command"
+            inside = isinstance(node.func, ast.Attribute) and of_session(node.func.value, names)
+            if inside and (
+                call.endswith((".append", ".put", ".set_trait"))
+                or (call.endswith(".show") and node.keywords)
+            ):
+                yield f"line {node.lineno}: changes the session by {call}; call a command"
 
 
 def offenders(paths: list[Path], look: Callable[[str], Iterable[str]]) -> list[str]:
@@ -153,9 +172,11 @@ session.seed += 1
 setattr(self.session, name, value)
 link((session, "seed"), (widget, "value"))
 self.session.show(arena=shown)
-session.put(status=over)
+page, line = self.session, session.branch.attack
+page.put(status=over)
+line.append(state)
 """
-    assert len(list(writes(broken))) == 7
+    assert len(list(writes(broken))) == 8
     assert not list(writes("self.session = session; now = session.frame; session.show()"))
 
 

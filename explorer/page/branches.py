@@ -83,7 +83,7 @@ def select(session: Session, index: int) -> None:
 
 
 def adopt(session: Session, frame: Frame) -> None:
-    """Show a frame from elsewhere: another branch, or a file."""
+    """Show a frame from elsewhere: another branch, or a file. Undo brings the points back."""
     attack.turn_to(session, frame.attack.name)
     drawing = session.frame.drawing
     if frame.dataset is not drawing.present:

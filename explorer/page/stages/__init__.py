@@ -1,1 +1,1 @@
-"""What a session can do in each stage."""
+"""Commands of each stage, as functions of a session; what all share is in `page.play`."""

@@ -35,7 +35,7 @@ def take_target(session: Session) -> None:
             "Train on until the light says that it separates them."
         )
     target = Target.of(state.net, q_min)
-    name = _fitting(session, target)
+    name = _suitable(session, target)
     aim = Aim(state.net, target, frame.dataset, control_sets(frame.dataset))
     made = certificate(frame)
     training = frame.training if made is None else Training(state, made)
@@ -47,7 +47,7 @@ def _without_run(attack: Attacking, name: str) -> Attacking:
     return replace(attack, name=name, state=None, scores=None, verdict=None)
 
 
-def _fitting(session: Session, target: Target) -> str:
+def _suitable(session: Session, target: Target) -> str:
     """Return the present attack where it suits these weights, else the first that does."""
     why = session.entry.refusal(target)
     if not why:

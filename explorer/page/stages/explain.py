@@ -104,10 +104,10 @@ def pull(session: Session, place: Tensor, free: bool | None = None) -> None:
             "This point stands on a wall of its cell, so it cannot be split along the level "
             "line. Drag freely (Shift) to see the residual jump."
         )
-    _slid(session, state, slide)
+    _slide(session, state, slide)
 
 
-def _slid(session: Session, state: Explained, slide: Slide) -> None:
+def _slide(session: Session, state: Explained, slide: Slide) -> None:
     e = pulled(state.net, slide.before, slide.i, slide.u, slide.extent, slide.at, slide.reach)
     mate = e.n - 1 if e.n > slide.before.n else None
     words = "One point became two."
@@ -195,11 +195,9 @@ def reset(session: Session) -> None:
 def restore(session: Session, history: History[Explained]) -> None:
     """Show the explanation of `history`, with no point in hand."""
     state = explanation(session)
-    kept: dict[str, Any] = {
-        "free": state.free,
-        "forced": state.forced,
-    }  # said of the stage, not of a step
-    session.show(explain=history.amend(replace(history.present, **LET_GO, **kept)))
+    # Whether drags are free, and what is forced, are no steps: they stay.
+    made = replace(history.present, **LET_GO, free=state.free, forced=state.forced)
+    session.show(explain=history.amend(made))
 
 
 def _amend(session: Session, state: Explained) -> None:
