@@ -20,6 +20,7 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.settings import schema, setting, settings
 from explorer.engine.store.codec import decode, encode
 from explorer.page.panels.forms import AttackSettings
+from explorer.page.parts.settings import rows_of
 from explorer.page.session import Session
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -65,7 +66,7 @@ def test_the_form_has_its_row(added) -> None:
     session = Session()
     session.attack_config = added()
     form = AttackSettings(session, "kkt")
-    (row,) = (row for row in form.rows()[0] if row.field == "shyness")
+    (row,) = (row for row in rows_of(form.kind)[0] if row.field == "shyness")
     assert isinstance(row.widget, w.BoundedFloatText) and (row.widget.min, row.widget.max) == (0, 3)
     assert row.widget.description == "shyness σ"
     assert row.widget.tooltip == "How far candidates stay from each other"

@@ -50,7 +50,7 @@ def test_every_row_is_a_setting_and_shows_it(key: str) -> None:
 @pytest.mark.parametrize("key", GOLDEN)
 def test_the_forms_stand_as_they_were_written_by_hand(key: str) -> None:
     form = form_of(key)
-    sight, more = form.rows()
+    sight, more = rows_of(form.kind)
     found = [told(row, "sight") for row in sight] + [told(row, "more") for row in more]
     assert found == GOLDEN[key]
     form.close()

@@ -11,6 +11,7 @@ import bqplot as bq
 import ipywidgets as w
 import numpy as np
 
+from explorer.engine.roster import by_key
 from explorer.page.frame import Frame
 from explorer.page.session import Session
 from explorer.style import PLOT_MARGIN
@@ -24,7 +25,7 @@ class Panel:
 
     widget: w.Widget | None = None
     stages: tuple[str, ...] = ()  # drawn in these stages only; empty: in all
-    attacks: tuple[str, ...] = ()  # in the attack stage, for these attacks only; empty: for all
+    state: type | None = None  # in the attack stage, for attacks with such a state; None: for all
     every_s = 0.0  # while running, no oftener: what is read rather than watched can be slower
 
     def __init__(self, session: Session) -> None:
@@ -47,8 +48,9 @@ class Panel:
 
     def seen(self, frame: Frame) -> bool:
         """Whether this view belongs to the stage and the attack on screen."""
-        if self.attacks and frame.stage == "attack" and frame.attack.name not in self.attacks:
-            return False
+        if self.state is not None and frame.stage == "attack":
+            if not issubclass(by_key(frame.attack.name).state, self.state):
+                return False
         return not self.stages or frame.stage in self.stages
 
     def _on_frame(self, _: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from explorer.engine.training import TrainConfig
 from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button
-from explorer.page.parts.settings import Row, Rows, rows_of
+from explorer.page.parts.settings import Row, rows_of
 from explorer.page.session import Session
 from explorer.page.stages import train
 
@@ -27,10 +27,7 @@ class Form(Panel):
     """Rows of settings, the rarely used ones folded. Refused values jump back."""
 
     config_trait = ""
-
-    def rows(self) -> Rows:
-        """Settings in sight, and folded ones."""
-        raise NotImplementedError
+    kind: type[Any]  # the class of settings
 
     def actions(self) -> list[w.Widget]:
         """Buttons beside the settings."""
@@ -38,7 +35,7 @@ class Form(Panel):
 
     def build(self) -> None:
         """Lay the rows out in two columns where there is room."""
-        shown, folded = self.rows()
+        shown, folded = rows_of(self.kind)
         self.all = [*shown, *folded]
         boxes: list[w.Widget] = [self._box(shown, self.actions())]
         if folded:
@@ -69,7 +66,7 @@ class Form(Panel):
 
     def _fill(self) -> None:
         config = getattr(self.session, self.config_trait)
-        if not all(hasattr(config, row.field) for row in self.all):
+        if type(config) is not self.kind:
             return  # another attack is on screen
         self._setting = True
         try:
@@ -85,11 +82,7 @@ class TrainForm(Form):
     """Architecture, loss and optimiser."""
 
     stages = ("draw", "train")
-    config_trait = "train_config"
-
-    def rows(self) -> Rows:
-        """What a teacher changes in sight; the rest folded."""
-        return rows_of(TrainConfig)
+    config_trait, kind = "train_config", TrainConfig
 
     def actions(self) -> list[w.Widget]:
         """The way to the limit without training."""
@@ -158,9 +151,9 @@ class AttackSettings(Form):
 
     def __init__(self, session: Session, name: str) -> None:
         """A form for the attack of this key."""
-        self.name, self.attacks = name, (name,)
+        self.name, self.kind = name, ROSTER[name].config
         super().__init__(session)
 
-    def rows(self) -> Rows:
-        """As the attack's class of settings declares them."""
-        return rows_of(ROSTER[self.name].config)
+    def seen(self, frame: Frame) -> bool:
+        """Whether this attack is on screen."""
+        return frame.stage != "attack" or frame.attack.name == self.name

@@ -19,7 +19,7 @@ class HingesPanel(Panel):
     """Unexplained share without each place, by the bound from which a place is needed."""
 
     stages = ("attack",)
-    attacks = ("hinge", "pooled")
+    state = HingeState
 
     def build(self) -> None:
         """Green: needed; grey: not; the dashed line is the bound."""

@@ -14,11 +14,10 @@ import numpy as np
 import torch
 
 from explorer.engine.attacks import kkt
-from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.kkt import ATTACK, KKTConfig, KKTState
 from explorer.engine.attacks.kkt.config import PUBLISHED
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import control_sets
-from explorer.engine.roster import by_key
 from explorer.page import branches, play
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button, chart
@@ -116,7 +115,7 @@ class Tuner(Panel):
     """Tune, watch the front, click a trial; or take published settings. Folded at first."""
 
     stages = ("attack",)
-    attacks = ("kkt",)
+    state = KKTState
 
     def build(self) -> None:
         """Controls over a scatter that is there only while unfolded."""
@@ -275,8 +274,8 @@ class Tuner(Panel):
             )
             for following in kkt.iterate(target, state, settings, settings.steps):
                 state = following
-            claims = by_key("kkt").report(target, state, settings)
-            texts.append(judgement("kkt", claims, truth, controls, made).verdict.sentence)
+            claims = ATTACK.report(target, state, settings)
+            texts.append(judgement(ATTACK.key, claims, truth, controls, made).verdict.sentence)
         return (
             f"Trial {chosen.number} is the best of {len(self.rows)} by what the weights tell. "
             f"{HINT}"

@@ -27,7 +27,7 @@ class UnivariatePanel(Panel):
     """The walk in words, the multipliers' bounds as bars, the sweep of the margin as curves."""
 
     stages = ("attack",)
-    attacks = ("univariate",)
+    state = UnivariateState
     every_s = 0.1
 
     def build(self) -> None:

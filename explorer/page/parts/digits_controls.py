@@ -167,8 +167,8 @@ class Controls:
         if self._first.children != row:
             self._first.children = row
         self._setting = True
-        if self.task.value == "ten":
-            self.attack.value = "decoreco"
+        if self.task.value == "ten" and not by_key(self.attack.value).several:
+            self.attack.value = next(key for key in ATTACKS if by_key(key).several)
         if not by_key(self.attack.value).takes_start:
             self.start.value = "noise"
         self._setting = False
@@ -199,7 +199,8 @@ class Controls:
             button.description, button.button_style = words, ""
         (self.go if ready else self.train).button_style = "primary"
         self.train.disabled = not images
-        self.go.disabled = not (images and (ready or self.attack.value == "bilevel"))
+        own = by_key(self.attack.value).victim is not None  # it trains what it attacks
+        self.go.disabled = not (images and (ready or own))
         self.bar.layout.visibility = "hidden"
 
     def _lock(self, locked: bool, button: w.Button | None) -> None:
