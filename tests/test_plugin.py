@@ -10,15 +10,23 @@ import subprocess
 import sys
 import tomllib
 import warnings
+from dataclasses import dataclass, replace
+from importlib import import_module
+from itertools import islice
 from pathlib import Path
 
 import pytest
+import torch
 
-from explorer.engine import attacks, roster, store
-from explorer.engine.roster import BUILT_IN, GROUP, Roster
+from explorer.engine import store
+from explorer.engine.attacks.target import Target
+from explorer.engine.margin import normalise
+from explorer.engine.roster import GROUP, ROSTER, Roster
+from tests.crafted import changed, run_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGIN = ROOT / "tests" / "plugin"
+BUILT_IN = tuple(ROSTER)
 
 
 def installed(site: Path, name: str, module: Path, entries: dict[str, str]) -> Path:
@@ -72,7 +80,7 @@ def test_its_settings_are_listed_and_checked(site) -> None:
     assert "pace" in words and "Newton" in words and "Sample" in words
     refused = python(site, "-m", "explorer", "demo", "--attack", "sample", "--set", "pace=2",
                      "--n", "4", "--steps", "10")  # fmt: skip
-    assert refused.returncode and "pace must be above 0 and at most 1" in refused.stderr
+    assert refused.returncode and "pace must be from 0.01 to 1" in refused.stderr
 
 
 def test_its_runs_open_where_it_is_installed_and_nowhere_else(site, saved) -> None:
@@ -108,8 +116,10 @@ def test_it_stands_in_the_arena_and_in_sweeps(site, tmp_path) -> None:
 
 
 PAGE = """
+from explorer.engine import store
 from explorer.engine.data import preset
-from explorer.page import play
+from explorer.page import files, play
+from explorer.page.session import Session
 from explorer.page.apps.explorer import App
 from explorer.page.stages import train
 page = App(preset("moons", n=8))
@@ -119,18 +129,28 @@ page.panels["Chooser"].attack.value = "sample"
 form = page.panels["AttackForm"].forms["sample"]
 {row.field: row.widget for row in form.all}["pace"].value = 0.25
 play.step(page.session, 3)
-now = page.session.frame
-print(now.attack.name, now.attack.state.t, page.session.attack_config.pace)
+now = page.session.frame.attack
+print(now.name, now.state.t, page.session.attack_config.pace)
+overlay = page.panels["PlanePanel"].marks.overlay
+dots = next(mark for mark in overlay.below if getattr(mark, "marker", "") == "cross")
+rings = next(mark for mark in overlay.above if getattr(mark, "marker", "") == "circle")
+before, near = now.state.before, now.state.x[now.state.off < 0.1]
+print(len(dots.x), abs(before[:, 1].numpy() - dots.y).max() == 0, len(rings.x) == len(near) > 0)
 print(*[row.field for row in form.all], sep=",")
 play.go(page.session, "arena")
 print("sample" in page.panels["Arena"].boxes)
+play.go(page.session, "attack")
+other = Session()
+files.open_file(other, store.dump(files.as_run(page.session)))
+print(other.frame.attack.name, other.frame.attack.state.t)
 page.close()
 """
+ON_THE_PAGE = ["sample 3 0.25", "20 True True", "m,pace,steps", "True", "sample 3"]
 
 
-def test_it_is_on_the_page_with_its_form(site) -> None:
+def test_it_is_on_the_page_with_its_form_and_its_shapes(site) -> None:
     lines = said(site, "-c", PAGE).splitlines()
-    assert lines == ["sample 3 0.25", "m,pace,steps", "True"]
+    assert lines == ON_THE_PAGE
 
 
 @pytest.mark.parametrize(
@@ -167,19 +187,78 @@ def test_the_docs_show_the_sample_that_is_run() -> None:
     assert entry in page and entry in (PLUGIN / "pyproject.toml").read_text()
 
 
-def test_an_attack_of_this_package_is_its_file_and_a_name(monkeypatch) -> None:
-    monkeypatch.setattr(attacks, "__path__", [*attacks.__path__, str(PLUGIN)])
-    monkeypatch.setattr(roster, "BUILT_IN", (*BUILT_IN, "sample_attack"))
-    assert list(Roster()) == [*BUILT_IN, "sample"]
+def test_an_attack_of_this_package_is_one_file(tmp_path) -> None:
+    """In a copy of the package with one file more: the page, the form, the shapes, the verbs."""
+    copy = tmp_path / "explorer"
+    shutil.copytree(ROOT / "explorer", copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PLUGIN / "sample_attack.py", copy / "engine" / "attacks" / "sample.py")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    for arguments, found in (
+        (["-c", PAGE], ON_THE_PAGE),
+        (["-m", "explorer", "settings", "sample"], ["pace", "Newton"]),
+        (["-m", "explorer", "demo", "--attack", "sample", "--preset", "blobs", "--n", "4",
+          "--widths", "8", "--steps", "300", "--set", "steps=9"], ["claims", "verdict"]),
+    ):  # fmt: skip
+        made = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True,
+                              text=True, cwd=tmp_path)  # fmt: skip
+        assert made.returncode == 0, made.stderr
+        assert all(words in made.stdout for words in found), made.stdout
+
+
+@pytest.fixture
+def run(monkeypatch) -> store.Run:
+    """A run of the sample, which is installed for the length of a test."""
+    monkeypatch.syspath_prepend(PLUGIN)
+    sample = import_module("sample_attack").ATTACK
+    monkeypatch.setitem(ROSTER, "sample", sample)
+    trained = run_of(attack=False)
+    net, _ = normalise(trained.train_states[-1].net, trained.dataset.x, trained.dataset.y)
+    target, config = Target.of(net, 1.0), sample.config(m=6)
+    first = sample.init(target, config, torch.Generator().manual_seed(0))
+    states = (first, *islice(sample.iterate(target, first, config), 2))
+    return replace(trained, attack_name="sample", attack_config=config, attack_states=states)
+
+
+BENT = {
+    "off, one more": ("off", lambda v: torch.cat([v, v[:1]])),
+    "off, a table": ("off", lambda v: v[:, None]),
+    "before, transposed": ("before", lambda v: v.T.contiguous()),
+    "before, whole": ("before", lambda v: v.long()),
+    "before, of one coordinate": ("before", lambda v: v[:, :1].contiguous()),
+    "x, one less": ("x", lambda v: v[1:].contiguous()),
+    "x, nan": ("x", lambda v: v * torch.nan),
+}
+
+
+@pytest.mark.parametrize("how", BENT)
+def test_its_states_are_checked_as_ours_are(run, how) -> None:
+    name, bend = BENT[how]
+
+    def change(held: dict, tensors: dict[str, torch.Tensor]) -> None:
+        place = held["attack_states"][-1]["fields"][name]["tensor"]
+        tensors[place] = bend(tensors[place])
+
+    assert store.load(changed(lambda held, tensors: None, run)).attack_states[-1].t == 2
+    with pytest.raises(store.StoreError):
+        store.load(changed(change, run))
+
+
+def test_a_state_that_could_not_be_opened_is_not_saved(run) -> None:
+    @dataclass(frozen=True, eq=False)
+    class Loose(type(run.attack_states[0])):
+        table: torch.Tensor  # two axes, and no word of them
+
+    last = run.attack_states[-1]
+    loose = Loose(**vars(last), table=torch.zeros(3, 4, dtype=last.x.dtype))
+    with pytest.raises(store.StoreError, match=r"table must be .*Declare the sizes"):
+        store.dump(replace(run, attack_states=(loose,)))
 
 
 GENERIC = [
-    ROOT / "explorer" / "engine" / "roster.py",
-    *(
-        path
-        for layer in ("research", "page", "commands")
-        for path in sorted((ROOT / "explorer" / layer).rglob("*.py"))
-    ),
+    path
+    for layer in ("engine", "research", "page", "commands")
+    for path in sorted((ROOT / "explorer" / layer).rglob("*.py"))
+    if "attacks" not in path.parts
 ]
 OF_AN_ATTACK = ("attack", "config", "engine", "entry", "state")
 
@@ -200,3 +279,18 @@ def test_no_generic_code_asks_what_an_attack_has() -> None:
     assert asked('if hasattr(self.attack_config, "relu_alpha_start"): ...')
     found = {str(path.relative_to(ROOT)): asked(path.read_text()) for path in GENERIC}
     assert {name: calls for name, calls in found.items() if calls} == {}
+
+
+def keys_in(code: str) -> list[str]:
+    """Keys of attacks that stand as a word of their own in this code."""
+    words = (node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant))
+    return [word for word in words if word in BUILT_IN]
+
+
+def test_no_generic_code_names_an_attack() -> None:
+    assert keys_in('attacks = ("kkt",)') == ["kkt"]
+    paths = [p for p in GENERIC if {"engine", "page"} & set(p.parts)]
+    found = {str(path.relative_to(ROOT)): keys_in(path.read_text()) for path in paths}
+    assert {name: keys for name, keys in found.items() if keys} == {
+        "explorer/engine/roster.py": ["kkt"]  # DEFAULT
+    }

@@ -5,7 +5,7 @@ Each is an `Attack`, in which its module ends. A package brings one by an entry 
     [project.entry-points."explorer.attacks"]
     sample = "sample_attack:ATTACK"
 
-A new one of this package is a file or a folder in `explorer/engine/attacks`, and its name below.
+A new one of this package is a file or a folder in `explorer/engine/attacks`, and nothing else.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ import warnings
 from collections.abc import Iterator, MutableMapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import iter_modules
 from typing import Any
 
+from explorer.engine import attacks
 from explorer.engine.attacks.attack import Attack, Settings, State
 from explorer.engine.files import named
 
 GROUP = "explorer.attacks"
-BUILT_IN = ("kkt", "inversion", "univariate", "decoreco", "bilevel", "hinge", "pooled")
+DEFAULT = "kkt"  # where none is named: on a fresh page, and in files that name none
 
 AttackConfig = Settings
 AttackState = State
@@ -58,13 +60,10 @@ class Roster(MutableMapping[str, AnyAttack]):
     def _known(self) -> dict[str, AnyAttack]:
         with self._reading:
             if not self._rows:
-                rows = {}
-                for name in BUILT_IN:
-                    made: AnyAttack = import_module(f"explorer.engine.attacks.{name}").ATTACK
-                    rows[made.key] = made
-                self._rows = rows
+                self._rows = {made.key: made for made in _built_in()}
                 for point in sorted(entry_points(group=GROUP)):
                     self._take(point)
+                self._rows = dict(sorted(self._rows.items(), key=lambda row: row[1].place))
         return self._rows
 
     def _take(self, point: EntryPoint) -> None:
@@ -83,6 +82,13 @@ class Roster(MutableMapping[str, AnyAttack]):
             )  # fmt: skip
             return
         self._rows[made.key] = made
+
+
+def _built_in() -> list[AnyAttack]:
+    """Return the attacks of this package: the `ATTACK` of each module in the folder of attacks."""
+    names = [f"{attacks.__name__}.{m.name}" for m in iter_modules(attacks.__path__)]
+    rows = [vars(import_module(name)).get("ATTACK") for name in names]
+    return [row for row in rows if row is not None]
 
 
 ROSTER = Roster()

@@ -18,6 +18,7 @@ from explorer.engine.margin import Loss, gain_of, gamma_bar, log_loss, log_slope
 from explorer.engine.network import Network, init_network, rescaled
 from explorer.engine.optim import momentum_step
 from explorer.engine.settings import setting, settings
+from explorer.engine.sizes import Size
 from explorer.engine.status import Status, iterated
 
 Method = Literal["gradient", "ascent"]
@@ -163,13 +164,13 @@ class TrainState:
     t: int
     net: Network
     log_scale: float
-    q: Tensor
+    q: Annotated[Tensor, Size("n", finite=True)]
     log_loss: float
-    grads: Tensor
+    grads: Annotated[Tensor, Size("P", finite=True)]
     log_pull: float
     kappa: float
     rho: float
-    velocity: Tensor
+    velocity: Annotated[Tensor, Size("P", finite=True)]
     batch_seed: int
     loss: Loss
     diverged: bool = False

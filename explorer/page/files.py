@@ -6,12 +6,10 @@ from dataclasses import fields, replace
 from typing import Any, cast
 
 from explorer.engine import store
-from explorer.engine.attacks import hinge
-from explorer.engine.attacks.hinge import HingeState
 from explorer.engine.data import Dataset
 from explorer.engine.files import reading
 from explorer.engine.network import Network
-from explorer.engine.roster import by_key
+from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
@@ -31,7 +29,7 @@ def as_run(session: Session) -> Run:
         dataset=now.dataset,
         train_config=session.train_config,
         train_states=_until(session.branch.train.states, now.training.state),
-        attack_name=now.attack.name if attacked else "kkt",
+        attack_name=now.attack.name if attacked else DEFAULT,
         attack_config=session.attack_config if attacked else None,
         attack_states=_until(session.branch.attack.states, now.attack.state) if attacked else (),
         seed=session.seed,
@@ -104,10 +102,9 @@ def _opened(run: Run) -> Session:
         attack.take_target(session)
         if session.frame.attack.name != run.attack_name:
             raise store.StoreError(f"these weights cannot be attacked by {run.attack_name}")
-        held: Any = run.attack_states[-1]
+        held, belongs = run.attack_states[-1], session.entry.belongs
         target, config = cast(Any, (session.frame.target, session.attack_config))
-        fits = not isinstance(held, HingeState) or hinge.explains(target, held, config)
-        if not fits:
+        if belongs is not None and not belongs(target, held, config):
             raise store.StoreError("the attack of this run is one on other weights than it holds")
         for candidates in run.attack_states:
             session.branch.attack.append(candidates, numbers, always=True)

@@ -13,7 +13,7 @@ from explorer.engine.controls import Controls
 from explorer.engine.data import Dataset
 from explorer.engine.energy.points import checked
 from explorer.engine.network import Network
-from explorer.engine.roster import AttackConfig, AttackState
+from explorer.engine.roster import DEFAULT, AttackConfig, AttackState
 from explorer.engine.scoring import Score, Verdict
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
@@ -115,7 +115,7 @@ class Attacking:
         other: another set that explains the weights.
     """
 
-    name: str = "kkt"
+    name: str = DEFAULT
     state: AttackState | None = None
     mix: tuple[float, float] = (0.0, 0.0)
     scores: tuple[Score, Score] | None = None

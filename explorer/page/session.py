@@ -17,7 +17,7 @@ from traitlets import Bool, Enum, Float, HasTraits, Instance, Int, List, Tuple, 
 
 from explorer.engine import data
 from explorer.engine.data import Dataset
-from explorer.engine.roster import AnyAttack, AttackConfig, by_key
+from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, by_key
 from explorer.engine.training import TrainConfig
 from explorer.page.frame import Branch, Frame
 from explorer.page.history import History, Timeline
@@ -53,7 +53,7 @@ class Session(HasTraits):
         self.frame = Frame("draw", History(first))
         self.configs: dict[str, AttackConfig] = {}  # as each attack was left
         config = TrainConfig(steps=LIVE_STEPS)
-        traits = {"train_config": config, "attack_config": by_key("kkt").config(), **traits}
+        traits = {"train_config": config, "attack_config": by_key(DEFAULT).config(), **traits}
         super().__init__(branches=[Branch("main")], **traits)
         self.label = 0 if first.d == 1 else 1
 

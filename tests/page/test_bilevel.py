@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bqplot as bq
 import numpy as np
 import pytest
 
@@ -10,7 +11,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.roster import by_key
 from explorer.page import files, play
-from explorer.page.parts.marks import bilevel_overlay
+from explorer.page.panels.plane import PlanePanel
 from explorer.page.session import Session
 from explorer.page.stages import attack, train
 
@@ -51,9 +52,11 @@ def test_every_point_counts_as_in_reach(session: Session) -> None:
 
 
 def test_both_boundaries_are_drawn(session: Session) -> None:
-    state = session.frame.attack.state
-    drawn = bilevel_overlay(session.frame.target, state)
-    for path, theta in ((drawn.strong, state.victim.theta), (drawn.lines, state.theta)):
+    play.step(session, 2)
+    state, panel = session.frame.attack.state, PlanePanel(session)
+    lines = {m.stroke_width: m for m in panel.marks.overlay.below if isinstance(m, bq.Lines)}
+    for width, theta in ((2.5, state.victim.theta), (1.0, state.theta)):
+        path = np.column_stack([lines[width].x, lines[width].y])
         whole = path[np.isfinite(path).all(1)]
         z = whole @ theta[:2].numpy() + float(theta[2])
         assert len(whole) > 2 and np.abs(z).max() < 1e-6

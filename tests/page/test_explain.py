@@ -137,7 +137,7 @@ def test_the_linear_programs_run_and_show_their_sets(app: App) -> None:
 def test_words_beside_a_point_stay_on_the_plane(app: App) -> None:
     right = max(x for x, _ in state(app).now.x[state(app).pinned].tolist())
     for extent in (2.0, 1.05 * right):
-        texts = marks.explain_overlay(state(app), extent).texts
+        texts = marks.explain_shapes(state(app), extent).texts
         assert len(texts) == int(state(app).pinned.sum())
         assert all(abs(x) < (1 - 0.2) * extent for x, *_ in texts)
     assert any(x < right < x + 0.5 for x, *_ in texts)  # left of the last one

@@ -9,7 +9,7 @@ from explorer.engine.data import preset
 from explorer.engine.training import TrainConfig
 from explorer.page import play
 from explorer.page.panels.hinges import WAIT, HingesPanel
-from explorer.page.parts.marks import overlay_of
+from explorer.page.parts.marks import shapes_of
 from explorer.page.session import Session
 from explorer.page.stages import attack, train
 
@@ -26,12 +26,12 @@ def test_marks_lie_on_the_side_of_the_bound_that_the_claims_say() -> None:
     play.go(session, "attack")
     assert panel.words.value == WAIT or "lines" in panel.words.value
     play.step(session, 3)
-    assert len(overlay_of(session.frame, 2.0).lines) > 0
+    assert len(shapes_of(session.frame, 2.0).lines) > 0
     play.step(session, 500)
     state = session.frame.attack.state
     needed, other = panel.marks
     assert len(needed.x) == int(state.needed.sum()) > 0
     assert len(needed.x) + len(other.x) == int((~torch.isnan(state.without)).sum())
-    assert len(overlay_of(session.frame, 2.0).rings) == len(needed.x)
+    assert len(shapes_of(session.frame, 2.0).rings) == len(needed.x)
     assert panel.words.value == state.sentence
     panel.close()

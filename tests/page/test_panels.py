@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import ipywidgets as w
 import numpy as np
 import pytest
 
 from explorer.engine.data import preset
+from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.panels.base import Panel
 from explorer.page.stages import draw, train
 
 
@@ -157,6 +160,23 @@ def test_a_broken_view_says_so_in_its_box_and_the_others_go_on(
     assert "broken on purpose" in app.panels["MarginsPanel"]._failure.value
     play.step(app.session, 5)
     assert "5" in app.panels["Transport"].where.value
+
+
+def test_an_attack_that_cannot_draw_leaves_the_page_answering(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(target: object, state: object) -> None:
+        raise RuntimeError("cannot draw")
+
+    monkeypatch.setitem(ROSTER, "kkt", replace(ROSTER["kkt"], shapes=broken))
+    train.jump_to_exact(app.session)
+    play.go(app.session, "attack")
+    assert any("cannot draw" in said.value for said in said_by(app.panels["PlanePanel"]))
+    assert app.panels["PlanePanel"].pad.frame == app.session.shown
+
+
+def said_by(panel: Panel) -> list[w.HTML]:
+    return [child for child in panel.box.children if isinstance(child, w.HTML)]
 
 
 def test_a_refused_setting_jumps_back(app: App) -> None:

@@ -17,7 +17,7 @@ from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.univariate import SWEEP_WORDS, UnivariatePanel
-from explorer.page.parts.marks import overlay_of
+from explorer.page.parts.marks import shapes_of
 from explorer.page.parts.settings import rows_of
 from explorer.page.stages import attack, train
 
@@ -44,7 +44,7 @@ def test_the_walk_is_told_and_drawn(app):
     assert "intervals" in panel(app).words.value
     play.step(session)
     state = session.frame.attack.state
-    seen = overlay_of(session.frame, session.extent)
+    seen = shapes_of(session.frame, session.extent)
     assert state.sentence.split("(")[0] in panel(app).words.value
     assert len(seen.spans) == len(state.groups) == 1
     assert seen.texts[0][2] == "1: 3.2"
@@ -54,7 +54,7 @@ def test_the_walk_is_told_and_drawn(app):
     play.step(session, 50)
     state = session.frame.attack.state
     assert state.phase == "done"
-    assert len(overlay_of(session.frame, session.extent).rings) == int(state.proven.sum()) == 5
+    assert len(shapes_of(session.frame, session.extent).rings) == int(state.proven.sum()) == 5
     assert "5 of 5 candidates proven" in panel(app).bar_words.value
     assert len(panel(app).fits.x) == 5
     assert session.frame.attack.verdict.kind.name == "FOUND"
@@ -79,7 +79,7 @@ def test_likely_points_are_drawn_and_told_otherwise(app):
     play.step(session, 200)
     state, here = session.frame.attack.state, panel(app)
     assert state.phase == "done" and state.likely.any()
-    seen = overlay_of(session.frame, session.extent)
+    seen = shapes_of(session.frame, session.extent)
     assert len(seen.rings) == 0
     assert len(seen.diamonds) == int(state.likely.sum())
     marks = {m.marker: m for m in app.panels["PlanePanel"].marks.overlay.above if len(m.x)

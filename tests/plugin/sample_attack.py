@@ -10,31 +10,29 @@ from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, merge_candidates
+from explorer.engine.attacks.shapes import Shapes, places
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import phi
 from explorer.engine.settings import setting, settings
+from explorer.engine.sizes import Size
 from explorer.engine.status import Status
 
 
 @settings
 class SampleConfig:
-    """Settings of the sample."""
-
     m: Annotated[int, setting("Number of candidates", form="sight", page=(2, 400), ge=2)] = 20
     steps: Annotated[int, setting("Length of the attack", form="more", page=(1, 1000), gt=0)] = 30
-    pace: Annotated[float, setting("Share of Newton's step", form="sight", gt=0, le=1,
-                                   page=(0.01, 1))] = 0.5  # fmt: skip
+    pace: Annotated[float, setting("Share of Newton's step", form="sight", ge=0.01, le=1)] = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class SampleState:
-    """Candidates x (m, d), labels y (m,), multipliers lam (m,), all 0: the sample finds none."""
-
     t: int
-    x: Tensor
-    y: Tensor
-    lam: Tensor
-    off: Tensor  # |y Phi - 1| of each candidate (m,)
+    x: Tensor  # candidates (m, d)
+    y: Tensor  # their labels (m,)
+    lam: Tensor  # their multipliers (m,), all 0: the sample finds none
+    off: Annotated[Tensor, Size("m")]  # |y Phi - 1| of each
+    before: Annotated[Tensor, Size("m d")]  # where each was a step ago
 
     def numbers(self) -> dict[str, float]:
         return {"off": float(self.off.mean())}
@@ -42,9 +40,8 @@ class SampleState:
 
 def init(target: Target, config: SampleConfig, generator: torch.Generator,
          start: Start | None) -> SampleState:  # fmt: skip
-    x = torch.randn(config.m, target.net.d, generator=generator, dtype=torch.float64)
-    y = phi(target.net, x.to(target.net.dtype)).sign()
-    return _at(target, 0, x.to(target.net.dtype), y)
+    x = torch.randn(config.m, target.net.d, generator=generator).to(target.net.dtype)
+    return _at(target, 0, x, phi(target.net, x).sign(), x)
 
 
 def step(target: Target, state: SampleState, config: SampleConfig) -> SampleState:
@@ -52,7 +49,8 @@ def step(target: Target, state: SampleState, config: SampleConfig) -> SampleStat
     output = state.y * phi(target.net, x) / target.level
     (slope,) = torch.autograd.grad(output.sum(), x)
     length = (1 - output) / slope.square().sum(1).clamp_min(1e-12)
-    return _at(target, state.t + 1, (x + config.pace * length[:, None] * slope).detach(), state.y)
+    after = (x + config.pace * length[:, None] * slope).detach()
+    return _at(target, state.t + 1, after, state.y, state.x)
 
 
 def terminate(state: SampleState, config: SampleConfig) -> Status:
@@ -60,19 +58,22 @@ def terminate(state: SampleState, config: SampleConfig) -> Status:
 
 
 def report(target: Target, state: SampleState, config: SampleConfig) -> Report:
-    near = state.off < 0.05
+    near = state.off < 0.1
     return merge_candidates(state.x[near], state.y[near], state.lam[near], radius=0.1)
 
 
-def _at(target: Target, t: int, x: Tensor, y: Tensor) -> SampleState:
+def shapes(target: Target, state: SampleState) -> Shapes:
+    return Shapes(dots=places(target, state.before), rings=places(target, state.x[state.off < 0.1]))
+
+
+def _at(target: Target, t: int, x: Tensor, y: Tensor, before: Tensor) -> SampleState:
     off = (y * phi(target.net, x) / target.level - 1).abs()
-    return SampleState(t, x, y, torch.zeros_like(y), off)
+    return SampleState(t, x, y, torch.zeros_like(y), off, before)
 
 
 ATTACK = Attack(
-    key="sample", title="Sample", paper="docs/write-an-attack.md",
+    key="sample", title="Sample", paper="docs/write-an-attack.md", config=SampleConfig,
     sentence="Candidates step onto the margin; the sample of a package of its own.",
-    config=SampleConfig, state=SampleState,
-    first=init, step=step, terminate=terminate, report=report,
+    state=SampleState, first=init, step=step, terminate=terminate, report=report, shapes=shapes,
     curves=(("off", "off the margin"),),
 )  # fmt: skip

@@ -4,8 +4,8 @@
                     first=init, step=step, terminate=terminate, report=report)
 
 Page, command line, files, arena and sweep know an attack by this row alone. Those of this package
-are listed in `explorer.engine.roster`; those of other packages are found there by their entry
-point, see docs/write-an-attack.md.
+stand in this folder, and those of other packages are found by their entry point: see
+`explorer.engine.roster` and docs/write-an-attack.md.
 """
 
 from __future__ import annotations
@@ -18,10 +18,16 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.shapes import Shapes
 from explorer.engine.attacks.target import Target
+from explorer.engine.sizes import Size
 from explorer.engine.status import Status, iterated
 
 MOST_CURVES = 4  # as many as there are colours on the page
+# Of every state, without a declaration of its own.
+STATE_SIZES = {
+    "x": Size("m d", finite=True), "y": Size("m", finite=True), "lam": Size("m", finite=True),
+}  # fmt: skip
 
 
 class Settings(Protocol):
@@ -33,7 +39,8 @@ class Settings(Protocol):
 class State(Protocol):
     """One iterate of an attack: a frozen dataclass of numbers, text, tensors and tuples of these.
 
-    So it can be saved. All that is drawn and judged is read from here.
+    So it can be saved. All that is drawn and judged is read from here. A tensor beside x, y and lam
+    has one axis, or its field declares what it is like: see `explorer.engine.sizes`.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -96,13 +103,15 @@ class Attack(Generic[T, C, S]):
         paper: whose it is; "own" for one of this project.
         sentence: what it does, for a tooltip.
         config: its class of settings, by `@settings`; `config()` are the defaults. Where it has a
-            setting `steps`, that is the length of a run.
+            setting `steps`, that is the length of a run; `m`, the number of candidates.
         state: its class of states.
         first: (target, config, generator, start) -> the state at t = 0.
         step: (target, state, config) -> the next state.
         terminate: (state, config) -> how the run stands.
         report: (target, state, config) -> what the attacker claims.
         fits: (target) -> why it cannot be used on these weights, or an empty text; None: on any.
+        shapes: (the weights on screen, state) -> what the plane shows beside points and candidates;
+            None: nothing.
         curves: columns of `state.numbers()` with their names on screen, at most four.
         takes_start: whether it begins at given candidates, so that starts can be mixed. Its
             settings then hold `m`, how many, and `sigma_x`, the noise of a start.
@@ -116,6 +125,11 @@ class Attack(Generic[T, C, S]):
             divides, and the last one; there where `in_blocks` is.
         victim: (x (n, d), y (n,), config, generator) -> weights of its own training that it attacks
             in place of the page's; None for attacks on any weights.
+        room: (config, d) -> numbers that a state holds beside its candidates: a file may not ask
+            for more than memory has. None: few.
+        belongs: (target, state, config) -> whether a state of a file can be one on these weights;
+            None: each can.
+        place: its order on the page, the least first.
     """
 
     key: str
@@ -129,6 +143,7 @@ class Attack(Generic[T, C, S]):
     terminate: Callable[[S, C], Status]
     report: Callable[[T, S, C], Report]
     fits: Callable[[Target], str] | None = None
+    shapes: Callable[[Target, S], Shapes] | None = None
     curves: tuple[tuple[str, str], ...] = ()
     takes_start: bool = False
     suit: Callable[[C, float], C] | None = None
@@ -138,6 +153,9 @@ class Attack(Generic[T, C, S]):
     in_blocks: Callable[[C], bool] | None = None
     strided: Callable[[T, S, C, int], Iterator[S]] | None = None
     victim: Callable[[Tensor, Tensor, C, torch.Generator], T] | None = None
+    room: Callable[[C, int], int] | None = None
+    belongs: Callable[[T, S, C], bool] | None = None
+    place: int = 100
 
     def __post_init__(self) -> None:
         """Refuse what the page or a file could not show."""
@@ -199,5 +217,13 @@ class Attack(Generic[T, C, S]):
 
     def planned(self, config: C, usual: int) -> int:
         """The steps of a whole run; `usual` for attacks that plan none."""
-        known: dict[str, Any] = {f.name: getattr(config, f.name) for f in fields(config)}
-        return int(known.get("steps", usual))
+        return int(_values(config).get("steps", usual))
+
+    def numbers(self, config: C, d: int) -> int:
+        """Return how many numbers these settings ask for, of points with d coordinates."""
+        more = 0 if self.room is None else self.room(config, d)
+        return max(int(_values(config).get("m", 0)) * d, more)
+
+
+def _values(config: Settings) -> dict[str, Any]:
+    return {f.name: getattr(config, f.name) for f in fields(config)}

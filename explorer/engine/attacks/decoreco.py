@@ -44,6 +44,7 @@ from explorer.engine.kernels.reference import (
 from explorer.engine.network import Network
 from explorer.engine.optim import Moments
 from explorer.engine.settings import setting, settings
+from explorer.engine.sizes import Like, Size
 from explorer.engine.status import Status, iterated
 
 # The reconstructions of Buzaglo et al. 2023 in the units of their code: contribution and knobs.
@@ -208,9 +209,10 @@ class DecoRecoState(DescentState):
         grad_coef: gradient of `loss` (m, k).
     """
 
-    coef: Tensor
-    pull: Tensor
-    grad_coef: Tensor
+    moments: Annotated[Moments, Like("x", "coef")]
+    coef: Annotated[Tensor, Size("m k")]
+    pull: Annotated[Tensor, Size("m C")]
+    grad_coef: Annotated[Tensor, Size("m k")]
 
 
 def init(
@@ -360,7 +362,7 @@ def _evaluate(
 
 
 ATTACK = Attack(
-    key="decoreco", title="DecoReco", paper="Buzaglo et al. 2023",
+    place=3, key="decoreco", title="DecoReco", paper="Buzaglo et al. 2023",
     sentence="KKT reconstruction for several classes, by the margin to the rival classes, and for "
     "networks trained with weight decay.",
     config=DecoRecoConfig, state=DecoRecoState,

@@ -13,6 +13,7 @@ from torch import Tensor
 from explorer.engine.factor import factored, held
 from explorer.engine.optim import Moments, Tensors, adam_step, half_cosine, momentum_step
 from explorer.engine.settings import setting, settings
+from explorer.engine.sizes import Like, Size
 from explorer.engine.status import Status
 
 RIDGE = 1e-10  # arbitrary, of the trace: the Gram matrix of close candidates stays definite
@@ -137,13 +138,13 @@ class DescentState:
     x: Tensor
     y: Tensor
     lam: Tensor
-    l_stationary: Tensor
-    l_dual: Tensor
-    l_prior: Tensor
-    l_margin: Tensor
-    loss: Tensor
-    grad_x: Tensor
-    moments: Moments
+    l_stationary: Annotated[Tensor, Size()]
+    l_dual: Annotated[Tensor, Size()]
+    l_prior: Annotated[Tensor, Size()]
+    l_margin: Annotated[Tensor, Size()]
+    loss: Annotated[Tensor, Size()]
+    grad_x: Annotated[Tensor, Size("m d")]
+    moments: Annotated[Moments, Like("x", "lam")]
     diverged: bool = field(default=False, kw_only=True)
 
     def numbers(self) -> dict[str, float]:

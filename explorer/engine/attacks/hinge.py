@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 from weakref import WeakKeyDictionary
 
 import torch
@@ -15,10 +15,12 @@ from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.claims import Report, merge_candidates
 from explorer.engine.attacks.crossings import curve_vertices
 from explorer.engine.attacks.pursuit import Explanation, Pool
+from explorer.engine.attacks.shapes import NONE, Array, Shapes, joined, places
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
 from explorer.engine.rounding import EDGE, at_edge
 from explorer.engine.settings import setting, settings
+from explorer.engine.sizes import Size
 from explorer.engine.status import Status, iterated
 
 
@@ -129,21 +131,20 @@ class HingeState:
         sentence: what was done last, with its numbers.
     """
 
-    moves: ClassVar[bool] = False  # candidates are chosen, they do not move: no trails
     t: int
     stage: Stage
     x: Tensor
     y: Tensor
     lam: Tensor
-    without: Tensor
+    without: Annotated[Tensor, Size("m")]
     residual: float
     limit: float
-    normal: Tensor
-    offset: Tensor
-    weight: Tensor
-    pool: Tensor
-    active: Tensor
-    mass: Tensor
+    normal: Annotated[Tensor, Size("lines d")]
+    offset: Annotated[Tensor, Size("lines")]
+    weight: Annotated[Tensor, Size("lines")]
+    pool: Annotated[Tensor, Size("pool d")]
+    active: Annotated[Tensor, Size("active", dtype=torch.int64, below="pool")]
+    mass: Annotated[Tensor, Size("active")]
     left: tuple[Tensor, ...]
     sentence: str
 
@@ -278,7 +279,7 @@ def attacked(target: Target, config: HingeConfig) -> Network:
     return net.to(dtype=torch.float64, device="cpu")
 
 
-def explains(target: Target, state: HingeState, config: HingeConfig) -> bool:
+def belongs(target: Target, state: HingeState, config: HingeConfig) -> bool:
     """Whether what the state leaves unexplained has the shapes of these weights."""
     net = attacked(target, config)
     layers = zip(net.weights, net.biases, strict=True)
@@ -436,11 +437,33 @@ def _finished(state: HingeState, config: HingeConfig) -> HingeState:
     )  # fmt: skip
 
 
+MOST_LINES = 80  # arbitrary: more cannot be told apart
+MOST_DOTS = 400  # arbitrary: more hide the plane
+LONG = 8.0  # half length of a line: leaves any plane that is drawn
+
+
+def shapes(target: Target, state: HingeState) -> Shapes:
+    """Return lines of neurons, dots for the candidates kept, rings for the needed places."""
+    kept = state.pool[:MOST_DOTS] if state.stage in ("fit", "prove") else state.pool[:0]
+    return Shapes(
+        lines=NONE if target.net.d == 1 else _lines(state),
+        dots=places(target, kept), rings=places(target, state.x[state.needed]),
+    )  # fmt: skip
+
+
+def _lines(state: HingeState) -> Array:
+    paths = []
+    for n, b in list(zip(state.normal, state.offset, strict=True))[:MOST_LINES]:
+        foot, along = -b * n, torch.stack([-n[1], n[0]]) * LONG
+        paths.append(torch.stack([foot - along, foot + along]).cpu().numpy())
+    return joined(paths)
+
+
 ATTACK = Attack(
-    key="hinge", title="Hinges", paper="own",
+    place=5, key="hinge", title="Hinges", paper="own",
     sentence="Crossings of the kinks and the margin as candidates, fitted by a convex program; "
     "claims the places that no other explanation can do without.",
     config=HingeConfig, state=HingeState,
     first=init, step=step, terminate=terminate, report=report,
-    fits=fits, curves=(("residual", "unexplained share"),),
+    fits=fits, shapes=shapes, belongs=belongs, curves=(("residual", "unexplained share"),),
 )  # fmt: skip

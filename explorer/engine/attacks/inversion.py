@@ -36,6 +36,7 @@ from explorer.engine.kernels.reference import denormals_flushed
 from explorer.engine.network import phi
 from explorer.engine.optim import Moments, adam_step, half_cosine
 from explorer.engine.settings import setting, settings
+from explorer.engine.sizes import Like, Size
 from explorer.engine.status import Status, iterated
 
 
@@ -103,10 +104,10 @@ class InversionState:
     x: Tensor
     y: Tensor
     lam: Tensor
-    output: Tensor
-    loss: Tensor
-    grad_x: Tensor
-    moments: Moments
+    output: Annotated[Tensor, Size("m")]
+    loss: Annotated[Tensor, Size()]
+    grad_x: Annotated[Tensor, Size("m d")]
+    moments: Annotated[Moments, Like("x")]
     diverged: bool = False
 
     def numbers(self) -> dict[str, float]:
@@ -198,7 +199,7 @@ def _evaluate(
 
 
 ATTACK = Attack(
-    key="inversion", title="Model inversion", paper="Fredrikson et al. 2015",
+    place=1, key="inversion", title="Model inversion", paper="Fredrikson et al. 2015",
     sentence="The baseline: inputs of the largest output, or of a wanted one. It sees no "
     "multipliers.",
     config=InversionConfig, state=InversionState,

@@ -17,10 +17,12 @@ from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidate
 from explorer.engine.attacks.hinge import HingeConfig, HingeState
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.pursuit import Explanation
+from explorer.engine.attacks.shapes import Shapes, places
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.programs import Rows, Sample, sample_of
 from explorer.engine.network import Network, phi
 from explorer.engine.settings import setting, settings
+from explorer.engine.sizes import Size
 from explorer.engine.status import Status, iterated
 
 
@@ -63,12 +65,16 @@ class PooledState(HingeState):
     """
 
     seed: int
-    found: Tensor
-    labels: Tensor
-    heft: Tensor
-    start: Tensor
-    rise: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.float64))
-    also: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.bool))
+    found: Annotated[Tensor, Size("claims d")]
+    labels: Annotated[Tensor, Size("claims")]
+    heft: Annotated[Tensor, Size("claims")]
+    start: Annotated[Tensor, Size("claims", dtype=torch.int64)]
+    rise: Annotated[Tensor, Size("m", empty=True)] = field(
+        default_factory=lambda: torch.zeros(0, dtype=torch.float64)
+    )
+    also: Annotated[Tensor, Size("m", dtype=torch.bool, empty=True)] = field(
+        default_factory=lambda: torch.zeros(0, dtype=torch.bool)
+    )
 
     @property
     def needed(self) -> Tensor:
@@ -338,11 +344,20 @@ def _opened(target: Target, state: PooledState, config: PooledConfig) -> PooledS
     )  # fmt: skip
 
 
+def shapes(target: Target, state: PooledState) -> Shapes:
+    """Return dots for the claims of every start while they come; then what `hinge` draws."""
+    drawn = hinge.shapes(target, state)
+    if state.stage not in ("starts", "lines"):
+        return drawn
+    return replace(drawn, dots=places(target, state.found))
+
+
 ATTACK = Attack(
-    key="pooled", title="Pooled", paper="own",
+    place=6, key="pooled", title="Pooled", paper="own",
     sentence="Claims of several KKT reconstructions and crossings in one explanation; claims the "
     "places that no other explanation can do without.",
     config=PooledConfig, state=PooledState,
     first=init, step=step, terminate=terminate, report=report,
-    fits=hinge.fits, curves=(("residual", "unexplained share"),),
+    fits=hinge.fits, shapes=shapes, belongs=hinge.belongs,
+    curves=(("residual", "unexplained share"),),
 )  # fmt: skip

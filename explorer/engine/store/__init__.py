@@ -26,8 +26,8 @@ from explorer.engine import files
 from explorer.engine.data import Dataset
 from explorer.engine.files import MAX_BYTES, check_size, named, reading
 from explorer.engine.network import Network
-from explorer.engine.roster import ROSTER, AttackConfig, AttackState, by_key
-from explorer.engine.store.check import check_run
+from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
+from explorer.engine.store.check import check_run, check_state
 from explorer.engine.store.codec import StoreError, decode, encode
 from explorer.engine.store.weights import REMEDY, from_state_dict, state_in
 from explorer.engine.training import TrainConfig, TrainState
@@ -88,7 +88,7 @@ class Run:
     seed: int = 0
     mix: tuple[float, float] | None = None
     versions: dict[str, str] = field(default_factory=_versions)
-    attack_name: str = "kkt"
+    attack_name: str = DEFAULT
 
     def __post_init__(self) -> None:
         """Refuse unknown attacks, and states of another dimension than the points."""
@@ -105,7 +105,20 @@ class Run:
 
 
 def dump(run: Run) -> bytes:
-    """The run as the bytes of one `.safetensors` file. StoreError above `MAX_BYTES`."""
+    """The run as the bytes of one `.safetensors` file.
+
+    Raises:
+        StoreError: above `MAX_BYTES`, or for a state that is not as its class declares it, and so
+            could not be opened again.
+    """
+    try:
+        for state in run.attack_states[-1:]:
+            check_state(state, run.dataset.d)
+    except ValueError as error:
+        raise StoreError(
+            f"a {type(state).__name__} cannot be saved: {error}. Declare the sizes of its tensors "
+            "at the fields, see explorer.engine.sizes."
+        ) from error
     data = _written(run)
     if not _fits(data, MAX_BYTES):
         raise StoreError(

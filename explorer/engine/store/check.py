@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.attack import State
+from explorer.engine.attacks.attack import STATE_SIZES, State
 from explorer.engine.classes import check_labels
 from explorer.engine.data import Dataset, preset
 from explorer.engine.data.presets import MAX_POINTS
 from explorer.engine.files import named
 from explorer.engine.optim import Moments
 from explorer.engine.roster import by_key
+from explorer.engine.sizes import Like, Size, declarations
 from explorer.engine.store.codec import MOST_INT
 from explorer.engine.store.weights import MOST_NUMBERS, MOST_TENSORS
 from explorer.engine.training import TrainState
@@ -26,21 +28,6 @@ if TYPE_CHECKING:
 
 MOST_SCALE = 1e6  # arbitrary: it grows as the logarithm of a logarithm of time
 MOST_STATES = 1000  # arbitrary: pages and commands keep at most 400
-# Sizes by the name of a field; one letter is one number throughout a state. n points of d
-# coordinates, m candidates, P weights, and further numbers that one kind of attack has.
-_SIZES = {
-    "q": "n", "grads": "P", "velocity": "P",
-    "x": "md", "y": "m", "lam": "m", "grad_x": "md", "grad_lam": "m",
-    "l_stationary": "", "l_dual": "", "l_prior": "", "l_margin": "", "loss": "",
-    "l_upper": "", "surrogate": "", "theta": "T", "output": "m",
-    "coef": "mk", "grad_coef": "mk", "pull": "mC",
-    "without": "m", "normal": "Kd", "offset": "K", "weight": "K", "pool": "Nd", "active": "A",
-    "mass": "A", "found": "cd", "labels": "c", "heft": "c", "start": "c", "rise": "m", "also": "m",
-    "least": "m", "most": "m",
-}  # fmt: skip
-_WHOLE = {"active": torch.int64, "start": torch.int64, "also": torch.bool}
-_UNASKED = ("rise", "also")  # empty before their question
-_PLACED = ("x", "y", "lam", "theta")  # of candidates: never nan
 
 
 def check_run(run: Run) -> None:
@@ -117,15 +104,15 @@ def _check_training(state: TrainState, data: Dataset, known: _Known) -> None:
     check_labels(data.y, net.outputs)
     _check_kind(state, net.dtype)
     count = sum(p.numel() for p in net.parameters)
-    _check_sizes(state, {"n": data.n, "d": data.d, "P": count})
+    finite = _check_sizes(state, declarations(type(state)), {"n": data.n, "d": data.d, "P": count})
     norm = math.sqrt(sum(map(known.square, net.parameters)))
     if not math.isfinite(norm):
         raise ValueError(f"the weights of step {state.t} are not finite; the file is damaged")
     # 0.1%: far more than the rounding of single precision.
     if not abs(norm - state.rho) <= 1e-3 * norm:
         raise ValueError(f"the weights of step {state.t} have the norm {norm:g}, not {state.rho:g}")
-    finite = abs(state.log_scale) <= MOST_SCALE and math.isfinite(state.kappa)
-    if not (finite and known.finite(state.grads, state.velocity, state.q)):
+    sound = abs(state.log_scale) <= MOST_SCALE and math.isfinite(state.kappa)
+    if not (sound and known.finite(*finite)):
         raise ValueError(f"numbers of step {state.t} are not finite; the file is damaged")
     if state.batch_seed < 0:
         raise ValueError(f"the seed of step {state.t} must be 0 or more; got {state.batch_seed}")
@@ -138,49 +125,62 @@ def _check_attack(run: Run, known: _Known) -> None:
         raise ValueError("states of an attack without its settings")
     if config is not None and type(config) is not entry.config:
         raise ValueError(f"{type(config).__name__} are no settings of {run.attack_name}")
-    room = getattr(config, "m", 0) * data.d, getattr(config, "width", 0) * (data.d + 2)
-    if max(room) > MOST_NUMBERS:
-        raise ValueError(f"m or width of the attack make more than {MOST_NUMBERS} numbers")
+    if config is not None and entry.numbers(config, data.d) > MOST_NUMBERS:
+        raise ValueError(f"the settings of the attack make more than {MOST_NUMBERS} numbers")
     for state in run.attack_states:
         if type(state) is not entry.state:
             raise ValueError(f"a {type(state).__name__} is no state of {run.attack_name}")
-        _check_kind(state, state.x.dtype)
-        sizes = {"d": data.d}
-        _check_sizes(state, sizes)
-        placed = [getattr(state, name) for name in _PLACED if hasattr(state, name)]
-        if not known.finite(*placed):
+        if not known.finite(*check_state(state, data.d)):
             raise ValueError(f"candidates of step {state.t} are not finite; the file is damaged")
-        active = getattr(state, "active", None)
-        if active is not None and not bool(((active >= 0) & (active < sizes["N"])).all()):
-            raise ValueError(f"candidates of step {state.t} are named that are not there")
 
 
-def _check_sizes(state: Any, known: dict[str, int]) -> None:  # noqa: ANN401 - any state
-    """Tensors of a state have the sizes of `_SIZES`; those found are added to `known`."""
+def check_state(state: State, d: int) -> list[Tensor]:
+    """Raise ValueError where tensors of an attack's state are not as its class declares them.
+
+    d: coordinates of the points. -> the tensors that must be finite, which is not asked here.
+    """
+    _check_kind(state, state.x.dtype)
+    return _check_sizes(state, {**STATE_SIZES, **declarations(type(state))}, {"d": d})
+
+
+def _check_sizes(
+    state: Any, declared: Mapping[str, Size | Like], known: dict[str, int]  # noqa: ANN401
+) -> list[Tensor]:  # fmt: skip
+    """Tensors have the sizes declared, and new axes enter `known`. -> those to be finite."""
+    finite: list[Tensor] = []
+    counts: list[tuple[str, Tensor, str]] = []
     for f in fields(state):
-        value = getattr(state, f.name)
+        value, wanted = getattr(state, f.name), declared.get(f.name)
         if isinstance(value, Moments):
-            _check_moments(value, state)
-        elif is_dataclass(value):
-            _check_sizes(value, known)
-        if not isinstance(value, Tensor) or f.name not in _SIZES:
-            continue
-        if f.name in _UNASKED and not value.numel():
-            continue
-        letters, shape = _SIZES[f.name], tuple(value.shape)
-        fits = len(letters) == len(shape) and all(
-            known.setdefault(letter, size) == size
-            for letter, size in zip(letters, shape, strict=True)
-        )
-        if not fits:
-            wanted = ", ".join(str(known.get(letter, letter)) for letter in letters)
-            raise ValueError(f"{f.name} must be ({wanted}); got {shape}")
+            _check_moments(value, state, wanted)
+        elif is_dataclass(value) and not isinstance(value, type):
+            finite += _check_sizes(value, declarations(type(value)), known)
+        elif isinstance(value, Tensor):
+            size = wanted if isinstance(wanted, Size) else Size(f"length_of_{f.name}")
+            _check_size(f.name, value, size, known)
+            finite += [value] * size.finite
+            counts += [(f.name, value, size.below)] * bool(size.below)
+    for name, value, axis in counts:
+        if not bool(((value >= 0) & (value < known.get(axis, 0))).all()):
+            raise ValueError(f"{name} must be from 0 and below the {known.get(axis, 0)} of {axis}")
+    return finite
 
 
-def _check_moments(moments: Moments, state: Any) -> None:  # noqa: ANN401 - any state of a descent
-    """Running means have the shapes of what is moved: candidates and, in most, multipliers."""
-    steered = hasattr(state, "grad_lam") or hasattr(state, "grad_coef")
-    moved = (state.x, getattr(state, "coef", state.lam)) if steered else (state.x,)
+def _check_size(name: str, value: Tensor, size: Size, known: dict[str, int]) -> None:
+    if size.empty and not value.numel():
+        return
+    axes, shape = size.axes.split(), tuple(value.shape)
+    fits = len(axes) == len(shape) and all(
+        known.setdefault(axis, length) == length for axis, length in zip(axes, shape, strict=True)
+    )
+    if not fits:
+        wanted = ", ".join(str(known.get(axis, axis)) for axis in axes)
+        raise ValueError(f"{name} must be ({wanted}); got {shape}")
+
+
+def _check_moments(moments: Moments, state: Any, like: object) -> None:  # noqa: ANN401
+    """Running means have the shapes of the fields that they are declared like; else both alike."""
+    moved = [getattr(state, n) for n in like.names] if isinstance(like, Like) else moments.mean
     shapes = [tuple(part.shape) for part in moved]
     if moments.t < 0 or any(bool((part < 0).any()) for part in moments.square):
         raise ValueError("moments must be of a count and of squares from 0")
@@ -189,10 +189,12 @@ def _check_moments(moments: Moments, state: Any) -> None:  # noqa: ANN401 - any 
             raise ValueError(f"moments must be of {shapes}; got {[tuple(p.shape) for p in held]}")
 
 
-def _check_kind(held: Any, dtype: torch.dtype, name: str = "") -> None:  # noqa: ANN401 - any state
-    """Tensors of a state have one floating type but for indices, a `name` of `_WHOLE`."""
+def _check_kind(
+    held: Any, dtype: torch.dtype, name: str = "", size: object = None,  # noqa: ANN401
+) -> None:  # fmt: skip
+    """Tensors of a state have one floating type, but for those declared of another."""
     if isinstance(held, Tensor):
-        wanted = _WHOLE.get(name, dtype)
+        wanted = (size.dtype if isinstance(size, Size) else None) or dtype
         if dtype not in (torch.float32, torch.float64) or held.dtype != wanted:
             raise ValueError(
                 f"{name} must be of {wanted}, and floating ones of 32 or 64 bits; got {held.dtype}"
@@ -200,6 +202,7 @@ def _check_kind(held: Any, dtype: torch.dtype, name: str = "") -> None:  # noqa:
     elif isinstance(held, tuple):
         for part in held:
             _check_kind(part, dtype, name)
-    elif is_dataclass(held):
+    elif is_dataclass(held) and not isinstance(held, type):
+        declared = declarations(type(held))
         for f in fields(held):
-            _check_kind(getattr(held, f.name), dtype, f.name)
+            _check_kind(getattr(held, f.name), dtype, f.name, declared.get(f.name))

@@ -18,7 +18,7 @@ from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import control_sets
 from explorer.engine.intervals import Share
-from explorer.engine.roster import ROSTER, AttackState
+from explorer.engine.roster import DEFAULT, ROSTER, AttackState
 from explorer.page import play
 from explorer.page.frame import Frame, Shown
 from explorer.page.panels.base import Panel, button, chart, titled
@@ -57,7 +57,7 @@ class Arena(Panel):
         self._stop, self._part = threading.Event(), 0.0
         self.boxes = {
             key: w.Checkbox(
-                value=key == "kkt", description=entry.title, indent=False,
+                value=key == DEFAULT, description=entry.title, indent=False,
                 tooltip=f"{entry.paper}: {entry.sentence}", layout=w.Layout(width="auto"),
             )
             for key, entry in ROSTER.items()

@@ -15,7 +15,7 @@ from explorer.page.gestures import ExplainHand, Gestures, LandscapeHand
 from explorer.page.panels.base import Panel
 from explorer.page.parts import drawing
 from explorer.page.parts.drawing import class_field, class_levels, class_map_png, leads
-from explorer.page.parts.marks import PlaneMarks, overlay_of
+from explorer.page.parts.marks import PlaneMarks, shapes_of
 from explorer.page.parts.pad import Pad
 from explorer.page.session import Session
 from explorer.style import COLOURS, PLOT_MARGIN
@@ -116,8 +116,10 @@ class PlanePanel(Panel):
         self.marks.points(frame, shown)
         self.marks.candidates(frame)
         self.marks.other(frame.other_set)
-        self.marks.overlay.show(overlay_of(frame, self.session.extent), self.session.extent)
-        self._tell(frame)
+        try:
+            self.marks.overlay.show(shapes_of(frame, self.session.extent), self.session.extent)
+        finally:  # or a run would wait for a page that does not answer
+            self._tell(frame)
 
     def _map(self, net: Any, unit: float) -> None:  # noqa: ANN401
         e = self.session.extent

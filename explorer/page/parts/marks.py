@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Any
 
 import bqplot as bq
 import ipywidgets as w
 import numpy as np
-import torch
-from contourpy import contour_generator
 
-from explorer.engine.attacks.bilevel import BilevelState
 from explorer.engine.attacks.claims import Report
-from explorer.engine.attacks.hinge import HingeState
-from explorer.engine.attacks.pooled import PooledState
-from explorer.engine.attacks.target import Target
-from explorer.engine.attacks.univariate import UnivariateState, view
+from explorer.engine.attacks.shapes import EMPTY, NONE, Array, Shapes
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import cell_interval, cell_of, cell_polygon, segment
 from explorer.engine.explanations.splitting import Explanation, extent_at
-from explorer.engine.network import phi
-from explorer.engine.piecewise import Piecewise
-from explorer.engine.roster import AttackState
+from explorer.engine.roster import AttackState, by_key
 from explorer.page.frame import Candidates, Frame
 from explorer.page.parts.drawing import map_png
-from explorer.page.parts.overlay import EMPTY, NONE, Array, Overlay, OverlayMarks
+from explorer.page.parts.overlay import OverlayMarks
 from explorer.research.explained import Explained, free_direction
 from explorer.style import (
     COLOURS,
@@ -41,34 +31,6 @@ from explorer.style import (
     SMALLEST,
 )
 
-# --- Of the bilevel attack: the boundaries of the attacked model and of that on the candidates --
-
-CELLS = 61  # arbitrary: across the plane; the boundary of a small network is smooth
-HALF = 4.0  # arbitrary: twice the usual plane, so that a line reaches its edges after zooming
-
-
-def bilevel_overlay(target: Any, state: BilevelState) -> Overlay:  # noqa: ANN401 - the page's target
-    """Thick: z = 0 of theta*; thin: z = 0 of theta(x), which the attack brings onto it."""
-    shape = state.victim.lower.shape
-    if shape.d != 2:
-        return EMPTY
-    return Overlay(
-        lines=_zero(shape, state.theta), strong=_zero(shape, state.victim.theta)
-    )  # fmt: skip
-
-
-def _zero(shape: Any, theta: torch.Tensor) -> Array:  # noqa: ANN401
-    """The paths on which the model is zero, (k, 2), a row of nan between them."""
-    axis = np.linspace(-HALF, HALF, 2 * CELLS)
-    x1, x2 = np.meshgrid(axis, axis)
-    places = torch.from_numpy(np.column_stack([x1.ravel(), x2.ravel()]))
-    z = shape.at(theta, places).z.numpy().reshape(x1.shape)
-    paths = contour_generator(x1, x2, z).lines(0.0)
-    gap = np.full((1, 2), np.nan)
-    pieces = [piece for path in paths for piece in (np.asarray(path), gap)]
-    return np.concatenate(pieces[:-1]) if pieces else np.zeros((0, 2))
-
-
 # --- What the explain stage draws: the cell of the point in hand, its level line, pins and masses
 
 ASIDE = 0.055  # of the half width: where words stand beside a point; arbitrary
@@ -76,13 +38,13 @@ WORDS = 0.28  # likewise: what a word and its distance take on the narrowest pla
 MOST_PINS = 12  # arbitrary: more words than that hide the plane
 
 
-def explain_overlay(state: Explained, extent: float) -> Overlay:
+def explain_shapes(state: Explained, extent: float) -> Shapes:
     """Polygon (or interval), level line, ring, pins, and forced masses of the truth."""
     flat = state.net.d == 1
     texts = _pins(state, extent) + _masses(state, extent)
     rings = [_place_of(state, i) for i in _forced(state)]
     if state.selected is None:
-        return Overlay(rings=_table(rings), texts=tuple(texts))
+        return Shapes(rings=_table(rings), texts=tuple(texts))
     e, i = (state.now, state.selected)
     if state.slide is not None:
         e, i = state.slide.before, state.slide.i
@@ -90,13 +52,13 @@ def explain_overlay(state: Explained, extent: float) -> Overlay:
     hand = [tuple(state.now.x[state.selected].tolist())]
     if flat:
         hand = [(hand[0][0], float(state.now.y[state.selected]))]
-        return Overlay(
+        return Shapes(
             spans=(cell_interval(cell, e.x[i], extent),), hands=_table(hand), rings=_table(rings),
             texts=tuple(texts),
         )  # fmt: skip
     corners = cell_polygon(cell, e.x[i], extent)
     lines = np.vstack([corners, corners[:1]]) if len(corners) > 2 else NONE
-    return Overlay(
+    return Shapes(
         area=lines, strong=_line(state, extent), hands=_table(hand), rings=_table(rings),
         texts=tuple(texts),
     )  # fmt: skip
@@ -161,105 +123,10 @@ def _table(places: Sequence[tuple[float, ...]]) -> Array:
     return np.array(places, dtype=float).reshape(-1, 2)
 
 
-# --- What the hinge attack draws: merged lines, the candidates kept, the needed places ----------
-
-MOST_LINES = 80  # arbitrary: more cannot be told apart
-MOST_DOTS = 400  # arbitrary: more hide the plane
-LONG = 8.0  # half length of a line: leaves any plane that is drawn
-
-
-def hinge_overlay(target: Target, state: HingeState) -> Overlay:
-    """Lines by weight, dots for the candidates kept, rings for the needed places."""
-    flat = target.net.d == 1
-    return Overlay(
-        lines=NONE if flat else _lines(state),
-        dots=table(state.pool[: min(len(state.pool), MOST_DOTS)], target, flat)
-        if state.stage in ("fit", "prove") else NONE,
-        rings=table(state.x[state.needed], target, flat),
-    )  # fmt: skip
-
-
-def _lines(state: HingeState) -> Array:
-    pieces = []
-    for n, b in list(zip(state.normal, state.offset, strict=True))[:MOST_LINES]:
-        foot, along = -b * n, torch.stack([-n[1], n[0]]) * LONG
-        pieces.append(torch.stack([foot - along, foot + along]).cpu().numpy())
-        pieces.append(np.full((1, 2), np.nan))
-    return np.concatenate(pieces[:-1]) if pieces else NONE
-
-
-def table(x: torch.Tensor, target: Target, flat: bool) -> Array:
-    """Places (m, d) as rows of an overlay; on the line at their height on the graph."""
-    if not len(x):
-        return NONE
-    if not flat:
-        return np.asarray(x.cpu().numpy(), dtype=float)
-    height = phi(target.net, x.to(target.net.dtype)).cpu().numpy()
-    return np.column_stack([x[:, 0].cpu().numpy(), height])
-
-
-# --- What the pooled attack draws: the claims of its starts, then what the hinge attack draws ---
-
-
-def pooled_overlay(target: Target, state: PooledState) -> Overlay:
-    """Dots for the claims of every start while they come; lines and needed places later."""
-    drawn = hinge_overlay(target, state)
-    if state.stage not in ("starts", "lines"):
-        return drawn
-    return replace(drawn, dots=table(state.found, target, target.net.d == 1))
-
-
-# --- What the provable attack draws on the graph of Phi: where it looks, groups, ramps, claims --
-
-FAR = 50.0  # beyond every plane: where an unbounded interval is drawn to end
-FOOT = -1.95  # height of the bar under the intervals looked at; arbitrary
-HIGH = 1.72  # height of a group's words on a plane of half width 2; arbitrary
-
-
-def univariate_overlay(target: Target, state: UnivariateState) -> Overlay:
-    """Spans: groups with their rule. Thick, at the foot: the intervals looked at.
-
-    Rings: proven points. Diamonds: likely ones. Crosses: the ends of a ramp by theorem 3.3.
-    """
-    line = view(target, state)
-    spans = tuple((max(g.low, -FAR), min(g.high, FAR)) for g in state.groups)
-    ramps = [(x, y) for g in state.groups if g.rule == "3.3" for x, y in zip(g.x, g.y, strict=True)]
-    rings, diamonds = (
-        np.column_stack([state.x[kept, 0].numpy(), state.y[kept].numpy()])
-        for kept in (state.proven, state.likely)
-    )
-    texts = tuple(
-        (_middle(line, g.low, g.high), HIGH - 0.16 * (i % 2), f"{i + 1}: {g.rule}")
-        for i, g in enumerate(state.groups)
-    )
-    return Overlay(
-        strong=_below(line, state.looked), dots=np.array(ramps).reshape(-1, 2), rings=rings,
-        diamonds=diamonds, spans=spans, texts=texts,
-    )  # fmt: skip
-
-
-def _below(line: Piecewise, looked: tuple[int, int]) -> Array:
-    """A bar at the foot of the plane under the intervals looked at."""
-    first, last = looked
-    if first < 0 or first >= len(line):
-        return np.zeros((0, 2))
-    low, high = line.ends(first)[0], line.ends(min(last, len(line) - 1))[1]
-    return np.array([(max(low, -FAR), FOOT), (min(high, FAR), FOOT)])
-
-
-def _middle(line: Piecewise, low: float, high: float) -> float:
-    """Where a group's words stand: its middle, an unbounded one's near its inner end."""
-    if np.isfinite(low) and np.isfinite(high):
-        return (low + high) / 2
-    if np.isfinite(low):
-        return low + 0.15
-    return high - 0.55 if np.isfinite(high) else 0.0
-
-
 # --- The candidates of the landscape stage on the plane: in hand, and how far from the truth ----
 
 
-def landscape_overlay(points: Candidates) -> Overlay:
+def landscape_shapes(points: Candidates) -> Shapes:
     """A square around the mapped point, a cross at each moved one, a line from where it was."""
     x, truth = points.x.numpy(), points.truth.x.double().cpu().numpy()
     if x.shape[1] == 1:
@@ -268,30 +135,20 @@ def landscape_overlay(points: Candidates) -> Overlay:
     away = np.flatnonzero(np.abs(x - truth).max(axis=1) > 0)
     gap = np.full(2, np.nan)
     lines = [row for i in away for row in (truth[i], x[i], gap)][:-1]
-    return Overlay(
+    return Shapes(
         lines=np.array(lines).reshape(-1, 2),
         dots=x[away],
         hands=x[points.mapped : points.mapped + 1],
     )
 
 
-# --- Which overlay belongs to which attack: one function per row of the roster that draws one ---
-
-OVERLAYS: dict[str, Callable[[Target, Any], Overlay]] = {
-    "hinge": hinge_overlay,
-    "pooled": pooled_overlay,
-    "univariate": univariate_overlay,
-    "bilevel": bilevel_overlay,
-}
-
-
-def overlay_of(frame: Frame, extent: float) -> Overlay:
-    """What the present attack draws beside its candidates, or the explain stage."""
+def shapes_of(frame: Frame, extent: float) -> Shapes:
+    """Return what the attack on screen draws beside its candidates, or what the stage does."""
     if frame.stage == "explain" and frame.explain is not None:
-        return explain_overlay(frame.explain.present, extent)
+        return explain_shapes(frame.explain.present, extent)
     if frame.stage == "landscape" and frame.landscape is not None:
-        return landscape_overlay(frame.landscape.present)
-    draw = OVERLAYS.get(frame.attack.name)
+        return landscape_shapes(frame.landscape.present)
+    draw = by_key(frame.attack.name).shapes
     if (
         frame.stage != "attack"
         or draw is None

@@ -1,56 +1,19 @@
-"""What an attack or an explanation draws on the plane beside points and candidates.
-
-`Overlay` says what is to be seen, in the coordinates of the plane; `OverlayMarks` are its bqplot
-marks, above the map and below the points.
-"""
+"""The bqplot marks of `Shapes`, above the map and below the points."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import bqplot as bq
 import numpy as np
-from numpy.typing import NDArray
+from contourpy import contour_generator
 
+from explorer.engine.attacks.shapes import EMPTY, Array, Level, Shapes, joined
 from explorer.style import INK, PROVEN
 
-Array = NDArray[np.float64]
 NOWHERE = np.zeros((2, 2))  # two equal places draw nothing; an empty path is an error to bqplot
-NONE = np.zeros((0, 2))
-
-
-@dataclass(frozen=True, eq=False)
-class Overlay:
-    """Shapes on the plane; in 1-D the second coordinate is Phi over the margin.
-
-    Attributes:
-        lines: thin paths (k, 2), apart from each other by a row of nan.
-        strong: thick paths, likewise.
-        dots: small grey places (p, 2), such as candidates that were tried.
-        rings: places with a ring around (r, 2), such as what is proven.
-        diamonds: places with a thin diamond around (d, 2): what is likely, not proven.
-        area: a pale polygon (k, 2).
-        hands: places with a square around (h, 2): what is in hand.
-        spans: shaded upright bands (low, high).
-        texts: words at places (x, y, text).
-    """
-
-    lines: Array = field(default_factory=lambda: NONE)
-    strong: Array = field(default_factory=lambda: NONE)
-    dots: Array = field(default_factory=lambda: NONE)
-    rings: Array = field(default_factory=lambda: NONE)
-    diamonds: Array = field(default_factory=lambda: NONE)
-    hands: Array = field(default_factory=lambda: NONE)
-    area: Array = field(default_factory=lambda: NONE)
-    spans: tuple[tuple[float, float], ...] = ()
-    texts: tuple[tuple[float, float, str], ...] = ()
-
-
-EMPTY = Overlay()
 
 
 class OverlayMarks:
-    """The marks of one overlay."""
+    """The marks of what an attack or an explanation draws."""
 
     def __init__(self, scales: dict[str, bq.Scale]) -> None:
         """Make them, empty, on the scales of the plane."""
@@ -80,30 +43,43 @@ class OverlayMarks:
         self.above = [self._rings, self._diamonds, self._hands, self._texts]
         self._now = EMPTY
 
-    def show(self, overlay: Overlay, extent: float) -> None:
-        """Draw `overlay`; the same one again costs nothing."""
-        if overlay is self._now:
+    def show(self, shapes: Shapes, extent: float) -> None:
+        """Draw `shapes`; the same ones again cost nothing."""
+        if shapes is self._now:
             return
-        self._now = overlay
-        paths = (self._lines, overlay.lines), (self._strong, overlay.strong)
-        for mark, path in (*paths, (self._area, overlay.area)):
+        self._now = shapes
+        paths = (self._lines, _path_of(shapes, False)), (self._strong, _path_of(shapes, True))
+        for mark, path in (*paths, (self._area, shapes.area)):
             _set(mark, path if len(path) > 1 else NOWHERE)
-        sets = (overlay.dots, overlay.rings, overlay.diamonds, overlay.hands)
+        sets = (shapes.dots, shapes.rings, shapes.diamonds, shapes.hands)
         marks = (self._dots, self._rings, self._diamonds, self._hands)
         for mark, places in zip(marks, sets, strict=True):
             _set(mark, places)
-        low, high = (np.array([s[i] for s in overlay.spans] or [0.0]) for i in (0, 1))
+        low, high = (np.array([s[i] for s in shapes.spans] or [0.0]) for i in (0, 1))
         with self._spans.hold_sync():
             self._spans.x = np.column_stack([low, high, high, low])
-            flat = np.full(len(low), extent if overlay.spans else 0.0)
+            flat = np.full(len(low), extent if shapes.spans else 0.0)
             self._spans.y = np.column_stack([-flat, -flat, flat, flat])
             # One value would fill the first span only; neighbours differ, to be told apart.
             self._spans.fill_opacities = [0.12 + 0.1 * (i % 2) for i in range(len(low))]
             self._spans.fill_colors = self._spans.colors = [PROVEN] * len(low)
         with self._texts.hold_sync():
-            self._texts.x = np.array([t[0] for t in overlay.texts], dtype=float)
-            self._texts.y = np.array([t[1] for t in overlay.texts], dtype=float)
-            self._texts.text = [t[2] for t in overlay.texts]
+            self._texts.x = np.array([t[0] for t in shapes.texts], dtype=float)
+            self._texts.y = np.array([t[1] for t in shapes.texts], dtype=float)
+            self._texts.text = [t[2] for t in shapes.texts]
+
+
+def _path_of(shapes: Shapes, strong: bool) -> Array:
+    """The thin or the thick paths, with the lines at 0 of the functions so drawn."""
+    own = shapes.strong if strong else shapes.lines
+    zeros = [path for level in shapes.levels if level.strong == strong for path in _zero(level)]
+    return joined([own, *zeros] if len(own) else zeros)
+
+
+def _zero(level: Level) -> list[Array]:
+    """The paths (k, 2) on which the function is 0."""
+    found = contour_generator(level.axis, level.axis, level.values).lines(0.0)
+    return [np.asarray(path, dtype=float) for path in found]
 
 
 def _path(scales: dict[str, bq.Scale], colour: str, width: float, opacity: float) -> bq.Lines:

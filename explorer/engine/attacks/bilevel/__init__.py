@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,9 +24,12 @@ from explorer.engine.attacks.bilevel.lower import (
 from explorer.engine.attacks.bilevel.models import Shape
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidates
 from explorer.engine.attacks.descent import ended, moved
+from explorer.engine.attacks.shapes import EMPTY, Level, Shapes
+from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
 from explorer.engine.optim import Moments, half_cosine
 from explorer.engine.settings import setting, settings
+from explorer.engine.sizes import Like, Size
 from explorer.engine.status import Status, iterated
 
 
@@ -160,7 +164,7 @@ OTHER_TRAINING = (
 class BilevelTarget:
     """What the attacker sees: trained weights theta (P,), and how they were trained."""
 
-    theta: Tensor
+    theta: Annotated[Tensor, Size("P")]
     lower: Lower
 
     def __post_init__(self) -> None:
@@ -203,14 +207,14 @@ class BilevelState:
     x: Tensor
     y: Tensor
     lam: Tensor
-    theta: Tensor
-    l_upper: Tensor
-    surrogate: Tensor
-    grad_x: Tensor
+    theta: Annotated[Tensor, Size("P", finite=True)]
+    l_upper: Annotated[Tensor, Size()]
+    surrogate: Annotated[Tensor, Size()]
+    grad_x: Annotated[Tensor, Size("m d")]
     lower_gradient: float
     implicit: float
     scale: float
-    moments: Moments
+    moments: Annotated[Moments, Like("x")]
     diverged: bool = False
 
     def numbers(self) -> dict[str, float]:
@@ -347,6 +351,23 @@ def _finite(state: BilevelState) -> bool:
     return all(bool(torch.isfinite(p).all()) for p in parts)
 
 
+CELLS = 61  # arbitrary: across the plane; the boundary of a small network is smooth
+HALF = 4.0  # arbitrary: twice the usual plane, so that a line reaches its edges after zooming
+
+
+def shapes(target: Target, state: BilevelState) -> Shapes:
+    """Return the boundaries z = 0: thick of theta*, thin of theta(x), which comes onto it."""
+    shape = state.victim.lower.shape
+    if shape.d != 2:
+        return EMPTY
+    axis = np.linspace(-HALF, HALF, 2 * CELLS)
+    x1, x2 = np.meshgrid(axis, axis)
+    at = torch.from_numpy(np.column_stack([x1.ravel(), x2.ravel()]))
+    values = (shape.at(theta, at).z.numpy() for theta in (state.theta, state.victim.theta))
+    thin, thick = (z.reshape(x1.shape) for z in values)
+    return Shapes(levels=(Level(axis, thin), Level(axis, thick, strong=True)))
+
+
 # --- The victim of a bilevel attack: weights trained on the truth, which the attack never sees --
 
 _TRAINED = 1e-6  # arbitrary: a gradient above this is no minimum to speak of
@@ -372,12 +393,13 @@ def victim(
 
 
 ATTACK = Attack(
-    key="bilevel", title="Bilevel", paper="Runkel et al. 2024",
+    place=4, key="bilevel", title="Bilevel", paper="Runkel et al. 2024",
     sentence="Trains on its candidates and moves them until the weights agree. It knows how the "
     "weights were trained, and attacks a model of its own training on the same points.",
     config=BilevelConfig, state=BilevelState,
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_upper", "½‖θ(x) − θ*‖²"), ("surrogate", "surrogate ‖∇E‖²")),
-    takes_start=True, victim=victim,
+    takes_start=True, victim=victim, shapes=shapes,
+    room=lambda config, d: config.width * (d + 2),
     non_homogeneous=True,  # asks for no margin; see `Attack.refusal`
 )  # fmt: skip

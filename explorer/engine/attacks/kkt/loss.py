@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
@@ -15,6 +16,7 @@ from explorer.engine.kernels.batched import Alpha, Prepared, laid
 from explorer.engine.kernels.reference import denormals_flushed
 from explorer.engine.kernels.small import square
 from explorer.engine.optim import Moments
+from explorer.engine.sizes import Size
 
 _CACHED = 2**15  # numbers of an (m, k) array of which four stay near the processor; measured at
 # k = 154, m = 40 with 2 MB of cache: 26 us a start for 5 together, 30 for 3, 27 for 10, 37 for 25
@@ -28,7 +30,7 @@ class KKTState(DescentState):
         grad_lam: gradient of `loss` (m,).
     """
 
-    grad_lam: Tensor
+    grad_lam: Annotated[Tensor, Size("m")]
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.shapes import NONE, Array, Shapes
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate.config import (
     CERTIFIED,
@@ -33,6 +35,7 @@ from explorer.engine.certificate import balance
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
 from explorer.engine.piecewise import Piecewise, refusal
+from explorer.engine.sizes import Size
 from explorer.engine.status import Status, iterated
 
 FIRM = 1e-5  # of the mass; arbitrary, 100 times what HiGHS may be off: a least multiplier above 0
@@ -71,8 +74,8 @@ class UnivariateState:
     x: Tensor
     y: Tensor
     lam: Tensor
-    least: Tensor
-    most: Tensor
+    least: Annotated[Tensor, Size("m")]
+    most: Annotated[Tensor, Size("m")]
     groups: tuple[Group, ...]
     alone: tuple[int, ...]
     at: int
@@ -349,11 +352,57 @@ def _prove(
     )
 
 
+FAR = 50.0  # beyond every plane: where an unbounded interval is drawn to end
+FOOT = -1.95  # height of the bar under the intervals looked at; arbitrary
+HIGH = 1.72  # height of a group's words on a plane of half width 2; arbitrary
+
+
+def shapes(target: Target, state: UnivariateState) -> Shapes:
+    """Return spans for groups, with their rule. Thick, at the foot: the intervals looked at.
+
+    Rings: proven points. Diamonds: likely ones. Crosses: the ends of a ramp by theorem 3.3.
+    """
+    line = view(target, state)
+    ramps = [(x, y) for g in state.groups if g.rule == "3.3" for x, y in zip(g.x, g.y, strict=True)]
+    rings, diamonds = (
+        np.column_stack([state.x[kept, 0].numpy(), state.y[kept].numpy()])
+        for kept in (state.proven, state.likely)
+    )
+    texts = tuple(
+        (_middle(g.low, g.high), HIGH - 0.16 * (i % 2), f"{i + 1}: {g.rule}")
+        for i, g in enumerate(state.groups)
+    )
+    return Shapes(
+        strong=_below(line, state.looked), dots=np.array(ramps).reshape(-1, 2), rings=rings,
+        diamonds=diamonds, texts=texts,
+        spans=tuple((max(g.low, -FAR), min(g.high, FAR)) for g in state.groups),
+    )  # fmt: skip
+
+
+def _below(line: Piecewise, looked: tuple[int, int]) -> Array:
+    """A bar at the foot of the plane under the intervals looked at."""
+    first, last = looked
+    if first < 0 or first >= len(line):
+        return NONE
+    low, high = line.ends(first)[0], line.ends(min(last, len(line) - 1))[1]
+    return np.array([(max(low, -FAR), FOOT), (min(high, FAR), FOOT)])
+
+
+def _middle(low: float, high: float) -> float:
+    """Where a group's words stand: its middle, an unbounded one's near its inner end."""
+    if np.isfinite(low) and np.isfinite(high):
+        return (low + high) / 2
+    if np.isfinite(low):
+        return low + 0.15
+    return high - 0.55 if np.isfinite(high) else 0.0
+
+
 ATTACK = Attack(
-    key="univariate", title="Provable, on the line", paper="Smorodinsky, Vardi and Safran 2024",
+    place=2, key="univariate", title="Provable, on the line",
+    paper="Smorodinsky, Vardi and Safran 2024",
     sentence="Walks over the intervals of the graph of Φ and names places of which some must be "
     "training points; then single ones: proven where the weights are an exact KKT point, likely "
     "where they were trained.",
     config=UnivariateConfig, state=UnivariateState,
-    first=init, step=step, terminate=terminate, report=report, fits=fits,
+    first=init, step=step, terminate=terminate, report=report, fits=fits, shapes=shapes,
 )  # fmt: skip

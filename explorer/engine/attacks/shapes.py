@@ -1,0 +1,93 @@
+"""What an attack draws on the plane: plain arrays, which the page and a figure both draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.engine.attacks.target import Target
+from explorer.engine.network import phi
+
+Array = NDArray[np.float64]
+NONE: Array = np.zeros((0, 2))
+PLACES = ("lines", "strong", "dots", "rings", "diamonds", "hands", "area")
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """A function over the plane, of which the line at 0 is drawn.
+
+    Attributes:
+        axis: coordinates (s,), ascending, the same of both axes.
+        values: of the function (s, s): row i, column j is at (axis[j], axis[i]).
+        strong: whether the line is thick.
+    """
+
+    axis: Array
+    values: Array
+    strong: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """Shapes on the plane; in 1-D the second coordinate is Phi over the margin.
+
+    Attributes:
+        lines: thin paths (k, 2), apart from each other by a row of nan.
+        strong: thick paths, likewise.
+        dots: small grey places (p, 2), such as candidates that were tried.
+        rings: places with a ring around (r, 2), such as what is proven.
+        diamonds: places with a thin diamond around (d, 2): what is likely, not proven.
+        area: a pale polygon (k, 2).
+        hands: places with a square around (h, 2): what is in hand.
+        spans: shaded upright bands (low, high).
+        texts: words at places (x, y, text).
+        levels: functions over the plane, drawn as their lines at 0.
+
+    >>> Shapes(dots=np.zeros((4, 3)))
+    Traceback (most recent call last):
+        ...
+    ValueError: dots must be (k, 2), two coordinates each; got (4, 3)
+    """
+
+    lines: Array = field(default_factory=lambda: NONE)
+    strong: Array = field(default_factory=lambda: NONE)
+    dots: Array = field(default_factory=lambda: NONE)
+    rings: Array = field(default_factory=lambda: NONE)
+    diamonds: Array = field(default_factory=lambda: NONE)
+    hands: Array = field(default_factory=lambda: NONE)
+    area: Array = field(default_factory=lambda: NONE)
+    spans: tuple[tuple[float, float], ...] = ()
+    texts: tuple[tuple[float, float, str], ...] = ()
+    levels: tuple[Level, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what is no row of places."""
+        for name in PLACES:
+            size = np.shape(getattr(self, name))
+            if len(size) != 2 or size[1] != 2:
+                raise ValueError(f"{name} must be (k, 2), two coordinates each; got {size}")
+
+
+EMPTY = Shapes()
+
+
+def joined(paths: Sequence[Array]) -> Array:
+    """Return paths (k, 2) as one, a row of nan between them; (0, 2) for none."""
+    gap = np.full((1, 2), np.nan)
+    pieces = [piece for path in paths for piece in (path, gap)]
+    return np.concatenate(pieces[:-1]) if pieces else NONE
+
+
+def places(target: Target, x: Tensor) -> Array:
+    """Return the places x (m, d) as rows (m, 2); those on a line at their height on the graph."""
+    if not len(x):
+        return NONE
+    if target.net.d > 1:
+        return np.asarray(x.detach().cpu().numpy(), dtype=float)
+    height = phi(target.net, x.to(target.net.dtype)).detach().cpu().numpy()
+    return np.column_stack([x[:, 0].detach().cpu().numpy(), height])
