@@ -15,7 +15,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
-from explorer.engine.attacks.univariate import UnivariateState, view
+from explorer.engine.attacks.univariate import UnivariateState, shapes, view
 from explorer.engine.classes import labels
 from explorer.engine.data import PLANE, Dataset
 from explorer.engine.energy.questions import Picture
@@ -126,8 +126,9 @@ def _marks(axes: Any, data: Dataset, claims: Report | None) -> None:  # noqa: AN
         axes.scatter(*at, 60, facecolors="none", edgecolors=colour, marker=marker,
                      linewidths=1.5, label=f"truth {label:+d}")  # fmt: skip
         if claims is not None and bool((claims.y == label).any()):
-            lam = claims.lam[claims.y == label]
-            areas = (8 + 37 * lam / claims.lam.max()).tolist()  # within the marks of the truth
+            lam, most = claims.lam[claims.y == label], float(claims.lam.max())
+            share = lam / most if most > 0 else torch.ones_like(lam)  # inversion knows of none
+            areas = (8 + 37 * share).tolist()  # within the marks of the truth
             axes.scatter(*_places(claims.x, claims.y, label), areas, color=colour, marker=marker,
                          linewidths=0, label=f"claim {label:+d}")  # fmt: skip
     axes.set(xlim=(-PLANE, PLANE))
@@ -539,8 +540,9 @@ def line_picture(path: Path, target: Target, state: UnivariateState, truth: Data
     figure = Figure(figsize=(9, 6), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
     graph, bars = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
-    for i, group in enumerate(state.groups):
-        ends = max(group.low, low), min(group.high, high)
+    drawn = shapes(target, state)
+    for i, (group, span) in enumerate(zip(state.groups, drawn.spans, strict=True)):
+        ends = max(span[0], low), min(span[1], high)
         graph.axvspan(*ends, color=PROVEN, alpha=0.10 + 0.08 * (i % 2), linewidth=0)
         graph.text(np.clip(sum(ends) / 2, low, high), 1.75, group.rule, ha="center", color=INK)
     at = np.unique(np.concatenate([np.linspace(low, high, 400), np.clip(line.breaks, low, high)]))
@@ -552,12 +554,15 @@ def line_picture(path: Path, target: Target, state: UnivariateState, truth: Data
         graph.scatter(truth.x[:, 0], truth.y, 110, facecolors="none", edgecolors=colours,
                       label="training points")  # fmt: skip
     graph.scatter(x, y, 22, color="black", zorder=3, label="candidates")
-    proven, likely = state.proven.numpy(), state.likely.numpy()
-    looks = ((proven, "proven", "o", "-", 260), (likely, "likely, not proven", "D", "--", 180))
-    for kept, name, marker, style, size in looks:
-        if kept.any():
-            graph.scatter(x[kept], y[kept], size, facecolors="none", edgecolors=PROVEN,
+    looks = (
+        (drawn.rings, "proven", "o", "-", 260),
+        (drawn.diamonds, "likely, not proven", "D", "--", 180),
+    )
+    for places, name, marker, style, size in looks:
+        if len(places):
+            graph.scatter(*places.T, size, facecolors="none", edgecolors=PROVEN,
                           linewidths=1.8, marker=marker, linestyles=style, label=name)  # fmt: skip
+    proven, likely = state.proven.numpy(), state.likely.numpy()
     graph.set(xlim=(low, high), ylim=(-2, 2), ylabel="Φ / margin")
     graph.legend(fontsize=7, loc="lower right", markerscale=0.6)
     solved = np.isfinite(state.least.numpy()) & np.isfinite(state.most.numpy())

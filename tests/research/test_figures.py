@@ -1,0 +1,21 @@
+"""Pictures of runs: what is drawn where an attack says little."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from explorer.engine.attacks.claims import Report
+from explorer.engine.data import preset
+from explorer.engine.exact import maximum_margin
+from explorer.research.figures import attack_picture
+
+
+@pytest.mark.parametrize("lam", [0.0, 2.0])
+def test_claims_are_drawn_with_and_without_multipliers(tmp_path, lam: float) -> None:
+    data = preset("blobs", n=6)
+    net = maximum_margin(data.x, data.y).net
+    claims = Report(data.x[:3], data.y[:3], torch.full((3,), lam, dtype=data.x.dtype))
+    attack_picture(tmp_path / "with.png", data, net, claims, "claims")
+    attack_picture(tmp_path / "without.png", data, net, None, "claims")
+    assert (tmp_path / "with.png").read_bytes() != (tmp_path / "without.png").read_bytes()
