@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from explorer import cli
 from explorer.commands import tune as verb
+from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import preset
 from explorer.engine.scoring import score
 from explorer.engine.store import load_run
@@ -27,7 +28,9 @@ SMALL = (*NET, "--trials", "3", "--restarts", "2", "--m", "4", "--trial-steps", 
 def call(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     usual = tune.full_length
+    # The settings taken and the defaults are compared by attacks of a few steps.
     monkeypatch.setattr(tune, "full_length", lambda trial: usual(trial, 6, 5))
+    monkeypatch.setattr(verb, "KKTConfig", lambda: KKTConfig(m=6, steps=5))
 
     def invoke(*arguments, code=0):
         result = CliRunner().invoke(cli.app, [str(a) for a in arguments])
