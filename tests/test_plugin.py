@@ -111,7 +111,8 @@ def test_it_stands_in_the_arena_and_in_sweeps(site, tmp_path) -> None:
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert [row["status"] for row in rows] == ["done", "done"], rows
     words = said(site, "-m", "explorer", "arena", "--preset", "blobs", "--n", "8", "--attacks",
-                 "sample,kkt", "--seeds", "1", "--json", cwd=tmp_path)  # fmt: skip
+                 "sample,kkt", "--seeds", "1", "--widths", "16", "--steps", "300", "--fast",
+                 "--executor", "threads", "--workers", "1", "--json", cwd=tmp_path)  # fmt: skip
     assert "sample" in words
 
 

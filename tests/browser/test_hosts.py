@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from explorer.serve import server
 from tests.browser.conftest import is_ours
-from tests.browser.steps import Explorer
 
+CELLS = ("import ipywidgets", "ipywidgets.Button(description='Hello')")
 QUERIES = ("template=reveal", "template=lab", "template=nothing", "voila-template=reveal",
            "theme=reveal", "theme=dark&template=classic", "classic-tree=true")  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def small_server() -> Iterator[server.Server]:
+    """The server's own pages with a notebook that starts at once."""
+    with server.start(port=0, cells=CELLS) as running:
+        yield running
+
+
 @pytest.mark.parametrize("query", QUERIES)
 def test_no_query_makes_the_page_ask_another_host(
-    page: Page, voila_server: server.Server, query: str
+    page: Page, small_server: server.Server, query: str
 ) -> None:
+    """A query chooses no notebook: one button stands for the app, whose pages are all watched."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    Explorer(page).visit(f"{voila_server.url}?{query}")
+    page.goto(f"{small_server.url}?{query}")
+    page.get_by_role("button", name="Hello").wait_for()
+    expect(page.locator("#loading")).to_have_count(0)
     assert asked and [url for url in asked if not is_ours(url)] == []
 
 
