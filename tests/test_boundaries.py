@@ -21,12 +21,14 @@ SOURCES = sorted((ROOT / "explorer").rglob("*.py"))
 NOTEBOOKS = sorted(
     path for path in (ROOT / "notebooks").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts
 )
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 SERVED = sorted(
     path
     for folder in ("explorer/serve", "explorer")
     for kind in ("*.j2", "*.html", "*.css", "*.js")
     for path in (ROOT / folder).rglob(kind)
 )
+OF_JOBS = {"_opening", "_press", "_solving", "_task"}  # of work beside a page; still named
 LONGEST_FILE, LONGEST_NOTEBOOK = 600, 25  # lines; CONTRIBUTING.md
 # A name of the vocabulary of drawings, and where a message says that files can be had; nothing is
 # asked from there.
@@ -178,6 +180,39 @@ line.append(state)
 """
     assert len(list(writes(broken))) == 8
     assert not list(writes("self.session = session; now = session.frame; session.show()"))
+
+
+def private_names(text: str) -> Iterator[str]:
+    """Private names of other objects and modules: read, imported, or replaced by their address."""
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Attribute(value=ast.Name(id="os" | "self")):  # os._exit; the test's own object
+                continue
+            case ast.Attribute(attr=name):
+                found = [name]
+            case ast.ImportFrom(names=names):
+                found = [alias.name for alias in names]
+            case ast.Call(func=ast.Name(id="replace"), keywords=fields):
+                found = [str(field.arg) for field in fields]
+            case (
+                ast.Call(func=ast.Name(id="getattr" | "setattr" | "hasattr"))
+                | ast.Call(func=ast.Attribute(attr="setattr" | "delattr"))
+            ):
+                given = [a.value for a in node.args if isinstance(a, ast.Constant)]
+                found = [part for a in given if isinstance(a, str) for part in a.split(".")]
+            case _:
+                continue
+        for name in found:
+            if re.fullmatch(r"_[a-zA-Z]\w*", name) and name not in OF_JOBS:
+                yield f"line {node.lineno}: {name}"
+
+
+def test_no_test_names_what_is_private() -> None:
+    """A test asks what a user or a caller can ask; else it holds the code, and no law."""
+    assert offenders(TESTS, private_names) == []
+    for text in ("a._b", "from a import _b", "replace(a, _b=1)", "getattr(a, '_b')",
+                 "patch.setattr('a._b.c', 1)", "patch.setattr(a, '_b', 1)"):  # fmt: skip
+        assert list(private_names(text)) == ["line 1: _b"], text
 
 
 def test_notebooks_are_words_and_a_few_lines_of_code() -> None:

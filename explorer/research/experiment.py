@@ -395,8 +395,7 @@ def run_trial(row: Trial) -> dict[str, Any]:
     """
     _check_defences(row)
     begun = perf_counter()
-    text = json.dumps(asdict(replace(row, attack="", attack_config={})), sort_keys=True)
-    ring = _ring(text)
+    ring = ring_of(row)
     trained_s = perf_counter() - begun
     result: dict[str, Any] = {
         "d": ring.truth.d, "n": ring.truth.n, "gamma_bar": ring.gamma_bar,
@@ -408,7 +407,7 @@ def run_trial(row: Trial) -> dict[str, Any]:
         result |= bout(ring, row.attack, row.attack_config, row.seed)
         seconds["attack"] = perf_counter() - begun
     if row.determine:
-        result |= _determined(text)
+        result |= _determined(_training(row))
     return {**result, "seconds": seconds}
 
 
@@ -421,6 +420,16 @@ def _check_defences(row: Trial) -> None:
             f"{' and '.join(named)} change a training, and method='exact' trains nothing. Take "
             "method='gradient', or leave them away."
         )
+
+
+def ring_of(row: Trial) -> Ring:
+    """Return the trained network of a row with its truth and controls; other attacks share it."""
+    return _ring(_training(row))
+
+
+def _training(row: Trial) -> str:
+    """A row without its attack, as text: rows of one text have one network."""
+    return json.dumps(asdict(replace(row, attack="", attack_config={})), sort_keys=True)
 
 
 @lru_cache(maxsize=KEPT_NETWORKS)

@@ -20,14 +20,6 @@ def plain_server() -> Iterator[serve.Server]:
         yield server
 
 
-@pytest.mark.parametrize("theme", serve.THEMES)
-def test_app_appears_under_voila(page: Page, voila_server: serve.Server, theme: str) -> None:
-    page.goto(f"{voila_server.url}?theme={theme}")
-    page.locator(FIRST_CONTROL).first.wait_for()
-    assert page.title() == "Margin Explorer"
-    expect(page.locator("#loading")).to_have_count(0)
-
-
 def test_app_appears_in_jupyterlab(page: Page, open_in_lab: Callable[[Page], None]) -> None:
     open_in_lab(page)
     page.locator(f".jp-OutputArea {FIRST_CONTROL}").first.wait_for()

@@ -47,6 +47,8 @@ INPUTS = {"button", "checkbox", "combobox", "spinbutton", "textbox", "slider", "
 @pytest.mark.parametrize("theme", server.THEMES)
 def test_page_fits_in_both_themes(page: Page, voila_server: server.Server, theme: str) -> None:
     app = Explorer(page).visit(f"{voila_server.url}?theme={theme}")
+    assert page.title() == "Margin Explorer"
+    expect(page.locator("#loading")).to_have_count(0)
     PICTURES.mkdir(exist_ok=True)
     look(app, f"{theme}-draw")
     page.get_by_title("Draw a ready-made dataset").select_option(label="Alternating circle (2-D)")

@@ -65,7 +65,7 @@ def test_they_walk_as_calls_do(optimizer, margin, prior, biased, sloped, monkeyp
     target = Target(net)
     x = torch.randn(3, 6, 2, generator=generator, dtype=torch.float64)
     first = kkt.init(target, config, generator, Start(x, Y))
-    monkeypatch.setattr(blocks, "_PIECE", 1)  # every step a call of its own
+    monkeypatch.setattr(blocks, "PIECE", 1)  # every step a call of its own
     ends = []
     for plain in (False, True):
         if plain:

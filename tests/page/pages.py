@@ -1,6 +1,10 @@
-"""Pages as tests of the later stages begin with them."""
+"""Pages as tests of later stages begin with them; what a browser sends to them and shows."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+
+import ipywidgets as w
 
 from explorer.engine.data import preset
 from explorer.page import play
@@ -15,3 +19,33 @@ def opened(stage: str, name: str, **given) -> App:
     train.jump_to_exact(made.session)
     play.go(made.session, stage)
     return made
+
+
+def walk(root: w.Widget) -> Iterator[w.Widget]:
+    """A widget and all that stand in it."""
+    yield root
+    for child in getattr(root, "children", ()):
+        yield from walk(child)
+
+
+def named(root: w.Widget, kind: type, description: str) -> w.Widget:
+    """The widget of a kind that carries this name."""
+    found = [x for x in walk(root) if isinstance(x, kind) and x.description == description]
+    assert len(found) == 1, (description, len(found))
+    return found[0]
+
+
+def classes(widget: w.DOMWidget) -> list[str]:
+    """The style classes that the browser is told of."""
+    return list(widget.get_state()["_dom_classes"])
+
+
+def send(widget: w.Widget, **content: object) -> None:
+    """What the browser says to a widget, by its own channel."""
+    message = {"content": {"data": {"method": "custom", "content": content}}, "buffers": []}
+    widget.comm.handle_msg(message)
+
+
+def click_mark(mark: w.Widget, index: int) -> None:
+    """A click on one element of a drawn mark."""
+    send(mark, event="element_click", data={"index": index})

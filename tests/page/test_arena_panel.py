@@ -41,7 +41,7 @@ def run(app: App, after: float | None = None) -> None:
         await panel._task
 
     asyncio.run(pressed())
-    assert panel._failure.layout.display == "none", panel._failure.value
+    assert panel.failure.layout.display == "none", panel.failure.value
 
 
 def test_runs_draws_bars_and_shows_the_best_claims(app: App) -> None:
@@ -59,7 +59,7 @@ def test_runs_draws_bars_and_shows_the_best_claims(app: App) -> None:
     show[0].click()
     claims = app.session.frame.claims
     assert claims is not None
-    assert sum(len(m.x) for m in marks._candidates.values()) == len(claims.x)
+    assert sum(len(m.x) for m in marks.candidate_marks.values()) == len(claims.x)
     assert app.session.frame.arena.sentence in app.panels["Header"].sentence.value
     show[2].click()  # another set that explains the weights
     assert app.session.frame.claims is panel.other.other

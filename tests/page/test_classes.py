@@ -87,8 +87,8 @@ def test_a_page_shows_every_class() -> None:
     play.go(session, "train")
     play.step(session, 50)
     plane = app.panels["PlanePanel"]
-    assert all(len(mark.x) == 6 for mark in plane.marks._points.values())
-    assert any(len(mark.x) > 2 for mark in plane.marks._more)
+    assert all(len(mark.x) == 6 for mark in plane.marks.point_marks.values())
+    assert any(len(mark.x) > 2 for mark in plane.marks.further_levels)
     words = [option[0] for option in app.panels["Tools"].label.options]
     assert words == ["● 1", "▲ 2", "■ 3", "◆ 4"]
     assert "6 of class 4" in _drawn(app)

@@ -135,7 +135,7 @@ def test_the_page_says_what_to_do_trains_and_attacks(page):
     asyncio.run(page.run_attack())
     assert "of 10 training images matched" in page.sentence.value
     assert "held-out" in page.sentence.value and page.controls.bar.value == TINY.steps
-    assert sum(len(d.x) for d in page.board.outputs._dots) == 10
+    assert sum(len(d.x) for d in page.board.outputs.dots) == 10
     well(page)
 
 

@@ -22,7 +22,7 @@ from explorer.page.history import History
 from explorer.page.parts.energy_charts import colour_bar, energy_png, span_of
 from explorer.page.stages import explain, landscape
 from explorer.research.explained import free_direction
-from tests.page.pages import opened
+from tests.page.pages import opened, send
 
 WIDE = Picture("point", np.array([[1e-3, 2e-2], [4e-1, 5e-2], [1e-1, 3e-2]]), (-2, 2, -3, 3),
                ("x₁", "x₂"), 0.0, 0.8, "")  # fmt: skip
@@ -99,12 +99,12 @@ def test_a_drag_is_one_step_of_undo_and_redo_waits_for_an_undo(app: App) -> None
 def test_keys_go_from_point_to_point_and_say_where_they_are(app: App) -> None:
     panel, session = app.panels["EnergyPanel"], app.session
     at = {"x": 0.5, "y": 0.5}
-    panel._on_pad(None, {"events": [{"kind": "next", **at}, {"kind": "next", **at}]}, None)
+    send(panel.map.pad, events=[{"kind": "next", **at}, {"kind": "next", **at}])
     assert landscape.candidates(session).mapped == 2 and "point 3 of 8" in panel.map.pad.say
-    panel._on_pad(None, {"events": [{"kind": "previous", **at}] * 3}, None)
+    send(panel.map.pad, events=[{"kind": "previous", **at}] * 3)
     assert landscape.candidates(session).mapped == 7
     before = landscape.candidates(session).x[7].clone()
-    panel._on_pad(None, {"events": [{"kind": "right", **at}]}, None)
+    send(panel.map.pad, events=[{"kind": "right", **at}])
     assert (
         (landscape.candidates(session).x[7] - before)[0]
         > 0
@@ -116,7 +116,7 @@ def test_keys_go_from_point_to_point_and_say_where_they_are(app: App) -> None:
         {"kind": "down", "gesture": 3, **at},
         {"kind": "move", "gesture": 3, "x": 0.9, "y": 0.9},
     ]
-    panel._on_pad(None, {"events": [{"kind": "previous", **at}, *events]}, None)
+    send(panel.map.pad, events=[{"kind": "previous", **at}, *events])
     assert landscape.candidates(session).mapped == 7 and landscape.candidates(session).x is held
 
 
@@ -180,7 +180,7 @@ def test_a_map_that_does_not_exist_is_refused_in_a_sentence() -> None:
 
     asyncio.run(ask())
     assert "no split plane" in panel.said.value and panel.picture is None
-    assert panel._failure.layout.display == "none"
+    assert panel.failure.layout.display == "none"
     made.close()
 
 

@@ -19,7 +19,7 @@ from explorer.page.panels.energy import ON, STOP, EnergyPanel
 from explorer.page.parts.energy_charts import LADDER, colour_bar, energy_png, span_of
 from explorer.page.stages import draw, landscape, train
 from explorer.page.words.energy import COMPUTING, HOVER
-from tests.page.pages import opened
+from tests.page.pages import classes, opened, send
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_the_map_is_there_with_its_words_and_reference(app: App) -> None:
     assert (picture.values <= picture.reference + 1e-9).all()
     assert "This point is" in energy.said.value and "merged" in energy.said.value
     assert "without this point" in energy.bar.value
-    assert energy._failure.layout.display == "none"
+    assert energy.failure.layout.display == "none"
     low, top = span_of(picture)
     assert energy_png(picture.values, low, top)[:4] == b"\x89PNG"
     assert "linear-gradient" in colour_bar(picture, low, top)
@@ -58,14 +58,14 @@ def test_a_click_chooses_and_a_drag_moves_and_is_undone(app: App) -> None:
     hand = app.panels["PlanePanel"]
     where = landscape.candidates(session).x[3]
     down = {"kind": "down", "gesture": 1, **share(app, where)}
-    hand._on_pad(None, {"events": [down, {**down, "kind": "up"}]}, None)
+    send(hand.pad, events=[down, {**down, "kind": "up"}])
     assert landscape.candidates(session).mapped == 3 and energy.point.value == 3
     before = energy.picture
     place = landscape.candidates(session).x[0].tolist()
     events = [{"kind": "down", "gesture": 2, **share(app, place)}]
     to = [place[0] + 0.3, place[1]]
     events += [{"kind": "move", "gesture": 2, **share(app, t)} for t in (place, to)]
-    hand._on_pad(None, {"events": [*events, {**events[-1], "kind": "up"}]}, None)
+    send(hand.pad, events=[*events, {**events[-1], "kind": "up"}])
     assert landscape.candidates(session).x[0].tolist() == pytest.approx(to)
     assert landscape.candidates(session).mapped == 3
     assert not np.array_equal(energy.picture.values, before.values)
@@ -86,8 +86,8 @@ def test_every_map_is_drawn(app: App, kind: str) -> None:
     side = len(energy.picture.values)
     wanted = side * (side + 1) // 2 if kind == "starts" else energy.picture.values.size
     assert energy.picture.kind == kind and known == wanted
-    assert energy.body.children and energy._failure.layout.display == "none"
-    energy._on_pad(None, {"events": [{"kind": "hover", "x": 0.5, "y": 0.5}]}, None)
+    assert energy.body.children and energy.failure.layout.display == "none"
+    send(energy.map.pad, events=[{"kind": "hover", "x": 0.5, "y": 0.5}])
     assert "=" in energy.where.value
 
 
@@ -98,10 +98,10 @@ def test_the_starts_are_a_triangle_with_names_and_a_reading(app: App) -> None:
     energy.kind.value = "starts"
     assert not axes[0].visible and list(marks.names.text) == ["truth", "held-out", "noise"]
     top = {"kind": "cursor", "x": float(CORNERS[0, 0]), "y": float(CORNERS[0, 1])}
-    energy._on_pad(None, {"events": [top]}, None)
+    send(energy.map.pad, events=[top])
     assert energy.where.value.startswith("100% truth, 0% held-out data, 0% noise (λ₁ = 1.00")
     assert float(energy.where.value.split()[-1]) == pytest.approx(energy.picture.here, rel=0.01)
-    energy._on_pad(None, {"events": [{"kind": "hover", "x": 0.02, "y": 0.97}]}, None)
+    send(energy.map.pad, events=[{"kind": "hover", "x": 0.02, "y": 0.97}])
     assert energy.where.value == "outside the triangle"
     assert energy.map.pad.stops == 0  # arrows move a cursor that reads
     energy.kind.value = "point"
@@ -181,7 +181,7 @@ def test_a_first_map_is_stopped_and_gone_on_with(app: App, monkeypatch) -> None:
         await interrupted(energy, energy.stop.click)
         assert energy.picture.kind == "point" and energy.stop.description == ON
         assert "Stopped before this map" in energy.said.value
-        assert "mx-old" in energy.body._dom_classes
+        assert "mx-old" in classes(energy.body)
         monkeypatch.setattr("explorer.engine.energy.questions.SLICE_OF_PAIRS", 400)
         energy.stop.click()
         assert energy.stop.description == STOP
@@ -189,7 +189,7 @@ def test_a_first_map_is_stopped_and_gone_on_with(app: App, monkeypatch) -> None:
 
     asyncio.run(go())
     assert energy.picture.kind == "split" and energy.picture.size == LADDER[-1]
-    assert "mx-old" not in energy.body._dom_classes
+    assert "mx-old" not in classes(energy.body)
 
 
 def test_a_new_question_interrupts_the_first_map_of_another(app: App, monkeypatch) -> None:
@@ -233,17 +233,17 @@ def test_an_old_map_is_dimmed_while_another_is_computed(app: App) -> None:
     words = energy.said.value
     energy.work.asked = replace(asked, x=asked.x + 0.1)  # a drag: the next map comes soon
     energy.waiting(0.3, True, 0.5)
-    assert "mx-old" not in energy.body._dom_classes and energy.said.value == words
+    assert "mx-old" not in classes(energy.body) and energy.said.value == words
     assert energy.progress.value == 0.3
     energy.waiting(0.4, True, 1.5)
-    assert "mx-old" in energy.body._dom_classes
+    assert "mx-old" in classes(energy.body)
     energy.answered(asked, energy.picture, 0.1)
-    assert "mx-old" not in energy.body._dom_classes
+    assert "mx-old" not in classes(energy.body)
     energy.work.asked = replace(asked, kind="split")
     energy.waiting(0.1, False, 9.0)  # it is only refined
     assert energy.said.value == words
     energy.waiting(0.1, True, 0.3)
-    assert "mx-old" in energy.body._dom_classes and energy.said.value == COMPUTING
+    assert "mx-old" in classes(energy.body) and energy.said.value == COMPUTING
 
 
 def test_slices_grow_where_they_are_quick_and_shrink_where_they_are_slow(monkeypatch) -> None:
@@ -333,7 +333,7 @@ def test_a_reading_is_of_the_map_on_screen(app: App) -> None:
     energy, session = panel(app), app.session
     landscape.map_point(session, 3)
     at = {"kind": "hover", "x": 0.5, "y": 0.5}
-    energy._on_pad(None, {"events": [at]}, None)
+    send(energy.map.pad, events=[at])
     energy.where.value = ""
     landscape.move_point(session, 0, landscape.candidates(session).x[0] + 0.4, 1)
     assert energy.where.value == energy.picture.reading(0.0, 0.0)

@@ -12,7 +12,7 @@ from explorer.page.apps.explorer import App
 from explorer.page.parts import marks
 from explorer.page.stages import explain
 from explorer.research.explained import Explained
-from tests.page.pages import opened
+from tests.page.pages import opened, send
 
 
 @pytest.fixture
@@ -36,12 +36,12 @@ def share(app: App, x: torch.Tensor) -> dict[str, float]:
 
 
 def hand(app: App, *events: dict[str, object]) -> None:
-    app.panels["PlanePanel"]._on_pad(None, {"events": list(events)}, None)
+    send(app.panels["PlanePanel"].pad, events=list(events))
 
 
 def no_failures(app: App) -> None:
     for name, panel in app.panels.items():
-        assert panel._failure.layout.display == "none", (name, panel._failure.value)
+        assert panel.failure.layout.display == "none", (name, panel.failure.value)
 
 
 def test_a_drag_by_the_mouse_makes_two_points_that_explain_the_same(app: App) -> None:

@@ -14,11 +14,11 @@ from explorer.engine.explanations.cells import Extent
 from explorer.engine.explanations.splitting import extent_at, margins
 from explorer.page import history, play
 from explorer.page.apps.explorer import App
-from explorer.page.panels.explain import _nice
+from explorer.page.panels.explain import rounded_up
 from explorer.page.stages import explain
 from explorer.research import explained
 from explorer.research.explained import Explained, free_direction, lengths, pulled
-from tests.page.pages import opened
+from tests.page.pages import opened, send
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_drag_of_many_moves_is_one_step_of_undo(app: App) -> None:
     steps = [{"kind": "down", **share(app, x)}]
     steps += [{"kind": "move", **share(app, x + 0.02 * k)} for k in (1, 2, 3)]
     for event in [*steps, {"kind": "up", **share(app, x + 0.06)}]:
-        app.panels["PlanePanel"]._on_pad(None, {"events": [event]}, None)
+        send(app.panels["PlanePanel"].pad, events=[event])
     assert state(app).now.n == state(app).truth.n + 1
     play.undo(app.session)
     assert state(app).now is state(app).truth and app.session.frame.explain.past == ()
@@ -160,7 +160,7 @@ def test_the_chart_and_the_bar_show_the_numbers_of_the_drag(app: App) -> None:
     assert panel.residual.y == pytest.approx(curve[:, 1])
     assert panel.margin.y == pytest.approx(np.minimum(curve[:, 2], panel.y.max))
     assert panel.y.max >= curve[:, 1].max()
-    assert [_nice(v) for v in (0.05, 1.0, 1.1, 4.1, 9.0, 0.61)] == pytest.approx(
+    assert [rounded_up(v) for v in (0.05, 1.0, 1.1, 4.1, 9.0, 0.61)] == pytest.approx(
         [0.06, 1, 2, 6, 10, 0.8]
     )
 

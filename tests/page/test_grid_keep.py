@@ -152,7 +152,7 @@ def test_what_is_downloaded_is_taken_up_in_another_kernel(home) -> None:
     assert offered(grid)["grid.jsonl"] == files["grid.jsonl"]
     hand_in(grid, files["grid.jsonl"])
     assert "0 cells of mine.jsonl" in app.session.message  # nothing twice
-    assert app.panels["GridPanel"]._failure.layout.display == "none"
+    assert app.panels["GridPanel"].failure.layout.display == "none"
     # A click runs the cell again: it ends where it ended before.
     key = next(k for k in done if k[2] > 0)
     grid.load(*key[1:])
@@ -219,7 +219,7 @@ def test_cells_of_another_problem_are_refused_and_nothing_is_lost(home) -> None:
         hand_in(grid, content)
         assert "What was found here stays" in app.session.message
         assert (
-            grid.found.rows == before and app.panels["GridPanel"]._failure.layout.display == "none"
+            grid.found.rows == before and app.panels["GridPanel"].failure.layout.display == "none"
         )
     app.close()
 

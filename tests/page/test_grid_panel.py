@@ -14,7 +14,7 @@ from explorer.page.apps.explorer import App
 from explorer.page.panels.grid import GridPanel
 from explorer.page.parts.grid_box import CANCEL, ENDING, RUN, GridBox
 from explorer.page.stages import attack, draw
-from tests.page.pages import opened
+from tests.page.pages import click_mark, opened
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_cancelled_grid_goes_on_and_fills_the_maps(app: App) -> None:
     assert np.isfinite(grid.board.maps[0].marks.color).all()
     assert "Of 25 cells" in grid.said.value
     assert "to truth" in grid.board.maps[0].marks.names[0]
-    assert app.panels["GridPanel"]._failure.layout.display == "none"
+    assert app.panels["GridPanel"].failure.layout.display == "none"
     assert not app.session.message
 
 
@@ -90,7 +90,7 @@ def test_a_cell_puts_its_run_on_the_plane(app: App) -> None:
     play.go(session, "attack")
     assert session.frame.attack.state is kept[-1]
     for name, one in app.panels.items():
-        assert one._failure.layout.display == "none", (name, one._failure.value)
+        assert one.failure.layout.display == "none", (name, one.failure.value)
 
 
 def test_another_problem_begins_anew_and_the_old_one_is_kept(app: App) -> None:
@@ -128,9 +128,9 @@ def test_the_stage_opens_after_an_attack_that_takes_no_start(app: App) -> None:
     attack.choose(app.session, "hinge")
     play.go(app.session, "landscape")
     grid = panel(app)
-    assert app.panels["GridPanel"]._failure.layout.display == "none", app.panels[
+    assert app.panels["GridPanel"].failure.layout.display == "none", app.panels[
         "GridPanel"
-    ]._failure.value
+    ].failure.value
     run(grid, until=1)
     attack.choose(app.session, "hinge")
     assert grid.found.rows and grid.found.of.attack == "kkt"  # still those on screen
@@ -247,7 +247,7 @@ def test_a_cell_is_chosen_by_keyboard(app: App) -> None:
     grid.cells.list.value = (0.5, 0.75)
     assert session.mix == (0.5, 0.75) and session.frame.attack.state.t == 3
     marks = grid.board.maps[0].marks
-    marks._element_click_handlers(marks, {"data": {"index": 24}})
+    click_mark(marks, 24)
     assert grid.cells.list.value == (1.0, 1.0) and session.mix == (1.0, 1.0)
 
 

@@ -14,6 +14,7 @@ from explorer.page.opening import open_scenario, opening
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw, explain, train
 from explorer.research.explained import FARTHEST, sentence
+from tests.page.pages import classes
 
 NAME = "two points"
 
@@ -84,7 +85,7 @@ def test_an_attack_that_began_at_the_truth_says_so_and_is_no_find() -> None:
     assert app.session.frame.attack.verdict.kind.name == "FOUND"
     words = header.sentence.value
     assert "It began with 100% of the truth, which no attacker has." in words
-    assert header._tone == "warn"
+    assert "warn" in classes(header.verdict)
     attack.remix(app.session, 0.0, 0.0)
     assert "truth, which" not in header.sentence.value
     app.close()

@@ -24,6 +24,7 @@ from explorer.page.apps.membership_scene import (
 )
 from explorer.page.parts.membership_charts import BINS, WIDEST, steps
 from explorer.research.pages import pages
+from tests.page.pages import classes
 
 SMALL = Settings(d=200, n=10)
 
@@ -66,7 +67,7 @@ def test_false_positives_fall_as_d_grows_and_vanish_at_2000(app: MembershipApp) 
     assert rates[-1] == 0
     app.controls.d.value = 2000
     assert "vacuous" in app.sentence.value
-    assert "good" in app.verdict._dom_classes
+    assert "good" in classes(app.verdict)
 
 
 def test_few_points_in_many_dimensions_are_certified(app: MembershipApp) -> None:
@@ -82,7 +83,7 @@ def test_nothing_to_attack_is_an_empty_state_with_a_remedy(app: MembershipApp) -
     app.controls.d.value = 2
     app.controls.n.value = 40
     assert "No network to attack" in app.sentence.value and "Raise d" in app.sentence.value
-    assert "warn" in app.verdict._dom_classes
+    assert "warn" in classes(app.verdict)
     app.controls.d.value = 200
     assert "members" in app.sentence.value
     well(app)

@@ -33,7 +33,7 @@ def panel(app: App) -> OtherPanel:
 
 
 def drawn(app: App) -> int:
-    return sum(len(mark.x) for mark in app.panels["PlanePanel"].marks._others.values())
+    return sum(len(mark.x) for mark in app.panels["PlanePanel"].marks.other_marks.values())
 
 
 def test_the_set_that_is_drawn_explains_the_weights_and_is_another_one() -> None:

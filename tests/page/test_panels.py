@@ -16,6 +16,7 @@ from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.base import Panel
 from explorer.page.stages import draw, train
+from tests.page.pages import named, walk
 
 
 @pytest.fixture
@@ -25,22 +26,9 @@ def app():
     made.close()
 
 
-def named(root: w.Widget, kind: type, description: str) -> w.Widget:
-    """The widget of a kind that carries this name."""
-    found = [x for x in walk(root) if isinstance(x, kind) and x.description == description]
-    assert len(found) == 1, (description, len(found))
-    return found[0]
-
-
-def walk(root: w.Widget):
-    yield root
-    for child in getattr(root, "children", ()):
-        yield from walk(child)
-
-
 def no_failures(app: App) -> None:
     for name, panel in app.panels.items():
-        assert panel._failure.layout.display == "none", (name, panel._failure.value)
+        assert panel.failure.layout.display == "none", (name, panel.failure.value)
 
 
 def test_the_whole_road_by_its_buttons(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,10 +73,10 @@ def test_plane_shows_points_by_class_and_areas_by_multiplier(app: App) -> None:
     session, marks = app.session, app.panels["PlanePanel"].marks
     y = session.frame.dataset.y.numpy()
     for label in (1, -1):
-        assert len(marks._points[label].x) == (y == label).sum()
+        assert len(marks.point_marks[label].x) == (y == label).sum()
     train.jump_to_exact(session)
     lam = session.frame.training.certificate.lam.numpy()
-    sizes = np.concatenate([marks._points[label].size for label in (1, -1)])
+    sizes = np.concatenate([marks.point_marks[label].size for label in (1, -1)])
     by_class = np.concatenate([lam[y == label] for label in (1, -1)])
     assert np.corrcoef(sizes, by_class)[0, 1] > 0.999
     assert sizes.max() > 2 * sizes.min()
@@ -98,7 +86,7 @@ def test_the_landscape_shows_candidates_of_a_run_and_no_mere_start(app: App) -> 
     session, marks = app.session, app.panels["PlanePanel"].marks
 
     def shown() -> int:
-        return sum(len(mark.x) for mark in marks._candidates.values())
+        return sum(len(mark.x) for mark in marks.candidate_marks.values())
 
     train.jump_to_exact(session)
     play.go(session, "attack")
@@ -129,9 +117,9 @@ def test_hidden_truth_is_gone_from_the_plane_and_comes_back(app: App) -> None:
     play.step(session, 2000)
     play.go(session, "attack")
     app.panels["Tools"].truth.value = False
-    assert len(marks._points[1].x) == 0
+    assert len(marks.point_marks[1].x) == 0
     app.panels["Tools"].truth.value = True
-    assert len(marks._points[1].x) == 4
+    assert len(marks.point_marks[1].x) == 4
 
 
 def test_candidates_move_with_the_mix(app: App) -> None:
@@ -139,10 +127,10 @@ def test_candidates_move_with_the_mix(app: App) -> None:
     play.go(session, "train")
     play.step(session, 2000)
     play.go(session, "attack")
-    before = np.array(marks._candidates[1].x)
+    before = np.array(marks.candidate_marks[1].x)
     app.panels["MixPad"].sliders[1].value = 1.0
     app.panels["MixPad"].sliders[0].value = 1.0
-    after = np.array(marks._candidates[1].x)
+    after = np.array(marks.candidate_marks[1].x)
     truth = session.frame.truth
     allowed = truth.x[truth.y == 1, 0].numpy()
     assert not np.array_equal(before, after)
@@ -157,7 +145,7 @@ def test_a_broken_view_says_so_in_its_box_and_the_others_go_on(
 
     monkeypatch.setattr(app.panels["MarginsPanel"], "render", broken)
     play.go(app.session, "train")
-    assert "broken on purpose" in app.panels["MarginsPanel"]._failure.value
+    assert "broken on purpose" in app.panels["MarginsPanel"].failure.value
     play.step(app.session, 5)
     assert "5" in app.panels["Transport"].where.value
 

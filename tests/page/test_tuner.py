@@ -8,6 +8,7 @@ import re
 import threading
 from types import SimpleNamespace
 
+import ipywidgets as w
 import numpy as np
 import pytest
 
@@ -18,7 +19,7 @@ from explorer.page.panels.tuner import EMPTY, TUNE
 from explorer.page.stages import attack
 from explorer.research import tuning as tune
 from explorer.research.tuning import Trial
-from tests.page.pages import opened
+from tests.page.pages import click_mark, named, opened
 
 
 @pytest.fixture
@@ -70,14 +71,14 @@ def test_tuning_draws_the_front_and_says_what_the_best_is_worth(app) -> None:
     assert "best of 3" in panel.said.value
     assert "The defaults:" in panel.said.value
     assert panel.go.description == "Tune"
-    assert panel._failure.layout.display == "none"
+    assert panel.failure.layout.display == "none"
 
 
 def test_a_trial_is_loaded_by_a_click(app) -> None:
     panel = tuner(app)
     run(panel)
     before = app.session.attack_config
-    panel.front.dots._element_click_handlers(panel.front.dots, {"data": {"index": 2}})
+    click_mark(panel.front.dots, 2)
     config = app.session.attack_config
     assert config != before
     assert config == tune.full_length(panel.rows[2], before.m, before.steps)
@@ -266,7 +267,7 @@ def test_a_loaded_trial_leaves_the_run_that_was_there_on_its_branch(app) -> None
 def test_published_settings_and_back(app) -> None:
     panel, session = tuner(app), app.session
     panel.ready.value = "MNIST kcf9bhbi"
-    panel._load_ready()
+    named(panel.widget, w.Button, "Load").click()
     now = session.frame
     assert session.attack_config == KKTConfig.published(now.target, "MNIST kcf9bhbi", 100, 2000)
     form = app.panels["AttackForm"].forms["kkt"]
@@ -274,7 +275,7 @@ def test_published_settings_and_back(app) -> None:
     assert shown["multipliers"] == "joint"
     assert shown["lr_x"] == session.attack_config.lr_x  # no bound of the form cuts it
     panel.ready.value = ""
-    panel._load_ready()
+    named(panel.widget, w.Button, "Load").click()
     assert session.attack_config == KKTConfig()
 
 
@@ -293,7 +294,7 @@ def test_it_belongs_to_the_kkt_attack_alone(app) -> None:
     assert not panel.box.children
     play.step(app.session, 5)
     assert app.session.frame.attack.state.t == 5
-    assert app.panels["AttackForm"]._failure.layout.display == "none"
+    assert app.panels["AttackForm"].failure.layout.display == "none"
 
 
 def test_biases_everywhere_are_said_on_the_page(app) -> None:
@@ -307,4 +308,4 @@ def test_biases_everywhere_are_said_on_the_page(app) -> None:
     play.step(session, 3)
     assert "no theorem" in header.sentence.value
     for name, panel in app.panels.items():
-        assert panel._failure.layout.display == "none", (name, panel._failure.value)
+        assert panel.failure.layout.display == "none", (name, panel.failure.value)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.scoring import RADII, Kind, judge, score
 from explorer.research import arena
 from explorer.research.arena import AT, arena_rows, best, lines_of, sentence
-from explorer.research.experiment import Refused, _ring, flipped, otherwise
+from explorer.research.experiment import Refused, flipped, otherwise, ring_of
 from explorer.research.figures import arena_figure
 from explorer.research.records import write_csv
 from explorer.research.sweep import Trial, sweep, threads
@@ -168,7 +167,7 @@ def test_a_small_arena_over_a_sweep() -> None:
 
 def test_what_is_not_determined_is_said_and_another_set_explains_the_weights() -> None:
     exact = Trial(preset="alternating-circle", n=6, method="exact", attack="")
-    ring = _ring(json.dumps(asdict(exact), sort_keys=True))
+    ring = ring_of(exact)
     found = otherwise(ring)
     assert found is not None and found.determined.shape == (6,)
     x, y = found.other.x, found.other.y

@@ -31,7 +31,7 @@ class Panel:
     def __init__(self, session: Session) -> None:
         """Follow the session."""
         self.session, self._drawn_s = session, 0.0
-        self._failure = w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
+        self.failure = w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
         self.box = w.VBox(layout=w.Layout(overflow="visible"))
         session.observe(self._on_frame, names=["shown"])
         self._draw(session.frame)
@@ -62,7 +62,7 @@ class Panel:
         if seen and self.widget is None:
             self.build()
         if seen != bool(self.box.children):
-            self.box.children = [self.widget, self._failure] if seen else []
+            self.box.children = [self.widget, self.failure] if seen else []
         if not seen and self.widget is not None:
             self.unseen(frame)
         now = perf_counter()
@@ -74,14 +74,14 @@ class Panel:
         except Exception as error:  # one broken view must not take the page down
             self.fail(error)
         else:
-            if self._failure.layout.display != "none":
-                self._failure.layout.display = "none"
+            if self.failure.layout.display != "none":
+                self.failure.layout.display = "none"
 
     def fail(self, error: Exception) -> None:
         """Show what went wrong in this panel's own box."""
         what = escape(f"{type(error).__name__}: {error}")
-        self._failure.value = f"This view failed: {what}. The others go on; press Reset."
-        self._failure.layout.display = ""
+        self.failure.value = f"This view failed: {what}. The others go on; press Reset."
+        self.failure.layout.display = ""
 
     def command(self, call: Callable[[], None]) -> Callable[[Any], None]:
         """A widget's callback that runs `call`; what it refuses is said on the page."""

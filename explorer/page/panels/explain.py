@@ -222,9 +222,9 @@ class ExplainPanel(Panel):
         shown = min(
             slide.reach, 1.6 * max([abs(e) for e in ends if 1e-3 < abs(e) < slide.reach] or [2.0])
         )
-        shown = _nice(shown)
+        shown = rounded_up(shown)
         inside = np.abs(at) <= shown
-        top = _nice(max(LEAST_TOP, 1.1 * float(off[inside].max(initial=0.0))))
+        top = rounded_up(max(LEAST_TOP, 1.1 * float(off[inside].max(initial=0.0))))
         self.x.min, self.x.max, self.y.max = -shown, shown, top
         self.figure.axes[0].tick_values = np.array([-shown, -shown / 2, 0, shown / 2, shown])
         self.figure.axes[1].tick_values = np.array([0, top / 2, top])
@@ -255,7 +255,7 @@ def _hand_words(state: Explained) -> str:
     return f"Point {i + 1} in hand, λ = {float(state.now.lam[i]):.3g}: drag it along its line."
 
 
-def _nice(value: float) -> float:
+def rounded_up(value: float) -> float:
     """The next of 1, 2, 4, 6, 8 or 10 times a power of ten."""
     power = 10.0 ** np.floor(np.log10(value))
     return float(next(m * power for m in (1, 2, 4, 6, 8, 10) if m * power >= value * (1 - 1e-9)))

@@ -113,16 +113,16 @@ class OutputChart:
         scales = {"x": self._x, "y": y}
         self._limit = line(scales, INK, 1.5, line_style="dashed")
         self._limit.x, self._limit.y = np.array([-MOST, MOST]), np.full(2, SSIM_LEAST)
-        self._dots = _scatter(scales, CONTROL), _scatter(scales, MATCHED)
+        self.dots = _scatter(scales, CONTROL), _scatter(scales, MATCHED)
         bottom = bq.Axis(scale=self._x, label="output Φ / margin", grid_lines="none",
                          tick_values=[-3, -2, -1, 0, 1, 2, 3], label_offset="2.2em")  # fmt: skip
         left = bq.Axis(scale=y, label="best SSIM", side="left", grid_lines="none",
                        tick_values=[0, 0.4, 1], label_offset="3em", tick_format="~g")  # fmt: skip
-        self.figure = figure([self._limit, *self._dots], bottom, left)
+        self.figure = figure([self._limit, *self.dots], bottom, left)
 
     def show(self, found: Scored | None) -> None:
         """Draw, or nothing."""
-        for mark, wanted in zip(self._dots, (False, True), strict=True):
+        for mark, wanted in zip(self.dots, (False, True), strict=True):
             x, y = np.zeros(0), np.zeros(0)
             if found is not None:
                 mine: Tensor = found.truth.matched == wanted

@@ -185,24 +185,24 @@ class PlaneMarks:
             self._line(NEGATIVE, 1.5, 1, "dashed"), self._line(INK, 2.5, 1),
             self._line(POSITIVE, 1.5, 1, "dashed"),
         ]  # fmt: skip
-        self._more = [self._line(COLOURS[label], 1.5, 1, "dashed") for label in LABELS[2:]]
+        self.further_levels = [self._line(COLOURS[label], 1.5, 1, "dashed") for label in LABELS[2:]]
         self._graph = self._line("#009E73", 3, 1)
         self._trails = {y: self._line(COLOURS[y], 1, 0.6) for y in LABELS}
-        self._points = {y: self._scatter(y) for y in LABELS}
-        self._candidates = {y: self._scatter(y) for y in LABELS}
-        for scatter in self._candidates.values():
+        self.point_marks = {y: self._scatter(y) for y in LABELS}
+        self.candidate_marks = {y: self._scatter(y) for y in LABELS}
+        for scatter in self.candidate_marks.values():
             scatter.opacities = [0.9]
-        self._others = {label: self._scatter(label) for label in OTHERS}
-        for label, scatter in self._others.items():
+        self.other_marks = {label: self._scatter(label) for label in OTHERS}
+        for label, scatter in self.other_marks.items():
             scatter.marker, scatter.fill, scatter.default_size = OTHERS[label], False, OTHER_AREA
             scatter.stroke, scatter.stroke_width = COLOURS[label], 2.5
         self._past: dict[int, list[Array]] = {label: [] for label in LABELS}
         self._past_t = -1
         self.overlay = OverlayMarks(scales)
         self.all = [
-            self.image, *self._neurons, *self._levels, *self._more, self._graph,
-            *self._trails.values(), *self.overlay.below, *self._points.values(),
-            *self._candidates.values(), *self._others.values(), *self.overlay.above,
+            self.image, *self._neurons, *self._levels, *self.further_levels, self._graph,
+            *self._trails.values(), *self.overlay.below, *self.point_marks.values(),
+            *self.candidate_marks.values(), *self.other_marks.values(), *self.overlay.above,
         ]  # fmt: skip
 
     def _line(self, colour: str, width: float, opacity: float, style: str = "solid") -> bq.Lines:
@@ -238,7 +238,7 @@ class PlaneMarks:
         """Level lines at minus margin, zero and plus margin; those of classes 3 and 4."""
         for mark, path in zip(self._levels, paths, strict=True):
             _set(mark, path)
-        for mark, further in zip_longest(self._more, more[: len(self._more)]):
+        for mark, further in zip_longest(self.further_levels, more[: len(self.further_levels)]):
             if further is not None or len(mark.x) > 2:
                 _set(mark, further or (NOWHERE, NOWHERE))
 
@@ -270,7 +270,7 @@ class PlaneMarks:
         """No network: nothing behind the points."""
         if self._images[self._front].value != CLEAR:
             self.map(CLEAR, float(self.image.x[1]))
-        for mark in (*self._levels, *self._more, *self._neurons, self._graph):
+        for mark in (*self._levels, *self.further_levels, *self._neurons, self._graph):
             if len(mark.x) > 2:
                 _set(mark, (NOWHERE, NOWHERE))
 
@@ -282,7 +282,7 @@ class PlaneMarks:
         x, y = data.x.cpu().numpy(), data.y.cpu().numpy()
         made = frame.training.certificate
         lam = None if made is None or attack or len(made.lam) != len(y) else made.lam.cpu().numpy()
-        for label, mark in self._points.items():
+        for label, mark in self.point_marks.items():
             mine = (y == label) & shown
             with mark.hold_sync():
                 _place(mark, x[mine], y[mine])
@@ -318,7 +318,7 @@ class PlaneMarks:
 
     def other(self, places: Report | None) -> None:
         """Another set that explains the weights, hollow."""
-        for label, mark in self._others.items():
+        for label, mark in self.other_marks.items():
             x, y = (np.zeros((0, 2)), np.zeros(0)) if places is None else (
                 places.x.cpu().numpy(), places.y.cpu().numpy()
             )  # fmt: skip
@@ -329,11 +329,11 @@ class PlaneMarks:
     def _filled(self, places: AttackState | Report | None) -> None:
         """Candidates, or claims, at their places."""
         if places is None:
-            for mark in self._candidates.values():
+            for mark in self.candidate_marks.values():
                 _place(mark, np.zeros((0, 2)), np.zeros(0))
             return
         x, y, lam = (v.cpu().numpy() for v in (places.x, places.y, places.lam))
-        for label, mark in self._candidates.items():
+        for label, mark in self.candidate_marks.items():
             mine = y == label
             with mark.hold_sync():
                 _place(mark, x[mine], y[mine])
@@ -341,7 +341,7 @@ class PlaneMarks:
 
     def _explanation(self, e: Explanation) -> None:
         x, y, lam = e.x.numpy(), e.y.numpy(), e.lam.numpy()
-        for label, mark in self._candidates.items():
+        for label, mark in self.candidate_marks.items():
             mine = y == label
             with mark.hold_sync():
                 _place(mark, x[mine], y[mine])

@@ -28,7 +28,7 @@ from explorer.engine.kernels.small import Desk
 from explorer.engine.optim import BETA_SQUARE, Moments
 
 Pair = tuple[Tensor, Tensor]  # of x (..., m, d) and of lam / mean (..., m)
-_PIECE = 2**24  # candidates x neurons x steps in one call; Ctrl-C is heard between; arbitrary
+PIECE = 2**24  # candidates x neurons x steps in one call; Ctrl-C is heard between; arbitrary
 
 
 def packed(
@@ -180,7 +180,7 @@ class Walked(Packed):
             level, -2 / net.square, config.lam_min, config.weight_dual, prior, config.weight_prior,
         )  # fmt: skip
         self.rule = (config.optimizer == "adam", float(config.momentum), BETA_SQUARE, EPS)
-        self.piece = max(1, _PIECE // (self.share.numel() * len(one)))
+        self.piece = max(1, PIECE // (self.share.numel() * len(one)))
 
     def advance(self, rows: Sequence[Sequence[float]]) -> None:
         """See `Packed`."""

@@ -18,7 +18,7 @@ from explorer.engine.kernels.small import square
 from explorer.engine.optim import Moments
 from explorer.engine.sizes import Size
 
-_CACHED = 2**15  # numbers of an (m, k) array of which four stay near the processor; measured at
+CACHED = 2**15  # numbers of an (m, k) array of which four stay near the processor; measured at
 # k = 154, m = 40 with 2 MB of cache: 26 us a start for 5 together, 30 for 3, 27 for 10, 37 for 25
 
 
@@ -129,7 +129,7 @@ def apart(net: Prepared, x: Tensor) -> list[int] | list[slice]:
     """The starts, one by one or in groups, that fit near the processor; [] for all in one go."""
     if x.ndim < 3 or len(x) == 1 or x.device.type != "cpu":
         return []
-    size = max(1, _CACHED // (x.shape[1] * max(len(w) for w in net.weights)))
+    size = max(1, CACHED // (x.shape[1] * max(len(w) for w in net.weights)))
     if size >= len(x):
         return []
     if size == 1:
