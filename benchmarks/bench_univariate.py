@@ -130,7 +130,7 @@ def attacked(data, net, support, radius, count):
     count["support needed"] += int((found & support).sum())
     count["largest defect"] = max(count["largest defect"], state.defect)
     count["least defect"] = min(count.get("least defect", 1.0), state.defect)
-    count["left alone"] += "Nothing can be proven" in state.sentence
+    count["left alone"] += state.left_alone
     return state
 
 

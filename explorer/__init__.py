@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from explorer.page.apps.digits import digits as digits
     from explorer.page.apps.explorer import app as app
     from explorer.page.apps.membership import membership as membership
+    from explorer.research.words import sentence
 
 __version__ = "0.1.0"
 
@@ -92,6 +93,7 @@ __all__ = [
     "rescaled",
     "save_run",
     "score",
+    "sentence",
     "training",
     "write_csv",
 ]
@@ -116,6 +118,7 @@ _NAMES = {
     "explorer.engine.status": "Status",
     "explorer.engine.store": "Run StoreError import_weights load_run save_run",
     "explorer.engine.training": "TrainConfig TrainState",
+    "explorer.research.words": "sentence",
 }
 _MODULES = {"kkt": "explorer.engine.attacks.kkt", "training": "explorer.engine.training"}
 _PAGES = {

@@ -16,12 +16,14 @@ from explorer.engine.data import preset
 from explorer.engine.energy.maps import grid, tau_of
 from explorer.engine.energy.points import Archetype, Energies, energy, moving
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations.alternatives import FORCED, determined, edge_words, forced_points
+from explorer.engine.explanations.alternatives import FORCED, determined, forced_points
 from explorer.engine.explanations.programs import farthest, sample_of
-from explorer.engine.rounding import EDGE, NOTHING, at_edge, said
+from explorer.engine.rounding import EDGE, NOTHING, at_edge
 from explorer.engine.scoring import score
 from explorer.page.stages.explain import first_explained
+from explorer.research import words
 from explorer.research.explained import sentence
+from explorer.research.words.numbers import digits
 
 EXACT_SETS = ("moons", "circles", "xor", "blobs", "random-circle", "alternating-circle",
               "alternating-line", "pairs-line", "two-points")  # fmt: skip
@@ -32,7 +34,7 @@ def shaken(t, size, generator):
     return t * (1 + size * torch.randn(t.shape, generator=generator, dtype=t.dtype))
 
 
-def words(text):
+def bare(text):
     """A sentence without its digits, of which the last one may turn at a tie."""
     return NUMBER.sub("#", text)
 
@@ -46,20 +48,20 @@ def seen(net, data):
     sharp = determined(net, x, y, loose.lam, tau=1e-2, sharp=True)
     claims = score(data, x + 0.01, y, (0.03,))
     out = {
-        "light": (made.light, loose.light, words(loose.sentence).split("(")[0]),
+        "light": (made.light, loose.light, bare(words.sentence(loose)).split("(")[0]),
         "counts": (made.on_margin.tolist(), made.n_kinks, loose.n_kinks, int(claims.found)),
         "strict": (round(made.residual_strict, 6), round(loose.residual_strict, 6)),
-        "explained": (words(sentence(state)[0]), sentence(state)[1], state.exact),
+        "explained": (bare(sentence(state)[0]), sentence(state)[1], state.exact),
         "pinned": (state.pinned.tolist(), [state.kinks(i) for i in range(state.now.n)]),
         "multipliers": [round(v, 5) for v in (state.now.lam / state.now.mass).tolist()],
-        "forced": (found.forced.tolist(), sharp.forced.tolist(), words(found.sentence)),
-        "farthest": words(farthest(sample_of(net, x, y, 2.0, 1e-6, 10)).sentence),
+        "forced": (found.forced.tolist(), sharp.forced.tolist(), bare(words.sentence(found))),
+        "farthest": bare(words.sentence(farthest(sample_of(net, x, y, 2.0, 1e-6, 10)))),
     }
     if net.d == 2:
         tau = tau_of(2.0, 61, 0.5)
         one = moving(net, x, y, 0, grid(2.0, 21), tau)
         one = replace(one, home=energy(net, x, y, tau))
-        out["energy"] = (one.archetype, one.sentence)
+        out["energy"] = (one.archetype, words.sentence(one))
     return out
 
 
@@ -83,9 +85,9 @@ def test_the_last_bits_change_no_word_and_no_verdict(name):
             assert same(first[what], other[what]), (name, what, first[what], other[what])
 
 
-def test_rounding_is_said_as_nothing():
-    assert said(8.9e-16) == said(-3e-13) == said(0.0) == "0"
-    assert said(NOTHING) == "1e-12" and said(0.0123, ".1e") == "1.2e-02"
+def test_rounding_is_shown_as_nothing():
+    assert digits(8.9e-16) == digits(-3e-13) == digits(0.0) == "0"
+    assert digits(NOTHING) == "1e-12" and digits(0.0123, ".1e") == "1.2e-02"
 
 
 def test_a_verdict_within_a_millionth_of_its_limit_is_at_the_edge():
@@ -95,22 +97,20 @@ def test_a_verdict_within_a_millionth_of_its_limit_is_at_the_edge():
         assert not at_edge(0.05 * (1 + shift * EDGE), 0.05)
 
 
-def test_a_forced_mass_near_its_limit_is_no_claim_and_is_said():
+def test_a_forced_mass_near_its_limit_is_no_claim():
     mass = torch.tensor([0.0, 0.4, 0.6, 1.0, 1.9, 2.1, 50.0]).double() * FORCED * 7.0
     forced, edge = forced_points(mass, 7.0)
     assert forced.tolist() == [False] * 5 + [True] * 2
     assert edge.tolist() == [False, False, True, True, True, False, False]
-    assert "3 more are at the edge" in edge_words(edge) and edge_words(forced & edge) == ""
-    assert "1 more is at the edge" in edge_words(edge & (mass == mass[3]))
+    assert words.explanations.edge(forced & edge) == ""
 
 
 def test_a_name_that_a_hair_would_change_says_so():
     values = torch.full((1000,), 0.5).double().numpy()
     gained = Energies(values, 0.0, 1e-6 * (1 + EDGE / 2), 0.03)
     assert gained.archetype is not Archetype.REDUNDANT and gained.at_edge
-    assert gained.sentence.endswith("It stands at the edge of another name.")
     clear = Energies(values, 0.0, 1e-3, 0.03)
-    assert not clear.at_edge and "edge" not in clear.sentence
+    assert not clear.at_edge
 
 
 def run(root, tmp_path, machine):

@@ -80,7 +80,7 @@ def test_its_settings_are_listed_and_checked(site) -> None:
     assert "pace" in words and "Newton" in words and "Sample" in words
     refused = python(site, "-m", "explorer", "demo", "--attack", "sample", "--set", "pace=2",
                      "--n", "4", "--steps", "10")  # fmt: skip
-    assert refused.returncode and "pace must be from 0.01 to 1" in refused.stderr
+    assert refused.returncode and "pace must" in refused.stderr
 
 
 def test_its_runs_open_where_it_is_installed_and_nowhere_else(site, saved) -> None:
@@ -88,10 +88,7 @@ def test_its_runs_open_where_it_is_installed_and_nowhere_else(site, saved) -> No
     assert words.split() == ["sample", "0.25", "30"]
     with pytest.raises(store.StoreError) as refused:
         store.load_run(saved)
-    assert str(refused.value) == (
-        "the run is of the attack 'sample', which is not installed; there are: "
-        f"{', '.join(BUILT_IN)}. Install the package that brings it."
-    )
+    assert "'sample'" in str(refused.value) and ", ".join(BUILT_IN) in str(refused.value)
 
 
 OPEN = """

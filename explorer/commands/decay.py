@@ -18,6 +18,7 @@ from explorer.engine.scoring import judge
 from explorer.engine.weight_decay import DecayConfig, Decayed, settle
 from explorer.research.judging import RADIUS
 from explorer.research.runs import RunFailed
+from explorer.research.words import verdicts
 
 Mu = Annotated[float, base.option("--mu", "Weight decay mu, of mean loss + mu/2 |theta|^2.", min=0)]
 
@@ -86,11 +87,12 @@ def _attacked(
     claims = decoreco.report(target, state, config)
     verdict = judge(points, control_sets(points), claims.x, claims.y, RADIUS)
     left = float(state.l_stationary)
-    content = {"attack": {"l_stationary": left, "claims": claims.x, "verdict": verdict.sentence}}
+    text = verdicts.verdict(verdict)
+    content = {"attack": {"l_stationary": left, "claims": claims.x, "verdict": text}}
     return content, [
         ("theta unexplained by the candidates", f"{left:.2%}"),
         ("claims", f"{len(claims.x)} of {len(state.x)} candidates"),
-        ("verdict", f"{verdict.kind.name}: {verdict.sentence}"),
+        ("verdict", f"{verdict.kind.name}: {text}"),
     ]
 
 

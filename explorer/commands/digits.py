@@ -31,6 +31,7 @@ from explorer.research.image_runs import (
     carried,
 )
 from explorer.research.runs import RunFailed, State
+from explorer.research.words import verdicts
 from explorer.style import PROVEN
 
 _Kind = StrEnum("_Kind", {k: k for k in KINDS})  # type: ignore[misc]
@@ -128,7 +129,7 @@ def numbers(found: Scored) -> dict[str, Any]:
         "median_ncc": float(found.truth.ncc.median()),
         "limits": f"SSIM above {SSIM_LEAST:g}, NCC above {NCC_LEAST:g}",
         "p_value": found.verdict.p_value,
-        "verdict": found.verdict.sentence,
+        "verdict": verdicts.verdict(found.verdict),
     }
 
 

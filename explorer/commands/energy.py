@@ -16,7 +16,7 @@ from explorer.commands import base
 from explorer.commands.outputs import check_files, check_pictures
 from explorer.engine.data import heldout
 from explorer.engine.energy.questions import MAPS, STANDARD, Answers, Picture, Question
-from explorer.research import runs
+from explorer.research import runs, words
 from explorer.research.figures import draw
 
 Kind = StrEnum("Kind", ["point", "split", "starts", "ridge", "last"])  # the keys of MAPS
@@ -68,8 +68,8 @@ def energy(
         "here": made.here, "lowest": float(np.nanmin(made.values)), "at": list(made.lowest),
         "without": made.reference if np.isfinite(made.reference) else None,
         "archetype": made.archetype, "tau": q.tau, "neurons": sum(merged.net.widths),
-        "merging_error": merged.error, "words": made.words,
-        **({"note": net.note} if net.note else {}),
+        "merging_error": merged.error, "words": words.energy.picture(made),
+        **({"note": words.weights.note(net)} if net.assumed_relu else {}),
     }  # fmt: skip
     if made.free is not None:
         content["free"] = [v if np.isfinite(v) else None for v in made.free]

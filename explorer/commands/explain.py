@@ -23,6 +23,7 @@ from explorer.engine.network import Network
 from explorer.research import explained, runs
 from explorer.research import figures as explanation_pictures
 from explorer.research.explained import first_explained
+from explorer.research.words import explanations
 
 Experiment = StrEnum("Experiment", {"explanations": "explanations", "longer": "longer"})
 _ONE = Experiment("explanations")
@@ -96,7 +97,7 @@ def _explanations(
             f"forced within {sample.radius:g}",
             f"{forced} of {state.truth.n}" + (f", {edge} at the edge" if edge else ""),
         ),
-        ("farthest set", found.sentence),
+        ("farthest set", explanations.farthest(found)),
     ]
     if out is not None:
         explanation_pictures.sets(out, state, found.explanation, mass, extent)

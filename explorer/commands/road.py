@@ -17,6 +17,7 @@ from explorer.engine.store import Run, thinned
 from explorer.research import report, runs
 from explorer.research.runs import RunFailed
 from explorer.research.scenarios import by_name
+from explorer.research.words import verdicts
 
 RUN = "run.safetensors"
 
@@ -49,7 +50,7 @@ def demo(
         target, hit, seed, name=attack, truth=points, certificate=trained.certificate,
         watch=base.watch, device=device.value,
     )  # fmt: skip
-    verdict = attacked.verdict.sentence if attacked.verdict else ""
+    verdict = verdicts.verdict(attacked.verdict) if attacked.verdict else ""
     if points.d in (1, 2):
         report.attack_picture(out, points, trained.net, attacked.claims, verdict)
     content = {

@@ -7,9 +7,11 @@ from typing import Annotated, Any
 
 from explorer.commands import base
 from explorer.commands.outputs import check_files
-from explorer.engine.attacks.univariate import UnivariateState
+from explorer.engine.attacks.univariate import UnivariateState, doubt_words
+from explorer.engine.roster import by_key
 from explorer.research import report, runs
 from explorer.research.figures import line_picture
+from explorer.research.words import verdicts
 
 
 def univariate(
@@ -35,11 +37,12 @@ def univariate(
     )  # fmt: skip
     state = done.states[-1]
     assert isinstance(state, UnivariateState)
-    line_picture(out, target, state, points)
-    verdict = done.verdict.sentence if done.verdict else ""
+    account = by_key("univariate").account(state, config)
+    line_picture(out, target, state, points, account)
+    verdict = verdicts.verdict(done.verdict) if done.verdict else ""
     content = {
         **report.of_training(points, trained),
-        "attack": _content(state),
+        "attack": {**_content(state), "sentence": account},
         "claims": [
             {"x": x[0], "y": int(y)}
             for x, y in zip(done.claims.x.tolist(), done.claims.y.tolist(), strict=True)
@@ -47,7 +50,8 @@ def univariate(
         "verdict": verdict,
         "picture": out,
     }
-    rows = [*report.training_rows(points, trained), *_rows(state), ("verdict", verdict)]
+    rows = [*report.training_rows(points, trained), *_rows(state), ("last step", account)]
+    rows.append(("verdict", verdict))
     base.show_result(as_json, content, "The provable attack", [*rows, ("picture", str(out))])
 
 
@@ -60,7 +64,7 @@ def _content(state: UnivariateState) -> dict[str, Any]:
         "steps": state.t,
         "tolerances": "exact" if state.exact else "trained",
         "defect": state.defect,
-        "doubt": state.doubt,
+        "doubt": doubt_words(state),
         "groups": [
             {"rule": g.rule, "low": g.low, "high": g.high, "x": g.x, "counted": g.counted}
             for g in state.groups
@@ -81,7 +85,6 @@ def _content(state: UnivariateState) -> dict[str, Any]:
             }
             for x, y, lam, least, most, proven, likely in columns
         ],
-        "sentence": state.sentence,
     }
 
 
@@ -89,7 +92,7 @@ def _rows(state: UnivariateState) -> list[tuple[str, str]]:
     exact = f"an exact KKT point, to {state.defect:.0e}"
     rows = [
         ("tolerances", "exact" if state.exact else "trained"),
-        ("weights", f"not certified: {state.doubt}" if state.doubt else exact),
+        ("weights", f"not certified: {doubt_words(state)}" if state.doubt else exact),
     ]
     for i, g in enumerate(state.groups):
         places = ", ".join(f"{x:.4f}" for x in g.x) or "no candidate"
@@ -101,7 +104,7 @@ def _rows(state: UnivariateState) -> list[tuple[str, str]]:
     rows.append(("passed over", ", ".join(map(str, state.alone)) or "no interval"))
     for name, kept in (("proven", state.proven), ("likely", state.likely)):
         rows.append((name, ", ".join(f"{x:.4f}" for x in state.x[kept, 0].tolist()) or "none"))
-    return [*rows, ("last step", state.sentence)]
+    return rows
 
 
 VERBS = {"univariate": univariate}

@@ -1,4 +1,4 @@
-r"""How close the weights are to a KKT point of the maximum-margin problem, in numbers and in words.
+r"""How close the weights are to a KKT point of the maximum-margin problem, in numbers.
 
     (P)  min 1/2 ||theta||^2  subject to  y_i Phi(theta; x_i) >= 1
     theta = sum_i lam_i y_i g_i,   g_i in dPhi(x_i),   lam_i >= 0,   lam_i (q_i - 1) = 0
@@ -30,7 +30,7 @@ from explorer.engine.gradients import gram, inner_theta
 from explorer.engine.margin import Loss, gamma_bar, log_slopes, q_of
 from explorer.engine.multipliers import Fit, fit_multipliers
 from explorer.engine.network import Network, phi_all, rescaled
-from explorer.engine.rounding import NOTHING, at_edge
+from explorer.engine.rounding import at_edge
 
 TAU_TRAINED = 1e-2  # measured: trained networks need 1e-3 to 3e-2
 TAU_EXACT = 1e-6  # measured: exactly built networks, after rounding
@@ -45,15 +45,13 @@ SUPPORT = 1e-3  # arbitrary: multipliers below this share of the largest are not
 
 
 class Light(Enum):
-    """How close to a KKT point; the value is what a user reads."""
+    """How close to a KKT point."""
 
-    NOT_SEPARATED = "Not separated yet: there is no margin, so no KKT point to be near to."
-    SEPARATED = (
-        "Separated, but far from a KKT point: keep training (with weight decay it ends elsewhere)."
-    )
-    APPROACHING = "Approaching a KKT point: part of the weights is explained by the points."
-    NEAR = "Near a KKT point: most of the weights is explained by the points."
-    EXACT = "A KKT point to numerical precision. It need not be the one of largest margin."
+    NOT_SEPARATED = "not separated"
+    SEPARATED = "separated"
+    APPROACHING = "approaching"
+    NEAR = "near"
+    EXACT = "exact"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +75,9 @@ class Certificate:
         gamma_bar: q_min / rho^order.
         beta: cosine of theta and minus the gradient of the loss; None where that has no direction.
         light: the verdict.
-        sentence: the verdict with its numbers.
+        residual_exact: the residual with slopes free within `TAU_EXACT` alone; None where the
+            light did not ask for it.
+        at_edge: whether rounding may decide on the light, before that was asked.
     """
 
     q: Tensor
@@ -95,7 +95,13 @@ class Certificate:
     gamma_bar: float
     beta: float | None
     light: Light
-    sentence: str
+    residual_exact: float | None = None
+    at_edge: bool = False
+
+    @property
+    def n_support(self) -> int:
+        """How many points have a multiplier that counts: above `SUPPORT` of the largest."""
+        return int((self.lam > SUPPORT * self.lam.max()).sum()) if len(self.lam) else 0
 
 
 def in_reach(made: Certificate | None, n: int) -> Tensor | None:
@@ -159,28 +165,6 @@ def _light(off: float) -> Light:
     return Light.APPROACHING if off <= _APPROACHING else Light.SEPARATED
 
 
-def _share(value: float) -> str:
-    """A share in per cent, in plain digits unless it is tiny; rounding is said as such."""
-    if value < NOTHING:
-        return f"less than {NOTHING:.0e}"
-    return f"{value:.1%}" if value >= 1e-3 else f"{value:.0e}"
-
-
-def _sentence(light: Light, fit: _Priced, sharp: _Priced, tau: float) -> str:
-    lam = fit.fit.lam
-    used = int((lam > SUPPORT * lam.max()).sum())
-    said = (
-        f"{light.value} {used} of {len(lam)} points carry it; {_share(fit.residual)} of the norm "
-        f"of the weights is left unexplained, slackness {_share(fit.slackness)} "
-        f"(slopes free at {fit.fit.n_kinks} kinks, tau = {tau:g})."
-    )
-    if sharp is not fit:
-        said += f" With tau = {TAU_EXACT:g}, {_share(sharp.residual)} is left."
-    if any(at_edge(fit.off, limit) for limit in (_EXACT, _NEAR, _APPROACHING)):
-        said += " At the edge of the next verdict."
-    return said
-
-
 @dataclass(frozen=True, eq=False)
 class _Priced:
     """A fit of the network at margin 1, and what follows from its multipliers."""
@@ -214,11 +198,6 @@ def _measured(fit: Fit, one: Network, ratio: Tensor) -> _Priced:
 
 
 def _unseparated(net: Network, q: Tensor, tau: float) -> Certificate:
-    wrong = int((q <= 0).sum())
-    if len(q):
-        sentence = f"{Light.NOT_SEPARATED.value} {wrong} of {len(q)} points are not on their side."
-    else:
-        sentence = "No points yet: draw some, of both classes, and train."
     q_min = float(q.min()) if len(q) else 0.0
     rho = float(net.rho)
     return Certificate(
@@ -237,7 +216,6 @@ def _unseparated(net: Network, q: Tensor, tau: float) -> Certificate:
         gamma_bar=gamma_bar(q_min, rho, net.order),
         beta=None,
         light=Light.NOT_SEPARATED,
-        sentence=sentence,
     )
 
 
@@ -305,5 +283,6 @@ def certify(
         gamma_bar=gamma_bar(q_min, float(net.rho), net.order),
         beta=None if by_gradient is None else by_gradient[1],
         light=light,
-        sentence=_sentence(light, fit, sharp, tau),
+        residual_exact=None if sharp is fit else sharp.residual,
+        at_edge=any(at_edge(fit.off, limit) for limit in (_EXACT, _NEAR, _APPROACHING)),
     )

@@ -1,6 +1,6 @@
 """Sets that stand for chance, with where they came from, and how many of their points claims meet.
 
-Whoever makes the sets says what they are: a verdict repeats it and guesses nothing.
+Whoever makes the sets gives their origin: a verdict repeats it and guesses nothing.
 """
 
 from __future__ import annotations
@@ -25,18 +25,11 @@ COUNT = 99  # the smallest p-value is then 1/100; arbitrary
 
 
 class Origin(Enum):
-    """Where control sets came from; the value is what their points are called."""
+    """Where control sets came from; the value is the key of rows of results."""
 
     HELD_OUT = "held-out"
     RESAMPLED = "resampled"
     GIVEN = "control"
-
-    def sets(self, count: int) -> str:
-        """So many of them in words, such as "99 held-out sets"."""
-        noun = "set" if count == 1 else "sets"
-        if self is Origin.RESAMPLED:
-            return f"{count} {noun} resampled around the points"
-        return f"{count} {self.value} {noun}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +59,6 @@ class Controls:
         x, y = (torch.cat([v.detach().cpu().double() for v in of]).numpy()
                 for of in ([s.x for s in self.sets], [s.y for s in self.sets]))  # fmt: skip
         return cKDTree(x), y, np.repeat(np.arange(len(self)), [s.n for s in self.sets])
-
-    @property
-    def words(self) -> str:
-        """How many, and where they came from."""
-        return self.origin.sets(len(self))
 
 
 def control_sets(truth: Dataset, count: int = COUNT) -> Controls:

@@ -14,8 +14,9 @@ Truth is compared with candidates here: it belongs beside `scoring`, out of reac
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -23,7 +24,7 @@ from torch import Tensor
 from torch.nn.functional import conv2d, interpolate, pad
 
 from explorer.engine.controls import Origin, least_p
-from explorer.engine.scoring import LEVEL, Kind, Verdict, doubt
+from explorer.engine.scoring import LEVEL, Kind, Unknowable, Verdict
 
 VOTE_REACH = 1.1  # of the nearest distance; Haim et al.'s code
 WINDOW = 3  # of SSIM, pixels, an odd number; Haim et al.'s code
@@ -274,28 +275,40 @@ def best_per_candidate(truth: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
     return nearest, ssim(scaled(truth)[nearest], scaled(found))
 
 
-def image_verdict(truth: ImageScore, controls: Sequence[ImageScore]) -> Verdict:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ImageVerdict(Verdict):
+    """What may be said of images matched; no place is claimed, and there is no radius.
+
+    Attributes:
+        of_controls: share of the held-out images that are matched, on average; nan without any.
+    """
+
+    of_controls: float = math.nan
+
+    @property
+    def share(self) -> float:
+        """The share of the training images that are matched."""
+        return self.found / self.n if self.n else 0.0
+
+
+def image_verdict(truth: ImageScore, controls: Sequence[ImageScore]) -> ImageVerdict:
     """What may be said of a share matched, against the same on held-out sets.
 
     One control is as good as the truth where it matches as many images. With fewer than 19 chance
     cannot be ruled out.
     """
     n, found, k = len(truth.ssim), int(truth.matched.sum()), len(controls)
-    words, least = Origin.HELD_OUT.sets(k), least_p(k)
+    known = ImageVerdict(
+        kind=Kind.CANNOT_KNOW, p_value=math.nan, n=n, claims=0, found=found,
+        why_not=Unknowable.NO_CONTROLS, origin=Origin.HELD_OUT, controls=k,
+    )  # fmt: skip
     if not k:
-        reason = "There are no held-out sets, so chance is not measured."
-        return Verdict(Kind.CANNOT_KNOW, reason, float("nan"), words, least)
+        return known
     p_value = (1 + sum(int(c.matched.sum()) >= found for c in controls)) / (k + 1)
-    mean = sum(c.share for c in controls) / k
-    sentence = (
-        f"{found} of {n} training images matched (SSIM above {SSIM_LEAST:g}, NCC above "
-        f"{NCC_LEAST:g}), {truth.share:.0%}; of held-out images {mean:.1%} "
-        f"({words}, p = {p_value:.2g}).{doubt(p_value, k)}"
-    )
+    kind = Kind.FOUND if truth.share >= GOOD else Kind.AMBIGUOUS
     if p_value > LEVEL:
-        kind = Kind.CANNOT_KNOW if least > LEVEL else Kind.AMBIGUOUS
-        return Verdict(kind, sentence, p_value, words, least)
-    if truth.share >= GOOD:
-        return Verdict(Kind.FOUND, sentence, p_value, words, least)
-    sentence += " The candidates know this training set, and yet most images were not found."
-    return Verdict(Kind.AMBIGUOUS, sentence, p_value, words, least)
+        kind = Kind.CANNOT_KNOW if least_p(k) > LEVEL else Kind.AMBIGUOUS
+    return replace(
+        known, kind=kind, why_not=None, p_value=p_value,
+        of_controls=sum(c.share for c in controls) / k,
+    )  # fmt: skip

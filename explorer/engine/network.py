@@ -18,11 +18,6 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-TAKEN_AS_RELU = (
-    "The weights came from a file that names no activation: the network was taken as ReLU. For "
-    "another one nothing that is said here holds."
-)
-
 
 @dataclass(frozen=True, eq=False)
 class Network:
@@ -31,7 +26,8 @@ class Network:
     Attributes:
         weights: one (k_l, k_{l-1}) matrix per layer, k_0 = d and k_L = C outputs.
         biases: one (k_l,) vector or None per layer.
-        assumed_relu: whether the weights came from a file that names no activation; see `note`.
+        assumed_relu: whether the weights came from a file that names no activation, so that ReLU
+            is no more than an assumption.
     """
 
     weights: tuple[Tensor, ...]
@@ -69,11 +65,6 @@ class Network:
             ValueError: for points of another shape.
         """
         return phi(self, x) if self.outputs == 1 else phi_all(self, x)
-
-    @property
-    def note(self) -> str:
-        """What had to be assumed of these weights, as a sentence; "" where nothing was."""
-        return TAKEN_AS_RELU if self.assumed_relu else ""
 
     @property
     def d(self) -> int:

@@ -1,8 +1,8 @@
-"""What rounding may decide: nothing. Tolerances of words and verdicts, in one place.
+"""What rounding may decide: nothing. Tolerances of numbers shown and of verdicts, in one place.
 
 Sums of float64 come out differently on another processor or with other threads: by 1e-16 to 1e-14
 of their size, and what is computed from them by more, where a system is badly conditioned. So a
-number below `NOTHING` is said as nothing, a value before a ReLU below `NOTHING` of its size stands
+number below `NOTHING` is shown as 0, a value before a ReLU below `NOTHING` of its size stands
 on the neuron's line, and a verdict whose number stands within `EDGE` of its limit says so.
 """
 
@@ -12,11 +12,6 @@ NOTHING = 1e-12  # shares below this are rounding: 100 times the 1e-14 that sums
 # Arbitrary: a thousand times a relative change of 1e-9 of weights and data, itself a million times
 # that of a last bit, so that no verdict read from a number of condition up to 1000 can flip unsaid.
 EDGE = 1e-6
-
-
-def said(value: float, form: str = ".2g") -> str:
-    """A share in words: its digits, and "0" below `NOTHING`."""
-    return "0" if abs(value) < NOTHING else format(value, form)
 
 
 def at_edge(value: float, limit: float) -> bool:

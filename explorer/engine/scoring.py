@@ -8,11 +8,12 @@ Chance is measured, not assumed: the same claims are scored against sets of the 
 network has never seen. The p-value is that of a permutation test (Phipson and Smyth 2010),
 (1 + #{controls scored at least as well}) / (K + 1). It asks whether the claims know this training
 set rather than its kind; it does not say which single claim is right. What stands for chance, and
-where it came from, is said by whoever made it: `controls.Controls`.
+where it came from, `controls.Controls` holds.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -23,7 +24,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 from torch import Tensor
 
-from explorer.engine.controls import Controls, least_p, met
+from explorer.engine.controls import Controls, Origin, least_p, met
 from explorer.engine.data import Dataset
 from explorer.engine.rounding import EDGE
 
@@ -55,33 +56,80 @@ class Score:
 
 
 class Kind(Enum):
-    """What may be said of an attack; the value is what a user reads."""
+    """What may be said of an attack.
 
-    FOUND = (
-        "Found: half of the points in reach or more, half of the claims right, chance ruled out."
-    )
-    AMBIGUOUS = "Ambiguous: the claims meet too few points, or too many places that are none."
-    NOT_RECOVERABLE = "Not recoverable: most points lie off the margin and leave no trace to find."
-    CANNOT_KNOW = "Cannot know: this comparison would say the same of a good and a bad attack."
+    FOUND: half of the points in reach or more, half of the claims right, chance ruled out.
+    AMBIGUOUS: the claims meet too few points, or too many places that are none. NOT_RECOVERABLE:
+    most points lie off the margin and leave no trace to find. CANNOT_KNOW: the comparison would
+    say the same of a good and a bad attack.
+    """
+
+    FOUND = "found"
+    AMBIGUOUS = "ambiguous"
+    NOT_RECOVERABLE = "not recoverable"
+    CANNOT_KNOW = "cannot know"
 
 
-@dataclass(frozen=True, eq=False)
+class Unknowable(Enum):
+    """Why nothing can be said of claims, however good they are."""
+
+    NO_CLAIMS = "no claims"
+    FEW_POINTS = "few points"
+    NO_CONTROLS = "no controls"
+    CROWDED = "crowded"
+
+
+class Doubt(Enum):
+    """Why chance is not ruled out."""
+
+    FEW_CONTROLS = "few controls"
+    LIKELY_CHANCE = "likely chance"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Verdict:
-    """What may be said, in one word, in one paragraph with its numbers, and how likely by chance.
+    """What may be said of claims, with the numbers behind it, and how likely they are by chance.
 
     Attributes:
-        kind: the word.
-        sentence: what is seen, with its numbers.
+        kind: the verdict.
+        why_not: why nothing can be said; None where something can, and p then has a value.
         p_value: chance of as many matches on the controls; nan where it cannot be known.
-        controls: what stood for chance, such as "99 held-out sets".
-        least_p: the smallest p-value that so many of them could give.
+        n: points of the truth.
+        claims: how many places are claimed.
+        found: points that they meet.
+        radius: distance within which a point counts as met, in units of the data; nan for images.
+        chance: points that the claims meet on a control, on average; nan where nothing was counted.
+            Where `why_not` is CROWDED, what the truth itself meets there.
+        undecided: matches that rounding decides on, at the edge of the radius.
+        in_reach: points on the margin or with a multiplier; None where that is not known.
+        reached: how many of these are met; None likewise.
+        origin: where the controls came from.
+        controls: how many there are.
     """
 
     kind: Kind
-    sentence: str
     p_value: float
-    controls: str = ""
-    least_p: float = float("nan")
+    n: int
+    claims: int
+    found: int = 0
+    why_not: Unknowable | None = None
+    radius: float = math.nan
+    chance: float = math.nan
+    undecided: int = 0
+    in_reach: int | None = None
+    reached: int | None = None
+    origin: Origin = Origin.GIVEN
+    controls: int = 0
+
+    @property
+    def least_p(self) -> float:
+        """The smallest p-value that so many controls could give."""
+        return least_p(self.controls)
+
+    @property
+    def doubt(self) -> Doubt | None:
+        """Why chance is not ruled out; None where it is."""
+        return doubt(self.p_value, self.controls)
 
 
 def score(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float] = RADII) -> Score:
@@ -128,10 +176,16 @@ def judge(
     controls = Controls.of(controls)
     around = (radius * (1 - EDGE), radius, radius * (1 + EDGE))
     fewest, found, most = (int(count) for count in score(truth, x, y, around).found)
-    reason = _unknowable(truth, controls, len(x), radius)
-    least = least_p(len(controls))
-    if reason:
-        return Verdict(Kind.CANNOT_KNOW, reason, float("nan"), controls.words, least)
+    alone = math.nan
+    if len(controls) and truth.n >= MIN_POINTS and len(x):
+        alone = float(met(controls, truth.x, truth.y, (radius,)).double().mean())
+    why_not = _unknowable(truth.n, len(controls), len(x), alone)
+    if why_not is not None:
+        return Verdict(
+            kind=Kind.CANNOT_KNOW, p_value=math.nan, n=truth.n, claims=len(x), found=found,
+            why_not=why_not, radius=radius, chance=alone, origin=controls.origin,
+            controls=len(controls),
+        )  # fmt: skip
     chance = met(controls, x, y, (radius,))[:, 0]
     p_value = (1 + int((chance >= found).sum())) / (len(chance) + 1)
     in_reach, reached = truth.n, found
@@ -139,32 +193,20 @@ def judge(
         within = Dataset(truth.x[on_margin], truth.y[on_margin])
         in_reach, reached = within.n, int(score(within, x, y, (radius,)).found)
     kind = kind_of(found, truth.n, (reached, in_reach), len(x), p_value, len(controls))
-    sentence = (
-        f"{found} of {truth.n} found within {radius:g}; chance finds "
-        f"{float(chance.double().mean()):.2g} ({controls.words}, p = {p_value:.2g}). "
-        f"{found} of {len(x)} claims match a point."
-    )
-    if fewest < most:
-        sentence += f" Rounding decides on {most - fewest}, at the edge of the radius."
-    if in_reach < truth.n:
-        missed = f", and {found - reached} of them met by claims were not recovered"
-        sentence += (
-            f" {in_reach} lie on the margin or carry a multiplier; the other {truth.n - in_reach} "
-            f"leave no trace for this attack{missed if found > reached else ''}."
-        )
-    sentence += doubt(p_value, len(controls))
-    return Verdict(kind, sentence, p_value, controls.words, least)
+    return Verdict(
+        kind=kind, p_value=p_value, n=truth.n, claims=len(x), found=found, radius=radius,
+        chance=float(chance.double().mean()), undecided=most - fewest,
+        in_reach=None if on_margin is None else in_reach,
+        reached=None if on_margin is None else reached,
+        origin=controls.origin, controls=len(controls),
+    )  # fmt: skip
 
 
-def doubt(p_value: float, controls: int) -> str:
-    """What is said of chance where so many controls do not rule it out; "" where they do."""
+def doubt(p_value: float, controls: int) -> Doubt | None:
+    """Why so many controls at this p-value do not rule chance out; None where they do."""
     if least_p(controls) > LEVEL:
-        need = round(1 / LEVEL) - 1
-        return (
-            f" With {controls} control{'' if controls == 1 else 's'} p cannot be below "
-            f"{least_p(controls):.2g}: too few to rule chance out, which takes {need} or more."
-        )
-    return " That is not shown to be better than chance." if p_value > LEVEL else ""
+        return Doubt.FEW_CONTROLS
+    return Doubt.LIKELY_CHANCE if p_value > LEVEL else None
 
 
 def kind_of(
@@ -204,25 +246,15 @@ def adjusted(found: Sequence[int], chance: Sequence[Sequence[int]]) -> list[floa
     return [float((1 + (best >= own).sum()) / (1 + others)) for own in high[:, 0]]
 
 
-def _unknowable(truth: Dataset, controls: Controls, claims: int, radius: float) -> str:
-    """Why nothing can be said, or an empty string."""
+def _unknowable(n: int, controls: int, claims: int, alone: float) -> Unknowable | None:
+    """Why nothing can be said; `alone`: points of the truth that controls meet by themselves."""
     if not claims:
-        return (
-            "Nothing is claimed: no candidate passes the attack's own test (on the margin with a "
-            "multiplier of its own, or needed by every explanation)."
-        )
-    if truth.n < MIN_POINTS:
-        return f"With {truth.n} points a match may be luck; draw {MIN_POINTS} or more."
-    if not len(controls):
-        return "There are no controls, so chance is not measured: take `control_sets(truth)`."
-    alone = float(met(controls, truth.x, truth.y, (radius,)).double().mean())
-    if alone >= CROWDED * truth.n:
-        return (
-            f"{controls.origin.value.capitalize()} points alone meet {alone:.2g} of {truth.n} "
-            f"points within {radius:g}: "
-            "the points lie too close for this radius. Take a smaller one."
-        )
-    return ""
+        return Unknowable.NO_CLAIMS
+    if n < MIN_POINTS:
+        return Unknowable.FEW_POINTS
+    if not controls:
+        return Unknowable.NO_CONTROLS
+    return Unknowable.CROWDED if alone >= CROWDED * n else None
 
 
 def _matched(near: Tensor) -> Tensor:

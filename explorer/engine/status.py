@@ -1,4 +1,4 @@
-"""How a run stands or ended: each member's value is a sentence with its remedy."""
+"""How a run stands or ended, and a run to its end."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ Config = TypeVar("Config")
 
 
 class Status(Enum):
-    """The outcome of `terminate`; the value is what a user reads."""
+    """The outcome of `terminate`.
 
-    RUNNING = "Running."
-    FINISHED = "Finished: all planned steps are done. Raise the number of steps to go on."
-    COMPLETE = "Finished: the algorithm has come to its end, and nothing is left to do."
-    CONVERGED = "Converged: another step changes less than the set tolerance."
-    DEAD = (
-        "Stopped: no neuron is active on any point, so the gradient is zero. "
-        "Take a new seed, more neurons or a larger initialisation."
-    )
-    DIVERGED = (
-        "Stopped before a step that would not be finite; the last finite state is kept. "
-        "Lower the step size or take the loss-scaled step."
-    )
+    FINISHED took all planned steps, COMPLETE has nothing left to do, CONVERGED would change less
+    than its tolerance; DEAD has no neuron active on any point, and DIVERGED stopped before a step
+    that would not be finite.
+    """
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    COMPLETE = "complete"
+    CONVERGED = "converged"
+    DEAD = "dead"
+    DIVERGED = "diverged"
 
     @property
     def over(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 from explorer.page import play
 from explorer.page.session import Session
+from explorer.research.words import weights
 
 SLICE_S = 0.007  # engine time between two looks at the browser's messages; measured
 INTERVAL_S = 1 / 25  # at most 25 frames a second: smooth, and cheaper than 30
@@ -68,7 +69,7 @@ class Player:
             if session.drawn != drawn:
                 drawn, heard = session.drawn, now
             if session.frame.status.over:
-                session.message = session.frame.status.value
+                session.message = weights.status(session.frame.status)
                 break
             if now - heard > PATIENCE_S:
                 session.message = "Paused: no page has drawn a frame for 10 seconds."

@@ -17,6 +17,7 @@ from explorer.page.frame import Training, numbers
 from explorer.page.session import Session
 from explorer.page.stages import attack, train
 from explorer.research.runs import fetched
+from explorer.research.words import weights
 
 MOST_SAVED = 16 * 2**20  # arbitrary: what a browser takes as one link without trouble
 
@@ -66,8 +67,8 @@ def open_file(session: Session, content: bytes) -> None:
     else:
         _show(session, opened)
     net = opened if isinstance(opened, Network) else opened.net
-    if net is not None and net.note:
-        session.message = net.note
+    if net is not None and net.assumed_relu:
+        session.message = weights.note(net)
 
 
 def _show(session: Session, run: Run) -> None:
@@ -123,7 +124,7 @@ def as_code(session: Session) -> str:
         "import torch",
         "from pathlib import Path",
         "from explorer import Target, TrainConfig, by_key, certify, heldout, preset, read_csv",
-        "from explorer import training",
+        "from explorer import sentence, training",
         "from explorer.engine.energy.starts import attack_start",
         "",
         f"data = {_source(now.dataset)}",
@@ -132,7 +133,7 @@ def as_code(session: Session) -> str:
         "state = training.init(data, config, generator)",
         f"while state.t < {t}:",
         "    state = training.step(data, state, config)",
-        "print(certify(state.net, data.x, data.y).sentence)",
+        "print(sentence(certify(state.net, data.x, data.y)))",
     ]
     if now.attack.state is not None:
         lines += [

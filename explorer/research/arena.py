@@ -19,10 +19,11 @@ from explorer.engine.controls import Origin, least_p
 from explorer.engine.intervals import Share, share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import LEVEL as CHANCE
-from explorer.engine.scoring import RADII, Kind, adjusted, doubt, kind_of
+from explorer.engine.scoring import RADII, Kind, adjusted, kind_of
 from explorer.research import runs as headless
 from explorer.research.experiment import Refused, Ring, Trial, bout, plain, unwatched
 from explorer.research.judging import RADIUS
+from explorer.research.words import verdicts
 
 AT = RADII.index(RADIUS)
 
@@ -82,7 +83,7 @@ class Line:
     @property
     def compared(self) -> str:
         """What stood for chance, such as "99 held-out sets"; "" without a run."""
-        return self.origin.sets(len(self.chance)) if self.runs else ""
+        return verdicts.sets(self.origin, len(self.chance)) if self.runs else ""
 
     @property
     def word(self) -> str:
@@ -226,7 +227,7 @@ def sentence(lines: Sequence[Line]) -> str:
     if first.p_adjusted > CHANCE:
         text = f"No attack is shown to do better than chance. {text.replace(' does best', '')}"
     if known and least_p(len(first.chance)) > CHANCE:
-        text += doubt(first.p_adjusted, len(first.chance))
+        text += verdicts.doubt(first.p_adjusted, len(first.chance))
     return text + _told(first)
 
 

@@ -34,6 +34,7 @@ from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import runs
 from explorer.research.judging import RADIUS
 from explorer.research.runs import Trained
+from explorer.research.words import explanations, verdicts
 
 MERGE_ANGLE = 0.02  # radians: that of `KKTConfig.merge_angle`
 PLANE = 2.0  # half width of the plane on the page: the other set is looked for in sight first
@@ -101,7 +102,7 @@ class Other:
     def sentence(self) -> str:
         """What is seen, with what both sets leave unexplained."""
         if not self.apart:
-            return self.far.sentence
+            return explanations.as_well(self.far)
         return (
             f"{len(self.claims.x)} other points, on average {self.far.distance:.2g} from the "
             f"nearest true one, explain these weights as well. They leave {self.far.residual:.1e} "
@@ -178,7 +179,9 @@ def otherwise(ring: Ring) -> Otherwise | None:
     net = ring.target.merged(MERGE_ANGLE)
     found = determined(net, truth.x, truth.y, made.lam, tau=made.tau, sharp=True)
     other = other_set(ring.target, truth, made)
-    return Otherwise(found.forced, found.sentence, other.claims, other.far.sentence)
+    return Otherwise(
+        found.forced, explanations.determined(found), other.claims, explanations.as_well(other.far)
+    )
 
 
 class Refused(ValueError):
@@ -237,7 +240,7 @@ def judged(ring: Ring, claims: Report) -> dict[str, Any]:
         "distance": distance if distance < float("inf") else None,
         "residual": _residual(ring.target, claims),
         "matched": (all_of.matches[RADII.index(RADIUS)] >= 0).tolist(),
-        "kind": verdict.kind.name, "sentence": verdict.sentence,
+        "kind": verdict.kind.name, "sentence": verdicts.verdict(verdict),
         "p_value": verdict.p_value if verdict.p_value == verdict.p_value else None,
         "x": x.tolist(), "y": y.tolist(), "lam": claims.lam.tolist(),
     }  # fmt: skip

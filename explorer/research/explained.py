@@ -24,7 +24,7 @@ from explorer.engine.explanations.splitting import (
     split,
 )
 from explorer.engine.network import Network, phi, rescaled
-from explorer.engine.rounding import said
+from explorer.research.words.numbers import digits
 
 STEPS = 61  # arbitrary: places of the curve along a line
 EXACT_MARGIN, TRAINED_MARGIN = 1e-6, 0.05  # arbitrary: |y Phi - 1| up to this is on the margin
@@ -223,7 +223,7 @@ def refreshed(state: Explained, e: Explanation, **changes: object) -> Explained:
 def sentence(state: Explained) -> tuple[str, str]:
     """What is seen now, computed, and its tone."""
     off = state.residual
-    left = f"residual {said(off, '.1e')}" if off < 1e-3 else f"residual {off:.1%}"
+    left = f"residual {digits(off, '.1e')}" if off < 1e-3 else f"residual {off:.1%}"
     start = f"{state.now.n} points explain the weights"
     note = "" if state.exact else f" The truth itself leaves {state.base:.1%}."
     if off > max(EXPLAINS, 1.01 * state.base) and state.words.startswith(FARTHEST):

@@ -32,6 +32,7 @@ from explorer.research.arena import Line
 from explorer.research.explained import Explained
 from explorer.research.grid import WORDS, Maps, band
 from explorer.research.rates import Interval, roc, summary
+from explorer.research.words import energy
 from explorer.style import COLOURS, CONTROL, CURVES, INK, NEGATIVE, POSITIVE, PROVEN
 
 GRID = 160  # arbitrary: pixels of the decision map along one side
@@ -226,7 +227,7 @@ def draw(path: Path, picture: Picture, x: Array, y: Array, index: int) -> None:
                 CORNERS, ("truth", "held-out data", "noise"), strict=True
             ):
                 axes.annotate(name, (across, up + (0.02 if up > 0.5 else -0.05)), ha="center")
-    axes.set_title("\n".join(textwrap.wrap(picture.words, 92)), fontsize=8)
+    axes.set_title("\n".join(textwrap.wrap(energy.picture(picture), 92)), fontsize=8)
     figure.savefig(path, dpi=120)
 
 
@@ -524,7 +525,9 @@ def other_figure(path: Path, rows: Sequence[Mapping[str, Any]]) -> bool:
 # --- The graph of Phi with the groups of the provable attack, for a file ------------------------
 
 
-def line_picture(path: Path, target: Target, state: UnivariateState, truth: Dataset | None) -> None:
+def line_picture(
+    path: Path, target: Target, state: UnivariateState, truth: Dataset | None, words: str = ""
+) -> None:  # fmt: skip
     """Write a PNG: groups as bands with their rule, candidates, proven and likely points; lambda.
 
     A ring is proven, a dashed diamond likely. Truth, where it is given, hollow and larger than the
@@ -575,5 +578,5 @@ def line_picture(path: Path, target: Target, state: UnivariateState, truth: Data
     bars.scatter(x[solved], state.lam.numpy()[solved], 14, color="black", zorder=3)
     bars.set(xlabel="x", ylabel="λ, least to largest")
     bars.set_ylim(bottom=0)
-    figure.suptitle(state.sentence, fontsize=9, wrap=True)
+    figure.suptitle(words, fontsize=9, wrap=True)
     figure.savefig(path, format="png")

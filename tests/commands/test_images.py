@@ -84,7 +84,7 @@ def test_missing_files_are_named_in_one_sentence(tmp_path, kind, name):
 
 def test_a_folder_that_is_not_there_is_said(tmp_path):
     result = digits(tmp_path, "--images", "cifar", "--folder", str(tmp_path / "none"))
-    assert result.exit_code == 2 and "there is no folder" in result.output
+    assert result.exit_code == 2 and "no folder" in result.output
 
 
 def test_a_folder_must_be_named(tmp_path):

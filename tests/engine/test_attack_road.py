@@ -35,7 +35,7 @@ def test_a_trained_network_gives_its_points_away():
     target = Target.of(state.net, float(state.q.min()))
     _, report = claims_of(target, KKTConfig(m=48, steps=500))
     verdict = judge(truth, control_sets(truth), report.x, report.y, 0.03)
-    assert verdict.kind is Kind.FOUND, verdict.sentence
+    assert verdict.kind is Kind.FOUND, verdict
     assert len(report.x) <= 20
 
 
@@ -46,4 +46,4 @@ def test_a_vanishing_loss_is_not_a_reconstruction():
     state, report = claims_of(target, KKTConfig(m=40, steps=400))
     verdict = judge(truth, control_sets(truth), report.x, report.y, 0.03)
     assert float(state.l_stationary) < 1e-6
-    assert verdict.kind is Kind.AMBIGUOUS, verdict.sentence
+    assert verdict.kind is Kind.AMBIGUOUS, verdict

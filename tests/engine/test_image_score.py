@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from explorer.engine.controls import Origin
 from explorer.engine.images import best_per_candidate, image_score, image_verdict
-from explorer.engine.scoring import Kind
+from explorer.engine.scoring import Doubt, Kind, Unknowable
 
 
 def pictures(n, seed, shape=(1, 6, 7)):
@@ -68,7 +69,9 @@ def test_verdicts(share, chance, controls, kind, p):
     assert verdict.kind is kind
     if p is not None:
         assert verdict.p_value == pytest.approx(p)
-        assert ("not shown to be better than chance" in verdict.sentence) == (p == 1)
-        assert f"({controls} held-out sets, p = " in verdict.sentence
-        few = "With 10 controls p cannot be below 0.091" in verdict.sentence
-        assert few == (kind is Kind.CANNOT_KNOW)
+        assert (verdict.doubt is Doubt.LIKELY_CHANCE) == (p == 1)
+        assert (verdict.doubt is Doubt.FEW_CONTROLS) == (kind is Kind.CANNOT_KNOW)
+        assert verdict.of_controls == pytest.approx(chance)
+    assert (verdict.origin, verdict.controls) == (Origin.HELD_OUT, controls)
+    assert verdict.share == pytest.approx(share)
+    assert (verdict.why_not is Unknowable.NO_CONTROLS) == (not controls)

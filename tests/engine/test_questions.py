@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from explorer.engine.data import Dataset, heldout, preset
+from explorer.engine.energy.points import Archetype
 from explorer.engine.energy.questions import Answers, Picture, Question
 from explorer.engine.exact import maximum_margin
 from explorer.engine.network import Network
@@ -25,11 +26,10 @@ def test_what_must_be_there_is_a_needle_whatever_the_energy_says() -> None:
     names = [asked(data, exact.net, i) for i in range(data.n)]
     held = [i for i in range(data.n) if exact.lam[i] > 0]
     for i, one in enumerate(names):
-        assert one.archetype == ("needle" if i in held else "redundant"), (i, one.words)
+        assert one.archetype == ("needle" if i in held else "redundant"), (i, one)
     second = names[1]  # off the margin, its neighbour could carry the multiplier
     assert second.reference < 1e-9
-    assert second.words.startswith("This point is a needle: by a linear program")
-    assert "off the margin, which no KKT point has. Without it" in second.words
+    assert second.about.archetype is not Archetype.NEEDLE and second.forced > 0
 
 
 def test_a_needle_is_seen_in_its_pixel_and_stays_when_dragged_off() -> None:
@@ -43,7 +43,7 @@ def test_a_needle_is_seen_in_its_pixel_and_stays_when_dragged_off() -> None:
     moved = asked(data, net, i, there)
     assert moved.here > 1e-3 and moved.value_at(*data.x[i].tolist()) < 1e-9
     assert moved.archetype == first.archetype
-    assert "The lowest place leaves less than the point where it is now" in moved.words
+    assert moved.about.least < 0.9 * moved.about.here
 
 
 def test_no_merging_leaves_the_network_as_it_is() -> None:

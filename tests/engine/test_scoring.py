@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from explorer.engine.controls import Controls, Origin, control_sets, met
 from explorer.engine.data import Dataset, preset, read_csv
-from explorer.engine.scoring import RADII, Kind, adjusted, judge, score
+from explorer.engine.scoring import RADII, Doubt, Kind, Unknowable, adjusted, judge, score
 
 RADIUS = 0.03
 
@@ -113,17 +113,16 @@ def test_found():
     verdict = judge(truth, controls(truth), x, truth.y, RADIUS)
     assert verdict.kind is Kind.FOUND
     assert verdict.p_value == verdict.least_p == pytest.approx(1 / 100)
-    assert verdict.sentence == (
-        "12 of 20 found within 0.03; chance finds 0 (99 held-out sets, p = 0.01). "
-        "12 of 20 claims match a point."
-    )
+    assert (verdict.found, verdict.n, verdict.claims, verdict.radius) == (12, 20, 20, RADIUS)
+    assert (verdict.chance, verdict.origin, verdict.controls) == (0, Origin.HELD_OUT, 99)
+    assert verdict.doubt is verdict.why_not is verdict.in_reach is None and not verdict.undecided
 
 
 def test_points_off_the_margin_are_counted_out():
     truth = preset("alternating-circle", n=20)
     verdict = judge(truth, controls(truth), truth.x[:6], truth.y[:6], RADIUS, margin(20, 8))
     assert verdict.kind is Kind.FOUND  # 6 of the 8 in reach
-    assert "8 lie on the margin or carry a multiplier; the other 12" in verdict.sentence
+    assert (verdict.in_reach, verdict.reached, verdict.found) == (8, 6, 6)
 
 
 def test_what_claims_meet_out_of_reach_is_not_recovered():
@@ -131,7 +130,7 @@ def test_what_claims_meet_out_of_reach_is_not_recovered():
     x, y = truth.x[10:12], truth.y[10:12]  # both off the margin
     verdict = judge(truth, controls(truth), x, y, RADIUS, margin(20, 2))
     assert verdict.kind is Kind.NOT_RECOVERABLE and verdict.p_value <= 0.05
-    assert "and 2 of them met by claims were not recovered." in verdict.sentence
+    assert (verdict.in_reach, verdict.reached, verdict.found) == (2, 0, 2)
 
 
 def test_points_drawn_by_hand_are_judged_by_resampled_ones_and_said_so():
@@ -139,7 +138,7 @@ def test_points_drawn_by_hand_are_judged_by_resampled_ones_and_said_so():
     drawn = Dataset(truth.x, truth.y)
     verdict = judge(drawn, controls(drawn), truth.x, truth.y, RADIUS)
     assert verdict.kind is Kind.FOUND
-    assert "(99 sets resampled around the points, p = 0.01)" in verdict.sentence
+    assert (verdict.origin, verdict.controls) == (Origin.RESAMPLED, 99)
 
 
 def test_groups_of_clicks_close_together_are_no_find():
@@ -177,8 +176,8 @@ def test_verdict_table(hits, on, kind):
     x[hits:] += 5
     verdict = judge(truth, controls(truth), x, truth.y, RADIUS, margin(20, on))
     assert verdict.kind is kind
-    assert verdict.sentence.startswith(f"{hits} of 20 found within 0.03; chance finds 0 ")
-    assert ("not shown to be better than chance" in verdict.sentence) == (hits == 0)
+    assert (verdict.found, verdict.in_reach, verdict.chance) == (hits, on, 0)
+    assert verdict.doubt is (None if hits else Doubt.LIKELY_CHANCE)
 
 
 def test_claims_that_know_the_kind_but_not_the_set_are_chance():
@@ -231,27 +230,26 @@ def test_what_cannot_be_known():
     truth = preset("alternating-circle", n=20)
     small = preset("two-points", n=2)
     cases = {
-        "Nothing is claimed": (truth, controls(truth), truth.x[:0], truth.y[:0], RADIUS),
-        "may be luck": (small, controls(small), small.x, small.y, RADIUS),
-        "There are no controls": (truth, [], truth.x, truth.y, RADIUS),
-        "too close for this radius": (truth, controls(truth), truth.x, truth.y, 0.3),
+        Unknowable.NO_CLAIMS: (truth, controls(truth), truth.x[:0], truth.y[:0], RADIUS),
+        Unknowable.FEW_POINTS: (small, controls(small), small.x, small.y, RADIUS),
+        Unknowable.NO_CONTROLS: (truth, [], truth.x, truth.y, RADIUS),
+        Unknowable.CROWDED: (truth, controls(truth), truth.x, truth.y, 0.3),
     }
-    for words, case in cases.items():
+    for why, case in cases.items():
         verdict = judge(*case)
         assert verdict.kind is Kind.CANNOT_KNOW and math.isnan(verdict.p_value)
-        assert words in verdict.sentence
+        assert verdict.why_not is why
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "origin"),
     [
-        (lambda sets: Controls(sets, Origin.HELD_OUT), "(99 held-out sets, p = 0.01)"),
-        (lambda sets: Controls(sets, Origin.RESAMPLED),
-         "(99 sets resampled around the points, p = 0.01)"),
-        (list, "(99 control sets, p = 0.01)"),
+        (lambda sets: Controls(sets, Origin.HELD_OUT), Origin.HELD_OUT),
+        (lambda sets: Controls(sets, Origin.RESAMPLED), Origin.RESAMPLED),
+        (list, Origin.GIVEN),
     ],
-)  # fmt: skip
-def test_the_sentence_says_of_the_controls_what_the_caller_says(given, words):
+)
+def test_the_verdict_says_of_the_controls_what_the_caller_says(given, origin):
     """Points of a file have no source: that says nothing of the sets they are compared with."""
     source = preset("moons", n=20)
     truth = read_csv("x1,x2,y\n" + "\n".join(
@@ -261,23 +259,21 @@ def test_the_sentence_says_of_the_controls_what_the_caller_says(given, words):
     sets = tuple(preset("moons", n=20, seed=seed) for seed in range(1, 100))
     for truth_like in (truth, source):
         verdict = judge(truth_like, given(sets), truth.x, truth.y, RADIUS)
-        assert words in verdict.sentence and verdict.controls in words
+        assert (verdict.origin, verdict.controls) == (origin, 99)
         assert verdict.kind is Kind.FOUND
 
 
 @pytest.mark.parametrize(
-    ("count", "least", "kind"),
-    [(1, "0.5", Kind.CANNOT_KNOW), (10, "0.091", Kind.CANNOT_KNOW),
-     (18, "0.053", Kind.CANNOT_KNOW), (19, "0.05", Kind.FOUND), (99, "0.01", Kind.FOUND)],
+    ("count", "kind"),
+    [(1, Kind.CANNOT_KNOW), (10, Kind.CANNOT_KNOW), (18, Kind.CANNOT_KNOW), (19, Kind.FOUND),
+     (99, Kind.FOUND)],
 )  # fmt: skip
-def test_few_controls_say_how_small_p_could_be(count, least, kind):
+def test_few_controls_rule_no_chance_out(count, kind):
     truth = preset("alternating-circle", n=20)
     verdict = judge(truth, controls(truth, count), truth.x, truth.y, RADIUS)
     assert verdict.kind is kind and verdict.p_value == pytest.approx(1 / (count + 1))
-    few = kind is Kind.CANNOT_KNOW
-    sets = "control" if count == 1 else "controls"
-    assert (f"With {count} {sets} p cannot be below {least}" in verdict.sentence) == few
-    assert verdict.sentence.startswith("20 of 20 found") and verdict.least_p <= 0.5
+    assert (verdict.doubt is Doubt.FEW_CONTROLS) == (kind is Kind.CANNOT_KNOW)
+    assert verdict.found == 20 and verdict.least_p == pytest.approx(1 / (count + 1))
 
 
 def test_chance_is_ruled_out_at_a_twentieth():
@@ -289,18 +285,17 @@ def test_chance_is_ruled_out_at_a_twentieth():
         verdict = judge(truth, sets, truth.x, truth.y, RADIUS)
         assert verdict.p_value == pytest.approx((1 + equal) / 100)
         assert verdict.kind is kind
-        assert ("not shown to be better than chance" in verdict.sentence) == (equal == 5)
+        assert (verdict.doubt is Doubt.LIKELY_CHANCE) == (equal == 5)
 
 
 @pytest.mark.parametrize("name", ["moons", "alternating-line", "three-blobs"])
 def test_controls_of_lines_and_classes_are_named_too(name):
     truth = preset(name)
     drawn = Dataset(truth.x, truth.y)
-    for data, words in ((truth, "99 held-out sets"), (drawn, "99 sets resampled around")):
-        assert controls(data).words.startswith(words)
-        crowded = judge(data, controls(data), data.x, data.y, 2.0).sentence
-        who = words.split()[1] if data is truth else "resampled"
-        assert crowded.startswith(f"{who.capitalize()} points alone meet")
+    for data, origin in ((truth, Origin.HELD_OUT), (drawn, Origin.RESAMPLED)):
+        assert (controls(data).origin, len(controls(data))) == (origin, 99)
+        crowded = judge(data, controls(data), data.x, data.y, 2.0)
+        assert crowded.why_not is Unknowable.CROWDED and crowded.chance >= truth.n / 2
 
 
 @given(seed=st.integers(0, 30), c=st.integers(0, 8), d=st.integers(1, 3))
@@ -327,5 +322,5 @@ def test_a_claim_at_the_radius_is_said_to_be_at_the_edge(off, told):
     truth = preset("alternating-circle", n=12)
     x = truth.x.clone()
     x[0, 0] += RADIUS * (1 + off)  # its only neighbour of the same label is itself
-    sentence = judge(truth, control_sets(truth), x, truth.y, RADIUS).sentence
-    assert ("at the edge of the radius" in sentence) is told
+    verdict = judge(truth, control_sets(truth), x, truth.y, RADIUS)
+    assert (verdict.undecided > 0) is told

@@ -11,7 +11,6 @@ from explorer.engine.energy.starts import (
     nearest,
     paths,
     raster,
-    reading,
     value_at,
     weights_at,
 )
@@ -54,13 +53,9 @@ def test_values_stand_at_their_places_and_nothing_stands_outside() -> None:
     assert np.nanmax(pixels) == 40 and np.nanmin(pixels) == 0
 
 
-def test_a_reading_names_the_mixture() -> None:
-    mix = (0.25, 0.6)
-    x, y = np.array(mix_weights(*mix)) @ CORNERS
-    assert reading(x, y).endswith("(λ₁ = 0.25, λ₂ = 0.60)")
-    assert reading(x, y).startswith("15% truth, 45% held-out data, 40% noise")
-    assert "λ₁ = any" in reading(*CORNERS[2])
-    assert reading(0, 1) == "outside the triangle"
+def test_the_weights_of_a_place_are_those_of_its_mixture() -> None:
+    x, y = np.array(mix_weights(0.25, 0.6)) @ CORNERS
+    assert weights_at(x, y) == pytest.approx((0.15, 0.45, 0.4))
 
 
 def test_runs_are_paths_with_gaps_and_stay_in_the_figure() -> None:

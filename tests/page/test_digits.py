@@ -42,7 +42,7 @@ def test_every_attack_runs_from_noise_and_is_judged(attack):
     drawn, aimed, state = through(replace(TINY, attack=attack))
     found = image_runs.assess(drawn, aimed, state)
     assert len(found.controls) == 19 and 0 <= found.chance <= 1
-    assert found.verdict.sentence
+    assert found.verdict.n == 10 and found.verdict.why_not is None
     assert found.found.shape[1:] == (1, 8, 8)
 
 
@@ -133,7 +133,7 @@ def test_the_page_says_what_to_do_trains_and_attacks(page):
     assert "Press Attack" in page.sentence.value and not page.controls.go.disabled
     assert "numbers" in page.board.neurons.title.value
     asyncio.run(page.run_attack())
-    assert "of 10 training images matched" in page.sentence.value
+    assert "of 10" in page.sentence.value
     assert "held-out" in page.sentence.value and page.controls.bar.value == TINY.steps
     assert sum(len(d.x) for d in page.board.outputs.dots) == 10
     well(page)
@@ -144,7 +144,7 @@ def test_another_vote_shows_other_pictures_of_the_same_candidates(page):
     asyncio.run(page.run_attack())
     near, state = page.scored, page.attacked
     page.controls.vote.value = "mean"
-    assert "below it the mean of all" in page.board.gallery.title.value
+    assert "the mean" in page.board.gallery.title.value
     assert page.attacked is state
     assert torch.equal(page.scored.found, near.found)
     assert torch.equal(page.scored.truth.nearest, near.truth.nearest)
@@ -163,7 +163,7 @@ def test_a_new_control_forgets_what_it_no_longer_describes(page):
     page.controls.start.value = "truth"
     assert page.scored is None and page.trained is not None
     asyncio.run(page.run_attack())
-    assert "no attacker has" in page.sentence.value
+    assert "no attacker" in page.sentence.value
     page.controls.seed.value = 1
     assert page.trained is None and page.controls.go.disabled
     well(page)

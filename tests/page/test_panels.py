@@ -14,6 +14,7 @@ from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.panels import arena as arena_panel
 from explorer.page.panels.base import Panel
 from explorer.page.stages import draw, train
 from tests.page.pages import named, walk
@@ -66,7 +67,7 @@ def test_a_refused_turn_leaves_the_stage_button_where_it_was(app: App) -> None:
     draw.clear(app.session)
     header.stage.value = "train"
     assert header.stage.value == "draw"
-    assert "No points yet" in header.message.value
+    assert "No points" in header.message.value
 
 
 def test_plane_shows_points_by_class_and_areas_by_multiplier(app: App) -> None:
@@ -101,11 +102,11 @@ def test_the_landscape_shows_candidates_of_a_run_and_no_mere_start(app: App) -> 
 
 def test_a_panel_is_built_when_it_is_first_seen_and_then_its_tooltips_are_told(app: App) -> None:
     arena = app.panels["Arena"]
-    assert arena.widget is None and "Run the arena" not in app.access.tips
+    assert arena.widget is None and arena_panel.RUN not in app.access.tips
     train.jump_to_exact(app.session)
     play.go(app.session, "arena")
     built = arena.widget
-    assert built is not None and "Run the arena" in app.access.tips
+    assert built is not None and arena_panel.RUN in app.access.tips
     play.go(app.session, "attack")
     play.go(app.session, "arena")
     assert arena.widget is built
@@ -145,7 +146,7 @@ def test_a_broken_view_says_so_in_its_box_and_the_others_go_on(
 
     monkeypatch.setattr(app.panels["MarginsPanel"], "render", broken)
     play.go(app.session, "train")
-    assert "broken on purpose" in app.panels["MarginsPanel"].failure.value
+    assert "on purpose" in app.panels["MarginsPanel"].failure.value
     play.step(app.session, 5)
     assert "5" in app.panels["Transport"].where.value
 
@@ -207,7 +208,7 @@ def solve(app: App, meanwhile: Callable[[w.Button], None]) -> None:
         await form._solving
 
     asyncio.run(run())
-    assert app.panels["TrainForm"].jump.description == "Jump to the exact solution"
+    assert app.panels["TrainForm"].jump.description.startswith("Jump")
 
 
 def test_many_points_are_solved_beside_the_page(app: App) -> None:

@@ -90,7 +90,7 @@ def test_attack_before_the_points_are_separated_is_refused_with_a_remedy() -> No
 def test_training_without_points_is_refused() -> None:
     session = Session()
     session.guarded(play.go, session, "train")
-    assert "No points yet" in session.message
+    assert "No points" in session.message
     assert session.frame.stage == "draw"
 
 
@@ -163,7 +163,7 @@ def test_a_solution_that_is_not_proved_says_so(monkeypatch: pytest.MonkeyPatch) 
     data = preset("alternating-circle", n=9)
     session = Session(data)
     train.jump_to_exact(session)
-    assert "whether it is the optimum is not known" in session.message
+    assert "not known" in session.message
     done = runs.train(data, TrainConfig(), seed=0, exact=True)
     assert dict(report.training_rows(data, done))["optimum"] == session.message
     assert report.of_training(data, done)["training"]["optimum"]["polished"] is False
@@ -257,7 +257,7 @@ def test_a_stage_of_old_weights_says_whose_they_are() -> None:
     play.go(session, "draw")
     draw.add(session, [((0.3, 1.4), 1)])
     session.guarded(play.go, session, "landscape")
-    assert "those of the 8 points" in session.message and "Train again" in session.message
+    assert "8 points" in session.message and "Train again" in session.message
     play.go(session, "draw")
     play.undo(session)
     session.guarded(play.go, session, "landscape")

@@ -12,10 +12,11 @@ from scipy.stats import binomtest
 from typer.testing import CliRunner
 
 from explorer.cli import app
-from explorer.engine.controls import control_sets
+from explorer.engine.controls import Origin, control_sets
 from explorer.engine.data import Dataset, preset
 from explorer.engine.intervals import share
 from explorer.engine.multipliers import fit_multipliers
+from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, judge, score
 from explorer.research import arena
 from explorer.research.arena import AT, arena_rows, best, lines_of, sentence
@@ -23,6 +24,7 @@ from explorer.research.experiment import Refused, flipped, otherwise, ring_of
 from explorer.research.figures import arena_figure
 from explorer.research.records import write_csv
 from explorer.research.sweep import Trial, sweep, threads
+from explorer.research.words.verdicts import sets
 
 BASE = Trial(preset="alternating-circle", n=6, widths=(20,), steps=600)
 SMALL = {"attack_config": {"m": 12, "steps": 60}}
@@ -70,50 +72,46 @@ def test_lines_pool_their_runs() -> None:
     assert kkt.recall[AT].value == 0.6 and kkt.precision[AT].value == pytest.approx(2 / 3)
     assert kkt.reach[AT].value == 0.75 and kkt.control[2] == pytest.approx(0.1)
     assert kkt.kind is Kind.FOUND and kkt.p_value == pytest.approx(1 / 100)
-    assert lines[1].word == "chance not ruled out"
-    assert best(lines) is kkt and "KKT reconstruction does best: 12 of 20" in sentence(lines)
-    assert "None of 1 attack found" in sentence(lines[1:])
+    assert lines[1].p_value > CHANCE and lines[0].p_value <= CHANCE
+    assert best(lines) is kkt and best(lines[1:]) is None
     lucky = lines_of([row(chance=[[5, 5, 5]] * 99)])
-    assert sentence(lucky).startswith(
-        "No attack is shown to do better than chance. KKT reconstruction: 5"
-    )
+    assert best(lucky) is lucky[0] and lucky[0].p_adjusted > CHANCE
 
 
 def test_the_best_is_one_that_chance_does_not_explain() -> None:
     lucky = row(found=(5, 8, 8), chance=[[9, 9, 9]] * 9 + [[0, 0, 0]] * 90, claims=8)  # p = 0.1
     sound = row("inversion", found=(1, 4, 4), claims=8)  # p = 0.01, less merit
-    words = sentence(lines_of([lucky, sound]))
-    assert words.startswith("Model inversion does best: 4 of 10")
-    assert "(99 held-out sets, p = 0.01 as the best of 2 attacks)" in words
+    first, other = lines_of([lucky, sound])
+    assert first.merit > other.merit and first.p_adjusted > CHANCE >= other.p_adjusted
+    assert sentence([first, other]).startswith(other.title)
     nothing = row(found=(0, 2, 2))
     nothing["result"]["found_reach"] = [0, 0, 0]
-    assert sentence(lines_of([nothing])).startswith(
-        "None of 1 attack found a point that is in reach within 0.03."
-    )
+    (line,) = lines_of([nothing])
+    assert best([line]) is None and line.found[AT] == 2 and line.reach[AT].value == 0
 
 
-def test_few_controls_rule_no_chance_out_and_it_is_said() -> None:
+def test_few_controls_rule_no_chance_out() -> None:
     few = [row(chance=[[0, 0, 0]] * 10), row("inversion", chance=[[0, 0, 0]] * 10)]
     lines = lines_of(few)
-    assert {line.word for line in lines} == {"chance not ruled out"}
-    words = sentence(lines)
-    assert words.startswith("No attack is shown to do better than chance.")
-    assert "(10 held-out sets, p = 0.091" in words
-    assert "With 10 controls p cannot be below 0.091" in words
+    for line in lines:
+        assert len(line.chance) == 10 and line.origin is Origin.HELD_OUT
+        assert line.p_value == line.p_adjusted == pytest.approx(1 / 11)
+        assert line.p_value > CHANCE
 
 
 def test_rows_of_an_older_file_are_pooled_by_the_controls_that_both_have() -> None:
     old, new = row(seed=0, chance=[[0, 0, 0]] * 10), row(seed=1)
     del old["result"]["controls"]
     (line,) = lines_of([old, new])
-    assert len(line.chance) == 10 and line.compared == "10 control sets"
+    assert len(line.chance) == 10 and line.origin is Origin.GIVEN
 
 
 def test_the_table_and_the_sentence_name_resampled_sets() -> None:
     drawn = row()
     drawn["result"]["controls"] = "resampled"
-    assert "(99 sets resampled around the points, p = 0.01)" in sentence(lines_of([drawn]))
-    assert arena.table(lines_of([drawn]))[0]["controls"] == "99 sets resampled around the points"
+    (line,) = lines_of([drawn])
+    assert line.compared == sets(Origin.RESAMPLED, 99) in sentence([line])
+    assert arena.table([line])[0]["controls"] == line.compared
 
 
 def test_one_run_agrees_with_the_judge() -> None:
@@ -131,17 +129,17 @@ def test_one_run_agrees_with_the_judge() -> None:
 
 def test_an_attack_that_does_not_fit_is_a_line_with_the_reason(tmp_path: Path) -> None:
     rows = [
-        {"status": "refused", "message": "needs one input", "trial": {"attack": "univariate"},
+        {"status": "refused", "message": "refused", "trial": {"attack": "univariate"},
          "result": {}, "seconds": {}},
         row(),
     ]  # fmt: skip
     lines = lines_of(rows)
-    assert lines[0].runs == 0 and lines[0].message == "needs one input" and lines[0].merit == 0
-    assert sentence(lines[:1]).startswith("No attack could run")
+    assert lines[0].runs == 0 and lines[0].message == "refused" and lines[0].merit == 0
+    assert best(lines[:1]) is None
     write_csv(tmp_path / "arena.csv", arena.table(lines))
     with (tmp_path / "arena.csv").open() as file:
         table = list(csv.DictReader(file))
-    assert table[0]["message"] == "needs one input" and float(table[1]["recall@0.03"]) == 0.5
+    assert table[0]["message"] == "refused" and float(table[1]["recall@0.03"]) == 0.5
     arena_figure(tmp_path / "arena.png", lines, sentence(lines))
     assert (tmp_path / "arena.png").stat().st_size > 5000
     arena_figure(tmp_path / "none.png", [], "nothing")
@@ -177,11 +175,9 @@ def test_what_is_not_determined_is_said_and_another_set_explains_the_weights() -
     rows[0]["result"] |= {"determined": [True, False] * 3, "matched": [True, True] + [False] * 4}
     (line,) = lines_of(rows)
     assert (line.determined, line.sure) == (3, 1)
-    assert "The other 3 are not recoverable with certainty" in sentence([line])
     rows[0]["result"] |= {"found": [0, 0, 0], "found_reach": [0, 0, 0], "matched": [False] * 6}
     (nothing,) = lines_of(rows)  # the verdict stands where no attack finds a point, too
-    assert "found a point" in sentence([nothing])
-    assert "The other 3 are not recoverable with certainty" in sentence([nothing])
+    assert best([nothing]) is None and (nothing.determined, nothing.sure) == (3, 0)
 
 
 def test_flips_are_seeded_and_keep_the_source() -> None:

@@ -61,7 +61,7 @@ def test_failing_rows_are_rows() -> None:
     found = {row["trial"]["number"]: row for row in rows}
     assert len(rows) == 3
     assert found[2]["result"] == {"double": 4, "pair": [2, None]}
-    assert found[-1]["status"] == "failed" and found[-1]["message"] == "ValueError: no double of -1"
+    assert found[-1]["status"] == "failed" and found[-1]["message"].endswith("double of -1")
 
 
 def test_bad_settings_fail_their_own_row_alone() -> None:
@@ -72,9 +72,7 @@ def test_bad_settings_fail_their_own_row_alone() -> None:
     found = list(sweep(rows, threads(1)))
     assert [row["status"] for row in found].count("done") == 1
     messages = " ".join(row["message"] for row in found)
-    assert (
-        "no setting 'speed'" in messages and "not separated" in messages and "lr must" in messages
-    )
+    assert "'speed'" in messages and "not separated" in messages and "lr must" in messages
 
 
 def test_threads_and_processes_give_identical_rows() -> None:

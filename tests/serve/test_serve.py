@@ -47,7 +47,7 @@ def test_page_names_no_foreign_host_and_says_what_it_waits_for(
     # The name space of drawings is a name, not an address that is asked.
     assert hosts <= {"www.w3.org"}
     assert "<title>Margin Explorer</title>" in page
-    assert "Margin Explorer is starting" in page
+    assert "is starting" in page
     assert f"theme-{theme}" in page
     assert "Button(description" in page
     assert CELLS[0] not in page  # the sources are not shown

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.shapes import Shapes
-from explorer.engine.attacks.target import Target
+from explorer.engine.attacks.target import NO_THEOREM, Target
 from explorer.engine.sizes import Size
 from explorer.engine.status import Status, iterated
 
@@ -41,6 +41,7 @@ class State(Protocol):
 
     So it can be saved. All that is drawn and judged is read from here. A tensor beside x, y and lam
     has one axis, or its field declares what it is like: see `explorer.engine.sizes`.
+    Names in a class attribute `retired` are fields of older files that nothing reads any more.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -112,6 +113,7 @@ class Attack(Generic[T, C, S]):
         fits: (target) -> why it cannot be used on these weights, or an empty text; None: on any.
         shapes: (the weights on screen, state) -> what the plane shows beside points and candidates;
             None: nothing.
+        words: (state, config) -> what the last step did, in a sentence; None: nothing is shown.
         curves: columns of `state.numbers()` with their names on screen, at most four.
         takes_start: whether it begins at given candidates, so that starts can be mixed. Its
             settings then hold `m`, how many, and `sigma_x`, the noise of a start.
@@ -144,6 +146,7 @@ class Attack(Generic[T, C, S]):
     report: Callable[[T, S, C], Report]
     fits: Callable[[Target], str] | None = None
     shapes: Callable[[Target, S], Shapes] | None = None
+    words: Callable[[S, C], str] | None = None
     curves: tuple[tuple[str, str], ...] = ()
     takes_start: bool = False
     suit: Callable[[C, float], C] | None = None
@@ -171,9 +174,13 @@ class Attack(Generic[T, C, S]):
                 f"{self.title} knows networks with one output, for two classes; this one has "
                 f"{target.net.outputs}, one per class. Choose an attack on several classes."
             )
-        if target.caveat and not self.non_homogeneous:
-            return f"{self.title} rests on homogeneity. {target.caveat}"
+        if not (target.net.homogeneous or self.non_homogeneous):
+            return f"{self.title} rests on homogeneity. {NO_THEOREM}"
         return "" if self.fits is None else self.fits(target)
+
+    def account(self, state: S, config: C) -> str:
+        """What the last step did, in a sentence; empty where the attack has no words for it."""
+        return "" if self.words is None else self.words(state, config)
 
     def aimed(
         self, target: Target | None, x: Tensor, y: Tensor, config: C, seed: int

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from dataclasses import dataclass, field, replace
+from typing import Annotated, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 import torch
@@ -128,9 +128,11 @@ class HingeState:
         active: those that carry theta, as indices (A,) into the pool.
         mass: their multipliers (A,).
         left: what they leave of theta, block by block.
-        sentence: what was done last, with its numbers.
+        tried: crossings of lines and of the margin; None before, and in files of version 0.1.
+        near: how many of them have |Phi| within the tolerance of 1; None likewise.
     """
 
+    retired: ClassVar[tuple[str, ...]] = ("sentence",)  # fields of version 0.1
     t: int
     stage: Stage
     x: Tensor
@@ -146,7 +148,8 @@ class HingeState:
     active: Annotated[Tensor, Size("active", dtype=torch.int64, below="pool")]
     mass: Annotated[Tensor, Size("active")]
     left: tuple[Tensor, ...]
-    sentence: str
+    tried: int | None = field(default=None, kw_only=True)
+    near: int | None = field(default=None, kw_only=True)
 
     @property
     def needed(self) -> Tensor:
@@ -196,6 +199,7 @@ __all__ = [
     "report",
     "step",
     "terminate",
+    "words",
 ]
 
 _GAIN = 0.995  # arbitrary: a round that lowers the residual by less than 0.5% is no progress
@@ -239,7 +243,6 @@ def init(
     return HingeState(
         0, "lines", spots, labels, none, none, 1.0, 1.0, found.normal, found.offset, found.weight,
         spots, torch.zeros(0, dtype=torch.long), none, (),
-        f"{len(found.offset)} lines of neurons that differ.",
     )  # fmt: skip
 
 
@@ -308,13 +311,10 @@ def _cross(target: Target, state: HingeState, config: HingeConfig) -> HingeState
     pool = Pool.of(net, both.x, config.tau)
     _POOLS[target] = (pool.x, pool)
     zero = torch.zeros(len(both), dtype=torch.float64)
-    tried, near = sum(map(len, found)), sum(map(len, kept))
     return replace(
         state, stage="cross", x=thin.x, y=pool.y[: len(thin)], lam=zero[: len(thin)],
         without=zero[: len(thin)] * torch.nan, pool=pool.x,
-        sentence=f"{tried} crossings tried, {near} of them with |Φ| within "
-        f"{config.tolerance:g} of 1: {len(thin)} candidates {config.spacing:g} apart. Beside "
-        f"them stand {len(sampled)} sampled points of the margin.",
+        tried=sum(map(len, found)), near=sum(map(len, kept)),
     )  # fmt: skip
 
 
@@ -338,7 +338,6 @@ def _grown(target: Target, state: HingeState, config: HingeConfig, now: Explanat
     grown = replace(
         state, stage="fit", x=x, y=y, lam=after.lam, without=after.lam * torch.nan,
         residual=after.residual, active=after.index, mass=after.lam, left=tuple(after.left),
-        sentence=f"{len(x)} candidates explain all but {after.residual:.1%} of the weights.",
     )  # fmt: skip
     if not (slow or rounds >= config.rounds or after.residual < _DUST or after is now):
         return grown
@@ -352,8 +351,6 @@ def _merged(state: HingeState, config: HingeConfig) -> HingeState:
         state, stage="prove" if len(merged.x) else "done", x=merged.x, y=merged.y, lam=merged.lam,
         without=merged.lam * torch.nan,
         limit=(1 + config.rise) * state.residual + config.floor,
-        sentence=f"{len(merged.x)} places explain all but {state.residual:.1%} of the weights. "
-        "Which of them are needed?",
     )  # fmt: skip
 
 
@@ -361,22 +358,14 @@ def _prove(target: Target, state: HingeState, config: HingeConfig) -> HingeState
     """Ask of the heaviest candidate not asked yet whether the others can make up for it."""
     open_ = (state.without.isnan() & _worth(state, config)).nonzero()[:, 0]
     if not len(open_):
-        return _finished(state, config)
+        return replace(state, stage="done")
     i = int(open_[0])
     pool, stop = pool_of(target, state, config), state.limit
     now = Explanation(state.active, state.mass, state.residual, list(state.left))
     residual = without(pool, now, state.x[i], state.y[i], stop, config)
     answers = state.without.clone()
     answers[i] = residual
-    held = "at least" if residual >= stop else "about" if at_edge(residual, stop) else "at most"
-    verdict = {"at least": "needed", "about": "at the edge, so no claim"}.get(held, "not needed")
-    asked = replace(
-        state, without=answers,
-        sentence=f"Without the candidates around place {i + 1} of {len(state.x)} {held} "
-        f"{residual:.1%} of the weights stays unexplained, with them {state.residual:.1%}: "
-        f"{verdict}.",
-    )  # fmt: skip
-    return asked if len(open_) > 1 else _finished(asked, config)
+    return replace(state, without=answers, stage="prove" if len(open_) > 1 else "done")
 
 
 def without(
@@ -425,16 +414,62 @@ def _decided(rest: Pool, found: Explanation, stop: float, config: HingeConfig) -
     return stop * (1 - EDGE / 2)
 
 
-def _finished(state: HingeState, config: HingeConfig) -> HingeState:
+# --- What the last step did, in words -----------------------------------------------------------
+
+
+def words(state: HingeState, config: HingeConfig) -> str:
+    """What the last step did, with its numbers."""
+    if state.stage in ("starts", "lines"):
+        return f"{len(state.offset)} lines of neurons that differ."
+    if state.stage == "cross":
+        return crossed(state, config, len(state.x))
+    left = f"explain all but {state.residual:.1%} of the weights."
+    if state.stage == "fit":
+        return f"{len(state.x)} candidates {left}"
+    asked = (~state.without.isnan()).nonzero()[:, 0]
+    if not len(state.x) or (state.stage == "prove" and not len(asked)):
+        return f"{len(state.x)} places {left} Which of them are needed?"
+    return _answer(state, int(asked[-1])) if state.stage == "prove" else result(state, config)
+
+
+def crossed(state: HingeState, config: HingeConfig, count: int) -> str:
+    """On the crossings, `count` candidates of which are in sight."""
+    tried = (
+        ""
+        if state.tried is None
+        else f"{state.tried} crossings tried, {state.near} of them with |Φ| within "
+        f"{config.tolerance:g} of 1: "
+    )
+    return (
+        f"{tried}{count} candidates {config.spacing:g} apart. Beside them stand "
+        f"{len(state.pool) - len(state.x)} sampled points of the margin."
+    )
+
+
+def _answer(state: HingeState, i: int) -> str:
+    """On the question about place i; places are asked about in their order."""
+    residual, stop = float(state.without[i]), state.limit
+    held, verdict = "at most", "not needed"
+    if residual >= stop:
+        held, verdict = "at least", "needed"
+    elif at_edge(residual, stop):
+        held, verdict = "about", "at the edge, so no claim"
+    return (
+        f"Without the candidates around place {i + 1} of {len(state.x)} {held} {residual:.1%} of "
+        f"the weights stays unexplained, with them {state.residual:.1%}: {verdict}."
+    )
+
+
+def result(state: HingeState, config: HingeConfig) -> str:
+    """On all the answers to the question of the residual."""
     count = int(state.needed.sum())
     open_ = sum(at_edge(v, state.limit) and v < state.limit for v in state.without.tolist())
     edge = f" ({open_} of them at the edge)" if open_ else ""
-    return replace(
-        state, stage="done",
-        sentence=f"{count} fitted places are needed: no explanation does without a point within "
+    return (
+        f"{count} fitted places are needed: no explanation does without a point within "
         f"{config.radius:g} of them. The others{edge} are not recoverable with certainty from "
-        "these weights: other points explain them as well.",
-    )  # fmt: skip
+        "these weights: other points explain them as well."
+    )
 
 
 MOST_LINES = 80  # arbitrary: more cannot be told apart
@@ -465,5 +500,6 @@ ATTACK = Attack(
     "claims the places that no other explanation can do without.",
     config=HingeConfig, state=HingeState,
     first=init, step=step, terminate=terminate, report=report,
-    fits=fits, shapes=shapes, belongs=belongs, curves=(("residual", "unexplained share"),),
+    fits=fits, shapes=shapes, words=words, belongs=belongs,
+    curves=(("residual", "unexplained share"),),
 )  # fmt: skip

@@ -175,6 +175,7 @@ __all__ = [
     "step",
     "terminate",
     "votes",
+    "words",
 ]
 
 fits = hinge.fits
@@ -267,8 +268,6 @@ def _started(target: Target, state: PooledState, config: PooledConfig) -> Pooled
         state, t=number + 1, stage="starts" if number + 1 < config.starts else "lines",
         found=found, labels=labels, heft=heft, start=torch.cat([state.start, owner]),
         x=merged.x, y=merged.y, lam=merged.lam / (number + 1), without=merged.lam * torch.nan,
-        sentence=f"Start {number + 1} of {config.starts} claims {len(x)} points; all together "
-        f"name {len(merged.x)} places.",
     )  # fmt: skip
 
 
@@ -285,14 +284,7 @@ def _weighed(target: Target, state: PooledState, config: PooledConfig) -> Pooled
     stop = (1 + RESIDUAL) * state.residual
     open_ = ((state.without >= stop) & ~state.needed & state.rise.isnan()).nonzero()[:, 0]
     if not len(open_):
-        count = int(state.needed.sum())
-        return replace(
-            state, t=state.t + 1, stage="done",
-            sentence=f"{count} of {len(state.x)} fitted places are needed, "
-            f"{int(state.also.sum())} of them by the largest component alone. Others are not "
-            "recoverable with certainty from these weights. Which places were fitted depends on "
-            "the starts, their last bits included: another processor may name others.",
-        )  # fmt: skip
+        return replace(state, t=state.t + 1, stage="done")
     i = int(open_[0])
     kept = _QUESTIONS.get(target)
     if kept is None or kept[0] is not state.x:
@@ -306,12 +298,7 @@ def _weighed(target: Target, state: PooledState, config: PooledConfig) -> Pooled
         pool = hinge.pool_of(target, state, config)
         left = hinge.without(pool, now, state.x[i], state.y[i], stop, config)
         also[i] = left >= stop
-    return replace(
-        state, t=state.t + 1, rise=rise, also=also,
-        sentence=f"Without the candidates around place {i + 1} of {len(state.x)} the largest "
-        f"component missed rises by {float(rise[i]):.0%}: "
-        f"{'needed' if bool(also[i]) else 'not needed'}.",
-    )  # fmt: skip
+    return replace(state, t=state.t + 1, rise=rise, also=also)
 
 
 def _places(state: PooledState) -> Tensor:
@@ -325,10 +312,7 @@ def _joined(state: PooledState, target: Target, config: PooledConfig) -> PooledS
     x = torch.cat([places, state.x])
     zero = torch.zeros(len(x), dtype=torch.float64)
     labels = phi(hinge.attacked(target, config), x).sign()
-    return replace(
-        state, pool=pool, x=x, y=labels, lam=zero, without=zero * torch.nan,
-        sentence=f"{state.sentence} {len(places)} places of {config.starts} starts join them.",
-    )  # fmt: skip
+    return replace(state, pool=pool, x=x, y=labels, lam=zero, without=zero * torch.nan)
 
 
 def _opened(target: Target, state: PooledState, config: PooledConfig) -> PooledState:
@@ -339,8 +323,6 @@ def _opened(target: Target, state: PooledState, config: PooledConfig) -> PooledS
     return replace(
         state, t=state.t + 1, stage="fit", x=x, y=y, lam=now.lam, without=now.lam * torch.nan,
         residual=now.residual, active=now.index, mass=now.lam, left=tuple(now.left),
-        sentence=f"{len(x)} places of the starts explain all but {now.residual:.1%} of the "
-        "weights.",
     )  # fmt: skip
 
 
@@ -352,12 +334,53 @@ def shapes(target: Target, state: PooledState) -> Shapes:
     return replace(drawn, dots=places(target, state.found))
 
 
+# --- What the last step did, in words -----------------------------------------------------------
+
+
+def words(state: PooledState, config: PooledConfig) -> str:
+    """What the last step did, with its numbers."""
+    if state.stage in ("starts", "lines") and state.t:
+        claimed = int((state.start == state.t - 1).sum())
+        return (
+            f"Start {state.t} of {config.starts} claims {claimed} points; all together name "
+            f"{len(state.x)} places."
+        )
+    if state.stage == "cross":
+        places = len(_places(state))
+        crossed = hinge.crossed(state, config, len(state.x) - places)
+        return f"{crossed} {places} places of {config.starts} starts join them."
+    if state.stage == "fit" and state.t == config.starts + 2:  # after the lines: no round yet
+        return (
+            f"{len(state.x)} places of the starts explain all but {state.residual:.1%} of the "
+            "weights."
+        )
+    if state.stage not in ("weigh", "done") or not len(state.rise):
+        return hinge.words(state, config)
+    asked = (~state.rise.isnan()).nonzero()[:, 0]
+    if state.stage == "weigh":
+        return _weight(state, int(asked[-1])) if len(asked) else hinge.result(state, config)
+    return (
+        f"{int(state.needed.sum())} of {len(state.x)} fitted places are needed, "
+        f"{int(state.also.sum())} of them by the largest component alone. Others are not "
+        "recoverable with certainty from these weights. Which places were fitted depends on the "
+        "starts, their last bits included: another processor may name others."
+    )
+
+
+def _weight(state: PooledState, i: int) -> str:
+    return (
+        f"Without the candidates around place {i + 1} of {len(state.x)} the largest component "
+        f"missed rises by {float(state.rise[i]):.0%}: "
+        f"{'needed' if bool(state.also[i]) else 'not needed'}."
+    )
+
+
 ATTACK = Attack(
     place=6, key="pooled", title="Pooled", paper="own",
     sentence="Claims of several KKT reconstructions and crossings in one explanation; claims the "
     "places that no other explanation can do without.",
     config=PooledConfig, state=PooledState,
     first=init, step=step, terminate=terminate, report=report,
-    fits=hinge.fits, shapes=shapes, belongs=hinge.belongs,
+    fits=hinge.fits, shapes=shapes, words=words, belongs=hinge.belongs,
     curves=(("residual", "unexplained share"),),
 )  # fmt: skip

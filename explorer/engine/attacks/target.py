@@ -21,7 +21,7 @@ NO_THEOREM = (
 class Target:
     """The attacked network at margin 1; no attack is given more than this.
 
-    A network with biases everywhere is not homogeneous and is taken as it is: see `caveat`.
+    A network with biases everywhere is not homogeneous and is taken as it is: see `NO_THEOREM`.
 
     Attributes:
         net: weights with min_i y_i Phi(theta; x_i) = level on the unseen training data.
@@ -66,11 +66,6 @@ class Target:
         if not net.homogeneous:
             return cls(net, float(margin))
         return cls(rescaled(net, margin ** (-1 / net.order)))
-
-    @property
-    def caveat(self) -> str:
-        """What no theorem covers here, as a sentence for the screen; "" for homogeneous weights."""
-        return "" if self.net.homogeneous else NO_THEOREM
 
     @cached_property
     def mass(self) -> float:

@@ -229,28 +229,15 @@ class SplitPlane:
     carries: bool = True
 
     @property
-    def sentence(self) -> str:
-        """What is seen."""
-        as_well = self.values <= self.here + AS_LOW
-        share = f"{100 * float(as_well.mean()):.3g}% of the splits drawn"
-        left = f"leave no more of ‖θ‖² than the whole point does ({self.here:.2g})"
-        if not self.carries:
-            return (
-                "This point carries no multiplier, so that nothing of it is to be split: with the "
-                f"other points refitted {share} {left}."
-            )
-        if min(self.plus, self.minus) <= 1e-9:
-            pinned = "This point is pinned: neurons stand on it, so the rectangle of free splits is"
-            if not (as_well[-1, 1:].any() or as_well[:-1, 0].any()):
-                return f"{pinned} empty and energy rises in both directions."
-            return f"{pinned} empty. Yet with the other points refitted {share} {left}."
-        ends = [f"{v:.2f}" if np.isfinite(v) else "∞" for v in (self.plus, self.minus)]
-        stays = (
-            f"Up to α = {ends[0]} and β = {ends[1]} both children stay in the cell: they {left}."
-        )
-        if as_well.all():
-            return f"{stays} Nor do those beyond it leave more, as far as is drawn."
-        return f"{stays} Of all, {share} do; elsewhere the energy is up to {self.values.max():.2g}."
+    def as_well(self) -> NDArray[np.bool_]:
+        """Which splits leave no more of ‖θ‖² than the whole point does (size, size)."""
+        found: NDArray[np.bool_] = self.values <= self.here + AS_LOW
+        return found
+
+    @property
+    def pinned(self) -> bool:
+        """Whether neurons stand on the point, so that no split of it is free."""
+        return min(self.plus, self.minus) <= 1e-9
 
 
 def level_direction(

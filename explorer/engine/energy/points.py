@@ -14,7 +14,7 @@ from torch import Tensor
 from explorer.engine.energy.cones import frozen_gains, refitted_gains, residual
 from explorer.engine.energy.rays import Rays, crowded, place_rays, set_rays
 from explorer.engine.network import Network, phi
-from explorer.engine.rounding import EDGE, NOTHING, said
+from explorer.engine.rounding import EDGE
 
 Array = NDArray[np.float64]
 
@@ -27,16 +27,16 @@ REDUNDANT = 1e-6  # share of ||theta||^2: nothing is gained by the point; arbitr
 
 
 class Archetype(Enum):
-    """What the map of a point looks like; the value is what a user reads."""
+    """What the map of a point looks like.
 
-    NEEDLE = (
-        "a needle: with the others where they are, one place, or a few isolated ones, explain the "
-        "weights as well"
-    )
-    FAN = (
-        "a fan: with the others where they are, a whole set of places explains the weights as well"
-    )
-    REDUNDANT = "redundant: it explains nothing that the other points do not"
+    NEEDLE: with the others where they are, one place, or a few isolated ones, explain the weights
+    as well; FAN: a whole set of places does. REDUNDANT: the point explains nothing that the other
+    points do not.
+    """
+
+    NEEDLE = "needle"
+    FAN = "fan"
+    REDUNDANT = "redundant"
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,18 +107,6 @@ class Energies:
         isolated = low < max(NEEDLE, FEW * one, self.band)
         bowl = self.below(scale * LOW / 10) < BOWL * low
         return Archetype.NEEDLE if isolated or bowl else Archetype.FAN
-
-    @property
-    def sentence(self) -> str:
-        """What is seen, with its numbers."""
-        home = "" if self.home is None else f" here and {said(self.home)} at its training place"
-        return (
-            f"This point is {self.archetype.value}. Without it {said(self.without)} of ‖θ‖² stays "
-            f"unexplained, with it {said(self.here)}{home}; {100 * self.low:.3g}% of the places on "
-            f"the map come within {LOW:.0%} of that, {100 * self.below(LOW / 10):.3g}% within "
-            f"{LOW / 10:.1%} (kinks freed within {self.tau:.2g}; below {NOTHING:.0e} is 0)."
-            f"{' It stands at the edge of another name.' if self.at_edge else ''}"
-        )
 
 
 # --- Energy of candidate sets, and its maps: where else could this point be? --------------------

@@ -18,6 +18,7 @@ from explorer.engine.data import Dataset
 from explorer.engine.energy import starts
 from explorer.engine.energy.maps import (
     Line,
+    SplitPlane,
     bilevel,
     grid,
     line,
@@ -40,6 +41,7 @@ MAPS = {
     "last": "Bilevel loss, last layer",
 }
 TRIANGLE = (11, 26, 51)  # starts along a side, refined like pixels: 66, 351 and 1326 in all
+LITTLE = 0.01  # arbitrary: what lies below this share of the highest value is counted as low
 STANDARD = 61  # pixels a side that `pixels` counts in, so that refining changes nothing else
 
 
@@ -94,6 +96,42 @@ class Question:
         return tau_of(self.extent, STANDARD, self.pixels)
 
 
+@dataclass(frozen=True)
+class OfStarts:
+    """What a map of starts shows: energies as shares of ||theta||^2.
+
+    Attributes:
+        truth: of the start at the truth.
+        heldout: of the start at held-out points.
+        noise: of the start at noise.
+        low: share of the starts below `LITTLE` of the highest.
+        count: how many starts there are.
+    """
+
+    truth: float
+    heldout: float
+    noise: float
+    low: float
+    count: int
+
+
+@dataclass(frozen=True)
+class OfRidge:
+    """What a map of the bilevel loss shows: losses as shares of ||theta*||^2.
+
+    Attributes:
+        last: whether the features are the last hidden layer; else the points themselves.
+        here: of the point where it is.
+        most: of the worst place.
+        low: share of the places below `LITTLE` of that.
+    """
+
+    last: bool
+    here: float
+    most: float
+    low: float
+
+
 @dataclass(frozen=True, eq=False)
 class Picture:
     """An answer.
@@ -106,12 +144,14 @@ class Picture:
         names: of the two axes.
         here: the value at the candidates as they are.
         reference: the energy without the point, or nan.
-        words: what is seen, in a sentence.
+        about: the numbers behind what is seen; None for a sketch, of which nothing is to be read.
         archetype: its name, or an empty string.
         lowest: where the least value is.
         free: (a+, a-) of a split, else None.
         curve: of a line, else None.
         size: pixels a side.
+        forced: share of the point's multiplier that stays at its place by the linear program of
+            `forced_share`; 0 where it does not say so.
     """
 
     kind: str
@@ -120,12 +160,13 @@ class Picture:
     names: tuple[str, str]
     here: float
     reference: float
-    words: str
+    about: Energies | SplitPlane | OfStarts | OfRidge | None
     archetype: str = ""
     lowest: tuple[float, float] = (0.0, 0.0)
     free: tuple[float, float] | None = None
     curve: Line | None = None
     size: int = 0
+    forced: float = 0.0
 
     def value_at(self, x: float, y: float) -> float:
         """The value of the pixel, or of the nearest place of a curve or lattice; nan outside."""
@@ -137,19 +178,6 @@ class Picture:
         h, w = self.values.shape
         i, j = int((top - y) / (top - bottom) * h), int((x - left) / (right - left) * w)
         return float(self.values[i, j]) if 0 <= i < h and 0 <= j < w else float("nan")
-
-    def reading(self, x: float, y: float) -> str:
-        """A place and its value in words."""
-        if self.kind == "starts":
-            where = starts.reading(x, y)
-            value = self.value_at(x, y)
-            return f"{where}: {value:.3g}" if np.isfinite(value) else where
-        value = self.value_at(x, y)
-        first, second = self.names
-        words = f"{first} = {x:.2f}, {second} = {y:.2f}: {value:.3g}"
-        if np.isfinite(self.reference) and self.reference > 0:
-            words += f", {100 * value / self.reference:.3g}% of the energy without the point"
-        return words
 
 
 # --- Maps of a moving point that are kept: where the others are refitted, they hold wherever it is
@@ -216,7 +244,7 @@ def sliced(
 
 # --- Energy maps beside the linear program of forced masses, which has the last word on a name --
 
-NEEDLE = Archetype.NEEDLE.name.lower()
+NEEDLE = Archetype.NEEDLE.value
 
 
 def forced_share(net: Network, truth: Dataset) -> Tensor | None:
@@ -240,21 +268,7 @@ def told(picture: Picture, share: float) -> Picture:
     The energy asks for stationarity alone. So a map may be low where a multiplier would stand off
     the margin, which no KKT point allows: the program has the last word.
     """
-    if share <= 0:
-        return picture
-    amount = "all" if share > 0.995 else f"{share:.0%} or more"
-    must = (
-        f"by a linear program every set on the margin that explains the weights has {amount} of "
-        "this point's multiplier at its place, up to sampling."
-    )
-    if picture.archetype == NEEDLE:
-        return replace(picture, words=f"{picture.words} And {must}")
-    words = (
-        f"This point is a needle: {must} The energy alone does not show it, for it asks for no "
-        "margin: elsewhere it needs multipliers off the margin, which no KKT point has. "
-        f"{picture.words.partition('. ')[2]}"
-    )
-    return replace(picture, words=words, archetype=NEEDLE)
+    return replace(picture, forced=share, archetype=NEEDLE) if share > 0 else picture
 
 
 # --- The answers: each kind of energy map from a question, in slices that can be stopped --------
@@ -345,7 +359,7 @@ def _point(q: Question, net: Network, size: int, go_on: GoOn, kept: Kept) -> Pic
     seen = replace(mover.energies(values, few), home=at_home)
     return Picture(
         q.kind, values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), seen.here,
-        seen.without, _words(seen), seen.archetype.name.lower(), low, size=size,
+        seen.without, seen, seen.archetype.value, low, size=size,
     )  # fmt: skip
 
 
@@ -382,27 +396,9 @@ def _curve(q: Question, made: Line, size: int) -> Picture:
     low = float(made.z[seen.values.argmin()])
     box = (-q.extent, q.extent, 0.0, 1.0)
     return Picture(
-        q.kind, seen.values[None], box, ("x", "energy"), seen.here, seen.without, _words(seen),
-        seen.archetype.name.lower(), (low, float(seen.values.min())), curve=made, size=size,
+        q.kind, seen.values[None], box, ("x", "energy"), seen.here, seen.without, seen,
+        seen.archetype.value, (low, float(seen.values.min())), curve=made, size=size,
     )  # fmt: skip
-
-
-def _words(seen: Energies) -> str:
-    text = seen.sentence
-    if seen.least < 0.9 * seen.here and seen.here > 1e-6:
-        text += f" The lowest place leaves less than the point where it is now: {seen.least:.2g}."
-    if seen.cut:
-        text += (
-            f" {seen.cut} of the points lie on more neurons than can all be freed: energies are "
-            "upper bounds."
-        )
-    if seen.crowded:
-        text += (
-            f" So do {seen.crowded} of the places on the map, where what is drawn is an upper "
-            "bound." if seen.cut else f" {seen.crowded} of the places lie on more neurons than "
-            "can all be freed: what is drawn there is an upper bound."
-        )  # fmt: skip
-    return text
 
 
 def _split(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
@@ -419,7 +415,7 @@ def _split(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
     low = ((at[1] + 0.5) * step, made.reach - (at[0] + 0.5) * step)
     return Picture(
         q.kind, made.values, (0.0, made.reach, 0.0, made.reach), ("α", "β"),
-        float(made.values[-1, 0]), float("nan"), made.sentence, lowest=low,
+        float(made.values[-1, 0]), float("nan"), made, lowest=low,
         free=(made.plus, made.minus), size=size,
     )  # fmt: skip
 
@@ -446,14 +442,12 @@ def _starts(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None
     known = values[np.isfinite(values)]
     noise, truth = divmod(int(np.nanargmin(values)), side)
     at = np.array([truth, side - 1 - truth - noise, noise]) / (side - 1) @ CORNERS
-    words = (
-        f"The start at the truth leaves {values[0, -1]:.2g} of ‖θ‖² unexplained, held-out points "
-        f"{values[0, 0]:.2g}, noise {values[-1, 0]:.2g}. "
-        f"{100 * float((known < 0.01 * known.max()).mean()):.3g}% of {len(known)} starts lie below "
-        "a hundredth of the highest."
-    )
+    made_of = OfStarts(
+        float(values[0, -1]), float(values[0, 0]), float(values[-1, 0]),
+        float((known < LITTLE * known.max()).mean()), len(known),
+    )  # fmt: skip
     return Picture(
-        q.kind, values, (0.0, 1.0, 0.0, 1.0), ("", ""), float(values[0, -1]), float("nan"), words,
+        q.kind, values, (0.0, 1.0, 0.0, 1.0), ("", ""), float(values[0, -1]), float("nan"), made_of,
         lowest=(float(at[0]), float(at[1])), size=side,
     )  # fmt: skip
 
@@ -474,23 +468,18 @@ def _bilevel(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | Non
         return None
     values, here = found[:-1], float(found[-1])
     at = int(values.argmin())
-    low = (values < 0.01 * values.max()).mean()
-    features = "the last hidden layer" if q.kind == "last" else "the points themselves"
-    words = (
-        f"Ridge regression on {features}, trained on these candidates: with the point where it is "
-        f"the weights are {here:.2g} of ‖θ*‖² off, elsewhere up to {values.max():.2g}; "
-        f"{100 * float(low):.3g}% of the places lie below a hundredth of that."
-    )
+    low = float((values < LITTLE * values.max()).mean())
+    made_of = OfRidge(q.kind == "last", here, float(values.max()), low)
     if net.d == 1:
         curve = Line(places[:, 0].numpy(), Energies(values, here, np.nan, 0.0),
                      np.zeros(0), np.zeros(0))  # fmt: skip
         spot = (float(places[at, 0]), float(values[at]))
         return Picture(
             q.kind, values[None], (-q.extent, q.extent, 0.0, 1.0), ("x", "loss"), here,
-            float("nan"), words, lowest=spot, curve=curve, size=size,
+            float("nan"), made_of, lowest=spot, curve=curve, size=size,
         )  # fmt: skip
     spot = (float(places[at, 0]), float(places[at, 1]))
     return Picture(
         q.kind, values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), here,
-        float("nan"), words, lowest=spot, size=size,
+        float("nan"), made_of, lowest=spot, size=size,
     )  # fmt: skip

@@ -271,20 +271,6 @@ def paths(trails: list[list[list[float]]], corners: Array = CORNERS) -> Array:
     return np.concatenate(pieces[:-1]) if pieces else np.zeros((2, 2))
 
 
-def reading(x: float, y: float) -> str:
-    """What stands at a place, in words: its three weights, and the two numbers of the mixture."""
-    truth, heldout, noise = (float(v) for v in weights_at(np.array(x), np.array(y)))
-    if min(truth, heldout, noise) < INSIDE:
-        return "outside the triangle"
-    truth, heldout, noise = (abs(round(v, 6)) for v in (truth, heldout, noise))  # no "-0%"
-    data = 1 - noise
-    share = f"{truth / data:.2f}" if data > 1e-6 else "any"
-    return (
-        f"{truth:.0%} truth, {heldout:.0%} held-out data, {noise:.0%} noise "
-        f"(λ₁ = {share}, λ₂ = {data:.2f})"
-    )
-
-
 # --- Where the attack starts: the candidates' labels, and their partners in truth and control ---
 
 

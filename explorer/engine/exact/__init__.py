@@ -27,7 +27,6 @@ whether max |h| <= 1 or whether the margin is 1, the network is not called polis
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -87,23 +86,9 @@ class Exact:
     polished: bool
 
     @property
-    def sentence(self) -> str:
-        """What is known of the network, in words."""
-        if self.polished:
-            return f"The largest margin over all widths, proved up to {PROVED:g} of |theta|^2."
-        short = max(0.0, 1 - self.dual / (1 + self.violation) / self.objective)
-        return (
-            "The best network found; whether it is the optimum is not known. "
-            f"At margin 1 no network has |theta|^2 smaller by more than {_rounded_up(short)}."
-        )
-
-
-def _rounded_up(share: float) -> str:
-    """A share in per cent with two digits, never below it."""
-    if share == 0:
-        return "0%"
-    step = 10.0 ** (math.floor(math.log10(100 * share)) - 1)
-    return f"{math.ceil(100 * share / step) * step:.2g}%"
+    def shortfall(self) -> float:
+        """By what share of |theta|^2 a network at margin 1 could still be smaller, at most."""
+        return max(0.0, 1 - self.dual / (1 + self.violation) / self.objective)
 
 
 def maximum_margin(x: Tensor, y: Tensor, tol: float = 1e-9) -> Exact:

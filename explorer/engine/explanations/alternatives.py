@@ -1,4 +1,4 @@
-"""Which training points the weights determine, in one call and one sentence."""
+"""Which training points the weights determine, in one call."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from explorer.engine.explanations.programs import (
     TOLERANCE,
     Progress,
     Sample,
+    Scope,
     Stopped,
     explanation_at,
     forced_mass,
@@ -24,7 +25,6 @@ from explorer.engine.explanations.programs import (
 )
 from explorer.engine.explanations.splitting import USED, Explanation
 from explorer.engine.network import Network
-from explorer.engine.rounding import said
 
 _ROOM = 1.05  # arbitrary: slack beyond what the given points themselves miss
 FORCED = 1e-3  # arbitrary: a forced mass above this share of the whole one counts
@@ -39,13 +39,13 @@ class Determined:
         forced: (n,) bool: every explanation has mass within the radius of this point.
         edge: (n,) bool: so little that it may as well be none; none of these is forced.
         mass: least mass (n,) there over all explanations.
-        sentence: what that means here, with its tolerance and sampling.
+        scope: over which sets.
     """
 
     forced: Tensor
     edge: Tensor
     mass: Tensor
-    sentence: str
+    scope: Scope
 
 
 def forced_points(mass: Tensor, whole: float) -> tuple[Tensor, Tensor]:
@@ -57,18 +57,6 @@ def forced_points(mass: Tensor, whole: float) -> tuple[Tensor, Tensor]:
     share = mass / max(whole, 1e-300)
     forced = share > BAND * FORCED
     return forced, (share > FORCED / BAND) & ~forced
-
-
-def edge_words(edge: Tensor) -> str:
-    """What is said of points at the edge (n,) bool; nothing where there is none."""
-    count = int(edge.sum())
-    if not count:
-        return ""
-    which = "1 more is" if count == 1 else f"{count} more are"
-    return (
-        f" {which} at the edge: the least mass there is within a factor {BAND:g} of {FORCED:.0e} "
-        "of the whole, from which it would count."
-    )
 
 
 def sharpened(sample: Sample) -> Sample:
@@ -117,18 +105,7 @@ def determined(
     mass = torch.zeros(len(x), dtype=torch.float64)
     mass[used[sample.truth.origin]] = least
     forced, edge = forced_points(mass, sample.mass)
-    count = int(forced.sum())
-    scope = (
-        f"within ±{box:.3g}, tolerance {sample.tolerance:.0e} of the norm"
-        if sample.exact
-        else f"on {len(sample.x)} sampled margin points within ±{box:.3g}, so up to sampling, "
-        f"tolerance {sample.tolerance:.0e} of the norm"
-    )
-    words = (
-        f"{count} of {len(x)} points are determined by the weights: every training set on "
-        f"the margin that explains them has mass within {sample.radius:g} of each ({scope})."
-    )
-    return Determined(forced, edge, mass, words + edge_words(edge))
+    return Determined(forced, edge, mass, Scope.of(sample))
 
 
 # --- The farthest other training set that explains the weights no worse than the given one ------
@@ -164,7 +141,7 @@ class AsWell:
         at_most: no set of the sample that explains as well is farther on average.
         residual: what its sum misses, relative to |theta|.
         truth: what the given points' sum misses.
-        sentence: these numbers in words.
+        scope: over which sets.
     """
 
     explanation: Explanation
@@ -172,7 +149,12 @@ class AsWell:
     at_most: float
     residual: float
     truth: float
-    sentence: str
+    scope: Scope
+
+    @property
+    def other(self) -> bool:
+        """Whether the set is another one: farther than the radius within which points are told."""
+        return self.distance >= self.scope.radius
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,21 +209,7 @@ def as_well(sample: Sample, rounds: int = ROUNDS, progress: Progress | None = No
         float(gap @ best[: len(gap)]) / sample.mass,
         float(np.linalg.norm(sample.left(best))),
     )
-    scope = f"box ±{sample.extent:.3g}; {len(sample.x)} margin points sampled"
-    within = "" if truly >= AS_WELL else f", up to {AS_WELL:.0e}"
-    words = (
-        f"{made.n} other points explain the weights as well{within}: they leave "
-        f"{said(off, '.3g')} of their norm, the true ones {said(truly, '.3g')}, and lie "
-        f"{distance:.2g} from the nearest true one on average; no such set is farther than "
-        f"{at_most:.2g} ({scope})."
-    )
-    if distance < sample.radius:
-        words = (
-            "No training set was found that explains the weights as well as the true points, "
-            f"which leave {said(truly, '.3g')} of their norm, and is over {distance:.2g} away "
-            f"from them on average; none is farther than {at_most:.2g} ({scope})."
-        )
-    return AsWell(made, distance, at_most, off, truly, words)
+    return AsWell(made, distance, at_most, off, truly, Scope.of(sample))
 
 
 def _farthest(

@@ -35,7 +35,6 @@ from explorer.engine.explanations.sampling import GRID, checked, kinks_of, margi
 from explorer.engine.explanations.splitting import USED, Explanation, fitted_explanation, residual
 from explorer.engine.gradients import gradient
 from explorer.engine.network import Network, phi
-from explorer.engine.rounding import said
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -213,6 +212,32 @@ class Sample:
         return left
 
 
+@dataclass(frozen=True)
+class Scope:
+    """Over which training sets a result holds.
+
+    Attributes:
+        extent: half width of the box, in units of the data.
+        points: how many margin points were sampled in it.
+        tolerance: by how much each component of theta may be missed, as a share of |theta|.
+        radius: mass within it counts as mass at a given point.
+        exact: whether the sample decides within the box; else the result holds up to sampling.
+    """
+
+    extent: float
+    points: int
+    tolerance: float
+    radius: float
+    exact: bool
+
+    @staticmethod
+    def of(sample: Sample) -> Scope:
+        """That of a sample."""
+        return Scope(
+            sample.extent, len(sample.x), sample.tolerance, sample.radius, sample.exact
+        )  # fmt: skip
+
+
 def sample_of(
     net: Network,
     x: Tensor,
@@ -345,13 +370,25 @@ class Farthest:
         explanation: its points of positive multiplier.
         distance: mean distance of its mass from the nearest given point.
         residual: what its sum misses, relative to |theta|.
-        sentence: these numbers in words.
+        truth: what the given points' sum misses.
+        scope: over which sets.
     """
 
     explanation: Explanation
     distance: float
     residual: float
-    sentence: str
+    truth: float
+    scope: Scope
+
+    @property
+    def other(self) -> bool:
+        """Whether the set is another one: farther than the radius within which points are told."""
+        return self.distance >= self.scope.radius
+
+    @property
+    def as_well(self) -> bool:
+        """Whether it misses no more than the given points do, by 1%, or than `AS_WELL`."""
+        return self.residual <= max(AS_WELL, 1.01 * self.truth)
 
 
 def farthest(sample: Sample) -> Farthest:
@@ -361,24 +398,7 @@ def farthest(sample: Sample) -> Farthest:
     made = explanation_at(sample, z)
     distance = float(gap @ z[: len(gap)]) / sample.mass
     off = residual(sample.net, made)
-    scope = f"the box is ±{sample.extent:.3g}; {len(sample.x)} margin points sampled"
-    truly = sample.missed
-    how = "the same weights"
-    if off > max(AS_WELL, 1.01 * truly):
-        how = f"the weights, less well than the true ones (those leave {said(truly, '.1e')})"
-    words = (
-        f"{made.n} other points explain {how}: on average {distance:.2g} from the nearest true "
-        f"one, residual {said(off, '.1e')} ({scope})."
-    )
-    if distance < sample.radius:
-        told = "the weights tell these points"
-        if sample.tolerance > COARSE:
-            told = "but even the true one explains them no better: train longer"
-        words = (
-            f"No training set on the margin that explains the weights to {sample.tolerance:.0e} is "
-            f"over {distance:.1g} away from the true one on average: {told} ({scope})."
-        )
-    return Farthest(made, distance, off, words)
+    return Farthest(made, distance, off, sample.missed, Scope.of(sample))
 
 
 def _polished(sample: Sample, z: Array, rounds: int = 5) -> Array:

@@ -275,12 +275,12 @@ class Merging:
     Attributes:
         explanation: the set with one point less.
         signed: whether the two had opposite labels: stationarity stays, slackness does not.
-        sentence: what was done and what it cost.
+        q: y Phi at the point that took their place; 1 on the margin.
     """
 
     explanation: Explanation
     signed: bool
-    sentence: str
+    q: float
 
 
 def merge(net: Network, e: Explanation, i: int, j: int) -> Merging:
@@ -312,14 +312,7 @@ def merge(net: Network, e: Explanation, i: int, j: int) -> Merging:
     lam[i], y[i] = abs(total), e.y[i] if total > 0 else e.y[j]
     kept = torch.arange(e.n) != j
     merged = replace(out, lam=lam, y=y).keep(kept)
-    if not signed:
-        return Merging(merged, False, "Merged to their centroid; nothing in the sum changed.")
-    q = float(y[i] * phi(net, place[None])[0])
-    return Merging(
-        merged, True,
-        f"A signed merge: the sum keeps its value, but the point has y Φ = {q:.3g} instead of 1, "
-        "so complementary slackness is broken and no max-margin training would leave it so.",
-    )  # fmt: skip
+    return Merging(merged, signed, float(y[i] * phi(net, place[None])[0]))
 
 
 def predicted_jump(net: Network, x: Tensor, lam: float, walls: Sequence[tuple[int, int]],

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -41,12 +42,27 @@ class Rule:
     Attributes:
         threshold: a point is called a member when |Phi(x)| reaches it; positive.
         name: which rule.
-        reason: how the threshold was found, in one sentence with its numbers.
+        share: the threshold as a share of the margin, or of what stands for it.
+        margin: the margin that is known; nan where it is not.
+        top: the largest |Phi| of the suspects; nan where there are none.
+        suspects: how many there are.
+        low: the lower bound of the margin; nan where there is none.
+        ceiling: the bound of |Phi| at fresh points; nan likewise.
     """
 
     threshold: float
-    name: str
-    reason: str
+    name: Literal["known margin", "leaked point", "bounded margin"]
+    share: float = math.nan
+    margin: float = math.nan
+    top: float = math.nan
+    suspects: int = 0
+    low: float = math.nan
+    ceiling: float = math.nan
+
+    @property
+    def separates(self) -> bool:
+        """Whether a threshold between fresh points and members was found; of bounds alone."""
+        return not self.ceiling >= self.low
 
 
 def decide(values: Tensor, rule: Rule) -> Tensor:
@@ -58,9 +74,7 @@ def known_margin(margin: float, share: float = SHARE) -> Rule:
     """The rule |Phi(x)| >= share * m, for an attacker who knows the margin m (theorem 4.3)."""
     _positive("the margin", margin)
     _is_share(share)
-    return Rule(
-        share * margin, "known margin", f"{share:g} of the margin m = {margin:.4g}, which is known"
-    )
+    return Rule(share * margin, "known margin", share=share, margin=margin)
 
 
 def leaked_point(values: Tensor, share: float = SHARE) -> Rule:
@@ -75,10 +89,7 @@ def leaked_point(values: Tensor, share: float = SHARE) -> Rule:
     _is_share(share)
     top = float(values.abs().max())
     _positive("the largest |Phi| of the suspects", top)
-    return Rule(
-        share * top, "leaked point",
-        f"{share:g} of M = {top:.4g}, the largest |Φ| of {len(values)} suspects",
-    )  # fmt: skip
+    return Rule(share * top, "leaked point", share=share, top=top, suspects=len(values))
 
 
 def bounded_margin(low: float, ceiling: float) -> Rule:
@@ -91,22 +102,15 @@ def bounded_margin(low: float, ceiling: float) -> Rule:
 
     Returns:
         The rule. With ceiling >= low no threshold separates the two, and the threshold is `low`,
-        which misses no member on the margin; `reason` says so.
+        which misses no member on the margin; `separates` is then False.
     """
     _positive("the lower bound of the margin", low)
     if not ceiling >= 0:
         raise ValueError(f"the ceiling of |Phi| at fresh points must be 0 or more; got {ceiling}")
     if ceiling < low:
         threshold = math.sqrt(ceiling * low) if ceiling > 0 else low / 2
-        return Rule(
-            threshold, "bounded margin",
-            f"between the ceiling {ceiling:.4g} of fresh points and the margin's bound {low:.4g}",
-        )  # fmt: skip
-    return Rule(
-        low, "bounded margin",
-        f"the margin's bound {low:.4g} itself: fresh points reach {ceiling:.4g}, so no threshold "
-        "separates them",
-    )  # fmt: skip
+        return Rule(threshold, "bounded margin", low=low, ceiling=ceiling)
+    return Rule(low, "bounded margin", low=low, ceiling=ceiling)
 
 
 def margin_from_loss(mean_loss: float, n: int | None = None) -> tuple[float, float]:

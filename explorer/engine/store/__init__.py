@@ -194,8 +194,8 @@ def import_weights(data: bytes) -> Network:
     """The network of a state_dict, `.safetensors` or `.pt`/`.pth`. StoreError otherwise.
 
     Linear layers of any names, with or without biases, ReLU in between, one output or one per
-    class. Half precision becomes float32; other types stay. The file names no activation: that it
-    was taken as ReLU is the network's `note`.
+    class. Half precision becomes float32; other types stay. The file names no activation:
+    that it was taken as ReLU stands in the network's `assumed_relu`.
     """
     check_size(len(data), MAX_BYTES, StoreError)
     with reading("the file", REMEDY, StoreError):

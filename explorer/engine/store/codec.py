@@ -1,7 +1,8 @@
 """Frozen dataclasses to and from plain JSON and named tensors, by their declared fields.
 
-A field added to a state travels without a word here. Nothing is looked up by a name that a file
-gives: only the classes that can be reached from the type hints of the wanted one are built.
+A field added to a state travels without a word here, and one that was taken out is left aside where
+the class names it in `retired`. Nothing is looked up by a name that a file gives: only the classes
+that can be reached from the type hints of the wanted one are built.
 """
 
 from __future__ import annotations
@@ -123,7 +124,8 @@ def _build(
         for name, f in known.items()
         if name not in given and f.default is MISSING and f.default_factory is MISSING
     ]
-    unknown = sorted(set(given) - set(known))
+    retired = getattr(cls, "retired", ())
+    unknown = sorted(set(given) - set(known) - set(retired))
     if missing or unknown:
         raise StoreError(
             f"{cls.__name__} of this file has other fields than this version knows "
@@ -131,6 +133,8 @@ def _build(
         )
     values = {}
     for name, node in given.items():
+        if name not in known:
+            continue
         try:
             values[name] = decode(node, tensors, hints[name])
         except StoreError as error:

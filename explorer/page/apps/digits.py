@@ -23,6 +23,7 @@ from explorer.page.parts.page import Page, shown, way_back
 from explorer.research import image_runs
 from explorer.research.grid import grid_attacks
 from explorer.research.image_runs import STARTS, Aimed, ImageRun, Scored
+from explorer.research.words import verdicts
 from explorer.style import CSS
 
 SLICE_S = 0.15  # arbitrary: the page answers within this time while work goes on
@@ -199,7 +200,8 @@ class DigitsApp(Page):
         found = image_runs.assess(drawn, aimed, state, self.controls.vote.value)
         self.attacked, self.scored = state, found
         self.board.attack(drawn, found, run.start == "partition")
-        words = f"{by_key(run.attack).title} from {STARTS[run.start]}: {found.verdict.sentence}"
+        seen = verdicts.verdict(found.verdict)
+        words = f"{by_key(run.attack).title} from {STARTS[run.start]}: {seen}"
         if run.start == "partition":
             words += f" Of the images that it began at, {found.other.share:.0%} still match."
         if run.start == "truth":
@@ -217,7 +219,7 @@ class DigitsApp(Page):
         self.attacked = state
         self.scored = image_runs.assess(drawn, aimed, state, self.controls.vote.value)
         self.board.attack(drawn, self.scored, False)
-        self.say(f"{words}: {self.scored.verdict.sentence}", "")
+        self.say(f"{words}: {verdicts.verdict(self.scored.verdict)}", "")
 
     def close(self) -> None:
         """Stop the work and free the widgets; a second call does nothing."""

@@ -19,9 +19,7 @@ from explorer.page.apps.membership_scene import (
     Settings,
     World,
     judged,
-    network_words,
     scene,
-    sentence,
     world,
 )
 from explorer.page.parts.access import Access, tips_of
@@ -38,7 +36,9 @@ from explorer.page.parts.membership_charts import (
 )
 from explorer.page.parts.membership_controls import Controls, TrainedControls
 from explorer.page.parts.page import Page, shown, way_back
+from explorer.page.words import membership as says
 from explorer.research import rates
+from explorer.research.words.membership import rule
 from explorer.style import CSS
 
 REDRAW_AFTER_S = 0.02  # arbitrary: moves of a slider within this time are drawn once
@@ -132,7 +132,7 @@ class MembershipApp(Page):
 
     def _show(self, there: World, found: Outcome, law: Law) -> None:
         histogram, curve, proof, _ = self.charts
-        words, tone = sentence(there, found)
+        words, tone = says.sentence(there, found)
         self.say(words, tone)
         histogram.show(there, found)
         every = rates.roc(there.members, there.held_out)
@@ -148,7 +148,7 @@ class MembershipApp(Page):
             f"{THEOREM}<br><b>Here</b>: {escape(ASSUMPTIONS[law])}; "
             f"nδ/Δ = {there.proof.n * delta / there.proof.least:.3g} (δ = {delta:.3g}, "
             f"Δ = {there.proof.least:.4g}; the certificate needs it well below ½). "
-            f"{escape(network_words(there))} The rule: {escape(found.rule.reason)}."
+            f"{escape(says.network(there))} The rule: {escape(rule(found.rule))}."
         )
 
     def _empty(self, words: str) -> None:

@@ -30,7 +30,9 @@ from explorer.page.words.energy import (
     merging,
     nothing,
     reference,
+    shown,
 )
+from explorer.research.words.energy import reading
 
 SLOW_S = 1.0  # of a drag without a new map: then the old one is dimmed; arbitrary
 STOP, ON = "Stop refining", "Go on refining"
@@ -141,7 +143,7 @@ class EnergyPanel(Panel):
             return
         left, right, bottom, top = picture.box
         self._at = left + x * (right - left), bottom + y * (top - bottom)
-        self.where.value = escape(picture.reading(*self._at))
+        self.where.value = escape(reading(picture, *self._at))
 
     def _question(self, frame: Frame) -> Question | None:
         held = frame.landscape
@@ -250,7 +252,7 @@ class EnergyPanel(Panel):
             self.map.pad.stops = 0 if picture.kind == "starts" else len(x)  # arrows then read
             view = self.map.widget
         self._on_runs()
-        self.said.value = escape(picture.words + merging(q, self.work.answers))
+        self.said.value = escape(shown(picture) + merging(q, self.work.answers))
         self.body.remove_class("mx-old")
         children = (view, self.where, self.bar)
         if self.body.children != children:
@@ -261,7 +263,7 @@ class EnergyPanel(Panel):
         if self.shown is None or not self.shown.moved_to(q):
             self._at, self.where.value = None, HOVER
         elif self._at is not None:
-            self.where.value = escape(picture.reading(*self._at))
+            self.where.value = escape(reading(picture, *self._at))
 
     def _on_runs(self, _: Any = None) -> None:  # noqa: ANN401
         """Runs of the grid over the map of all starts, while they are wanted; and the legend."""

@@ -12,15 +12,16 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.engine.certificate import TAU_TRAINED
-from explorer.engine.explanations.alternatives import edge_words, forced_points
+from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.programs import Sample, Stopped, farthest, forced_mass, sample_of
-from explorer.engine.rounding import said
 from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button, chart, mounted, titled
 from explorer.page.stages import explain
 from explorer.research.explained import Explained
+from explorer.research.words import explanations
+from explorer.research.words.numbers import digits
 from explorer.style import CURVES, INK
 
 LEAST_TOP = 0.05  # of the residual's axis: rounding is not to fill the chart; arbitrary
@@ -162,11 +163,12 @@ class ExplainPanel(Panel):
             return
         explain.take_forced(self.session, mass)
         forced, edge = forced_points(mass, sample.mass)
+        rest = f"{'' if sample.exact else ' Up to sampling.'}{explanations.edge(edge)}"
         self.said.value = (
             f"{int(forced.sum())} of {len(mass)} support points are forced (ringed): every "
             f"training set on the margin within ±{sample.extent:g} that explains the weights to "
             f"{sample.tolerance:.0e} has mass within {sample.radius:g} of each, at least the share "
-            f"of λ written there.{'' if sample.exact else ' Up to sampling.'}{edge_words(edge)}"
+            f"of λ written there.{rest}"
         )
 
     async def _farthest(self, state: Explained) -> None:
@@ -179,7 +181,7 @@ class ExplainPanel(Panel):
         if held is None or held.present.target is not state.target:
             return
         explain.take_farthest(self.session, found)
-        self.said.value = found.sentence
+        self.said.value = explanations.farthest(found)
 
     # --- what is seen -------------------------------------------------------------------------
     def _on_free(self, change: dict[str, Any]) -> None:
@@ -198,9 +200,9 @@ class ExplainPanel(Panel):
         self._curve(state)
         self.bar.value = min(state.residual, 1.0)
         words = (
-            f"Residual <b>{said(state.residual, '.1e')}</b> of the norm of the weights, margin "
-            f"error <b>{said(state.margin_error, '.1e')}</b>, slackness "
-            f"{said(state.slackness, '+.1e')}; "
+            f"Residual <b>{digits(state.residual, '.1e')}</b> of the norm of the weights, margin "
+            f"error <b>{digits(state.margin_error, '.1e')}</b>, slackness "
+            f"{digits(state.slackness, '+.1e')}; "
             f"{state.now.n} points, {int(state.pinned.sum())} pinned. "
         )
         self.words.value = words + (_hand_words(state) or HINT)

@@ -7,6 +7,7 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.engine.attacks.hinge import HingeState
+from explorer.engine.roster import by_key
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, chart, mounted, titled
 from explorer.style import CONTROL, INK, PROVEN
@@ -44,7 +45,8 @@ class HingesPanel(Panel):
         state = frame.attack.state
         if not isinstance(state, HingeState):
             return
-        self.words.value = state.sentence
+        entry = by_key(frame.attack.name)
+        self.words.value = entry.account(state, self.session.attack_config)
         asked = state.without[~state.without.isnan()].cpu().numpy()
         height = np.sort(np.minimum(asked / max(state.limit, 1e-300), TOP))[::-1]
         rank = np.arange(1, len(height) + 1, dtype=float)

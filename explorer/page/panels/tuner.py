@@ -26,6 +26,7 @@ from explorer.page.parts.settings import choice, whole
 from explorer.research import tuning
 from explorer.research.judging import judgement
 from explorer.research.tuning import Trial, TuneConfig
+from explorer.research.words import verdicts
 from explorer.style import CURVES, INK, PROVEN
 
 # --- The trials of a search: a scatter with its front, and the same as a list for the keyboard --
@@ -275,7 +276,8 @@ class Tuner(Panel):
             for following in kkt.iterate(target, state, settings, settings.steps):
                 state = following
             claims = ATTACK.report(target, state, settings)
-            texts.append(judgement(ATTACK.key, claims, truth, controls, made).verdict.sentence)
+            verdict = judgement(ATTACK.key, claims, truth, controls, made).verdict
+            texts.append(verdicts.verdict(verdict))
         return (
             f"Trial {chosen.number} is the best of {len(self.rows)} by what the weights tell. "
             f"{HINT}"

@@ -12,10 +12,11 @@ import numpy as np
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateConfig, UnivariateState
 from explorer.engine.attacks.univariate.config import NEARLY
-from explorer.engine.attacks.univariate.intervals import distinct
-from explorer.engine.attacks.univariate.view import SWEEP, SweepPoint, active_everywhere, sweep
+from explorer.engine.attacks.univariate.view import SWEEP, SweepPoint, sweep
+from explorer.engine.roster import by_key
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button, chart, mounted, titled
+from explorer.page.words.univariate import claimed, rules
 from explorer.style import CURVES, INK, PROVEN
 
 LOWEST = -12  # log10 of a miss that is rounding
@@ -111,8 +112,8 @@ class UnivariatePanel(Panel):
             self._of = target
             self._forget()
         config = self.session.attack_config
-        self.words.value = escape(state.sentence)
-        self.rules.value = _rules(target, state, config)
+        self.words.value = escape(by_key(frame.attack.name).account(state, config))
+        self.rules.value = rules(target, state)
         self._draw_bars(state)
 
     def _draw_bars(self, state: UnivariateState) -> None:
@@ -138,7 +139,7 @@ class UnivariatePanel(Panel):
         _set(self.fits, *shown)
         mounted(self.bar_body, self.bar_figure, bool(fitted or solved.any()))
         self.bar_words.value = (
-            _claimed(state) if fitted
+            claimed(state) if fitted
             else "Comes after the walk, with claims set to “needed places”: press Play."
         )  # fmt: skip
 
@@ -200,52 +201,6 @@ class UnivariatePanel(Panel):
         """Stop a sweep with it."""
         if self._task is not None:
             self._task.cancel()
-
-
-def _claimed(state: UnivariateState) -> str:
-    """How many candidates are proven or likely, why, and how they are drawn."""
-    kind, mark = ("likely, not proven", "◇") if state.doubt else ("proven", "◯")
-    why = f" ({escape(state.doubt)})" if state.doubt else ""
-    return (
-        f"{int(state.needed.sum())} of {len(state.x)} candidates {kind} "
-        f"<span style='color:{PROVEN}'>{mark}</span>{why}. Stem: the λ that no explanation does "
-        f"without; bar{', thin where likely' if state.doubt else ''}: from least to largest; dot: "
-        "one explanation."
-    )
-
-
-def _rules(target: Target, state: UnivariateState, config: UnivariateConfig) -> str:
-    """The guarantee with its assumptions."""
-    claimed, groups = sum(len(g.x) for g in state.groups), state.groups
-    names = distinct([p for g in groups for p in zip(g.x, g.y, strict=True)], state.tol.same)
-    counted = sum(g.counted for g in groups)
-    if any(not g.x for g in groups):
-        held = (
-            "A group without a candidate: the weights are not at a KKT point of this margin, and "
-            "nothing is guaranteed."
-        )
-    elif not claimed:
-        held = "No group yet."
-    else:
-        must = "would be training points at an exact KKT point" if state.doubt else (
-            "must be training points"
-        )  # fmt: skip
-        held = (
-            f"{len(groups)} with {len(names)} candidates. Strictly {counted} of these {must} "
-            f"({counted / len(names):.0%}): groups that share a candidate count once. Theorem 3.4 "
-            "says a quarter or more."
-        )
-    off = f"not met, {state.doubt}; so nothing is proven, and the needed points are likely ones."
-    met = f"the weights are one of some data, to {state.defect:.0e} of |θ|."
-    net = target.merged(state.tol.angle)
-    return (
-        f"<b>Groups:</b> {held}<br><b>Assumed throughout:</b> an exact KKT point of the training "
-        "points, with the margin known (this page takes it from the points): "
-        f"{escape(off if state.doubt else met)} <b>For rule 3.3 and the quarter also:</b> "
-        "(a) some neuron is active on all training points: "
-        f"{escape(active_everywhere(net, state.x))} (b) θ is a local minimum: the weights alone do "
-        "not show it. Rule 3.2 and single points need neither."
-    )
 
 
 def _upright(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -288,10 +288,6 @@ _CLEAR = energy_png(np.ones((1, 1)), 0.5, 1.0)
 LADDER = (31, STANDARD, 121)  # pixels a side, refined while nothing else is asked
 LOOK_S = 0.25  # between two looks at the share done; arbitrary
 AT_ONCE_S = 0.12  # a map expected to take less needs no coarser one before it; arbitrary
-SKETCH = (
-    "A sketch, with the multipliers of the other points as they are: the map comes when the hand "
-    "rests, and lies below it."
-)
 PACE_S = 1e-4  # of a pixel, before one was computed; arbitrary
 
 
@@ -397,7 +393,7 @@ class EnergyWork:
             if asked is q and not known:
                 self.pace[q.kind] = (perf_counter() - here) / size**2
             else:
-                picture = replace(picture, words=SKETCH, archetype="")
+                picture = replace(picture, about=None, archetype="")
             if self._wanted(q):
                 self.viewer.answered(q, picture, perf_counter() - begun)
             if stop.is_set():

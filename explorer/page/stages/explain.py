@@ -25,6 +25,7 @@ from explorer.research.explained import (
     refreshed,
     slide_along,
 )
+from explorer.research.words import explanations
 
 NO_PAST = "these are the points it was trained on."
 NO_FUTURE = "no step was taken back."
@@ -180,7 +181,7 @@ def combine(session: Session) -> None:
         raise ValueError("A merge takes two points: click one, then the other.")
     made = merge(state.net, state.now, state.selected, state.mate)
     i = state.selected - (state.mate < state.selected)
-    let_go = {**LET_GO, "selected": i, "words": made.sentence}
+    let_go = {**LET_GO, "selected": i, "words": explanations.merging(made)}
     _push(session, refreshed(state, made.explanation, **let_go))
 
 

@@ -15,6 +15,7 @@ from explorer.engine.status import Status
 from explorer.page.frame import Frame, Training, numbers
 from explorer.page.history import Timeline
 from explorer.page.session import Session
+from explorer.research.words import weights
 
 
 def begin(session: Session, net: Network | None = None) -> None:
@@ -43,7 +44,7 @@ def jump_to_exact(session: Session, exact: Exact | None = None) -> None:
     session.running = False
     begin(session, exact.net)
     if not exact.polished:
-        session.message = exact.sentence
+        session.message = weights.optimum(exact)
 
 
 def certify(session: Session) -> None:

@@ -6,8 +6,13 @@ import numpy as np
 
 from explorer.engine.energy.questions import Answers, Picture, Question
 from explorer.page.frame import Frame
+from explorer.research.words import energy as words
 
 HOVER = "Hover over the map for numbers."
+SKETCH = (
+    "A sketch, with the multipliers of the other points as they are: the map comes when the hand "
+    "rests, and lies below it."
+)
 COMPUTING = "Computing this map …"
 STOPPED = "Stopped before this map was there."
 POINT = "□ where the point is &nbsp; ○ truth"
@@ -53,6 +58,11 @@ def legend(picture: Picture, lowest: bool, runs: bool) -> str:
     if picture.curve is not None and picture.kind == "point":
         words.append(BREAKS)
     return " &nbsp; ".join(words)
+
+
+def shown(picture: Picture) -> str:
+    """What is seen on this picture."""
+    return words.picture(picture) or SKETCH
 
 
 def reference(picture: Picture) -> str:

@@ -7,6 +7,7 @@ from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.page.frame import Frame
 from explorer.research import explained
+from explorer.research.words import verdicts, weights
 
 ALL_STARTS = "Where an attack ends depends on where it starts: run it from every start at once."
 
@@ -29,10 +30,10 @@ def sentence(frame: Frame) -> tuple[str, str]:
         tone = {"FOUND": "good", "AMBIGUOUS": "warn", "NOT_RECOVERABLE": "bad"}.get(
             attack.verdict.kind.name, ""
         )
-        caveat = frame.target.caveat if frame.target is not None else ""
+        caveat = weights.caveat(frame.target) if frame.target is not None else ""
         if told:
             caveat = f"It began {told}. {caveat}".rstrip()
-        return f"{attack.verdict.sentence} {caveat}".rstrip(), "warn" if caveat else tone
+        return f"{verdicts.verdict(attack.verdict)} {caveat}".rstrip(), "warn" if caveat else tone
     if frame.stage == "landscape":
         return ALL_STARTS, ""
     if frame.stage == "explain" and frame.explain is not None:
@@ -45,11 +46,12 @@ def sentence(frame: Frame) -> tuple[str, str]:
         return _drawn(frame.dataset), ""
     if not train.net.homogeneous:
         wrong = int((train.q <= 0).sum())
-        state = f"{wrong} points are on the wrong side" if wrong else "All points are separated"
+        some = "1 point is" if wrong == 1 else f"{wrong} points are"
+        state = f"{some} on the wrong side" if wrong else "All points are separated"
         return f"{state}; smallest margin {train.q_min:.3g}. {NO_THEOREM}", "warn"
     if certificate is not None:
         tones = {"EXACT": "good", "NEAR": "good", "APPROACHING": "warn", "SEPARATED": "warn"}
-        return certificate.sentence, tones.get(certificate.light.name, "")
+        return weights.certificate(certificate), tones.get(certificate.light.name, "")
     return "Training has not begun: press Play, or Step to take a single step.", ""
 
 

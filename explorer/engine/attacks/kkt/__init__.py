@@ -208,7 +208,7 @@ def _merged(sound: Tensor, after: KKTState, before: KKTState) -> KKTState:
 
 
 # Anywhere: projected multipliers alone are solved on the CPU. Not homogeneous: the loss needs no
-# theorem, what it finds does; see `Target.caveat`.
+# theorem, what it finds does; see `target.NO_THEOREM`.
 ATTACK = Attack(
     place=0, key="kkt", title="KKT reconstruction", paper="Haim et al. 2022",
     sentence="Candidates and multipliers that explain the weights as a KKT point, by descent.",

@@ -1,11 +1,12 @@
-"""The state of the univariate attack."""
+"""The provable attack on the line: its state and its steps; see below for what it does."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from enum import Enum
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -25,6 +26,7 @@ from explorer.engine.attacks.univariate.config import (
 from explorer.engine.attacks.univariate.intervals import (
     Group,
     Point,
+    Seen,
     crossings,
     distinct,
     guarantee,
@@ -64,12 +66,18 @@ class UnivariateState:
         eps: the miss allowed to explanations.
         residual: share of |theta| that the candidates leave unexplained by least squares, before
             neurons are merged; nan until fitted.
-        sentence: what the step just taken did, and why.
         defect: how far the weights are from the nearest KKT point that they show, a share of
             |theta| (`univariate_view.defect`); nan, and nothing is proven, where a file of an
             earlier version does not say.
+        intervals: of the graph; 0 where such a file does not say.
+        seen: what the last turn of the walk found; "" before it.
+        places: how many candidates that was.
+        added: candidates that no group held, of those gathered; None before.
+        flat: intervals on which |Phi| is 1 throughout; 0 before.
+        imbalance: of the neurons, where the multipliers are fitted; nan before.
     """
 
+    retired: ClassVar[tuple[str, ...]] = ("sentence",)  # fields of version 0.1
     t: int
     x: Tensor
     y: Tensor
@@ -85,8 +93,13 @@ class UnivariateState:
     miss: float
     eps: float
     residual: float
-    sentence: str
     defect: float = math.nan
+    intervals: int = 0
+    seen: Seen = ""
+    places: int = 0
+    added: int | None = None
+    flat: int = 0
+    imbalance: float = math.nan
 
     @property
     def exact(self) -> bool:
@@ -94,8 +107,8 @@ class UnivariateState:
         return self.tol == EXACT
 
     @property
-    def doubt(self) -> str:
-        """Why nothing is proven on these weights; "" where they are an exact KKT point."""
+    def doubt(self) -> Doubt | None:
+        """Why nothing is proven on these weights; None where they are an exact KKT point."""
         return doubt(self.defect, self.tol)
 
     @property
@@ -106,17 +119,22 @@ class UnivariateState:
     @property
     def proven(self) -> Tensor:
         """Which candidates must be training points (m,) bool: needed by exact weights."""
-        return self.needed & (not self.doubt)
+        return self.needed & (self.doubt is None)
 
     @property
     def likely(self) -> Tensor:
         """Which candidates are needed by weights that are no exact KKT point (m,) bool."""
-        return self.needed & bool(self.doubt)
+        return self.needed & (self.doubt is not None)
+
+    @property
+    def left_alone(self) -> bool:
+        """Whether the weights are too far from a KKT point to be asked about single candidates."""
+        return self.phase == "done" and not self.at and not math.isnan(self.miss)
 
     @property
     def guaranteed(self) -> float:
         """The share of the candidates that the counted groups make training points; 0 in doubt."""
-        return 0.0 if self.doubt else guarantee(self.groups, len(self.x))
+        return guarantee(self.groups, len(self.x)) if self.doubt is None else 0.0
 
     def numbers(self) -> dict[str, float]:
         """Counts and the miss, for curves."""
@@ -130,15 +148,21 @@ class UnivariateState:
         }
 
 
-def doubt(defect: float, tol: Tolerances) -> str:
-    """Why nothing is proven on weights so far from a KKT point; "" where they are exact."""
-    if not defect <= CERTIFIED:
-        off = "nobody looked how far" if math.isnan(defect) else f"off by {defect:.1e} of |θ|"
-        return (
-            f"the weights are not an exact KKT point of this margin: {off}, and a proof needs "
-            f"{CERTIFIED:.0e}"
-        )
-    return "" if tol == EXACT else "the tolerances in force are those of trained weights"
+class Doubt(Enum):
+    """Why nothing is proven: the weights are no exact KKT point, or are not taken for one."""
+
+    UNKNOWN = "unknown"
+    OFF = "off"
+    TOLERANCES = "tolerances"
+
+
+def doubt(defect: float, tol: Tolerances) -> Doubt | None:
+    """Why nothing is proven on weights so far from a KKT point; None where they are exact."""
+    if math.isnan(defect):
+        return Doubt.UNKNOWN
+    if defect > CERTIFIED:
+        return Doubt.OFF
+    return None if tol == EXACT else Doubt.TOLERANCES
 
 
 # --- The provable attack on networks of one input (Smorodinsky, Vardi and Safran, Algorithm 1) --
@@ -157,6 +181,7 @@ __all__ = [
     "Group",
     "UnivariateConfig",
     "UnivariateState",
+    "doubt_words",
     "fits",
     "init",
     "iterate",
@@ -164,6 +189,7 @@ __all__ = [
     "step",
     "terminate",
     "view",
+    "words",
 ]
 
 
@@ -191,12 +217,10 @@ def init(
     off = defect(target)
     tol = tolerances(off, config)
     line = seen(target, tol)[1]
-    kind = "exact" if tol is EXACT else "trained"
-    sentence = f"Φ is cut into {len(line)} intervals ({kind} tolerances); the walk begins at 0."
     none = torch.zeros(0, dtype=torch.float64)
     return UnivariateState(
         0, none[:, None], none, none, none, none, (), (), 0, (-1, -1), "walk", tol,
-        math.nan, math.nan, math.nan, sentence, off,
+        math.nan, math.nan, math.nan, off, len(line),
     )  # fmt: skip
 
 
@@ -255,7 +279,7 @@ def _walk(
     target: Target, state: UnivariateState, config: UnivariateConfig, line: Piecewise,
     tol: Tolerances,
 ) -> UnivariateState:  # fmt: skip
-    made = turn(line, state.at, tol, state.groups, config.strict, not state.doubt)
+    made = turn(line, state.at, tol, state.groups, config.strict)
     groups, alone, points = state.groups, state.alone, _points(state)
     if made.group is None:
         alone = (*alone, made.first)
@@ -266,7 +290,8 @@ def _walk(
     following: Phase = "walk" if not over else "done" if config.mode == "algorithm 1" else "gather"
     return replace(
         _with(target, state, points), groups=groups, alone=alone, at=made.following,
-        looked=(made.first, made.last), phase=following, sentence=made.sentence,
+        looked=(made.first, made.last), phase=following, seen=made.seen,
+        places=made.places,
     )  # fmt: skip
 
 
@@ -275,21 +300,11 @@ def _gather(
     tol: Tolerances,
 ) -> UnivariateState:  # fmt: skip
     points = distinct([*_points(state), *crossings(line, tol)], tol.same)
-    more = len(points) - len(state.x)
     flat = sum(line.on_margin(i, 1.0, tol.flat) for i in range(len(line)))
-    rest = (
-        "every support point is one of them."
-        if not flat
-        else f"|Φ| is 1 throughout {flat} intervals too, of which the ends alone are among them; "
-        "every other support point is one of them."
-    )
-    sentence = (
-        f"{len(points)} places where |Φ| reaches 1 are gathered, {more} of them in no group: {rest}"
-    )
     over = config.mode == "all crossings" or not points
     return replace(
         _with(target, state, points), looked=(-1, -1), at=0, phase="done" if over else "fit",
-        sentence=sentence,
+        added=len(points) - len(state.x), flat=flat,
     )  # fmt: skip
 
 
@@ -299,35 +314,17 @@ def _fit(
 ) -> UnivariateState:  # fmt: skip
     net = target.merged(tol.angle)
     lam, miss = programs(net, line, _points(state), tol).fit()
-    eps = max(config.slack * miss, tol.eps, 0.0 if state.doubt else SAFE * state.defect)
+    eps = max(config.slack * miss, tol.eps, SAFE * state.defect if state.doubt is None else 0.0)
     residual = fit_multipliers(target.net, state.x, state.y, tol.tau).residual
     apart = balance(target.net)
-    phase: Phase = "prove"
-    sentence = (
-        f"With the best multipliers no equation of stationarity is missed by more than {miss:.1e} "
-        f"of |θ|; {eps:.1e} is allowed. " + _standing(state)
-    )
     far = residual > config.largest_residual or apart > config.largest_imbalance
-    if far and state.doubt:
-        phase = "done"
-        sentence = (
-            f"Nothing can be proven, nor called likely: {residual:.1%} of |θ| is left unexplained "
-            f"(at most {config.largest_residual:.0%}), neurons are out of balance by {apart:.1%} "
-            f"(at most {config.largest_imbalance:.0%}). Too far from a KKT point: train longer."
-        )
+    phase: Phase = "done" if far and state.doubt is not None else "prove"
     fitted = torch.from_numpy(lam)
     if float(fitted.sum()) <= 0:
         fitted = state.lam
     return replace(
-        state, lam=fitted, miss=miss, eps=eps, residual=residual, phase=phase, sentence=sentence
+        state, lam=fitted, miss=miss, eps=eps, residual=residual, phase=phase, imbalance=apart
     )
-
-
-def _standing(state: UnivariateState) -> str:
-    """What a needed candidate is on these weights, and why."""
-    if state.doubt:
-        return f"What these need is likely, not proven: {state.doubt}."
-    return f"The weights are an exact KKT point (to {state.defect:.0e}): what they need is proven."
 
 
 def _prove(
@@ -337,18 +334,129 @@ def _prove(
     low, high = programs(net, line, _points(state), tol).bounds(i, state.eps)
     least, most = state.least.clone(), state.most.clone()
     least[i], most[i] = low, high
-    after = replace(
+    return replace(
         state, least=least, most=most, at=i + 1,
         phase="done" if i + 1 == len(state.x) else "prove",
     )  # fmt: skip
-    x = float(state.x[i, 0])
-    verdict = "the weights can be explained without it: not proven"
-    if bool(after.needed[i]):
-        verdict = "no explanation does without it: " + (
-            "likely a training point" if state.doubt else "proven, a training point"
+
+
+# --- What the last step did, in words -----------------------------------------------------------
+
+_NO_THEOREM = {
+    "flat everywhere": "Φ is constant at the margin: every x could be a training point, none can "
+    "be named.",
+    "one interval": "Φ has no breakpoint: there is one interval only, and no theorem speaks of it.",
+    "flat": "Φ is constant at the margin on interval {i}, and no ramp to another follows.",
+    "last": "Interval {i} is the last one: no theorem speaks of it alone, and it is passed over.",
+    "before flat": "Interval {i} is followed by one where Φ is constant: no theorem speaks of it "
+    "alone, and it is passed over.",
+}
+
+
+def words(state: UnivariateState, config: UnivariateConfig) -> str:
+    """What the last step did, and why, with its numbers."""
+    if not state.t:
+        kind = "exact" if state.exact else "trained"
+        count = f"{state.intervals} " if state.intervals else ""
+        return f"Φ is cut into {count}intervals ({kind} tolerances); the walk begins at 0."
+    if state.looked != (-1, -1):
+        return _turned(state)
+    if state.at:
+        return _asked(state, state.at - 1)
+    return _gathered(state) if math.isnan(state.miss) else _fitted(state, config)
+
+
+def _turned(state: UnivariateState) -> str:
+    i, n, likely = state.looked[0], state.places, "" if state.doubt is None else "likely "
+    if not state.seen:  # a file of an earlier version does not say
+        return f"Intervals {i} to {state.looked[1]} were looked at."
+    if state.seen in _NO_THEOREM:
+        return _NO_THEOREM[state.seen].format(i=i)
+    if state.seen == "empty":
+        return (
+            f"At a KKT point intervals {i} and {i + 1} would hold a training point (theorem 3.2), "
+            "but |Φ| is nowhere 1 there: these weights are not at a KKT point of this margin."
         )
-    return replace(
-        after, sentence=f"x = {x:.3f} has λ between {low:.3g} and {high:.3g}; {verdict}."
+    if state.seen.endswith("3.3"):
+        text = (
+            f"Φ is constant at the margin on intervals {i} and {i + 2}, not between: one of the 2 "
+            f"ends of interval {i + 1} is {likely}a training point (theorem 3.3, under (a) and "
+            "(b))."
+        )
+    else:
+        places = "the only place there" if n == 1 else f"one of {n} places"
+        text = (
+            f"On intervals {i} and {i + 1} Φ is not constant at the margin: together they "
+            f"{likely}hold a training point, {places} with |Φ| = 1 (theorem 3.2)."
+        )
+    if likely:
+        text += " Likely, as the theorem speaks of exact KKT points."
+    if state.seen.startswith("shared"):
+        text += " It shares a candidate with a group before, so the strict count leaves it out."
+    return text
+
+
+def _gathered(state: UnivariateState) -> str:
+    if state.added is None:  # a file of an earlier version does not say
+        return f"{len(state.x)} places where |Φ| reaches 1 are gathered."
+    rest = "every support point is one of them."
+    if state.flat:
+        rest = (
+            f"|Φ| is 1 throughout {state.flat} intervals too, of which the ends alone are among "
+            "them; every other support point is one of them."
+        )
+    return (
+        f"{len(state.x)} places where |Φ| reaches 1 are gathered, {state.added} of them in no "
+        f"group: {rest}"
+    )
+
+
+def _fitted(state: UnivariateState, config: UnivariateConfig) -> str:
+    if state.left_alone:
+        apart = ""
+        if not math.isnan(state.imbalance):
+            apart = (
+                f", neurons are out of balance by {state.imbalance:.1%} (at most "
+                f"{config.largest_imbalance:.0%})"
+            )
+        return (
+            f"Nothing can be proven, nor called likely: {state.residual:.1%} of |θ| is left "
+            f"unexplained (at most {config.largest_residual:.0%}){apart}. Too far from a KKT "
+            "point: train longer."
+        )
+    standing = f"What these need is likely, not proven: {doubt_words(state)}."
+    if state.doubt is None:
+        standing = (
+            f"The weights are an exact KKT point (to {state.defect:.0e}): what they need is proven."
+        )
+    return (
+        "With the best multipliers no equation of stationarity is missed by more than "
+        f"{state.miss:.1e} of |θ|; {state.eps:.1e} is allowed. {standing}"
+    )
+
+
+def _asked(state: UnivariateState, i: int) -> str:
+    x, low, high = (float(v) for v in (state.x[i, 0], state.least[i], state.most[i]))
+    verdict = "the weights can be explained without it: not proven"
+    if bool(state.needed[i]):
+        verdict = "no explanation does without it: " + (
+            "proven, a training point" if state.doubt is None else "likely a training point"
+        )
+    return f"x = {x:.3f} has λ between {low:.3g} and {high:.3g}; {verdict}."
+
+
+def doubt_words(state: UnivariateState) -> str:
+    """Why nothing is proven, as part of a sentence; "" where the weights are exact."""
+    if state.doubt is Doubt.TOLERANCES:
+        return "the tolerances in force are those of trained weights"
+    if state.doubt is None:
+        return ""
+    off = f"off by {state.defect:.1e} of |θ|"
+    if state.doubt is Doubt.UNKNOWN:
+        off = "nobody looked how far"
+    return (
+        f"the weights are not an exact KKT point of this margin: {off}, and a proof needs "
+        f"{CERTIFIED:.0e}"
     )
 
 
@@ -404,5 +512,5 @@ ATTACK = Attack(
     "training points; then single ones: proven where the weights are an exact KKT point, likely "
     "where they were trained.",
     config=UnivariateConfig, state=UnivariateState,
-    first=init, step=step, terminate=terminate, report=report, fits=fits, shapes=shapes,
+    first=init, step=step, terminate=terminate, report=report, fits=fits, shapes=shapes, words=words,
 )  # fmt: skip

@@ -25,6 +25,10 @@ from explorer.engine.piecewise import Piecewise
 
 Point = tuple[float, float]  # x and its label, the sign of Phi
 Rule = Literal["3.2", "3.3", ""]
+Seen = Literal[
+    "3.2", "3.3", "shared 3.2", "shared 3.3", "empty", "flat everywhere", "one interval", "flat",
+    "last", "before flat", "",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +62,18 @@ class Turn:
         last: the last interval it looked at.
         following: the interval of the next turn.
         group: the group found, or None.
-        sentence: what was done, and why.
+        seen: what there was: a group of either rule, one that the strict count leaves out as it
+            shares a candidate, no place with |Phi| = 1 where rule 3.2 wants one, or why no theorem
+            speaks.
+        places: candidates of the group, or of the one left out.
     """
 
     first: int
     last: int
     following: int
     group: Group | None
-    sentence: str
+    seen: Seen
+    places: int = 0
 
 
 def distinct(points: list[Point], same: float) -> list[Point]:
@@ -99,23 +107,20 @@ def crossings(line: Piecewise, tol: Tolerances, level: float = 1.0) -> list[Poin
     return distinct(found, tol.same)
 
 
-def turn(
-    line: Piecewise, i: int, tol: Tolerances, groups: tuple[Group, ...], strict: bool, sure: bool
-) -> Turn:
+def turn(line: Piecewise, i: int, tol: Tolerances, groups: tuple[Group, ...], strict: bool) -> Turn:
     """The turn at interval i, after the groups found so far.
 
-    With `strict` a group that shares a candidate with a counted one is left out. `sure`: the
-    weights are an exact KKT point, so that the theorems hold of them.
+    With `strict` a group that shares a candidate with a counted one is left out.
     """
     flat, last = constant(line, tol), len(line) - 1
     if i + 1 <= last and not flat[i] and not flat[i + 1]:
         points = [p for j in (i, i + 1) for p in line.crossings(j, 1.0, tol.same, tol.flat)]
         made = _group("3.2", line, i, i + 1, distinct(points, tol.same), tol, groups)
-        return _taken(made, i, i + 1, strict, sure)
+        return _taken(made, i, i + 1, strict)
     if i + 2 <= last and flat[i] and flat[i + 2]:
         ends = [(x, 1.0 if line.value(x) > 0 else -1.0) for x in line.ends(i + 1)]
         made = _group("3.3", line, i + 1, i + 1, ends, tol, groups)
-        return _taken(made, i, i + 2, strict, sure)
+        return _taken(made, i, i + 2, strict)
     return Turn(i, min(i + 1, last), i + 1, None, _nothing(flat, i))
 
 
@@ -132,44 +137,21 @@ def _group(
     return Group(rule, low, high, x, y, bool(points) and not shared)
 
 
-def _taken(made: Group, i: int, last: int, strict: bool, sure: bool) -> Turn:
-    n, likely = len(made.x), "" if sure else "likely "
-    if made.rule == "3.3":
-        words = (
-            f"Φ is constant at the margin on intervals {i} and {i + 2}, not between: one of the 2 "
-            f"ends of interval {i + 1} is {likely}a training point (theorem 3.3, under (a) and "
-            "(b))."
-        )
-    elif n:
-        places = "the only place there" if n == 1 else f"one of {n} places"
-        words = (
-            f"On intervals {i} and {i + 1} Φ is not constant at the margin: together they "
-            f"{likely}hold a training point, {places} with |Φ| = 1 (theorem 3.2)."
-        )
-    else:
-        words = (
-            f"At a KKT point intervals {i} and {i + 1} would hold a training point (theorem 3.2), "
-            "but |Φ| is nowhere 1 there: these weights are not at a KKT point of this margin."
-        )
-    if n and not sure:
-        words += " Likely, as the theorem speaks of exact KKT points."
-    if strict and not made.counted and n:
-        words += " It shares a candidate with a group before, so the strict count leaves it out."
-        return Turn(i, last, i + 1, None, words)
-    return Turn(i, last, i + 2, made, words)
+def _taken(made: Group, i: int, last: int, strict: bool) -> Turn:
+    seen: Seen = "3.3" if made.rule == "3.3" else "3.2" if made.x else "empty"
+    if strict and made.x and not made.counted:
+        seen = "shared 3.3" if seen == "3.3" else "shared 3.2"
+        return Turn(i, last, i + 1, None, seen, len(made.x))
+    return Turn(i, last, i + 2, made, seen, len(made.x))
 
 
-def _nothing(flat: list[bool], i: int) -> str:
+def _nothing(flat: list[bool], i: int) -> Seen:
+    """Why no theorem speaks of interval i."""
     if len(flat) == 1:
-        return (
-            "Φ is constant at the margin: every x could be a training point, none can be named."
-            if flat[0]
-            else "Φ has no breakpoint: there is one interval only, and no theorem speaks of it."
-        )
+        return "flat everywhere" if flat[0] else "one interval"
     if flat[i]:
-        return f"Φ is constant at the margin on interval {i}, and no ramp to another follows."
-    why = "the last one" if i == len(flat) - 1 else "followed by one where Φ is constant"
-    return f"Interval {i} is {why}: no theorem speaks of it alone, and it is passed over."
+        return "flat"
+    return "last" if i == len(flat) - 1 else "before flat"
 
 
 def guarantee(groups: tuple[Group, ...], claimed: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from torch import Tensor
@@ -98,8 +99,16 @@ def sweep(
         yield SweepPoint(margin, len(points), programs(net, line, points, tol, margin).fit()[1])
 
 
-def active_everywhere(net: Network, x: Tensor) -> str:
-    """What the weights tell of assumption (a): some neuron is active on all training points.
+class Known(Enum):
+    """What the weights tell of an assumption."""
+
+    HOLDS = "holds"
+    MAY_HOLD = "may hold"
+    UNKNOWN = "unknown"
+
+
+def active_everywhere(net: Network, x: Tensor) -> Known:
+    """Return what the weights tell of (a): some neuron is active on all training points.
 
     x (m, 1) are all places with |Phi| = 1. Training points off the margin are unseen, so (a) can be
     confirmed only by a neuron that is active on the whole line.
@@ -107,11 +116,6 @@ def active_everywhere(net: Network, x: Tensor) -> str:
     w, b, _ = neurons(net)
     level = np.abs(w) <= UPRIGHT * np.hypot(w, b)
     if bool((level & (b > 0)).any()):
-        return "holds: a neuron with w = 0 is active on the whole line."
+        return Known.HOLDS
     z = x.double().numpy() * w + b
-    if len(z) and bool((z > 0).all(0).any()):
-        return (
-            "may hold: a neuron is active on all candidates, but training points off the margin "
-            "are unseen."
-        )
-    return "cannot be confirmed: no neuron is active on all candidates."
+    return Known.MAY_HOLD if len(z) and bool((z > 0).all(0).any()) else Known.UNKNOWN

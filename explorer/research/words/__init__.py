@@ -1,0 +1,39 @@
+"""The English of results: each sentence is a function of the numbers it speaks of.
+
+    >>> from explorer import Light, sentence
+    >>> sentence(Light.NEAR)
+    'Near a KKT point: most of the weights is explained by the points.'
+
+One module a subject: `weights`, `verdicts`, `explanations`, `energy`, `membership`. What the last
+step of an attack did is in the words of the attack: `Attack.account`.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from explorer.research.words import energy, explanations, membership, verdicts, weights
+
+
+@singledispatch
+def sentence(of: object) -> str:
+    """Return what a result means, in English, with its numbers.
+
+    Raises:
+        TypeError: for what has no sentence: certificates, verdicts, exact solutions, explanations,
+            energy maps, rules of membership and the enums of these have one.
+    """
+    raise TypeError(
+        f"a {type(of).__name__} has no sentence; expected a certificate, a verdict, an exact "
+        "solution, an explanation, an energy map or a rule. See explorer.research.words."
+    )
+
+
+for _function in (
+    weights.status, weights.light, weights.certificate, weights.optimum,
+    verdicts.kind, verdicts.verdict,
+    explanations.determined, explanations.as_well, explanations.farthest, explanations.merging,
+    energy.archetype, energy.energies, energy.split_plane, energy.of_starts, energy.of_ridge,
+    energy.picture, membership.rule,
+):  # fmt: skip
+    sentence.register(_function)

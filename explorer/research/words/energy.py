@@ -1,0 +1,161 @@
+"""Energy maps in words: what a map shows, and what stands at a place of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from explorer.engine.energy.maps import SplitPlane
+from explorer.engine.energy.points import LOW, Archetype, Energies
+from explorer.engine.energy.questions import OfRidge, OfStarts, Picture
+from explorer.engine.energy.starts import INSIDE, weights_at
+from explorer.engine.rounding import NOTHING
+from explorer.research.words.numbers import digits
+
+_ARCHETYPES = {
+    Archetype.NEEDLE: "a needle: with the others where they are, one place, or a few isolated "
+    "ones, explain the weights as well",
+    Archetype.FAN: "a fan: with the others where they are, a whole set of places explains the "
+    "weights as well",
+    Archetype.REDUNDANT: "redundant: it explains nothing that the other points do not",
+}
+
+
+def archetype(made: Archetype) -> str:
+    """Return what a map of this archetype means, as the end of a sentence."""
+    return _ARCHETYPES[made]
+
+
+def energies(seen: Energies) -> str:
+    """Return what a map of one point shows, with its numbers."""
+    return f"This point is {archetype(seen.archetype)}. {_numbers(seen)}"
+
+
+def _numbers(seen: Energies) -> str:
+    home = "" if seen.home is None else f" here and {digits(seen.home)} at its training place"
+    return (
+        f"Without it {digits(seen.without)} of ‖θ‖² stays unexplained, with it "
+        f"{digits(seen.here)}{home}; {100 * seen.low:.3g}% of the places on the map come within "
+        f"{LOW:.0%} of that, {100 * seen.below(LOW / 10):.3g}% within {LOW / 10:.1%} (kinks freed "
+        f"within {seen.tau:.2g}; below {NOTHING:.0e} is 0)."
+        f"{' It stands at the edge of another name.' if seen.at_edge else ''}"
+    )
+
+
+def split_plane(made: SplitPlane) -> str:
+    """Return what a map of a point split in two shows."""
+    as_well = made.as_well
+    share = f"{100 * float(as_well.mean()):.3g}% of the splits drawn"
+    left = f"leave no more of ‖θ‖² than the whole point does ({made.here:.2g})"
+    if not made.carries:
+        return (
+            "This point carries no multiplier, so that nothing of it is to be split: with the "
+            f"other points refitted {share} {left}."
+        )
+    if made.pinned:
+        pinned = "This point is pinned: neurons stand on it, so the rectangle of free splits is"
+        if not (as_well[-1, 1:].any() or as_well[:-1, 0].any()):
+            return f"{pinned} empty and energy rises in both directions."
+        return f"{pinned} empty. Yet with the other points refitted {share} {left}."
+    ends = [f"{v:.2f}" if np.isfinite(v) else "∞" for v in (made.plus, made.minus)]
+    stays = f"Up to α = {ends[0]} and β = {ends[1]} both children stay in the cell: they {left}."
+    if as_well.all():
+        return f"{stays} Nor do those beyond it leave more, as far as is drawn."
+    return f"{stays} Of all, {share} do; elsewhere the energy is up to {made.values.max():.2g}."
+
+
+def of_starts(made: OfStarts) -> str:
+    """Return what a map of the starts of an attack shows."""
+    return (
+        f"The start at the truth leaves {made.truth:.2g} of ‖θ‖² unexplained, held-out points "
+        f"{made.heldout:.2g}, noise {made.noise:.2g}. {100 * made.low:.3g}% of {made.count} starts "
+        "lie below a hundredth of the highest."
+    )
+
+
+def of_ridge(made: OfRidge) -> str:
+    """Return what a map of the bilevel loss shows."""
+    features = "the last hidden layer" if made.last else "the points themselves"
+    return (
+        f"Ridge regression on {features}, trained on these candidates: with the point where it is "
+        f"the weights are {made.here:.2g} of ‖θ*‖² off, elsewhere up to {made.most:.2g}; "
+        f"{100 * made.low:.3g}% of the places lie below a hundredth of that."
+    )
+
+
+def picture(made: Picture) -> str:
+    """Return what a map shows; "" for a sketch, of which nothing is to be read."""
+    if isinstance(made.about, Energies):
+        return _of_point(made.about, made.forced)
+    if isinstance(made.about, SplitPlane):
+        return split_plane(made.about)
+    if isinstance(made.about, OfStarts):
+        return of_starts(made.about)
+    return "" if made.about is None else of_ridge(made.about)
+
+
+def _of_point(seen: Energies, forced: float) -> str:
+    """A map of one point beside the linear program, which has the last word on a name."""
+    if forced <= 0:
+        return f"{energies(seen)}{_bounds(seen)}"
+    amount = "all" if forced > 0.995 else f"{forced:.0%} or more"
+    must = (
+        f"by a linear program every set on the margin that explains the weights has {amount} of "
+        "this point's multiplier at its place, up to sampling."
+    )
+    if seen.archetype is Archetype.NEEDLE:
+        return f"{energies(seen)}{_bounds(seen)} And {must}"
+    return (
+        f"This point is a needle: {must} The energy alone does not show it, for it asks for no "
+        "margin: elsewhere it needs multipliers off the margin, which no KKT point has. "
+        f"{_numbers(seen)}{_bounds(seen)}"
+    )
+
+
+def _bounds(seen: Energies) -> str:
+    """Where the point would be better off, and which energies are upper bounds."""
+    text = ""
+    if seen.least < 0.9 * seen.here and seen.here > 1e-6:
+        text += f" The lowest place leaves less than the point where it is now: {seen.least:.2g}."
+    if seen.cut:
+        text += (
+            f" {seen.cut} of the points lie on more neurons than can all be freed: energies are "
+            "upper bounds."
+        )
+    if seen.crowded and seen.cut:
+        text += (
+            f" So do {seen.crowded} of the places on the map, where what is drawn is an upper "
+            "bound."
+        )
+    elif seen.crowded:
+        text += (
+            f" {seen.crowded} of the places lie on more neurons than can all be freed: what is "
+            "drawn there is an upper bound."
+        )
+    return text
+
+
+def reading(made: Picture, x: float, y: float) -> str:
+    """Return a place of a map and its value."""
+    value = made.value_at(x, y)
+    if made.kind == "starts":
+        where = mixture(x, y)
+        return f"{where}: {value:.3g}" if np.isfinite(value) else where
+    first, second = made.names
+    text = f"{first} = {x:.2f}, {second} = {y:.2f}: {value:.3g}"
+    if np.isfinite(made.reference) and made.reference > 0:
+        text += f", {100 * value / made.reference:.3g}% of the energy without the point"
+    return text
+
+
+def mixture(x: float, y: float) -> str:
+    """Return what stands at a place of the triangle: its three weights, and lambda_1, lambda_2."""
+    truth, heldout, noise = (float(v) for v in weights_at(np.array(x), np.array(y)))
+    if min(truth, heldout, noise) < INSIDE:
+        return "outside the triangle"
+    truth, heldout, noise = (abs(round(v, 6)) for v in (truth, heldout, noise))  # no "-0%"
+    data = 1 - noise
+    share = f"{truth / data:.2f}" if data > 1e-6 else "any"
+    return (
+        f"{truth:.0%} truth, {heldout:.0%} held-out data, {noise:.0%} noise "
+        f"(λ₁ = {share}, λ₂ = {data:.2f})"
+    )

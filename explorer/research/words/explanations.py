@@ -1,0 +1,91 @@
+"""Explanations of the weights in words: what is determined, and which other points would do."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from explorer.engine.explanations.alternatives import BAND, FORCED, AsWell, Determined
+from explorer.engine.explanations.programs import AS_WELL, COARSE, Farthest, Scope
+from explorer.engine.explanations.splitting import Merging
+from explorer.research.words.numbers import digits
+
+
+def edge(points: Tensor) -> str:
+    """Return what is to be known of points at the edge (n,) bool, after a space; "" for none."""
+    count = int(points.sum())
+    if not count:
+        return ""
+    which = "1 more is" if count == 1 else f"{count} more are"
+    return (
+        f" {which} at the edge: the least mass there is within a factor {BAND:g} of {FORCED:.0e} "
+        "of the whole, from which it would count."
+    )
+
+
+def determined(made: Determined) -> str:
+    """Return how many points the weights determine, with tolerance and sampling."""
+    scope, within = made.scope, f"within ±{made.scope.extent:.3g}"
+    if not scope.exact:
+        within = f"on {scope.points} sampled margin points {within}, so up to sampling"
+    return (
+        f"{int(made.forced.sum())} of {len(made.forced)} points are determined by the weights: "
+        "every training set on the margin that explains them has mass within "
+        f"{scope.radius:g} of each ({within}, tolerance {scope.tolerance:.0e} of the norm)."
+        f"{edge(made.edge)}"
+    )
+
+
+def as_well(made: AsWell) -> str:
+    """Return which other set explains the weights as well as the true points, and how far it is."""
+    scope, truly = _sampled(made.scope), digits(made.truth, ".3g")
+    if not made.other:
+        return (
+            "No training set was found that explains the weights as well as the true points, "
+            f"which leave {truly} of their norm, and is over {made.distance:.2g} away from them on "
+            f"average; none is farther than {made.at_most:.2g} (box {scope})."
+        )
+    within = "" if made.truth >= AS_WELL else f", up to {AS_WELL:.0e}"
+    return (
+        f"{made.explanation.n} other points explain the weights as well{within}: they leave "
+        f"{digits(made.residual, '.3g')} of their norm, the true ones {truly}, and lie "
+        f"{made.distance:.2g} from the nearest true one on average; no such set is farther than "
+        f"{made.at_most:.2g} (box {scope})."
+    )
+
+
+def farthest(made: Farthest) -> str:
+    """Return how far the points of another explanation are from the true ones."""
+    scope = _sampled(made.scope)
+    if not made.other:
+        told = "the weights tell these points"
+        if made.scope.tolerance > COARSE:
+            told = "but even the true one explains them no better: train longer"
+        return (
+            "No training set on the margin that explains the weights to "
+            f"{made.scope.tolerance:.0e} is over {made.distance:.1g} away from the true one on "
+            f"average: {told} (the box is {scope})."
+        )
+    how = "the same weights"
+    if not made.as_well:
+        how = (
+            "the weights, less well than the true ones (those leave "
+            f"{digits(made.truth, '.1e')})"
+        )  # fmt: skip
+    return (
+        f"{made.explanation.n} other points explain {how}: on average {made.distance:.2g} from the "
+        f"nearest true one, residual {digits(made.residual, '.1e')} (the box is {scope})."
+    )
+
+
+def merging(made: Merging) -> str:
+    """Return what was done to two points, and what it cost."""
+    if not made.signed:
+        return "Merged to their centroid; nothing in the sum changed."
+    return (
+        f"A signed merge: the sum keeps its value, but the point has y Φ = {made.q:.3g} instead of "
+        "1, so complementary slackness is broken and no max-margin training would leave it so."
+    )
+
+
+def _sampled(scope: Scope) -> str:
+    return f"±{scope.extent:.3g}; {scope.points} margin points sampled"

@@ -1,0 +1,24 @@
+"""Membership inference in words: where a threshold comes from."""
+
+from __future__ import annotations
+
+from explorer.engine.membership.law import Rule
+
+
+def rule(made: Rule) -> str:
+    """Return how a threshold was found, as the end of a sentence."""
+    if made.name == "known margin":
+        return f"{made.share:g} of the margin m = {made.margin:.4g}, which is known"
+    if made.name == "leaked point":
+        return (
+            f"{made.share:g} of M = {made.top:.4g}, the largest |Φ| of {made.suspects} suspects"
+        )  # fmt: skip
+    if made.separates:
+        return (
+            f"between the ceiling {made.ceiling:.4g} of fresh points and the margin's bound "
+            f"{made.low:.4g}"
+        )
+    return (
+        f"the margin's bound {made.low:.4g} itself: fresh points reach {made.ceiling:.4g}, so no "
+        "threshold separates them"
+    )

@@ -1,0 +1,99 @@
+"""Verdicts in words: how many claims met a point, and how many would by chance."""
+
+from __future__ import annotations
+
+from explorer.engine.controls import Origin, least_p
+from explorer.engine.images import NCC_LEAST, SSIM_LEAST, ImageVerdict
+from explorer.engine.scoring import LEVEL, MIN_POINTS, Doubt, Kind, Unknowable, Verdict
+from explorer.engine.scoring import doubt as doubt_of
+
+_KINDS = {
+    Kind.FOUND: "Found: half of the points in reach or more, half of the claims right, chance "
+    "ruled out.",
+    Kind.AMBIGUOUS: "Ambiguous: the claims meet too few points, or too many places that are none.",
+    Kind.NOT_RECOVERABLE: "Not recoverable: most points lie off the margin and leave no trace to "
+    "find.",
+    Kind.CANNOT_KNOW: "Cannot know: this comparison would say the same of a good and a bad attack.",
+}
+
+
+def kind(made: Kind) -> str:
+    """Return what a kind of verdict means."""
+    return _KINDS[made]
+
+
+def sets(origin: Origin, count: int) -> str:
+    """Return how many controls there are and where they came from, such as "99 held-out sets"."""
+    noun = "set" if count == 1 else "sets"
+    if origin is Origin.RESAMPLED:
+        return f"{count} {noun} resampled around the points"
+    return f"{count} {origin.value} {noun}"
+
+
+def controls(made: Verdict) -> str:
+    """Return what stood for chance."""
+    return sets(made.origin, made.controls)
+
+
+def verdict(made: Verdict) -> str:
+    """Return what may be said of claims, with the numbers."""
+    if isinstance(made, ImageVerdict):
+        return _of_images(made)
+    if made.why_not is not None:
+        return _why_not(made, made.why_not)
+    text = (
+        f"{made.found} of {made.n} found within {made.radius:g}; chance finds {made.chance:.2g} "
+        f"({controls(made)}, p = {made.p_value:.2g}). "
+        f"{made.found} of {made.claims} claims match a point."
+    )
+    if made.undecided:
+        text += f" Rounding decides on {made.undecided}, at the edge of the radius."
+    if made.in_reach is not None and made.reached is not None and made.in_reach < made.n:
+        met = made.found - made.reached
+        missed = f", and {met} of them met by claims were not recovered" if met else ""
+        text += (
+            f" {made.in_reach} lie on the margin or carry a multiplier; the other "
+            f"{made.n - made.in_reach} leave no trace for this attack{missed}."
+        )
+    return text + doubt(made.p_value, made.controls)
+
+
+def doubt(p_value: float, count: int) -> str:
+    """Return why so many controls do not rule chance out, after a space; "" where they do."""
+    why = doubt_of(p_value, count)
+    if why is Doubt.FEW_CONTROLS:
+        return (
+            f" With {count} control{'' if count == 1 else 's'} p cannot be below "
+            f"{least_p(count):.2g}: too few to rule chance out, which takes {round(1 / LEVEL) - 1} "
+            "or more."
+        )
+    return "" if why is None else " That is not shown to be better than chance."
+
+
+def _why_not(made: Verdict, why: Unknowable) -> str:
+    if why is Unknowable.NO_CLAIMS:
+        return (
+            "Nothing is claimed: no candidate passes the attack's own test (on the margin with a "
+            "multiplier of its own, or needed by every explanation)."
+        )
+    if why is Unknowable.FEW_POINTS:
+        return f"With {made.n} points a match may be luck; draw {MIN_POINTS} or more."
+    if why is Unknowable.NO_CONTROLS:
+        return "There are no controls, so chance is not measured: take `control_sets(truth)`."
+    return (
+        f"{made.origin.value.capitalize()} points alone meet {made.chance:.2g} of {made.n} points "
+        f"within {made.radius:g}: the points lie too close for this radius. Take a smaller one."
+    )
+
+
+def _of_images(made: ImageVerdict) -> str:
+    if made.why_not is not None:
+        return "There are no held-out sets, so chance is not measured."
+    text = (
+        f"{made.found} of {made.n} training images matched (SSIM above {SSIM_LEAST:g}, NCC above "
+        f"{NCC_LEAST:g}), {made.share:.0%}; of held-out images {made.of_controls:.1%} "
+        f"({controls(made)}, p = {made.p_value:.2g}).{doubt(made.p_value, made.controls)}"
+    )
+    if made.kind is Kind.AMBIGUOUS and made.doubt is None:
+        text += " The candidates know this training set, and yet most images were not found."
+    return text

@@ -1,0 +1,81 @@
+"""Weights in words: how a run stands, how near to a KKT point it came, what had to be assumed."""
+
+from __future__ import annotations
+
+from explorer.engine.attacks.target import NO_THEOREM, Target
+from explorer.engine.certificate import TAU_EXACT, Certificate, Light
+from explorer.engine.exact import PROVED, Exact
+from explorer.engine.network import Network
+from explorer.engine.status import Status
+from explorer.research.words.numbers import rounded_up, share
+
+_STATUS = {
+    Status.RUNNING: "Running.",
+    Status.FINISHED: "Finished: all planned steps are done. Raise the number of steps to go on.",
+    Status.COMPLETE: "Finished: the algorithm has come to its end, and nothing is left to do.",
+    Status.CONVERGED: "Converged: another step changes less than the set tolerance.",
+    Status.DEAD: "Stopped: no neuron is active on any point, so the gradient is zero. "
+    "Take a new seed, more neurons or a larger initialisation.",
+    Status.DIVERGED: "Stopped before a step that would not be finite; the last finite state is "
+    "kept. Lower the step size or take the loss-scaled step.",
+}
+_LIGHT = {
+    Light.NOT_SEPARATED: "Not separated yet: there is no margin, so no KKT point to be near to.",
+    Light.SEPARATED: "Separated, but far from a KKT point: keep training (with weight decay it "
+    "ends elsewhere).",
+    Light.APPROACHING: "Approaching a KKT point: part of the weights is explained by the points.",
+    Light.NEAR: "Near a KKT point: most of the weights is explained by the points.",
+    Light.EXACT: "A KKT point to numerical precision. It need not be the one of largest margin.",
+}
+TAKEN_AS_RELU = (
+    "The weights came from a file that names no activation: the network was taken as ReLU. For "
+    "another one nothing that is said here holds."
+)
+
+
+def status(made: Status) -> str:
+    """Return how a run stands, with a remedy where it needs one."""
+    return _STATUS[made]
+
+
+def light(made: Light) -> str:
+    """Return how near to a KKT point weights of this light are."""
+    return _LIGHT[made]
+
+
+def certificate(made: Certificate) -> str:
+    """Return how near to a KKT point the weights are, with the numbers."""
+    n = len(made.q)
+    if not n:
+        return "No points yet: draw some, of both classes, and train."
+    if made.light is Light.NOT_SEPARATED:
+        wrong = int((made.q <= 0).sum())
+        return f"{light(made.light)} {wrong} of {n} points are not on their side."
+    text = (
+        f"{light(made.light)} {made.n_support} of {n} points carry it; {share(made.residual)} of "
+        f"the norm of the weights is left unexplained, slackness {share(made.slackness)} "
+        f"(slopes free at {made.n_kinks} kinks, tau = {made.tau:g})."
+    )
+    if made.residual_exact is not None:
+        text += f" With tau = {TAU_EXACT:g}, {share(made.residual_exact)} is left."
+    return text + (" At the edge of the next verdict." if made.at_edge else "")
+
+
+def optimum(made: Exact) -> str:
+    """Return what is known of a network that was solved for."""
+    if made.polished:
+        return f"The largest margin over all widths, proved up to {PROVED:g} of |theta|^2."
+    return (
+        "The best network found; whether it is the optimum is not known. At margin 1 no network "
+        f"has |theta|^2 smaller by more than {rounded_up(made.shortfall)}."
+    )
+
+
+def note(net: Network) -> str:
+    """Return what had to be assumed of weights from a file; "" where nothing was."""
+    return TAKEN_AS_RELU if net.assumed_relu else ""
+
+
+def caveat(target: Target) -> str:
+    """Return what no theorem covers in these weights; "" for homogeneous ones."""
+    return "" if target.net.homogeneous else NO_THEOREM

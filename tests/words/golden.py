@@ -1,0 +1,481 @@
+"""Sentences from numbers given by hand, by name, beside the file that keeps them.
+
+`python -m tests.words.golden` writes the file anew. Nothing here is trained or solved, so that no
+last bit can turn a digit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks import hinge, pooled, univariate
+from explorer.engine.attacks.hinge import HingeConfig, HingeState
+from explorer.engine.attacks.pooled import PooledConfig, PooledState
+from explorer.engine.attacks.target import Target
+from explorer.engine.attacks.univariate import UnivariateConfig, UnivariateState
+from explorer.engine.attacks.univariate.config import EXACT
+from explorer.engine.attacks.univariate.intervals import Group
+from explorer.engine.certificate import Certificate, Light
+from explorer.engine.controls import Controls, Origin
+from explorer.engine.data import Dataset
+from explorer.engine.energy.maps import SplitPlane
+from explorer.engine.energy.points import Archetype, Energies
+from explorer.engine.energy.questions import OfRidge, OfStarts, Picture
+from explorer.engine.energy.starts import CORNERS
+from explorer.engine.exact import Exact
+from explorer.engine.explanations.alternatives import AsWell, Determined
+from explorer.engine.explanations.programs import Farthest, Scope
+from explorer.engine.explanations.splitting import Explanation, Merging
+from explorer.engine.images import ImageVerdict
+from explorer.engine.intervals import Share
+from explorer.engine.membership.law import Rule
+from explorer.engine.network import Network
+from explorer.engine.scoring import Kind, Unknowable, Verdict
+from explorer.engine.status import Status
+from explorer.page.apps.membership_scene import Outcome
+from explorer.page.frame import Aim, Attacking, Frame, Training
+from explorer.page.history import History
+from explorer.page.words import energy as page_energy
+from explorer.page.words import headline
+from explorer.page.words import membership as page_membership
+from explorer.page.words import univariate as page_univariate
+from explorer.research import arena, explained
+from explorer.research.grid import maps
+from explorer.research.words import energy, explanations, sentence, verdicts, weights
+
+KEPT = Path(__file__).with_name("golden.json")
+TRAINED = UnivariateConfig().trained
+
+Named = Iterator[tuple[str, str]]
+
+
+def tensor(*values: float) -> Tensor:
+    """The values (k,), in float64."""
+    return torch.tensor(values, dtype=torch.float64)
+
+
+NET = Network((torch.ones(2, 2), torch.ones(1, 2)), (torch.ones(2), None))
+BIASED = Network((torch.ones(2, 2), torch.ones(1, 2)), (torch.ones(2), torch.ones(1)))
+CERTIFICATE = Certificate(
+    q=tensor(1, 1, 2, 3), q_min=1.0, on_margin=tensor(1, 1, 0, 0) > 0, lam=tensor(2, 1, 0.5, 0),
+    residual_strict=0.3, residual=0.0123, tau=0.01, n_kinks=2, slackness=0.0002,
+    primal_violation=0.0, norm_identity=0.0, balance=0.0, gamma_bar=0.1, beta=None,
+    light=Light.NEAR,
+)  # fmt: skip
+EXACTLY = Exact(NET, tensor(1), objective=5.0, dual=5.0, violation=0.0, polished=True)
+VERDICT = Verdict(
+    kind=Kind.FOUND, p_value=0.01, n=20, claims=24, found=12, radius=0.03, chance=0.234,
+    origin=Origin.HELD_OUT, controls=99,
+)  # fmt: skip
+IMAGES = ImageVerdict(
+    kind=Kind.FOUND, p_value=0.05, n=10, claims=0, found=6, of_controls=0.125,
+    origin=Origin.HELD_OUT, controls=19,
+)  # fmt: skip
+SCOPE = Scope(extent=2.0, points=321, tolerance=1e-6, radius=0.03, exact=True)
+OTHERS = Explanation(torch.zeros(7, 2), torch.ones(7), torch.ones(7), (), torch.zeros(7))
+AS_WELL = AsWell(OTHERS, 0.412, 0.431, 0.1234, 0.125, replace(SCOPE, exact=False))
+FARTHEST = Farthest(OTHERS, 0.52, 3e-7, 1e-8, SCOPE)
+SEEN = Energies(np.array([0.001, *[0.5] * 999]), 0.001, 0.5, 0.0328)
+RISING = np.full((3, 3), 0.5)
+FLAT = np.where(np.arange(3) < 2, 0.0, RISING)
+PICTURE = Picture(
+    "point", np.array([[0.1, 0.2], [0.3, 0.4]]), (-2, 2, -2, 2), ("x₁", "x₂"), 0.1, 0.5, SEEN
+)
+
+
+def enums() -> Named:
+    """Every member of the enums that have words."""
+    kinds: tuple[type[Enum], ...] = (Light, Status, Kind, Archetype)
+    for kind in kinds:
+        for one in kind:
+            yield f"{kind.__name__} {one.name}", sentence(one)
+    for origin in Origin:
+        for count in (1, 99):
+            yield f"Origin {origin.name} {count}", verdicts.sets(origin, count)
+
+
+def of_weights() -> Named:
+    """Certificates, exact solutions, and what had to be assumed."""
+    yield "certificate", sentence(CERTIFICATE)
+    yield "certificate, at the edge", sentence(replace(CERTIFICATE, at_edge=True))
+    yield (
+        "certificate, exact",
+        sentence(replace(CERTIFICATE, light=Light.EXACT, residual=3e-14, slackness=0.0, tau=1e-6)),
+    )
+    yield (
+        "certificate, sharp residual asked",
+        sentence(replace(CERTIFICATE, residual=2e-11, residual_exact=0.0715)),
+    )
+    wrong = replace(CERTIFICATE, light=Light.NOT_SEPARATED, q=tensor(1, -1, -2, 0))
+    yield "certificate, not separated", sentence(wrong)
+    yield "certificate, no points", sentence(replace(wrong, q=tensor()))
+    yield "exact, polished", sentence(EXACTLY)
+    yield "exact, rough", sentence(replace(EXACTLY, dual=4.987, polished=False))
+    yield "exact, rough but no shorter", sentence(replace(EXACTLY, polished=False))
+    yield "note", weights.note(replace(NET, assumed_relu=True))
+    yield "caveat", weights.caveat(Target(BIASED))
+
+
+def of_verdicts() -> Named:
+    """Verdicts on points and on images."""
+    yield "verdict", sentence(VERDICT)
+    yield "verdict, rounding decides", sentence(replace(VERDICT, undecided=2))
+    part = replace(VERDICT, in_reach=10, reached=9)
+    yield "verdict, some out of reach met", sentence(part)
+    yield "verdict, out of reach", sentence(replace(part, reached=12))
+    yield "verdict, all in reach", sentence(replace(VERDICT, in_reach=20, reached=12))
+    yield "verdict, chance", sentence(replace(VERDICT, p_value=0.31, kind=Kind.AMBIGUOUS))
+    few = replace(VERDICT, p_value=0.5, controls=1, origin=Origin.GIVEN, kind=Kind.CANNOT_KNOW)
+    yield "verdict, one control", sentence(few)
+    drawn = replace(VERDICT, p_value=1 / 11, controls=10, origin=Origin.RESAMPLED)
+    yield "verdict, few controls", sentence(drawn)
+    for why in Unknowable:
+        yield (
+            f"verdict, {why.value}",
+            sentence(
+                replace(VERDICT, kind=Kind.CANNOT_KNOW, why_not=why, p_value=math.nan, chance=13.4)
+            ),
+        )
+    yield "images", sentence(IMAGES)
+    yield "images, few matched", sentence(replace(IMAGES, found=2, kind=Kind.AMBIGUOUS))
+    yield "images, chance", sentence(replace(IMAGES, p_value=0.4, kind=Kind.AMBIGUOUS))
+    yield (
+        "images, few controls",
+        sentence(replace(IMAGES, p_value=1 / 11, controls=10, kind=Kind.CANNOT_KNOW)),
+    )
+    yield (
+        "images, no controls",
+        sentence(
+            replace(IMAGES, why_not=Unknowable.NO_CONTROLS, controls=0, kind=Kind.CANNOT_KNOW)
+        ),
+    )
+
+
+def of_explanations() -> Named:
+    """What is determined, and other sets that explain the weights."""
+    found = Determined(tensor(1, 1, 0, 0) > 0, tensor(0, 0, 0, 0) > 0, tensor(1, 1, 0, 0), SCOPE)
+    yield "determined", sentence(found)
+    sampled = replace(found, scope=replace(SCOPE, exact=False, tolerance=0.012))
+    yield "determined, up to sampling", sentence(sampled)
+    yield "determined, one at the edge", sentence(replace(found, edge=tensor(0, 0, 1, 0) > 0))
+    yield "several at the edge", explanations.edge(tensor(1, 0, 1) > 0)
+    yield "as well", sentence(AS_WELL)
+    yield "as well, exact", sentence(replace(AS_WELL, residual=9e-6, truth=2e-14))
+    yield "as well, no other", sentence(replace(AS_WELL, distance=0.0123))
+    yield "farthest", sentence(FARTHEST)
+    yield "farthest, less well", sentence(replace(FARTHEST, residual=0.02, truth=0.01))
+    yield "farthest, no other", sentence(replace(FARTHEST, distance=0.0123))
+    coarse = replace(FARTHEST, distance=0.0123, scope=replace(SCOPE, tolerance=0.2))
+    yield "farthest, no other, coarse", sentence(coarse)
+    yield "merging", sentence(Merging(OTHERS, False, 1.0))
+    yield "merging, signed", sentence(Merging(OTHERS, True, 0.4567))
+
+
+def of_energy() -> Named:
+    """Energy maps, and readings of them."""
+    yield "energies, needle", sentence(SEEN)
+    yield "energies, away from home", sentence(replace(SEEN, here=0.4, home=1e-14))
+    yield "energies, redundant", sentence(replace(SEEN, without=0.001))
+    yield (
+        "energies, at the edge",
+        sentence(Energies(np.full(1000, 0.5), 0.0, 1e-6 * (1 + 5e-7), 0.0328)),
+    )
+    u = tensor(1, 0)
+    yield "split, pinned", sentence(SplitPlane(u, 0.0, 0.0, 1.0, RISING, 0.1))
+    yield "split, pinned, refitted", sentence(SplitPlane(u, 0.0, 0.0, 1.0, FLAT, 0.0))
+    yield "split, whole point no better", sentence(SplitPlane(u, 0.0, 0.0, 1.0, RISING, 0.5))
+    yield "split, nothing to split", sentence(SplitPlane(u, 0.0, 0.0, 1.0, RISING, 0.5, False))
+    yield "split, everywhere free", sentence(
+        SplitPlane(u, math.inf, math.inf, 1.0, RISING, 0.5)
+    )  # fmt: skip
+    yield "split, free", sentence(SplitPlane(u, 1.0, 0.5, 1.0, FLAT, 0.0))
+    yield "starts", sentence(OfStarts(1e-9, 0.123, 0.98, 0.0345, 66))
+    yield "ridge", sentence(OfRidge(False, 0.0123, 1.5, 0.0345))
+    yield "last layer", sentence(OfRidge(True, 0.0123, 1.5, 0.0345))
+    yield "picture, forced", sentence(replace(PICTURE, forced=0.875, archetype="needle"))
+    hidden = replace(SEEN, without=0.001)
+    yield "picture, forced, hidden", sentence(replace(PICTURE, about=hidden, forced=1.0))
+    bounded = replace(SEEN, here=0.4, cut=2)
+    yield "picture, upper bounds", sentence(replace(PICTURE, about=bounded))
+    crowded = replace(PICTURE, about=replace(bounded, crowded=3))
+    yield "picture, upper bounds twice", sentence(crowded)
+    yield "picture, crowded places", sentence(replace(PICTURE, about=replace(SEEN, crowded=3)))
+    yield "reading", energy.reading(PICTURE, -1.0, 1.0)
+    yield "reading, no reference", energy.reading(replace(PICTURE, reference=math.nan), 1.0, 1.0)
+    place = (0.15, 0.45, 0.4) @ CORNERS
+    yield "mixture", energy.mixture(float(place[0]), float(place[1]))
+    yield "mixture, noise", energy.mixture(*map(float, CORNERS[2]))
+    yield "mixture, outside", energy.mixture(0.0, 1.0)
+
+
+def of_membership() -> Named:
+    """Rules of membership inference."""
+    yield "rule, known margin", sentence(Rule(1.0, "known margin", share=0.5, margin=2.0))
+    yield "rule, leaked point", sentence(Rule(0.5, "leaked point", share=0.5, top=1.0, suspects=3))
+    bounded = Rule(0.2, "bounded margin", low=0.5, ceiling=0.125)
+    yield "rule, bounded margin", sentence(bounded)
+    yield "rule, no threshold", sentence(replace(bounded, ceiling=0.75))
+
+
+def hinges() -> Iterator[tuple[str, HingeState]]:
+    """The hinge attack from stage to stage."""
+    places, none = torch.zeros(3, 2), tensor()
+    first = HingeState(
+        0, "lines", places[:0], none, none, none, 1.0, 1.0, places, none.new_zeros(5), none,
+        torch.zeros(17, 2), torch.zeros(0, dtype=torch.long), none, (),
+    )  # fmt: skip
+    there = {"x": places, "y": tensor(1, 1, -1), "lam": tensor(3, 2, 1)}
+    crossed = replace(first, t=1, stage="cross", tried=40, near=9, **there)
+    unasked = tensor(math.nan, math.nan, math.nan)
+    fitted = replace(crossed, t=2, stage="fit", residual=0.123, without=unasked)
+    merged = replace(fitted, t=8, stage="prove", limit=0.2)
+    yield "lines", first
+    yield "crossings", crossed
+    yield "crossings of a file of version 0.1", replace(crossed, tried=None, near=None)
+    yield "fit", fitted
+    yield "questions", merged
+    yield "nothing fitted", replace(merged, stage="done", x=places[:0], without=none)
+    yield "needed", replace(merged, without=tensor(0.31, math.nan, math.nan))
+    yield "not needed", replace(merged, without=tensor(0.31, 0.15, math.nan))
+    edge = 0.2 * (1 - 5e-7)
+    yield "at the edge", replace(merged, without=tensor(0.31, edge, math.nan))
+    yield "done", replace(merged, stage="done", without=tensor(0.31, 0.15, 0.12))
+    yield "done, one at the edge", replace(merged, stage="done", without=tensor(0.31, edge, 0.12))
+
+
+def pooled_states() -> Iterator[tuple[str, PooledState]]:
+    """The pooled attack where it differs from the hinge attack."""
+    known = dict(hinges())
+    more: dict[str, Any] = {
+        "seed": 1, "found": torch.eye(2).double(), "labels": tensor(1, 1),
+        "heft": tensor(1, 1), "start": torch.tensor([0, 1]),
+    }  # fmt: skip
+
+    def of(name: str, **changes: object) -> PooledState:
+        return PooledState(**{**vars(known[name]), **more, **changes})
+
+    yield "lines", of("lines", stage="starts")
+    yield "starts", of("fit", t=2, stage="starts")
+    yield "crossings", of("crossings", t=7)
+    yield "places of the starts", of("fit", t=8)
+    yield "fit", of("fit", t=9)
+    nothing = tensor(0, 0, 0) > 0
+    unasked = tensor(math.nan, math.nan, math.nan)
+    yield "first questions done", of("done", stage="weigh", rise=unasked, also=nothing)
+    asked = {"rise": tensor(math.nan, 0.27, math.nan), "stage": "weigh"}
+    yield "needed by the largest component", of("done", **asked, also=tensor(0, 1, 0) > 0)
+    yield "not needed by it", of("done", **asked, also=nothing)
+    yield "done", of("done", rise=asked["rise"], also=tensor(0, 1, 0) > 0)
+
+
+def walks() -> Iterator[tuple[str, UnivariateState]]:
+    """The univariate attack from phase to phase."""
+    nan = math.nan
+    first = UnivariateState(
+        0, tensor()[:, None], tensor(), tensor(), tensor(), tensor(), (), (), 0, (-1, -1), "walk",
+        EXACT, nan, nan, nan, 3e-12, 7,
+    )  # fmt: skip
+    turned = replace(first, t=1, looked=(2, 3), at=4)
+    off, loose = {"defect": 0.0021, "tol": TRAINED}, {"tol": TRAINED}
+    yield "start", first
+    yield "start, trained tolerances", replace(first, **loose)
+    yield "start of a file of version 0.1", replace(first, intervals=0)
+    for seen in ("3.2", "3.3", "shared 3.2", "empty", "flat everywhere", "one interval", "flat",
+                 "last", "before flat", ""):  # fmt: skip
+        yield f"turn, {seen or 'of a file of version 0.1'}", replace(turned, seen=seen, places=3)
+    yield "turn, one place", replace(turned, seen="3.2", places=1)
+    yield "turn, likely", replace(turned, seen="3.2", places=3, **off)
+    yield "turn, likely shared 3.3", replace(turned, seen="shared 3.3", places=2, **off)
+    there = {"x": tensor(-1, 0.5)[:, None], "y": tensor(1, -1), "lam": tensor(2, 1),
+             "least": tensor(nan, nan), "most": tensor(nan, nan)}  # fmt: skip
+    gathered = replace(first, t=4, phase="fit", added=1, **there)
+    yield "gathered", gathered
+    yield "gathered beside flat intervals", replace(gathered, flat=2)
+    yield "gathered, in a file of version 0.1", replace(gathered, added=None)
+    fitted = replace(gathered, phase="prove", miss=2e-10, eps=1e-9, residual=0.07, imbalance=0.012)
+    yield "fitted", fitted
+    yield "fitted, off", replace(fitted, **off)
+    yield "fitted, nobody looked", replace(fitted, defect=nan)
+    yield "fitted, trained tolerances", replace(fitted, **loose)
+    far = replace(fitted, phase="done", **off)
+    yield "too far", far
+    yield "too far, in a file of version 0.1", replace(far, imbalance=nan)
+    asked = replace(fitted, at=1, least=tensor(1.25, nan), most=tensor(2.5, nan))
+    yield "proven", asked
+    yield "likely", replace(asked, **off)
+    yield "not proven", replace(asked, at=2, least=tensor(1.25, 0), most=tensor(2.5, math.inf))
+
+
+def of_attacks() -> Named:
+    """What the last step of an attack did."""
+    for name, state in hinges():
+        yield f"hinge, {name}", hinge.words(state, HingeConfig())
+    for name, joined in pooled_states():
+        yield f"pooled, {name}", pooled.words(joined, PooledConfig())
+    for name, walked in walks():
+        yield f"univariate, {name}", univariate.words(walked, UnivariateConfig())
+
+
+def line(**changes: object) -> arena.Line:
+    """An attack of the arena over two runs of ten points."""
+    shares = (Share(0.2, 0.1, 0.3), Share(0.6, 0.5, 0.7), Share(0.8, 0.7, 0.9))
+    given: dict[str, Any] = {
+        "key": "kkt", "title": "KKT reconstruction", "runs": 2, "message": "", "n": 20,
+        "found": (4, 12, 16), "claims": 18, "recall": shares, "reach": shares,
+        "precision": shares, "control": (0.0, 0.012, 0.1), "distance": 0.2, "residual": 0.3,
+        "seconds": 2.0, "kind": Kind.FOUND, "p_value": 0.01, "p_adjusted": 0.01,
+        "chance": (0,) * 99, "origin": Origin.HELD_OUT,
+    }  # fmt: skip
+    return arena.Line(**{**given, **changes})
+
+
+def of_research() -> Named:
+    """Boards, grids, explanations on screen, and a search beside the defaults."""
+    one = line()
+    yield "arena, nothing ran", arena.sentence([])
+    yield "arena, none could run", arena.sentence([line(runs=0)])
+    yield "arena, one attack", arena.sentence([one])
+    nothing = Share(0.0, 0.0, 0.1)
+    other = line(key="inversion", title="Model inversion", found=(0, 1, 2), p_adjusted=0.4,
+                 reach=(nothing,) * 3)  # fmt: skip
+    yield "arena, two attacks", arena.sentence([one, other])
+    yield "arena, none found", arena.sentence([replace(other, found=(0, 0, 0))])
+    yield "arena, none in reach", arena.sentence([other])
+    yield "arena, chance", arena.sentence([line(p_value=0.4, p_adjusted=0.4)])
+    few = line(p_value=1 / 11, p_adjusted=1 / 11, chance=(0,) * 10, origin=Origin.RESAMPLED)
+    yield "arena, few controls", arena.sentence([few])
+    yield "arena, determined", arena.sentence([line(determined=15, sure=11)])
+    yield "arena, word", one.word
+    yield "arena, word of chance", few.word
+    ends = np.full((1, 3, 3, 3), 0.5)
+    ends[0, 0], ends[0, 2, 0] = 0.1, 0.05
+    grid = maps(3, [])
+    yield "grid, no cell", grid.sentence()
+    whole = replace(grid, end=ends)
+    yield "grid, all cells", whole.sentence()
+    ends = ends.copy()
+    ends[:, :, 1, 1] = np.nan
+    yield "grid, one cell left", replace(grid, end=ends).sentence()
+    state = SimpleNamespace(
+        residual=3e-9, base=1e-9, exact=True, margin_error=1e-9, words="", truth=OTHERS,
+        now=OTHERS, pinned=tensor(1, 0, 1) > 0,
+    )  # fmt: skip
+    shown = {
+        "truth": state, "all pinned": ns(state, pinned=tensor(1, 1) > 0),
+        "as well": ns(state, now=FARTHEST.explanation.keep(torch.ones(7) > 0), words="Split."),
+        "trained": ns(state, exact=False, base=0.0123, residual=0.0123),
+        "off the margin": ns(state, margin_error=0.25), "left its cell": ns(state, residual=0.2),
+        "farthest, less well": ns(state, residual=0.2, words=f"{explained.FARTHEST} 0.5."),
+    }  # fmt: skip
+    for name, each in shown.items():
+        yield f"explained, {name}", ": ".join(reversed(explained.sentence(each)))
+
+
+def ns(state: SimpleNamespace, **changes: object) -> Any:
+    """The same with changes."""
+    return SimpleNamespace(**{**vars(state), **changes})
+
+
+def of_page() -> Named:
+    """The headline of the page, and the words of its panels, where they are functions."""
+    points = Dataset(torch.tensor([[0.0, 1.0], [1.0, 0.0]]), torch.tensor([1.0, -1.0]))
+    clash = Dataset(torch.zeros(2, 2), points.y)
+    stand: Any = SimpleNamespace(t=0, x=torch.zeros(4, 2))
+    score: Any = (SimpleNamespace(found=torch.tensor([0, 0, 0])),) * 2
+    run: Any = SimpleNamespace(net=NET, q=tensor(1, 2), q_min=1.0)
+    biased = ns(run, net=BIASED)
+    empty = Frame("draw", History(Dataset(torch.zeros(0, 2), torch.zeros(0))))
+    drawn = replace(empty, drawing=History(points))
+
+    def trained(state: Any, made: Certificate | None = None) -> Frame:
+        return replace(drawn, stage="train", training=Training(state, made))
+
+    def attacked(net: Network = NET, state: Any = stand, **changes: Any) -> Frame:
+        part = Attacking(state=state, scores=score, verdict=VERDICT, **changes)
+        aim = Aim(net, Target(net), points, Controls(()))
+        return replace(trained(run), stage="attack", aim=aim, attack=part)
+
+    begun, later = attacked(), ns(stand, t=7)
+    frames = {
+        "nothing drawn": empty, "drawn": drawn,
+        "one class": replace(drawn, drawing=History(Dataset(points.x, torch.ones(2)))),
+        "clash": replace(drawn, drawing=History(clash)),
+        "not begun": trained(run), "certificate": trained(run, CERTIFICATE),
+        "biased": trained(biased),
+        "biased, wrong": trained(ns(biased, q=tensor(1, -1), q_min=-1.0)),
+        "attack, no candidates": attacked(state=ns(stand, x=torch.zeros(0, 2))),
+        "attack, at its start": begun, "attack, from the truth": attacked(mix=(0.5, 1.0)),
+        "attack, verdict": attacked(state=later),
+        "attack, began at the truth": attacked(state=later, mix=(0.5, 1.0)),
+        "attack, caveat": attacked(BIASED, later),
+        "landscape": replace(begun, stage="landscape"),
+    }  # fmt: skip
+    for name, frame in frames.items():
+        yield f"headline, {name}", ": ".join(reversed(headline.sentence(frame)))
+    yield "no energy, no weights", page_energy.nothing(empty)
+    yield "no energy, biased", page_energy.nothing(attacked(BIASED))
+    several = Network((torch.ones(2, 2), torch.ones(3, 2)), (torch.ones(2), None))
+    yield "no energy, several classes", page_energy.nothing(attacked(several))
+    yield "no energy, else", page_energy.nothing(begun)
+    yield "energy, sketch", page_energy.shown(replace(PICTURE, about=None))
+    yield "energy, reference", page_energy.reference(PICTURE)
+    yield "energy, legend", page_energy.legend(PICTURE, True, True)
+    yield (
+        "energy, legend of a split",
+        page_energy.legend(replace(PICTURE, kind="split", free=(0.5, 0.2)), False, False),
+    )
+    walk = dict(walks())
+    yield "univariate panel, proven", page_univariate.claimed(walk["proven"])
+    yield "univariate panel, likely", page_univariate.claimed(walk["likely"])
+    net = Target(Network((torch.ones(2, 1), torch.ones(1, 2)), (torch.ones(2), None)))
+    groups = (Group("3.2", -1.0, 1.0, (-0.5, 0.5), (1.0, -1.0), True),
+              Group("3.2", 1.0, 2.0, (0.5, 1.5), (-1.0, 1.0), False))  # fmt: skip
+    exact = replace(walk["proven"], groups=groups)
+    yield "univariate panel, rules", page_univariate.rules(net, exact)
+    off = replace(walk["likely"], groups=groups)
+    yield "univariate panel, rules, off", page_univariate.rules(net, off)
+    yield "univariate panel, rules, no group", page_univariate.rules(net, walk["proven"])
+    bare = replace(exact, groups=(replace(groups[0], x=(), y=()),))
+    yield "univariate panel, rules, empty group", page_univariate.rules(net, bare)
+    for known, text in page_univariate.ACTIVE.items():
+        yield f"univariate panel, (a) {known.value}", text
+    proof: Any = SimpleNamespace(rho=0.25, error_free=True)
+    there: Any = SimpleNamespace(made=SimpleNamespace(ok=True), proof=proof, members=tensor(1, 1))
+    works = Outcome(Rule(0.5, "known margin", share=0.5, margin=1.0), 10, 10, 0, 2000)
+    vacuous = ns(there, proof=ns(proof, rho=math.inf, error_free=False))
+    for name, world, found in (
+        ("proved", there, works), ("vacuous", vacuous, works),
+        ("errs", vacuous, replace(works, hits=4, alarms=300)),
+    ):  # fmt: skip
+        yield f"membership, {name}", ": ".join(reversed(page_membership.sentence(world, found)))
+    yield "membership, network", page_membership.network(there)
+    bad = ns(there, made=SimpleNamespace(ok=False))
+    yield "membership, no KKT point", page_membership.network(bad)
+
+
+def made() -> dict[str, str]:
+    """All sentences by name."""
+    parts = (
+        enums, of_weights, of_verdicts, of_explanations, of_energy, of_membership, of_attacks,
+        of_research, of_page,
+    )  # fmt: skip
+    found: dict[str, str] = {}
+    for name, text in (pair for part in parts for pair in part()):
+        assert name not in found, f"two sentences are called {name}"
+        found[name] = text
+    return found
+
+
+if __name__ == "__main__":
+    KEPT.write_text(json.dumps(made(), ensure_ascii=False, indent=1) + "\n")
