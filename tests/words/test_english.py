@@ -1,0 +1,67 @@
+"""Exact English is asserted in one file: elsewhere a test compares numbers, or a word or two."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+MOST = 2  # words of English that an assertion may compare
+WORD = re.compile(r"[(“‘\"']*[A-Za-z][A-Za-z’'-]*[.,;:!?)”\"']*")
+# Texts that are no sentences: letters, a repr, a declaration of the test's own, a line of code.
+ALLOWED = {
+    "test_files.py": ("a b [2J c",),
+    "test_network.py": ("Network(2-6-1, biases in several layers, 1 output, float32)",),
+    "test_settings.py": ("Rate of x. How fast.",),
+    "test_serve.py": ("from explorer import",),
+}
+
+
+def literal(node: ast.expr) -> str:
+    """A string, or the fixed parts of an f-string; "" for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        parts = [v.value if isinstance(v, ast.Constant) else " 0 " for v in node.values]
+        return "".join(map(str, parts))
+    return ""
+
+
+def texts(asserted: ast.expr) -> Iterator[str]:
+    """What is compared in an assertion, or asked for at an end of a text."""
+    for node in ast.walk(asserted):
+        if isinstance(node, ast.Compare):
+            yield from (literal(side) for side in (node.left, *node.comparators))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("startswith", "endswith", "count"):
+                yield from map(literal, node.args)
+
+
+def sentences(source: str) -> list[tuple[int, str]]:
+    """Line and text of the assertions that compare more than `MOST` words of English."""
+    return [
+        (node.lineno, text)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Assert)
+        for text in texts(node.test)
+        if sum(bool(WORD.fullmatch(word)) for word in text.split()) > MOST
+    ]
+
+
+def test_exact_english_is_asserted_in_one_file(root: Path) -> None:
+    found = [
+        f"{path.relative_to(root)}:{line}: {text}"
+        for path in sorted((root / "tests").rglob("test_*.py"))
+        for line, text in sentences(path.read_text(encoding="utf-8"))
+        if text not in ALLOWED.get(path.name, ())
+    ]
+    assert not found, "\n".join([f"{len(found)} assertions on English:", *found])
+
+
+def test_a_sentence_is_seen_however_it_is_compared() -> None:
+    for text in ('"one two three" in x', 'x == f"{n} points are near"', 'x.startswith("a b c.")',
+                 'not ("The margin is" in x and y)'):  # fmt: skip
+        assert len(sentences(f"assert {text}")) == 1, text
+    for text in ('"one two" in x', '"--data points.csv" in x', "x == y", 'f("one two three")'):
+        assert not sentences(f"assert {text}"), text
