@@ -512,5 +512,6 @@ ATTACK = Attack(
     "training points; then single ones: proven where the weights are an exact KKT point, likely "
     "where they were trained.",
     config=UnivariateConfig, state=UnivariateState,
-    first=init, step=step, terminate=terminate, report=report, fits=fits, shapes=shapes, words=words,
+    first=init, step=step, terminate=terminate, report=report, fits=fits, shapes=shapes,
+    words=words,
 )  # fmt: skip
