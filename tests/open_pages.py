@@ -22,7 +22,8 @@ TASKS = {
     "lesson-02-membership.ipynb": """
 page = membership(scenario="threshold")
 page.trained.dims.value, page.trained.trials.value = "8", 2
-await page.run_trained()
+page.run_trained()
+await page.job.done()
 assert len(page.trials) == 2
 """,
     "lesson-05-inversion.ipynb": """
@@ -36,15 +37,17 @@ train.jump_to_exact(page.session)
 play.go(page.session, "attack")
 tuner = page.panels["Tuner"]
 tuner.go.click()
-while tuner.busy and not tuner.rows:
+while tuner.job.busy and not tuner.rows:
     await asyncio.sleep(0.1)
 assert tuner.rows and not any(trial.failure for trial in tuner.rows), tuner.said.value
 tuner.go.click()
 """,
     "lesson-10-digits.ipynb": """
 page = digits(n=4, widths=(50,), train_steps=100, steps=5)
-await page.run_training()
-await page.run_attack()
+page.run_training()
+await page.job.done()
+page.run_attack()
+await page.job.done()
 assert page.scored is not None, page.sentence.value
 """,
 }

@@ -28,7 +28,6 @@ SERVED = sorted(
     for kind in ("*.j2", "*.html", "*.css", "*.js")
     for path in (ROOT / folder).rglob(kind)
 )
-OF_JOBS = {"_opening", "_press", "_solving", "_task"}  # of work beside a page; still named
 LONGEST_FILE, LONGEST_NOTEBOOK = 600, 25  # lines; CONTRIBUTING.md
 # A name of the vocabulary of drawings, and where a message says that files can be had; nothing is
 # asked from there.
@@ -203,7 +202,7 @@ def private_names(text: str) -> Iterator[str]:
             case _:
                 continue
         for name in found:
-            if re.fullmatch(r"_[a-zA-Z]\w*", name) and name not in OF_JOBS:
+            if re.fullmatch(r"_[a-zA-Z]\w*", name):
                 yield f"line {node.lineno}: {name}"
 
 

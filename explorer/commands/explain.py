@@ -70,9 +70,9 @@ def _explanations(
     found = farthest(sample)
     bar = tqdm(total=state.truth.n, desc="programs", file=sys.stderr, disable=None, leave=False)
 
-    def progress(done: int, total: int) -> bool:
-        bar.update(1)
-        return True
+    def progress(share: float) -> None:
+        bar.n = round(share * state.truth.n)
+        bar.refresh()
 
     mass = forced_mass(sample, progress)
     bar.close()

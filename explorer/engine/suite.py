@@ -20,8 +20,8 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, certify
 from explorer.engine.data import Dataset, Source, preset
 from explorer.engine.explanations.alternatives import determined
-from explorer.engine.explanations.programs import Stopped
 from explorer.engine.network import Network
+from explorer.engine.progress import Stopped
 from explorer.engine.training import TrainConfig
 
 NETS: dict[str, tuple[int, ...]] = {"2-1000-1": (1000,), "2-100-100-1": (100, 100)}
@@ -135,12 +135,13 @@ def determined_points(
     merged = Target.of(net, made.q_min).merged(HingeConfig.merge_angle)
     end = time.process_time() + seconds
 
-    def going(_done: int, _total: int) -> bool:
-        return time.process_time() < end
+    def in_time(_: float) -> None:
+        if time.process_time() >= end:
+            raise Stopped("no time is left")
 
     try:
         found = determined(
-            merged, data.x, data.y, made.lam, tau=made.tau, progress=going, sharp=sharp
+            merged, data.x, data.y, made.lam, tau=made.tau, progress=in_time, sharp=sharp
         )
     except (Stopped, ValueError):
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from functools import lru_cache
 from itertools import product
@@ -25,8 +25,9 @@ from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate, in_re
 from explorer.engine.controls import Controls, control_sets, met
 from explorer.engine.data import Dataset, preset
 from explorer.engine.explanations.alternatives import AsWell, as_well, determined
-from explorer.engine.explanations.programs import Stopped, sample_of
+from explorer.engine.explanations.programs import sample_of
 from explorer.engine.multipliers import fit_multipliers
+from explorer.engine.progress import Progress, between, no_progress
 from explorer.engine.roster import ROSTER, AttackConfig, AttackState, by_key
 from explorer.engine.scoring import RADII, judge, score
 from explorer.engine.settings import config_of, setting, settings
@@ -130,20 +131,14 @@ def no_other(target: Target, truth: Dataset, made: Certificate | None) -> str:
     return ""
 
 
-def always(_: float) -> bool:
-    """Go on, whatever share is done."""
-    return True
-
-
 def other_set(
-    target: Target, truth: Dataset, made: Certificate, go_on: Callable[[float], bool] = always,
+    target: Target, truth: Dataset, made: Certificate, progress: Progress = no_progress,
     plane: float = PLANE,
 ) -> Other:  # fmt: skip
     """The farthest other set within `plane`, or where there is none in the box of `determined`.
 
     Raises:
         ValueError: where the true points do not explain the weights well enough, or `no_other`.
-        Stopped: where `go_on(share done)` said no.
     """
     why = no_other(target, truth, made)
     if why:
@@ -152,33 +147,34 @@ def other_set(
     used = made.lam > SUPPORT * made.lam.max()
     reach = max(float(truth.x.abs().max()), 1.0)
     far = None
-    for share, extent in ((0.1, max(plane, reach)), (0.55, 2 * reach)):
+    for share, extent in ((0.0, max(plane, reach)), (0.5, 2 * reach)):
         if far is not None and far.distance >= RADIUS:
             break  # farther out only where there is none in sight
-        if not go_on(share):
-            raise Stopped("stopped before the margin was sampled")
-        sample = sample_of(net, truth.x[used], truth.y[used], extent, made.tau, grid=0)
-
-        def going(done: int, total: int, share: float = share) -> bool:
-            return go_on(share + 0.45 * done / total)
-
-        far = as_well(sample, progress=going)
+        sampling = between(progress, share, share + 0.1)
+        sample = sample_of(
+            net, truth.x[used], truth.y[used], extent, made.tau, grid=0, progress=sampling
+        )
+        far = as_well(sample, progress=between(progress, share + 0.1, share + 0.5))
     assert far is not None
     made_of = far.explanation
     return Other(Report(made_of.x, made_of.y, made_of.lam), far, far.distance >= RADIUS)
 
 
-def otherwise(ring: Ring) -> Otherwise | None:
+def otherwise(ring: Ring, progress: Progress = no_progress) -> Otherwise | None:
     """What the weights leave open (`determined`, `as_well`); None where the programs do not apply.
 
-    They need points of one or two coordinates, one output, and homogeneous weights.
+    They need points of one or two coordinates, one output, and homogeneous weights. `progress` is
+    told the share that is done.
     """
     truth, made = ring.truth, ring.certificate
     if made is None or no_other(ring.target, truth, made):
         return None
     net = ring.target.merged(MERGE_ANGLE)
-    found = determined(net, truth.x, truth.y, made.lam, tau=made.tau, sharp=True)
-    other = other_set(ring.target, truth, made)
+    found = determined(
+        net, truth.x, truth.y, made.lam, tau=made.tau, sharp=True,
+        progress=between(progress, 0.0, 0.5),
+    )  # fmt: skip
+    other = other_set(ring.target, truth, made, between(progress, 0.5, 1.0))
     return Otherwise(
         found.forced, explanations.determined(found), other.claims, explanations.as_well(other.far)
     )

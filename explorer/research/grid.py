@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from math import gcd
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from explorer.engine.energy.starts import (
 )
 from explorer.engine.exact import maximum_margin
 from explorer.engine.files import named
+from explorer.engine.progress import Progress, no_progress
 from explorer.engine.roster import ROSTER, AnyAttack, by_key
 from explorer.engine.store import read_file
 from explorer.engine.threads import limit_threads
@@ -353,6 +353,7 @@ def _target(cell: Cell, truth: Dataset) -> Target:
 # --- The grid of starts on the weights of a page: cell by cell, kept, so that it can go on later
 
 KEPT = 20  # arbitrary: states kept of a run on a coarse grid, for the timeline
+MOST_STEPS = 500  # arbitrary: in one go; a third of a second of a joint attack on 2-100-100-1
 FEWEST = 2  # states kept of a run on a finer one: its start and its end
 MOST_NUMBERS = 2**22  # arbitrary: coordinates in all states kept; a state takes some six times that
 
@@ -377,6 +378,12 @@ class Of:
         """Whether there is something to attack: weights, or a victim of the attack's own."""
         known = self.target is not None or by_key(self.attack).victim is not None
         return known and self.truth is not None and self.heldout is not None
+
+
+def _block(between: int) -> int:
+    """Steps in one go: `between`, or a part of it where that could take longer than a second."""
+    parts = (k for k in range(MOST_STEPS // 10, MOST_STEPS + 1) if between % k == 0)
+    return between if between <= MOST_STEPS else max(parts, default=between)
 
 
 @dataclass(eq=False)
@@ -406,41 +413,46 @@ class Found:
         total = len(starts(self.of.side)) * seeds
         return 1 - len(self.todo(seeds)) / total
 
-    def prepare(self, seeds: int) -> None:
+    def prepare(self, seeds: int, progress: Progress = no_progress) -> None:
         """Make what the cells share. ValueError where the attack cannot be used here."""
         of = self.of
         if not of.ready or of.truth is None or of.heldout is None:
             raise ValueError("No weights to attack: train a network first.")
         for k in range(seeds):
+            progress(k / seeds)
             if k not in self.problems:
                 self.problems[k] = problem_of(
                     by_key(of.attack), of.config, of.target, of.truth, of.heldout, of.seed + k,
                     of.pictures,
                 )  # fmt: skip
 
-    def run(self, key: Key, stop: Event) -> None:
-        """Run one cell and keep it, unless it is stopped."""
+    def run(self, key: Key, progress: Progress = no_progress) -> None:
+        """Run one cell and keep it; `progress` is told the share of its steps that are done."""
         k, a, b = key
         problem = self.problems[k]
         kept: list[Any] = []
         stride = max(1, problem.config.steps // (KEPT if self.of.side <= SIDE else FEWEST))
         between = gcd(stride, max(1, problem.config.steps // TRAIL))  # those of the trail are seen
 
+        config = problem.suited(problem.config, b) if b else problem.config
+        between = by_key(self.of.attack).stride(config, between)
+
         def watched() -> Iterator[Any]:
             last = None
-            for last in problem.states(a, b, between):
+            for last in problem.states(a, b, _block(between)):
                 if last.t % stride == 0 and self.of.pictures is None:
                     kept.append(last)
+                if last.t % between == 0:
+                    yield last
+                progress(last.t / max(problem.config.steps, 1))
+            if last is not None and last.t % between:
                 yield last
-                if stop.is_set():
-                    return
             if not kept or kept[-1] is not last:
                 kept.append(last)
 
         result = outcome(problem.parts, watched())
-        if not stop.is_set():
-            self.states[key] = kept
-            numbers = sum(state.x.numel() for state in kept)
-            while len(self.states) > max(1, MOST_NUMBERS // numbers):
-                del self.states[next(iter(self.states))]
-            self.rows[key] = {"mix_truth": a, "mix_data": b, "seed": k, "result": result}
+        self.states[key] = kept
+        numbers = sum(state.x.numel() for state in kept)
+        while len(self.states) > max(1, MOST_NUMBERS // numbers):
+            del self.states[next(iter(self.states))]
+        self.rows[key] = {"mix_truth": a, "mix_data": b, "seed": k, "result": result}

@@ -32,6 +32,7 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt.config import Knobs
 from explorer.engine.attacks.target import Target
 from explorer.engine.files import FileError, named, read_file, reading
+from explorer.engine.progress import Progress, between, no_progress, with_progress
 from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status
 from explorer.engine.store.codec import decode
@@ -49,6 +50,7 @@ USUAL = {
     "sigma_x": KKTConfig.sigma_x,
 }  # fmt: skip
 
+BLOCK = 50  # steps of an attack in one go; arbitrary: a tenth of a second at most
 SEEDS = 1000  # of noise that a search has for itself; arbitrary, above the restarts one takes
 
 
@@ -98,8 +100,15 @@ class Trial:
     failure: str = ""
 
 
-def tune(target: Target, config: TuneConfig, done: Sequence[Trial] = ()) -> Iterator[Trial]:
+def tune(
+    target: Target,
+    config: TuneConfig,
+    done: Sequence[Trial] = (),
+    progress: Progress = no_progress,
+) -> Iterator[Trial]:
     """The trials after `done`, to the planned number; nothing runs between two of them.
+
+    `progress` is told the share of the planned trials that is done.
 
     Raises:
         ImportError: without the extra `tune`.
@@ -113,7 +122,8 @@ def tune(target: Target, config: TuneConfig, done: Sequence[Trial] = ()) -> Iter
         if number == 0 and config.search == "auto":
             study.enqueue_trial(USUAL)
         asked = study.ask(_space(config.search))
-        trial = attempt(target, config, number, dict(asked.params))
+        here = between(progress, number / config.trials, (number + 1) / config.trials)
+        trial = attempt(target, config, number, dict(asked.params), here)
         if trial.failure:
             study.tell(asked, state=optuna.trial.TrialState.FAIL)
         else:
@@ -126,7 +136,10 @@ def fresh_seed(config: TuneConfig) -> int:
     return SEEDS * config.seed + SEEDS - 1
 
 
-def attempt(target: Target, config: TuneConfig, number: int, params: dict[str, float]) -> Trial:
+def attempt(
+    target: Target, config: TuneConfig, number: int, params: dict[str, float],
+    progress: Progress = no_progress,
+) -> Trial:  # fmt: skip
     """Attack `restarts` times with one set of parameters; a failure is a row too."""
     settings = settings_of(target, config, params)
     residuals, reports = [], []
@@ -136,7 +149,9 @@ def attempt(target: Target, config: TuneConfig, number: int, params: dict[str, f
             state = kkt.init(target, settings, generator)
         except ValueError as error:
             return Trial(number, params, settings, math.inf, 0.0, 0.0, str(error))
-        for following in kkt.iterate(target, state, settings, settings.steps):
+        here = between(progress, restart / config.restarts, (restart + 1) / config.restarts)
+        run = kkt.iterate(target, state, settings, BLOCK)
+        for following in with_progress(run, math.ceil(settings.steps / BLOCK), here):
             state = following
         if kkt.terminate(state, settings) is Status.DIVERGED:
             why = weights.status(Status.DIVERGED)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from explorer.engine.explanations.alternatives import as_well
-from explorer.engine.explanations.programs import AS_WELL, Stopped, farthest, sample_of
+from explorer.engine.explanations.programs import AS_WELL, farthest, sample_of
 from explorer.engine.explanations.splitting import margin_error, residual
 from explorer.engine.multipliers import fit_multipliers
 from tests.engine.test_consistent import BOX, O3, exact
@@ -55,12 +55,10 @@ def test_the_least_residual_is_that_of_the_fit_over_all_points() -> None:
     assert made.residual <= fit.residual * (1 + 1e-3) + 1e-6
 
 
-def test_points_that_are_told_have_no_other_set_and_the_caller_can_stop() -> None:
+def test_points_that_are_told_have_no_other_set() -> None:
     from explorer.engine.exact import maximum_margin
 
     x, y = O3
     sample = sample_of(maximum_margin(x, y).net, x, y, BOX)
     made = as_well(sample)
     assert made.distance < sample.radius and not made.other
-    with pytest.raises(Stopped):
-        as_well(sample, progress=lambda done, total: False)

@@ -7,7 +7,7 @@ import torch
 
 from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.alternatives import determined
-from explorer.engine.explanations.programs import Stopped, farthest, forced_mass, sample_of
+from explorer.engine.explanations.programs import farthest, forced_mass, sample_of
 from explorer.engine.explanations.sampling import margin_points
 from explorer.engine.explanations.splitting import explanation_of, margin_error, pinned, residual
 from explorer.engine.network import init_network, phi, rescaled
@@ -101,20 +101,6 @@ def test_points_without_a_multiplier_are_not_determined() -> None:
     made = maximum_margin(x, y)
     found = determined(made.net, x, y, made.lam)
     assert found.forced.tolist() == [False, True, True, False]
-
-
-def test_the_caller_can_stop_and_hears_of_every_program() -> None:
-    net, x, y = exact(1)
-    sample = sample_of(net, x, y, BOX, grid=0)
-    heard = []
-
-    def until_two(done: int, total: int) -> bool:
-        heard.append((done, total))
-        return done < 1
-
-    with pytest.raises(Stopped):
-        forced_mass(sample, until_two)
-    assert heard == [(0, sample.truth.n), (1, sample.truth.n)]
 
 
 def test_a_deeper_network_says_that_it_is_up_to_sampling() -> None:

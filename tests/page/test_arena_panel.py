@@ -27,18 +27,19 @@ def app():
     made.close()
 
 
-def run(app: App, after: float | None = None) -> None:
-    """Press Run, and Cancel after so many seconds."""
+def run(app: App, cancelled: bool = False) -> None:
+    """Press Run, and where `cancelled` Cancel in the first attack."""
     panel = app.panels["Arena"]
 
     async def pressed() -> None:
         panel.go.click()
-        assert panel._task is not None
-        if after is not None:
-            await asyncio.sleep(after)
+        assert panel.job.busy
+        if cancelled:
+            while not panel.job.share:
+                await asyncio.sleep(0.01)
             assert panel.go.description == CANCEL
             panel.go.click()
-        await panel._task
+        await panel.job.done()
 
     asyncio.run(pressed())
     assert panel.failure.layout.display == "none", panel.failure.value
@@ -71,7 +72,7 @@ def test_runs_draws_bars_and_shows_the_best_claims(app: App) -> None:
 def test_cancel_keeps_what_is_done_and_the_page_goes_on(app: App) -> None:
     panel = app.panels["Arena"]
     app.session.attack_config = KKTConfig(m=100, steps=100_000)
-    run(app, after=0.4)
+    run(app, cancelled=True)
     assert "0 of 3" in panel.said.value
     assert panel.go.description == RUN
 

@@ -129,10 +129,10 @@ def well(page):
 def test_the_page_says_what_to_do_trains_and_attacks(page):
     assert "Press Train" in page.sentence.value and page.controls.go.disabled
     assert "never sees" in page.board.gallery.title.value
-    asyncio.run(page.run_training())
+    page.run_training()
     assert "Press Attack" in page.sentence.value and not page.controls.go.disabled
     assert "numbers" in page.board.neurons.title.value
-    asyncio.run(page.run_attack())
+    page.run_attack()
     assert "of 10" in page.sentence.value
     assert "held-out" in page.sentence.value and page.controls.bar.value == TINY.steps
     assert sum(len(d.x) for d in page.board.outputs.dots) == 10
@@ -140,8 +140,8 @@ def test_the_page_says_what_to_do_trains_and_attacks(page):
 
 
 def test_another_vote_shows_other_pictures_of_the_same_candidates(page):
-    asyncio.run(page.run_training())
-    asyncio.run(page.run_attack())
+    page.run_training()
+    page.run_attack()
     near, state = page.scored, page.attacked
     page.controls.vote.value = "mean"
     assert "the mean" in page.board.gallery.title.value
@@ -158,11 +158,11 @@ def test_another_vote_shows_other_pictures_of_the_same_candidates(page):
 
 
 def test_a_new_control_forgets_what_it_no_longer_describes(page):
-    asyncio.run(page.run_training())
-    asyncio.run(page.run_attack())
+    page.run_training()
+    page.run_attack()
     page.controls.start.value = "truth"
     assert page.scored is None and page.trained is not None
-    asyncio.run(page.run_attack())
+    page.run_attack()
     assert "no attacker" in page.sentence.value
     page.controls.seed.value = 1
     assert page.trained is None and page.controls.go.disabled
@@ -173,11 +173,12 @@ def test_cancelled_training_keeps_what_was_reached(page):
     page.controls.steps.value = 100_000
 
     async def impatient():
-        work = asyncio.create_task(page.run_training())
-        await asyncio.sleep(1)
+        page.controls.train.click()
+        while not page.controls.bar.value:
+            await asyncio.sleep(0.01)
         assert page.controls.train.description == "Cancel" and page.controls.n.disabled
-        page.cancelled = True
-        await work
+        page.controls.train.click()
+        await page.job.done()
 
     asyncio.run(impatient())
     assert page.trained is not None and page.trained.t < 100_000

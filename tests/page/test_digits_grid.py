@@ -25,7 +25,7 @@ def page() -> Iterator[DigitsApp]:
 
 
 def ready(page: DigitsApp) -> GridBox:
-    asyncio.run(page.run_training())
+    page.run_training()
     page.grid.grid.steps.value = 2
     return page.grid.grid
 
@@ -37,10 +37,10 @@ def test_a_grid_of_starts_runs_and_a_click_shows_its_end(page: DigitsApp) -> Non
     page.grid.grid.side.value = 11
     assert "from 111 mixtures" in said.value
     page.grid.grid.side.value = 5
-    asyncio.run(page.run_training())
+    page.run_training()
     assert not page.grid.grid.go.disabled and said.value.startswith("Press Run")
     page.grid.grid.steps.value = 2
-    asyncio.run(page.grid.grid.run())
+    page.grid.grid.run()
     assert "Of 25 cells" in page.grid.grid.said.value and page.grid.grid.progress.value == 1.0
     page.grid.grid.load(1.0, 1.0)  # began at the training images, which two steps do not leave
     assert "λ₁ = 1, λ₂ = 1: 10 of 10" in page.sentence.value
@@ -53,20 +53,20 @@ def test_a_grid_of_starts_runs_and_a_click_shows_its_end(page: DigitsApp) -> Non
 
 
 def test_a_cancelled_grid_keeps_its_cells_and_goes_on(page: DigitsApp) -> None:
-    asyncio.run(page.run_training())
+    page.run_training()
     page.grid.grid.steps.value = 2
 
     async def impatient():
-        work = asyncio.create_task(page.grid.grid.run())
+        page.grid.grid.run()
         while page.grid.grid.found is None or len(page.grid.grid.found.rows) < 3:
             await asyncio.sleep(0.01)
         page.grid.grid.cancel()
-        await work
+        await page.grid.grid.job.done()
 
     asyncio.run(impatient())
     first = dict(page.grid.grid.found.rows)
     assert 3 <= len(first) < 21
-    asyncio.run(page.grid.grid.run())
+    page.grid.grid.run()
     rows = page.grid.grid.found.rows
     assert len(rows) == 21 and all(rows[key] is first[key] for key in first)
     well(page)
@@ -74,11 +74,11 @@ def test_a_cancelled_grid_keeps_its_cells_and_goes_on(page: DigitsApp) -> None:
 
 async def some(grid: GridBox, cells: int) -> None:
     """Run until so many cells are done, then cancel."""
-    work = asyncio.create_task(grid.run())
+    grid.run()
     while len(grid.found.rows) < cells:
         await asyncio.sleep(0.001)
     grid.cancel()
-    await work
+    await grid.job.done()
 
 
 @pytest.mark.parametrize("attack", ["kkt", "decoreco", "bilevel"])
@@ -128,7 +128,7 @@ def test_saved_cells_are_taken_up_and_those_of_other_images_refused(page: Digits
     hand_in(grid, lines)
     assert 0 < len(grid.found.rows) <= done
     page.controls.seed.value = 1
-    asyncio.run(page.run_training())
+    page.run_training()
     hand_in(grid, lines)
     assert "other weights" in page.sentence.value
     well(page)
@@ -149,7 +149,7 @@ def test_states_of_the_oldest_cells_go_where_there_are_too_many(
 ) -> None:
     monkeypatch.setattr(live, "MOST_NUMBERS", 3 * 10 * 64)  # three cells of ten images
     grid = ready(page)
-    asyncio.run(grid.run())
+    grid.run()
     assert len(grid.found.rows) == 21 and len(grid.found.states) == 3
     gone = next(key for key in grid.found.rows if key not in grid.found.states)
     grid.load(*gone[1:])

@@ -15,6 +15,7 @@ from explorer.engine.data import preset
 from explorer.engine.energy.points import energy
 from explorer.engine.energy.questions import Answers, Picture
 from explorer.engine.explanations.splitting import extent_at
+from explorer.engine.progress import no_progress
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.frame import first_candidates
@@ -177,7 +178,7 @@ def test_a_map_that_does_not_exist_is_refused_in_a_sentence() -> None:
 
     async def ask() -> None:
         panel.kind.value = "split"
-        await panel.work.task
+        await panel.work.job.done()
 
     asyncio.run(ask())
     assert "split plane" in panel.said.value and panel.picture is None
@@ -190,9 +191,9 @@ def test_closing_the_page_ends_the_work(app: App) -> None:
     panel, sizes = other.panels["EnergyPanel"], []
     answer = panel.work.answers.answer
 
-    def slow(q, size, go_on=lambda _: True):
+    def slow(q, size, progress=no_progress):
         sizes.append(size)
-        return answer(q, size, go_on)
+        return answer(q, size, progress)
 
     panel.work.answers.answer = slow
 
@@ -201,7 +202,7 @@ def test_closing_the_page_ends_the_work(app: App) -> None:
         landscape.map_point(other.session, 2)
         await asyncio.sleep(0)
         other.close()
-        await panel.work.task
+        await panel.work.job.done()
 
     asyncio.run(ask())
     assert len(sizes) <= 1

@@ -13,6 +13,7 @@ from explorer.engine.data import preset
 from explorer.engine.energy import questions
 from explorer.engine.energy.questions import MAPS, STANDARD, Answers
 from explorer.engine.energy.starts import CORNERS
+from explorer.engine.progress import no_progress
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.energy import ON, STOP, EnergyPanel
@@ -140,7 +141,7 @@ def test_it_refines_in_a_loop_and_a_stop_keeps_what_is_there(app: App) -> None:
     async def go() -> list[int]:
         sizes = []
         landscape.map_point(session, 2)
-        while not energy.work.task.done():
+        while energy.work.job.busy:
             if energy.picture and energy.picture.size not in sizes[-1:]:
                 sizes.append(energy.picture.size)
             await asyncio.sleep(0.001)
@@ -150,7 +151,7 @@ def test_it_refines_in_a_loop_and_a_stop_keeps_what_is_there(app: App) -> None:
         while energy.picture.size == LADDER[-1]:
             await asyncio.sleep(0.001)
         energy.stop.click()
-        await energy.work.task
+        await energy.work.job.done()
         return sizes
 
     sizes = asyncio.run(go())
@@ -163,8 +164,8 @@ async def interrupted(energy: EnergyPanel, act) -> None:
     """Ask for a split, and `act` once a slice of its first map was computed; to the end."""
     seen, answer = [], energy.work.answers.answer
 
-    def watched(q, size, go_on=lambda _: True):
-        return answer(q, size, lambda share: (seen.append((q.kind, share)), go_on(share))[1])
+    def watched(q, size, progress=no_progress):
+        return answer(q, size, lambda share: (seen.append((q.kind, share)), progress(share))[1])
 
     energy.work.answers.answer = watched
     energy.map_seen = seen
@@ -172,7 +173,7 @@ async def interrupted(energy: EnergyPanel, act) -> None:
     while not any(share > 0 for _, share in seen):
         await asyncio.sleep(0.001)
     act()
-    await energy.work.task
+    await energy.work.job.done()
 
 
 def test_a_first_map_is_stopped_and_gone_on_with(app: App, monkeypatch) -> None:
@@ -188,7 +189,7 @@ def test_a_first_map_is_stopped_and_gone_on_with(app: App, monkeypatch) -> None:
         monkeypatch.setattr("explorer.engine.energy.questions.SLICE_OF_PAIRS", 400)
         energy.stop.click()
         assert energy.stop.description == STOP
-        await energy.work.task
+        await energy.work.job.done()
 
     asyncio.run(go())
     assert energy.picture.kind == "split" and energy.picture.size == LADDER[-1]
@@ -223,7 +224,7 @@ def test_a_map_that_takes_long_is_sketched_while_one_drags(app: App) -> None:
     async def go() -> None:
         energy.work.pace["point"] = 1.0  # seconds a pixel: too long for a glance
         landscape.move_point(session, 1, landscape.candidates(session).x[1] + 0.1, 1)
-        await energy.work.task
+        await energy.work.job.done()
 
     asyncio.run(go())
     assert [size for _, size in told] == [STANDARD, *LADDER]
@@ -302,7 +303,7 @@ def test_out_of_sight_nothing_is_refined(app: App) -> None:
     async def go() -> None:
         landscape.map_point(session, 2)
         play.go(session, "attack")
-        await energy.work.task
+        await energy.work.job.done()
         assert energy.work.asked is None
 
     asyncio.run(go())
@@ -314,7 +315,7 @@ def test_runs_over_the_map_are_hidden_and_go_with_their_network(app: App) -> Non
     energy, session = panel(app), app.session
     grid = app.panels["GridPanel"].grid
     grid.steps.value = 2
-    asyncio.run(grid.run())
+    grid.run()
     energy.kind.value = "starts"
     drawn = len(energy.map.triangle.ends.x)
     assert drawn == 21 and "white: runs" in energy.bar.value

@@ -125,7 +125,7 @@ def test_the_linear_programs_run_and_show_their_sets(app: App) -> None:
     async def press() -> None:
         for one in (panel.run_forced, panel.run_farthest):
             one.click()
-            await panel._task
+            await panel.job.done()
 
     asyncio.run(press())
     assert state(app).forced is not None and len(state(app).forced) == state(app).truth.n

@@ -14,6 +14,7 @@ from explorer.engine.explanations.cells import Extent
 from explorer.engine.explanations.splitting import extent_at, margins
 from explorer.page import history, play
 from explorer.page.apps.explorer import App
+from explorer.page.job import JobState
 from explorer.page.panels.explain import rounded_up
 from explorer.page.stages import explain
 from explorer.research import explained
@@ -170,16 +171,16 @@ def test_forced_points_are_counted_and_one_program_runs_at_a_time(app: App) -> N
 
     async def press() -> None:
         panel.run_forced.click()
-        first = panel._task
         await asyncio.sleep(0)
         panel.run_farthest.click()
-        assert panel._task is first and not panel.cancel.disabled
-        await first
+        assert panel.job.state is JobState.RUNNING and not panel.cancel.disabled
+        await panel.job.done()
 
     asyncio.run(press())
     count = int((state(app).forced > FORCED * state(app).truth.mass).sum())
     assert 0 < count < state(app).truth.n
     assert f"{count} of {state(app).truth.n} support" in panel.said.value
+    assert state(app).now is state(app).truth  # the second program was never begun
     assert panel.cancel.disabled
 
 
@@ -191,7 +192,7 @@ def test_a_cancelled_program_changes_nothing_and_says_so(app: App, which: str) -
         getattr(panel, which).click()
         await asyncio.sleep(0)
         panel.cancel.click()
-        await panel._task
+        await panel.job.done()
 
     asyncio.run(press())
     assert panel.said.value.startswith("Cancelled")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 
 import numpy as np
 import pytest
@@ -12,7 +11,8 @@ from explorer.engine.data import preset
 from explorer.page import branches, play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.grid import GridPanel
-from explorer.page.parts.grid_box import CANCEL, ENDING, RUN, GridBox
+from explorer.page.parts.grid_box import CANCEL, RUN, GridBox
+from explorer.page.parts.job_row import CANCELLING
 from explorer.page.stages import attack, draw
 from tests.page.pages import click_mark, opened
 
@@ -31,17 +31,6 @@ def panel(app: App) -> GridBox:
     return made.grid
 
 
-def in_a_loop(work: Callable[[], Coroutine[None, None, None]]) -> None:
-    """Run it in a loop that is also found without running."""
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_until_complete(work())
-    finally:
-        loop.close()
-        asyncio.set_event_loop(None)
-
-
 def run(grid: GridBox, until: int | None = None) -> None:
     """Press the button and wait; cancel once `until` cells are done."""
 
@@ -52,7 +41,7 @@ def run(grid: GridBox, until: int | None = None) -> None:
                 grid.cancel()
             await asyncio.sleep(0.001)
 
-    in_a_loop(go)
+    asyncio.run(go())
 
 
 def test_a_cancelled_grid_goes_on_and_fills_the_maps(app: App) -> None:
@@ -150,7 +139,7 @@ def press_and_wait(grid: GridBox, act) -> None:
         while grid.busy:
             await asyncio.sleep(0.001)
 
-    in_a_loop(go)
+    asyncio.run(go())
 
 
 def test_what_to_do_first_counts_the_starts_of_this_grid(app: App) -> None:
@@ -196,11 +185,11 @@ def test_training_on_ends_a_grid_of_the_weights_before(app: App) -> None:
 
 def test_a_second_press_on_cancel_does_not_run_again(app: App, monkeypatch) -> None:
     grid, now = panel(app), [100.0]
-    monkeypatch.setattr("explorer.page.parts.grid_box.perf_counter", lambda: now[0])
+    monkeypatch.setattr("explorer.page.parts.job_row.perf_counter", lambda: now[0])
 
     def twice() -> None:
         grid.go.click()
-        assert grid.ending and grid.go.description == ENDING
+        assert grid.ending and grid.go.description == CANCELLING
         grid.go.click()
 
     grid.side.value = 11
@@ -213,7 +202,7 @@ def test_a_second_press_on_cancel_does_not_run_again(app: App, monkeypatch) -> N
         began = grid.busy
         grid.cancel()
         if began:
-            await grid._task
+            await grid.job.done()
         return began
 
     now[0] += 0.4  # a double click whose second half comes after the end

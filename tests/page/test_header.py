@@ -55,7 +55,7 @@ def test_the_list_opens_beside_the_page_and_says_how_far() -> None:
 
     async def run() -> None:
         header.scenario.value = "inversion"
-        await header._opening
+        await header.job.done()
 
     asyncio.run(run())
     assert any("%" in message for message in seen)

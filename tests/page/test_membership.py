@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from dataclasses import replace
 
@@ -140,17 +139,18 @@ def test_experiment_shows_each_network_and_can_be_cancelled(
         "config",
         lambda s: replace(full(s), dims=(12, 60), trials=2, width=50, test=40),
     )
-    asyncio.run(app.run_trained())
+    app.run_trained()
     assert [t.d for t in app.trials] == [12, 12, 60, 60]
     assert "At d = 60" in app.trained.note.value
     progress = app.trained.progress
 
     def stop(done: int, d: int) -> None:
         progress(done, d)
-        app.cancelled = done == 2
+        if done == 2:
+            app.job.cancel()
 
     monkeypatch.setattr(app.trained, "progress", stop)
-    asyncio.run(app.run_trained())
+    app.run_trained()
     assert len(app.trials) == 2
     assert "2 of 4" in app.trained.note.value
     assert app.trained.button.description.startswith("Run")
@@ -159,7 +159,7 @@ def test_experiment_shows_each_network_and_can_be_cancelled(
 
 def test_wrong_dimensions_are_said_on_the_page(app: MembershipApp) -> None:
     app.trained.dims.value = "ten"
-    asyncio.run(app.run_trained())
+    app.trained.button.click()
     assert "10, 20, 100" in app.failure.value
     app.redraw()
     well(app)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
 import torch
 
 from explorer.engine.data import Dataset, preset
-from explorer.engine.explanations.programs import Stopped
 from explorer.engine.explanations.splitting import explanation_of, margin_error, residual
 from explorer.page import play
 from explorer.page.apps.explorer import App
@@ -108,20 +106,18 @@ def test_a_cancelled_search_leaves_everything_as_it_was(monkeypatch) -> None:
     other = panel(app)
     asked: list[float] = []
 
-    def slow(target, truth, made, go_on, plane) -> Other:
-        import time
-
-        while go_on(0.5):
+    def slow(target, truth, made, progress, plane) -> Other:
+        while True:
+            progress(0.5)
             asked.append(0.5)
-            time.sleep(0.01)
-        raise Stopped("stopped")
 
     async def go() -> None:
         other.shown.value = True
-        await asyncio.sleep(0.25)
-        assert not other.stop.disabled and other.progress.value == 0.5
+        while other.progress.value != 0.5:
+            await asyncio.sleep(0.01)
+        assert not other.stop.disabled
         other.stop.click()
-        await other._task
+        await other.job.done()
 
     monkeypatch.setattr("explorer.page.panels.other.other_set", slow)
     asyncio.run(go())
@@ -131,25 +127,8 @@ def test_a_cancelled_search_leaves_everything_as_it_was(monkeypatch) -> None:
 
     async def again() -> None:
         other.shown.value = True
-        await other._task
+        await other.job.done()
 
     asyncio.run(again())
     assert other.shown.value and drawn(app)
-    app.close()
-
-
-def test_a_search_says_how_far_it_is_and_stops_when_told() -> None:
-    app = opened(preset("moons", n=10))
-    now, seen = app.session.frame, []
-    with pytest.raises(Stopped):
-        other_set(
-            now.target,
-            now.truth,
-            now.training.certificate,
-            lambda s: seen.append(s) or len(seen) < 2,
-        )
-    assert seen == [0.1, 0.1]  # before the margin is sampled, and before the first program
-    seen.clear()
-    other_set(now.target, now.truth, now.training.certificate, lambda s: seen.append(s) is None)
-    assert len(seen) > 3 and seen == sorted(seen) and seen[-1] < 1
     app.close()

@@ -205,7 +205,7 @@ def solve(app: App, meanwhile: Callable[[w.Button], None]) -> None:
         await asyncio.sleep(0)
         assert form.jump.description == "Cancel solving"
         meanwhile(form.jump)
-        await form._solving
+        await form.job.done()
 
     asyncio.run(run())
     assert app.panels["TrainForm"].jump.description.startswith("Jump")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-import threading
 from types import SimpleNamespace
 
 import ipywidgets as w
@@ -42,11 +41,10 @@ def run(panel, until=None):
 
     async def through():
         panel.go.click()
-        while panel._task is not None and not panel._task.done():
+        while panel.job.busy:
             if until is not None and len(panel.rows) >= until:
                 panel.go.click()
-                until_done = panel._task
-                await asyncio.gather(until_done, return_exceptions=True)
+                await panel.job.done()
                 return
             await asyncio.sleep(0.005)
 
@@ -122,19 +120,19 @@ def test_the_best_and_the_defaults_are_tried_from_a_noise_that_no_trial_had(
     monkeypatch.setattr("explorer.page.panels.tuner.kkt", fake)
     panel.rows, panel.target = list(ROWS), app.session.frame.target
     config = tune.TuneConfig(trials=4, restarts=3, m=4, steps=4)
-    words = panel.verdict(config)
+    words = panel.verdict(config, panel.rows, app.session.frame)
     assert [each for each, _ in tried] == [ROWS[3].config, KKTConfig(m=4, steps=4)]
     noises = {seed for _, seed in tried}
     assert len(noises) == 1 and not noises & {1000 * config.seed + r + 1 for r in range(3)}
     assert "Trial 3" in words
     panel.rows = ROWS[:1]
-    assert "trial failed" in panel.verdict(config)
+    assert "trial failed" in panel.verdict(config, panel.rows, app.session.frame)
 
 
 def test_the_search_is_the_one_that_was_chosen(app, monkeypatch) -> None:
     panel, asked = tuner(app), []
 
-    def search(target, config, done):
+    def search(target, config, done, progress):
         asked.append((target, config))
         assert done == ()
         return iter(ROWS)
@@ -158,8 +156,7 @@ def test_new_weights_and_the_end_of_the_page_end_a_search(app) -> None:
         while len(panel.rows) < 2:
             await asyncio.sleep(0.005)
         end()
-        await asyncio.wait({panel._task}, timeout=60)
-        assert panel._task.done()
+        await panel.job.done()
         return panel
 
     panel = asyncio.run(through(app, lambda: attack.begin(app.session)))
@@ -215,19 +212,23 @@ def watched(panel):
 
 
 def test_a_cancel_during_the_verdict_says_that_there_is_none(app, monkeypatch) -> None:
-    panel, gate = tuner(app), threading.Event()
-    verdict = panel.verdict
-    panel.verdict = lambda config: gate.wait(60) and verdict(config)
+    panel, verdict = tuner(app), tuner(app).verdict
+
+    def endless(config, rows, frame, progress):
+        while True:
+            progress(0.0)
+
+    panel.verdict = endless
 
     async def through():
         panel.go.click()
         while "fresh noise" not in panel.said.value:
             await asyncio.sleep(0.005)
         panel.go.click()
-        await asyncio.wait({panel._task}, timeout=60)
-        gate.set()
+        await panel.job.done()
 
     asyncio.run(through())
+    panel.verdict = verdict
     assert "3 trials" in panel.said.value
     run(panel)
     assert len(panel.rows) == 3 and "best of 3" in panel.said.value

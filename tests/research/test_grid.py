@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
+from explorer.engine.data import heldout, preset
 from explorer.engine.data.dataset import Dataset
 from explorer.engine.energy.starts import (
     Parts,
@@ -24,7 +27,10 @@ from explorer.engine.energy.starts import (
 from explorer.engine.exact import maximum_margin
 from explorer.engine.roster import by_key
 from explorer.research.grid import (
+    MOST_STEPS,
     Cell,
+    Found,
+    Of,
     band,
     grid_attacks,
     grid_rows,
@@ -197,3 +203,17 @@ def test_nothing_done_is_said():
     empty = maps(5, [])
     assert empty.done == 0 and "No cell" in empty.sentence()
     assert (empty.nearest == -1).all()
+
+
+def test_long_cells_can_be_ended_between_blocks_and_keep_the_same_states() -> None:
+    data = preset("moons", 8)
+    target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
+    config = KKTConfig(m=4, steps=12_000, multipliers="joint")
+    shares: list[float] = []
+    found = Found(Of(target, data, heldout(data, 1), "kkt", config, 0, 5))
+    found.prepare(1)
+    found.run((0, 0.0, 0.0), shares.append)
+    assert max(b - a for a, b in pairwise([0.0, *shares])) <= MOST_STEPS / config.steps
+    ends = [state.t for state in found.states[0, 0.0, 0.0]]
+    assert ends == list(range(0, 12_001, 600))
+    assert len(found.rows[0, 0.0, 0.0]["result"]["trail"]) == 21

@@ -25,6 +25,7 @@ from explorer.engine.explanations.cells import KINK, level_directions
 from explorer.engine.explanations.splitting import explanation_of, extent_at
 from explorer.engine.network import Network
 from explorer.engine.piecewise import describe
+from explorer.engine.progress import Progress, no_progress
 
 # --- The bilevel loss of one moving point, with ridge regression on fixed features f as training
 # theta(x) = (F^T F / m + mu I)^{-1} F^T y / m,    l = || theta(x) - theta* ||^2 / 2,
@@ -134,7 +135,7 @@ def _checked_star(star: Tensor, f: Tensor, mu: float) -> None:
 
 
 At = Callable[[Tensor], Array]
-Walk = Callable[[Tensor, At], Array | None]
+Through = Callable[[Tensor, At], Array]
 
 SIDE = 26  # places along a side of the starts' triangle
 MOST_CANDIDATES = 50  # of a start: beyond, a map takes minutes
@@ -182,9 +183,12 @@ class Line:
 
 def line(
     net: Network, x: Tensor, y: Tensor, index: int, extent: float, size: int, tau: float,
-    frozen: bool = False, kappa: float = 0.0,
+    frozen: bool = False, kappa: float = 0.0, through: Through = at_once,
 ) -> Line:  # fmt: skip
-    """The curve over [-extent, extent], of a network of one input (else ValueError)."""
+    """The curve over [-extent, extent], of a network of one input (else ValueError).
+
+    `through`: as of `split_plane`.
+    """
     graph = describe(net)
     breaks = graph.breaks[np.abs(graph.breaks) <= extent]
     label = float(y[index])
@@ -201,7 +205,7 @@ def line(
     made, places = prepared(net, x, y, index, tau, frozen, kappa), torch.from_numpy(z)[:, None]
     ends = np.concatenate([z[:1], (z[1:] + z[:-1]) / 2, z[-1:]])
     sizes = np.diff(ends) / max(ends[-1] - ends[0], 1e-300)
-    seen = made.energies(made.at(places), made.crowded(places), sizes)
+    seen = made.energies(through(places, made.at), made.crowded(places), sizes)
     band = BANDS * max(tau, 0.0) * float(x[index].square().sum().add(1).sqrt()) / extent
     return Line(z, replace(seen, band=band), breaks, candidates)
 
@@ -264,11 +268,11 @@ def level_direction(
 
 def split_plane(
     net: Network, x: Tensor, y: Tensor, index: int, reach: float, size: int, tau: float,
-    slope_tau: float = KINK, walk: Walk = at_once,
-) -> SplitPlane | None:  # fmt: skip
-    """The map over [0, reach]^2; None where `walk` was stopped.
+    slope_tau: float = KINK, through: Through = at_once,
+) -> SplitPlane:  # fmt: skip
+    """The map over [0, reach]^2.
 
-    `slope_tau`: kinks of the cell; larger for trained weights. `walk` goes through the splits
+    `slope_tau`: kinks of the cell; larger for trained weights. `through` goes through the splits
     (size^2, 2 d), both children in a row, by a function of some of them.
     """
     u, ends = level_direction(net, x, y, index, slope_tau)
@@ -279,18 +283,19 @@ def split_plane(
     def shares(some: Tensor) -> Array:
         return pairs(net, x, y, index, some[:, : net.d], some[:, net.d :], tau)
 
-    values = walk(children, shares)
-    if values is None:
-        return None
+    values = through(children, shares)
     here = energy(net, x, y, tau)
     return SplitPlane(u, plus, minus, reach, values.reshape(size, size), here, ends is not None)
 
 
-def triangle_rows(net: Network, parts: Parts, tau: float, side: int = SIDE) -> Iterator[Array]:
+def triangle_rows(
+    net: Network, parts: Parts, tau: float, side: int = SIDE, progress: Progress = no_progress
+) -> Iterator[Array]:
     """Energies of the starts on a lattice of the triangle, row by row of the weight of noise.
 
     Row k (side,) has the weight k / (side - 1) of noise, its entry i the weight i / (side - 1) of
-    the truth; the rest is held-out data, and nan stands where nothing is left for it.
+    the truth; the rest is held-out data, and nan stands where nothing is left for it. `progress` is
+    told the share of the places that are done.
 
     Raises:
         ValueError: for more than MOST_CANDIDATES candidates, or fewer than 2 places a side.
@@ -301,10 +306,12 @@ def triangle_rows(net: Network, parts: Parts, tau: float, side: int = SIDE) -> I
         )
     if side < 2:
         raise ValueError(f"a triangle needs 2 or more places a side; got {side}. Try {SIDE}.")
-    last = side - 1
+    last, done = side - 1, 0
     for k in range(side):
         row = np.full(side, np.nan)
         for i in range(side - k):
+            progress(2 * done / (side * (side + 1)))
+            done += 1
             mix = mix_from_weights(i / last, (last - k - i) / last, k / last)
             row[i] = energy(net, parts.start(*mix), parts.y, tau)
         yield row

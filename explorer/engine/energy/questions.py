@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from time import perf_counter
@@ -31,6 +31,7 @@ from explorer.engine.energy.starts import CORNERS, Parts, paired
 from explorer.engine.explanations.alternatives import determined
 from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network
+from explorer.engine.progress import Progress, no_progress
 
 Array = NDArray[np.float64]
 MAPS = {
@@ -217,7 +218,6 @@ class Kept:
 
 # --- Energies of many places in slices, between which they can be stopped -----------------------
 
-GoOn = Callable[[float], bool]
 SLICE = 400  # places at first; arbitrary: some ms where neurons are few
 LEAST = 100  # of a slice; arbitrary
 SLOW_S = 0.1  # the next slice is half as large after one that took more; arbitrary
@@ -225,16 +225,15 @@ QUICK_S = 0.03  # the next slice is twice as large after one that took less; arb
 
 
 def sliced(
-    places: Tensor, at: Callable[[Tensor], Array], go_on: GoOn, first: int = SLICE
-) -> Array | None:
+    places: Tensor, at: Callable[[Tensor], Array], progress: Progress, first: int = SLICE
+) -> Array:
     """All places, in slices that grow while they are quick: larger ones share more work.
 
     They shrink again where they are slow, since nothing stops within one.
     """
     out, low, size = [], 0, first
     while low < len(places):
-        if not go_on(low / len(places)):
-            return None
+        progress(low / len(places))
         begun = perf_counter()
         out.append(at(places[low : low + size]))
         low, took = low + size, perf_counter() - begun
@@ -247,7 +246,7 @@ def sliced(
 NEEDLE = Archetype.NEEDLE.value
 
 
-def forced_share(net: Network, truth: Dataset) -> Tensor | None:
+def forced_share(net: Network, truth: Dataset, progress: Progress = no_progress) -> Tensor | None:
     """Least share of each training point's multiplier that stays at its place (n,).
 
     Over all sets on the margin that explain the weights; 0 where it is at the edge, see
@@ -256,7 +255,7 @@ def forced_share(net: Network, truth: Dataset) -> Tensor | None:
     x, y = truth.x.double(), truth.y.double()
     try:
         lam = certify(net, x, y).lam
-        found = determined(net, x, y, lam, tau=TAU_TRAINED)
+        found = determined(net, x, y, lam, tau=TAU_TRAINED, progress=progress)
     except ValueError:  # no margin, or a margin set without a point
         return None
     return torch.where(found.forced, found.mass / lam.clamp_min(1e-300), 0.0)
@@ -297,7 +296,7 @@ class Answers:
             self._merged = (q.net, q.angle, made)
         return made
 
-    def forced(self, q: Question) -> Tensor | None:
+    def forced(self, q: Question, progress: Progress = no_progress) -> Tensor | None:
         """Share of each training point's multiplier that every explanation has there (n,).
 
         None where no program says it: deeper networks, for which it takes seconds.
@@ -307,12 +306,12 @@ class Answers:
             return None
         known, truth, share = self._forced
         if known is not net or truth is not q.truth:
-            share = forced_share(net, q.truth)
+            share = forced_share(net, q.truth, progress)
             self._forced = (net, q.truth, share)
         return share
 
-    def answer(self, q: Question, size: int, go_on: GoOn = lambda _: True) -> Picture | None:
-        """The map at a size; None where `go_on(share done)` said no.
+    def answer(self, q: Question, size: int, progress: Progress = no_progress) -> Picture:
+        """The map at a size.
 
         Raises:
             ValueError: where this map does not exist for these weights.
@@ -324,10 +323,10 @@ class Answers:
         }  # fmt: skip
         if q.kind not in kinds:
             raise ValueError(f"a map is one of {', '.join(MAPS)}; got {q.kind!r}")
-        found: Picture | None = kinds[q.kind](q, net, size, go_on)
-        if found is None or not found.archetype:
+        found: Picture = kinds[q.kind](q, net, size, progress)
+        if not found.archetype:
             return found
-        share = self.forced(q)
+        share = self.forced(q, lambda _: progress(1.0))
         return found if share is None else told(found, float(share[q.index]))
 
 
@@ -335,10 +334,13 @@ def _plane(q: Question, size: int) -> tuple[float, float, float, float]:
     return (-q.extent, q.extent, -q.extent, q.extent)
 
 
-def _point(q: Question, net: Network, size: int, go_on: GoOn, kept: Kept) -> Picture | None:
+def _point(q: Question, net: Network, size: int, progress: Progress, kept: Kept) -> Picture:
     y = q.truth.y.double()
     if net.d == 1:
-        made = line(net, q.x, y, q.index, q.extent, 6 * size, q.tau, q.frozen, q.kappa)
+        made = line(
+            net, q.x, y, q.index, q.extent, 6 * size, q.tau, q.frozen, q.kappa,
+            lambda places, at: sliced(places, at, progress),
+        )  # fmt: skip
         at_home = _home(q, net)
         return _curve(q, replace(made, seen=replace(made.seen, home=at_home)), size)
     if net.d != 2:
@@ -347,10 +349,7 @@ def _point(q: Question, net: Network, size: int, go_on: GoOn, kept: Kept) -> Pic
     places = grid(q.extent, size)
     there = kept.get(q, size)
     if there is None:
-        computed = sliced(places, mover.at, go_on)
-        if computed is None:
-            return None
-        there = kept.put(q, size, computed, mover.crowded(places))
+        there = kept.put(q, size, sliced(places, mover.at, progress), mover.crowded(places))
     values, few = there
     known, at_home = [(q.x[q.index], mover.here)], _home(q, net)
     if at_home is not None:
@@ -401,15 +400,13 @@ def _curve(q: Question, made: Line, size: int) -> Picture:
     )  # fmt: skip
 
 
-def _split(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
+def _split(q: Question, net: Network, size: int, progress: Progress) -> Picture:
     if net.d == 1:
         raise ValueError("On a line the level set is made of points: there is no split plane.")
     made = split_plane(
         net, q.x, q.truth.y.double(), q.index, q.extent, size, q.tau, TAU_TRAINED,
-        lambda places, at: sliced(places, at, go_on, SLICE_OF_PAIRS),
+        lambda places, at: sliced(places, at, progress, SLICE_OF_PAIRS),
     )  # fmt: skip
-    if made is None:
-        return None
     at = divmod(int(made.values.argmin()), size)
     step = made.reach / size
     low = ((at[1] + 0.5) * step, made.reach - (at[0] + 0.5) * step)
@@ -430,15 +427,9 @@ def parts_of(q: Question) -> Parts:
     return Parts(y, q.truth.x.double(), paired(q.heldout, y).double(), drawn)
 
 
-def _starts(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
+def _starts(q: Question, net: Network, size: int, progress: Progress) -> Picture:
     side = min(size, TRIANGLE[-1])
-    rows: list[Array] = []
-    made: Iterator[Array] = triangle_rows(net, parts_of(q), q.tau, side)
-    for k in range(side):
-        if not go_on(1 - (1 - k / side) ** 2):
-            return None
-        rows.append(next(made))
-    values = np.stack(rows)
+    values = np.stack(list(triangle_rows(net, parts_of(q), q.tau, side, progress)))
     known = values[np.isfinite(values)]
     noise, truth = divmod(int(np.nanargmin(values)), side)
     at = np.array([truth, side - 1 - truth - noise, noise]) / (side - 1) @ CORNERS
@@ -452,7 +443,7 @@ def _starts(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None
     )  # fmt: skip
 
 
-def _bilevel(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | None:
+def _bilevel(q: Question, net: Network, size: int, progress: Progress) -> Picture:
     truth = (q.truth.x.double(), q.truth.y.double())
     if net.d == 1:
         z = torch.linspace(-q.extent, q.extent, 6 * size, dtype=torch.float64)
@@ -462,10 +453,8 @@ def _bilevel(q: Question, net: Network, size: int, go_on: GoOn) -> Picture | Non
     known = torch.cat([places, q.x[q.index : q.index + 1]])
     last = net if q.kind == "last" else None
     found = sliced(
-        known, lambda some: bilevel(truth, q.x, q.index, some, net=last).values, go_on
+        known, lambda some: bilevel(truth, q.x, q.index, some, net=last).values, progress
     )  # fmt: skip
-    if found is None:
-        return None
     values, here = found[:-1], float(found[-1])
     at = int(values.argmin())
     low = float((values < LITTLE * values.max()).mean())

@@ -50,6 +50,7 @@ from explorer.engine.exact.faces import (
 )
 from explorer.engine.exact.newton import Point, polish
 from explorer.engine.network import Network
+from explorer.engine.progress import Progress, between, no_progress
 
 MAX_POINTS_EXACT = 200  # the most a user can draw (Dataset); d = 2 lists about n^2 cones
 _ROUNDS = 200  # linear programs; arbitrary, ten times what random sets of 15 points need
@@ -91,23 +92,27 @@ class Exact:
         return max(0.0, 1 - self.dual / (1 + self.violation) / self.objective)
 
 
-def maximum_margin(x: Tensor, y: Tensor, tol: float = 1e-9) -> Exact:
+def maximum_margin(
+    x: Tensor, y: Tensor, tol: float = 1e-9, progress: Progress = no_progress
+) -> Exact:
     """The global optimum over two-layer networks of any width. x (n, d), y (n,) -> Exact.
 
     Args:
         x: points, d in {1, 2}, finite.
         y: labels in {-1, +1}.
         tol: how far max |h| may exceed 1.
+        progress: told the rounds of the linear program, as a share of the most there can be.
 
     Raises:
         ValueError: for no points, too many, another d, labels that are not +-1, or two equal
             (or nearly equal) points of opposite labels, which no network separates.
     """
     points, labels, group = _checked(x, y)
-    faces = arrange(points)
-    point, violation, polished = _solve(faces, labels, tol)
+    faces = arrange(points, lambda _: progress(0.0))
+    point, violation, polished = _solve(faces, labels, tol, progress)
     share = np.bincount(group, minlength=len(points))[group]
     made = _as_exact(faces, point, point.lam[group] / share, violation, polished)
+    progress(1.0)
     return replace(made, polished=polished and _holds(made.net, points, labels))
 
 
@@ -179,17 +184,22 @@ def _exactly(wt: list[list[float]], v: list[float], x: list[float]) -> float:
     return float(total)
 
 
-def _solve(faces: Faces, y: Array, tol: float) -> tuple[Point, float, bool]:
+def _solve(faces: Faces, y: Array, tol: float, progress: Progress) -> tuple[Point, float, bool]:
     u, sign = _hinges(faces)
-    for _ in range(_ROUNDS):
+    for done in range(_ROUNDS):
+        share = done / _ROUNDS
+        progress(share)
         point = _linear_program(faces, y, u, sign)
+        progress(share)
         found = peaks(faces, point.lam * y, 1 + tol / 2)
         gap = _gap(found)
         fresh = [found.take(np.arange(min(len(found.h), 20 + 2 * len(y))))]
         if gap < _NEWTON_FROM:
-            for trial in polish(faces, y, point):
+            for trial in polish(faces, y, point, between(progress, share, share)):
+                progress(share)
                 missed = peaks(faces, trial.lam * y, 1 + tol / 2)
                 if _gap(missed) <= tol and _matches(faces, y, trial):
+                    progress(share)
                     violation = height(faces, trial.lam * y) - 1
                     if violation <= _SHARE:
                         return trial, violation, True

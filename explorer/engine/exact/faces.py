@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.engine.progress import Progress, no_progress
+
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -63,8 +65,8 @@ class Faces:
     corner_cell: Index
 
 
-def arrange(x: Array) -> Faces:
-    """List the faces for distinct points x (n, d), d in {1, 2}."""
+def arrange(x: Array, progress: Progress = no_progress) -> Faces:
+    """List the faces for distinct points x (n, d), d in {1, 2}, one hyperplane after the other."""
     centre = x.mean(axis=0)
     turn = _axes(centre)
     far = float(np.hypot(1.0, np.linalg.norm(centre)))
@@ -74,7 +76,7 @@ def arrange(x: Array) -> Faces:
     stretch = np.abs(xt).max(axis=0)
     stretch[stretch == 0] = 1.0
     flat = directions(xt / stretch)
-    listed = _arrange_plane(flat) if x.shape[1] == 1 else _arrange_space(flat)
+    listed = _arrange_plane(flat) if x.shape[1] == 1 else _arrange_space(flat, progress)
     corners = directions(listed.corners / stretch)
     return Faces(
         xt, directions(xt), turn, centre, apart, stretch, listed.blur, listed.cells,
@@ -145,9 +147,10 @@ def _arrange_plane(unit: Array) -> _Listed:
     return _Listed(blur, cells, none, none, corners, np.arange(len(cuts)))
 
 
-def _arrange_space(unit: Array) -> _Listed:
+def _arrange_space(unit: Array, progress: Progress) -> _Listed:
     sides, kinks, corners, corner_edge, edges, blur = [], [], [], [], 0, 0.0
     for i, normal in enumerate(unit):
+        progress(i / len(unit))
         p = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
         p /= np.linalg.norm(p)
         q = np.cross(normal, p)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from explorer.engine.exact.faces import EPS, Array, Faces, Mask, Peaks, peaks, summits
+from explorer.engine.progress import Progress, no_progress
 
 _STEPS = 40  # arbitrary: a handful suffices where Newton's method converges at all
 _SOFT = 1e-10  # arbitrary: far above rounding, far below curvatures that matter
@@ -40,7 +41,9 @@ class Point:
         return values
 
 
-def polish(faces: Faces, y: Array, start: Point) -> Iterator[Point]:
+def polish(
+    faces: Faces, y: Array, start: Point, progress: Progress = no_progress
+) -> Iterator[Point]:
     """Candidates for the optimum near `start`; the caller checks them.
 
     First with the faces of the neurons only, then with every face where |h| is about to reach 1:
@@ -50,12 +53,13 @@ def polish(faces: Faces, y: Array, start: Point) -> Iterator[Point]:
         point = start
         support = point.lam > 1e-7 * point.lam.max()  # the accuracy of a linear program
         for turn in range(_ROUNDS):
+            progress(0.0)  # there is no telling how many come
             tops = _summits(faces, y, point, every and turn == 0)
             # Generically as many constraints are tight as there are multipliers; far more of
             # them say that lam is not near the optimum yet.
             if tops is None or len(tops.h) > 10 + 2 * support.sum():
                 break
-            solved = _saddle(faces, y, point, tops, support)
+            solved = _saddle(faces, y, point, tops, support, progress)
             if solved is None or not len(solved.c):
                 break
             yield solved
@@ -65,10 +69,12 @@ def polish(faces: Faces, y: Array, start: Point) -> Iterator[Point]:
             point, support = replace(solved, lam=np.maximum(solved.lam, 0)), wanted
 
 
-def _saddle(faces: Faces, y: Array, start: Point, tops: Peaks, support: Mask) -> Point | None:
+def _saddle(
+    faces: Faces, y: Array, start: Point, tops: Peaks, support: Mask, progress: Progress
+) -> Point | None:
     """The optimum with neurons on the faces `tops` and multipliers on `support` only."""
     blocks = (faces.cells[tops.cell] * y)[:, None, :] * (tops.projector @ faces.xt.T)
-    solved = _newton(blocks[:, :, support], start.lam[support], _share(start, tops))
+    solved = _newton(blocks[:, :, support], start.lam[support], _share(start, tops), progress)
     if solved is None:
         return None
     lam, sign = np.zeros(len(y)), np.sign(tops.h)
@@ -149,10 +155,11 @@ def _noise(blocks: Array, lam: Array) -> Array:
     return size
 
 
-def _newton(blocks: Array, lam: Array, a: Array) -> tuple[Array, Array] | None:
+def _newton(blocks: Array, lam: Array, a: Array, progress: Progress) -> tuple[Array, Array] | None:
     """The saddle point for blocks (F, D, m) from lam (m,), a (F,); None where it runs away."""
     careful, best, scale = False, np.inf, max(float(lam.sum()), float(a.sum()))
     for _ in range(_STEPS):
+        progress(0.0)
         pull = blocks @ lam
         length = np.linalg.norm(pull, axis=1)
         sizes = np.abs([lam.sum(), a.sum()])

@@ -15,16 +15,15 @@ from explorer.engine.explanations.cells import KINK
 from explorer.engine.explanations.programs import (
     AS_WELL,
     TOLERANCE,
-    Progress,
     Sample,
     Scope,
-    Stopped,
     explanation_at,
     forced_mass,
     sample_of,
 )
 from explorer.engine.explanations.splitting import USED, Explanation
 from explorer.engine.network import Network
+from explorer.engine.progress import Progress, between, no_progress
 
 _ROOM = 1.05  # arbitrary: slack beyond what the given points themselves miss
 FORCED = 1e-3  # arbitrary: a forced mass above this share of the whole one counts
@@ -78,7 +77,7 @@ def _given(sample: Sample) -> NDArray[np.float64]:
 
 def determined(
     net: Network, x: Tensor, y: Tensor, lam: Tensor | None = None, extent: float | None = None,
-    tau: float = KINK, grid: int = 0, progress: Progress | None = None, sharp: bool = False,
+    tau: float = KINK, grid: int = 0, progress: Progress = no_progress, sharp: bool = False,
 ) -> Determined:  # fmt: skip
     """Which of these points every explanation of the weights must contain.
 
@@ -90,7 +89,7 @@ def determined(
         extent: half width of the box; None takes twice the largest coordinate.
         tau: relative distance of a kink: `certificate.TAU_TRAINED` for trained weights.
         grid: extra lines each way, of use in deeper networks.
-        progress: see `forced_mass`.
+        progress: told the share that is done: a half for the sample, a half for the programs.
         sharp: let each component miss no more than the largest component that the points miss,
             instead of as much as they miss of the whole: the least tolerance that admits them.
     """
@@ -99,9 +98,9 @@ def determined(
     if lam is not None and float(lam.max()) > 0:
         used = used[(lam > USED * lam.sum()).cpu()]
     box = 2 * max(reach, 1.0) if extent is None else extent
-    sample = sample_of(net, x[used], y[used], box, tau, grid)
+    sample = sample_of(net, x[used], y[used], box, tau, grid, progress=between(progress, 0.0, 0.5))
     sample = sharpened(sample) if sharp else sample
-    least = forced_mass(sample, progress)
+    least = forced_mass(sample, between(progress, 0.5, 1.0))
     mass = torch.zeros(len(x), dtype=torch.float64)
     mass[used[sample.truth.origin]] = least
     forced, edge = forced_points(mass, sample.mass)
@@ -191,13 +190,11 @@ class _Ball:
         return min(1.0, float(np.sqrt(half * half + a * room) - half) / a)
 
 
-def as_well(sample: Sample, rounds: int = ROUNDS, progress: Progress | None = None) -> AsWell:
+def as_well(sample: Sample, rounds: int = ROUNDS, progress: Progress = no_progress) -> AsWell:
     """The farthest set found on the sample that leaves no more of theta than the given points.
 
-    In networks that fit exactly, up to `AS_WELL` of |theta|.
-
-    Raises:
-        Stopped: where `progress` (rounds done, at most) returns False.
+    In networks that fit exactly, up to `AS_WELL` of |theta|. `progress` is told the share of the
+    rounds that are done, of at most `rounds`.
     """
     truly = sample.missed
     ball = _Ball.of(sample, max(AS_WELL, truly))
@@ -213,11 +210,11 @@ def as_well(sample: Sample, rounds: int = ROUNDS, progress: Progress | None = No
 
 
 def _farthest(
-    sample: Sample, ball: _Ball, gap: Array, rounds: int, progress: Progress | None
+    sample: Sample, ball: _Ball, gap: Array, rounds: int, progress: Progress
 ) -> tuple[Array, float]:
     """The best z of all rounds, and the bound by mass."""
     r, m = len(sample.owner), len(sample.x)
-    inside = _least(sample, ball)
+    inside = _least(sample, ball, progress)
     pick = csr_matrix((-np.ones(r), (np.arange(r), sample.owner)), shape=(r, m))
     bound = hstack([pick, eye_array(r)])
     cost = np.concatenate([-gap, np.zeros(r)])
@@ -226,8 +223,7 @@ def _farthest(
     cuts, sides = [along @ ball.f], [ball.radius + float(along @ ball.b)]
     best, value, at_most = inside, float(gap @ inside[:m]), np.inf
     for turn in range(rounds):
-        if progress is not None and not progress(turn, rounds):
-            raise Stopped("stopped before the farthest set was found")
+        progress(turn / rounds)
         done = linprog(
             cost, A_ub=vstack([csr_matrix(np.array(cuts)), bound]).tocsr(),
             b_ub=np.concatenate([sides, np.zeros(r)]), method="highs",
@@ -249,12 +245,13 @@ def _farthest(
     return best, float(at_most) / sample.mass
 
 
-def _least(sample: Sample, ball: _Ball) -> Array:
+def _least(sample: Sample, ball: _Ball, progress: Progress = no_progress) -> Array:
     """The z of least residual: multipliers of (point, 0/1 slopes), priced by what is left."""
     r, m = len(sample.owner), len(sample.x)
     made = np.eye(m + r)[:, :m]
     z = np.zeros(m + r)
     for _ in range(_GENERATIONS):
+        progress(0.0)
         gains = -(ball.f.T @ ball.off(z))
         raised = gains[m:] > 0
         whole = gains[:m].copy()

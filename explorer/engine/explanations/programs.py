@@ -20,7 +20,6 @@ plane method (Kelley 1960) on a linear program.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,6 +34,7 @@ from explorer.engine.explanations.sampling import GRID, checked, kinks_of, margi
 from explorer.engine.explanations.splitting import USED, Explanation, fitted_explanation, residual
 from explorer.engine.gradients import gradient
 from explorer.engine.network import Network, phi
+from explorer.engine.progress import Progress, between, no_progress
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -70,12 +70,18 @@ class Rows:
         """Whether all rows are taken at once."""
         return len(self.theta) <= WHOLE
 
-    def least(self, cost: Array, without: NDArray[np.bool_] | None = None) -> tuple[Array, float]:
+    def least(
+        self,
+        cost: Array,
+        without: NDArray[np.bool_] | None = None,
+        progress: Progress = no_progress,
+    ) -> tuple[Array, float]:
         """A point of least cost on the polytope. -> (z, its cost).
 
         Args:
             cost: (m + r,), or (m + r + 1,) with slack.
             without: points (m,) bool that may have no mass; None for none.
+            progress: called before each round, of which there is no telling how many come.
 
         Raises:
             ValueError: where there is no such point, with the solver's reason.
@@ -84,6 +90,7 @@ class Rows:
             first = np.argsort(np.concatenate([self.theta, -self.theta]), kind="stable")
             self.taken.extend((np.arange(len(first)) if self.whole else first[:START]).tolist())
         while True:
+            progress(0.0)
             done = self._solved(cost, without)
             if done is None or self.whole:
                 break
@@ -156,13 +163,6 @@ COARSE = 0.1  # arbitrary: a tolerance beyond which an explanation explains litt
 _NONE = 1e-9  # arbitrary: a mass below this share of the whole one is none
 _ROOM = 1.05  # arbitrary: slack beyond what the given points themselves miss
 _SLOPE_GAP = 1e-7  # |z| up to this share of its size is a kink at a sampled point: rounding
-
-Progress = Callable[[int, int], bool]
-"""Called with (done, of how many); returns whether to go on."""
-
-
-class Stopped(RuntimeError):
-    """The caller's progress said no."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,6 +246,7 @@ def sample_of(
     tau: float = KINK,
     grid: int = GRID,
     radius: float = RADIUS,
+    progress: Progress = no_progress,
 ) -> Sample:
     """The polytope on sampled points of the margin and on the given points.
 
@@ -259,13 +260,14 @@ def sample_of(
         grid: lines each way; 0 leaves the ends of the segments, which decide what is forced in
             two layers.
         radius: of the circles around the given points.
+        progress: told the share of the margin that is sampled.
     """
     checked(net)
     if not radius > 0:
         raise ValueError(f"radius must be positive; got {radius}. Try 0.03.")
     net = net.to(dtype=torch.float64)
     truth, rows = fitted_explanation(net, x, y, tau)
-    others = margin_points(net, extent, grid, truth.x, radius)
+    others = margin_points(net, extent, grid, truth.x, radius, between(progress, 0.0, 0.5))
     if len(others):
         gap = torch.cdist(others, truth.x).amin(dim=1)
         others = others[gap > NEAR * radius]
@@ -282,7 +284,7 @@ def sample_of(
         n = truth.n
         slopes = [torch.cat([s, t[n:]]) for s, t in zip(truth.slopes, slopes, strict=True)]
         near = [torch.zeros_like(k) for k in near]
-    owner, where, columns = _columns(net, places, labels, slopes, near)
+    owner, where, columns = _columns(net, places, labels, slopes, near, between(progress, 0.5, 1.0))
     missed = residual(net, truth)
     if net.depth > 2:  # one tuple of slopes would miss more, by how much the last bits decide
         columns[:, : truth.n] = rows.T.numpy()
@@ -294,13 +296,19 @@ def sample_of(
 
 
 def _columns(
-    net: Network, x: Tensor, y: Tensor, slopes: list[Tensor], kinks: list[Tensor]
+    net: Network,
+    x: Tensor,
+    y: Tensor,
+    slopes: list[Tensor],
+    kinks: list[Tensor],
+    progress: Progress,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
     """Gradients with the slopes 0 at the kinks, and what each kink adds when its slope is 1."""
     base = y[:, None] * gradient(net, x, slopes)
     owners, places, extra = [], [], []
     for layer, near in enumerate(kinks):
         for i, j in near.nonzero().tolist():
+            progress(i / len(x))
             one = [s[i : i + 1].clone() for s in slopes]
             one[layer][0, j] = 1.0
             row = y[i] * gradient(net, x[i : i + 1], one)[0]
@@ -315,13 +323,14 @@ def _columns(
     )
 
 
-def _solve(sample: Sample, cost: Array) -> tuple[Array, float]:
+def _solve(sample: Sample, cost: Array, progress: Progress = no_progress) -> tuple[Array, float]:
     """The point of the polytope of least cost on the multipliers. -> (z, cost)."""
     if not sample.rows:
         room = sample.tolerance * float(sample.net.rho)
         sample.rows.append(Rows(sample.columns, sample.net.theta.numpy(), room, sample.owner))
     try:
-        return sample.rows[0].least(np.concatenate([cost, np.zeros(len(sample.owner))]))
+        costs = np.concatenate([cost, np.zeros(len(sample.owner))])
+        return sample.rows[0].least(costs, progress=progress)
     except ValueError as why:
         raise ValueError(
             f"{why}. The given points must explain the weights: train longer, or take the exact "
@@ -329,14 +338,12 @@ def _solve(sample: Sample, cost: Array) -> tuple[Array, float]:
         ) from why
 
 
-def forced_mass(sample: Sample, progress: Progress | None = None) -> Tensor:
+def forced_mass(sample: Sample, progress: Progress = no_progress) -> Tensor:
     """Least mass within the radius of each given point over all explanations. -> (n,).
 
     Two layers: exact for explanations within the box, up to the tolerance, where no cell is flat
     on the margin. Elsewhere the sample may lack an explanation, and the mass is an upper bound.
-
-    Raises:
-        Stopped: where `progress` returns False.
+    `progress` is told the share of the programs that are solved.
     """
     n, m = sample.truth.n, len(sample.x)
     gap = torch.cdist(sample.x, sample.truth.x).numpy()
@@ -346,10 +353,9 @@ def forced_mass(sample: Sample, progress: Progress | None = None) -> Tensor:
 
     def solve(cost: Array) -> tuple[Array, float]:
         nonlocal solved
-        if progress is not None and not progress(min(solved, n - 1), n):
-            raise Stopped("stopped before the last point")
+        share = min(solved, n - 1) / n
         solved += 1
-        return _solve(sample, cost)
+        return _solve(sample, cost, lambda _: progress(share))
 
     while open_.any():  # one explanation that does without many points settles all of them
         z = solve(within[:, open_].sum(axis=1))[0]
@@ -391,10 +397,12 @@ class Farthest:
         return self.residual <= max(AS_WELL, 1.01 * self.truth)
 
 
-def farthest(sample: Sample) -> Farthest:
+def farthest(sample: Sample, progress: Progress = no_progress) -> Farthest:
     """Max sum_q lam_q dist(q, truth) over all explanations of the sample, by mass."""
     gap = torch.cdist(sample.x, sample.truth.x).amin(dim=1).numpy()
-    z = _polished(sample, _solve(sample, -gap)[0])
+    z = _solve(sample, -gap, progress)[0]
+    progress(0.9)  # arbitrary: the least squares are the quicker part
+    z = _polished(sample, z)
     made = explanation_at(sample, z)
     distance = float(gap @ z[: len(gap)]) / sample.mass
     off = residual(sample.net, made)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.network import Network, one_output, phi, preactivations
+from explorer.engine.progress import Progress, between, no_progress, with_progress
 
 Array = NDArray[np.float64]
 GRID = 80  # lines each way: 160 in all; arbitrary, as in the figures of docs/explanations.md
@@ -44,6 +45,7 @@ def margin_points(
     grid: int = GRID,
     around: Tensor | None = None,
     radius: float = 0.0,
+    progress: Progress = no_progress,
 ) -> Tensor:
     """Points with |Phi| = 1 in [-extent, extent]^d: ends of segments, and roots along grid lines.
 
@@ -54,6 +56,7 @@ def margin_points(
             Phi is constant on the margin, that many points of the box.
         around: centres (c, d) of circles; the roots on each are among the points.
         radius: of these circles.
+        progress: told the lines and circles that are done.
 
     Returns:
         (m, d), without repetitions.
@@ -62,9 +65,12 @@ def margin_points(
     if not extent > 0:
         raise ValueError(f"extent must be positive; got {extent}")
     lines = _grid_lines(net.d, extent, grid) + _neuron_lines(net, extent)
-    found = [_roots(net, p, u, extent) for p, u in lines]
-    centres = np.zeros((0, net.d)) if around is None else around.numpy()
-    found += [_circle(net, c, radius) for c in centres if radius > 0]
+    centres = np.zeros((0, net.d)) if around is None or radius <= 0 else around.numpy()
+    total = len(lines) + len(centres)
+    here = between(progress, 0.0, len(lines) / max(total, 1))
+    found = [_roots(net, p, u, extent) for p, u in with_progress(lines, len(lines), here)]
+    here = between(progress, len(lines) / max(total, 1), 1.0)
+    found += [_circle(net, c, radius) for c in with_progress(centres, len(centres), here)]
     spots = np.concatenate([*found, _corners(net, extent), _flat(net, extent, grid)])
     if not len(spots):
         return torch.zeros(0, net.d, dtype=torch.float64)

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from explorer.engine.data.highdim import Draw, Labels, Law, sample
 from explorer.engine.margin import log_loss
+from explorer.engine.progress import Progress, between, no_progress, with_progress
 from explorer.engine.settings import setting, settings
 
 ON_MARGIN = 1.1  # the published code: on the margin is 0 < y Phi < 1.1 m
@@ -113,9 +114,10 @@ class Wide:
     points: Tensor
     last: Tensor
 
-    def phi(self, x: Tensor) -> Tensor:
-        """Phi at x (m, d) -> (m,)."""
-        values = [self._phi(part) for part in _augmented(x).split(_CHUNK)]
+    def phi(self, x: Tensor, progress: Progress = no_progress) -> Tensor:
+        """Phi at x (m, d) -> (m,), `_CHUNK` points at once."""
+        parts = _augmented(x).split(_CHUNK)
+        values = [self._phi(part) for part in with_progress(parts, len(parts), progress)]
         return torch.cat(values)
 
     def _phi(self, xt: Tensor) -> Tensor:
@@ -123,7 +125,10 @@ class Wide:
         return z.clamp_min_(0) @ self.last
 
 
-def train_wide(x: Tensor, y: Tensor, config: MembershipConfig, generator: torch.Generator) -> Wide:
+def train_wide(
+    x: Tensor, y: Tensor, config: MembershipConfig, generator: torch.Generator,
+    progress: Progress = no_progress,
+) -> Wide:  # fmt: skip
     """Train by full-batch gradient descent on the mean logistic loss. x (n, d), y (n,) float32."""
     n, d = x.shape
     k = config.width
@@ -134,6 +139,7 @@ def train_wide(x: Tensor, y: Tensor, config: MembershipConfig, generator: torch.
     start, kernel = points @ first.T, points @ points.T  # (n, k), (n, n)
     moved = torch.zeros(n, k)
     for epoch in range(config.epochs):
+        progress(epoch / config.epochs)
         rate = config.lr * config.lr_factor ** (epoch // config.lr_every)
         z = torch.addmm(start, kernel, moved)
         a = z.clamp_min(0)
@@ -157,14 +163,16 @@ def generator_of(seed: int, d: int, trial: int) -> torch.Generator:
     return torch.Generator().manual_seed(int(mixed) >> 1)
 
 
-def run_trial(config: MembershipConfig, d: int, trial: int) -> Trial:
-    """Draw, train, and look at fresh points."""
+def run_trial(
+    config: MembershipConfig, d: int, trial: int, progress: Progress = no_progress
+) -> Trial:
+    """Draw, train, and look at fresh points; `progress` is told the share that is done."""
     draw = Draw(d, config.law, config.labels)
     generator = generator_of(config.seed, d, trial)
     x, y = sample(draw, config.n, generator, torch.float32)
     fresh, y_fresh = sample(draw, config.test, generator, torch.float32)
-    net = train_wide(x, y, config, generator)
-    q, q_fresh = y * net.phi(x), y_fresh * net.phi(fresh)
+    net = train_wide(x, y, config, generator, between(progress, 0.0, 0.5))
+    q, q_fresh = y * net.phi(x), y_fresh * net.phi(fresh, between(progress, 0.5, 1.0))
     right = q > 0
     margin = float(q[right].min()) if bool(right.any()) else float("nan")
     size = q_fresh.abs()
@@ -180,7 +188,14 @@ def _share(chosen: Tensor) -> float:
     return float(chosen.float().mean())
 
 
-def membership_experiment(config: MembershipConfig) -> Iterator[Trial]:
-    """All trials, dimension by dimension; whoever iterates paces, and stops when they like."""
-    for d, trial in product(config.dims, range(config.trials)):
-        yield run_trial(config, d, trial)
+def membership_experiment(
+    config: MembershipConfig, progress: Progress = no_progress
+) -> Iterator[Trial]:
+    """All trials, dimension by dimension; whoever iterates paces, and stops when they like.
+
+    `progress` is told the share of all that is done.
+    """
+    every = list(product(config.dims, range(config.trials)))
+    for done, (d, trial) in enumerate(every):
+        here = between(progress, done / len(every), (done + 1) / len(every))
+        yield run_trial(config, d, trial, here)

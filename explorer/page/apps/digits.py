@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import perf_counter
@@ -11,11 +10,13 @@ from typing import Any, TypeVar
 import ipywidgets as w
 
 from explorer.engine.data.images import Draw, draw
+from explorer.engine.progress import Progress
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import Kind
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainState
 from explorer.page.apps.digits_grid import UNTRAINED, DigitsGrid
+from explorer.page.job import Job
 from explorer.page.parts.access import Access, tips_of
 from explorer.page.parts.digits_charts import PIXELATED
 from explorer.page.parts.digits_controls import THEOREM, Board, Controls
@@ -41,9 +42,8 @@ class DigitsApp(Page):
         self.trained: TrainState | None = None
         self.attacked: AttackState | None = None
         self.scored: Scored | None = None
-        self.cancelled = False
         self._again: Callable[[], None] = lambda: None  # shows what is shown, by another vote
-        self._task: asyncio.Task[None] | None = None
+        self.job = Job()
         self.controls = Controls(
             run or ImageRun(), self.redraw, self._forget_net, self._forget_attack,
             lambda: self._again(), lambda: self._toggle(self.run_training),
@@ -104,32 +104,31 @@ class DigitsApp(Page):
                       "control. Press Train.", "")  # fmt: skip
 
     # --- work, in slices ----------------------------------------------------------------------
-    def _toggle(self, work: Callable[[], Any]) -> None:
-        if self._task is not None and not self._task.done():
-            self.cancelled = True
-            return
-        self._task = asyncio.get_event_loop().create_task(work())
+    def _toggle(self, run: Callable[[], None]) -> None:
+        if self.job.busy:
+            self.job.cancel()
+        else:
+            run()
 
-    async def run_training(self) -> None:
+    def run_training(self) -> None:
         """Train beside the page; what was reached is kept when cancelled."""
-        await self._work(self._train)
+        self._run(self._train)
 
-    async def run_attack(self) -> None:
+    def run_attack(self) -> None:
         """Attack beside the page, showing candidates as they move."""
-        await self._work(self._attack)
+        self._run(self._attack)
 
-    async def _work(self, work: Callable[[Draw, ImageRun], Any]) -> None:
-        self.cancelled = False
+    def _run(self, begin: Callable[[Draw, ImageRun], None]) -> None:
         self.grid.grid.cancel()
         self.grid.allow("Other work is going on.")
         self.failure.layout.display = "none"
         try:
             run = self.controls.run()
             if self.draw is not None:
-                await work(self.draw, run)
+                begin(self.draw, run)
         except Exception as error:
             self.fail(error)
-        finally:
+        if not self.job.busy:
             self._idle()
 
     def _idle(self) -> None:
@@ -146,12 +145,41 @@ class DigitsApp(Page):
             raise ValueError("There are no images yet.")
         return self.draw, self.controls.run(), self.trained
 
-    async def _train(self, drawn: Draw, run: ImageRun) -> None:
+    def _start(
+        self, button: w.Button, planned: int, states: Callable[[], Iterator[State]],
+        show: Callable[[State], None], finish: Callable[[State], None],
+    ) -> None:  # fmt: skip
+        """Go through the states beside the page; `finish` with the last one that was reached."""
+        self.controls.busy(button, planned)
+        begun = perf_counter()
+        reached: list[State] = []
+
+        def work(progress: Progress) -> Iterator[State]:
+            yield from _sliced(states(), planned, progress)
+
+        def take(state: State) -> None:
+            reached[:] = [state]
+            self.controls.bar.value = state.t
+            self.controls.note.value = f"step {state.t:,}, {perf_counter() - begun:.0f} s"
+            show(state)
+
+        def ended() -> None:
+            if self.job.error is not None:
+                self.fail(self.job.error)
+            elif reached:
+                finish(reached[0])
+            self._idle()
+
+        self.job.start(work, take, ended)
+
+    def _train(self, drawn: Draw, run: ImageRun) -> None:
         self._forget_net()
-        self.controls.busy(self.controls.train, run.train_steps)
-        state = await self._walk(image_runs.train(drawn, run), lambda s: None)
-        if state is None:
-            return
+        self._start(
+            self.controls.train, run.train_steps, lambda: image_runs.train(drawn, run),
+            lambda _: None, lambda state: self._trained(drawn, state),
+        )  # fmt: skip
+
+    def _trained(self, drawn: Draw, state: TrainState) -> None:
         wrong = int((state.q <= 0).sum())
         if wrong:
             self.say(f"{wrong} of {drawn.train.n} images are on the wrong side after {state.t} "
@@ -161,38 +189,28 @@ class DigitsApp(Page):
         self.board.network(drawn, state.net)
         self._forget_attack()
 
-    async def _attack(self, drawn: Draw, run: ImageRun) -> None:
+    def _attack(self, drawn: Draw, run: ImageRun) -> None:
         self._forget_attack()
-        self.controls.busy(self.controls.go, run.planned)
-        aimed = await asyncio.to_thread(image_runs.aim, drawn, run, self.trained)
-        self.board.network(drawn, aimed.net)
-        last = perf_counter()
+        trained, last, first = self.trained, perf_counter(), True
+        aimed: list[Aimed] = []
 
-        def shown(state: AttackState) -> None:
-            nonlocal last
+        def states() -> Iterator[AttackState]:
+            aimed.append(image_runs.aim(drawn, run, trained))
+            yield from image_runs.attack(drawn, run, aimed[0])
+
+        def show(state: AttackState) -> None:
+            nonlocal last, first
+            if first:
+                self.board.network(drawn, aimed[0].net)
+                first = False
             if perf_counter() - last > SHOWN_EVERY_S:
-                self._show(drawn, run, aimed, state)
+                finish(state)
                 last = perf_counter()
 
-        state = await self._walk(image_runs.attack(drawn, run, aimed), shown)
-        if state is not None:
-            self._show(drawn, run, aimed, state)
+        def finish(state: AttackState) -> None:
+            self._show(drawn, run, aimed[0], state)
 
-    async def _walk(
-        self, states: Iterator[State], shown: Callable[[State], None]
-    ) -> State | None:  # fmt: skip
-        """Go through the states in slices beside the page; the last one that was reached."""
-        last: State | None = None
-        begun = perf_counter()
-        while not self.cancelled:
-            state = await asyncio.to_thread(_slice, states)
-            if state is None:
-                break
-            last = state
-            self.controls.bar.value = state.t
-            self.controls.note.value = f"step {state.t:,}, {perf_counter() - begun:.0f} s"
-            shown(state)
-        return last
+        self._start(self.controls.go, run.planned, states, show, finish)
 
     # --- what is seen -------------------------------------------------------------------------
     def _show(self, drawn: Draw, run: ImageRun, aimed: Aimed, state: AttackState) -> None:
@@ -223,20 +241,23 @@ class DigitsApp(Page):
 
     def close(self) -> None:
         """Stop the work and free the widgets; a second call does nothing."""
-        self.cancelled = True
-        self.grid.grid.cancel()
+        self.job.close()
+        self.grid.grid.job.close()
         if self.widget.comm is not None:
             self.widget.close()
 
 
-def _slice(states: Iterator[State]) -> State | None:
-    """The state after some steps, or None where there are no more."""
+def _sliced(states: Iterator[State], planned: int, progress: Progress) -> Iterator[State]:
+    """The last state of every slice of time, and the last of all."""
     end, last = perf_counter() + SLICE_S, None
     for state in states:
+        progress(min(1.0, state.t / max(planned, 1)))
         last = state
         if perf_counter() >= end:
-            break
-    return last
+            yield state
+            end, last = perf_counter() + SLICE_S, None
+    if last is not None:
+        yield last
 
 
 _shown: DigitsApp | None = None

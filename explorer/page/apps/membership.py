@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import replace
 from html import escape
 from time import perf_counter
@@ -11,8 +12,9 @@ from typing import Any
 import ipywidgets as w
 
 from explorer.engine.data.highdim import ASSUMPTIONS, Law
-from explorer.engine.membership.experiment import MembershipConfig, Trial, membership_experiment
+from explorer.engine.membership.experiment import Trial, membership_experiment
 from explorer.engine.membership.two_neuron import NotSeparableError
+from explorer.engine.progress import Progress
 from explorer.engine.threads import limit_threads
 from explorer.page.apps.membership_scene import (
     Outcome,
@@ -22,6 +24,7 @@ from explorer.page.apps.membership_scene import (
     scene,
     world,
 )
+from explorer.page.job import Job
 from explorer.page.parts.access import Access, tips_of
 from explorer.page.parts.membership_charts import (
     FRESH,
@@ -64,8 +67,7 @@ class MembershipApp(Page):
         self.trials: list[Trial] = []
         self._world: tuple[object, World] | None = None
         self._due: asyncio.TimerHandle | None = None
-        self._task: asyncio.Task[None] | None = None
-        self.cancelled = False
+        self.job = Job()
         super().__init__()
         self.theorem = w.HTML().add_class("mx-note")
         self.timing = w.HTML().add_class("mx-note")
@@ -162,39 +164,42 @@ class MembershipApp(Page):
 
     # --- trained networks ---------------------------------------------------------------------
     def _toggle(self) -> None:
-        if self._task is not None and not self._task.done():
-            self.cancelled = True
-            return
-        self._task = asyncio.get_event_loop().create_task(self.run_trained())
+        if self.job.busy:
+            self.job.cancel()
+        else:
+            self.run_trained()
 
-    async def run_trained(self) -> None:
+    def run_trained(self) -> None:
         """Train network after network beside the page, showing each; stops when cancelled."""
-        self.cancelled, self.trials = False, []
+        self.failure.layout.display = "none"
         try:
             config = self.trained.config(self.controls.settings())
-            await self._run(config)
-        except Exception as error:
+        except ValueError as error:  # the controls describe no experiment
             self.fail(error)
-        finally:
-            self.trained.idle()
+            return
+        self.trials, total = [], len(config.dims) * config.trials
 
-    async def _run(self, config: MembershipConfig) -> None:
-        self.failure.layout.display = "none"
-        total = len(config.dims) * config.trials
-        self.trained.busy(total)
-        runs = membership_experiment(config)
-        while not self.cancelled:
-            trial = await asyncio.to_thread(next, runs, None)
-            if trial is None:
-                break
+        def work(progress: Progress) -> Iterator[Trial]:
+            yield from membership_experiment(config, progress)
+
+        def take(trial: Trial) -> None:
             self.trials.append(trial)
             self.trained.progress(len(self.trials), trial.d)
             self.charts[3].show(rates.summary([t.row() for t in self.trials]))
-        self.trained.told(self.trials, total)
+
+        def ended() -> None:
+            self.trained.idle()
+            if self.job.error is not None:
+                self.fail(self.job.error)
+            else:
+                self.trained.told(self.trials, total)
+
+        self.trained.busy(total)
+        self.job.start(work, take, ended)
 
     def close(self) -> None:
         """Stop the experiment and free the widgets; a second call does nothing."""
-        self.cancelled = True
+        self.job.close()
         if self._due is not None:
             self._due.cancel()
             self._due = None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -18,10 +17,13 @@ from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import control_sets
 from explorer.engine.intervals import Share
+from explorer.engine.progress import Progress, between, with_progress
 from explorer.engine.roster import DEFAULT, ROSTER, AttackState
 from explorer.page import play
 from explorer.page.frame import Frame, Shown
+from explorer.page.job import Job, JobState
 from explorer.page.panels.base import Panel, button, chart, titled
+from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.stages import arena as arena_stage
 from explorer.research import arena
 from explorer.research.arena import Line
@@ -39,10 +41,6 @@ SEEDS = 3  # arbitrary: the fewest with a spread
 NOTHING = np.zeros((1, 2))  # draws nothing; an empty path is an error to a browser
 
 
-class Stopped(Exception):
-    """The run was cancelled."""
-
-
 class Arena(Panel):
     """Checkboxes, seeds, Run; bars per attack; one row per attack that shows its claims."""
 
@@ -53,8 +51,7 @@ class Arena(Panel):
         self.target: Target | None = None
         self.rows: list[dict[str, Any]] = []
         self.other: Otherwise | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._stop, self._part = threading.Event(), 0.0
+        self.job = Job()
         self.boxes = {
             key: w.Checkbox(
                 value=key == DEFAULT, description=entry.title, indent=False,
@@ -67,12 +64,13 @@ class Arena(Panel):
             tooltip="Runs of each attack; their spread makes the interval, from three on",
         )  # fmt: skip
         self.seeds.style.description_width = "initial"
-        self.go = button(RUN, "Run the chosen attacks on these weights; what is done stays",
-                         button_style="primary")  # fmt: skip
-        self.go.on_click(self.command(self._toggle))
-        self.progress = w.FloatProgress(
-            value=0, min=0, max=1, layout=w.Layout(width="160px"), tooltip="Runs done"
-        )
+        press = JobButton(
+            self.job, RUN, CANCEL, "Run the chosen attacks on these weights; what is done stays",
+            self._start, button_style="primary",
+        )  # fmt: skip
+        self.go = press.widget
+        self.go.on_click(self.command(press.press))
+        self.progress = progress_bar(self.job, "Runs done")
         self.said = w.HTML(EMPTY).add_class("mx-note")
         self._build_chart()
         self.plot = w.VBox(layout=w.Layout(overflow="visible"))
@@ -103,10 +101,7 @@ class Arena(Panel):
         self.legend = w.HTML(words).add_class("mx-note")
 
     # --- running ----------------------------------------------------------------------------
-    def _toggle(self) -> None:
-        if self._task is not None and not self._task.done():
-            self._stop.set()
-            return
+    def _start(self) -> None:
         now, chosen = self.session.frame, [key for key, box in self.boxes.items() if box.value]
         if now.target is None or now.truth is None:
             raise ValueError("No weights to attack: train a network first.")
@@ -116,40 +111,43 @@ class Arena(Panel):
         ring = Ring(now.target, now.truth, control_sets(now.truth), now.training.certificate, gamma)
         play.pause(self.session)
         self.target, self.rows, self.other = now.target, [], None
-        self._stop = threading.Event()
         first = self.session.seed
-        jobs = [(k, s) for s in range(first, first + self.seeds.value) for k in chosen]
+        fights = [
+            (key, seed, self._settings(key))
+            for seed in range(first, first + self.seeds.value)
+            for key in chosen
+        ]
         self.draw()
-        self._task = asyncio.get_event_loop().create_task(self._run(ring, jobs))
 
-    async def _run(self, ring: Ring, jobs: list[tuple[str, int]]) -> None:
-        """One run after the other in a thread, so that the page stays alive."""
-        self.go.description, self.progress.value = CANCEL, 0.0
-        stop = self._stop
-        try:
-            for done, (key, seed) in enumerate(jobs):
-                self._part = 0.0
-                fight = asyncio.create_task(
-                    asyncio.to_thread(
-                        arena.fight, ring, key, seed, self._settings(key), self._watch(stop)
-                    )
-                )
-                while not (await asyncio.wait({fight}, timeout=0.15))[0]:
-                    self.progress.value = (done + self._part) / len(jobs)
-                self.rows.append(fight.result())
-                self.progress.value = (done + 1) / len(jobs)
-                self.draw()
-            self._show(arena.best(self.lines()))
-            self.said.value = "Looking for other points that could explain the weights …"
-            self.other = await asyncio.to_thread(otherwise, ring)
+        def work(progress: Progress) -> Iterator[dict[str, Any] | Otherwise | None]:
+            for done, (key, seed, given) in enumerate(fights):
+                part = between(progress, done / len(fights), (done + 1) / len(fights))
+                watch = partial(_watched, part)
+                yield arena.fight(ring, key, seed, given, watch)
+            yield otherwise(ring, lambda _: progress(1.0))
+
+        self.job.start(
+            work, partial(self._take, len(fights)), partial(self._ended, len(fights)),
+            lambda: self.session.frame.target is not ring.target,
+        )  # fmt: skip
+
+    def _take(self, planned: int, part: dict[str, Any] | Otherwise | None) -> None:
+        """One more run; after the last of them, what else explains the weights."""
+        if isinstance(part, dict):
+            self.rows.append(part)
+            self.draw()
+            if len(self.rows) == planned:
+                self._show(arena.best(self.lines()))
+                self.said.value = "Looking for other points that could explain the weights …"
+        else:
+            self.other = part
             self.draw()
             self.said.value = CLICK
-        except Stopped:
-            self.said.value = f"Cancelled after {len(self.rows)} of {len(jobs)} runs, which stay."
-        except Exception as error:  # would vanish in the task
-            self.fail(error)
-        finally:
-            self.go.description = RUN
+
+    def _ended(self, planned: int) -> None:
+        if self.job.state is JobState.CANCELLED:
+            self.said.value = f"Cancelled after {len(self.rows)} of {planned} runs, which stay."
+        self.failed(self.job.error)
 
     def _settings(self, key: str) -> dict[str, Any]:
         """Those of the attack as it was left on the page; of others the defaults."""
@@ -157,16 +155,6 @@ class Arena(Panel):
             return {}
         config = self.session.attack_config
         return {f.name: getattr(config, f.name) for f in fields(config) if f.init}
-
-    def _watch(self, stop: threading.Event) -> Any:  # noqa: ANN401 - a Watch
-        def watch(states: Iterable[AttackState], total: int, _: str) -> Iterator[AttackState]:
-            for count, state in enumerate(states, 1):
-                if stop.is_set():
-                    raise Stopped
-                self._part = min(1.0, count / max(total, 1))
-                yield state
-
-        return watch
 
     # --- view -------------------------------------------------------------------------------
     def lines(self) -> list[Line]:
@@ -263,10 +251,17 @@ class Arena(Panel):
     def render(self, frame: Frame) -> None:
         """Forget runs on weights that are no longer the attacked ones."""
         if self.target is not None and frame.target is not self.target:
-            self._stop.set()
+            self.job.cancel()
             self.target, self.rows, self.other, self.progress.value = None, [], None, 0.0
             self.draw()
 
     def end(self) -> None:
         """End the runs with the page."""
-        self._stop.set()
+        self.job.close()
+
+
+def _watched(
+    progress: Progress, states: Iterable[AttackState], total: int, _: str
+) -> Iterator[AttackState]:
+    """The states of a run, as `runs.Watch` takes them."""
+    return with_progress(states, total, progress)

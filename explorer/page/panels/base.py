@@ -12,6 +12,7 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.engine.roster import by_key
+from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.session import Session
 from explorer.style import PLOT_MARGIN
@@ -82,6 +83,13 @@ class Panel:
         what = escape(f"{type(error).__name__}: {error}")
         self.failure.value = f"This view failed: {what}. The others go on; press Reset."
         self.failure.layout.display = ""
+
+    def failed(self, error: Exception | None) -> None:
+        """Say how a job failed: a refusal on the page, anything else in this panel's own box."""
+        if isinstance(error, ValueError):
+            play.tell(self.session, str(error))
+        elif error is not None:
+            self.fail(error)
 
     def command(self, call: Callable[[], None]) -> Callable[[Any], None]:
         """A widget's callback that runs `call`; what it refuses is said on the page."""

@@ -281,5 +281,5 @@ class EnergyPanel(Panel):
 
     def end(self) -> None:
         """Cancel what is under way."""
-        self.work.forget()
+        self.work.close()
         self.session.unobserve(self._on_runs, names=["trails"])

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import bqplot as bq
 import ipywidgets as w
 import numpy as np
+from torch import Tensor
 
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import KINK
-from explorer.engine.explanations.programs import Sample, Stopped, farthest, forced_mass, sample_of
+from explorer.engine.explanations.programs import (
+    Farthest,
+    Sample,
+    farthest,
+    forced_mass,
+    sample_of,
+)
+from explorer.engine.progress import Progress, between
 from explorer.page import play
 from explorer.page.frame import Frame
+from explorer.page.job import Job, JobState
 from explorer.page.panels.base import Panel, button, chart, mounted, titled
+from explorer.page.parts.job_row import cancel_button, progress_bar
 from explorer.page.stages import explain
 from explorer.research.explained import Explained
 from explorer.research.words import explanations
 from explorer.research.words.numbers import digits
 from explorer.style import CURVES, INK
 
+T = TypeVar("T")
 LEAST_TOP = 0.05  # of the residual's axis: rounding is not to fill the chart; arbitrary
 HINT = "Click a filled point on the plane and drag it along its green line."
 FREE_TIPS = (
@@ -72,8 +82,6 @@ class ExplainPanel(Panel):
         self.below = w.VBox(layout=visible)  # a chart that comes and goes moves nothing down here
         hand = titled("Other points, the same weights", w.VBox([self.bar, self.words]))
         self.widget = w.VBox([hand, self._hand(), self._programs(), self.below], layout=visible)
-        self._task: asyncio.Task[None] | None = None
-        self._stop = False
 
     def _hand(self) -> w.Widget:
         session = self.session
@@ -109,58 +117,49 @@ class ExplainPanel(Panel):
             "Farthest explanation", "The training set on the margin that explains the weights and "
             "is farthest from the true one, on average: a linear program on sampled points"
         )  # fmt: skip
-        self.cancel = button("Cancel", "Stop the linear programs", disabled=True)
-        self.run_forced.on_click(lambda _: self._start(self._forced))
-        self.run_farthest.on_click(lambda _: self._start(self._farthest))
-        self.cancel.on_click(lambda _: self._halt())
-        self.progress = w.FloatProgress(
-            value=0, min=0, max=1, tooltip="Linear programs solved", layout=w.Layout(width="120px")
+        self.job = Job()
+        self.cancel = cancel_button(self.job, "Stop the linear programs")
+        self.run_forced.on_click(
+            self.command(lambda: self._start(forced_mass, 0, self._show_forced))
         )
+        self.run_farthest.on_click(
+            self.command(lambda: self._start(farthest, 80, self._show_farthest))
+        )
+        self.progress = progress_bar(self.job, "Linear programs solved", "120px", kept=False)
         self.said = w.HTML().add_class("mx-note")
         row = w.HBox([self.run_forced, self.run_farthest, self.progress, self.cancel])
         return titled("All training sets at once", w.VBox([row.add_class("mx-row"), self.said]))
 
     # --- linear programs ----------------------------------------------------------------------
-    def _start(self, job: Callable[[Explained], Any]) -> None:
-        if self._task is not None and not self._task.done():
+    def _start(
+        self, program: Callable[[Sample, Progress], T], grid: int,
+        take: Callable[[tuple[Sample, T]], None],
+    ) -> None:  # fmt: skip
+        """Sample the margin and solve a program on it, unless one is being solved."""
+        if self.job.busy:
             return
-        self._stop = False
-        try:
-            state = explain.explanation(self.session)
-            self._task = asyncio.get_running_loop().create_task(self._guarded(job, state))
-        except ValueError as error:
-            play.tell(self.session, str(error))
+        state, extent = explain.explanation(self.session), self.session.extent
 
-    def _halt(self) -> None:
-        self._stop = True
+        def work(progress: Progress) -> Iterator[tuple[Sample, T]]:
+            sample = _sample(state, extent, grid, between(progress, 0.0, 0.3))
+            yield sample, program(sample, between(progress, 0.3, 1.0))
 
-    async def _guarded(self, job: Callable[[Explained], Any], state: Explained) -> None:
-        self.cancel.disabled, self.progress.value = False, 0.05
+        def stale() -> bool:
+            held = self.session.frame.explain
+            return held is None or held.present.target is not state.target
+
         self.said.value = "Solving …"
-        try:
-            await job(state)
-        except Stopped:
+        self.job.start(work, take, self._ended, stale)
+
+    def _ended(self) -> None:
+        if self.job.state is JobState.CANCELLED:
             self.said.value = "Cancelled; nothing was changed."
-        except ValueError as error:
+        elif self.job.state is not JobState.DONE:
             self.said.value = ""
-            play.tell(self.session, str(error))
-        except Exception as error:  # would vanish in the kernel's log
-            self.fail(error)
-        finally:
-            self.cancel.disabled, self.progress.value = True, 0.0
+            self.failed(self.job.error)
 
-    async def _forced(self, state: Explained) -> None:
-        loop = asyncio.get_running_loop()
-
-        def progress(done: int, total: int) -> bool:
-            loop.call_soon_threadsafe(setattr, self.progress, "value", (done + 0.5) / total)
-            return not self._stop
-
-        sample = await asyncio.to_thread(_sample, state, self.session.extent, 0)
-        mass = await asyncio.to_thread(forced_mass, sample, progress)
-        held = self.session.frame.explain
-        if held is None or held.present.target is not state.target:
-            return
+    def _show_forced(self, part: tuple[Sample, Tensor]) -> None:
+        sample, mass = part
         explain.take_forced(self.session, mass)
         forced, edge = forced_points(mass, sample.mass)
         rest = f"{'' if sample.exact else ' Up to sampling.'}{explanations.edge(edge)}"
@@ -171,17 +170,13 @@ class ExplainPanel(Panel):
             f"of λ written there.{rest}"
         )
 
-    async def _farthest(self, state: Explained) -> None:
-        sample = await asyncio.to_thread(_sample, state, self.session.extent, 80)
-        self.progress.value = 0.5
-        found = await asyncio.to_thread(farthest, sample)
-        if self._stop:
-            raise Stopped("stopped before it was shown")
-        held = self.session.frame.explain
-        if held is None or held.present.target is not state.target:
-            return
-        explain.take_farthest(self.session, found)
-        self.said.value = explanations.farthest(found)
+    def _show_farthest(self, part: tuple[Sample, Farthest]) -> None:
+        explain.take_farthest(self.session, part[1])
+        self.said.value = explanations.farthest(part[1])
+
+    def end(self) -> None:
+        """End a program with the page."""
+        self.job.close()
 
     # --- what is seen -------------------------------------------------------------------------
     def _on_free(self, change: dict[str, Any]) -> None:
@@ -263,9 +258,10 @@ def rounded_up(value: float) -> float:
     return float(next(m * power for m in (1, 2, 4, 6, 8, 10) if m * power >= value * (1 - 1e-9)))
 
 
-def _sample(state: Explained, extent: float, grid: int) -> Sample:
+def _sample(state: Explained, extent: float, grid: int, progress: Progress) -> Sample:
     tau = KINK if state.exact else TAU_TRAINED
-    return sample_of(state.net, state.truth.x, state.truth.y, extent, tau, grid)
+    truth = state.truth
+    return sample_of(state.net, truth.x, truth.y, extent, tau, grid, progress=progress)
 
 
 def _dots(scales: dict[str, bq.Scale], colour: str, marker: str, size: int) -> bq.Scatter:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import ipywidgets as w
 
-from explorer.engine.data import Dataset
-from explorer.engine.exact import maximum_margin
+from explorer.engine.exact import Exact, maximum_margin
+from explorer.engine.progress import Progress
 from explorer.engine.roster import ROSTER
 from explorer.engine.training import TrainConfig
 from explorer.page import play
 from explorer.page.frame import Frame
-from explorer.page.panels.base import Panel, button
+from explorer.page.job import Job, JobState
+from explorer.page.panels.base import Panel
+from explorer.page.parts.job_row import JobButton
 from explorer.page.parts.settings import Row, rows_of
 from explorer.page.session import Session
 from explorer.page.stages import train
@@ -86,38 +87,41 @@ class TrainForm(Form):
 
     def actions(self) -> list[w.Widget]:
         """The way to the limit without training."""
-        self.jump = button(
-            JUMP, "Solve for the exact maximum-margin network: two layers, 1-D and 2-D"
-        )
-        self.jump.on_click(self.command(self._jump))
-        self._solving: asyncio.Task[None] | None = None
+        self.job = Job()
+        press = JobButton(
+            self.job, JUMP, "Cancel solving",
+            "Solve for the exact maximum-margin network: two layers, 1-D and 2-D", self._jump,
+        )  # fmt: skip
+        self.jump = press.widget
+        self.jump.on_click(self.command(press.press))
         return [self.jump]
 
     def _jump(self) -> None:
-        data = self.session.frame.dataset
-        if self._solving is not None and not self._solving.done():
-            self._solving.cancel()
-        elif data.n <= QUICK:
-            train.jump_to_exact(self.session)
-        else:
-            self._solving = asyncio.get_event_loop().create_task(self._solve(data))
+        """Solve at once, or beside the page where that takes longer; edited points stay."""
+        session, data = self.session, self.session.frame.dataset
+        if data.n <= QUICK:
+            train.jump_to_exact(session)
+            return
 
-    async def _solve(self, data: Dataset) -> None:
-        """Solve beside the page; press again to cancel, and edited points are left alone."""
-        session = self.session
-        self.jump.description = "Cancel solving"
+        def work(progress: Progress) -> Iterator[Exact]:
+            yield maximum_margin(data.x, data.y, progress=progress)
+
+        def take(exact: Exact) -> None:
+            session.guarded(train.jump_to_exact, session, exact)
+
         play.tell(session, f"Solving for {data.n} points; this may take ten seconds.")
-        try:
-            exact = await asyncio.to_thread(maximum_margin, data.x, data.y)
-            play.tell(session, "The points changed meanwhile; press again to solve for these.")
-            if session.frame.dataset is data:
-                session.guarded(train.jump_to_exact, session, exact)
-        except asyncio.CancelledError:
-            play.tell(session, "Solving was cancelled; the network is as it was.")
-        except ValueError as error:
-            play.tell(session, str(error))
-        finally:
-            self.jump.description = JUMP
+        self.job.start(work, take, self._ended, lambda: session.frame.dataset is not data)
+
+    def _ended(self) -> None:
+        if self.job.state is JobState.STALE:
+            play.tell(self.session, "The points changed meanwhile; press again to solve for these.")
+        elif self.job.state is JobState.CANCELLED:
+            play.tell(self.session, "Solving was cancelled; the network is as it was.")
+        self.failed(self.job.error)
+
+    def end(self) -> None:
+        """End solving with the page."""
+        self.job.close()
 
 
 class AttackForm(Panel):

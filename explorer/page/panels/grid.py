@@ -114,4 +114,4 @@ class GridPanel(Panel):
 
     def end(self) -> None:
         """Cancel what is under way."""
-        self.grid.cancel()
+        self.grid.job.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Iterator
 from html import escape
 from time import perf_counter
 from typing import Any
@@ -10,8 +10,10 @@ from typing import Any
 import ipywidgets as w
 
 from explorer.engine.data import PRESETS, preset
+from explorer.engine.progress import Progress
 from explorer.page import play
 from explorer.page.frame import STAGES, Frame
+from explorer.page.job import Job
 from explorer.page.opening import open_scenario, opening
 from explorer.page.panels.base import Panel, button
 from explorer.page.stages import draw
@@ -76,7 +78,7 @@ class Header(Panel):
         self.widget = w.VBox([w.HBox([first, second]).add_class("mx-header"), self.verdict,
                               self.message_box])  # fmt: skip
         self._setting, self._tone = False, ""
-        self._opening: asyncio.Task[None] | None = None
+        self.job = Job(in_thread=False, pause_s=BREATH_S)  # it works on the session
         session.observe(self._on_message, names=["message"])
         session.observe(self._on_session_seed, names=["seed"])
         self._on_message({"new": session.message})
@@ -111,30 +113,25 @@ class Header(Panel):
         """
         by_name(name)
         play.tell(self.session, f"Training for the example {name!r} …")
-        try:
-            loop = asyncio.get_running_loop() if beside else None
-        except RuntimeError:  # no page is waiting
-            loop = None
-        self.end()
-        if loop is None:
+        if not beside:
+            self.job.cancel()
             open_scenario(self.session, name)
-        else:
-            self._opening = loop.create_task(self._open(name))
-
-    async def _open(self, name: str) -> None:
-        """Train in slices, so that the page stays alive."""
+            return
         shown = -SHOWN_S
-        try:
+
+        def work(progress: Progress) -> Iterator[float]:
             for share in opening(self.session, name, SLICE_S):
-                if (now := perf_counter()) - shown > SHOWN_S:
-                    play.tell(self.session, f"Training for the example {name!r}: {share:.0%} …")
-                    self.session.show()
-                    shown = now
-                await asyncio.sleep(BREATH_S)
-        except ValueError as error:
-            play.tell(self.session, str(error))
-        except Exception as error:  # would vanish in the task
-            self.fail(error)
+                progress(share)
+                yield share
+
+        def show(share: float) -> None:
+            nonlocal shown
+            if (now := perf_counter()) - shown > SHOWN_S:
+                play.tell(self.session, f"Training for the example {name!r}: {share:.0%} …")
+                self.session.show()
+                shown = now
+
+        self.job.start(work, show, lambda: self.failed(self.job.error))
 
     def _draw_preset(self) -> None:
         if self.preset.value == BY_HAND:
@@ -190,8 +187,7 @@ class Header(Panel):
 
     def end(self) -> None:
         """Stop opening an example."""
-        if self._opening is not None:
-            self._opening.cancel()
+        self.job.close()
 
 
 def _menu() -> str:

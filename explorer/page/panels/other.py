@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Iterator
 from html import escape
-from threading import Event
 from typing import Any
 
 import ipywidgets as w
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import Certificate
-from explorer.engine.data import Dataset
-from explorer.engine.explanations.programs import Stopped
+from explorer.engine.progress import Progress
 from explorer.page.frame import Frame, Shown
-from explorer.page.panels.base import Panel, button, titled
+from explorer.page.job import Job, JobState
+from explorer.page.panels.base import Panel, titled
+from explorer.page.parts.job_row import cancel_button, progress_bar
 from explorer.page.stages import attack
 from explorer.research.experiment import Other, no_other, other_set
 from explorer.style import NEGATIVE, POSITIVE
@@ -31,7 +30,6 @@ LEGEND = (
 )
 UNDECIDED = ("AMBIGUOUS", "NOT_RECOVERABLE")
 IN_SIGHT = 0.95  # of the half width of the plane; arbitrary
-LOOK_S = 0.1  # between two looks at the share done; arbitrary
 
 
 class OtherPanel(Panel):
@@ -47,18 +45,14 @@ class OtherPanel(Panel):
             "true one: linear programs on sampled points, seconds on trained networks",
         )  # fmt: skip
         self.shown.observe(self._on_toggle, names=["value"])
-        self.stop = button("Cancel", "Stop looking for another set", disabled=True)
-        self.stop.on_click(self.command(self.cancel))
-        self.progress = w.FloatProgress(
-            value=0, min=0, max=1, layout=w.Layout(width="120px"), tooltip="Share of the search"
-        )
+        self.job = Job()
+        self.stop = cancel_button(self.job, "Stop looking for another set")
+        self.progress = progress_bar(self.job, "Share of the search", "120px", kept=False)
         self.said = w.HTML().add_class("mx-note")
         row = w.HBox([self.shown, self.progress, self.stop]).add_class("mx-row")
         self.widget = titled("Would other points explain these weights?", w.VBox([row, self.said]))
         self._target: Target | None = None
         self.found: Other | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._stop = Event()
         self._setting, self._why = False, ""
 
     def seen(self, frame: Frame) -> bool:
@@ -79,59 +73,30 @@ class OtherPanel(Panel):
         if target is None or truth is None or made is None:
             self._release()
             raise ValueError("No weights to explain: train a network first.")
-        self._stop = Event()
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # no page is waiting
-            self._take(target, other_set(target, truth, made, plane=self._plane()))
-            return
-        self._task = loop.create_task(self._look(target, truth, made, self._stop))
+        plane = IN_SIGHT * float(self.session.extent)  # so that marks are whole
 
-    async def _look(self, target: Target, truth: Dataset, made: Certificate, stop: Event) -> None:
-        """In a thread; a cancelled search is left to itself, and what it finds is dropped."""
-        done = [0.0]
+        def work(progress: Progress) -> Iterator[Other]:
+            yield other_set(target, truth, made, progress, plane)
 
-        def go_on(share: float) -> bool:
-            done[0] = share
-            return not stop.is_set()
-
-        self.stop.disabled = False
-        self.said.value = "Looking for other points that explain these weights …"
-        task = asyncio.create_task(
-            asyncio.to_thread(other_set, target, truth, made, go_on, self._plane())
-        )
-        try:
-            while not task.done() and not stop.is_set():
-                await asyncio.wait({task}, timeout=LOOK_S)
-                self.progress.value = done[0]
-            if stop.is_set():
-                task.add_done_callback(lambda left: left.cancelled() or left.exception())
-                raise Stopped("cancelled")
-            self._take(target, task.result())
-        except Stopped:
-            self._end(target, "Cancelled; press again to look anew.")
-        except ValueError as error:
-            self._end(target, str(error))
-        except Exception as error:  # would vanish in the task
-            self._end(target, "")
-            self.fail(error)
-        finally:
-            self.stop.disabled, self.progress.value = True, 0.0
-
-    def _plane(self) -> float:
-        """Within the edge of the plane, so that marks are whole."""
-        return IN_SIGHT * float(self.session.extent)
-
-    def cancel(self) -> None:
-        """Stop looking."""
-        self._stop.set()
-
-    # --- what is seen -------------------------------------------------------------------------
-    def _take(self, target: Target, found: Other) -> None:
-        if self.session.frame.target is target:
+        def take(found: Other) -> None:
             self.found = found
             self._put(found)
 
+        self.said.value = "Looking for other points that explain these weights …"
+        self.job.start(work, take, self._ended, lambda: self.session.frame.target is not target)
+
+    def _ended(self) -> None:
+        if self.job.state is JobState.CANCELLED:
+            self._release()
+            self.said.value = "Cancelled; press again to look anew."
+        elif self.job.error is not None:
+            error = self.job.error
+            self._release()
+            self.said.value = escape(str(error)) if isinstance(error, ValueError) else ""
+            if not isinstance(error, ValueError):
+                self.fail(error)
+
+    # --- what is seen -------------------------------------------------------------------------
     def _put(self, found: Other) -> None:
         """On the plane, if it is another set at all."""
         target = self.session.frame.target
@@ -140,13 +105,8 @@ class OtherPanel(Panel):
         attack.show_other(self.session, Shown(target, found.sentence, claims))
         self.said.value = escape(found.sentence) + (f"<div>{LEGEND}</div>" if claims else "")
 
-    def _end(self, target: Target, words: str) -> None:
-        if self.session.frame.target is target:
-            self._release()
-            self.said.value = escape(words)
-
     def _hide(self) -> None:
-        self.cancel()
+        self.job.cancel()
         if self.session.frame.attack.other is not None:
             attack.show_other(self.session, None)
         self._tell(self.session.frame)
@@ -164,7 +124,7 @@ class OtherPanel(Panel):
         """Forget the set of other weights; say where none can be looked for."""
         target, truth = frame.target, frame.truth
         if target is not self._target:
-            self.cancel()
+            self.job.cancel()
             self._target, self.found = target, None
             self._release()
             known = target is not None and truth is not None
@@ -178,4 +138,4 @@ class OtherPanel(Panel):
 
     def end(self) -> None:
         """Stop looking."""
-        self.cancel()
+        self.job.close()

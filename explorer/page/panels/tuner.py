@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from html import escape
 from typing import Any, cast
 
@@ -18,10 +19,13 @@ from explorer.engine.attacks.kkt import ATTACK, KKTConfig, KKTState
 from explorer.engine.attacks.kkt.config import PUBLISHED
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import control_sets
+from explorer.engine.progress import Progress, between, no_progress, with_progress
 from explorer.page import branches, play
 from explorer.page.frame import Frame
+from explorer.page.job import Job, JobState
 from explorer.page.panels.base import Panel, button, chart
 from explorer.page.parts.grid_cells import Pick
+from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.parts.settings import choice, whole
 from explorer.research import tuning
 from explorer.research.judging import judgement
@@ -123,7 +127,7 @@ class Tuner(Panel):
         self.target: Target | None = None
         self.rows: list[Trial] = []
         self.config = TuneConfig()  # of the search whose trials these are
-        self._task: asyncio.Task[None] | None = None
+        self.job = Job()
         published = [(f"as published, {name}", name) for name in PUBLISHED]
         self.ready = choice(
             "ready settings", "Defaults, or a published run of Haim et al. 2022 in our units, on "
@@ -137,15 +141,13 @@ class Tuner(Panel):
         )  # fmt: skip
         self.trials = whole("trials", "How many settings are tried", 1, 500)
         self.trials.value = TuneConfig.trials
-        self.go = button(
-            TUNE,
-            "Try settings on the attacked weights; what is done "
-            "stays, and the same search goes on from there. Again: cancel",
-        )
-        self.go.on_click(self.command(self._toggle))
-        self.progress = w.FloatProgress(
-            value=0, min=0, max=1, layout=w.Layout(width="160px"), tooltip="Trials done"
-        )
+        press = JobButton(
+            self.job, TUNE, CANCEL, "Try settings on the attacked weights; what is done stays, and "
+            "the same search goes on from there. Again: cancel", self._start,
+        )  # fmt: skip
+        self.go = press.widget
+        self.go.on_click(self.command(press.press))
+        self.progress = progress_bar(self.job, "Trials done")
         self.said = w.HTML(EMPTY).add_class("mx-note")
         self.front = Front(lambda index: self.command(lambda: self.load(index))(None), chart)
         self.plot = w.VBox(layout=w.Layout(overflow="visible"))
@@ -194,15 +196,7 @@ class Tuner(Panel):
         return target
 
     # --- search -----------------------------------------------------------------------------
-    @property
-    def busy(self) -> bool:
-        """Whether a search is under way."""
-        return self._task is not None and not self._task.done()
-
-    def _toggle(self) -> None:
-        if self._task is not None and self.busy:
-            self._task.cancel()
-            return
+    def _start(self) -> None:
         target = self._aimed()
         config = TuneConfig(self.kind.value, self.trials.value, seed=self.session.seed, **SIZE)
         same = self.target is target and bool(self.rows)
@@ -216,39 +210,45 @@ class Tuner(Panel):
                     "another search or seed. "
                 )
             self.rows = []
-        trials = tuning.tune(target, config, tuple(self.rows))
         play.pause(self.session)
         self.target, self.config, self.said.value = target, config, begun
         self.draw()
-        self._task = asyncio.get_event_loop().create_task(self._run(trials, config, target, begun))
+        if len(self.rows) >= config.trials:
+            self._judging(begun)
+        frame, there = self.session.frame, tuple(self.rows)
 
-    async def _run(
-        self,
-        trials: Iterator[Trial],
-        config: TuneConfig,
-        target: Target,
-        begun: str,
-    ) -> None:
-        """One trial after the other beside the page; `begun` is said all the while."""
-        self.go.description, judging = CANCEL, False
-        self.progress.value = len(self.rows) / config.trials
-        try:
-            while (trial := await asyncio.to_thread(next, trials, None)) is not None:
-                self.rows.append(trial)
-                self.progress.value = len(self.rows) / config.trials
-                self.said.value = f"{begun}{len(self.rows)} of {config.trials} trials. {HINT}"
-                self.draw()
-            judging = True
-            self.said.value = f"{begun}Trying the best and the defaults from a fresh noise."
-            self.said.value = await asyncio.to_thread(self.verdict, config)
-        except asyncio.CancelledError:
-            if self.target is target:  # else the weights changed, and the page has said so
-                self.said.value = self._cancelled(judging)
-        except Exception as error:  # would vanish in the task
+        def work(progress: Progress) -> Iterator[Trial | str]:
+            rows = list(there)
+            for trial in tuning.tune(target, config, there, progress):
+                rows.append(trial)
+                yield trial
+            yield self.verdict(config, rows, frame, lambda _: progress(1.0))
+
+        self.job.start(work, partial(self._take, begun), self._ended, self._stale)
+
+    def _take(self, begun: str, part: Trial | str) -> None:
+        """One more trial, or the verdict; `begun` is said all the while."""
+        if isinstance(part, str):
+            self.said.value = part
+            return
+        self.rows.append(part)
+        self.said.value = f"{begun}{len(self.rows)} of {self.config.trials} trials. {HINT}"
+        self.draw()
+        if len(self.rows) == self.config.trials:
+            self._judging(begun)
+
+    def _judging(self, begun: str) -> None:
+        self.said.value = f"{begun}Trying the best and the defaults from a fresh noise."
+
+    def _stale(self) -> bool:
+        return not self._same_weights(self.session.frame)
+
+    def _ended(self) -> None:
+        if self.job.state is JobState.CANCELLED:
+            self.said.value = self._cancelled(len(self.rows) >= self.config.trials)
+        elif self.job.error is not None:
             self.said.value = ""
-            self.fail(error)
-        finally:
-            self.go.description = TUNE
+            self.failed(self.job.error)
 
     def _cancelled(self, judging: bool) -> str:
         there = f"{len(self.rows)} trials, which stay"
@@ -258,28 +258,38 @@ class Tuner(Panel):
             )
         return f"Cancelled after {there}, without a verdict; Tune goes on from there. {HINT}"
 
-    def verdict(self, config: TuneConfig) -> str:
-        """What the best trial is worth, from a noise that no trial used, beside the defaults."""
-        chosen, target = tuning.best(self.rows, config.search), self.target
+    def verdict(
+        self,
+        config: TuneConfig,
+        rows: Sequence[Trial],
+        frame: Frame,
+        progress: Progress = no_progress,
+    ) -> str:
+        """What the best trial is worth on the weights of `frame`, beside the defaults.
+
+        From a noise that no trial used.
+        """
+        chosen, target, truth = tuning.best(rows, config.search), frame.target, frame.truth
         if chosen is None or target is None:
             return "Every trial failed: train longer, or take other weights."
-        truth = self.session.frame.truth
         if truth is None:
             return HINT
         texts, controls = [], control_sets(truth)
-        made = self.session.frame.training.certificate
+        made = frame.training.certificate
         usual = KKTConfig(m=config.m, steps=config.steps)
-        for settings in (chosen.config, usual):
+        for k, settings in enumerate((chosen.config, usual)):
             state = kkt.init(
                 target, settings, torch.Generator().manual_seed(tuning.fresh_seed(config))
             )
-            for following in kkt.iterate(target, state, settings, settings.steps):
+            run = kkt.iterate(target, state, settings, tuning.BLOCK)
+            blocks = math.ceil(settings.steps / tuning.BLOCK)
+            for following in with_progress(run, blocks, between(progress, k / 2, (k + 1) / 2)):
                 state = following
             claims = ATTACK.report(target, state, settings)
             verdict = judgement(ATTACK.key, claims, truth, controls, made).verdict
             texts.append(verdicts.verdict(verdict))
         return (
-            f"Trial {chosen.number} is the best of {len(self.rows)} by what the weights tell. "
+            f"Trial {chosen.number} is the best of {len(rows)} by what the weights tell. "
             f"{HINT}"
             f"<br>From a fresh noise, {config.steps} steps: {texts[0]}"
             f"<br>The defaults: {texts[1]}"
@@ -292,19 +302,22 @@ class Tuner(Panel):
 
     def render(self, frame: Frame) -> None:
         """Forget trials on weights that are no longer the attacked ones."""
-        if self.target is None:
-            return
-        trained_on = frame.training.state is not None and not frame.newest
-        if frame.target is self.target and not trained_on:
+        if self.target is None or self._same_weights(frame):
             return
         dropped = f"The weights changed: {len(self.rows)} trials on those before were dropped. "
-        self.said.value = (dropped if self.rows or self.busy else "") + EMPTY
-        if self._task is not None and self.busy:
+        busy = self.job.busy
+        self.said.value = (dropped if self.rows or busy else "") + EMPTY
+        if busy:
             play.tell(self.session, f"{dropped}The search was cancelled.")
-            self._task.cancel()
+            self.job.cancel()
         self.target, self.rows = None, []
         self.progress.value = 0
         self.draw()
+
+    def _same_weights(self, frame: Frame) -> bool:
+        """Whether the trials are of the weights that are attacked, and these are still trained."""
+        trained_on = frame.training.state is not None and not frame.newest
+        return frame.target is self.target and not trained_on
 
     def unseen(self, frame: Frame) -> None:
         """The same out of sight."""
@@ -312,5 +325,4 @@ class Tuner(Panel):
 
     def end(self) -> None:
         """End the search with the page."""
-        if self._task is not None:
-            self._task.cancel()
+        self.job.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Iterator
 from html import escape
 
 import bqplot as bq
@@ -13,9 +13,12 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateConfig, UnivariateState
 from explorer.engine.attacks.univariate.config import NEARLY
 from explorer.engine.attacks.univariate.view import SWEEP, SweepPoint, sweep
+from explorer.engine.progress import Progress, with_progress
 from explorer.engine.roster import by_key
 from explorer.page.frame import Frame
-from explorer.page.panels.base import Panel, button, chart, mounted, titled
+from explorer.page.job import Job, JobState
+from explorer.page.panels.base import Panel, chart, mounted, titled
+from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.words.univariate import claimed, rules
 from explorer.style import CURVES, INK, PROVEN
 
@@ -89,13 +92,15 @@ class UnivariatePanel(Panel):
         figure.axes = [*figure.axes, self.size_axis]
         figure.fig_margin = {**figure.fig_margin, "right": 34}
         self.sweep_words = w.HTML().add_class("mx-note")
-        self.go = button(
-            SWEEP_WORDS, "What an attacker sees who does not know the margin: how well the places "
-            "with |Φ| = m explain the weights, for 41 margins m",
+        self.job = Job()
+        press = JobButton(
+            self.job, SWEEP_WORDS, "Cancel", "What an attacker sees who does not know the margin: "
+            "how well the places with |Φ| = m explain the weights, for 41 margins m", self._sweep,
         )  # fmt: skip
-        self.go.on_click(self.command(self._press))
-        self.progress = w.FloatProgress(min=0, max=1, layout=w.Layout(width="90px"))
-        self._task: asyncio.Task[None] | None = None
+        self.go = press.widget
+        self.go.on_click(self.command(press.press))
+        self.progress = progress_bar(self.job, width="90px")
+        self.job.observe(self._show_progress)
         self.sweep_row = w.HBox([self.go]).add_class("mx-row")
         self.sweep_body = w.VBox(
             [self.sweep_row, self.sweep_words], layout=w.Layout(overflow="visible")
@@ -145,8 +150,7 @@ class UnivariatePanel(Panel):
 
     # --- the sweep --------------------------------------------------------------------------
     def _forget(self) -> None:
-        if self._task is not None and not self._task.done():
-            self._task.cancel()
+        self.job.cancel()
         _set(self.miss_line, NOWHERE, NOWHERE)
         _set(self.size_line, NOWHERE, NOWHERE)
         mounted(self.sweep_body, self.sweep_figure, False)
@@ -154,30 +158,28 @@ class UnivariatePanel(Panel):
             "Press the button: the margin is tried from a quarter to four times."
         )
 
-    def _press(self) -> None:
-        if self._task is not None and not self._task.done():
-            self._task.cancel()
-            return
+    def _sweep(self) -> None:
+        """One margin after the other, beside the page."""
         target, config = self.session.frame.target, self.session.attack_config
-        if target is not None and isinstance(config, UnivariateConfig):
-            self._task = asyncio.get_event_loop().create_task(self._sweep(target, config))
+        if target is None or not isinstance(config, UnivariateConfig):
+            return
 
-    async def _sweep(self, target: Target, config: UnivariateConfig) -> None:
-        """One margin at a time, so that the page stays alive."""
-        self.go.description, self.sweep_row.children = "Cancel", (self.go, self.progress)
-        done: list[SweepPoint] = []
-        try:
-            for point in sweep(target, config):
-                done.append(point)
-                self.progress.value = len(done) / len(SWEEP)
-                await asyncio.sleep(0)
-            self._draw_sweep(done)
-        except asyncio.CancelledError:
+        def work(progress: Progress) -> Iterator[list[SweepPoint]]:
+            yield list(with_progress(sweep(target, config), len(SWEEP), progress))
+
+        self.job.start(
+            work, self._draw_sweep, self._ended, lambda: self.session.frame.target is not target
+        )
+
+    def _show_progress(self) -> None:
+        row = (self.go, self.progress) if self.job.busy else (self.go,)
+        if self.sweep_row.children != row:
+            self.sweep_row.children = row
+
+    def _ended(self) -> None:
+        if self.job.state is JobState.CANCELLED:
             self.sweep_words.value = "The sweep was cancelled."
-        except Exception as error:  # a task's error would vanish unseen
-            self.fail(error)
-        finally:
-            self.go.description, self.sweep_row.children = SWEEP_WORDS, (self.go,)
+        self.failed(self.job.error)
 
     def _draw_sweep(self, points: list[SweepPoint]) -> None:
         at = np.log2([p.margin for p in points])
@@ -199,8 +201,7 @@ class UnivariatePanel(Panel):
 
     def end(self) -> None:
         """Stop a sweep with it."""
-        if self._task is not None:
-            self._task.cancel()
+        self.job.close()
 
 
 def _upright(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from threading import Event
 from time import perf_counter
 from typing import Protocol
 
@@ -19,6 +17,8 @@ from PIL import Image
 
 from explorer.engine.energy.questions import STANDARD, TRIANGLE, Answers, Picture, Question
 from explorer.engine.energy.starts import CORNERS, raster
+from explorer.engine.progress import Progress
+from explorer.page.job import Job, JobState, page_waits
 from explorer.page.parts.grid_charts import SHADING, TriangleMarks
 from explorer.page.parts.pad import Pad
 from explorer.style import CURVES, INK, NEGATIVE, PLOT_MARGIN, POSITIVE
@@ -286,7 +286,7 @@ _CLEAR = energy_png(np.ones((1, 1)), 0.5, 1.0)
 # --- Questions to the energy answered beside a page: the newest one, coarse first, until stopped
 
 LADDER = (31, STANDARD, 121)  # pixels a side, refined while nothing else is asked
-LOOK_S = 0.25  # between two looks at the share done; arbitrary
+LOOK_S = 0.25  # of a map, before one says that it is under way; arbitrary
 AT_ONCE_S = 0.12  # a map expected to take less needs no coarser one before it; arbitrary
 PACE_S = 1e-4  # of a pixel, before one was computed; arbitrary
 
@@ -332,31 +332,73 @@ class EnergyWork:
         """Nothing is asked yet."""
         self.viewer, self.answers = viewer, Answers()
         self.asked: Question | None = None
-        self.task: asyncio.Task[None] | None = None
+        self.job = Job()
+        self.job.observe(self._waiting)
         self.pace: dict[str, float] = {}
-        self._stop, self._halted = Event(), False
+        self._halted = False
+        self._begun, self._first = 0.0, True  # of the question under way
+        self._now: Question | None = None
 
     def ask(self, q: Question) -> None:
         """Answer this from now on."""
         self.asked, self._halted = q, False
-        self._stop.set()
-        self._stop = Event()
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # nobody would run a task: without a page
-            begun = perf_counter()
-            picture = self.answers.answer(q, ladder_of(q)[1])
-            if picture is not None:
-                self.viewer.answered(q, picture, perf_counter() - begun)
-            self.viewer.rested(False)
+        now = self._now
+        if now is not None and self._first and self.job.state is JobState.RUNNING:
+            if now.moved_to(q):
+                return  # its first map is finished, and then q begins
+        self._begin(q)
+
+    def close(self) -> None:
+        """End the work with the page."""
+        self.asked = None
+        self.job.close()
+
+    def _begin(self, q: Question) -> None:
+        self._now, self._first, self._begun = q, True, perf_counter()
+        rungs = self._rungs(q) if page_waits() else [(q, ladder_of(q)[1])]
+
+        def work(progress: Progress) -> Iterator[tuple[Question, Picture]]:
+            for asked, size in rungs:
+                here, known = perf_counter(), self.answers.kept.finest(q) >= size
+                picture = self.answers.answer(asked, size, progress)
+                if asked is q and not known:
+                    self.pace[q.kind] = (perf_counter() - here) / size**2
+                yield asked, picture
+
+        self.job.start(work, self._take, self._ended)
+
+    def _take(self, part: tuple[Question, Picture]) -> None:
+        """Show a map of the question under way, or turn to a newer one."""
+        (asked, picture), q = part, self._now
+        self._first = False
+        if q is None or self.asked is None:
             return
-        if self.task is None or self.task.done():
-            self.task = loop.create_task(self._work())
+        if asked is not q:
+            picture = replace(picture, about=None, archetype="")
+        self.viewer.answered(q, picture, perf_counter() - self._begun)
+        if self.asked is not q:
+            self._begin(self.asked)
+
+    def _ended(self) -> None:
+        error, q = self.job.error, self._now
+        if isinstance(error, ValueError) and q is self.asked:
+            self.viewer.refused(str(error))
+        elif error is not None and not isinstance(error, ValueError):
+            self.viewer.fail(error)
+        if self.asked is not None and self.asked is not q and not self._halted:
+            self._begin(self.asked)
+        else:
+            self.viewer.rested(self._halted)
+
+    def _waiting(self) -> None:
+        seconds = perf_counter() - self._begun
+        if self.job.state is JobState.RUNNING and seconds > LOOK_S:
+            self.viewer.waiting(self.job.share, self._first, seconds)
 
     def halt(self) -> None:
         """Leave the map as it is."""
         self._halted = True
-        self._stop.set()
+        self.job.cancel()
 
     def resume(self) -> None:
         """Go on after `halt`."""
@@ -367,37 +409,6 @@ class EnergyWork:
         """Ask nothing any more."""
         self.asked = None
         self.halt()
-
-    async def _work(self) -> None:
-        answered: Question | None = None
-        while self.asked is not None and self.asked is not answered:
-            q = self.asked
-            try:
-                await self._refine(q, self._stop)
-            except ValueError as error:
-                if q is self.asked:
-                    self.viewer.refused(str(error))
-            except Exception as error:  # a task's error would vanish unseen
-                self.viewer.fail(error)
-            answered = q
-        self.viewer.rested(self._halted)
-
-    async def _refine(self, q: Question, stop: Event) -> None:
-        """Every size of one question, as long as nothing else is asked."""
-        begun = perf_counter()
-        for k, (asked, size) in enumerate(self._rungs(q)):
-            here, known = perf_counter(), self.answers.kept.finest(q) >= size
-            picture = await self._answer(asked, size, self._going(q, stop, not k), (begun, not k))
-            if picture is None:
-                return
-            if asked is q and not known:
-                self.pace[q.kind] = (perf_counter() - here) / size**2
-            else:
-                picture = replace(picture, about=None, archetype="")
-            if self._wanted(q):
-                self.viewer.answered(q, picture, perf_counter() - begun)
-            if stop.is_set():
-                return
 
     def _rungs(self, q: Question) -> list[tuple[Question, int]]:
         """What is computed one after the other, the quickest first."""
@@ -410,30 +421,3 @@ class EnergyWork:
         if q.kind == "point" and q.net.d == 2 and not q.frozen and not quick:
             rungs.insert(0, (replace(q, frozen=True), STANDARD))
         return rungs
-
-    def _wanted(self, q: Question) -> bool:
-        """Whether a map of q is of use: it is asked, or was until a point moved on."""
-        return self.asked is not None and (q is self.asked or q.moved_to(self.asked))
-
-    def _going(self, q: Question, stop: Event, first: bool) -> Callable[[], bool]:
-        return lambda: not stop.is_set() or (first and not self._halted and self._wanted(q))
-
-    async def _answer(
-        self, q: Question, size: int, going: Callable[[], bool], since: tuple[float, bool]
-    ) -> Picture | None:
-        """The map, made in a thread; None where it was interrupted.
-
-        `since`: when the question was asked, and whether none of its maps is there.
-        """
-        done, (begun, first) = [0.0], since
-
-        def go_on(share: float) -> bool:
-            done[0] = share
-            return going()
-
-        task = asyncio.create_task(asyncio.to_thread(self.answers.answer, q, size, go_on))
-        while not task.done():
-            await asyncio.wait({task}, timeout=LOOK_S)
-            if not task.done():
-                self.viewer.waiting(done[0], first, perf_counter() - begun)
-        return task.result()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
-from threading import Event
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -14,9 +12,12 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.engine.energy.starts import NAMES, start_of, starts, steps_of
+from explorer.engine.progress import Progress, between
+from explorer.page.job import Job, JobState
 from explorer.page.parts.files import GridFiles
 from explorer.page.parts.grid_cells import GridCells
 from explorer.page.parts.grid_charts import CHOSEN, SHADES, SHADING, CellMap, Edge, Triangle
+from explorer.page.parts.job_row import JobButton
 from explorer.page.parts.settings import choice, whole
 from explorer.research.grid import WORDS, Found, Key, Maps, Of, maps
 from explorer.research.grid_store import Keeper
@@ -142,7 +143,7 @@ def _words(cell: tuple[float, float], values: np.ndarray) -> str:
     return f"λ₁ {cell[0]:g}, λ₂ {cell[1]:g}: {parts}"
 
 
-RUN, CANCEL, ENDING = "Run the grid", "Cancel the grid", "Cancelling …"
+RUN, CANCEL = "Run the grid", "Cancel the grid"
 AGAIN_S = 0.5  # after a cancel: a second press so soon was the same one; arbitrary
 DRAW_S = 0.5  # arbitrary: between two looks at the maps while cells come in
 PROBLEMS = 4  # arbitrary: that stay in the page's memory
@@ -167,8 +168,7 @@ class GridBox:
         self.found: Found | None = None
         self.keeper: Keeper | None = None
         self._known: list[Found] = []
-        self._task: asyncio.Task[None] | None = None
-        self._stop, self._drawn_at, self._cancelled_at = Event(), 0.0, -AGAIN_S
+        self.job, self._drawn_at = Job(), 0.0
         self.side = choice(
             "cells", "Steps of λ₁ and λ₂ from 0 to 1: 21, 111 or 651 distinct starts",
             ("5 × 5", 5), ("11 × 11", 11), ("26 × 26", 26),
@@ -176,9 +176,12 @@ class GridBox:
         self.steps = whole("steps per cell", "Length of the attack from each start", 1, 100_000)
         self.steps.value = steps
         self.seeds = whole("seeds", "Draws of the noise; the bands of the edges span them", 1, 20)
-        self.go = w.Button(description=RUN, tooltip="Run the attack from every start; what is "
-                           "done stays. Again: cancel")  # fmt: skip
-        self.go.on_click(guard(self.toggle))
+        begin = JobButton(
+            self.job, RUN, CANCEL, "Run the attack from every start; what is done stays. Again: "
+            "cancel", self._start, AGAIN_S,
+        )  # fmt: skip
+        self.go = begin.widget
+        self.go.on_click(guard(begin.press))
         self.progress = w.FloatProgress(
             value=0, min=0, max=1, layout=w.Layout(width="160px"), tooltip="Cells done"
         )
@@ -242,56 +245,62 @@ class GridBox:
     @property
     def busy(self) -> bool:
         """Whether cells are being run."""
-        return self._task is not None and not self._task.done()
+        return self.job.busy
 
     @property
     def ending(self) -> bool:
         """Whether the run is cancelled, and its last step under way."""
-        return self.busy and self._stop.is_set()
+        return self.job.state is JobState.CANCELLING
 
-    def toggle(self) -> None:
-        """Run the cells that are not done, or cancel."""
-        if self.busy:
-            self._cancelled_at = perf_counter()
-            self.cancel()
-            return
-        if perf_counter() - self._cancelled_at < AGAIN_S:
-            return
+    def _start(self) -> None:
         self.take(self.host.problem())
-        self._task = asyncio.get_event_loop().create_task(self.run())
+        self.run()
 
     def cancel(self) -> None:
         """End the run after the step under way; what is done stays."""
-        self._stop.set()
-        if self.busy:
-            self.go.description = ENDING
+        self.job.cancel()
 
-    async def run(self) -> None:
-        """Every cell of the problem on screen that is not done, the first seed first."""
+    def run(self) -> None:
+        """Run every cell of the problem on screen that is not done, the first seed first."""
         found = self.found
         if found is not None:
-            keys = found.todo(self.seeds.value)
-            await self._walk(found, keys, self.seeds.value, "The grid stopped")
+            self._run(found, found.todo(self.seeds.value), self.seeds.value, "The grid stopped")
 
-    async def _walk(self, found: Found, keys: list[Key], seeds: int, trouble: str) -> None:
-        stop, keeper = Event(), self.keeper
-        self._stop, self.go.description = stop, CANCEL
-        try:
-            await asyncio.to_thread(found.prepare, seeds)
-            for key in keys:
-                if stop.is_set():
-                    break
-                await asyncio.to_thread(found.run, key, stop)
-                if keeper is not None and key in found.rows:
+    def _run(
+        self, found: Found, keys: list[Key], seeds: int, trouble: str,
+        then: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Run these cells; `then` is called where all were done and are still on screen."""
+        keeper, unkept = self.keeper, list(keys)
+
+        def keep() -> None:
+            """Keep the cells that are done: a cancel may come right after the last of them."""
+            while unkept and unkept[0] in found.rows:
+                key = unkept.pop(0)
+                if keeper is not None:
                     keeper.add(key)
-                if self.found is found:
-                    self._progress(found)
-        except Exception as error:  # a task's error would vanish unseen
-            self.host.tell(f"{trouble}: {error}")
-        finally:
-            self.go.description = RUN
+
+        def work(progress: Progress) -> Iterator[Key]:
+            found.prepare(seeds, lambda _: progress(0.0))
+            for k, key in enumerate(keys):
+                found.run(key, between(progress, k / len(keys), (k + 1) / len(keys)))
+                yield key
+
+        def take(_: Key) -> None:
+            keep()
+            if self.found is found:
+                self._progress(found)
+
+        def ended() -> None:
+            keep()
+            if self.job.error is not None:
+                self.host.tell(f"{trouble}: {self.job.error}")
             if self.found is found:
                 self._draw(anew=True)
+                if then is not None and self.job.state is JobState.DONE:
+                    self._guard(then)(None)
+
+        self.job.start(work, take, ended)
 
     # --- views ------------------------------------------------------------------------------
     def _progress(self, found: Found) -> None:
@@ -351,17 +360,7 @@ class GridBox:
         if self.busy:
             raise ValueError("The grid is running: cancel it, or wait, to run this cell again.")
         self.cells.tell(key[1:], "This cell has no timeline: it runs again, from the same seed …")
-        again = self._again(found, key)
-        try:
-            self._task = asyncio.get_running_loop().create_task(again)
-        except RuntimeError:  # no page is waiting
-            asyncio.run(again)
-
-    async def _again(self, found: Found, key: Key) -> None:
-        """Run a finished cell once more, for its states."""
-        await self._walk(found, [key], 1, "The cell stopped")
-        if self.found is found and key in found.states:
-            self._guard(lambda: self._loaded(found, key))(None)
+        self._run(found, [key], 1, "The cell stopped", lambda: self._loaded(found, key))
 
     def _loaded(self, found: Found, key: Key) -> None:
         """Put a run on the page, and say which one."""

@@ -1,0 +1,71 @@
+"""The controls of a background job: a button that starts it and cancels it, and a progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import ipywidgets as w
+
+from explorer.page.job import Job, JobState
+
+CANCELLING = "Cancelling …"
+
+
+class JobButton:
+    """A button that starts a job, and cancels it while it runs.
+
+    Attributes:
+        widget: the button.
+    """
+
+    def __init__(
+        self, job: Job, label: str, cancel: str, tooltip: str, start: Callable[[], None],
+        again_s: float = 0.0, **traits: Any,  # noqa: ANN401 - of the button
+    ) -> None:  # fmt: skip
+        """`label` and `cancel`: what the button says; `start` begins the job, or refuses.
+
+        `again_s`: a second press so soon after a cancel was the same one.
+        """
+        self.job, self._label, self._cancel, self._start = job, label, cancel, start
+        self._again_s, self._cancelled_at = again_s, float("-inf")
+        self.widget = w.Button(description=label, tooltip=tooltip, **traits)
+        job.observe(self._show)
+
+    def press(self) -> None:
+        """Start, or cancel."""
+        if self.job.busy:
+            self._cancelled_at = perf_counter()
+            self.job.cancel()
+        elif perf_counter() - self._cancelled_at >= self._again_s:
+            self._start()
+
+    def _show(self) -> None:
+        words = {JobState.RUNNING: self._cancel, JobState.CANCELLING: CANCELLING}
+        self.widget.description = words.get(self.job.state, self._label)
+
+
+def cancel_button(job: Job, tooltip: str) -> w.Button:
+    """A button that cancels the job, live while it runs."""
+    made = w.Button(description="Cancel", tooltip=tooltip, disabled=True)
+    made.on_click(lambda _: job.cancel())
+
+    def show() -> None:
+        made.disabled = job.state is not JobState.RUNNING
+
+    job.observe(show)
+    return made
+
+
+def progress_bar(
+    job: Job, tooltip: str = "", width: str = "160px", kept: bool = True
+) -> w.FloatProgress:
+    """A bar of the share that is done; when the job ends it stays where `kept`, else it empties."""
+    bar = w.FloatProgress(value=0, min=0, max=1, layout=w.Layout(width=width), tooltip=tooltip)
+
+    def show() -> None:
+        bar.value = job.share if kept or job.busy else 0.0
+
+    job.observe(show)
+    return bar

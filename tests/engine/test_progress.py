@@ -1,0 +1,141 @@
+"""Long work of the engine: it says how far it is, and ends at the call that asks it to.
+
+Each row of `WORKS` is one that a page runs beside itself. What is counted is work, not time: how
+often the row's own inner function is called after the listener has said that it wants no more.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+import torch
+
+from explorer.engine import training
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import certify
+from explorer.engine.controls import control_sets
+from explorer.engine.data import heldout, preset
+from explorer.engine.energy.questions import MAPS, Answers, Question
+from explorer.engine.exact import maximum_margin
+from explorer.engine.explanations.alternatives import as_well, determined
+from explorer.engine.explanations.programs import farthest, forced_mass, sample_of
+from explorer.engine.membership.experiment import MembershipConfig, membership_experiment
+from explorer.engine.progress import Stopped
+from explorer.engine.training import TrainConfig
+from explorer.research.experiment import Ring, other_set, otherwise
+from explorer.research.grid import Found, Of
+from explorer.research.tuning import TuneConfig, tune
+
+
+@cache
+def trained():
+    """A deeper network on ten points, its target and certificate."""
+    data = preset("moons", 10)
+    config = TrainConfig(widths=(8, 8), steps=1500, method="ascent")
+    state = training.init(data, config, torch.Generator().manual_seed(0))
+    *_, state = training.iterate(data, state, config)
+    target = Target.of(state.net, state.q_min)
+    return data, target, certify(state.net, data.x, data.y)
+
+
+def sample(progress=lambda _: None):
+    data, target, made = trained()
+    return sample_of(target.merged(0.02), data.x, data.y, 2.0, made.tau, 8, progress=progress)
+
+
+def energy(kind):
+    def ask(progress):
+        data, target, _ = trained()
+        asked = Question(
+            kind, target.net, data, heldout(data, 1), data.x, 0, 2.0, False, 0.5, 0.02, 0.0, 0
+        )
+        Answers().answer(asked, 12 if kind == "starts" else 31, progress)
+
+    return ask
+
+
+def ring():
+    data, target, made = trained()
+    return Ring(target, data, control_sets(data), made, 1.0)
+
+
+def cells(progress):
+    data, target, _ = trained()
+    found = Found(Of(target, data, heldout(data, 1), "kkt", KKTConfig(m=4, steps=60), 0, 5))
+    found.prepare(2, lambda _: progress(0.0))
+    found.run((0, 0.0, 1.0), progress)
+
+
+def on_a_line(progress):
+    data = preset("alternating-line", 8)
+    net = maximum_margin(data.x, data.y).net
+    asked = Question("point", net, data, heldout(data, 1), data.x, 0, 2.0, False, 0.5, 0.02, 0.0, 0)
+    Answers().answer(asked, 61, progress)
+
+
+WORKS = {
+    "maximum margin": lambda p: maximum_margin(*points(), progress=p),
+    "sample of the margin": sample,
+    "forced mass": lambda p: forced_mass(
+        sample_of(maximum_margin(*points()).net, *points(), 2.0, grid=0), p
+    ),
+    "farthest set": lambda p: farthest(sample(), p),
+    "farthest set as good": lambda p: as_well(sample(), progress=p),
+    "determined points": lambda p: determined(
+        trained()[1].merged(0.02), trained()[0].x, trained()[0].y, tau=trained()[2].tau, progress=p
+    ),
+    "other set": lambda p: other_set(trained()[1], trained()[0], trained()[2], p),
+    "what else explains": lambda p: otherwise(ring(), p),
+    "membership": lambda p: list(
+        membership_experiment(
+            MembershipConfig(dims=(3, 4), trials=2, width=50, test=1500, epochs=5), p
+        )
+    ),
+    "tuning": lambda p: list(tune(trained()[1], TuneConfig(trials=2, m=4, steps=120), (), p)),
+    "cells of the grid": cells,
+    "curve of energies": on_a_line,
+    **{f"energy, {kind}": energy(kind) for kind in MAPS},
+}
+
+
+def points():
+    data = preset("moons", 16)
+    return data.x, data.y
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_shares_rise_from_0_to_1(name) -> None:
+    heard: list[float] = []
+    WORKS[name](heard.append)
+    assert len(heard) >= 2, "work that cannot be ended before it is done"
+    assert heard == sorted(heard) and 0 <= heard[0] and heard[-1] <= 1
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_no_work_is_done_after_it_was_asked_to_end(name) -> None:
+    for last in (1, 2):
+        calls = []
+
+        def until(share: float, last: int = last, calls: list[float] = calls) -> None:
+            calls.append(share)
+            if len(calls) >= last:
+                raise Stopped("enough")
+
+        with pytest.raises(Stopped):
+            WORKS[name](until)
+        assert len(calls) == last
+
+
+def test_the_program_behind_the_name_of_a_point_can_be_ended() -> None:
+    calls: list[float] = []
+
+    def until_all_places_are_done(share: float) -> None:
+        calls.append(share)
+        if share >= 1:
+            raise Stopped("enough")
+
+    with pytest.raises(Stopped):
+        on_a_line(until_all_places_are_done)
+    assert calls.count(1.0) == 1

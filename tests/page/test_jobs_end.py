@@ -1,0 +1,128 @@
+"""Every background job of the pages: leaving the page ends it, and so does its button."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from explorer.engine.data import preset
+from explorer.page.apps.digits import DigitsApp
+from explorer.page.apps.explorer import App
+from explorer.page.apps.membership import MembershipApp
+from explorer.page.job import JobState
+from explorer.page.stages import attack
+from tests.page.pages import opened
+from tests.page.test_digits import TINY
+
+
+def exact_solution():
+    page = App(preset("moons", n=60))
+    form = page.panels["TrainForm"]
+    return page, form.job, form.jump.click, form.jump.click
+
+
+def forced_mass():
+    page = opened("explain", "moons", n=10)
+    panel = page.panels["ExplainPanel"]
+    return page, panel.job, panel.run_forced.click, panel.cancel.click
+
+
+def farthest_set():
+    page = opened("explain", "moons", n=10)
+    panel = page.panels["ExplainPanel"]
+    return page, panel.job, panel.run_farthest.click, panel.cancel.click
+
+
+def other_set():
+    page = opened("attack", "moons", n=10)
+    panel = page.panels["OtherPanel"]
+
+    def press() -> None:
+        panel.shown.value = True
+
+    return page, panel.job, press, panel.stop.click
+
+
+def arena():
+    page = opened("arena", "moons", n=6)
+    panel = page.panels["Arena"]
+    return page, panel.job, panel.go.click, panel.go.click
+
+
+def tuning():
+    page = opened("attack", "alternating-line", n=6)
+    panel = page.panels["Tuner"]
+    return page, panel.job, panel.go.click, panel.go.click
+
+
+def margins():
+    page = opened("attack", "alternating-line", n=6)
+    attack.choose(page.session, "univariate")
+    panel = page.panels["UnivariatePanel"]
+    return page, panel.job, panel.go.click, panel.go.click
+
+
+def grid_of_starts():
+    page = opened("landscape", "moons", n=6)
+    grid = page.panels["GridPanel"].grid
+    return page, grid.job, grid.go.click, grid.go.click
+
+
+def energy():
+    page = opened("landscape", "moons", n=8)
+    panel = page.panels["EnergyPanel"]
+
+    def press() -> None:
+        panel.kind.value = "split"
+
+    return page, panel.work.job, press, panel.stop.click
+
+
+def example():
+    page = App()
+    header = page.panels["Header"]
+
+    def press() -> None:
+        header.scenario.value = "inversion"
+
+    return page, header.job, press, None
+
+
+def training_on_images():
+    page = DigitsApp(TINY)
+    return page, page.job, page.controls.train.click, page.controls.train.click
+
+
+def trained_experiment():
+    page = MembershipApp()
+    return page, page.job, page.trained.button.click, page.trained.button.click
+
+
+JOBS = [
+    exact_solution, forced_mass, farthest_set, other_set, arena, tuning, margins, grid_of_starts,
+    energy, example, training_on_images, trained_experiment,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("made", JOBS, ids=lambda made: made.__name__)
+@pytest.mark.parametrize("leave", [True, False], ids=["page left", "button pressed"])
+def test_it_ends(made, leave: bool) -> None:
+    async def through() -> None:
+        page, job, press, cancel = made()
+        await job.done()  # what the page does by itself when it opens
+        press()
+        await asyncio.sleep(0)
+        assert job.state is JobState.RUNNING
+        await asyncio.sleep(0.02)  # its thread has begun
+        if leave:
+            page.close()
+        elif cancel is None:  # it has no button: a newer one takes its place
+            job.cancel()
+        else:
+            cancel()
+        await job.done()  # its thread has returned
+        assert job.state is JobState.CANCELLED
+        page.close()
+
+    asyncio.run(through())
