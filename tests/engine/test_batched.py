@@ -1,4 +1,4 @@
-"""Many starts in one program: each number is that of the start alone, and of the plain loss."""
+"""Many starts in one program: each moves as it does alone."""
 
 from __future__ import annotations
 
@@ -11,91 +11,22 @@ import torch
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig, Start
 from explorer.engine.attacks.target import Target
-from explorer.engine.kernels import deep
-from explorer.engine.kernels.batched import Prepared, laid, through
-from explorer.engine.kernels.reference import (
-    input_gradient,
-    normal_equations,
-    signals_at,
-    stationarity,
-)
 from explorer.engine.network import Network, init_network
 from explorer.engine.status import Status
-
-# d, widths, m: few inputs and many; the last two are narrow and wide enough to take both forms of
-# the residual.
-SHAPES = [(2, (30,), 7), (65, (20,), 5), (3, (4, 5), 11), (3, (40, 50), 6), (5, (20, 30, 40), 4)]
 
 
 def rng(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def drawn(d: int, widths: tuple[int, ...], bias: str = "first") -> Network:
-    net = init_network(d, widths, generator=rng(0), first_scale=0.7, bias=bias != "none")
-    if bias != "all":
-        return net
-    biases = tuple(torch.randn(len(w), generator=rng(1)).double() for w in net.weights)
-    return Network(net.weights, biases)
+def drawn(d: int, widths: tuple[int, ...]) -> Network:
+    return init_network(d, widths, generator=rng(0), first_scale=0.7)
 
 
 def points(b: int, m: int, d: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     x = torch.randn(b, m, d, generator=rng(2), dtype=torch.float64)
     y = torch.where(torch.arange(m) < m // 2, 1.0, -1.0).double()
     return x, y, torch.rand(b, m, generator=rng(3), dtype=torch.float64)
-
-
-@pytest.mark.parametrize("bias", ["first", "none", "all"])
-@pytest.mark.parametrize(("d", "widths", "m"), SHAPES)
-def test_each_start_has_the_plain_loss_and_gradients(d, widths, m, bias):
-    net, alpha = drawn(d, widths, bias), 30.0
-    x, y, lam = points(3, m, d)
-    run = through(Prepared.of(net), x, alpha)
-    _is_plain(net, run, x, y, lam, alpha)
-
-
-@pytest.mark.parametrize("slopes", [False, True])
-@pytest.mark.parametrize("bias", ["first", "none", "all"])
-@pytest.mark.parametrize(("d", "widths", "m"), SHAPES)
-def test_arrays_that_are_kept_hold_the_same(d, widths, m, bias, slopes, monkeypatch):
-    monkeypatch.setattr(deep, "STRIP", 2)  # the Gram matrices of these shapes in strips too
-    monkeypatch.setattr(deep, "TALL", 3)
-    net = drawn(d, widths, bias)
-    own = [torch.rand(k, generator=rng(5), dtype=torch.float64) + 0.5 for k in widths]
-    prepared = Prepared.of(net, tuple(own) if slopes else None)
-    for seed, alpha in ((7, 9.0), (8, 30.0), (9, 30.0)):  # the last again, on used arrays
-        x, y, lam = points(1, m, d)
-        x = x + 0.1 * seed
-        one, (c,) = laid(prepared, x[0], alpha), lam * y
-        all_ = through(prepared, x, alpha)
-        pairs = [(one.phi, all_.phi), *zip(one.normal(), all_.normal(), strict=True)]
-        pairs += [(one.slope(), all_.slope())]
-        fit, whole = one.fit(c), all_.fit(c[None])
-        names = ("loss", "grad_x", "grad_c")
-        pairs += [(getattr(fit, n), getattr(whole, n)) for n in names]
-        for got, wanted in pairs:
-            torch.testing.assert_close(got, wanted[0], rtol=1e-11, atol=1e-11)
-
-
-def _is_plain(net, run, x, y, lam, alpha):
-    (gram, inner), slope, fit = run.normal(), run.slope(), run.fit(lam * y)
-    for i in range(3):
-        at = signals_at(net, x[i], alpha)
-        plain = stationarity(net, at, y, lam[i], alpha)
-        plain_gram, plain_inner = normal_equations(at)
-        for got, wanted in (
-            (gram[i], plain_gram), (inner[i], plain_inner), (run.phi[i], at.phi),
-            (slope[i], input_gradient(net, at)), (fit.loss[i], plain.loss),
-            (fit.grad_x[i], plain.grad_x), (fit.grad_c[i] * y, plain.grad_lam),
-        ):  # fmt: skip
-            torch.testing.assert_close(got, wanted, rtol=1e-11, atol=1e-12)
-
-
-def test_several_outputs_are_refused():
-    net = drawn(2, (5,))
-    two = Network((net.weights[0], net.weights[1].expand(2, -1).clone()), (net.biases[0], None))
-    with pytest.raises(ValueError, match="one output; got 2"):
-        Prepared.of(two)
 
 
 @pytest.mark.parametrize("multipliers", ["joint", "projected"])

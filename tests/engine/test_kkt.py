@@ -87,27 +87,6 @@ def test_the_published_loss_and_its_double_backward(widths, bias):
     torch.testing.assert_close(state.grad_lam * rho2 / m, grad_lam, rtol=1e-10, atol=1e-12)
 
 
-def test_closed_form_of_two_layers():
-    """theory 4.1, term by term, with its own sums over neurons."""
-    net, x, y = make((7,)), draw(4, 2), tensor([1.0, -1, 1, 1])
-    lam, alpha = draw(4, seed=8).abs(), 6.0
-    w, b, v = net.weights[0], net.biases[0], net.weights[1][0]
-    grad = torch.zeros_like(x)
-    a = x @ w.T + b
-    s, c = torch.sigmoid(alpha * a), lam * y
-    xt, wt = torch.cat([x, torch.ones(4, 1)], 1), torch.cat([w, b[:, None]], 1)
-    r_w = wt - torch.einsum("i,ij,j,id->jd", c, s, v, xt)
-    r_v = v - c @ a.clamp_min(0)
-    for i in range(4):
-        for j in range(7):
-            inner = s[i, j] * v[j] * r_w[j, :2] + r_v[j] * s[i, j] * w[j]
-            inner = inner + alpha * s[i, j] * (1 - s[i, j]) * v[j] * (r_w[j] @ xt[i]) * w[j]
-            grad[i] += -2 * c[i] * inner
-    fit = stationarity(net, signals_at(net, x, alpha), y, lam, alpha)
-    torch.testing.assert_close(fit.loss, r_w.square().sum() + r_v.square().sum())
-    torch.testing.assert_close(fit.grad_x, grad, rtol=1e-10, atol=1e-12)
-
-
 @pytest.mark.parametrize("name", OBTUSE)
 def test_the_truth_has_no_loss(name):
     known = OBTUSE[name]
@@ -247,18 +226,6 @@ def test_a_run_lowers_the_loss_and_repeats_and_keeps_its_past(optimizer, multipl
     assert torch.equal(again.x, states[-1].x) and torch.equal(again.loss, states[-1].loss)
     assert kkt.terminate(states[-1], config) is Status.FINISHED
     assert kkt.terminate(first, config) is Status.RUNNING
-
-
-def test_sgd_is_heavy_ball_on_x_and_on_the_shares():
-    target = Target(make((7,)))
-    config = replace(PLAIN, optimizer="sgd", lr_x=1e-3, lr_lam=2e-3, momentum=0.5, decay=1.0)
-    a = kkt.init(target, config, rng(0))
-    b = kkt.step(target, a, config)
-    c = kkt.step(target, b, config)
-    mean = target.mass / 6
-    torch.testing.assert_close(c.x, b.x + 0.5 * (b.x - a.x) - 1e-3 * b.grad_x)
-    move = 0.5 * (b.lam - a.lam) - 2e-3 * mean**2 * b.grad_lam
-    torch.testing.assert_close(c.lam, b.lam + move)
 
 
 def test_alpha_rises_and_the_rate_falls():
