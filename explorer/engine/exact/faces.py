@@ -14,6 +14,7 @@ the cones are listed after each axis is stretched to size one, which changes no 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,27 @@ class Faces:
     edge_kink: Index
     corners: Array
     corner_cell: Index
+
+    @cached_property
+    def projectors(self) -> Array:
+        """The projectors onto the hyperplanes (n, D, D)."""
+        return _projectors(self.unit)
+
+    @cached_property
+    def onto(self) -> Array:
+        """The projectors onto the pieces of the hyperplanes (E, D, D)."""
+        return self.projectors[self.edge_kink]
+
+    @cached_property
+    def flat(self) -> Array:
+        """The stretched points at length one (n, D)."""
+        return directions(self.xt / self.stretch)
+
+    @cached_property
+    def spread(self) -> Array:
+        """The length of each stretched point (n,)."""
+        lengths: Array = np.linalg.norm(self.xt / self.stretch, axis=1)
+        return lengths
 
 
 def arrange(x: Array, progress: Progress = no_progress) -> Faces:
@@ -237,7 +259,7 @@ def rounding(faces: Faces, weight: Array, u: Array) -> Array:
     """
     mass = np.abs(weight)
     share = (len(weight) + 2 * u.shape[1] + 4) * EPS / 2
-    spread = np.linalg.norm(faces.xt / faces.stretch, axis=1) @ mass
+    spread = faces.spread @ mass
     blurred = faces.blur * spread * np.linalg.norm(u * faces.stretch, axis=1)
     bound: Array = share * (np.abs(u) @ (mass @ np.abs(faces.xt))) + blurred
     return bound
@@ -267,7 +289,7 @@ def _candidates(faces: Faces, weight: Array, floor: float) -> _Candidates:
     """All of cones, hyperplanes and corners where |h| may reach floor, and what h is there."""
     live = np.flatnonzero(weight)
     g = faces.cells[:, live] @ (weight[live, None] * faces.xt[live])
-    onto = _projectors(faces.unit)[faces.edge_kink]
+    onto = faces.onto
     along = np.einsum("eij,ej->ei", onto, g[faces.edge_cell])
     high, steep = (np.flatnonzero(np.linalg.norm(a, axis=1) >= floor) for a in (g, along))
     at_corner = (faces.corners * g[faces.corner_cell]).sum(1)
@@ -314,7 +336,7 @@ def peaks(faces: Faces, weight: Array, floor: float) -> Peaks:
     at = at[np.argsort(-np.abs(made.h[at]), kind="stable")]
     u, kink = made.u[at], made.kink[at]
     projector = np.broadcast_to(np.eye(u.shape[1]), (len(u), *[u.shape[1]] * 2)).copy()
-    projector[kink >= 0] = _projectors(faces.unit)[kink[kink >= 0]]
+    projector[kink >= 0] = faces.projectors[kink[kink >= 0]]
     corner = u[kink == CORNER]
     projector[kink == CORNER] = corner[:, :, None] * corner[:, None, :]
     return Peaks(u, made.h[at], made.cell[at], kink, projector)
@@ -328,14 +350,15 @@ def summits(faces: Faces, weight: Array, found: Peaks) -> Peaks:
     """
     highest = np.ones(len(found.h), dtype=bool)
     on_edge = np.flatnonzero(found.kink >= 0)
-    edge, sign = found.kink[on_edge], np.sign(found.h[on_edge])
+    edge, signs = found.kink[on_edge], np.sign(found.h[on_edge])
     pull = (faces.cells[found.cell[on_edge]] * weight) @ faces.xt
-    back = sign * (pull * faces.unit[edge]).sum(1)
-    lift = sign * weight[edge] * np.linalg.norm(faces.xt[edge], axis=1)
+    back = signs * (pull * faces.unit[edge]).sum(1)
+    lift = signs * weight[edge] * np.linalg.norm(faces.xt[edge], axis=1)
     level = _level(faces, weight)
     highest[on_edge] = (back + lift <= level) & (-back <= level)
     for i in np.flatnonzero(found.kink == CORNER):
-        highest[i] = _corner_is_highest(faces, weight, found.u[i], float(np.sign(found.h[i])))
+        sign = float(np.sign(found.h[i]))
+        highest[i] = _corner_is_highest(faces, weight, found.u[i], sign, level)
     return found.take(highest)
 
 
@@ -344,9 +367,8 @@ def _level(faces: Faces, weight: Array) -> float:
     return _LEVEL + 16 * EPS * float(np.abs(weight) @ np.linalg.norm(faces.xt, axis=1))
 
 
-def _corner_is_highest(faces: Faces, weight: Array, u: Array, sign: float) -> bool:
-    flat = directions(np.concatenate([faces.xt / faces.stretch, [u * faces.stretch]]))
-    side = flat[:-1] @ flat[-1]
+def _corner_is_highest(faces: Faces, weight: Array, u: Array, sign: float, level: float) -> bool:
+    side = faces.flat @ directions((u * faces.stretch)[None])[0]
     kink = np.abs(side) <= 100 * COINCIDENT
     rays = faces.unit[kink]
     if len(u) == 3:
@@ -354,4 +376,4 @@ def _corner_is_highest(faces: Faces, weight: Array, u: Array, sign: float) -> bo
     rays = np.concatenate([rays, -rays])
     on = (weight * (side > 0) * ~kink) @ faces.xt
     slope = rays @ on + np.maximum(rays @ faces.xt[kink].T, 0) @ weight[kink]
-    return bool((sign * slope <= _level(faces, weight)).all())
+    return bool((sign * slope <= level).all())

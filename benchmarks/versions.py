@@ -1,8 +1,8 @@
 """Whether this version is as fast as another: every row of `bench_speed.py`, both in turns.
 
     git worktree add ../before ca7d2b3
-    OMP_NUM_THREADS=1 python benchmarks/bench_versions.py ../before
-    OMP_NUM_THREADS=1 python benchmarks/bench_versions.py ../before --only deep --rounds 20
+    OMP_NUM_THREADS=1 python benchmarks/versions.py ../before
+    OMP_NUM_THREADS=1 python benchmarks/versions.py ../before --only deep --rounds 20
 
 Each version runs its own `benchmarks/bench_speed.py` in a process of its own. The two take turns
 at each call that is timed, so that both meet the same moments of a busy machine and neither runs
