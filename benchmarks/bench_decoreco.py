@@ -37,8 +37,7 @@ from explorer.engine.exact.several import simplex
 from explorer.engine.scoring import score
 from explorer.engine.training import TrainConfig
 from explorer.engine.weight_decay import DecayConfig, settle
-from explorer.research.judging import RADIUS
-from explorer.research.runs import train
+from explorer.research.runs import RADIUS, train
 
 PRESETS = ("three-blobs", "spiral-arms", "four-blobs", "pie")
 STEPS = 12_000  # of training, unless --train-steps says otherwise

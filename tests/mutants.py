@@ -42,10 +42,10 @@ from explorer.engine.store import Run
 from explorer.page import files, play
 from explorer.page.session import Session
 from explorer.page.stages import attack as attack_stage
-from explorer.research import tuning as search_file
+from explorer.research.grid_store import CELLS
 from explorer.research.records import RowFile, rows_in
-from explorer.research.sweep import NAMES, key_of, trials
-from explorer.research.tuning import Trial, TuneConfig
+from explorer.research.sweep import ROWS, key_of, trials
+from explorer.research.tuning import Trial, TuneConfig, row_of, search_rows
 from tests.engine.test_images import idx
 
 HANG_S = 120  # a stuck input ends the process with its traceback
@@ -156,14 +156,19 @@ def batches() -> list[bytes]:
     return [pickle.dumps(content, protocol=2), pickle.dumps({**content, b"more": Touch(MARK)}, 2)]
 
 
+def search(path: Path) -> RowFile:
+    return RowFile(path, search_rows(session("kkt").frame.target, SMALL))
+
+
 def searches() -> list[bytes]:
     place = {"lr_x": 0.01, "relu_alpha": 50.0, "annealing": 2.0, "lam_min": 0.1,
              "weight_margin": 1.0, "sigma_x": 0.5}  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.jsonl"
-        search_file.start_file(path, session("kkt").frame.target, SMALL)
+        kept = search(path)
         for number, residual in enumerate((0.5, float("inf"))):
-            search_file.append(path, Trial(number, place, KKTConfig(m=4), residual, 1.0, 2.0))
+            trial = Trial(number, place, KKTConfig(m=4), residual, 1.0, 2.0)
+            kept.append(row_of(trial))
         return [path.read_bytes()]
 
 
@@ -270,10 +275,9 @@ KINDS = (
     Kind("idx.gz", lambda: [packed(IMAGES)],
          image_folder((f"{MNIST[0]}.gz", MNIST[1]), read_mnist)),
     Kind("cifar", batches, image_folder(CIFAR[:1], read_cifar)),
-    Kind("rows", sweeps, by_path(lambda path: RowFile(path, NAMES).rows)),
-    Kind("cells", cells, lambda _, data: rows_in(data)),
-    Kind("search", searches,
-         by_path(lambda p: search_file.start_file(p, session("kkt").frame.target, SMALL))),
+    Kind("rows", sweeps, by_path(lambda path: RowFile(path, ROWS).rows)),
+    Kind("cells", cells, lambda _, data: rows_in(data, CELLS)),
+    Kind("search", searches, by_path(lambda path: search(path).rows)),
     Kind("table", lambda: [TABLE], by_path(table), ValueError),
     Kind("setting", lambda: WORDS, setting, ValueError),
 )  # fmt: skip

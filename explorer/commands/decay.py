@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections import deque
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any
 
 import torch
 
 from explorer.commands import base
-from explorer.engine.attacks import decoreco
-from explorer.engine.attacks.decoreco import DecoRecoConfig
+from explorer.engine.attacks.decoreco import ATTACK, DecoRecoConfig
 from explorer.engine.attacks.target import Target
-from explorer.engine.controls import control_sets
 from explorer.engine.data import Dataset
-from explorer.engine.scoring import judge
 from explorer.engine.weight_decay import DecayConfig, Decayed, settle
-from explorer.research.judging import RADIUS
+from explorer.research import runs
 from explorer.research.runs import RunFailed
 from explorer.research.words import verdicts
 
+# The identity of weight decay needs no homogeneity; see `weight_decay`.
+BY_DECAY = replace(ATTACK, non_homogeneous=True)
 Mu = Annotated[float, base.option("--mu", "Weight decay mu, of mean loss + mu/2 |theta|^2.", min=0)]
 
 
@@ -80,13 +79,12 @@ def weight_decay(
 def _attacked(
     points: Dataset, done: Decayed, config: DecoRecoConfig, generator: torch.Generator
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    target = Target(done.net)
-    first = decoreco.init(target, config, generator)
-    steps = base.watch(decoreco.iterate(target, first, config), config.steps, "attack")
-    state: Any = deque(steps, maxlen=1).pop()
-    claims = decoreco.report(target, state, config)
-    verdict = judge(points, control_sets(points), claims.x, claims.y, RADIUS)
-    left = float(state.l_stationary)
+    hit = runs.attack(
+        Target(done.net), config, generator, name=BY_DECAY, truth=points, keep=1, watch=base.watch
+    )
+    state, claims, verdict = hit.states[-1], hit.claims, hit.verdict
+    assert verdict is not None  # the truth is known
+    left = state.numbers()["l_stationary"]
     text = verdicts.verdict(verdict)
     content = {"attack": {"l_stationary": left, "claims": claims.x, "verdict": text}}
     return content, [

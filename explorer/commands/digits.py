@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -30,7 +29,6 @@ from explorer.research.image_runs import (
     Start,
     carried,
 )
-from explorer.research.runs import RunFailed, State
 from explorer.research.words import verdicts
 from explorer.style import PROVEN
 
@@ -84,26 +82,13 @@ def digits(
     )  # fmt: skip
     check_files(out)
     begun = perf_counter()
-    found, net = result(run)
+    found, net = image_runs.train_and_attack(draw(choice), run, watch)
     row = {**numbers(found), **weights(run, net), "seconds": perf_counter() - begun}
     image_sheets.write(out, picture(run, found))
     rows = [(k, _shown(v)) for k, v in row.items()]
     title = f"{by_key(run.attack).title} from {STARTS[run.start]}"
     content = {"config": asdict(run), **row, "picture": str(out)}
     show_result(as_json, content, title, [*rows, ("picture", str(out))])
-
-
-def result(run: ImageRun) -> tuple[Scored, Network]:
-    """Train, attack, score; with the weights. RunFailed where the images are not separated."""
-    drawn = draw(run.choice)
-    state = None
-    if run.attack != "bilevel":
-        state = _last(watch(image_runs.train(drawn, run), run.train_steps, "training"))
-        if state.q_min <= 0:
-            raise RunFailed(f"the images are not separated after {state.t} steps. Take more steps.")
-    aimed = image_runs.aim(drawn, run, state)
-    last = _last(watch(image_runs.attack(drawn, run, aimed), run.planned, "attack"))
-    return image_runs.assess(drawn, aimed, last, run.vote), aimed.net
 
 
 def weights(run: ImageRun, net: Network) -> dict[str, Any]:
@@ -147,12 +132,6 @@ def _shown(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, float):
         return f"{value:.3g}"
     return "-".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _last(states: Iterable[State] | Iterator[State]) -> State:
-    for state in states:
-        last = state
-    return last
 
 
 VERBS: dict[str, Any] = {"digits": digits}

@@ -22,10 +22,8 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
 from explorer.engine.data import Dataset
 from explorer.research import report, runs, tuning
-from explorer.research import tuning as search_file
-from explorer.research.judging import RADIUS
-from explorer.research.records import held
-from explorer.research.runs import RunFailed
+from explorer.research.records import RowFile, writing
+from explorer.research.runs import RADIUS, RunFailed
 from explorer.research.tuning import Trial, TuneConfig
 from explorer.style import INK, POSITIVE, PROVEN
 
@@ -77,8 +75,9 @@ def tune(
     else:
         _, net, known = runs.opened(file, truth)
         target, made, note = runs.aim(net.to(dtype=torch.float64), known, margin)
-    with nullcontext() if log is None else held(log):
-        rows, stopped = _searched(target, config, log)
+    kind = tuning.search_rows(target, config)
+    with nullcontext() if log is None else writing(log, kind) as kept:
+        rows, stopped = _searched(target, config, kept)
     chosen = tuning.best(rows, config.search)
     if out is not None:
         figure(out, rows, chosen)
@@ -90,9 +89,9 @@ def tune(
         raise RunFailed("every trial failed. Take more steps in training, or other weights.")
 
 
-def _searched(target: Target, config: TuneConfig, log: Path | None) -> tuple[list[Trial], bool]:
+def _searched(target: Target, config: TuneConfig, kept: RowFile | None) -> tuple[list[Trial], bool]:
     """All trials, and whether an interrupt ended the search. One before the first exits."""
-    rows = [] if log is None else search_file.start_file(log, target, config)
+    rows = [] if kept is None else [tuning.trial_of(row) for row in kept.rows.values()]
     todo = tqdm(
         tuning.tune(target, config, rows[: config.trials]), initial=len(rows), total=config.trials,
         desc="trials", file=sys.stderr, disable=None, leave=False,
@@ -100,18 +99,18 @@ def _searched(target: Target, config: TuneConfig, log: Path | None) -> tuple[lis
     try:
         for trial in todo:
             rows.append(trial)
-            if log is not None:
-                search_file.append(log, trial)
+            if kept is not None:
+                kept.append(tuning.row_of(trial))
     except KeyboardInterrupt:
         todo.close()
         if not rows:
             print("stopped before the first trial had ended; there is nothing to keep",
                   file=sys.stderr)  # fmt: skip
             raise SystemExit(130) from None
-        kept = (
-            f"kept in {log}; the same command goes on" if log else "not kept; --log FILE keeps them"
-        )
-        print(f"stopped after {len(rows)} trials, {kept}", file=sys.stderr)
+        where = "not kept; --log FILE keeps them"
+        if kept is not None:
+            where = f"kept in {kept.path}; the same command goes on"
+        print(f"stopped after {len(rows)} trials, {where}", file=sys.stderr)
         return rows, True
     return rows, False
 

@@ -455,6 +455,15 @@ def iterate(target: Dataset, state: TrainState, config: TrainConfig) -> Iterator
     return iterated(step, terminate, target, state, config)
 
 
+def states(
+    target: Dataset, config: TrainConfig, generator: torch.Generator, net: Network | None = None
+) -> Iterator[TrainState]:
+    """A whole run: the state of `init`, then those of `iterate`."""
+    first = init(target, config, generator, net)
+    yield first
+    yield from iterate(target, first, config)
+
+
 def _rate(state: TrainState, config: TrainConfig) -> float:
     """The factor of `grads` in the next displacement, in the units of the carried weights."""
     order = state.net.depth

@@ -20,9 +20,8 @@ from explorer.engine.intervals import Share, share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, adjusted, kind_of
-from explorer.research import runs as headless
-from explorer.research.experiment import Refused, Ring, Trial, bout, plain, unwatched
-from explorer.research.judging import RADIUS
+from explorer.research.experiment import Refused, Ring, Trial, bout, plain
+from explorer.research.runs import RADIUS, RunFailed, Watch, unwatched
 from explorer.research.words import verdicts
 
 AT = RADII.index(RADIUS)
@@ -110,7 +109,7 @@ def arena_rows(base: Trial, attacks: Sequence[str], seeds: Iterable[int]) -> lis
 
 def fight(
     ring: Ring, key: str, seed: int, given: Mapping[str, Any] | None = None,
-    watch: headless.Watch[AttackState] = unwatched,
+    watch: Watch[AttackState] = unwatched,
 ) -> dict[str, Any]:  # fmt: skip
     """One attack on a network at hand, as a row like those of a sweep; failures are rows too."""
     row = {"status": "done", "message": "", "trial": {"attack": key, "seed": seed}}
@@ -119,7 +118,7 @@ def fight(
         result = bout(ring, key, given or {}, seed, watch)
     except Refused as why:
         return {**row, "status": "refused", "message": str(why), "result": {}, "seconds": {}}
-    except (headless.RunFailed, ValueError) as error:
+    except (RunFailed, ValueError) as error:
         return {**row, "status": "failed", "message": str(error), "result": {}, "seconds": {}}
     result["n"] = ring.truth.n
     made: dict[str, Any] = plain(

@@ -28,13 +28,12 @@ from explorer.engine.explanations.alternatives import AsWell, as_well, determine
 from explorer.engine.explanations.programs import sample_of
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.progress import Progress, between, no_progress
-from explorer.engine.roster import ROSTER, AttackConfig, AttackState, by_key
-from explorer.engine.scoring import RADII, judge, score
+from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
+from explorer.engine.scoring import RADII, score
 from explorer.engine.settings import config_of, setting, settings
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import runs
-from explorer.research.judging import RADIUS
-from explorer.research.runs import Trained
+from explorer.research.runs import RADIUS, Trained, judgement, unwatched
 from explorer.research.words import explanations, verdicts
 
 MERGE_ANGLE = 0.02  # radians: that of `KKTConfig.merge_angle`
@@ -190,11 +189,6 @@ def attack_settings(key: str, given: Mapping[str, Any]) -> AttackConfig:
     return made
 
 
-def unwatched(states: Iterable[AttackState], total: int, label: str) -> Iterable[AttackState]:
-    """No progress shown."""
-    return states
-
-
 def bout(
     ring: Ring, key: str, given: Mapping[str, Any], seed: int,
     watch: runs.Watch[AttackState] = unwatched,
@@ -225,8 +219,8 @@ def judged(ring: Ring, claims: Report) -> dict[str, Any]:
     truth, reach = ring.truth, ring.in_reach
     within = Dataset(truth.x[reach], truth.y[reach])
     x, y = claims.x, claims.y
-    all_of, of_reach = score(truth, x, y), score(within, x, y)
-    verdict = judge(truth, ring.controls, x, y, RADIUS, reach)
+    found = judgement(claims, truth, ring.controls, ring.certificate)
+    all_of, of_reach, verdict = found.scores[0], score(within, x, y), found.verdict
     chance = met(ring.controls, x, y, RADII).tolist()
     distance = float(all_of.distances.median()) if truth.n else float("inf")
     return {
@@ -315,7 +309,7 @@ class Trial:
     label_noise: Annotated[int | float, setting(
         "A defence: share of labels flipped before training", ge=0, lt=1,
     )] = 0.0
-    attack: Annotated[str, setting("Key of the attack; an empty word trains alone")] = "kkt"
+    attack: Annotated[str, setting("Key of the attack; an empty word trains alone")] = DEFAULT
     attack_config: Annotated[Mapping[str, Any], setting(
         "Settings of the attack other than its defaults, by name",
     )] = field(default_factory=dict)

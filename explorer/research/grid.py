@@ -16,7 +16,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine import training
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
 from explorer.engine.data import PRESETS, Dataset, heldout, preset
@@ -38,7 +37,7 @@ from explorer.engine.roster import ROSTER, AnyAttack, by_key
 from explorer.engine.store import read_file
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
-from explorer.research.runs import aim, points_and_weights
+from explorer.research.runs import aim, points_and_weights, train
 
 Array = NDArray[np.float64]
 WORDS = {"truth": "truth", "heldout": "held-out data", "noise": "noise"}
@@ -301,9 +300,8 @@ def problem_of(
     target = entry.aimed(given, truth.x, truth.y, config, seed)
 
     def run(x: Tensor, chosen: Any, stride: int) -> Iterator[Any]:  # noqa: ANN401
-        first = entry.init(target, chosen, torch.Generator().manual_seed(seed), (x, y))
-        yield first
-        yield from entry.iterate(target, first, chosen, entry.stride(chosen, stride))
+        drawn = torch.Generator().manual_seed(seed)
+        return entry.states(target, chosen, drawn, (x, y), stride)
 
     return Problem(target, parts, config, run, entry.suited)
 
@@ -344,10 +342,8 @@ def _target(cell: Cell, truth: Dataset) -> Target:
     if truth.d <= 2:
         return Target.of(maximum_margin(truth.x, truth.y).net, 1.0)
     config = TrainConfig(widths=(cell.width,), method="ascent", steps=TrainConfig.ascent_steps)
-    state = training.init(truth, config, torch.Generator().manual_seed(cell.seed))
-    while not training.terminate(state, config).over:
-        state = training.step(truth, state, config)
-    return Target.of(state.net, float(state.q.min()))
+    trained = train(truth, config, cell.seed, keep=1)
+    return Target.of(trained.net, trained.q_min)
 
 
 # --- The grid of starts on the weights of a page: cell by cell, kept, so that it can go on later

@@ -23,12 +23,12 @@ from typing import Any
 
 from torch import Tensor
 
-from explorer.engine.energy.starts import starts
+from explorer.engine.energy.starts import NAMES, starts
 from explorer.engine.files import FileError, named
 from explorer.engine.roster import by_key
 from explorer.research.experiment import plain
 from explorer.research.grid import Found, Key, Of
-from explorer.research.records import RowFile, cell_of, rows_in, table_of, text_of
+from explorer.research.records import RowFile, RowKind, csv_of, rows_in, text_of
 
 KEEP = "MARGIN_EXPLORER_KEEP"  # "1" or "0"; `serve` sets it where nobody has
 MOST_FILES = 50  # arbitrary: problems kept; a file of 21 cells has about 60 kB
@@ -40,7 +40,40 @@ WHAT = {
     "points": "other points", "heldout": "other held-out points", "version": "another version",
 }  # fmt: skip
 
+MOST_DISTANCE = 1e100  # arbitrary: sums of such numbers are finite still
+
 Row = dict[str, Any]
+
+
+def cell_of(row: Row) -> Row:
+    """A row as that of a finished cell. ValueError, KeyError or TypeError for anything else."""
+    result = row["result"]
+    shares = [row["mix_truth"], row["mix_data"]]
+    trail = [w for place in result["trail"] for w in place]
+    if any(len(place) != len(NAMES) for place in result["trail"]) or not trail:
+        raise ValueError("a trail is made of three weights a place")
+    numbers = [*(result[n] for n in NAMES), *(result["start"][n] for n in NAMES), *trail]
+    if not all(type(v) in (int, float) and abs(v) <= MOST_DISTANCE for v in numbers):
+        raise ValueError("a distance is not a number")
+    if not all(type(v) in (int, float) and 0 <= v <= 1 for v in shares):
+        raise ValueError("a share of the start is not from 0 to 1")
+    if type(row["seed"]) is not int or not 0 <= row["seed"] < 2**63:
+        raise ValueError("the seed is no whole number from 0")
+    return {k: row[k] for k in CELLS.needed}
+
+
+CELLS = RowKind(
+    "grid of starts", ("key", "of", "mix_truth", "mix_data", "seed", "result"), cell_of
+)  # fmt: skip
+
+
+def table_of(rows: Iterable[Row]) -> str:
+    """Cells as a table, without their settings and trajectories."""
+    plain_rows = []
+    for row in rows:
+        kept = {k: v for k, v in row["result"].items() if k != "trail"}
+        plain_rows.append({**row, "result": kept, "of": {**row["of"], "settings": ""}})
+    return csv_of(plain_rows)
 
 
 def folder() -> Path | None:
@@ -88,7 +121,7 @@ def file_of(of: Row, where: Path) -> RowFile:
     files = sorted(where.glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
     for old in files[: -MOST_FILES + 1 or None] if len(files) >= MOST_FILES else ():
         old.unlink(missing_ok=True)
-    return RowFile(where / f"{_digest(json.dumps(of, sort_keys=True))}.jsonl")
+    return RowFile(where / f"{_digest(json.dumps(of, sort_keys=True))}.jsonl", CELLS)
 
 
 def row_of(found: Found, key: Key, of: Row) -> Row:
@@ -161,8 +194,8 @@ class Keeper:
             return
         try:
             file = file_of(self.of, where)
-            mine = [row for row in file.rows.values() if row.get("of") == self.of]
-            taken = take(found, map(cell_of, mine), self.of)[0]
+            mine = [row for row in file.rows.values() if row["of"] == self.of]
+            taken = take(found, mine, self.of)[0]
         except (OSError, ValueError) as error:
             self.words = f"Nothing is kept on disk: {error}"
             return
@@ -198,7 +231,7 @@ class Keeper:
                 f"{named(name)}: train the network of these cells first, or open its run."
             )
         try:
-            taken, aside = take(self.found, rows_in(content), self.of)
+            taken, aside = take(self.found, rows_in(content, CELLS), self.of)
         except ValueError as error:
             raise FileError(f"{named(name)}: {error} What was found here stays.") from error
         for key in self.found.rows:

@@ -27,8 +27,9 @@ from explorer.engine.network import Network, phi_all
 from explorer.engine.roster import AttackConfig, AttackState, by_key
 from explorer.engine.scoring import Verdict
 from explorer.engine.settings import setting, settings
-from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig, TrainState
+from explorer.research import runs
+from explorer.research.runs import Watch, unwatched
 
 Start = Literal["noise", "partition", "truth"]
 STARTS: dict[Start, str] = {
@@ -175,17 +176,10 @@ class Scored:
         return sum(c.share for c in self.controls) / len(self.controls)
 
 
-def begin_training(draw: Draw, run: ImageRun) -> TrainState:
-    """The network before its first step."""
-    generator = torch.Generator().manual_seed(run.seed)
-    return training.init(draw.train, run.training, generator)
-
-
 def train(draw: Draw, run: ImageRun) -> Iterator[TrainState]:
     """The states of the training, the first included."""
-    state = begin_training(draw, run)
-    yield state
-    yield from training.iterate(draw.train, state, run.training)
+    generator = torch.Generator().manual_seed(run.seed)
+    return training.states(draw.train, run.training, generator)
 
 
 def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> Aimed:
@@ -194,8 +188,8 @@ def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> Aimed:
     Raises:
         ValueError: where the training has not separated the images.
     """
-    if run.attack == "bilevel":
-        entry = by_key("bilevel")
+    entry = by_key(run.attack)
+    if entry.victim is not None:
         made: Any = entry.aimed(None, draw.train.x, draw.train.y, run.config, run.seed)
         return Aimed(made, made.net)
     if state is None or state.q_min <= 0:
@@ -218,24 +212,34 @@ def start_of(draw: Draw, run: ImageRun, outputs: int) -> tuple[Tensor, Tensor] |
     return SIGMA_X * noise, fair_labels(m, outputs)
 
 
-def begin_attack(draw: Draw, run: ImageRun, aimed: Aimed) -> AttackState:
-    """The attack before its first step."""
-    entry, generator = by_key(run.attack), torch.Generator().manual_seed(run.seed)
-    start = start_of(draw, run, aimed.net.outputs)
-    state: AttackState = entry.init(aimed.target, run.config, generator, start)
-    return state
-
-
 def attack(draw: Draw, run: ImageRun, aimed: Aimed) -> Iterator[AttackState]:
     """The states of the attack, the first included."""
-    state = begin_attack(draw, run, aimed)
-    yield state
-    yield from by_key(run.attack).iterate(aimed.target, state, run.config)
+    start = start_of(draw, run, aimed.net.outputs)
+    generator = torch.Generator().manual_seed(run.seed)
+    states: Iterator[AttackState] = by_key(run.attack).states(
+        aimed.target, run.config, generator, start
+    )
+    return states
 
 
-def over(run: ImageRun, state: AttackState) -> bool:
-    """Whether the attack is at its end."""
-    return by_key(run.attack).terminate(state, run.config) is not Status.RUNNING
+def train_and_attack(
+    draw: Draw, run: ImageRun, watch: Watch[Any] = unwatched
+) -> tuple[Scored, Network]:
+    """Train, attack, score; with the attacked weights.
+
+    Raises:
+        RunFailed: where the images are not separated, or the attack diverges.
+    """
+    state = None
+    if by_key(run.attack).victim is None:
+        config = run.training
+        state = runs.train(draw.train, config, run.seed, keep=1, watch=watch).states[-1]
+    aimed = aim(draw, run, state)
+    start = start_of(draw, run, aimed.net.outputs)
+    done = runs.attack(
+        aimed.target, run.config, run.seed, name=run.attack, start=start, keep=1, watch=watch
+    )
+    return assess(draw, aimed, done.states[-1], run.vote), aimed.net
 
 
 def assess(draw: Draw, aimed: Aimed, state: AttackState, vote: Vote = "min") -> Scored:

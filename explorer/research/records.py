@@ -1,18 +1,22 @@
-"""Rows on disk, one line of JSON each: appended as they come, whole after any kill."""
+"""Rows on disk, one line of JSON each: appended as they come, whole after any kill.
+
+Sweeps, searches and the grid of starts keep theirs in a `RowFile`. What differs is data, a
+`RowKind`: what a line must hold, by what a row is known, and of which problem all of them are.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from explorer.engine.energy.starts import NAMES
-from explorer.engine.files import MAX_BYTES, FileError, check_size, named, read_file, reading
+from explorer.engine.files import MAX_BYTES, FileError, check_size, named, one_line, read_file
 
 fcntl: ModuleType | None
 try:
@@ -20,7 +24,6 @@ try:
 except ImportError:  # Windows has no such locks
     fcntl = None
 
-START = b'{"key":'  # of every line that `RowFile.append` writes
 KINDS = {
     "key": str, "status": str, "message": str, "trial": dict, "result": dict, "seconds": dict,
     "of": dict,
@@ -28,45 +31,88 @@ KINDS = {
 MOST_BYTES = 512 * 2**20  # arbitrary: some 100,000 rows
 LEFT_OUT = ("x", "y", "lam", "chance", "matched")  # of a table: what is not one figure
 
-
-class RowFile:
-    """A file of finished rows, each with its `key`. A last line that was torn off is dropped."""
-
-    def __init__(self, path: Path, needed: Sequence[str] = ("key", "result")) -> None:
-        """Read what is there; `needed` are names that every row has.
-
-        Raises:
-            FileError: where a whole line is not a row, or it is no file; it is left alone.
-        """
-        self.path, self.rows = path, dict[str, dict[str, Any]]()
-        text = read_file(path, MOST_BYTES) if path.exists() else b""
-        end = text.rfind(b"\n") + 1  # what follows was torn off, even where it parses
-        for number, line in enumerate(text[:end].split(b"\n")[:-1], 1):
-            row = _parsed(line, needed)
-            if isinstance(row, str):
-                raise FileError(_strange(path, f"line {number}", row))
-            self.rows[row["key"]] = row
-        if end < len(text):
-            if not self.rows and not text.startswith(START[: len(text)]):
-                raise FileError(_strange(path, "its only line", "it does not begin as one"))
-            with path.open("r+b") as file:
-                file.truncate(end)
-
-    def clear(self) -> None:
-        """Begin the file anew."""
-        self.path.write_bytes(b"")
-        self.rows.clear()
-
-    def append(self, row: Mapping[str, Any]) -> None:
-        """Write one row, and hand it to the system at once."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        line = json.dumps(row, allow_nan=False, separators=(",", ":"))
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
-        self.rows[str(row["key"])] = dict(row)
+Row = dict[str, Any]
 
 
-def _parsed(line: bytes, needed: Sequence[str]) -> dict[str, Any] | str:
+def known_by_key(row: Row) -> str:
+    """The key that a row carries."""
+    return str(row["key"])
+
+
+@dataclass(frozen=True)
+class RowKind:
+    """What the lines of a file are.
+
+    Attributes:
+        what: of what they are rows, such as "sweep".
+        needed: names that every row has.
+        check: a row as it was read -> what of it is kept; any error says why it is none.
+        key: by what a row is known.
+        start: with what every line begins: a text of one line without its end that begins
+            otherwise is no row that was torn off.
+        head: the problem that all rows are of, on the first line; None where there is no such line.
+        free: names of the head in which a problem may differ.
+    """
+
+    what: str
+    needed: tuple[str, ...] = ("key", "result")
+    check: Callable[[Row], Row] = dict
+    key: Callable[[Row], str] = known_by_key
+    start: bytes = b'{"key":'
+    head: Mapping[str, Any] | None = None
+    free: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> bytes:
+        """The first line, with its end; nothing without a head."""
+        return b"" if self.head is None else (json.dumps(self.head) + "\n").encode()
+
+
+def text_of(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows as lines of JSON."""
+    return "".join(json.dumps(r, allow_nan=False, separators=(",", ":")) + "\n" for r in rows)
+
+
+def rows_of(text: bytes, kind: RowKind, before: int = 0) -> tuple[list[Row], int]:
+    """The rows of lines, and how many bytes they take.
+
+    A last line without its end is taken where it is whole, as it is where an editor saved it; else
+    it was torn off by a kill, and is dropped.
+
+    Args:
+        text: lines of JSON.
+        kind: what they are.
+        before: how many lines stand before them.
+
+    Raises:
+        FileError: where a line is no row; it says which, and why.
+    """
+    *lines, last = text.split(b"\n")
+    rows, end = list[Row](), 0
+    for number, line in enumerate(lines, before + 1):
+        row = _row_of(line, kind)
+        if isinstance(row, str):
+            raise FileError(f"line {number} is not a row of a {kind.what} ({row}).")
+        rows.append(row)
+        end += len(line) + 1
+    row = _row_of(last, kind)
+    if not isinstance(row, str):
+        return [*rows, row], len(text)
+    if not lines and not before and not last.startswith(kind.start[: len(last)]):
+        raise FileError(f"its only line is not a row of a {kind.what} (it does not begin as one).")
+    return rows, end
+
+
+def rows_in(content: bytes, kind: RowKind) -> list[Row]:
+    """The rows of a file that was handed in. FileError where it holds anything else, or none."""
+    check_size(len(content), MAX_BYTES)
+    rows = rows_of(content, kind)[0]
+    if not rows:
+        raise FileError(f"the file holds no row of a {kind.what}.")
+    return rows
+
+
+def _row_of(line: bytes, kind: RowKind) -> Row | str:
     """The row of a line, or why it is none."""
     try:
         row = json.loads(line)
@@ -74,20 +120,87 @@ def _parsed(line: bytes, needed: Sequence[str]) -> dict[str, Any] | str:
         return "it is no JSON"
     if not isinstance(row, dict):
         return f"it is a {type(row).__name__}"
-    lacks = [name for name in needed if name not in row]
+    lacks = [name for name in kind.needed if name not in row]
     if lacks:
         return f"it lacks {', '.join(lacks)}"
-    for name, kind in KINDS.items():
-        if name in row and not isinstance(row[name], kind):
-            return f"its {name} is no {'word' if kind is str else 'table of settings by name'}"
-    return row
+    for name, held in KINDS.items():
+        if name in row and not isinstance(row[name], held):
+            return f"its {name} is no {'word' if held is str else 'table of settings by name'}"
+    try:
+        return kind.check(row)
+    except Exception as error:  # libraries raise errors of many types on damaged content
+        why = one_line(error)
+        return why if isinstance(error, ValueError) else f"{type(error).__name__}: {why}"
 
 
-def _strange(path: Path, where: str, why: str) -> str:
-    return (
-        f"{named(path.name)} is no file of rows: {where} is not a row of a sweep ({why}). It was "
-        "left as it is. Name another file, or mend the line."
-    )
+class RowFile:
+    """A file of finished rows, by their key. Where two have one key, the later one counts."""
+
+    def __init__(self, path: Path, kind: RowKind) -> None:
+        """Read what is there; a file that is not there yet begins with the first row.
+
+        Raises:
+            FileError: where a line is not a row, it is of another problem, or it is no file; it is
+                left alone.
+        """
+        self.path, self.kind, self.rows = path, kind, dict[str, Row]()
+        text = read_file(path, MOST_BYTES) if path.exists() else b""
+        if kind.first.startswith(text):  # nothing, or a first line that a kill cut off
+            if kind.first:
+                path.write_bytes(kind.first)
+            return
+        begun = self._head(text)
+        try:
+            rows, length = rows_of(text[begun:], kind, int(begun > 0))
+        except FileError as error:
+            raise self._strange(str(error)) from error
+        self.rows = {kind.key(row): row for row in rows}
+        end = begun + length
+        if end < len(text):
+            with path.open("r+b") as file:
+                file.truncate(end)
+        elif not text.endswith(b"\n"):
+            with path.open("ab") as file:
+                file.write(b"\n")
+
+    def _head(self, text: bytes) -> int:
+        """Where the first line ends. FileError where it is no head, or of another problem."""
+        kind = self.kind
+        if kind.head is None:
+            return 0
+        end = text.find(b"\n") + 1
+        try:
+            there = json.loads(text[:end])
+        except (ValueError, RecursionError, MemoryError):
+            there = None
+        if not isinstance(there, dict) or not there.keys() & kind.head.keys():
+            raise self._strange("its first line does not say of which problem it is.")
+        differs = [k for k in kind.head if k not in kind.free and there.get(k) != kind.head[k]]
+        if differs:
+            raise FileError(
+                f"{named(self.path.name)} holds another {kind.what}: it differs in "
+                f"{', '.join(differs)}. Name another file, or take the same settings and weights."
+            )
+        return end
+
+    def _strange(self, why: str) -> FileError:
+        return FileError(
+            f"{named(self.path.name)} is no file of a {self.kind.what}: {why} It was left as it "
+            "is. Name another file, or mend the line."
+        )
+
+    def clear(self) -> None:
+        """Begin the file anew."""
+        self.path.write_bytes(self.kind.first)
+        self.rows.clear()
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Write one row, and hand it to the system at once."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        line = text_of([row])
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(line)
+        self.rows[self.kind.key(dict(row))] = dict(row)
 
 
 @contextmanager
@@ -117,6 +230,13 @@ def held(path: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_UN)  # at once, whoever else has the file open by a fork
 
 
+@contextmanager
+def writing(path: Path, kind: RowKind) -> Iterator[RowFile]:
+    """Open a file of rows and hold it. ValueError as `held`, FileError as `RowFile`."""
+    with held(path):
+        yield RowFile(path, kind)
+
+
 def flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row as one level of names: those of its parts are joined by a point."""
     found: dict[str, Any] = {}
@@ -136,36 +256,9 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def csv_of(rows: Iterable[Mapping[str, Any]]) -> str:
     """All rows as one table; a column that a row lacks is empty there."""
     table = [flat(row) for row in rows]
-    columns = list(dict.fromkeys(name for row in table for name in row))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(table)
-
-
-# --- Finished cells of a grid as text: lines of JSON that are read again, and a table -----------
-
-MOST_DISTANCE = 1e100  # arbitrary: sums of such numbers are finite still
-CELLS = "Expected lines of JSON that a page with a grid of starts once offered."
-
-Row = dict[str, Any]
-
-
-def text_of(rows: Iterable[Row]) -> str:
-    """Lines of JSON, as `rows_in` reads them."""
-    return "".join(json.dumps(r, allow_nan=False, separators=(",", ":")) + "\n" for r in rows)
-
-
-def table_of(rows: Iterable[Row]) -> str:
-    """The same as a table, without the trajectories."""
-    table = []
-    for row in rows:
-        kept = {k: v for k, v in row["result"].items() if k != "trail"}
-        table.append(flat({**row, "result": kept, "of": {**row["of"], "settings": ""}}))
     out = io.StringIO()
     writer = csv.DictWriter(out, list(dict.fromkeys(name for row in table for name in row)))
     writer.writeheader()
@@ -173,43 +266,7 @@ def table_of(rows: Iterable[Row]) -> str:
     return out.getvalue()
 
 
-def rows_in(content: bytes) -> list[Row]:
-    """Rows of a downloaded file. A last line that was torn off is dropped.
-
-    Raises:
-        FileError: for anything else than lines of cells.
-    """
-    check_size(len(content), MAX_BYTES)
-    lines = content.splitlines(keepends=True)
-    rows: list[Row] = []
-    for number, line in enumerate(lines, 1):
-        try:
-            with reading(f"line {number}", CELLS):
-                rows.append(cell_of(json.loads(line)))
-        except FileError:
-            if number == len(lines) > 1 and not line.endswith(b"\n"):
-                break
-            raise
-    if not rows:
-        raise FileError(f"the file holds no cell. {CELLS}")
-    return rows
-
-
-def cell_of(row: Any) -> Row:  # noqa: ANN401 - from a file
-    """The row of a finished cell. FileError for anything else."""
-    with reading("a cell", CELLS):
-        result = row["result"]
-        shares = [row["mix_truth"], row["mix_data"]]
-        trail = [w for place in result["trail"] for w in place]
-        if any(len(place) != len(NAMES) for place in result["trail"]) or not trail:
-            raise ValueError("a trail is made of three weights a place")
-        numbers = [*(result[n] for n in NAMES), *(result["start"][n] for n in NAMES), *trail]
-        if not all(type(v) in (int, float) and abs(v) <= MOST_DISTANCE for v in numbers):
-            raise ValueError("a distance is not a number")
-        if not all(type(v) in (int, float) and 0 <= v <= 1 for v in shares):
-            raise ValueError("a share of the start is not from 0 to 1")
-        if not isinstance(row["of"], dict) or not isinstance(row["key"], str):
-            raise ValueError("no problem, or no key")
-        if type(row["seed"]) is not int or not 0 <= row["seed"] < 2**63:
-            raise ValueError("the seed is no whole number from 0")
-        return {k: row[k] for k in ("key", "of", "mix_truth", "mix_data", "seed", "result")}
+def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """The same into a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(csv_of(rows), encoding="utf-8", newline="")

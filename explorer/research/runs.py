@@ -1,34 +1,45 @@
-"""The road without a page: train, certify, attack, judge. The caller sees each state go by."""
+"""Train, aim, attack, judge: the one road from points to a verdict.
+
+    trained = train(data, TrainConfig(), seed=0)
+    target, certificate, note = aim(trained.net, data, None)
+    done = attack(target, KKTConfig(), seed=0, truth=data, certificate=certificate)
+    print(verdicts.verdict(done.verdict))
+
+Page, commands, sweeps, arena, grid, tuning and images all take it. Each run goes by a `watch`,
+which sees every state: it may show progress, or end the run early, or raise to cancel it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+from torch import Tensor
 
 from explorer.engine import training
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify
-from explorer.engine.controls import control_sets
+from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify, in_reach
+from explorer.engine.controls import Controls, control_sets
 from explorer.engine.data import Dataset, read_csv
 from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.files import named
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network
-from explorer.engine.roster import AttackConfig, AttackState, by_key
-from explorer.engine.scoring import Score, Verdict
+from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, AttackState, by_key
+from explorer.engine.scoring import RADII, Score, Verdict, judge, score
 from explorer.engine.status import Status
 from explorer.engine.store import Run, open_bytes, read_file
 from explorer.engine.training import TrainConfig, TrainState
-from explorer.research.judging import judgement
 from explorer.research.words import weights
 
 KEPT = 100  # arbitrary: states of a run that a file keeps, evenly spaced
+RADIUS = RADII[1]  # 0.03, the radius of the measured figures
 
 State = TypeVar("State", bound=TrainState | AttackState)
 Watch = Callable[[Iterable[State], int, str], Iterable[State]]
@@ -40,17 +51,48 @@ class RunFailed(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A finished training: kept states, and the last one's certificate on the CPU in float64.
+    """A finished training of points.
 
-    Weights that are not homogeneous have a smallest margin `q_min` and no certificate; `exact` is
-    what is known of a network that was solved for, None for one that was trained.
+    Attributes:
+        states: those that were kept, the first and the last among them.
+        data: the points.
+        exact: what is known of a network that was solved for; None for one that was trained.
     """
 
     states: tuple[TrainState, ...]
-    net: Network
-    certificate: Certificate | None
-    q_min: float
+    data: Dataset
     exact: Exact | None = None
+
+    @cached_property
+    def net(self) -> Network:
+        """The last network, on the CPU in float64."""
+        return self.states[-1].net.to(device="cpu", dtype=torch.float64)
+
+    @cached_property
+    def q_min(self) -> float:
+        """Its smallest margin y Phi(x)."""
+        return float(q_of(self.net, self.data.x, self.data.y).min())
+
+    @cached_property
+    def certificate(self) -> Certificate | None:
+        """Its certificate, made when it is asked for; None where it is not homogeneous."""
+        if not self.net.homogeneous:
+            return None
+        tau = TAU_TRAINED if self.exact is None else TAU_EXACT
+        return certify(self.net, self.data.x, self.data.y, tau)
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What may be said of claims.
+
+    Attributes:
+        scores: of the truth, and of the first control.
+        verdict: at `RADIUS`, against all controls.
+    """
+
+    scores: tuple[Score, Score]
+    verdict: Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,48 +122,53 @@ def fetched(held: Any) -> Any:  # noqa: ANN401 - states and what they hold
     return held
 
 
-def stride_of(planned: int) -> int:
+def stride_of(planned: int, keep: int = KEPT) -> int:
     """How many steps lie between two states that are kept."""
-    return max(1, math.ceil(planned / KEPT))
+    return max(1, math.ceil(planned / keep))
 
 
-def walked(states: Iterable[State], first: State, planned: int) -> tuple[State, ...]:
-    """The first and last state, and those between at even steps: at most about `KEPT`."""
-    stride = stride_of(planned)
-    kept: tuple[State, ...] = (first,)
-    last = first
+def thin(states: Iterable[State], planned: int, keep: int = KEPT) -> tuple[State, ...]:
+    """The first and last state, and those between at even steps: at most about `keep`."""
+    stride, kept, last = stride_of(planned, keep), list[State](), None
     for state in states:
+        if last is None or state.t % stride == 0:
+            kept.append(state)
         last = state
-        if state.t % stride == 0:
-            kept = (*kept, state)
-    return kept if kept[-1] is last else (*kept, last)
+    if last is not None and kept[-1] is not last:
+        kept.append(last)
+    return tuple(kept)
+
+
+def _through(
+    watch: Watch[State], states: Iterator[State], total: int, label: str
+) -> Iterator[State]:
+    """The first state, made at once, then the others by way of `watch`."""
+    yield next(states)
+    yield from watch(states, total, label)
 
 
 def train(
     data: Dataset, config: TrainConfig, seed: int, *, exact: bool = False,
-    device: str = "cpu", dtype: torch.dtype = torch.float64, watch: Watch[TrainState] = unwatched,
+    device: str = "cpu", dtype: torch.dtype = torch.float64, keep: int = KEPT,
+    watch: Watch[TrainState] = unwatched,
 ) -> Trained:  # fmt: skip
     """Train on `data`, or take the exact solution. RunFailed where the points are not separated."""
     placed = data.to(device=device, dtype=dtype)
     solved = maximum_margin(data.x, data.y) if exact else None
     net = solved.net if solved else None
     config = replace(config, steps=0) if exact else config
-    first = training.init(placed, config, torch.Generator().manual_seed(seed), net)
-    steps = training.iterate(placed, first, config)
-    states = walked(watch(steps, config.steps, "training"), first, config.steps)
-    status = training.terminate(states[-1], config)
+    states = training.states(placed, config, torch.Generator().manual_seed(seed), net)
+    seen = _through(watch, states, config.steps, "training")
+    done = Trained(thin(seen, config.steps, keep), data, solved)
+    status = training.terminate(done.states[-1], config)
     if status in (Status.DIVERGED, Status.DEAD):
         raise RunFailed(weights.status(status))
-    last = states[-1].net.to(device="cpu", dtype=torch.float64)
-    q_min = float(q_of(last, data.x, data.y).min())
-    if q_min <= 0:
+    if done.q_min <= 0:
         raise RunFailed(
-            f"the points are not separated after {states[-1].t} steps. "
+            f"the points are not separated after {done.states[-1].t} steps. "
             "Take more steps, more neurons or another seed."
         )
-    tau = TAU_EXACT if exact else TAU_TRAINED
-    made = certify(last, data.x, data.y, tau) if last.homogeneous else None
-    return Trained(states, last, made, q_min, solved)
+    return done
 
 
 def opened(file: Path, truth: Path | None = None) -> tuple[Run | None, Network, Dataset | None]:
@@ -186,27 +233,44 @@ def _assumed(target: Target, margin: str) -> str:
 
 
 def attack(
-    target: Target, config: AttackConfig, seed: int, *, name: str = "kkt",
-    truth: Dataset | None = None, certificate: Certificate | None = None,
-    watch: Watch[AttackState] = unwatched, device: str = "cpu",
+    target: Any, config: AttackConfig, seed: int | torch.Generator, *,   # noqa: ANN401
+    name: str | AnyAttack = DEFAULT,
+    start: tuple[Tensor, Tensor] | None = None, truth: Dataset | None = None,
+    controls: Controls | None = None, certificate: Certificate | None = None,
+    keep: int = KEPT, watch: Watch[AttackState] = unwatched, device: str = "cpu",
 ) -> Attacked:  # fmt: skip
-    """Attack from noise; with `truth`, judge the claims. RunFailed where it diverges.
+    """Attack; with `truth`, judge the claims. RunFailed where it diverges.
 
-    `name` is the attack's key in the roster, `config` of its class. Attacks that follow their
-    weights (`Attack.anywhere`) run on `device`, the others on the CPU, where all are judged.
+    Attacks that follow their weights (`Attack.anywhere`) run on `device`, the others on the CPU,
+    where all are judged.
+
+    Args:
+        target: the weights, of the attack's own kind where it has one.
+        config: settings of the attack's class.
+        seed: of what the attack draws, or the generator that it draws from.
+        name: the attack's key in the roster, or its row.
+        start: candidates x (m, d) and labels y (m,) to begin at; None begins at noise.
+        truth: the points that the weights were trained on; an attack with a victim of its own
+            trains it on them.
+        controls: sets that stand for chance; None takes `control_sets`.
+        certificate: of the weights on the truth, where there is one.
+        keep: states to keep, evenly spaced, beside the first and the last.
+        watch: sees every state go by.
+        device: where to run.
     """
-    entry = by_key(name)
-    aimed: Any = target
+    entry = by_key(name) if isinstance(name, str) else name
+    drawn = seed if isinstance(seed, torch.Generator) else torch.Generator().manual_seed(seed)
+    aimed = target
     if truth is not None:
-        aimed = entry.aimed(target, truth.x, truth.y, config, seed)
+        aimed = entry.aimed(target, truth.x, truth.y, config, drawn.initial_seed())
     if device != "cpu" and entry.anywhere:
         wide = torch.float32 if device == "mps" else torch.float64  # mps has no other
         aimed = Target(target.net.to(device=device, dtype=wide), target.level)
-    first = entry.init(aimed, config, torch.Generator().manual_seed(seed))
     planned = entry.planned(config, KEPT)  # attacks of few steps plan none
-    stride = entry.stride(config, stride_of(planned))  # states that nobody keeps are left out
-    following = entry.iterate(aimed if entry.anywhere else target, first, config, stride)
-    states = walked(watch(following, math.ceil(planned / stride), "attack"), first, planned)
+    stride = entry.stride(config, stride_of(planned, keep))  # states that nobody keeps are left out
+    following = entry.states(aimed, config, drawn, start, stride)
+    seen = _through(watch, following, math.ceil(planned / stride), "attack")
+    states = thin(seen, planned, keep)
     if device != "cpu":
         states = fetched(states)
     if entry.terminate(states[-1], config) is Status.DIVERGED:
@@ -214,5 +278,24 @@ def attack(
     done = Attacked(states, target, entry.report(target, states[-1], config))
     if truth is None:
         return done
-    found = judgement(name, done.claims, truth, control_sets(truth), certificate)
+    sets = control_sets(truth) if controls is None else controls
+    made = None if entry.victim is not None else certificate  # it was trained otherwise
+    found = judgement(done.claims, truth, sets, made)
     return replace(done, scores=found.scores, verdict=found.verdict)
+
+
+def judgement(
+    claims: Report, truth: Dataset, controls: Controls, made: Certificate | None
+) -> Judgement:
+    """What may be said of the claims of an attack, against the truth and the controls.
+
+    Args:
+        claims: what it claims.
+        truth: the points that the attacked network was trained on.
+        controls: sets that stand for chance.
+        made: the certificate of the attacked network on the truth; None where there is none, as
+            for a victim of the attack's own training.
+    """
+    verdict = judge(truth, controls, claims.x, claims.y, RADIUS, in_reach(made, truth.n))
+    first, control = (score(data, claims.x, claims.y) for data in (truth, controls.sets[0]))
+    return Judgement((first, control), verdict)

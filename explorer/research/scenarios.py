@@ -14,7 +14,7 @@ from explorer.engine.attacks.inversion import InversionConfig
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.univariate import UnivariateConfig
 from explorer.engine.data import Dataset, Source, preset
-from explorer.engine.roster import AttackConfig
+from explorer.engine.roster import DEFAULT, AttackConfig
 from explorer.engine.training import TrainConfig
 
 
@@ -42,7 +42,7 @@ class Scenario:
     attack: AttackConfig
     seed: int
     freeze: int
-    attack_name: str = "kkt"
+    attack_name: str = DEFAULT
     stage: str = "train"
     exact: bool = False
 

@@ -24,16 +24,16 @@ from typing import Any
 from explorer.engine.threads import limit_threads
 from explorer.research.executors import Make, Pool, dask_client, is_lost, processes, threads
 from explorer.research.experiment import Refused, Trial, key_of, plain, run_trial, seeds_of, trials
-from explorer.research.records import RowFile, held, write_csv
+from explorer.research.records import RowKind, write_csv, writing
 
 __all__ = [
-    "RowFile", "Trial", "dask_client", "key_of", "processes", "run_trial", "seeds_of", "sweep",
+    "Trial", "dask_client", "key_of", "processes", "run_trial", "seeds_of", "sweep",
     "threads", "trials", "write_csv",
 ]  # fmt: skip
 
 Row = dict[str, Any]
 IN_FLIGHT = 8  # arbitrary: enough to keep four workers busy, few enough to cancel at once
-NAMES = ("key", "status", "message", "trial", "result", "seconds")  # of a row
+ROWS = RowKind("sweep", ("key", "status", "message", "trial", "result", "seconds"))
 RETRIES = 2  # arbitrary: Dask's own default is 3 deaths
 
 
@@ -78,8 +78,7 @@ def sweep(
     pool = Pool(executor)
     given = [Trial.of(row) if isinstance(row, Mapping) else row for row in rows]
     table = {key_of(row): row for row in given}
-    with nullcontext() if path is None else held(path):
-        file = None if path is None else RowFile(path, NAMES)
+    with nullcontext() if path is None else writing(path, ROWS) as file:
         if file is not None and fresh:
             file.clear()
         kept = {} if file is None else file.rows

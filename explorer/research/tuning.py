@@ -17,11 +17,9 @@ Trial k depends on the seed and the trials before it alone, so that a search res
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import torch
@@ -31,11 +29,11 @@ from explorer.engine.attacks.claims import agreement
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt.config import Knobs
 from explorer.engine.attacks.target import Target
-from explorer.engine.files import FileError, named, read_file, reading
 from explorer.engine.progress import Progress, between, no_progress, with_progress
 from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status
 from explorer.engine.store.codec import decode
+from explorer.research.records import RowKind
 from explorer.research.words import weights
 
 if TYPE_CHECKING:
@@ -145,12 +143,12 @@ def attempt(
     residuals, reports = [], []
     for restart in range(config.restarts):
         generator = torch.Generator().manual_seed(SEEDS * config.seed + restart + 1)
+        run = kkt.ATTACK.states(target, settings, generator, stride=BLOCK)
         try:
-            state = kkt.init(target, settings, generator)
+            state = next(run)
         except ValueError as error:
             return Trial(number, params, settings, math.inf, 0.0, 0.0, str(error))
         here = between(progress, restart / config.restarts, (restart + 1) / config.restarts)
-        run = kkt.iterate(target, state, settings, BLOCK)
         for following in with_progress(run, math.ceil(settings.steps / BLOCK), here):
             state = following
         if kkt.terminate(state, settings) is Status.DIVERGED:
@@ -241,10 +239,10 @@ def _as_optuna(trial: Trial, search: Search) -> optuna.trial.FrozenTrial:
     )  # fmt: skip
 
 
-# --- The file of a search: one JSON line about it, then one per trial; it can be taken up again -
+# --- The file of a search: a line about it, then one per trial; it can be taken up again ---------
 
 FORMAT = 1
-MOST_BYTES = 64 * 2**20  # arbitrary: a trial takes about 1 kB
+FIELDS = ("number", "params", "config", "residual", "agreement", "claims", "failure")
 
 
 def fingerprint(target: Target) -> str:
@@ -252,55 +250,34 @@ def fingerprint(target: Target) -> str:
     return hashlib.sha256(target.net.theta.double().cpu().numpy().tobytes()).hexdigest()[:16]
 
 
-def start_file(path: Path, target: Target, config: TuneConfig) -> list[Trial]:
-    """The trials that a file of this search holds already; a new file gets its first line.
-
-    Raises:
-        FileError: where the file is of another search or of other weights.
-    """
-    head = {"format": FORMAT, "weights": fingerprint(target), **asdict(config)}
-    first = json.dumps(head) + "\n"
-    text = read_file(path, MOST_BYTES) if path.exists() else b""
-    if first.encode().startswith(text):  # nothing, or a first line that a kill cut off
-        path.write_text(first, encoding="utf-8")
-        return []
-    end = text.rfind(b"\n") + 1  # what follows was cut off by a kill
-    name = named(path.name)
-    with reading(f"{name} is no file of a search: it", "It was left as it is. Name another."):
-        there, *rows = map(json.loads, text[:end].splitlines())
-        if not isinstance(there, dict) or "weights" not in there:
-            raise ValueError("its first line does not say which search it is of")
-        differs = [k for k in head if k != "trials" and there.get(k) != head[k]]
-        done = [] if differs else [_decoded(row) for row in rows]
-    if differs:
-        raise FileError(
-            f"{name} holds another search: it differs in {', '.join(differs)}. "
-            "Name another file, or take the same settings and weights."
-        )
-    if end < len(text):
-        with path.open("r+b") as file:
-            file.truncate(end)
-    return done
+def search_rows(target: Target, config: TuneConfig) -> RowKind:
+    """What the file of this search on these weights holds."""
+    return RowKind(
+        "search", FIELDS, _checked, key=lambda row: str(row["number"]), start=b'{"number":',
+        head={"format": FORMAT, "weights": fingerprint(target), **asdict(config)},
+        free=("trials",),
+    )  # fmt: skip
 
 
-def append(path: Path, trial: Trial) -> None:
-    """Add one row to the file of a search."""
-    row = asdict(trial)
-    row["residual"] = trial.residual if math.isfinite(trial.residual) else None
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row, allow_nan=False) + "\n")
+def row_of(trial: Trial) -> dict[str, Any]:
+    """A trial as a line of the file."""
+    return {
+        **asdict(trial), "residual": trial.residual if math.isfinite(trial.residual) else None
+    }  # fmt: skip
 
 
-def _decoded(row: dict[str, Any]) -> Trial:
+def trial_of(row: dict[str, Any]) -> Trial:
     """The trial of a line. ValueError, KeyError or TypeError for another."""
     if row["residual"] is None:
         row = {**row, "residual": {"float": "inf"}}
     config = {"kind": "KKTConfig", "fields": row["config"]}
     given = {**row, "params": {"map": row["params"]}, "config": config}
-    try:
-        trial: Trial = decode({"kind": "Trial", "fields": given}, {}, Trial)
-    except FileError as error:  # it does not say of which file
-        raise ValueError(error) from error
+    trial: Trial = decode({"kind": "Trial", "fields": given}, {}, Trial)
     if not all(map(math.isfinite, (*trial.params.values(), trial.agreement, trial.claims))):
         raise ValueError(f"numbers of trial {trial.number} are not finite")
     return trial
+
+
+def _checked(row: dict[str, Any]) -> dict[str, Any]:
+    trial_of(row)
+    return row

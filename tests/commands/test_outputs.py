@@ -44,7 +44,7 @@ def no_work(monkeypatch):
         (sweep, "run_trial"),
     ):  # fmt: skip
         monkeypatch.setattr(owner, name, work)
-    monkeypatch.setattr("explorer.commands.digits.result", work)
+    monkeypatch.setattr("explorer.commands.digits.image_runs.train_and_attack", work)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from explorer.commands import sweep as sweeping
 from explorer.commands.rows import collected
 from explorer.commands.tables import table_of
 from explorer.research import sweep as sweeps
+from explorer.research.records import RowFile
 from explorer.research.sweep import trials
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -237,7 +238,7 @@ def test_failed_cells_run_again(call, monkeypatch) -> None:
     assert len(json.loads(call(*words).stdout)["cells"]) == 5
     assert len(json.loads(call(*words).stdout)["cells"]) == 6
     assert len(seen) == 7
-    assert sweeps.RowFile(Path("rows.jsonl")).rows.keys() == {sweeps.key_of(c) for c in seen}
+    assert RowFile(Path("rows.jsonl"), sweeps.ROWS).rows.keys() == {sweeps.key_of(c) for c in seen}
 
 
 @pytest.fixture

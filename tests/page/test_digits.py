@@ -53,7 +53,7 @@ def test_a_start_is_where_it_says(attack, start):
     drawn = draw(run.choice)
     trained = None if attack == "bilevel" else last(image_runs.train(drawn, run))
     aimed = image_runs.aim(drawn, run, trained)
-    found = image_runs.assess(drawn, aimed, image_runs.begin_attack(drawn, run, aimed))
+    found = image_runs.assess(drawn, aimed, next(image_runs.attack(drawn, run, aimed)))
     mine = found.truth if start == "truth" else found.other
     assert mine.share == 1
     assert found.chance < 0.5

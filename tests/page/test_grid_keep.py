@@ -21,7 +21,7 @@ from explorer.page.parts.grid_box import GridBox
 from explorer.page.stages import train
 from explorer.research import grid_store as grid_keep
 from explorer.research.grid import grid_attacks
-from explorer.research.grid_store import KEEP, MOST_FILES, folder
+from explorer.research.grid_store import CELLS, KEEP, MOST_FILES, folder
 from explorer.research.records import rows_in, text_of
 from explorer.serve import server
 from tests.page.test_grid_panel import run
@@ -101,7 +101,7 @@ def test_a_grid_goes_on_in_a_new_kernel_and_is_forgotten(home, monkeypatch) -> N
     assert f"{len(done)} cells" in grid.files.said.value
     assert str(path) in grid.files.said.value and grid.body.children
     run(grid)
-    assert len(grid.found.rows) == 21 == len(rows_in(path.read_bytes()))
+    assert len(grid.found.rows) == 21 == len(rows_in(path.read_bytes(), CELLS))
     assert all(grid.found.rows[key]["result"] == row["result"] for key, row in done.items())
     grid.files.forget.click()
     assert len(grid.found.rows) == 21 and path.exists()  # asked once
@@ -171,7 +171,9 @@ def test_every_attack_with_a_start_can_be_kept(home, key: str) -> None:
         assert grid.found.of.attack == key or app.session.message  # refused on this network
         run(grid, until=1)
         (text, table), of = grid.keeper.texts(), grid.keeper.of
-        assert all(row["of"] == of for row in rows_in(text.encode())) and table.startswith("key,")
+        assert all(row["of"] == of for row in rows_in(text.encode(), CELLS)) and table.startswith(
+            "key,"
+        )
     finally:
         app.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from types import SimpleNamespace
+from dataclasses import replace
 
 import ipywidgets as w
 import numpy as np
@@ -13,6 +13,7 @@ import pytest
 
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.roster import ROSTER
 from explorer.page import branches, play
 from explorer.page.panels.tuner import EMPTY, TUNE
 from explorer.page.stages import attack
@@ -112,12 +113,11 @@ def test_the_best_and_the_defaults_are_tried_from_a_noise_that_no_trial_had(
 ) -> None:
     panel, tried = tuner(app), []
 
-    def init(target, config, generator):
+    def init(target, config, generator, start):
         tried.append((config, generator.initial_seed()))
-        return kkt.init(target, config, generator)
+        return kkt.init(target, config, generator, start)
 
-    fake = SimpleNamespace(init=init, iterate=kkt.iterate)
-    monkeypatch.setattr("explorer.page.panels.tuner.kkt", fake)
+    monkeypatch.setitem(ROSTER, "kkt", replace(kkt.ATTACK, first=init))
     panel.rows, panel.target = list(ROWS), app.session.frame.target
     config = tune.TuneConfig(trials=4, restarts=3, m=4, steps=4)
     words = panel.verdict(config, panel.rows, app.session.frame)

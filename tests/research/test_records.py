@@ -11,12 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from explorer import cli
-from explorer.research.records import RowFile, held
+from explorer.research.records import RowFile, RowKind, held
 from explorer.research.sweep import sweep, threads
 from tests.research.sweep_rows import Small, doubled
 
 ROOT = Path(__file__).resolve().parents[2]
 ROW = '{"key":"a","result":{}}\n'
+KIND = RowKind("sweep")
 # Widths that no training takes: each row fails at once.
 QUICK = ("--executor", "threads", "--set", "preset=two-points", "--set", "widths=[0]")
 
@@ -38,18 +39,19 @@ def test_what_is_no_file_of_rows_is_left_alone(tmp_path: Path, text: str, why: s
     path = tmp_path / "notes.txt"
     path.write_text(text)
     with pytest.raises(ValueError, match=r"notes\.txt") as refused:
-        RowFile(path)
+        RowFile(path, KIND)
     assert why in str(refused.value)
     assert path.read_text() == text
 
 
 @pytest.mark.parametrize(
-    ("text", "left"), [(ROW + '{"key":"b"', ROW), ('{"key":"b","re', ""), ('{"k', ""), ("", "")]
+    ("text", "left"),
+    [(ROW + '{"key":"b"', ROW), ('{"key":"b","re', ""), ('{"k', ""), ("", ""), (ROW[:-1], ROW)],
 )
-def test_a_torn_end_is_dropped(tmp_path: Path, text: str, left: str) -> None:
+def test_a_torn_end_is_dropped_and_a_whole_one_ended(tmp_path: Path, text: str, left: str) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(text)
-    assert len(RowFile(path).rows) == left.count("\n")
+    assert len(RowFile(path, KIND).rows) == left.count("\n")
     assert path.read_text() == left
 
 

@@ -21,7 +21,16 @@ import pytest
 from explorer.research.executors import Pool
 from explorer.research.experiment import ring_of, run_trial
 from explorer.research.records import RowFile, flat, write_csv
-from explorer.research.sweep import Trial, key_of, processes, seeds_of, sweep, threads, trials
+from explorer.research.sweep import (
+    ROWS,
+    Trial,
+    key_of,
+    processes,
+    seeds_of,
+    sweep,
+    threads,
+    trials,
+)
 from tests.research.sweep_rows import Small, deadly, doubled, slow
 
 TINY = {
@@ -109,7 +118,7 @@ def test_a_broken_executor_of_the_caller_leaves_its_rows_for_another_time(tmp_pa
         pytest.raises(BrokenExecutor, match="2 rows did not run"),
     ):
         seen += sweep(table, mine, run=deadly, path=path, in_flight=1)
-    assert [row["status"] for row in RowFile(path).rows.values()] == ["done", "done"]
+    assert [row["status"] for row in RowFile(path, ROWS).rows.values()] == ["done", "done"]
     assert len(list(sweep(table, threads(1), run=doubled, path=path))) == 4
 
 
@@ -167,12 +176,12 @@ def test_a_file_goes_on_and_a_torn_line_is_run_again(tmp_path: Path) -> None:
         row["key"] for row in seen
     ]
     assert len(seen) == 5
-    # a line that parses, but whose end is missing, counts as torn too
+    # a whole row that lacks the end of its line is no torn one: what is cut short is no JSON
     path.write_text(path.read_text()[:-1])
-    assert len(RowFile(path).rows) == 4
+    assert len(RowFile(path, ROWS).rows) == 5 and path.read_text().endswith("\n")
     path.write_text("nonsense\n" + path.read_text())
     with pytest.raises(ValueError, match="line 1"):
-        RowFile(path)
+        RowFile(path, ROWS)
     assert path.read_text().startswith("nonsense")
 
 
@@ -181,7 +190,7 @@ def test_failed_rows_are_kept_or_run_again(tmp_path: Path) -> None:
     for again, runs in ((False, 1), (True, 2)):
         list(sweep([Small(-1), Small(1)], threads(1), path=path, run=doubled, again=again))
         assert len(path.read_text().splitlines()) == 1 + runs
-    assert len(RowFile(path).rows) == 2
+    assert len(RowFile(path, ROWS).rows) == 2
 
 
 def test_kill_and_resume(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from explorer.engine.attacks.claims import Report, agreement, survivors
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
-from explorer.research import tuning as search_file
 from explorer.research import tuning as tune
+from explorer.research.records import RowFile
 from explorer.research.tuning import Trial, TuneConfig
 from tests.engine.closed_forms import three_at_120
 
@@ -39,6 +39,10 @@ def same(a: Trial, b: Trial) -> bool:
 
 def row(number, residual, agreed, failure=""):
     return Trial(number, {}, KKTConfig(), residual, agreed, 0.0, failure)
+
+
+def search_file(path: Path, target=TARGET, config=SMALL) -> RowFile:
+    return RowFile(path, tune.search_rows(target, config))
 
 
 # --- agreement ------------------------------------------------------------------------------
@@ -178,46 +182,47 @@ def test_a_trial_at_full_length_keeps_its_knobs() -> None:
 # --- file -----------------------------------------------------------------------------------
 def test_a_search_lives_on_in_its_file(tmp_path: Path) -> None:
     path = tmp_path / "search.jsonl"
-    assert search_file.start_file(path, TARGET, SMALL) == []
+    kept = search_file(path)
+    assert not kept.rows
     trials = list(islice(tune.tune(TARGET, SMALL), 2))
-    for trial in trials:
-        search_file.append(path, trial)
-    search_file.append(path, row(2, math.inf, 0.0, "diverged"))
+    for trial in (*trials, row(2, math.inf, 0.0, "diverged")):
+        kept.append(tune.row_of(trial))
     with path.open("a") as file:
         file.write('{"number": 3, "par')  # killed while writing
-    read = search_file.start_file(path, TARGET, replace(SMALL, trials=9))
+    kept = search_file(path, config=replace(SMALL, trials=9))
+    read = [tune.trial_of(each) for each in kept.rows.values()]
     assert all(same(a, b) for a, b in zip(read[:2], trials, strict=True))
     assert math.isinf(read[2].residual)
-    search_file.append(path, trials[0])
-    assert len(search_file.start_file(path, TARGET, SMALL)) == 4
+    kept.append(tune.row_of(row(3, 0.5, 1.0)))
+    assert len(search_file(path).rows) == 4
 
 
 def test_a_file_of_another_search_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "search.jsonl"
-    search_file.start_file(path, TARGET, SMALL)
+    search_file(path)
     with pytest.raises(ValueError, match="differs in seed"):
-        search_file.start_file(path, TARGET, replace(SMALL, seed=3))
+        search_file(path, config=replace(SMALL, seed=3))
     with pytest.raises(ValueError, match="differs in weights"):
-        search_file.start_file(path, Target(three_at_120([1.0, 1.0, 1.0]).net), SMALL)
+        search_file(path, Target(three_at_120([1.0, 1.0, 1.0]).net))
     path.write_text("x1,x2,y\n")
     with pytest.raises(ValueError, match="no file of a search"):
-        search_file.start_file(path, TARGET, SMALL)
+        search_file(path)
 
 
 def test_a_log_with_only_its_head_is_kept_and_a_cut_head_starts_anew(tmp_path: Path) -> None:
     path = tmp_path / "search.jsonl"
-    search_file.start_file(path, TARGET, SMALL)
+    search_file(path)
     head = path.read_text()
-    assert search_file.start_file(path, TARGET, SMALL) == []
+    assert not search_file(path).rows
     for text in (head, head[:9], ""):
         path.write_text(text)
-        assert search_file.start_file(path, TARGET, SMALL) == []
+        assert not search_file(path).rows
         assert path.read_text() == head
     # a head of another search may be whole but for its end: nothing says so, and nothing is lost
     other = head.replace('"seed": 0', '"seed": 5')[:-1]
     path.write_text(other)
     with pytest.raises(ValueError, match="no file of a search"):
-        search_file.start_file(path, TARGET, SMALL)
+        search_file(path)
     assert path.read_text() == other
 
 
@@ -225,22 +230,23 @@ def test_a_log_with_only_its_head_is_kept_and_a_cut_head_starts_anew(tmp_path: P
                                   "HEAD[1]\n", "HEAD{}\n", 'HEAD{"residual":1}\n'])  # fmt: skip
 def test_what_is_no_search_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
     path = tmp_path / "search.jsonl"
-    search_file.start_file(path, TARGET, SMALL)
+    search_file(path)
     text = text.replace("HEAD", path.read_text())
     path.write_text(text, encoding="latin-1")
     with pytest.raises(ValueError, match="no file of a search"):
-        search_file.start_file(path, TARGET, SMALL)
+        search_file(path)
     assert path.read_text(encoding="latin-1") == text
 
 
 # --- walls ----------------------------------------------------------------------------------
 def test_no_truth_is_in_reach() -> None:
-    trees = [ast.parse(Path(module.__file__).read_text()) for module in (tune, search_file)]
-    taken = {n.module for t in trees for n in ast.walk(t) if isinstance(n, ast.ImportFrom)}
+    tree = ast.parse(Path(tune.__file__).read_text())
+    taken = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     ours = {m for m in taken if m and m.startswith("explorer.")}
-    files = {"explorer.engine.files", "explorer.engine.store.codec"}  # neither holds any truth
+    files = {"explorer.research.records", "explorer.engine.store.codec"}  # neither holds any truth
     assert ours == files | {
-        f"explorer.{m}" for m in ("engine.progress", "engine.settings", "engine.status")
+        f"explorer.{m}"
+        for m in ("engine.progress", "engine.settings", "engine.status", "research.words")
     } | {f"explorer.engine.attacks{m}" for m in ("", ".claims", ".kkt", ".kkt.config", ".target")}
 
 
@@ -262,13 +268,13 @@ def test_what_cannot_run_is_refused(changes, word) -> None:
 
 @pytest.mark.parametrize("seed", [0, 7])
 def test_the_verdict_has_a_noise_that_no_trial_had(seed, monkeypatch) -> None:
-    used, real = [], tune.kkt.init
+    used, real = [], tune.kkt.ATTACK
 
-    def watched(target, config, generator):
+    def watched(target, config, generator, start):
         used.append(generator.initial_seed())
-        return real(target, config, generator)
+        return real.first(target, config, generator, start)
 
-    monkeypatch.setattr(tune.kkt, "init", watched)
+    monkeypatch.setattr(tune.kkt, "ATTACK", replace(real, first=watched))
     config = replace(SMALL, seed=seed)
     tune.attempt(TARGET, config, 0, tune.USUAL)
     fresh = {tune.fresh_seed(replace(config, seed=other)) for other in range(20)}

@@ -218,6 +218,15 @@ class Attack(Generic[T, C, S]):
             return iterated(self.step, self.terminate, target, state, config)
         return self.strided(target, state, config, stride)
 
+    def states(
+        self, target: T, config: C, generator: torch.Generator,
+        start: tuple[Tensor, Tensor] | None = None, stride: int = 1,
+    ) -> Iterator[S]:  # fmt: skip
+        """A whole run: the state of `init`, then those of `iterate`; see there for `stride`."""
+        first = self.init(target, config, generator, start)
+        yield first
+        yield from self.iterate(target, first, config, self.stride(config, stride))
+
     def suited(self, config: C, mix_data: float) -> C:
         """These settings, made fit for a start with this share of held-out data in it."""
         return config if self.suit is None else self.suit(config, mix_data)

@@ -28,7 +28,7 @@ from explorer.page.stages import arena as arena_stage
 from explorer.research import arena
 from explorer.research.arena import Line
 from explorer.research.experiment import Otherwise, Ring, otherwise
-from explorer.research.judging import RADIUS
+from explorer.research.runs import RADIUS
 from explorer.style import CONTROL, CURVES, INK
 
 RUN, CANCEL = "Run the arena", "Cancel the arena"

@@ -12,13 +12,10 @@ from typing import Any, cast
 import bqplot as bq
 import ipywidgets as w
 import numpy as np
-import torch
 
-from explorer.engine.attacks import kkt
-from explorer.engine.attacks.kkt import ATTACK, KKTConfig, KKTState
+from explorer.engine.attacks.kkt import KKTConfig, KKTState
 from explorer.engine.attacks.kkt.config import PUBLISHED
 from explorer.engine.attacks.target import Target
-from explorer.engine.controls import control_sets
 from explorer.engine.progress import Progress, between, no_progress, with_progress
 from explorer.page import branches, play
 from explorer.page.frame import Frame
@@ -27,8 +24,7 @@ from explorer.page.panels.base import Panel, button, chart
 from explorer.page.parts.grid_cells import Pick
 from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.parts.settings import choice, whole
-from explorer.research import tuning
-from explorer.research.judging import judgement
+from explorer.research import runs, tuning
 from explorer.research.tuning import Trial, TuneConfig
 from explorer.research.words import verdicts
 from explorer.style import CURVES, INK, PROVEN
@@ -92,6 +88,11 @@ class Front:
         self.y.max = ceiling
         self.chart.axes[0].tick_values = list(range(low, high + 1))
         self.chart.axes[1].tick_values = np.linspace(0, ceiling, 5)
+
+
+def _told(progress: Progress) -> runs.Watch[Any]:
+    """The watch of a run that says to `progress` what share of the states has gone by."""
+    return lambda states, total, _: with_progress(states, total, progress)
 
 
 def _words(trial: Trial) -> str:
@@ -274,20 +275,15 @@ class Tuner(Panel):
             return "Every trial failed: train longer, or take other weights."
         if truth is None:
             return HINT
-        texts, controls = [], control_sets(truth)
-        made = frame.training.certificate
+        texts, made = [], frame.training.certificate
         usual = KKTConfig(m=config.m, steps=config.steps)
         for k, settings in enumerate((chosen.config, usual)):
-            state = kkt.init(
-                target, settings, torch.Generator().manual_seed(tuning.fresh_seed(config))
-            )
-            run = kkt.iterate(target, state, settings, tuning.BLOCK)
-            blocks = math.ceil(settings.steps / tuning.BLOCK)
-            for following in with_progress(run, blocks, between(progress, k / 2, (k + 1) / 2)):
-                state = following
-            claims = ATTACK.report(target, state, settings)
-            verdict = judgement(ATTACK.key, claims, truth, controls, made).verdict
-            texts.append(verdicts.verdict(verdict))
+            done = runs.attack(
+                target, settings, tuning.fresh_seed(config), truth=truth, certificate=made,
+                keep=math.ceil(settings.steps / tuning.BLOCK),
+                watch=_told(between(progress, k / 2, (k + 1) / 2)),
+            )  # fmt: skip
+            texts.append("" if done.verdict is None else verdicts.verdict(done.verdict))
         return (
             f"Trial {chosen.number} is the best of {len(rows)} by what the weights tell. "
             f"{HINT}"

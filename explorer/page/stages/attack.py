@@ -16,7 +16,7 @@ from explorer.page.frame import Aim, Attacking, Frame, Shown, Training, numbers
 from explorer.page.history import Timeline
 from explorer.page.session import Session
 from explorer.page.stages.train import certificate
-from explorer.research.judging import judgement
+from explorer.research.runs import judgement
 
 
 def take_target(session: Session) -> None:
@@ -115,8 +115,9 @@ def judge(session: Session) -> None:
     frame, aim, attack = session.frame, session.frame.aim, session.frame.attack
     if aim is not None and attack.state is not None:
         claims = session.entry.report(aim.target, attack.state, session.attack_config)
-        known = frame.training.certificate
-        made = judgement(attack.name, claims, aim.truth, aim.controls, known)
+        own = session.entry.victim is not None  # weights of its own training
+        known = None if own else frame.training.certificate
+        made = judgement(claims, aim.truth, aim.controls, known)
         attack = replace(attack, scores=made.scores, verdict=made.verdict)
     session.show(attack=attack)
 

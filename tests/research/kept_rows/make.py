@@ -26,16 +26,17 @@ from explorer.engine.store import load
 from explorer.research.arena import arena_rows, lines_of
 from explorer.research.experiment import Trial, key_of, run_trial, trials
 from explorer.research.grid import Found, Of, grid_rows, maps, of_sweep, run_cell
-from explorer.research.grid_store import Keeper, identity, take
+from explorer.research.grid_store import CELLS, Keeper, identity, take
 from explorer.research.records import RowFile, rows_in, write_csv
-from explorer.research.sweep import sweep
+from explorer.research.sweep import ROWS, sweep
 from explorer.research.tuning import (
     TuneConfig,
-    append,
     best,
     front,
     full_length,
-    start_file,
+    row_of,
+    search_rows,
+    trial_of,
     tune,
 )
 
@@ -109,7 +110,7 @@ def numbers(folder: Path) -> dict[str, Any]:
     for name in NAMES:
         path = folder / f"{name}.jsonl"
         rows = swept(path, rows_of(name), unheard)
-        said[name] = {"rows": [_digest(row) for row in RowFile(path).rows.values()],
+        said[name] = {"rows": [_digest(row) for row in RowFile(path, ROWS).rows.values()],
                       "keys": [key_of(row) for row in rows_of(name)]}  # fmt: skip
         if name.startswith("grid"):
             kept = maps(2, of_sweep(rows))
@@ -120,14 +121,15 @@ def numbers(folder: Path) -> dict[str, Any]:
         write_csv(folder / "table.csv", rows)
         said[name]["table"] = _digest((folder / "table.csv").read_text(encoding="utf-8"))
         (folder / "table.csv").unlink()
-    found, cells = page(), rows_in((folder / "page.jsonl").read_bytes())
+    found, cells = page(), rows_in((folder / "page.jsonl").read_bytes(), CELLS)
     version = cells[0]["of"]["version"]  # cells of another one are refused, and this is older
     taken = take(found, cells, {**identity(found.of), "version": version})
     kept = maps(2, [{**row, "seed": key[0]} for key, row in found.rows.items()])
     rows = [_digest(row) for row in cells]
     said["page"] = {"taken": taken, "rows": rows, "start": kept.start, "end": kept.end}
     for name, config in TUNES.items():
-        tried = start_file(folder / f"{name}.jsonl", target(), config)
+        kept_search = RowFile(folder / f"{name}.jsonl", search_rows(target(), config))
+        tried = [trial_of(row) for row in kept_search.rows.values()]
         chosen = best(tried, config.search)
         said[name] = {
             "trials": tried, "front": [trial.number for trial in front(tried)],
@@ -165,9 +167,9 @@ def main() -> None:
         found.run(key, Event())
     (folder / "page.jsonl").write_text(Keeper(found).texts()[0], encoding="utf-8")
     for name, config in TUNES.items():
-        start_file(folder / f"{name}.jsonl", target(), config)
+        search = RowFile(folder / f"{name}.jsonl", search_rows(target(), config))
         for trial in tune(target(), config):
-            append(folder / f"{name}.jsonl", trial)
+            search.append(row_of(trial))
     said = json.dumps(numbers(folder), indent=1)
     (folder / "numbers.json").write_text(said + "\n", encoding="utf-8")
 
