@@ -18,6 +18,7 @@ import time
 
 import torch
 
+from explorer.engine.attacks.bilevel import PICTURE_WIDTH
 from explorer.engine.data.images import Choice, draw
 from explorer.research import image_runs
 from explorer.research.image_runs import ImageRun, carried
@@ -119,7 +120,7 @@ def main():
                 for s in seeds
             ]  # fmt: skip
             rows = [row(draw(r.choice), r, None) for r in runs]
-            shown(f"64-{image_runs.BILEVEL_WIDTH}-1, own", n, "bilevel", start, rows)
+            shown(f"64-{PICTURE_WIDTH}-1, own", n, "bilevel", start, rows)
 
 
 if __name__ == "__main__":

@@ -15,19 +15,18 @@ from explorer.engine.certificate import certify
 from explorer.engine.data.images import KINDS, TASKS, Choice, Kind, Task, draw
 from explorer.engine.images import NCC_LEAST, SSIM_LEAST, Vote
 from explorer.engine.network import Network
-from explorer.engine.roster import by_key
+from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.threads import limit_threads
 from explorer.research import image_runs, image_sheets
 from explorer.research.image_runs import (
-    ATTACKS,
     MERGE_ANGLE,
     STARTS,
     VOTES,
-    Attack,
     ImageRun,
     Scored,
     Start,
     carried,
+    picture_attacks,
 )
 from explorer.research.words import verdicts
 from explorer.style import PROVEN
@@ -35,10 +34,10 @@ from explorer.style import PROVEN
 _Kind = StrEnum("_Kind", {k: k for k in KINDS})  # type: ignore[misc]
 _Task = StrEnum("_Task", {k: k for k in TASKS})  # type: ignore[misc]
 _Start = StrEnum("_Start", {k: k for k in STARTS})  # type: ignore[misc]
-_Attack = StrEnum("_Attack", {k: k for k in ATTACKS})  # type: ignore[misc]
+_Attack = StrEnum("_Attack", {k: k for k in picture_attacks()})  # type: ignore[misc]
 _Vote = StrEnum("_Vote", {k: k for k in VOTES})  # type: ignore[misc]
 _MIN = _Vote("min")
-_DIGITS, _TWO, _NOISE, _KKT = _Kind("digits"), _Task("two"), _Start("noise"), _Attack("kkt")
+_DIGITS, _TWO, _NOISE, _DEFAULT = _Kind("digits"), _Task("two"), _Start("noise"), _Attack(DEFAULT)
 COLUMNS = 10  # arbitrary: pairs per row of the picture
 
 
@@ -52,7 +51,7 @@ def digits(
     init_scale: Annotated[
         float | None, option("--init-scale", "Of the first layer; 0.1, or 0.03 for more layers.")
     ] = None,
-    attack: Annotated[_Attack, option("--attack", "Which attack.")] = _KKT,
+    attack: Annotated[_Attack, option("--attack", "Which attack.")] = _DEFAULT,
     start: Annotated[_Start, option("--start", "Where candidates begin.")] = _NOISE,
     attack_steps: Annotated[
         int | None, option("--attack-steps", "Steps of the attack.", min=1)
@@ -77,7 +76,7 @@ def digits(
     sizes = widths_of(widths)
     choice = Choice(cast(Kind, kind.value), cast(Task, task.value), n, seed, folder)
     run = ImageRun(
-        choice, sizes, steps, init_scale, cast(Attack, attack.value), cast(Start, start.value),
+        choice, sizes, steps, init_scale, attack.value, cast(Start, start.value),
         attack_steps, seed, cast(Vote, vote.value),
     )  # fmt: skip
     check_files(out)

@@ -23,11 +23,12 @@ from explorer.commands.base import (
 )
 from explorer.commands.outputs import check_files, check_pictures
 from explorer.commands.rows import check_any_done, collected, tell
+from explorer.engine.attacks.bilevel import ATTACK
 from explorer.engine.data import PRESETS
 from explorer.engine.data import preset as drawn
 from explorer.engine.data.parity import parity_digits
 from explorer.engine.energy.starts import NAMES, SIDE
-from explorer.engine.roster import by_key
+from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.settings import config_of
 from explorer.research.figures import grid_picture
 from explorer.research.grid import (
@@ -64,7 +65,7 @@ Rows = Annotated[Path | None, option("--rows", "JSON lines to go on from and to 
 def grid(
     file: File = None, preset: Preset = PRESET, digits: Digits = False, n: Count = None,
     noise: Noise = None,
-    attack: Annotated[str, option("--attack", f"One of: {', '.join(grid_attacks())}.")] = "kkt",
+    attack: Annotated[str, option("--attack", f"One of: {', '.join(grid_attacks())}.")] = DEFAULT,
     side: Annotated[int, option("--side", "Cells along an axis: 5, 11 or 26.", min=2)] = SIDE,
     seeds: Seeds = "0", set_: Set = None, workers: Workers = 0, rows: Rows = None,
     out: Annotated[Path, option("--out", "The picture.")] = Path("grid.png"),
@@ -109,9 +110,9 @@ def bilevel(
 ) -> None:  # fmt: skip
     """Attack by the bilevel problem from noise, truth and a held-out partition; compare."""
     data = _data(preset, digits, noise)
-    given = assigned(by_key("bilevel").config, set_, "bilevel")
+    given = assigned(ATTACK.config, set_, ATTACK.key)
     cells = [
-        Cell(data, "bilevel", a, b, n, noise, seed, settings={**chosen, **given})
+        Cell(data, ATTACK.key, a, b, n, noise, seed, settings={**chosen, **given})
         for chosen in MODELS.values()
         for a, b in THREE.values()
         for seed in seeds_of(seeds)

@@ -13,6 +13,7 @@ from explorer.commands import base
 from explorer.commands.outputs import check_files, set_aside
 from explorer.engine import store
 from explorer.engine.attacks.target import Target
+from explorer.engine.roster import DEFAULT
 from explorer.engine.store import Run, thinned
 from explorer.research import report, runs
 from explorer.research.runs import RunFailed
@@ -26,7 +27,7 @@ def demo(
     preset: base.Preset = "alternating-circle", n: base.Count = None, noise: base.Noise = None,
     seed: base.Seed = 0, data: base.Data = None, widths: base.Widths = base.WIDTHS,
     steps: base.Steps = base.STEPS, method: base.How = base.Method.gradient,
-    train_set: base.TrainSet = None, attack: base.Which = "kkt", m: base.Candidates = None,
+    train_set: base.TrainSet = None, attack: base.Which = DEFAULT, m: base.Candidates = None,
     attack_steps: base.AttackSteps = None, settings: base.Set = None, scenario: base.Row = None,
     out: Annotated[Path, base.option("--out", "The picture.")] = Path("margin-explorer.png"),
     device: base.Where = base.Device.cpu, dtype: base.Type = base.Dtype.float64,
@@ -96,7 +97,7 @@ def attack_file(
     file: Annotated[Path, typer.Argument(help="A saved run, or the state_dict of a ReLU network.")],
     truth: base.Truth = None,
     margin: base.Margin = None,
-    attack: base.Which = "kkt", m: base.Candidates = None, seed: base.Seed = 0,
+    attack: base.Which = DEFAULT, m: base.Candidates = None, seed: base.Seed = 0,
     steps: base.Length = None,
     settings: base.Set = None, device: base.Where = base.Device.cpu,
     out: Annotated[Path | None, base.option("--out", "Save the run with the attack.")] = None,

@@ -7,8 +7,12 @@ from typing import Annotated, Any
 
 from explorer.commands import base
 from explorer.commands.outputs import check_files
-from explorer.engine.attacks.univariate import UnivariateState, doubt_words
-from explorer.engine.roster import by_key
+from explorer.engine.attacks.univariate import (
+    ATTACK,
+    UnivariateConfig,
+    UnivariateState,
+    doubt_words,
+)
 from explorer.research import report, runs
 from explorer.research.figures import line_picture
 from explorer.research.words import verdicts
@@ -26,18 +30,18 @@ def univariate(
     points = base.points_of(preset, n, noise, seed, data)
     if points.d != 1:
         raise ValueError(f"the univariate attack needs points on a line; got {points.d}-D points")
-    config = base.attack_config("univariate", settings)
+    config = base.attack_config(ATTACK.key, settings)
     check_files(out)
     training = base.train_config(widths, steps, method)
     trained = base.trained_net(points, training, seed, method, device)
     target, made, _ = runs.aim(trained.net, points, None)
     done = runs.attack(
-        target, config, seed, name="univariate", truth=points, certificate=made, watch=base.watch,
+        target, config, seed, name=ATTACK.key, truth=points, certificate=made, watch=base.watch,
         device=device.value,
     )  # fmt: skip
     state = done.states[-1]
-    assert isinstance(state, UnivariateState)
-    account = by_key("univariate").account(state, config)
+    assert isinstance(state, UnivariateState) and isinstance(config, UnivariateConfig)
+    account = ATTACK.account(state, config)
     line_picture(out, target, state, points, account)
     verdict = verdicts.verdict(done.verdict) if done.verdict else ""
     content = {

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
 
 from explorer.engine import training
-from explorer.engine.attacks.bilevel import BilevelConfig
-from explorer.engine.attacks.decoreco import DecoRecoConfig
-from explorer.engine.attacks.inversion import InversionConfig
-from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
 from explorer.engine.data.images import Choice, Draw
 from explorer.engine.images import ImageScore, Vote, image_score, image_verdict
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network, phi_all
-from explorer.engine.roster import AttackConfig, AttackState, by_key
+from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
 from explorer.engine.scoring import Verdict
 from explorer.engine.settings import setting, settings
 from explorer.engine.training import TrainConfig, TrainState
@@ -42,21 +38,19 @@ VOTES: dict[Vote, str] = {
     "mean": "the mean of all nearly as near",
     "median": "the median of all nearly as near",
 }
-Attack = Literal["kkt", "decoreco", "bilevel", "inversion"]
-ATTACKS: tuple[Attack, ...] = get_args(Attack)
 NETWORKS: dict[str, tuple[int, ...]] = {
     "1000": (1000,), "300-300": (300, 300), "100": (100,), "100-100": (100, 100),
 }  # fmt: skip
 KNOWS = (
     "the weights, the margin, that pixels less their mean lie in [−1, 1], and for pictures the mean"
 )
-PER_IMAGE = 4  # candidates per training image from noise; the paper takes at least 2
-# Chosen on draws of seeds 100 and up (docs/digits.md); the rest are the attacks' own defaults.
-SIGMA_X = 0.1
-STEPS = {"kkt": 1200, "decoreco": 1200, "inversion": 300, "bilevel": 200}
 FIRST_SCALES = (0.1, 0.03)  # of the first layer: of two layers, of more
 MERGE_ANGLE = 0.02  # radians; the attacks' own default
-BILEVEL_WIDTH = 8  # arbitrary: hidden neurons of the model that the bilevel attack sees through
+
+
+def picture_attacks() -> list[str]:
+    """Keys of the attacks that have settings for images."""
+    return [key for key, entry in ROSTER.items() if entry.pictures is not None]
 
 
 @settings
@@ -74,7 +68,9 @@ class ImageRun:
     init_scale: Annotated[float | None, setting(
         "Standard deviation of the first layer", note="None takes 0.1, or 0.03 for more layers.",
     )] = None
-    attack: Annotated[Attack, setting("Key of the attack")] = "kkt"
+    attack: Annotated[str, setting(
+        "Key of the attack", note="One that has settings for images.",
+    )] = DEFAULT
     start: Annotated[Start, setting(
         "Where the candidates begin",
         labels=tuple((words, start) for start, words in STARTS.items()),
@@ -91,14 +87,15 @@ class ImageRun:
 
     def __post_init__(self) -> None:
         """Refuse combinations that cannot run."""
-        if self.start != "noise" and not by_key(self.attack).takes_start:
-            raise ValueError(
-                f"{by_key(self.attack).title} takes no start; got {self.start!r}. Take 'noise'."
-            )
-        if self.choice.task == "ten" and self.attack != "decoreco":
-            raise ValueError(
-                f"{by_key(self.attack).title} knows two classes; for ten take attack='decoreco'"
-            )
+        keys = picture_attacks()
+        if self.attack not in keys:
+            raise ValueError(f"attack must be one of {', '.join(keys)}; got {self.attack!r}")
+        entry = by_key(self.attack)
+        if self.start != "noise" and not entry.takes_start:
+            raise ValueError(f"{entry.title} takes no start; got {self.start!r}. Take 'noise'.")
+        if self.choice.task == "ten" and not entry.several:
+            able = " or ".join(repr(key) for key in keys if by_key(key).several)
+            raise ValueError(f"{entry.title} knows two classes; for ten take attack={able}")
 
     @property
     def first_scale(self) -> float:
@@ -113,30 +110,18 @@ class ImageRun:
         return TrainConfig(widths=self.widths, steps=self.train_steps, init_scale=self.first_scale)
 
     @property
-    def planned(self) -> int:
-        """Steps of the attack."""
-        return self.steps or STEPS[self.attack]
-
-    @property
     def config(self) -> AttackConfig:
         """Settings of the attack."""
-        n, steps = self.choice.n, self.planned
-        m = PER_IMAGE * n
-        descent: dict[str, Any] = {
-            "steps": steps, "m": m, "prior": 1.0, "sigma_x": SIGMA_X, "weight_margin": 0.3,
-            "relu_alpha_start": 30.0,
-        }  # fmt: skip
-        if self.attack == "kkt":
-            return KKTConfig(**descent)
-        if self.attack == "decoreco":
-            if self.choice.task == "two":
-                return DecoRecoConfig(**descent, contribution="outputs")
-            # Nine multipliers per candidate: solving for them takes nine tenths of the time.
-            stepped: dict[str, Any] = {"multipliers": "joint", "lam_start": 4.0, "lr_lam": 0.1}
-            return DecoRecoConfig(**descent, **stepped, contribution="margin")
-        if self.attack == "inversion":
-            return InversionConfig(m=m, steps=steps, sigma_x=SIGMA_X, box=1.0)
-        return BilevelConfig(m=n, steps=steps, sigma_x=SIGMA_X, model="hidden", width=BILEVEL_WIDTH)
+        entry = by_key(self.attack)
+        assert entry.pictures is not None  # else it was refused
+        outputs = 1 if self.choice.task == "two" else 10
+        made: AttackConfig = entry.pictures(self.choice.n, outputs, self.steps)
+        return made
+
+    @property
+    def planned(self) -> int:
+        """Steps of the attack."""
+        return by_key(self.attack).planned(self.config, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,12 +189,12 @@ def start_of(draw: Draw, run: ImageRun, outputs: int) -> tuple[Tensor, Tensor] |
         return draw.train.x, draw.train.y
     if run.start == "partition":
         return draw.other.x, draw.other.y
-    if run.attack != "decoreco":
+    if not by_key(run.attack).several:
         return None
-    m = PER_IMAGE * run.choice.n
+    config: Any = run.config
     generator = torch.Generator().manual_seed(run.seed)
-    noise = torch.randn(m, draw.train.d, generator=generator, dtype=torch.float64)
-    return SIGMA_X * noise, fair_labels(m, outputs)
+    noise = torch.randn(config.m, draw.train.d, generator=generator, dtype=torch.float64)
+    return config.sigma_x * noise, fair_labels(config.m, outputs)
 
 
 def attack(draw: Draw, run: ImageRun, aimed: Aimed) -> Iterator[AttackState]:

@@ -19,7 +19,7 @@ from explorer.engine.images import image_score
 from explorer.page.apps.digits import DigitsApp
 from explorer.page.parts.digits_charts import Gallery
 from explorer.research import image_runs, image_sheets
-from explorer.research.image_runs import ATTACKS, ImageRun, carried
+from explorer.research.image_runs import ImageRun, carried, picture_attacks
 
 TINY = ImageRun(Choice(n=10), widths=(40,), train_steps=60, steps=4)
 
@@ -37,7 +37,7 @@ def through(run):
     return drawn, aimed, last(image_runs.attack(drawn, run, aimed))
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", picture_attacks())
 def test_every_attack_runs_from_noise_and_is_judged(attack):
     drawn, aimed, state = through(replace(TINY, attack=attack))
     found = image_runs.assess(drawn, aimed, state)

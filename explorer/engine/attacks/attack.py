@@ -125,6 +125,8 @@ class Attack(Generic[T, C, S]):
         in_blocks: (config) -> whether a run goes faster where states between are left out.
         strided: (target, state, config, stride) -> those states after `state` whose t the stride
             divides, and the last one; there where `in_blocks` is.
+        pictures: (n, outputs, steps) -> settings that suit n training images and so many outputs of
+            the network; steps None takes as many as they need. None: not offered on images.
         victim: (x (n, d), y (n,), config, generator) -> weights of its own training that it attacks
             in place of the page's; None for attacks on any weights.
         room: (config, d) -> numbers that a state holds beside its candidates: a file may not ask
@@ -155,6 +157,7 @@ class Attack(Generic[T, C, S]):
     non_homogeneous: bool = False
     in_blocks: Callable[[C], bool] | None = None
     strided: Callable[[T, S, C, int], Iterator[S]] | None = None
+    pictures: Callable[[int, int, int | None], C] | None = None
     victim: Callable[[Tensor, Tensor, C, torch.Generator], T] | None = None
     room: Callable[[C, int], int] | None = None
     belongs: Callable[[T, S, C], bool] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ from explorer.engine.attacks.descent import (
     annealed,
     ended,
     moved,
+    on_pictures,
     projected,
 )
 from explorer.engine.attacks.kkt.config import KKTConfig, Knobs
@@ -361,6 +362,16 @@ def _evaluate(
     )  # fmt: skip
 
 
+def pictures(n: int, outputs: int, steps: int | None) -> DecoRecoConfig:
+    """Settings for n training images of two classes or of several."""
+    descent = on_pictures(n, steps)
+    if outputs == 1:
+        return DecoRecoConfig(**descent, contribution="outputs")
+    # Nine multipliers per candidate: solving for them takes nine tenths of the time.
+    stepped: dict[str, Any] = {"multipliers": "joint", "lam_start": 4.0, "lr_lam": 0.1}
+    return DecoRecoConfig(**descent, **stepped, contribution="margin")
+
+
 ATTACK = Attack(
     place=3, key="decoreco", title="DecoReco", paper="Buzaglo et al. 2023",
     sentence="KKT reconstruction for several classes, by the margin to the rival classes, and for "
@@ -369,5 +380,5 @@ ATTACK = Attack(
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
-    takes_start=True, suit=annealed, several=True,
+    takes_start=True, suit=annealed, several=True, pictures=pictures,
 )  # fmt: skip

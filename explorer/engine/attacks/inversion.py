@@ -29,7 +29,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.claims import MARGIN_BAND, MERGE_RADIUS, Report, merge_candidates
-from explorer.engine.attacks.descent import ended
+from explorer.engine.attacks.descent import PER_PICTURE, SIGMA_PICTURES, ended
 from explorer.engine.attacks.target import Target
 from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.kernels.reference import denormals_flushed
@@ -198,6 +198,11 @@ def _evaluate(
     return InversionState(t, x, y, torch.zeros_like(y), output, loss, grad_x, moments)
 
 
+def pictures(n: int, outputs: int, steps: int | None) -> InversionConfig:
+    """Settings for n training images; `steps` None takes 300."""
+    return InversionConfig(m=PER_PICTURE * n, steps=steps or 300, sigma_x=SIGMA_PICTURES, box=1.0)
+
+
 ATTACK = Attack(
     place=1, key="inversion", title="Model inversion", paper="Fredrikson et al. 2015",
     sentence="The baseline: inputs of the largest output, or of a wanted one. It sees no "
@@ -205,5 +210,6 @@ ATTACK = Attack(
     config=InversionConfig, state=InversionState,
     first=init, step=step, terminate=terminate, report=report,
     fits=fits, curves=(("output", "output y Φ"), ("off_margin", "off the margin")),
+    pictures=pictures,
     non_homogeneous=True,  # outputs are all it needs
 )  # fmt: skip

@@ -22,7 +22,6 @@ from explorer.page.parts.digits_charts import (
     legend,
 )
 from explorer.research.image_runs import (
-    ATTACKS,
     KNOWS,
     NETWORKS,
     STARTS,
@@ -30,6 +29,7 @@ from explorer.research.image_runs import (
     ImageRun,
     Scored,
     carried,
+    picture_attacks,
 )
 from explorer.style import CONTROL
 
@@ -135,7 +135,7 @@ class Controls:
 
     def _attack(self, run: ImageRun) -> None:
         self.attack = _choice(
-            {k: by_key(k).title for k in ATTACKS}, run.attack, "attack",
+            {k: by_key(k).title for k in picture_attacks()}, run.attack, "attack",
             "KKT and DecoReco see the weights; bilevel trains its own; inversion is the baseline",
             "235px",
         )  # fmt: skip
@@ -168,7 +168,7 @@ class Controls:
             self._first.children = row
         self._setting = True
         if self.task.value == "ten" and not by_key(self.attack.value).several:
-            self.attack.value = next(key for key in ATTACKS if by_key(key).several)
+            self.attack.value = next(k for k in picture_attacks() if by_key(k).several)
         if not by_key(self.attack.value).takes_start:
             self.start.value = "noise"
         self._setting = False

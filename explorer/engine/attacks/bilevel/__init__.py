@@ -23,7 +23,7 @@ from explorer.engine.attacks.bilevel.lower import (
 )
 from explorer.engine.attacks.bilevel.models import Shape
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidates
-from explorer.engine.attacks.descent import ended, moved
+from explorer.engine.attacks.descent import SIGMA_PICTURES, ended, moved
 from explorer.engine.attacks.shapes import EMPTY, Level, Shapes
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
@@ -370,6 +370,7 @@ def shapes(target: Target, state: BilevelState) -> Shapes:
 
 # --- The victim of a bilevel attack: weights trained on the truth, which the attack never sees --
 
+PICTURE_WIDTH = 8  # arbitrary: hidden neurons of the model that is seen through, on images
 _TRAINED = 1e-6  # arbitrary: a gradient above this is no minimum to speak of
 
 
@@ -392,6 +393,13 @@ def victim(
     return BilevelTarget(found.theta, lower)
 
 
+def pictures(n: int, outputs: int, steps: int | None) -> BilevelConfig:
+    """Settings for n training images; `steps` None takes 200."""
+    return BilevelConfig(
+        m=n, steps=steps or 200, sigma_x=SIGMA_PICTURES, model="hidden", width=PICTURE_WIDTH
+    )
+
+
 ATTACK = Attack(
     place=4, key="bilevel", title="Bilevel", paper="Runkel et al. 2024",
     sentence="Trains on its candidates and moves them until the weights agree. It knows how the "
@@ -399,7 +407,7 @@ ATTACK = Attack(
     config=BilevelConfig, state=BilevelState,
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_upper", "½‖θ(x) − θ*‖²"), ("surrogate", "surrogate ‖∇E‖²")),
-    takes_start=True, victim=victim, shapes=shapes,
+    takes_start=True, victim=victim, shapes=shapes, pictures=pictures,
     room=lambda config, d: config.width * (d + 2),
     non_homogeneous=True,  # asks for no margin; see `Attack.refusal`
 )  # fmt: skip

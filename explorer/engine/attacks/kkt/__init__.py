@@ -32,7 +32,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, claims
-from explorer.engine.attacks.descent import annealed, ended, moved
+from explorer.engine.attacks.descent import annealed, ended, moved, on_pictures
 from explorer.engine.attacks.kkt.blocks import Replay
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loss import KKTState, evaluate
@@ -207,6 +207,11 @@ def _merged(sound: Tensor, after: KKTState, before: KKTState) -> KKTState:
     return _mapped(chosen, replace(after, y=labels), replace(before, y=labels))
 
 
+def pictures(n: int, outputs: int, steps: int | None) -> KKTConfig:
+    """Settings for n training images; the network has one output."""
+    return KKTConfig(**on_pictures(n, steps))
+
+
 # Anywhere: projected multipliers alone are solved on the CPU. Not homogeneous: the loss needs no
 # theorem, what it finds does; see `target.NO_THEOREM`.
 ATTACK = Attack(
@@ -217,5 +222,5 @@ ATTACK = Attack(
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
     takes_start=True, suit=annealed, anywhere=True, non_homogeneous=True, in_blocks=in_blocks,
-    strided=iterate,
+    strided=iterate, pictures=pictures,
 )  # fmt: skip

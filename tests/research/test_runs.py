@@ -1,0 +1,93 @@
+"""The one road: every way to run an attack gives the same states, and a watch sees them all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from explorer.engine.attacks.kkt import ATTACK, KKTConfig
+from explorer.engine.attacks.target import Target
+from explorer.engine.controls import control_sets
+from explorer.engine.data import heldout, preset
+from explorer.engine.energy.starts import attack_start
+from explorer.engine.training import TrainConfig
+from explorer.research import runs
+from explorer.research.grid import problem_of
+
+DATA = preset("moons", 6, 0.05, 0)
+TRAINING = TrainConfig(widths=(20,), steps=600)
+CONFIG = KKTConfig(m=6, steps=30)
+
+
+@pytest.fixture(scope="module")
+def trained() -> runs.Trained:
+    return runs.train(DATA, TRAINING, 0)
+
+
+@pytest.fixture(scope="module")
+def target(trained) -> Target:
+    return runs.aim(trained.net, DATA, None)[0]
+
+
+def test_a_start_a_grid_and_a_run_end_in_one_state(target) -> None:
+    entry, control = replace(ATTACK, in_blocks=None), heldout(DATA, 1)
+    problem = problem_of(entry, CONFIG, target, DATA, control, 3)
+    *_, cell = problem.states(1.0, 0.5)
+    start = attack_start(DATA, control, CONFIG.m, CONFIG.sigma_x, 3, (1.0, 0.5))
+    suited = entry.suited(CONFIG, 0.5)
+    done = runs.attack(target, suited, 3, name=entry, start=start, keep=1)
+    assert torch.equal(done.states[-1].x, cell.x) and torch.equal(done.states[-1].lam, cell.lam)
+    assert [state.t for state in done.states] == [0, CONFIG.steps]
+
+
+def test_a_watch_sees_every_step_and_may_end_a_run(target) -> None:
+    seen = []
+
+    def few(states, total, label):
+        for state in states:
+            seen.append((state.t, total, label))
+            yield state
+            if state.t == 4:
+                return
+
+    done = runs.attack(target, CONFIG, 0, watch=few)
+    assert seen == [(t, CONFIG.steps, "attack") for t in (1, 2, 3, 4)]
+    assert done.states[-1].t == 4
+    seen.clear()
+    assert runs.train(DATA, TRAINING, 0, exact=True, watch=few).states[-1].t == 0 and not seen
+
+
+def test_a_watch_that_raises_cancels(target) -> None:
+    class Cancelled(Exception):
+        pass
+
+    def never(states, total, label):
+        raise Cancelled
+        yield from states
+
+    for run in (lambda: runs.attack(target, CONFIG, 0, watch=never),
+                lambda: runs.train(DATA, TRAINING, 0, watch=never)):  # fmt: skip
+        with pytest.raises(Cancelled):
+            run()
+
+
+@pytest.mark.parametrize("keep", [1, 3, 100])
+def test_states_are_kept_evenly_with_the_first_and_the_last(trained, keep: int) -> None:
+    kept = [state.t for state in runs.train(DATA, TRAINING, 0, keep=keep).states]
+    stride = runs.stride_of(TRAINING.steps, keep)
+    assert kept == sorted({*range(0, TRAINING.steps, stride), TRAINING.steps})
+    assert len(kept) <= keep + 2
+
+
+def test_a_generator_is_a_seed_and_sets_that_were_made_are_taken(trained, target) -> None:
+    sets = control_sets(DATA, 20)
+    given = {"truth": DATA, "certificate": trained.certificate, "controls": sets}
+    a = runs.attack(target, CONFIG, 5, **given)
+    b = runs.attack(target, CONFIG, torch.Generator().manual_seed(5), **given)
+    assert torch.equal(a.states[-1].x, b.states[-1].x)
+    assert a.verdict is not None and repr(a.verdict) == repr(b.verdict)  # a p-value may be nan
+    assert "20 held-out" in a.verdict.controls
+    found = runs.judgement(a.claims, DATA, sets, trained.certificate)
+    assert repr(found.verdict) == repr(a.verdict)
