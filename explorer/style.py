@@ -11,6 +11,7 @@ CONTROL = "#999999"
 INK = "#7a7a7a"  # readable on white and on dark
 PROVEN = "#009E73"
 CURVES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+SHADES = {"truth": PROVEN, "heldout": CONTROL, "noise": CURVES[3]}  # corners of the starts
 COLOURS = {1: POSITIVE, -1: NEGATIVE, 3: "#009E73", 4: "#CC79A7"}
 MARKERS = {1: "circle", -1: "triangle-up", 3: "square", 4: "diamond"}
 NAMES = {1: "+1 (blue circle)", -1: "−1 (orange triangle)", 3: "3 (green square)",

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 import typer
@@ -22,10 +22,10 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
 from explorer.engine.data import Dataset
 from explorer.research import report, runs, tuning
+from explorer.research.figures import front_picture
 from explorer.research.records import RowFile, writing
 from explorer.research.runs import RADIUS, RunFailed
 from explorer.research.tuning import Trial, TuneConfig
-from explorer.style import INK, POSITIVE, PROVEN
 
 SHOWN = ("lr_x", "relu_alpha", "relu_alpha_start", "lam_min", "weight_margin", "sigma_x")
 
@@ -80,7 +80,7 @@ def tune(
         rows, stopped = _searched(target, config, kept)
     chosen = tuning.best(rows, config.search)
     if out is not None:
-        figure(out, rows, chosen)
+        front_picture(out, rows, chosen)
     done = {} if stopped else _judged(target, config, chosen, known, made)
     _show(as_json, config, rows, chosen, done, note)
     if stopped:
@@ -183,27 +183,6 @@ def _show(
     if lines:
         title = "From a fresh noise (* the settings taken)" if done else "* the settings taken"
         base.show_result(False, {}, title, lines)
-
-
-def figure(path: Path, rows: Sequence[Trial], chosen: Trial | None) -> None:
-    """Write a PNG: every trial, and the front."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    made = Figure(figsize=(5.2, 3.8), dpi=130, layout="constrained")
-    FigureCanvasAgg(made)
-    axes: Any = made.subplots()
-    good, ahead = [t for t in rows if not t.failure], tuning.front(rows)
-    axes.scatter([t.residual for t in good], [t.agreement for t in good], color=INK, s=18)
-    axes.step(
-        [t.residual for t in ahead], [t.agreement for t in ahead], where="post", color=POSITIVE
-    )
-    if chosen is not None:
-        axes.scatter([chosen.residual], [chosen.agreement], color=PROVEN, s=90, marker="*")
-    axes.set_xscale("log")
-    axes.set_xlabel("stationarity residual, share of ‖θ‖²")
-    axes.set_ylabel("agreement of restarts")
-    made.savefig(path, format="png")
 
 
 VERBS = {"tune": tune}

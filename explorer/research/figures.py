@@ -19,7 +19,7 @@ from explorer.engine.attacks.univariate import UnivariateState, shapes, view
 from explorer.engine.classes import labels
 from explorer.engine.data import PLANE, Dataset
 from explorer.engine.energy.questions import Picture
-from explorer.engine.energy.starts import CORNERS, NAMES, raster
+from explorer.engine.energy.starts import CORNERS, NAMES, outline, raster
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
 from explorer.engine.explanations.splitting import Explanation
@@ -32,10 +32,25 @@ from explorer.research.arena import Line
 from explorer.research.explained import Explained
 from explorer.research.grid import WORDS, Maps, band
 from explorer.research.rates import Interval, roc, summary
+from explorer.research.tuning import Trial as SearchTrial
+from explorer.research.tuning import front
 from explorer.research.words import energy
-from explorer.style import COLOURS, CONTROL, CURVES, INK, NEGATIVE, POSITIVE, PROVEN
+from explorer.style import COLOURS, CONTROL, CURVES, INK, NEGATIVE, POSITIVE, PROVEN, SHADES
 
 GRID = 160  # arbitrary: pixels of the decision map along one side
+
+
+def new_figure(width: float, height: float, dpi: float = 100) -> Any:  # noqa: ANN401 - untyped
+    """An empty figure, in inches. ImportError without matplotlib.
+
+    It is not pyplot's: no window system is asked, and no figure outlives its drawing.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+    FigureCanvasAgg(made)
+    return made
 
 
 def attack_picture(
@@ -45,13 +60,9 @@ def attack_picture(
 
     Truth hollow, claims filled, their area by multiplier; the margin at its level lines.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    # Not pyplot: no window system is asked, and no figure outlives this call.
-    figure = Figure(figsize=(10, 4.6), dpi=130, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(10, 4.6, 130)
     plane, bars = figure.subplots(1, 2, width_ratios=(1.1, 1))
     q = q_of(net, data.x, data.y)
     margin = float(q.min())
@@ -150,12 +161,8 @@ WIDTH = 0.27  # of a bar, in the distance of two attacks
 
 def arena_figure(path: Path, lines: Sequence[Line], title: str) -> None:
     """Write a PNG with one part per radius. ImportError without matplotlib."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     ran = [line for line in lines if line.runs]
-    figure = Figure(figsize=(11, 0.6 + 1.2 + 0.62 * max(len(ran), 2)), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(11, 0.6 + 1.2 + 0.62 * max(len(ran), 2))
     parts: Any = figure.subplots(1, len(RADII), sharey=True)
     for i, (axes, radius) in enumerate(zip(parts, RADII, strict=True)):
         for k, (name, colour) in enumerate(SERIES):
@@ -192,9 +199,8 @@ Array = NDArray[np.float64]
 def draw(path: Path, picture: Picture, x: Array, y: Array, index: int) -> None:
     """Write the map of a picture with the points x (n, d), or its curve."""
     from matplotlib.colors import LogNorm
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.4, 5.4), layout="constrained")
+    figure = new_figure(6.4, 5.4)
     axes = figure.subplots()
     top = float(max(np.nanmax(picture.values), 1e-12))
     low = max(top * 1e-4, 1e-12)
@@ -239,9 +245,7 @@ FINE = 200  # arbitrary: pixels a side behind the points
 
 def sets(path: Path, state: Explained, other: Explanation, mass: Tensor, extent: float) -> None:
     """The truth, hollow, and another set that explains the weights, filled; forced ones ringed."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.6, 5.2), layout="constrained")
+    figure = new_figure(5.6, 5.2)
     axes = figure.subplots()
     at = torch.linspace(-extent, extent, FINE, dtype=torch.float64)
     if state.net.d == 2:
@@ -280,9 +284,7 @@ def _place(e: Explanation) -> tuple[np.ndarray, np.ndarray]:
 
 def longer(path: Path, rows: Sequence[SafeSplit], config: SafeSplitConfig, label: str) -> None:
     """Extents of the cells along a free direction over the training steps."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    figure = new_figure(6.4, 4.2)
     axes = figure.subplots()
     t = np.array([max(row.t, 1) for row in rows])
     for name, words, colour in (
@@ -305,19 +307,15 @@ def longer(path: Path, rows: Sequence[SafeSplit], config: SafeSplitConfig, label
 
 # --- The grid as a picture: three maps of distances, the nearest set, two edges, the triangle ---
 
-SHADES = {"truth": PROVEN, "heldout": CONTROL, "noise": CURVES[3]}
 TITLES = {
     "data": "λ₂ = 1: from held-out data to the truth",
     "noise": "λ₁ = 1: from noise to the truth",
 }
-PICTURED_CORNERS = np.array([[0.5, 0.9], [0.0, 0.0], [1.0, 0.0]])  # truth, held-out, noise
 
 
 def grid_picture(path: Path, found: Maps, rows: Iterable[Mapping[str, Any]], title: str) -> None:
     """Write the figure. `rows` as `maps` takes them: their trajectories are drawn."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(13, 7), layout="constrained")
+    figure = new_figure(13, 7)
     axes = figure.subplots(2, 4)
     mean = found.mean
     top = float(np.nanmax(mean)) if np.isfinite(mean).any() else 1.0
@@ -393,14 +391,14 @@ def _edge(axis: Any, found: Maps, which: str) -> None:  # noqa: ANN401
 
 
 def _triangle(axis: Any, rows: Iterable[Mapping[str, Any]]) -> None:  # noqa: ANN401
-    closed = PICTURED_CORNERS[[0, 1, 2, 0]]
+    closed = outline()
     axis.plot(closed[:, 0], closed[:, 1], color=INK, lw=1)
     for row in rows:
-        path = np.asarray(row["result"]["trail"]) @ PICTURED_CORNERS
+        path = np.asarray(row["result"]["trail"]) @ CORNERS
         axis.plot(path[:, 0], path[:, 1], color=INK, lw=0.8, alpha=0.7)
         axis.plot(*path[-1], "o", color=INK, ms=3)
-    for (x, y), name in zip(PICTURED_CORNERS, NAMES, strict=True):
-        axis.annotate(WORDS[name], (x, y), xytext=(0, 6 if y else -12), ha="center",
+    for (x, y), name in zip(CORNERS, NAMES, strict=True):
+        axis.annotate(WORDS[name], (x, y), xytext=(0, 6 if y > 0.5 else -12), ha="center",
                       textcoords="offset points", fontsize=9)  # fmt: skip
     axis.set_title("runs on the triangle of starts", fontsize=10, pad=18)
     axis.set_aspect("equal")
@@ -437,9 +435,7 @@ def write(folder: Path, trials: Sequence[Trial], rows: Sequence[Row]) -> list[Pa
 
 
 def _figure(path: Path, draw: Any) -> None:  # noqa: ANN401
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    figure = new_figure(6.4, 4.2)
     axes = figure.subplots()
     axes.spines[["top", "right"]].set_visible(False)
     draw(axes)
@@ -502,12 +498,8 @@ def other_figure(path: Path, rows: Sequence[Mapping[str, Any]]) -> bool:
     told = [other for other in told if other and other["x"] and len(other["x"][0]) == 2]
     if not told:
         return False
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     other = told[0]
-    figure = Figure(figsize=(6, 6.6), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(6, 6.6)
     axes: Any = figure.subplots()
     for label, marker, colour in ((1, "o", POSITIVE), (-1, "^", NEGATIVE)):
         for name, face, size in (("truth_", "none", 110), ("", colour, 30)):
@@ -533,15 +525,11 @@ def line_picture(
     A ring is proven, a dashed diamond likely. Truth, where it is given, hollow and larger than the
     candidates.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     line = view(target, state)
     x, y = state.x[:, 0].numpy(), state.y.numpy()
     everything = np.concatenate([x, line.breaks if not len(x) else x, [-1.0, 1.0]])
     low, high = float(everything.min()) - 0.6, float(everything.max()) + 0.6
-    figure = Figure(figsize=(9, 6), dpi=130, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(9, 6, 130)
     graph, bars = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
     drawn = shapes(target, state)
     for i, (group, span) in enumerate(zip(state.groups, drawn.spans, strict=True)):
@@ -579,4 +567,24 @@ def line_picture(
     bars.set(xlabel="x", ylabel="λ, least to largest")
     bars.set_ylim(bottom=0)
     figure.suptitle(words, fontsize=9, wrap=True)
+    figure.savefig(path, format="png")
+
+
+# --- The trials of a search, and their front ----------------------------------------------------
+
+
+def front_picture(path: Path, rows: Sequence[SearchTrial], chosen: SearchTrial | None) -> None:
+    """Write a PNG: every trial, the front, and the one that was taken."""
+    figure = new_figure(5.2, 3.8, 130)
+    axes: Any = figure.subplots()
+    good, ahead = [t for t in rows if not t.failure], front(rows)
+    axes.scatter([t.residual for t in good], [t.agreement for t in good], color=INK, s=18)
+    axes.step(
+        [t.residual for t in ahead], [t.agreement for t in ahead], where="post", color=POSITIVE
+    )
+    if chosen is not None:
+        axes.scatter([chosen.residual], [chosen.agreement], color=PROVEN, s=90, marker="*")
+    axes.set_xscale("log")
+    axes.set_xlabel("stationarity residual, share of ‖θ‖²")
+    axes.set_ylabel("agreement of restarts")
     figure.savefig(path, format="png")

@@ -9,10 +9,12 @@ from explorer.engine.energy.starts import (
     CORNERS,
     mix_weights,
     nearest,
+    outline,
     paths,
     raster,
     value_at,
     weights_at,
+    weights_near,
 )
 
 
@@ -64,3 +66,12 @@ def test_runs_are_paths_with_gaps_and_stay_in_the_figure() -> None:
     np.testing.assert_allclose(found[[0, 1, 3]], CORNERS)
     assert found[4].max() <= 1
     assert paths([]).shape == (2, 2)
+
+
+def test_a_place_outside_takes_the_nearest_weights_and_one_inside_its_own() -> None:
+    inside = np.array([0.2, 0.3, 0.5])
+    assert weights_near(*inside @ CORNERS) == pytest.approx(tuple(inside))
+    assert weights_near(*(CORNERS[0] + [0.0, 5.0])) == pytest.approx((1.0, 0.0, 0.0))
+    below = weights_near(0.5, -3.0)
+    assert below == pytest.approx((0.0, 0.5, 0.5)) and sum(below) == pytest.approx(1)
+    assert np.array_equal(outline()[0], outline()[-1]) and len(outline()) == 4

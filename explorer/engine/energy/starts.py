@@ -218,9 +218,14 @@ PIXELS = 360  # a side of the picture; arbitrary: about one a pixel of the scree
 INSIDE = -1e-9  # weights down to this are inside: rounding
 
 
-def weights_at(x: Array, y: Array, corners: Array = CORNERS) -> Array:
+def outline() -> Array:
+    """The triangle as a closed path (4, 2)."""
+    return CORNERS[[0, 1, 2, 0]]
+
+
+def weights_at(x: Array, y: Array) -> Array:
     """Weights (..., 3) of places x, y (...): they sum to 1, one is negative outside."""
-    system = np.vstack([corners.T, np.ones(3)])
+    system = np.vstack([CORNERS.T, np.ones(3)])
     places = np.stack([x, y, np.ones_like(x)], -1)
     found: Array = places @ np.linalg.inv(system).T
     return found
@@ -264,10 +269,17 @@ def _pixels(side: int, pixels: int) -> tuple[NDArray[np.int64], NDArray[np.int64
     return near[..., 2], near[..., 0], inside
 
 
-def paths(trails: list[list[list[float]]], corners: Array = CORNERS) -> Array:
+def weights_near(x: float, y: float) -> tuple[float, float, float]:
+    """Weights of a place; outside the triangle those that are negative count as 0."""
+    found = np.clip(weights_at(np.array(x), np.array(y)), 0, None)
+    truth, heldout, _ = (found / found.sum()).tolist()
+    return truth, heldout, 1 - truth - heldout
+
+
+def paths(trails: list[list[list[float]]]) -> Array:
     """Runs, each rows of weights, as one path (k, 2) broken by nan, cut at the unit square."""
     gap = np.full((1, 2), np.nan)
-    pieces = [piece for t in trails for piece in (np.clip(np.asarray(t) @ corners, 0, 1), gap)]
+    pieces = [piece for t in trails for piece in (np.clip(np.asarray(t) @ CORNERS, 0, 1), gap)]
     return np.concatenate(pieces[:-1]) if pieces else np.zeros((2, 2))
 
 

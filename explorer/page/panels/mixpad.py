@@ -8,13 +8,18 @@ import bqplot as bq
 import ipywidgets as w
 import numpy as np
 
-from explorer.engine.energy.starts import mix_from_weights, mix_weights
+from explorer.engine.energy.starts import (
+    CORNERS,
+    mix_from_weights,
+    mix_weights,
+    outline,
+    weights_near,
+)
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, titled
 from explorer.page.parts.pad import Pad
 from explorer.page.stages import attack
 
-CORNERS = np.array([[0.5, 0.92], [0.08, 0.18], [0.92, 0.18]])  # truth, held-out, noise
 NAMES = ("truth", "held-out", "noise")
 STEP = 0.05  # of a slider
 
@@ -28,7 +33,7 @@ class MixPad(Panel):
         """A small figure with a pad over it, beside the two sliders."""
         x, y = (bq.LinearScale(min=0, max=1, allow_padding=False) for _ in range(2))
         scales = {"x": x, "y": y}
-        ring = np.vstack([CORNERS, CORNERS[:1]])
+        ring = outline()
         edge = bq.Lines(x=ring[:, 0], y=ring[:, 1], scales=scales, colors=["#7a7a7a"])
         names = bq.Label(
             x=CORNERS[:, 0] + np.array([0.05, -0.06, -0.12]), y=CORNERS[:, 1] + [0.0, -0.12, -0.12],
@@ -78,10 +83,11 @@ class MixPad(Panel):
         events = content.get("events") if isinstance(content, dict) else None
         if not isinstance(events, list) or not events or not isinstance(events[-1], dict):
             return
-        at = [events[-1].get(k) for k in "xy"]
-        if not all(isinstance(v, int | float) and np.isfinite(v) for v in at):
+        x, y = (events[-1].get(k) for k in "xy")
+        if not isinstance(x, int | float) or not isinstance(y, int | float):
             return
-        self._mix(*mix_from_weights(*_weights(np.array(at, dtype=float))))
+        if np.isfinite(x) and np.isfinite(y):
+            self._mix(*mix_from_weights(*weights_near(x, y)))
 
     def _on_slider(self, _: Any) -> None:  # noqa: ANN401
         if not self._setting:
@@ -109,11 +115,3 @@ class MixPad(Panel):
         words = f"The candidates start at {parts}. Moving it starts the attack anew."
         if self.words.value != words:
             self.words.value = words
-
-
-def _weights(at: np.ndarray) -> tuple[float, float, float]:
-    """Barycentric weights of a place; outside the triangle, of its nearest edge's side."""
-    system = np.vstack([CORNERS.T, np.ones(3)])
-    weights = np.clip(np.linalg.solve(system, np.array([*at, 1.0])), 0, None)
-    weights /= weights.sum()
-    return float(weights[0]), float(weights[1]), float(1 - weights[0] - weights[1])

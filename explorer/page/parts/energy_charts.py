@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from explorer.engine.energy.questions import STANDARD, TRIANGLE, Answers, Picture, Question
-from explorer.engine.energy.starts import CORNERS, raster
+from explorer.engine.energy.starts import raster
 from explorer.engine.progress import Progress
 from explorer.page.job import Job, JobState, page_waits
 from explorer.page.parts.grid_charts import SHADING, TriangleMarks
@@ -100,9 +100,7 @@ class EnergyMap:
             x=NOWHERE, y=NOWHERE, scales=scales, colors=["white"], stroke_width=2,
             line_style="dashed",
         )  # fmt: skip
-        self.triangle = TriangleMarks(
-            scales, CORNERS, NAMES_ASIDE, "white", 14, around=DARK, align="middle"
-        )
+        self.triangle = TriangleMarks(scales, NAMES_ASIDE, "white", 14, around=DARK, align="middle")
         self.others = [
             _dots(scales, colour, marker, 45)
             for colour, marker in ((POSITIVE, "circle"), (NEGATIVE, "triangle-up"))

@@ -16,11 +16,12 @@ from explorer.engine.progress import Progress, between
 from explorer.page.job import Job, JobState
 from explorer.page.parts.files import GridFiles
 from explorer.page.parts.grid_cells import GridCells
-from explorer.page.parts.grid_charts import CHOSEN, SHADES, SHADING, CellMap, Edge, Triangle
+from explorer.page.parts.grid_charts import CHOSEN, SHADING, CellMap, Edge, Triangle
 from explorer.page.parts.job_row import JobButton
 from explorer.page.parts.settings import choice, whole
 from explorer.research.grid import WORDS, Found, Key, Maps, Of, maps
 from explorer.research.grid_store import Keeper
+from explorer.style import SHADES
 
 # --- What a grid of starts asks of the page it is on --------------------------------------------
 

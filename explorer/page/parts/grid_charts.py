@@ -11,18 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.engine.energy import starts
-from explorer.engine.energy.starts import NAMES
+from explorer.engine.energy.starts import CORNERS, NAMES
 from explorer.research.grid import WORDS, Maps, band
-from explorer.style import CONTROL, CURVES, INK, PROVEN
+from explorer.style import CURVES, INK, SHADES
 
 Array = NDArray[np.float64]
-SHADES = {"truth": PROVEN, "heldout": CONTROL, "noise": CURVES[3]}
 # Viridis at six even places: equal steps of lightness, told apart by the colour-blind.
 SHADING = ["#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725"]
 CHOSEN = "#ff4fd8"  # the frame of a chosen cell: on none of the colours below it
 SIZE, LEFT, BOTTOM, TOP = 170, 34, 34, 6  # px of a map and its margins; two fit a narrow page
 SQUARE = SIZE - LEFT - TOP  # px of the cells' area, both ways
-CORNERS = np.array([[0.5, 0.8], [0.18, 0.25], [0.82, 0.25]])  # truth, held-out, noise; room around
 
 
 class CellMap:
@@ -134,7 +132,7 @@ class TriangleMarks:
     """The triangle of starts: its edge, its named corners, runs as paths with their ends."""
 
     def __init__(
-        self, scales: dict[str, bq.Scale], corners: Array, aside: Array, colour: str, size: int,
+        self, scales: dict[str, bq.Scale], aside: Array, colour: str, size: int,
         around: str = "transparent", align: str = "start",
     ) -> None:  # fmt: skip
         """Marks without runs.
@@ -142,7 +140,7 @@ class TriangleMarks:
         `aside`: where a name stands beside its corner, by its start or its middle (`align`), in
         `size` px. `around`: a colour behind the runs, where they are on a map.
         """
-        self.corners, self.aside = corners, aside
+        self.aside = aside
         self.edge = bq.Lines(x=np.zeros(2), y=np.zeros(2), scales=scales, colors=[INK])
         self.names = bq.Label(
             x=np.zeros(0), y=np.zeros(0), text=[], scales=scales, default_size=size,
@@ -163,21 +161,21 @@ class TriangleMarks:
 
     def frame(self, shown: bool) -> None:
         """The edge with its names, or nothing."""
-        ring = np.vstack([self.corners, self.corners[:1]]) if shown else np.zeros((2, 2))
+        ring = starts.outline() if shown else np.zeros((2, 2))
         if np.array_equal(self.edge.x, ring[:, 0]):
             return
         _set(self.edge, ring[:, 0], ring[:, 1])
-        at = self.corners + self.aside if shown else np.zeros((0, 2))
+        at = CORNERS + self.aside if shown else np.zeros((0, 2))
         with self.names.hold_sync():
             self.names.x, self.names.y = at[:, 0].copy(), at[:, 1].copy()
             self.names.text = [WORDS[n].split()[0] for n in NAMES] if shown else []
 
     def show(self, trails: list[list[list[float]]]) -> None:
         """One path per run, its end as a dot; what leaves the figure is cut at its edge."""
-        path = starts.paths(trails, self.corners)
+        path = starts.paths(trails)
         for mark in (self.behind, self.paths):
             _set(mark, path[:, 0], path[:, 1])
-        last = [starts.paths([t[-1:]], self.corners)[0] for t in trails]
+        last = [starts.paths([t[-1:]])[0] for t in trails]
         ends = np.array(last).reshape(-1, 2)
         _set(self.ends, ends[:, 0], ends[:, 1])
 
@@ -188,8 +186,8 @@ class Triangle:
     def __init__(self) -> None:
         """A figure with three named corners and no runs."""
         self.x, self.y = (bq.LinearScale(min=0, max=1, allow_padding=False) for _ in range(2))
-        aside = np.array([[0.04, 0.0], [-0.08, -0.1], [-0.08, -0.1]])
-        self.marks = TriangleMarks({"x": self.x, "y": self.y}, CORNERS, aside, CURVES[0], 12)
+        aside = np.array([[0.04, 0.0], [-0.08, -0.1], [-0.12, -0.1]])
+        self.marks = TriangleMarks({"x": self.x, "y": self.y}, aside, CURVES[0], 12)
         self.marks.frame(True)
         self.paths, self.ends, self.show = self.marks.paths, self.marks.ends, self.marks.show
         self.figure = bq.Figure(
