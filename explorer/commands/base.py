@@ -81,12 +81,17 @@ Noise = Annotated[float | None, option("--noise", "Jitter of the points.", min=0
 Seed = Annotated[
     int, option("--seed", "Of the points, the weights and the candidates.", min=0, max=MOST_SEED)
 ]
+_SEEDS = "Of all that is drawn, such as 0-4 or 0,3,7-9."
+Seeds = Annotated[str, option("--seed", _SEEDS)]
+AnySeeds = Annotated[str | None, option("--seed", _SEEDS)]
 File = Annotated[Path | None, typer.Argument(help="A saved run instead of a preset.")]
 Data = Annotated[Path | None, option("--data", "CSV with the header x1,x2,y instead of a preset.")]
 Widths = Annotated[str, declared("--widths", TrainConfig, "widths", LAYERS)]
 Steps = Annotated[int, declared("--steps", TrainConfig, "steps", " Of the training.")]
 How = Annotated[Method, option("--method", "Gradient descent, ascent, or the exact solution.")]
-Where = Annotated[Device, option("--device", "Where to train and to attack; see the page “Speed”.")]
+_DEVICE = "Where to train and to attack; see the page “Speed”."
+Where = Annotated[Device, option("--device", _DEVICE)]
+AnyWhere = Annotated[Device | None, option("--device", _DEVICE)]
 Type = Annotated[Dtype, option("--dtype", "Floating type of the training.")]
 Json = Annotated[bool, option("--json", "Print JSON, and nothing else, on stdout.")]
 Candidates = Annotated[int | None, declared("--m", KKTConfig, "m")]

@@ -8,7 +8,18 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, cast
 
-from explorer.commands.base import MOST_SEED, Json, Widths, option, show_result, watch, widths_of
+from explorer.commands.base import (
+    MOST_SEED,
+    Device,
+    Json,
+    Where,
+    Widths,
+    check_there,
+    option,
+    show_result,
+    watch,
+    widths_of,
+)
 from explorer.commands.outputs import check_files
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
@@ -68,6 +79,7 @@ def digits(
         int | None,
         option("--threads", "Of the processor, in place of OMP_NUM_THREADS or one.", min=1),
     ] = None,
+    device: Where = Device.cpu,
     as_json: Json = False,
 ) -> None:
     """Attack a network trained on real images: share matched, held-out control, a picture."""
@@ -79,9 +91,10 @@ def digits(
         choice, sizes, steps, init_scale, attack.value, cast(Start, start.value),
         attack_steps, seed, cast(Vote, vote.value),
     )  # fmt: skip
+    check_there(device)
     check_files(out)
     begun = perf_counter()
-    found, net = image_runs.train_and_attack(draw(choice), run, watch)
+    found, net = image_runs.train_and_attack(draw(choice), run, watch, device.value)
     row = {**numbers(found), **weights(run, net), "seconds": perf_counter() - begun}
     image_sheets.write(out, picture(run, found))
     rows = [(k, _shown(v)) for k, v in row.items()]

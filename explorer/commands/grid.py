@@ -12,12 +12,17 @@ from rich.table import Table
 
 from explorer.commands.base import (
     Count,
+    Data,
+    Device,
     File,
     Json,
     Noise,
     Printer,
+    Seeds,
     Set,
+    Where,
     assigned,
+    check_there,
     option,
     show_result,
 )
@@ -36,7 +41,6 @@ from explorer.research.grid import (
     STEPS,
     WORDS,
     Cell,
-    fingerprint,
     grid_attacks,
     grid_rows,
     maps,
@@ -44,6 +48,7 @@ from explorer.research.grid import (
     run_cell,
     saved,
 )
+from explorer.research.runs import fingerprint, points_in
 from explorer.research.sweep import key_of, processes, seeds_of, sweep, threads
 
 # || theta* - theta ||^2 of Runkel et al., table 1, on CIFAR-10: (affine, one hidden layer).
@@ -57,14 +62,13 @@ MODELS: dict[str, dict[str, Any]] = {
 PRESET = "moons"
 Preset = Annotated[str, option("--preset", f"Points to draw: {', '.join(PRESETS)}.")]
 Digits = Annotated[bool, option("--digits", "The 8 x 8 digits, odd against even, instead.")]
-Seeds = Annotated[str, option("--seed", "Of points, partition, victim and noise, such as 0-2.")]
 Workers = Annotated[int, option("--workers", "Processes to run on; 0 runs in this one.", min=0)]
 Rows = Annotated[Path | None, option("--rows", "JSON lines to go on from and to append to.")]
 
 
 def grid(
     file: File = None, preset: Preset = PRESET, digits: Digits = False, n: Count = None,
-    noise: Noise = None,
+    noise: Noise = None, points: Data = None, device: Where = Device.cpu,
     attack: Annotated[str, option("--attack", f"One of: {', '.join(grid_attacks())}.")] = DEFAULT,
     side: Annotated[int, option("--side", "Cells along an axis: 5, 11 or 26.", min=2)] = SIDE,
     seeds: Seeds = "0", set_: Set = None, workers: Workers = 0, rows: Rows = None,
@@ -76,11 +80,13 @@ def grid(
 
     Points of a preset are attacked through their exact network, those of a saved run through its.
     """
-    data = _data(preset, digits, noise, n, file)
+    check_there(device)
+    data = _data(preset, digits, noise, n, file, points)
     chosen = {"steps": STEPS, **assigned(by_key(attack).config, set_, attack)}
     cells = grid_rows(
         data, attack, side=side, seeds=seeds_of(seeds), n=n, noise=noise, settings=chosen,
-        file="" if file is None else fingerprint(file),
+        file=fingerprint(data) if file or points else "", csv=points is not None,
+        device=device.value,
     )  # fmt: skip
     check_files(table)
     check_pictures(out)
@@ -105,14 +111,17 @@ def grid(
 
 def bilevel(
     preset: Preset = PRESET, digits: Digits = False, n: Count = None, noise: Noise = None,
-    seeds: Seeds = "0", set_: Set = None, workers: Workers = 0, rows: Rows = None,
-    as_json: Json = False,
+    points: Data = None, seeds: Seeds = "0", set_: Set = None, workers: Workers = 0,
+    rows: Rows = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Attack by the bilevel problem from noise, truth and a held-out partition; compare."""
-    data = _data(preset, digits, noise)
+    data = _data(preset, digits, noise, None if points is None else n, None, points)
+    source: dict[str, Any] = {"n": n, "noise": noise}
+    if points is not None:
+        source |= {"file": fingerprint(data), "csv": True}
     given = assigned(ATTACK.config, set_, ATTACK.key)
     cells = [
-        Cell(data, ATTACK.key, a, b, n, noise, seed, settings={**chosen, **given})
+        Cell(data, ATTACK.key, a, b, seed=seed, settings={**chosen, **given}, **source)
         for chosen in MODELS.values()
         for a, b in THREE.values()
         for seed in seeds_of(seeds)
@@ -158,9 +167,18 @@ def _entry(done: Sequence[dict[str, Any]], model: str, start: str, k: int) -> di
 
 
 def _data(
-    preset: str, digits: bool, noise: float | None, n: int | None = None, file: Path | None = None
-) -> str:
-    """The name of the points. ValueError for options that a saved run or digits have no use for."""
+    preset: str, digits: bool, noise: float | None, n: int | None = None,
+    file: Path | None = None, points: Path | None = None,
+) -> str:  # fmt: skip
+    """The name of the points. ValueError for options that a file or digits have no use for."""
+    if file is not None and points is not None:
+        raise ValueError("a saved run has points of its own. Leave --data away.")
+    if points is not None:
+        if digits or preset != PRESET or n is not None or noise is not None:
+            raise ValueError(
+                "--data has points of its own. Leave --preset, --digits, --n and --noise away."
+            )
+        return str(points)
     if file is not None:
         if digits or preset != PRESET or n is not None or noise is not None:
             raise ValueError(
@@ -177,7 +195,9 @@ def _data(
 def _check(cell: Cell) -> None:
     """ValueError for settings or points that no cell could run with."""
     config_of(by_key(cell.attack).config, cell.settings, cell.attack)
-    if cell.file:
+    if cell.csv:
+        points_in(cell.data, cell.file)
+    elif cell.file:
         saved(cell)
     elif cell.data == DIGITS:
         parity_digits(20 if cell.n is None else cell.n, cell.seed)

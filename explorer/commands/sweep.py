@@ -11,11 +11,14 @@ from typing import Annotated
 
 from rich.table import Table
 
+from explorer.commands import base
 from explorer.commands.base import (
     LAYERS,
     WIDTHS,
+    Data,
     Json,
     Printer,
+    Seeds,
     declared,
     option,
     show_result,
@@ -79,7 +82,9 @@ def executor(where: Where, workers: int, scheduler: str | None) -> Iterator[Make
 
 def sweep_rows(
     file: Annotated[Path | None, option("--table", "TOML: fields of rows; lists are axes.")] = None,
-    settings: Axis = None, workers: Workers = 2, where: On = Where.processes,
+    settings: Axis = None, data: Data = None, seeds: base.AnySeeds = None,
+    device: base.AnyWhere = None,
+    workers: Workers = 2, where: On = Where.processes,
     scheduler: Scheduler = None, again: Again = False,
     out: Annotated[Path | None, option("--out", "Rows, one line of JSON each; needed.")] = None,
     table: Annotated[Path | None, option("--csv", "The same as one table.")] = None,
@@ -87,7 +92,11 @@ def sweep_rows(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Run every combination of a table of settings, and keep each row as it is finished."""
-    given = list(trials(table_of(file, settings or [])))
+    base.check_there(device or base.Device.cpu)
+    said = table_of(file, settings or [])
+    said |= {} if data is None else {"data": str(data)}
+    said |= {} if seeds is None else {"seed": seeds_of(seeds)}
+    given = list(trials(said | ({} if device is None else {"device": device.value})))
     rows = list({key_of(row): row for row in given}.values())
     if len(rows) < len(given):
         words = "rows of the table are equal to others, and run once"
@@ -116,12 +125,13 @@ def sweep_rows(
 def arena(
     preset: Annotated[str, declared("--preset", Trial, "preset")] = Trial.preset,
     attacks: Annotated[str, option("--attacks", f"Of: {', '.join(ROSTER)}; or all.")] = "all",
-    seeds: Annotated[str, option("--seed", "Such as 0-4 or 0,3,7-9.")] = "0-4",
+    seeds: Seeds = "0-4", data: Data = None,
     n: Annotated[int | None, declared("--n", Trial, "n", min=1)] = None,
     noise: Annotated[float | None, declared("--noise", Trial, "noise", min=0)] = None,
     widths: Annotated[str, declared("--widths", Trial, "widths", LAYERS)] = WIDTHS,
     steps: Annotated[int, declared("--steps", Trial, "steps", min=0)] = Trial.steps,
     method: Annotated[str, declared("--method", Trial, "method")] = Trial.method,
+    device: base.Where = base.Device.cpu,
     workers: Workers = 2, where: On = Where.processes, scheduler: Scheduler = None,
     again: Again = False,
     determine: Annotated[bool, option("--determined/--fast", "Say what the weights determine.")]
@@ -132,11 +142,13 @@ def arena(
     """Set attacks side by side on the same networks, with held-out controls and intervals."""
     names = ROSTER if attacks == "all" else (k.strip() for k in attacks.split(","))
     keys = list(dict.fromkeys(names))
-    base = Trial.of({
+    base.check_there(device)
+    first = Trial.of({
         "preset": preset, "n": n, "noise": noise, "widths": widths_of(widths), "steps": steps,
-        "method": method, "determine": determine,
+        "method": method, "determine": determine, "data": None if data is None else str(data),
+        "device": device.value,
     })  # fmt: skip
-    rows = arenas.arena_rows(base, keys, dict.fromkeys(seeds_of(seeds)))
+    rows = arenas.arena_rows(first, keys, dict.fromkeys(seeds_of(seeds)))
     check_folder(out)
     path = out / "rows.jsonl"
     with executor(where, workers, scheduler) as make:
@@ -156,7 +168,7 @@ def arena(
     told = [row["result"]["other"] for row in seen if row["result"].get("other")]
     if told:
         text += f" Another set, of the first network: {told[0]['sentence']}"
-    _print(lines, text, f"{preset}, {base.widths} neurons, seeds {seeds}")
+    _print(lines, text, f"{first.data or preset}, {first.widths} neurons, seeds {seeds}")
     print(f"Written to {out}: arena.csv, rows.csv, rows.jsonl, arena.png{drawn}")
     check_any_done(seen, "rows")
 

@@ -191,7 +191,7 @@ def attack_settings(key: str, given: Mapping[str, Any]) -> AttackConfig:
 
 def bout(
     ring: Ring, key: str, given: Mapping[str, Any], seed: int,
-    watch: runs.Watch[AttackState] = unwatched,
+    watch: runs.Watch[AttackState] = unwatched, device: str = "cpu",
 ) -> dict[str, Any]:  # fmt: skip
     """Run an attack on the ring's network, and judge its claims.
 
@@ -210,7 +210,8 @@ def bout(
         why = "It attacks weights of its own training, not these: see `margin-explorer bilevel`."
     if why:
         raise Refused(why)
-    done = runs.attack(ring.target, attack_settings(key, given), seed, name=key, watch=watch)
+    config = attack_settings(key, given)
+    done = runs.attack(ring.target, config, seed, name=key, watch=watch, device=device)
     return {"steps_taken": done.states[-1].t, **judged(ring, done.claims)}
 
 
@@ -316,12 +317,28 @@ class Trial:
     determine: Annotated[bool, setting(
         "Whether to say which points the weights determine",
     )] = False
+    data: Annotated[str | None, setting(
+        "CSV of points instead of a preset", note="n, noise and data_seed are then of no use.",
+    )] = None
+    data_digest: Annotated[str, setting(
+        "Of that file, where the row was made", note="A row runs on no other content.",
+    )] = ""
+    device: Annotated[Literal["cpu", "cuda", "mps"], setting(
+        "Where to train, and to attack where the attack can",
+    )] = "cpu"
     # fmt: on
 
     def __post_init__(self) -> None:
         """Refuse an attack that there is not."""
         if self.attack and self.attack not in ROSTER:
             raise ValueError(f"no attack {self.attack!r}; there are: {', '.join(ROSTER)}")
+        if self.data is None:
+            return
+        drawn = [name for name in ("n", "noise", "data_seed") if getattr(self, name) is not None]
+        if drawn:
+            raise ValueError(f"data has points of its own; leave {', '.join(drawn)} away")
+        if not self.data_digest:
+            object.__setattr__(self, "data_digest", runs.fingerprint(self.data))
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Trial:
@@ -331,12 +348,17 @@ class Trial:
         return config_of(cls, {**row, "widths": (widths,)} if one else row, "a row")
 
 
+# Fields that came after the first files of rows: at these values they are no part of a key.
+LATER = {"data": None, "data_digest": "", "device": "cpu", "csv": False}
+
+
 def key_of(row: Any) -> str:  # noqa: ANN401 - a frozen dataclass of plain data
     """The name of a configuration: the same on every machine, another for any other value."""
     if not is_dataclass(row) or isinstance(row, type):
         raise TypeError(f"a row must be a dataclass or a mapping; got {type(row).__name__}")
     try:
-        text = json.dumps(asdict(row), sort_keys=True, allow_nan=False, separators=(",", ":"))
+        named = {k: v for k, v in asdict(row).items() if k not in LATER or v != LATER[k]}
+        text = json.dumps(named, sort_keys=True, allow_nan=False, separators=(",", ":"))
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"a row is made of words, finite numbers, and lists and tables of them ({error}); "
@@ -397,7 +419,7 @@ def run_trial(row: Trial) -> dict[str, Any]:
     seconds = {"train": trained_s}
     if row.attack:
         begun = perf_counter()
-        result |= bout(ring, row.attack, row.attack_config, row.seed)
+        result |= bout(ring, row.attack, row.attack_config, row.seed, device=row.device)
         seconds["attack"] = perf_counter() - begun
     if row.determine:
         result |= _determined(_training(row))
@@ -430,7 +452,11 @@ def _ring(text: str) -> Ring:
     """The trained network of a row, with its truth and its controls."""
     row = Trial.of(json.loads(text))
     seed = row.seed if row.data_seed is None else row.data_seed
-    clean = preset(row.preset, row.n, row.noise, seed)
+    clean = (
+        preset(row.preset, row.n, row.noise, seed)
+        if row.data is None
+        else runs.points_in(row.data, row.data_digest)
+    )
     truth = flipped(clean, row.label_noise, row.seed)
     done = _trained(row, truth)
     drawn = control_sets(clean)
@@ -479,7 +505,10 @@ def _trained(row: Trial, truth: Dataset) -> Trained:
                 left -= 1
 
     exact = row.method == "exact"
-    return runs.train(truth, config, row.seed, exact=exact, watch=stopped)
+    wide = runs.wide_on(row.device)
+    return runs.train(
+        truth, config, row.seed, exact=exact, watch=stopped, device=row.device, dtype=wide
+    )
 
 
 def seeds_of(text: str) -> list[int]:

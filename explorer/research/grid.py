@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -34,10 +33,17 @@ from explorer.engine.exact import maximum_margin
 from explorer.engine.files import named
 from explorer.engine.progress import Progress, no_progress
 from explorer.engine.roster import ROSTER, AnyAttack, by_key
-from explorer.engine.store import read_file
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
-from explorer.research.runs import aim, points_and_weights, train
+from explorer.research.runs import (
+    aim,
+    fetched,
+    fingerprint,
+    placed,
+    points_and_weights,
+    points_in,
+    train,
+)
 
 Array = NDArray[np.float64]
 WORDS = {"truth": "truth", "heldout": "held-out data", "noise": "noise"}
@@ -167,7 +173,7 @@ class Cell:
     """A start of the grid, and all that leads there.
 
     Attributes:
-        data: name of a preset, "digits" for odd against even, or the path of a saved run.
+        data: name of a preset, "digits" for odd against even, or the path of a saved run or a CSV.
         attack: key of an attack in the roster that takes a start.
         mix_truth: lambda_1.
         mix_data: lambda_2.
@@ -176,7 +182,9 @@ class Cell:
         seed: of points, partition, victim and noise.
         width: hidden neurons of the trained victim of roster attacks, where there is no exact one.
         settings: of the attack, other than its defaults, by name.
-        file: `fingerprint` of the saved run; "" for a preset or digits.
+        file: `fingerprint` of the file at `data`; "" for a preset or digits.
+        csv: whether that file holds points alone, rather than a saved run.
+        device: where to attack, where the attack can.
     """
 
     data: str
@@ -189,6 +197,8 @@ class Cell:
     width: int = 100
     settings: Mapping[str, Any] = field(default_factory=dict)
     file: str = ""
+    csv: bool = False
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         """Refuse names that lead nowhere."""
@@ -274,7 +284,7 @@ def _problem(text: str) -> Problem:
     config: Any = entry.config(**{"steps": STEPS, "m": even(truth.n), **cell.settings})
     given = None if entry.victim else own or _target(cell, truth)
     seen = Pictures((1, *IMAGE)) if cell.data == DIGITS else None
-    return problem_of(entry, config, given, truth, control, cell.seed, seen)
+    return problem_of(entry, config, given, truth, control, cell.seed, seen, cell.device)
 
 
 def even(n: int) -> int:
@@ -284,7 +294,7 @@ def even(n: int) -> int:
 
 def problem_of(
     entry: AnyAttack, config: Any, given: Target | None, truth: Dataset, control: Dataset,  # noqa: ANN401
-    seed: int, pictures: Pictures | None = None,
+    seed: int, pictures: Pictures | None = None, device: str = "cpu",
 ) -> Problem:  # fmt: skip
     """What the cells of one seed share. `given`: the attacked weights, where they are there."""
     # Where training itself is seen through, labels and their number are known.
@@ -297,18 +307,14 @@ def problem_of(
         noise = config.sigma_x * torch.randn(size, generator=generator, dtype=torch.float64)
     sets = (truth.x, truth.y), (control.x, control.y)
     parts = Parts(y, paired(truth, y), paired(control, y), noise, pictures, sets)
-    target = entry.aimed(given, truth.x, truth.y, config, seed)
+    target = placed(entry.aimed(given, truth.x, truth.y, config, seed), entry, device)
 
     def run(x: Tensor, chosen: Any, stride: int) -> Iterator[Any]:  # noqa: ANN401
         drawn = torch.Generator().manual_seed(seed)
-        return entry.states(target, chosen, drawn, (x, y), stride)
+        states = entry.states(target, chosen, drawn, (x, y), stride)
+        return states if device == "cpu" else map(fetched, states)
 
     return Problem(target, parts, config, run, entry.suited)
-
-
-def fingerprint(path: str | Path) -> str:
-    """Of a file: a cell runs on the very weights and points that it was made for."""
-    return hashlib.sha256(read_file(path)).hexdigest()[:16]
 
 
 def saved(cell: Cell) -> tuple[Dataset, Target]:
@@ -329,6 +335,9 @@ def saved(cell: Cell) -> tuple[Dataset, Target]:
 
 def _sets(cell: Cell) -> tuple[Dataset, Dataset, Target | None]:
     """Points, held-out points, and the weights of a saved run."""
+    if cell.csv:
+        truth = points_in(cell.data, cell.file)
+        return truth, heldout(truth, 1), None
     if cell.file:
         truth, own = saved(cell)
         return truth, heldout(truth, 1), own

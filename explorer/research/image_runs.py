@@ -208,7 +208,7 @@ def attack(draw: Draw, run: ImageRun, aimed: Aimed) -> Iterator[AttackState]:
 
 
 def train_and_attack(
-    draw: Draw, run: ImageRun, watch: Watch[Any] = unwatched
+    draw: Draw, run: ImageRun, watch: Watch[Any] = unwatched, device: str = "cpu"
 ) -> tuple[Scored, Network]:
     """Train, attack, score; with the attacked weights.
 
@@ -217,13 +217,17 @@ def train_and_attack(
     """
     state = None
     if by_key(run.attack).victim is None:
-        config = run.training
-        state = runs.train(draw.train, config, run.seed, keep=1, watch=watch).states[-1]
+        trained = runs.train(
+            draw.train, run.training, run.seed, keep=1, watch=watch, device=device,
+            dtype=runs.wide_on(device),
+        )  # fmt: skip
+        state = runs.fetched(trained.states[-1])
     aimed = aim(draw, run, state)
     start = start_of(draw, run, aimed.net.outputs)
     done = runs.attack(
-        aimed.target, run.config, run.seed, name=run.attack, start=start, keep=1, watch=watch
-    )
+        aimed.target, run.config, run.seed, name=run.attack, start=start, keep=1, watch=watch,
+        device=device,
+    )  # fmt: skip
     return assess(draw, aimed, done.states[-1], run.vote), aimed.net
 
 

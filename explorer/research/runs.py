@@ -11,6 +11,7 @@ which sees every state: it may show progress, or end the run early, or raise to 
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -120,6 +121,30 @@ def fetched(held: Any) -> Any:  # noqa: ANN401 - states and what they hold
     if is_dataclass(held) and not isinstance(held, type):
         return replace(held, **{f.name: fetched(getattr(held, f.name)) for f in fields(held)})
     return held
+
+
+def wide_on(device: str) -> torch.dtype:
+    """The widest floating type of a device."""
+    return torch.float32 if device == "mps" else torch.float64  # mps has no other
+
+
+def placed(target: Any, entry: AnyAttack, device: str) -> Any:  # noqa: ANN401 - of the attack's kind
+    """The target on `device` where the attack follows its weights (`Attack.anywhere`)."""
+    if device == "cpu" or not entry.anywhere:
+        return target
+    return Target(target.net.to(device=device, dtype=wide_on(device)), target.level)
+
+
+def fingerprint(path: str | Path) -> str:
+    """Of a file: a row runs on the very content that it was made for."""
+    return hashlib.sha256(read_file(path)).hexdigest()[:16]
+
+
+def points_in(path: str, made: str) -> Dataset:
+    """Points of a CSV. ValueError where it is not the file whose `fingerprint` is `made`."""
+    if fingerprint(path) != made:
+        raise ValueError(f"{named(Path(path).name)} has changed since this row was made.")
+    return read_csv(read_file(path))
 
 
 def stride_of(planned: int, keep: int = KEPT) -> int:
@@ -263,9 +288,7 @@ def attack(
     aimed = target
     if truth is not None:
         aimed = entry.aimed(target, truth.x, truth.y, config, drawn.initial_seed())
-    if device != "cpu" and entry.anywhere:
-        wide = torch.float32 if device == "mps" else torch.float64  # mps has no other
-        aimed = Target(target.net.to(device=device, dtype=wide), target.level)
+    aimed = placed(aimed, entry, device)
     planned = entry.planned(config, KEPT)  # attacks of few steps plan none
     stride = entry.stride(config, stride_of(planned, keep))  # states that nobody keeps are left out
     following = entry.states(aimed, config, drawn, start, stride)
