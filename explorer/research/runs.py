@@ -32,6 +32,7 @@ from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.files import named
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network
+from explorer.engine.progress import Progress, with_progress
 from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, AttackState, by_key
 from explorer.engine.scoring import RADII, Score, Verdict, judge, score
 from explorer.engine.status import Status
@@ -110,6 +111,11 @@ class Attacked:
 def unwatched(states: Iterable[State], total: int, label: str) -> Iterable[State]:
     """No progress shown."""
     return states
+
+
+def watch_of(progress: Progress) -> Watch[Any]:
+    """Return the watch that tells `progress` what share of a run's states has gone by."""
+    return lambda states, total, _: with_progress(states, total, progress)
 
 
 def fetched(held: Any) -> Any:  # noqa: ANN401 - states and what they hold

@@ -14,6 +14,7 @@ import pytest
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.roster import ROSTER
+from explorer.engine.status import Status
 from explorer.page import branches, play
 from explorer.page.panels.tuner import EMPTY, TUNE
 from explorer.page.stages import attack
@@ -127,6 +128,21 @@ def test_the_best_and_the_defaults_are_tried_from_a_noise_that_no_trial_had(
     assert "Trial 3" in words
     panel.rows = ROWS[:1]
     assert "trial failed" in panel.verdict(config, panel.rows, app.session.frame)
+
+
+def test_a_best_trial_that_diverges_from_a_fresh_noise_is_said_beside_the_defaults(
+    app, monkeypatch
+) -> None:
+    def terminate(state, config):
+        ended = kkt.terminate(state, config)
+        return Status.DIVERGED if config == ROWS[3].config else ended
+
+    panel = tuner(app)
+    monkeypatch.setitem(ROSTER, "kkt", replace(kkt.ATTACK, terminate=terminate))
+    config = tune.TuneConfig(trials=4, m=4, steps=4)
+    words = panel.verdict(config, ROWS, app.session.frame)
+    best, usual = words.split("<br>")[1:]
+    assert "not be finite" in best and "Nothing is claimed" in usual
 
 
 def test_the_search_is_the_one_that_was_chosen(app, monkeypatch) -> None:

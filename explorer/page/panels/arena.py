@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
 from functools import partial
 from html import escape
@@ -17,8 +17,8 @@ from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import control_sets
 from explorer.engine.intervals import Share
-from explorer.engine.progress import Progress, between, with_progress
-from explorer.engine.roster import DEFAULT, ROSTER, AttackState
+from explorer.engine.progress import Progress, between
+from explorer.engine.roster import DEFAULT, ROSTER
 from explorer.page import play
 from explorer.page.frame import Frame, Shown
 from explorer.page.job import Job, JobState
@@ -28,7 +28,7 @@ from explorer.page.stages import arena as arena_stage
 from explorer.research import arena
 from explorer.research.arena import Line
 from explorer.research.experiment import Otherwise, Ring, otherwise
-from explorer.research.runs import RADIUS
+from explorer.research.runs import RADIUS, watch_of
 from explorer.style import CONTROL, CURVES, INK
 
 RUN, CANCEL = "Run the arena", "Cancel the arena"
@@ -122,8 +122,7 @@ class Arena(Panel):
         def work(progress: Progress) -> Iterator[dict[str, Any] | Otherwise | None]:
             for done, (key, seed, given) in enumerate(fights):
                 part = between(progress, done / len(fights), (done + 1) / len(fights))
-                watch = partial(_watched, part)
-                yield arena.fight(ring, key, seed, given, watch)
+                yield arena.fight(ring, key, seed, given, watch_of(part))
             yield otherwise(ring, lambda _: progress(1.0))
 
         self.job.start(
@@ -258,10 +257,3 @@ class Arena(Panel):
     def end(self) -> None:
         """End the runs with the page."""
         self.job.close()
-
-
-def _watched(
-    progress: Progress, states: Iterable[AttackState], total: int, _: str
-) -> Iterator[AttackState]:
-    """The states of a run, as `runs.Watch` takes them."""
-    return with_progress(states, total, progress)

@@ -16,7 +16,7 @@ import numpy as np
 from explorer.engine.attacks.kkt import KKTConfig, KKTState
 from explorer.engine.attacks.kkt.config import PUBLISHED
 from explorer.engine.attacks.target import Target
-from explorer.engine.progress import Progress, between, no_progress, with_progress
+from explorer.engine.progress import Progress, between, no_progress
 from explorer.page import branches, play
 from explorer.page.frame import Frame
 from explorer.page.job import Job, JobState
@@ -88,11 +88,6 @@ class Front:
         self.y.max = ceiling
         self.chart.axes[0].tick_values = list(range(low, high + 1))
         self.chart.axes[1].tick_values = np.linspace(0, ceiling, 5)
-
-
-def _told(progress: Progress) -> runs.Watch[Any]:
-    """The watch of a run that says to `progress` what share of the states has gone by."""
-    return lambda states, total, _: with_progress(states, total, progress)
 
 
 def _words(trial: Trial) -> str:
@@ -278,12 +273,15 @@ class Tuner(Panel):
         texts, made = [], frame.training.certificate
         usual = KKTConfig(m=config.m, steps=config.steps)
         for k, settings in enumerate((chosen.config, usual)):
-            done = runs.attack(
-                target, settings, tuning.fresh_seed(config), truth=truth, certificate=made,
-                keep=math.ceil(settings.steps / tuning.BLOCK),
-                watch=_told(between(progress, k / 2, (k + 1) / 2)),
-            )  # fmt: skip
-            texts.append("" if done.verdict is None else verdicts.verdict(done.verdict))
+            try:
+                done = runs.attack(
+                    target, settings, tuning.fresh_seed(config), truth=truth, certificate=made,
+                    keep=math.ceil(settings.steps / tuning.BLOCK),
+                    watch=runs.watch_of(between(progress, k / 2, (k + 1) / 2)),
+                )  # fmt: skip
+                texts.append("" if done.verdict is None else verdicts.verdict(done.verdict))
+            except runs.RunFailed as why:
+                texts.append(str(why))
         return (
             f"Trial {chosen.number} is the best of {len(rows)} by what the weights tell. "
             f"{HINT}"
