@@ -89,7 +89,7 @@ def test_a_generator_is_a_seed_and_sets_that_were_made_are_taken(trained, target
     b = runs.attack(target, CONFIG, torch.Generator().manual_seed(5), **given)
     assert torch.equal(a.states[-1].x, b.states[-1].x)
     assert a.verdict is not None and repr(a.verdict) == repr(b.verdict)  # a p-value may be nan
-    assert "20 held-out" in a.verdict.controls
+    assert (a.verdict.controls, a.verdict.origin) == (20, sets.origin)
     found = runs.judgement(a.claims, DATA, sets, trained.certificate)
     assert repr(found.verdict) == repr(a.verdict)
 
