@@ -21,7 +21,7 @@ MOST_BRANCHES = 8  # arbitrary: each keeps a bounded timeline
 
 
 def seek(session: Session, index: int) -> None:
-    """Show the kept state at `index` of the present stage; what follows stays until one plays.
+    """Show the kept state at `index` of the present stage; later states stay until the next step.
 
     A training state is shown on the present points: they may have been edited since.
     """
@@ -47,7 +47,7 @@ def _on_present_points(session: Session, state: TrainState) -> TrainState:
 
 
 def branch(session: Session) -> None:
-    """Go on from this moment on a line of its own; the old line stays as it is."""
+    """Begin a new branch at this moment; the old branch stays as it is."""
     now, old = session.frame, session.branch
     state = now.state
     if state is None:
@@ -69,7 +69,7 @@ def branch(session: Session) -> None:
 
 
 def select(session: Session, index: int) -> None:
-    """Go to another branch, where it was left, with the points it had then."""
+    """Go to another branch, to the moment at which it was left, with its points."""
     if not 0 <= index < len(session.branches):
         raise ValueError(f"there are branches 0 to {len(session.branches) - 1}; got {index}")
     session.running = False
@@ -83,7 +83,7 @@ def select(session: Session, index: int) -> None:
 
 
 def adopt(session: Session, frame: Frame) -> None:
-    """Show a frame from elsewhere: another branch, or a file. Undo brings the points back."""
+    """Show a frame of another branch or of a file. Undo brings the points back."""
     attack.turn_to(session, frame.attack.name)
     drawing = session.frame.drawing
     if frame.dataset is not drawing.present:
@@ -94,10 +94,10 @@ def adopt(session: Session, frame: Frame) -> None:
 
 
 def make_room(session: Session) -> str:
-    """Before another attack run is loaded: leave the present one, if any, on its branch.
+    """Keep the present attack run, if any, on its branch, before another one is loaded.
 
-    What follows is then on a branch of its own. A run that was itself loaded and not played on is
-    left behind: it can be loaded again.
+    What follows is then on a new branch. A run that was itself loaded, and took no step since, is
+    not kept: it can be loaded again.
 
     Returns:
         Where the run that was there is kept, as a sentence, or an empty string.
@@ -125,7 +125,7 @@ def make_room(session: Session) -> str:
 def load_run(
     session: Session, name: str, config: AttackConfig, mix: tuple[float, float], states: list[Any]
 ) -> str:
-    """Show a run of the attack `name` that was made elsewhere: its states, first to last.
+    """Show a run of the attack `name` made by another part: its states, first to last.
 
     Returns:
         Where the run that was there is kept, as a sentence, or an empty string.

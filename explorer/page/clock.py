@@ -1,8 +1,8 @@
 """The clock: one asyncio task that steps the engine and shows frames no faster than they draw.
 
-A frame is shown only after the browser has drawn the last but one: pushed faster, frames pile
-up and the page lags without bound. When no page draws any more, the clock stops by itself, so
-that the kernel of a lost browser becomes idle and can be culled.
+A frame is shown only after the browser has drawn the frame before the last. Faster frames would
+wait in a queue, and the lag would grow without bound. When no page draws any more, the clock
+stops by itself. Then the kernel of a lost browser becomes idle and can be removed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PATIENCE_S = 10.0  # without a drawn frame: then nobody is looking
 
 
 class Player:
-    """Plays a session: while `session.running`, steps, frames and assessments take turns."""
+    """Plays a session: while `session.running`, it steps, shows frames and assesses in turns."""
 
     def __init__(self, session: Session) -> None:
         """Follow `session.running`."""

@@ -1,4 +1,4 @@
-"""A page and the world outside: a run as one file, weights of others, and the code of it all."""
+"""What a page saves and opens: a run as one file, weights of others, and the code of the page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_SAVED = 16 * 2**20  # arbitrary: what a browser takes as one link without t
 
 
 def as_run(session: Session) -> Run:
-    """This page's points, network, attack and as much of their history as fits a download."""
+    """Return this page's points, network, attack, and the history that fits a download."""
     now = session.frame
     attacked = now.attack.state is not None and now.truth is now.dataset
     run = Run(
@@ -40,7 +40,7 @@ def as_run(session: Session) -> Run:
 
 
 def _until(states: list[Any], present: Any) -> tuple[Any, ...]:  # noqa: ANN401 - of either engine
-    """The kept states before the present one, and the present one."""
+    """Return the kept states before the present one, and the present one."""
     if present is None:
         return ()
     return (*(s for s in states if s.t < present.t), present)
@@ -49,8 +49,8 @@ def _until(states: list[Any], present: Any) -> tuple[Any, ...]:  # noqa: ANN401 
 def open_file(session: Session, content: bytes) -> None:
     """Show a saved run, or take the weights of others as the network of the present points.
 
-    A run is opened on a page of its own first: where that fails, this one stays as it was. Where
-    the weights had to be taken as ReLU, the message says so.
+    A run is first opened on a new page. If that fails, this page stays as it was. If the file does
+    not name the activation, the message says that it is taken as ReLU.
 
     Raises:
         ValueError: for a file that is neither, or weights that do not fit the points.
@@ -82,7 +82,7 @@ def _show(session: Session, run: Run) -> None:
 
 
 def _opened(run: Run) -> Session:
-    """A page that shows the run."""
+    """Return a page that shows the run."""
     if run.dataset.d not in (1, 2):
         raise store.StoreError(
             f"the plane shows points of 1 or 2 coordinates; got {run.dataset.d}. "
@@ -117,7 +117,7 @@ def _opened(run: Run) -> Session:
 
 
 def as_code(session: Session) -> str:
-    """Python that repeats this page from its seed, and the command that does so."""
+    """Return Python that repeats this page from its seed, and the command that does so."""
     now = session.frame
     t, a = (s.t if s is not None else 0 for s in (now.training.state, now.attack.state))
     lines = [

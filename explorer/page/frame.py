@@ -23,11 +23,11 @@ from explorer.research.explained import Explained
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Points of the landscape stage. They begin at the truth.
+    """Points of the landscape stage. At first they are the truth.
 
     Attributes:
-        target: whose weights they are to explain.
-        truth: where they began; labels never change.
+        target: its weights are to be explained.
+        truth: their first places; labels never change.
         x: where they are (n, d).
         mapped: the point whose map is shown.
     """
@@ -65,7 +65,7 @@ BEFORE: tuple[Stage, ...] = ("draw", "train")
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """Points on the plane beside the truth, such as claims of a run on `target`; what is seen."""
+    """Points on the plane beside the truth, such as claims on `target`, with their sentence."""
 
     target: Target
     sentence: str
@@ -82,7 +82,7 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """What all stages beyond training look at.
+    """What all stages after training look at.
 
     Attributes:
         net: the attacked weights, as they were trained.
@@ -109,7 +109,7 @@ class Attacking:
     Attributes:
         name: key of the attack in the roster.
         state: of its run.
-        mix: where it began: mix_truth, mix_data.
+        mix: of its start: mix_truth, mix_data.
         scores: of the truth, of the control.
         verdict: on its claims.
         other: another set that explains the weights.
@@ -125,7 +125,7 @@ class Attacking:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """All that is on screen at one moment, a part a stage; every part is true to the others."""
+    """All that is on screen at one moment, with a part for each stage; the parts agree."""
 
     stage: Stage
     drawing: History[Dataset]
@@ -159,30 +159,30 @@ class Frame:
 
     @property
     def aimed(self) -> bool:
-        """Whether this stage looks at the attacked weights rather than at training."""
+        """Return whether this stage looks at the attacked weights rather than at training."""
         return self.stage not in BEFORE
 
     @property
     def newest(self) -> bool:
-        """Whether the attacked weights are those of the present network."""
+        """Return whether the attacked weights are those of the present network."""
         train = self.training.state
         return self.aim is not None and train is not None and self.aim.net is train.net
 
     @property
     def claims(self) -> Report | None:
-        """What the arena has on the plane, while these weights are in it."""
+        """Return the points that the arena draws on the plane, if they are of these weights."""
         shown = self.arena if self.stage == "arena" else None
         return shown.claims if shown is not None and shown.target is self.target else None
 
     @property
     def other_set(self) -> Report | None:
-        """Another set that explains the attacked weights, while the attack stage shows it."""
+        """Return another set that explains the attacked weights, if the attack stage shows it."""
         shown = self.attack.other if self.stage == "attack" else None
         return shown.claims if shown is not None and shown.target is self.target else None
 
     @property
     def state(self) -> TrainState | AttackState | None:
-        """The state of the present stage's run; stages beyond the attack have none."""
+        """Return the state of the present stage's run; stages after the attack have none."""
         if self.stage in BEFORE:
             return self.training.state
         return self.attack.state if self.stage == "attack" else None
@@ -202,7 +202,7 @@ class Branch:
 
 
 def numbers(state: TrainState | AttackState) -> dict[str, float]:
-    """What the curves show of a state."""
+    """Return what the curves show of a state."""
     if isinstance(state, TrainState):
         return {"gamma_bar": state.gamma_bar, "gamma_tilde": state.gamma_tilde}
     return state.numbers()

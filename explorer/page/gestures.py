@@ -1,4 +1,4 @@
-"""What the hand on the plane means: pointer and keyboard events become commands of a session."""
+"""Pointer and keyboard events on the plane become commands of a session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_EVENTS = 500  # in one message: more than a hand can do between two of them
 
 
 class Gestures:
-    """Turns events of the pad into edits. `say` is what a screen reader is told."""
+    """Turns events of the pad into edits. `say` is called with text for a screen reader."""
 
     def __init__(self, session: Session) -> None:
         """Act on `session`; nothing is held yet."""
@@ -28,7 +28,7 @@ class Gestures:
         self.say = ""
 
     def handle(self, content: Any) -> None:  # noqa: ANN401 - a message from a browser
-        """Act on one message; anything that is not an event of the pad is left out."""
+        """Act on one message; anything that is not an event of the pad is ignored."""
         events = content.get("events") if isinstance(content, dict) else None
         if not isinstance(events, list):
             return
@@ -190,7 +190,7 @@ FLEETING = ("move", "hover")  # of several in a row the last one counts
 
 
 class Hand:
-    """Turns events of the pad into commands. `say` is what a screen reader is told."""
+    """Turns events of the pad into commands. `say` is called with text for a screen reader."""
 
     def __init__(self, session: Session) -> None:
         """Act on `session`."""

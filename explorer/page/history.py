@@ -1,4 +1,4 @@
-"""Memory of a page: the states of a run, thinned, and undo of what a hand did. No widgets."""
+"""Memory of a page: the thinned states of a run, and undo. No widgets."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def size_of(value: Any) -> int:  # noqa: ANN401 - walks any state
 
 @dataclass
 class Timeline(Generic[S]):
-    """States of one run, thinned so that they fit: every `stride`-th is kept, and the last.
+    """States of one run, thinned to fit: every `stride`-th state is kept, and the last.
 
-    When full, every other one is dropped and the stride doubles, so the start of a run
-    stays as reachable as its end. Numbers for the curves are kept per state.
+    When it is full, every second state is dropped and the stride doubles, so the whole run
+    stays in reach at even distances. Numbers for the curves are kept for each state.
     """
 
     states: list[S] = field(default_factory=list)
@@ -40,9 +40,9 @@ class Timeline(Generic[S]):
     bytes: int = 0
 
     def append(self, state: S, row: Callable[[S], dict[str, float]], always: bool = False) -> None:
-        """Remember `state` if its t is due, it is the first, or `always`. `row` has its numbers.
+        """Keep `state` if its t is due, if it is the first, or if `always`. `row` has its numbers.
 
-        A run that was set back writes its new future over the old one.
+        If the run was set back, later states are replaced.
         """
         t = state.t  # type: ignore[attr-defined]
         if self.last_t >= t:
@@ -68,12 +68,12 @@ class Timeline(Generic[S]):
         self.bytes = sum(size_of(s) for s in self.states)
 
     def nearest(self, t: int) -> int:
-        """Index of the newest state kept at or before t."""
+        """Return the index of the newest state kept at or before t."""
         return max((i for i, s in enumerate(self.states) if s.t <= t), default=0)  # type: ignore[attr-defined]
 
     @property
     def last_t(self) -> int:
-        """Step of the newest state kept, -1 when empty."""
+        """Return the step of the newest state kept, -1 when empty."""
         return self.states[-1].t if self.states else -1  # type: ignore[attr-defined]
 
     def note(self, t: int, row: dict[str, float]) -> None:
@@ -83,25 +83,25 @@ class Timeline(Generic[S]):
             rows[-1].update(row)
 
     def cut(self, index: int) -> Timeline[S]:
-        """A timeline of its own up to and with `index`; the states are shared."""
+        """Return a new timeline up to and including `index`; the states are shared."""
         states = self.states[: index + 1]
         held = sum(size_of(s) for s in states)
         return Timeline(states, [dict(r) for r in self.rows[: index + 1]], self.stride, held)
 
     def column(self, name: str) -> tuple[list[float], list[float]]:
-        """T and the numbers called `name`, where they are known."""
+        """Return t and the numbers called `name`, where they are known."""
         known = [(r["t"], r[name]) for r in self.rows if name in r]
         return [t for t, _ in known], [v for _, v in known]
 
 
 @dataclass(frozen=True, eq=False)
 class History(Generic[S]):
-    """A present value with what undo and redo go to. Frozen: each change is a history of its own.
+    """A present value with the values for undo and redo. Frozen: each change returns a new history.
 
     Attributes:
         present: what is shown.
-        past: what undo goes back to, newest last; one entry a gesture, at most `MOST_UNDO`.
-        future: what redo goes to, newest last; a change of the present forgets it.
+        past: values for undo, newest last; one entry for each gesture, at most `MOST_UNDO`.
+        future: values for redo, newest last; a change of the present empties it.
         gesture: number of the gesture that made the present, or None.
     """
 
@@ -111,13 +111,13 @@ class History(Generic[S]):
     gesture: int | None = None
 
     def push(self, value: S, gesture: int | None = None) -> History[S]:
-        """Return the history with `value` as the present; one gesture is undone at once."""
+        """Return the history with `value` as the present; all of one gesture is a single undo."""
         same = gesture is not None and gesture == self.gesture
         past = self.past if same else (*self.past, self.present)[-MOST_UNDO:]
         return History(value, past, (), gesture)
 
     def amend(self, value: S) -> History[S]:
-        """Return the history with `value` in the place of the present: nothing to undo."""
+        """Return the history with `value` in place of the present; this is no undo step."""
         return replace(self, present=value)
 
     def undo(self) -> History[S]:

@@ -1,9 +1,9 @@
-"""One background job: work beside the page, with progress, cancel, stale, failure.
+"""One background job: work beside the page that can report progress, be cancelled, be stale, fail.
 
-The work is a generator function: `work(progress)` yields what it makes, part by part. A part is
-made in a thread, so that the page stays alive, and is taken on the page's own loop. The work calls
-`progress(share)` several times a second. Where it is cancelled, that call raises `Stopped`: the
-work ends there, its thread returns, and no further part is taken.
+The work is a generator function: `work(progress)` yields its results part by part. A part is made
+in a thread, so the page still answers, and is taken on the page's own loop. The work calls
+`progress(share)` several times a second. After a cancel this call raises `Stopped`: the work ends
+there, its thread returns, and no further part is taken.
 
     >>> def squares(progress):
     ...     for k in range(4):
@@ -33,7 +33,7 @@ Work = Callable[[Progress], Iterator[T]]
 
 
 class JobState(Enum):
-    """How a job stands."""
+    """The state of a job."""
 
     IDLE = "idle"  # nothing was started yet
     RUNNING = "running"
@@ -45,7 +45,7 @@ class JobState(Enum):
 
 
 def page_waits() -> bool:
-    """Whether a loop is running, on which a page waits: in a script there is none."""
+    """Return whether an event loop is running, as on a page; in a script there is none."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -54,27 +54,27 @@ def page_waits() -> bool:
 
 
 def _nothing(*_: object) -> None:
-    """Take no note."""
+    """Do nothing."""
 
 
 def _never() -> bool:
-    """What is asked of stays as it is."""
+    """Return False: the question is never stale."""
     return False
 
 
 class Job:
     """Runs one piece of work at a time, again and again.
 
-    Where no loop is running, as in a script, `start` does the whole work before it returns.
+    If no loop is running, as in a script, `start` does the whole work before it returns.
 
     Attributes:
-        state: how it stands.
-        share: what share of the work is done, in [0, 1]; it stays where the work ended.
+        state: its present state.
+        share: share of the work that is done, in [0, 1]; it keeps its last value when work ends.
         error: why it failed; None in every other state.
     """
 
     def __init__(self, in_thread: bool = True, pause_s: float = 0.0) -> None:
-        """Nothing runs yet.
+        """Make a job that runs nothing yet.
 
         Args:
             in_thread: whether parts are made in a thread; else on the loop, for work on the
@@ -91,25 +91,25 @@ class Job:
 
     @property
     def busy(self) -> bool:
-        """Whether work goes on, be it to its end or to the next place where it can be ended."""
+        """Return whether work goes on; cancelled work goes on until its next call of `progress`."""
         return self.state in (JobState.RUNNING, JobState.CANCELLING)
 
     def observe(self, call: Callable[[], None]) -> None:
-        """Have `call` called on the loop whenever the state or the share has changed."""
+        """Call `call` on the loop whenever the state or the share has changed."""
         self._observers.append(call)
 
     def start(
         self, work: Work[T], take: Callable[[T], None] = _nothing,
         ended: Callable[[], None] = _nothing, stale: Callable[[], bool] = _never,
     ) -> None:  # fmt: skip
-        """Begin `work`. Other work under way is cancelled first; its end is then not told.
+        """Begin `work`. Work in progress is cancelled first; its `ended` is not called.
 
         Args:
             work: makes the parts.
             take: called with each part, on the loop.
             ended: called once after the last part, with `state` as it then is.
-            stale: asked several times a second, and before a part is taken; where it says yes,
-                what the work was asked of has changed, and the work ends.
+            stale: called several times a second, and before a part is taken; if it returns True,
+                the inputs of the work have changed, and the work ends.
         """
         if self.busy:
             self.cancel()
@@ -123,25 +123,25 @@ class Job:
             self._run_here(work, take, stale)
 
     def cancel(self) -> None:
-        """End the work, if any goes on, and forget what was to follow it."""
+        """End the work, if any goes on, and drop the work that was to follow."""
         self._following = None
         if self.state is JobState.RUNNING:
             self.state = JobState.CANCELLING
             self._tell()
 
     def close(self) -> None:
-        """End the work with its page, which is told nothing any more."""
+        """End the work with its page; nothing is called any more."""
         self._observers, self._ended = [], _nothing
         self.cancel()
 
     async def done(self) -> None:
-        """Wait until no work goes on, nor is any to follow."""
+        """Wait until no work goes on and none is to follow."""
         while self._task is not None and not self._task.done():
             await asyncio.wait({self._task})
 
     # --- the work ---------------------------------------------------------------------------
     def _progress(self, share: float) -> None:
-        """What the work calls, in its thread."""
+        """Take the share from the work, in its thread. Stopped after a cancel."""
         self.share = share
         if self.state is not JobState.RUNNING:
             raise Stopped("the job was cancelled")
@@ -183,7 +183,7 @@ class Job:
 
     @contextmanager
     def _ending(self, stale: Callable[[], bool]) -> Iterator[None]:
-        """Note how the work within ends, tell it, and begin what is to follow."""
+        """Record how the work within ends, report it, and begin the work that is to follow."""
         state = JobState.CANCELLED
         try:
             yield

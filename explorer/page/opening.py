@@ -12,7 +12,7 @@ from explorer.research.scenarios import by_name
 
 
 def open_scenario(session: Session, name: str) -> None:
-    """Draw and train the row of this name, and turn to the stage it is about.
+    """Draw and train the scenario of this name, and turn to its stage.
 
     Training to the row's step takes seconds; the page is ready when it is done.
 
@@ -24,9 +24,9 @@ def open_scenario(session: Session, name: str) -> None:
 
 
 def opening(session: Session, name: str, seconds: float = float("inf")) -> Iterator[float]:
-    """The same in slices of so many seconds; yields the share of the training that is done.
+    """Open it in slices of so many seconds; yield the share of the training that is done.
 
-    What is done in between on the page goes first: other points or another stage end it.
+    Commands of the visitor between slices take precedence: other points or another stage end it.
 
     Raises:
         ValueError: for an unknown name, with the names there are.

@@ -26,7 +26,7 @@ def go(session: Session, stage: Stage) -> None:
     """Turn to a stage; the attack begins anew when the weights are not those attacked.
 
     Raises:
-        ValueError: where there is nothing yet that the stage is about.
+        ValueError: if what the stage needs is not there yet.
     """
     now = session.frame
     if stage == now.stage:
@@ -58,10 +58,10 @@ def assess(session: Session) -> None:
 
 
 def undo(session: Session) -> None:
-    """Take back what the hand did last: to the points of this stage, else to the drawn ones.
+    """Undo the last change of the points of this stage, else of the drawn points.
 
     Raises:
-        ValueError: where there is nothing to take back.
+        ValueError: if there is nothing to undo.
     """
     stage = _undoable(session)
     history = stage.history(session)
@@ -74,7 +74,7 @@ def redo(session: Session) -> None:
     """Take the last undo back.
 
     Raises:
-        ValueError: where nothing was undone.
+        ValueError: if nothing was undone.
     """
     stage = _undoable(session)
     history = stage.history(session)
@@ -84,13 +84,13 @@ def redo(session: Session) -> None:
 
 
 class Undoable(Protocol):
-    """The module of a stage with points that a hand changes."""
+    """The module of a stage whose points the visitor can change."""
 
     NO_PAST: str
     NO_FUTURE: str
 
     def history(self, session: Session) -> History[Any]:
-        """Return what the hand did."""
+        """Return the changes of the points."""
 
     def restore(self, session: Session, history: History[Any]) -> None:
         """Show the present of `history`."""
@@ -111,17 +111,17 @@ def play(session: Session) -> None:
 
 
 def pause(session: Session) -> None:
-    """Let nothing run any more."""
+    """Pause whatever runs."""
     session.running = False
 
 
 def set_speed(session: Session, steps_per_second: float) -> None:
-    """Play no faster than this."""
+    """Set the largest speed of play."""
     session.steps_per_second = steps_per_second
 
 
 def set_seed(session: Session, seed: int) -> None:
-    """Take another seed; what runs goes on, the next start has it."""
+    """Set the seed of the next start; a present run goes on."""
     session.seed = seed
 
 
@@ -131,7 +131,7 @@ def acknowledge(session: Session, number: int) -> None:
 
 
 def tell(session: Session, words: str) -> None:
-    """Say something at the head of the page; an empty string takes back what was said."""
+    """Show a message at the top of the page; an empty string removes it."""
     session.message = words
 
 
@@ -193,7 +193,7 @@ def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - field
 def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9) -> int:
     """Take steps of the present stage until time, number or run is over. -> steps taken.
 
-    The frame holds the new state at once; it comes on screen with the next `show`.
+    The frame holds the new state at once; the next `show` draws it.
     """
     now, begun, taken = session.frame, perf_counter(), 0
     attacking = now.stage == "attack"
@@ -225,7 +225,7 @@ def step(session: Session, n: int = 1) -> None:
 
 
 def _pause_in_run(session: Session) -> None:
-    """Pause, with a run there to go on with."""
+    """Pause; begin a run if there is none."""
     session.running = False
     if not session.frame.aimed and session.frame.training.state is None:
         train.begin(session)
@@ -234,7 +234,7 @@ def _pause_in_run(session: Session) -> None:
 
 
 def go_on(session: Session, n: int) -> None:
-    """Take n steps: at once where that is quick, else as a run that pauses by itself."""
+    """Take n steps: at once if that is quick, else as a run that pauses by itself."""
     _pause_in_run(session)
     taken = advance(session, seconds=AT_ONCE_S, steps=n)
     assess(session)

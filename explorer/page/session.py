@@ -1,9 +1,9 @@
 """The one shared state of a page: the present moment, and the traits that panels follow.
 
-`session.frame` is the present. Commands change it: functions of a session, in `page/stages`,
-`page/play` and `page/branches`. Panels are told by `shown`, once a redraw; they read the frame,
-call commands, and write nothing here. A command that cannot be carried out raises ValueError and
-leaves everything as it was; `guarded` makes that the message on the page.
+`session.frame` is the present. Commands change it; they are functions of a session, in
+`page/stages`, `page/play` and `page/branches`. The trait `shown` notifies panels, once for each
+redraw. Panels read the frame, call commands, and write nothing here. A command that cannot be
+carried out raises ValueError and changes nothing; `guarded` shows it as the message on the page.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LIVE_STEPS = 10_000_000  # planned steps of a live run: about an hour at the usu
 
 
 class Session(HasTraits):
-    """Everything of one visitor's page."""
+    """The state of one visitor's page."""
 
     shown = Int(1, help="number of the frame that panels were told of last")
     running = Bool(False)
@@ -58,11 +58,11 @@ class Session(HasTraits):
         self.label = 0 if first.d == 1 else 1
 
     def put(self, **changes: Any) -> None:  # noqa: ANN401 - fields of Frame
-        """Change the present moment; panels hear of it with the next `show`."""
+        """Change the present moment; the next `show` notifies the panels."""
         self.frame = replace(self.frame, **changes)
 
     def show(self, **changes: Any) -> None:  # noqa: ANN401 - fields of Frame
-        """Change the present moment and tell the panels: one notification, one redraw."""
+        """Change the present moment and notify the panels: one notification, one redraw."""
         self.put(**changes)
         self.shown += 1
 
@@ -76,22 +76,22 @@ class Session(HasTraits):
 
     @property
     def entry(self) -> AnyAttack:
-        """The present attack's row in the roster."""
+        """Return the row of the present attack in the roster."""
         return by_key(self.frame.attack.name)
 
     def settings_of(self, name: str) -> AttackConfig:
-        """The settings of this attack as it was left, else its defaults."""
+        """Return the last settings of this attack, else its defaults."""
         if name == self.frame.attack.name:
             return self.attack_config  # type: ignore[no-any-return]
         return self.configs.get(name) or by_key(name).config()
 
     @property
     def branch(self) -> Branch:
-        """The line of time on screen."""
+        """Return the branch on screen."""
         branch: Branch = self.branches[self.branch_index]
         return branch
 
     @property
     def timeline(self) -> Timeline[Any]:
-        """States of the present stage, for the slider and the curves."""
+        """Return the states of the present stage, for the slider and the curves."""
         return self.branch.attack if self.frame.stage == "attack" else self.branch.train

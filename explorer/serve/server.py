@@ -29,8 +29,8 @@ from explorer.research.pages import write_pages
 SETTINGS = Path(__file__).with_name("voila")
 TIED = "MARGIN_EXPLORER_TIED"
 HOSTS = "MARGIN_EXPLORER_HOSTS"  # read by voila.py
-KEEP = "MARGIN_EXPLORER_KEEP"  # read by grids/keep.py, which would bring torch in here
-FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # read by parts/digits_controls.py, which would too
+KEEP = "MARGIN_EXPLORER_KEEP"  # read by research/grid_store.py; importing it would import torch
+FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # read by page/parts/digits_controls.py; likewise
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 THEMES = ("light", "dark")
 DEFAULT_PORT = 8866  # Voila's own
@@ -61,7 +61,7 @@ class Server:
     folder: tempfile.TemporaryDirectory[str]
 
     def __enter__(self) -> Self:
-        """Give the running server itself."""
+        """Return the running server itself."""
         return self
 
     def __exit__(
@@ -74,7 +74,7 @@ class Server:
         self.close()
 
     def wait(self) -> int:
-        """Wait until the server ends by itself, and give its exit status."""
+        """Wait until the server ends by itself, and return its exit status."""
         return self.process.wait()
 
     def close(self) -> None:
@@ -152,7 +152,7 @@ def start(
         theme: as in `serve`.
         preheat: as in `serve`.
         host: as in `serve`.
-        cull_after_s: a kernel without a page goes when it was idle this long (75).
+        cull_after_s: a kernel without a page is ended after this many idle seconds (75).
         cull_every_s: how often the server looks for such kernels (15).
         cells: the code of the notebook that is served, one entry per cell.
         allow_hosts: as in `serve`.
@@ -177,7 +177,7 @@ def start(
         if value is not None:
             command.append(f"--MappingKernelManager.{name}={value}")
     # In a session of its own, so that an interrupt reaches us alone and we end it in good order.
-    # Its standard input is tied to us: when we are gone, however that came, it ends itself.
+    # Its standard input is a pipe from us: when we are gone, for whatever reason, it ends itself.
     process = subprocess.Popen(
         command,
         env=environment(host, allow_hosts),
@@ -211,11 +211,11 @@ def _check(port: int, theme: str, preheat: int, allow_hosts: tuple[str, ...]) ->
 
 
 def environment(host: str, allow_hosts: tuple[str, ...]) -> dict[str, str]:
-    """Our environment, with the way to our settings and template put first."""
+    """Return our environment, with the paths of our settings and template first."""
     env = dict(os.environ)
     for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH"):
         env[name] = os.pathsep.join(filter(None, (str(SETTINGS), env.get(name))))
-    # Visitors share the cores: threads of one kernel would only fight with the others' and with
+    # Visitors share the cores: threads of one kernel would slow those of the others and of
     # the browser's. A user who knows better may set it.
     env.setdefault("OMP_NUM_THREADS", "1")
     # Who visits this machine alone is its user. On a network, or through a proxy, visitors share
@@ -229,7 +229,7 @@ def environment(host: str, allow_hosts: tuple[str, ...]) -> dict[str, str]:
 
 
 def free_port(host: str, wanted: int) -> int:
-    """The port wanted, or one that the system gives when it is taken."""
+    """Return the port wanted, or, if it is taken, one that the system gives."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for port in (wanted, 0):
         with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -244,7 +244,7 @@ def free_port(host: str, wanted: int) -> int:
 
 
 def wait_until_listening(process: subprocess.Popen[bytes], host: str, port: int) -> None:
-    """Return once a connection succeeds. A page is not asked for: that would start a kernel."""
+    """Return once a connection succeeds. No page is requested: that would start a kernel."""
     end = time.monotonic() + START_WITHIN_S
     while time.monotonic() < end:
         if process.poll() is not None:
@@ -260,13 +260,13 @@ def wait_until_listening(process: subprocess.Popen[bytes], host: str, port: int)
 
 
 def _named(host: str) -> str:
-    """A name to visit: "all interfaces" is no address, so this machine stands for it."""
+    """Return a host to visit: "all interfaces" is no address, so it becomes this machine."""
     host = "127.0.0.1" if host in ("", "0.0.0.0", "::") else host
     return f"[{host}]" if ":" in host else host
 
 
 def _has_screen() -> bool:
-    """Whether a browser can show itself; without a screen only text browsers would start."""
+    """Return whether a browser has a screen; without one only text browsers would start."""
     if sys.platform in ("darwin", "win32"):
         return True
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

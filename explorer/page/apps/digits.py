@@ -68,7 +68,7 @@ class DigitsApp(Page):
 
     # --- what is there ------------------------------------------------------------------------
     def redraw(self) -> None:
-        """Draw the images anew; whatever was trained on others is gone."""
+        """Draw the images anew; a network trained on other images is dropped."""
         self.draw = None
         self.board.nothing()
         self._forget_net()
@@ -111,7 +111,7 @@ class DigitsApp(Page):
             run()
 
     def run_training(self) -> None:
-        """Train beside the page; what was reached is kept when cancelled."""
+        """Train beside the page; after a cancel the last state is kept."""
         self._run(self._train)
 
     def run_attack(self) -> None:
@@ -132,7 +132,7 @@ class DigitsApp(Page):
             self._idle()
 
     def _idle(self) -> None:
-        """What can be done now."""
+        """Enable the controls that can be used now."""
         self.controls.idle(self.draw is not None, self.trained is not None)
         if self.controls.attack.value not in grid_attacks():
             self.grid.allow("This attack takes no start: choose another one for a grid.")
@@ -149,7 +149,7 @@ class DigitsApp(Page):
         self, button: w.Button, planned: int, states: Callable[[], Iterator[State]],
         show: Callable[[State], None], finish: Callable[[State], None],
     ) -> None:  # fmt: skip
-        """Go through the states beside the page; `finish` with the last one that was reached."""
+        """Compute the states beside the page; call `finish` with the last one reached."""
         self.controls.busy(button, planned)
         begun = perf_counter()
         reached: list[State] = []
@@ -229,7 +229,7 @@ class DigitsApp(Page):
         self.say(words, "good" if better else "warn" if tone else "")
 
     def _show_cell(self, aimed: Aimed, state: AttackState, words: str) -> None:
-        """The end of a run of the grid, beside the training images."""
+        """Show the end of a run of the grid beside the training images."""
         drawn = self.draw
         if drawn is None:
             return
@@ -248,7 +248,7 @@ class DigitsApp(Page):
 
 
 def _sliced(states: Iterator[State], planned: int, progress: Progress) -> Iterator[State]:
-    """The last state of every slice of time, and the last of all."""
+    """Yield the last state of every slice of time, and the last of all."""
     end, last = perf_counter() + SLICE_S, None
     for state in states:
         progress(min(1.0, state.t / max(planned, 1)))

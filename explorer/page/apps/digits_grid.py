@@ -1,4 +1,4 @@
-"""The grid of starts on the digits page: cell by cell, a click shows where a run ended."""
+"""The grid of starts on the digits page; a click on a cell shows the end of its run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ready = Callable[[], tuple[Draw, ImageRun, TrainState | None]]
 
 
 class DigitsGrid:
-    """Says what is attacked; `show` is given the end of a run, `tell` a sentence."""
+    """The grid of the digits page; `show` takes the end of a run, `tell` a sentence."""
 
     click = "Hover for numbers; click a cell to see its candidates beside the training images."
 

@@ -1,4 +1,4 @@
-"""Which panels, in which order: composition only."""
+"""The main page: which panels it has, in which order."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class App:
     def __init__(
         self, dataset: Dataset | None = None, seed: int = 0, scenario: str | None = None
     ) -> None:
-        """Build the page. `dataset` is what is drawn at first; `scenario` a row to open on."""
+        """Build the page. `dataset` is drawn at first, or the scenario of the name `scenario`."""
         limit_threads()  # many kernels share one machine
         self.session = Session(dataset, seed=seed)
         self.player = Player(self.session)

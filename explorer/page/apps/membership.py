@@ -111,7 +111,7 @@ class MembershipApp(Page):
             self._due = loop.call_later(REDRAW_AFTER_S, self.redraw)
 
     def redraw(self) -> None:
-        """Compute and show the moment that the controls describe; failures are shown too."""
+        """Compute and show what the controls describe; failures are shown too."""
         self._due = None
         self.guarded(self._redraw)
 
@@ -170,7 +170,7 @@ class MembershipApp(Page):
             self.run_trained()
 
     def run_trained(self) -> None:
-        """Train network after network beside the page, showing each; stops when cancelled."""
+        """Train one network after the other beside the page and show each; a cancel stops it."""
         self.failure.layout.display = "none"
         try:
             config = self.trained.config(self.controls.settings())

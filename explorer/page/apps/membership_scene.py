@@ -1,7 +1,7 @@
-"""One moment of the membership page: an exact network, the rule, its rates, one sentence.
+"""What the membership page shows: an exact network, a rule, its rates, one sentence.
 
-The attacker's part is the rule, made from values of Phi; the rates are measured by someone who
-knows who was a member, on fresh points that no rule has seen.
+The attacker makes the rule from values of Phi. The rates need to know who was a member; they are
+measured on fresh points that no rule has seen.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Settings:
 
     @property
     def drawn(self) -> tuple[int, int, Law, Labels, int]:
-        """The part that fixes points and network."""
+        """Return the settings that determine points and network."""
         return self.d, self.n, self.law, self.labels, self.seed
 
 
@@ -82,7 +82,7 @@ SCENES: dict[str, tuple[str, Settings]] = {
 
 
 def scene(name: str) -> Settings:
-    """The settings of a row; ValueError for a name that is none."""
+    """Return the settings of a row. ValueError for an unknown name."""
     if name not in SCENES:
         raise ValueError(f"scenario must be one of {', '.join(SCENES)}; got {name!r}")
     return SCENES[name][1]
@@ -116,7 +116,7 @@ def world(d: int, n: int, law: Law, labels: Labels, seed: int) -> World:
 
 
 def rule_of(settings: Settings, there: World) -> Rule:
-    """The rule that the attacker makes from what they know."""
+    """Return the rule that the attacker makes from what they know."""
     if settings.rule == "leaked":
         return attack.leaked_point(
             torch.cat([there.members[:1], there.queries[: settings.suspects - 1].double()]),
@@ -139,28 +139,28 @@ class Outcome:
 
     @property
     def tpr(self) -> float:
-        """True positive rate."""
+        """Return the true positive rate."""
         return self.hits / self.n
 
     @property
     def fpr(self) -> float:
-        """False positive rate."""
+        """Return the false positive rate."""
         return self.alarms / self.m
 
     @property
     def fpr_interval(self) -> tuple[float, float]:
-        """Clopper and Pearson's 95% interval of the false positive rate."""
+        """Return Clopper and Pearson's 95% interval of the false positive rate."""
         found = stats.binomtest(self.alarms, self.m).proportion_ci(0.95)
         return float(found.low), float(found.high)
 
     @property
     def works(self) -> bool:
-        """Whether nearly all members and nearly no other points are called members."""
+        """Return whether nearly all members and nearly no other points are called members."""
         return self.tpr >= WORKS_TPR and self.fpr <= WORKS_FPR
 
 
 def judged(settings: Settings, there: World) -> Outcome:
-    """The rule applied to the members and to the held-out points."""
+    """Return the outcome of the rule on the members and on the held-out points."""
     rule = rule_of(settings, there)
     hits, alarms = (
         int(attack.decide(values, rule).sum()) for values in (there.members, there.held_out)

@@ -1,4 +1,4 @@
-"""Attacks side by side on the attacked weights: run live, bars, intervals, claims."""
+"""The arena: several attacks on the attacked weights, with bars, intervals and claims."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Arena(Panel):
     stages = ("arena",)
 
     def build(self) -> None:
-        """Controls over the bars; the bars are there once there is something to see."""
+        """Make controls above the bars; the bars appear with the first result."""
         self.target: Target | None = None
         self.rows: list[dict[str, Any]] = []
         self.other: Otherwise | None = None
@@ -157,11 +157,11 @@ class Arena(Panel):
 
     # --- view -------------------------------------------------------------------------------
     def lines(self) -> list[Line]:
-        """The board so far."""
+        """Return the scoreboard so far."""
         return arena.lines_of(self.rows)
 
     def draw(self) -> None:
-        """Bars, intervals and rows of what is done."""
+        """Draw bars, intervals and rows of the finished runs."""
         lines = self.lines()
         ran = [line for line in lines if line.runs]
         self.said.value = escape(arena.sentence(lines)) if lines else EMPTY
@@ -248,12 +248,12 @@ class Arena(Panel):
             arena_stage.show_claims(self.session, Shown(self.target, words, claims))
 
     def render(self, frame: Frame) -> None:
-        """Forget runs on weights that are no longer the attacked ones."""
+        """Drop runs on weights that are no longer attacked."""
         if self.target is not None and frame.target is not self.target:
             self.job.cancel()
             self.target, self.rows, self.other, self.progress.value = None, [], None, 0.0
             self.draw()
 
     def end(self) -> None:
-        """End the runs with the page."""
+        """End the runs when the page ends."""
         self.job.close()

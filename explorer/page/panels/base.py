@@ -1,4 +1,4 @@
-"""What every panel does alike: made when seen, one redraw a frame, failures in its own box."""
+"""The base of all panels: built when first seen, one redraw a frame, failures in its own box."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from explorer.style import PLOT_MARGIN
 class Panel:
     """A view of the session. Subclasses build `self.widget` and write `render`.
 
-    It is built when it is first seen: half of the page's widgets stand in its later stages.
+    It is built when it is first seen: half of the page's widgets are in its later stages.
     """
 
     widget: w.Widget | None = None
@@ -45,10 +45,10 @@ class Panel:
         """Show `frame`."""
 
     def unseen(self, frame: Frame) -> None:
-        """Told of every frame while out of sight, once built: to end what goes on beside."""
+        """Take every frame while out of sight, once built: to end background work."""
 
     def seen(self, frame: Frame) -> bool:
-        """Whether this view belongs to the stage and the attack on screen."""
+        """Return whether this view belongs to the stage and the attack on screen."""
         if self.state is not None and frame.stage == "attack":
             if not issubclass(by_key(frame.attack.name).state, self.state):
                 return False
@@ -79,20 +79,20 @@ class Panel:
                 self.failure.layout.display = "none"
 
     def fail(self, error: Exception) -> None:
-        """Show what went wrong in this panel's own box."""
+        """Show an error in this panel's own box."""
         what = escape(f"{type(error).__name__}: {error}")
         self.failure.value = f"This view failed: {what}. The others go on; press Reset."
         self.failure.layout.display = ""
 
     def failed(self, error: Exception | None) -> None:
-        """Say how a job failed: a refusal on the page, anything else in this panel's own box."""
+        """Show how a job failed: a refusal on the page, another error in this panel's own box."""
         if isinstance(error, ValueError):
             play.tell(self.session, str(error))
         elif error is not None:
             self.fail(error)
 
     def command(self, call: Callable[[], None]) -> Callable[[Any], None]:
-        """A widget's callback that runs `call`; what it refuses is said on the page."""
+        """Return a widget's callback that runs `call`; the page shows a refusal."""
 
         def run(_: Any) -> None:  # noqa: ANN401 - widgets pass themselves or a change
             try:
@@ -103,7 +103,7 @@ class Panel:
         return run
 
     def end(self) -> None:
-        """Stop what goes on beside the page; called only where something was built."""
+        """Stop background work; called only if the panel was built."""
 
     def close(self) -> None:
         """Unfollow the session and free the widgets in the browser."""
@@ -114,7 +114,7 @@ class Panel:
 
 
 def button(label: str, tooltip: str, **traits: Any) -> w.Button:  # noqa: ANN401
-    """A button that explains itself."""
+    """Return a button with a tooltip."""
     return w.Button(description=label, tooltip=tooltip, **traits)
 
 
@@ -126,7 +126,7 @@ def chart(
     y: bq.Scale,
     **y_traits: Any,  # noqa: ANN401 - traits of the upright axis
 ) -> bq.Figure:
-    """A small figure with both axes."""
+    """Return a small figure with both axes."""
     y_traits = {"num_ticks": 5, "tick_format": "~g", **y_traits}
     axes = [
         bq.Axis(
@@ -148,20 +148,20 @@ def chart(
 
 
 def mounted(box: w.Box, child: w.Widget, filled: bool) -> None:
-    """Have `child` first in `box` while it has something to show: no axes around nothing."""
+    """Put `child` first in `box` while it has something to show: no empty axes."""
     if filled != (child in box.children):
         rest = [c for c in box.children if c is not child]
         box.children = [child, *rest] if filled else rest
 
 
 def titled(title: str, body: w.Widget) -> w.VBox:
-    """A view under its title."""
+    """Return a view under its title."""
     head = w.HTML(title).add_class("mx-chart-title")
     return w.VBox([head, body], layout=w.Layout(overflow="visible"))
 
 
 def thinned(t: list[float], v: list[float], most: int = 300) -> tuple[np.ndarray, np.ndarray]:
-    """At most `most` points of a curve, ends included: more than the pixels of a chart."""
+    """Return at most `most` points of a curve, ends included: more than a chart has pixels."""
     if len(t) > most:
         at = np.unique(np.linspace(0, len(t) - 1, most).astype(int))
         return np.asarray(t)[at], np.asarray(v)[at]

@@ -1,4 +1,4 @@
-"""Which attack runs on the attacked weights, in one line each, and a new target."""
+"""The choice of the attack, with one sentence on it, and a button for a new target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNFIT = " (not for this network)"
 
 
 class Chooser(Panel):
-    """The choice over the roster, on top of the attack stage."""
+    """The list of the roster, at the top of the attack stage."""
 
     stages = ("attack",)
 
@@ -43,7 +43,7 @@ class Chooser(Panel):
             self.render(self.session.frame)  # where the choice was refused
 
     def render(self, frame: Frame) -> None:
-        """The present attack; those that these weights do not suit say so in the list."""
+        """Show the present attack; the list marks attacks that do not suit these weights."""
         self._setting = True
         try:
             if frame.target is not self._target:
@@ -61,6 +61,6 @@ class Chooser(Panel):
 
 
 def _options(target: Target | None) -> list[tuple[str, str]]:
-    """(words, key) of every attack."""
+    """Return (words, key) of every attack."""
     unfit = {k for k, row in ROSTER.items() if target is not None and row.refusal(target)}
     return [(row.title + UNFIT * (key in unfit), key) for key, row in ROSTER.items()]

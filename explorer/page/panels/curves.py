@@ -90,7 +90,7 @@ class CurvesPanel(Panel):
 
 
 def _round_up(value: float) -> float:
-    """The next of 1, 2, 4 or 10 times a power of ten."""
+    """Return the next of 1, 2, 4 or 10 times a power of ten."""
     power = 10.0 ** np.floor(np.log10(value))
     return float(next(f * power for f in (1, 2, 4, 10) if f * power >= value * (1 - 1e-9)))
 
@@ -105,7 +105,7 @@ class MarginCurves(CurvesPanel):
 
 
 class ResidualCurves(CurvesPanel):
-    """How far the weights are from a KKT point, with hard slopes and with free ones at kinks."""
+    """How far the weights are from a KKT point: slopes of 0 or 1, and free ones at kinks."""
 
     stages = ("train",)
     title = "KKT residual ‖θ − Σ‖ / ‖θ‖, log₁₀"
@@ -113,13 +113,13 @@ class ResidualCurves(CurvesPanel):
 
 
 class LossCurves(CurvesPanel):
-    """What the present attack counts, step by step; each attack names its own columns."""
+    """The numbers of the present attack over its steps; each attack names its own columns."""
 
     stages = ("attack",)
     title = "Losses of the attack, log₁₀"
 
     def seen(self, frame: Frame) -> bool:
-        """An attack that descends on nothing has no curves."""
+        """Return whether the present attack has curves; one without a loss has none."""
         return super().seen(frame) and bool(by_key(frame.attack.name).curves)
 
     def build(self) -> None:

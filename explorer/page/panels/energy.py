@@ -1,4 +1,4 @@
-"""Where else could a point be: maps of the energy that redraw while one drags."""
+"""Where else a point could be: maps of the energy, redrawn during a drag."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STOP, ON = "Stop refining", "Go on refining"
 
 
 class EnergyPanel(Panel):
-    """A map, what is seen in one sentence, and the settings of both."""
+    """A map, one sentence on it, and the settings of both."""
 
     stages = ("landscape",)
 
@@ -158,7 +158,7 @@ class EnergyPanel(Panel):
         )  # fmt: skip
 
     def render(self, frame: Frame) -> None:
-        """Ask for the map of what is on screen; the same question is not asked twice."""
+        """Ask for the map of the present frame; the same question is not asked twice."""
         q = self._question(frame)
         if q is None or frame.landscape is None:
             self.work.forget()
@@ -186,7 +186,7 @@ class EnergyPanel(Panel):
         self.work.ask(q)
 
     def unseen(self, frame: Frame) -> None:
-        """Nothing is refined where nobody looks."""
+        """Stop refining out of sight."""
         self.work.forget()
 
     def _toggle(self) -> None:
@@ -214,7 +214,7 @@ class EnergyPanel(Panel):
         self.body.add_class("mx-old")
 
     def rested(self, halted: bool) -> None:
-        """Nothing is computed any more."""
+        """Show that the computation has ended."""
         self.progress.value = 0.0
         self._work_on(False)
         asked = self.work.asked
@@ -226,7 +226,7 @@ class EnergyPanel(Panel):
             self.body.add_class("mx-old")
 
     def refused(self, why: str) -> None:
-        """There is no such map."""
+        """Show why there is no such map."""
         self._drop(why)
 
     def _drop(self, why: str) -> None:
@@ -235,7 +235,7 @@ class EnergyPanel(Panel):
         self.body.remove_class("mx-old")
 
     def answered(self, q: Question, picture: Picture, seconds: float) -> None:
-        """Draw a map with its words."""
+        """Draw a map with its sentence."""
         held = self.session.frame.landscape
         if held is None or len(held.present.x) <= held.present.mapped:
             return
@@ -259,14 +259,14 @@ class EnergyPanel(Panel):
             self.body.children = children
 
     def _read_again(self, q: Question, picture: Picture) -> None:
-        """What stands at the last place of the pointer; nothing on a map of something else."""
+        """Show the value at the last place of the pointer; none on a map of another question."""
         if self.shown is None or not self.shown.moved_to(q):
             self._at, self.where.value = None, HOVER
         elif self._at is not None:
             self.where.value = escape(reading(picture, *self._at))
 
     def _on_runs(self, _: Any = None) -> None:  # noqa: ANN401
-        """Runs of the grid over the map of all starts, while they are wanted; and the legend."""
+        """Draw the runs of the grid over the map of all starts if wanted, and the legend."""
         picture = self.picture
         if picture is None:
             return
@@ -280,6 +280,6 @@ class EnergyPanel(Panel):
         self.bar.value = f"{bar}{reference(picture)}<div>{words}</div>"
 
     def end(self) -> None:
-        """Cancel what is under way."""
+        """Cancel work in progress."""
         self.work.close()
         self.session.unobserve(self._on_runs, names=["trails"])

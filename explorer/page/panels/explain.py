@@ -1,4 +1,4 @@
-"""Which other points explain the same weights: read-outs, the curve of a drag, linear programs."""
+"""Other points that explain the same weights: numbers, the curve of a drag, linear programs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ExplainPanel(Panel):
     stages = ("explain",)
 
     def build(self) -> None:
-        """A chart, read-outs, the hand's buttons, and two linear programs."""
+        """Make a chart, numbers, the buttons of a drag, and two linear programs."""
         self.x = bq.LinearScale(min=-2, max=2, allow_padding=False)
         self.y = bq.LinearScale(min=0, max=LEAST_TOP, allow_padding=False)
         scales = {"x": self.x, "y": self.y}
@@ -175,7 +175,7 @@ class ExplainPanel(Panel):
         self.said.value = explanations.farthest(part[1])
 
     def end(self) -> None:
-        """End a program with the page."""
+        """End a program when the page ends."""
         self.job.close()
 
     # --- what is seen -------------------------------------------------------------------------
@@ -183,7 +183,7 @@ class ExplainPanel(Panel):
         self.command(lambda: explain.set_free(self.session, change["new"]))(None)
 
     def render(self, frame: Frame) -> None:
-        """The curve of the present drag, and the read-outs."""
+        """Show the curve of the present drag, and the numbers."""
         if frame.explain is None:
             self.words.value = (
                 "Train a network first: then its training points explain its weights."

@@ -1,4 +1,4 @@
-"""In and out: points as CSV, a run as one file, weights of others, and the code for it all."""
+"""Files: points as CSV, a run as one file, weights of others, and the code of the page."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Files(Panel):
         self.saved.value = link("run.safetensors", "application/octet-stream", data)
 
     def render(self, frame: Frame) -> None:
-        """Only what is unfolded is kept up to date."""
+        """Update what is unfolded, and nothing else."""
         opened = self.fold.selected_index
         if opened == 0:
             data = write_csv(frame.dataset).encode()
@@ -89,5 +89,5 @@ def _table(frame: Frame) -> str:
 
 
 def _class_of(label: int, several: bool) -> str:
-    """+1 or -1, or with more classes their number."""
+    """Return +1 or -1, or with more classes the number of the class."""
     return f"{2 if label == -1 else label}" if several else f"{label:+d}"

@@ -1,4 +1,4 @@
-"""The settings of training and attack: one row per field of their configs."""
+"""The forms of training and attack: one row for each field of their configs."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class TrainForm(Form):
     config_trait, kind = "train_config", TrainConfig
 
     def actions(self) -> list[w.Widget]:
-        """The way to the limit without training."""
+        """Return the button that solves for the limit without training."""
         self.job = Job()
         press = JobButton(
             self.job, JUMP, "Cancel solving",
@@ -97,7 +97,7 @@ class TrainForm(Form):
         return [self.jump]
 
     def _jump(self) -> None:
-        """Solve at once, or beside the page where that takes longer; edited points stay."""
+        """Solve at once, or beside the page if that takes longer; edited points stay."""
         session, data = self.session, self.session.frame.dataset
         if data.n <= QUICK:
             train.jump_to_exact(session)
@@ -125,7 +125,7 @@ class TrainForm(Form):
 
 
 class AttackForm(Panel):
-    """The settings of the present attack; which one it is, the chooser says."""
+    """The settings of the attack that the chooser names."""
 
     stages = ("attack",)
 
@@ -135,7 +135,7 @@ class AttackForm(Panel):
         self.body = self.widget = w.VBox()
 
     def render(self, frame: Frame) -> None:
-        """The form of the present attack, made when it is first looked at."""
+        """Show the form of the present attack; it is made when it is first seen."""
         name = frame.attack.name
         if name not in self.forms:
             self.forms[name] = AttackSettings(self.session, name)

@@ -18,7 +18,7 @@ STEPS = 200  # arbitrary: half a minute for 21 runs of the KKT attack
 
 
 class GridPanel(Panel):
-    """Run, watch, hover for numbers, click a cell to see its run on the plane."""
+    """The grid of the page; a click on a cell draws its run on the plane."""
 
     stages = ("landscape",)
     click = "Hover for numbers; click a cell to see its run on the plane."
@@ -44,7 +44,7 @@ class GridPanel(Panel):
             self.render(self.session.frame)
 
     def _name(self) -> str:
-        """The present attack where a grid can be run of it, else the one chosen here."""
+        """Return the present attack if the grid can run it, else the one chosen here."""
         name = self.session.frame.attack.name
         return name if name in grid_attacks() else str(self.attack.value)
 
@@ -66,7 +66,7 @@ class GridPanel(Panel):
         self.grid.take(self._of())
 
     def unseen(self, frame: Frame) -> None:
-        """A run goes on out of sight, but not on weights or points that are no more."""
+        """Let a run go on out of sight, but end it if weights or points have changed."""
         found = self.grid.found
         if found is None or not self.grid.busy or self.grid.ending:
             return
@@ -113,5 +113,5 @@ class GridPanel(Panel):
         )
 
     def end(self) -> None:
-        """Cancel what is under way."""
+        """Cancel work in progress."""
         self.grid.job.close()

@@ -106,7 +106,7 @@ class Header(Panel):
         self.command(lambda: self.open(name))(None)
 
     def open(self, name: str, beside: bool = True) -> None:
-        """Open an example; if `beside`, it trains before the eyes of who waits for the page.
+        """Open an example; if `beside`, it trains in slices, and the visitor sees it.
 
         Raises:
             ValueError: for an unknown name, with the names there are.
@@ -160,7 +160,7 @@ class Header(Panel):
             self._setting = False
 
     def render(self, frame: Frame) -> None:
-        """The sentence of this moment, and its tone as the colour of its edge."""
+        """Show the sentence of this frame, and its tone as the colour of its edge."""
         if self.stage.value != frame.stage:
             self._show_stage(frame.stage)
         source = frame.dataset.source

@@ -1,4 +1,4 @@
-"""Which fitted places of the hinge attack the weights need: one mark per place, and the bound."""
+"""The fitted places of the hinge attack that the weights need: one mark a place, and the bound."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class HingesPanel(Panel):
         self.widget = titled("Needed places", self.body)
 
     def render(self, frame: Frame) -> None:
-        """Sort the answers so far."""
+        """Draw the answers so far, sorted."""
         state = frame.attack.state
         if not isinstance(state, HingeState):
             return

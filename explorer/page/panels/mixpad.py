@@ -25,7 +25,7 @@ STEP = 0.05  # of a slider
 
 
 class MixPad(Panel):
-    """Runkel's eq. (10): drag the dot, or set λ₁ (truth against held-out) and λ₂ (data)."""
+    """The start (Runkel et al., eq. 10): a dot, and λ₁ (truth against held-out) and λ₂ (data)."""
 
     stages = ("attack",)
 
@@ -76,7 +76,7 @@ class MixPad(Panel):
         self._setting = False
 
     def seen(self, frame: Frame) -> bool:
-        """Only for attacks that begin at given candidates."""
+        """Return whether the present attack begins at given candidates."""
         return super().seen(frame) and self.session.entry.takes_start
 
     def _on_pad(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from the browser
@@ -97,7 +97,7 @@ class MixPad(Panel):
         self.command(lambda: attack.remix(self.session, mix_truth, mix_data))(None)
 
     def render(self, frame: Frame) -> None:
-        """Dot, sliders and words at the session's mix."""
+        """Show dot, sliders and words at the session's mix."""
         mix = self.session.mix
         weights = mix_weights(*mix)
         at = np.array(weights) @ CORNERS

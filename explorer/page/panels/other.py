@@ -33,12 +33,12 @@ IN_SIGHT = 0.95  # of the half width of the plane; arbitrary
 
 
 class OtherPanel(Panel):
-    """A toggle that looks for the set once and draws it; the sentence has what both sets leave."""
+    """A toggle that computes the set once and draws it; the sentence gives both residuals."""
 
     stages = ("attack",)
 
     def build(self) -> None:
-        """The toggle with progress and Cancel; below, what is seen."""
+        """Make the toggle with progress and Cancel; the sentence is below."""
         self.shown = w.ToggleButton(
             description=SHOW, layout=w.Layout(width="auto"),
             tooltip="The set on the margin that explains the weights and is farthest from the "
@@ -56,7 +56,7 @@ class OtherPanel(Panel):
         self._setting, self._why = False, ""
 
     def seen(self, frame: Frame) -> bool:
-        """Only for attacks on these weights, not on those of a model of their own."""
+        """Return whether the attack is on these weights, not on a model that it trains itself."""
         return super().seen(frame) and self.session.entry.victim is None
 
     # --- the search ---------------------------------------------------------------------------
@@ -98,7 +98,7 @@ class OtherPanel(Panel):
 
     # --- what is seen -------------------------------------------------------------------------
     def _put(self, found: Other) -> None:
-        """On the plane, if it is another set at all."""
+        """Draw it on the plane, if it is another set at all."""
         target = self.session.frame.target
         assert target is not None
         claims = found.claims if found.apart else None
@@ -121,7 +121,7 @@ class OtherPanel(Panel):
         self.said.value = OPEN if undecided else SURE
 
     def render(self, frame: Frame) -> None:
-        """Forget the set of other weights; say where none can be looked for."""
+        """Drop the set of other weights; say if none can be computed."""
         target, truth = frame.target, frame.truth
         if target is not self._target:
             self.job.cancel()
@@ -137,5 +137,5 @@ class OtherPanel(Panel):
             self._tell(frame)
 
     def end(self) -> None:
-        """Stop looking."""
+        """Stop the search."""
         self.job.close()

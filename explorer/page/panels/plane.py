@@ -37,7 +37,7 @@ SPACING = {"place": 16, "move": 3, "erase": 6}  # px; arbitrary
 
 
 class PlanePanel(Panel):
-    """The hero of the page; its axes never jump between stages."""
+    """The plane, in the middle of the page; its axes are the same in all stages."""
 
     def build(self) -> None:
         """A square figure with the pad over its plot area."""
@@ -98,7 +98,7 @@ class PlanePanel(Panel):
         self.pad.cursor = {"place": "crosshair", "move": "grab", "erase": "cell"}[session.tool]
 
     def render(self, frame: Frame) -> None:
-        """Show the network behind, the points and candidates before it; then ask for the ack."""
+        """Show the network, points and candidates; then ask the browser for its answer."""
         flat = frame.dataset.d == 1
         self.y_axis.label = "Φ(x) / margin" if flat else "x₂"
         net, unit = _network(frame)
@@ -185,7 +185,7 @@ class PlanePanel(Panel):
 
 
 def _network(frame: Frame) -> tuple[Any, float]:
-    """The network to draw and the value that counts as its margin."""
+    """Return the network to draw and the value that counts as its margin."""
     if frame.aimed and frame.target is not None:
         return frame.target.net, 1.0
     if frame.training.state is None or frame.stage == "draw":

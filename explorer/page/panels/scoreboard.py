@@ -1,4 +1,4 @@
-"""What the attack found, against what it would have found by chance."""
+"""What the attack found, beside what is found by chance."""
 
 from __future__ import annotations
 

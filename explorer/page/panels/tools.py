@@ -1,4 +1,4 @@
-"""The hand's tools beside the plane: class, tool, undo, layers."""
+"""The tools under the plane: class, tool, undo, layers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BY_HEIGHT = ("by height", 0)
 
 
 class Tools(Panel):
-    """Class and tool of the hand, undo and redo, and the layers of the plane."""
+    """Class and tool of the next points, undo and redo, and the layers of the plane."""
 
     def build(self) -> None:
         """One row under the plane."""
@@ -92,7 +92,7 @@ class Tools(Panel):
         self.label.value = self.session.label
 
     def render(self, frame: Frame) -> None:
-        """Drawing tools while one can draw; the truth's switch while one attacks."""
+        """Show the drawing tools in drawing stages, and the switch of the truth in the attack."""
         attack = frame.aimed
         for box, shown in (
             (self.drawing, not attack),

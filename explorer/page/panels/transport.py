@@ -1,4 +1,4 @@
-"""Play, step, reset; and time: scrub back, branch, go to another branch."""
+"""Play, step, reset; the time slider and the branches."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Transport(Panel):
             self.command(lambda: branches.select(self.session, change["new"]))(None)
 
     def render(self, frame: Frame) -> None:
-        """Where the run stands, and its branches."""
+        """Show the step of the run, and its branches."""
         state = frame.state
         line = self.session.timeline
         self._setting = True

@@ -33,7 +33,7 @@ from explorer.style import CURVES, INK, PROVEN
 
 
 class Front:
-    """Shows trials that did not fail; a chosen one is told by its index among them."""
+    """Shows trials that did not fail; a chosen one is given by its index among them."""
 
     def __init__(self, load: Callable[[int], None], chart: Callable[..., bq.Figure]) -> None:
         """`load` is called with the index; `chart` is that of panels."""
@@ -64,7 +64,7 @@ class Front:
         self.list = self.pick.list
 
     def draw(self, trials: Sequence[Trial], chosen: Trial | None) -> None:
-        """All trials, their front, and a ring around the `chosen` best."""
+        """Draw all trials, their front, and a circle around the `chosen` best."""
         good, ahead = [t for t in trials if not t.failure], tuning.front(trials)
         top = max([1.0, *(t.agreement for t in good)])
         logs = [_log(t) for t in good]
@@ -119,7 +119,7 @@ class Tuner(Panel):
     state = KKTState
 
     def build(self) -> None:
-        """Controls over a scatter that is there only while unfolded."""
+        """Make controls above a scatter that exists only while unfolded."""
         self.target: Target | None = None
         self.rows: list[Trial] = []
         self.config = TuneConfig()  # of the search whose trials these are
@@ -173,7 +173,7 @@ class Tuner(Panel):
         play.tell(self.session, kept.strip())
 
     def load(self, index: int) -> None:
-        """Put the settings of the drawn trial of this index into the form."""
+        """Put the settings of the drawn trial with this index into the form."""
         trial = [t for t in self.rows if not t.failure][index]
         now = cast(KKTConfig, self.session.attack_config)
         kept = branches.make_room(self.session)
@@ -291,11 +291,11 @@ class Tuner(Panel):
 
     # --- view -------------------------------------------------------------------------------
     def draw(self) -> None:
-        """The trials that are there."""
+        """Draw the finished trials."""
         self.front.draw(self.rows, tuning.best(self.rows, self.config.search))
 
     def render(self, frame: Frame) -> None:
-        """Forget trials on weights that are no longer the attacked ones."""
+        """Drop trials on weights that are no longer attacked."""
         if self.target is None or self._same_weights(frame):
             return
         dropped = f"The weights changed: {len(self.rows)} trials on those before were dropped. "
@@ -314,9 +314,9 @@ class Tuner(Panel):
         return frame.target is self.target and not trained_on
 
     def unseen(self, frame: Frame) -> None:
-        """The same out of sight."""
+        """Do the same out of sight."""
         self.render(frame)
 
     def end(self) -> None:
-        """End the search with the page."""
+        """End the search when the page ends."""
         self.job.close()

@@ -1,4 +1,4 @@
-"""What the provable attack does, step by step: its rules, its claims, and the margin if unknown."""
+"""The provable attack step by step: its rules, its claims, and the sweep of the margin."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ SWEEP_WORDS = "Sweep the margin"
 
 
 class UnivariatePanel(Panel):
-    """The walk in words, the multipliers' bounds as bars, the sweep of the margin as curves."""
+    """The last step in words, bounds of multipliers as bars, the sweep of the margin as curves."""
 
     stages = ("attack",)
     state = UnivariateState
     every_s = 0.1
 
     def build(self) -> None:
-        """Words on top; below, two charts side by side."""
+        """Make the words at the top; below, two charts side by side."""
         self.words = w.HTML()
         self.rules = w.HTML().add_class("mx-note")
         self._build_bars()
@@ -109,7 +109,7 @@ class UnivariatePanel(Panel):
 
     # --- what is seen -----------------------------------------------------------------------
     def render(self, frame: Frame) -> None:
-        """The sentence of the newest step, what is guaranteed, and the bars."""
+        """Show the sentence of the newest step, the guarantee, and the bars."""
         state, target = frame.attack.state, frame.target
         if not isinstance(state, UnivariateState) or target is None:
             return
@@ -159,7 +159,7 @@ class UnivariatePanel(Panel):
         )
 
     def _sweep(self) -> None:
-        """One margin after the other, beside the page."""
+        """Try one margin after the other, beside the page."""
         target, config = self.session.frame.target, self.session.attack_config
         if target is None or not isinstance(config, UnivariateConfig):
             return
@@ -200,7 +200,7 @@ class UnivariatePanel(Panel):
         )
 
     def end(self) -> None:
-        """Stop a sweep with it."""
+        """Stop a sweep when the page ends."""
         self.job.close()
 
 

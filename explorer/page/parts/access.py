@@ -1,4 +1,4 @@
-"""Focus, tooltips and names where ipywidgets gives none. Nothing to see."""
+"""Focus, tooltips and names where ipywidgets gives none; it draws nothing."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from traitlets import Dict
 
 
 class Access(anywidget.AnyWidget):
-    """Mends the page it stands on; `tips` maps a control's words to its tooltip."""
+    """Adds them to its page; `tips` maps the text of a control to its tooltip."""
 
     _esm = Path(__file__).with_name("access.js")
     tips = Dict().tag(sync=True)
 
 
 def tips_of(root: w.Widget) -> dict[str, str]:
-    """The tooltip of every control below `root` that has words of its own."""
+    """Return the tooltip of every control below `root` that has a text."""
     return {x.description: x.tooltip for x in _below(root) if _told(x)}
 
 

@@ -25,10 +25,10 @@ height: auto; display: block;}</style>"""
 
 
 class Sheet:
-    """One PNG with words above it; nothing but the words where there is nothing to show."""
+    """One PNG with text above it; without a picture there is only the text."""
 
     def __init__(self, words: str) -> None:
-        """The words of the empty state."""
+        """Make it with the text of the empty state."""
         self._empty = words
         self.title = w.HTML(words).add_class("mx-note")
         self._image = w.Image(format="png", layout=w.Layout(max_width="100%", height="auto"))
@@ -36,27 +36,27 @@ class Sheet:
         self.widget = w.VBox([self.title], layout=w.Layout(overflow="visible", min_width="0"))
 
     def show(self, title: str, sheet: image_sheets.Pixels) -> None:
-        """Draw, with the title in html."""
+        """Draw the picture, with the title in html."""
         self.title.value = title
         self._image.value = image_sheets.png(sheet)
         if len(self.widget.children) == 1:
             self.widget.children = (self.title, self._image)
 
     def clear(self) -> None:
-        """Back to the empty state."""
+        """Return to the empty state."""
         self.title.value = self._empty
         self.widget.children = (self.title,)
 
 
 class Gallery(Sheet):
-    """Training images, and below each what stands for it, best SSIM first."""
+    """Training images, and below each its reconstruction, best SSIM first."""
 
     def __init__(self) -> None:
         """Empty."""
         super().__init__("No images drawn.")
 
     def only(self, draw: Draw) -> None:
-        """The training images alone, framed by class where there are two."""
+        """Show the training images alone, framed by class if there are two."""
         colours = ["" if y > 1 else POSITIVE if y > 0 else NEGATIVE for y in draw.train.y.tolist()]
         sheet = image_sheets.pairs(draw.pictures(draw.train.x), None, colours, COLUMNS)
         classes = "" if draw.choice.task == "ten" else (
@@ -67,7 +67,7 @@ class Gallery(Sheet):
                   sheet)  # fmt: skip
 
     def compare(self, draw: Draw, found: Scored) -> None:
-        """Pairs: above the training image, below the picture that stands for it."""
+        """Show pairs: above the training image, below its reconstruction."""
         order = found.truth.ssim.argsort(descending=True, stable=True)
         colours = [MATCHED if m else "" for m in found.truth.matched[order].tolist()]
         sheet = image_sheets.pairs(
@@ -89,7 +89,7 @@ class Neurons(Sheet):
         super().__init__("First layer: train a network to see what its neurons look for.")
 
     def draw(self, net: Network, shape: tuple[int, int, int], numbers: int, unknown: int) -> None:
-        """The neurons of largest weights, and how many numbers they carry."""
+        """Show the neurons of largest weights, and how many numbers they hold."""
         rows = image_sheets.strongest(net.weights[0], NEURONS)
         few = ", too few to determine them." if numbers < unknown else "."
         self.show(
@@ -133,7 +133,7 @@ class OutputChart:
 
 
 class ShareChart:
-    """Share matched: of the training images, of held-out ones, of those of the start."""
+    """The share matched of the training images, of held-out images, of images of the start."""
 
     NAMES = ("training images", "held-out images", "start's images")
 
@@ -167,7 +167,7 @@ class ShareChart:
 
 
 def legend(title: str, *entries: tuple[str, str]) -> str:
-    """A chart's title with what its colours mean."""
+    """Return a chart's title with the meaning of its colours."""
     marks = " ".join(
         f"<span style='font-weight:400;white-space:nowrap'><span style='color:{colour}'>■</span> "
         f"{escape(words)}</span>"

@@ -49,12 +49,12 @@ def _choice(options: dict[Any, str], value: object, words: str, tip: str, width:
 
 
 def with_folders() -> bool:
-    """Whether a visitor may name folders of this machine: its own user may, others may not."""
+    """Return whether the visitor may name folders of this machine: only its own user may."""
     return os.environ.get(FOLDERS, "1") not in ("", "0")
 
 
 class Controls:
-    """Everything that fixes a run. `images` to `score` are told what has moved."""
+    """The controls of a run. The callbacks `images` to `score` are called after a change."""
 
     def __init__(
         self, start: ImageRun, images: Callable[[], None], network: Callable[[], None],
@@ -97,7 +97,7 @@ class Controls:
                 field.observe(lambda _, told=told: self._on(told), names=["value"])
 
     def _images(self, c: Choice) -> None:
-        # To hide the field is not enough: a visitor's own messages can fill a hidden one.
+        # It is not enough to hide the field: messages of a visitor can fill a hidden one.
         if not with_folders():
             c = replace(c, kind="digits", folder="")
         kinds = {k: v for k, v in KINDS.items() if k == "digits" or with_folders()}
@@ -161,7 +161,7 @@ class Controls:
             told()
 
     def _arrange(self) -> None:
-        """Show the folder where files are read; ten classes and inversion fix other fields."""
+        """Show the folder if files are read; ten classes and inversion determine other fields."""
         digits = self.kind.value == "digits"
         row = (self.kind, *(() if digits else (self.folder,)), self.task, self.n, self.seed)
         if self._first.children != row:
@@ -174,26 +174,26 @@ class Controls:
         self._setting = False
 
     def choice(self) -> Choice:
-        """The images that the controls ask for. ValueError where there can be none."""
+        """Return the choice of images. ValueError if there can be none."""
         return Choice(self.kind.value, self.task.value, self.n.value, self.seed.value,
                       self.folder.value.strip())  # fmt: skip
 
     def run(self) -> ImageRun:
-        """The run that the controls describe."""
+        """Return the run that the controls describe."""
         return ImageRun(
             self.choice(), self.net.value, self.steps.value, self.scale.value, self.attack.value,
             self.start.value, self.attack_steps.value, self.seed.value, self.vote.value,
         )  # fmt: skip
 
     def busy(self, button: w.Button, total: int) -> None:
-        """While work runs its button cancels, and nothing else can be moved."""
+        """While work runs its button cancels, and the other controls are disabled."""
         self._lock(True, button)
         button.description, button.button_style = CANCEL, "warning"
         self.bar.max, self.bar.value = max(total, 1), 0
         self.bar.layout.visibility = "visible"
 
     def idle(self, images: bool, ready: bool) -> None:
-        """Ready for more, where there are `images` to train on and weights `ready` to attack."""
+        """Enable the controls: to train if there are `images`, to attack if weights are `ready`."""
         self._lock(False, None)
         for button, words in ((self.train, TRAIN), (self.go, ATTACK)):
             button.description, button.button_style = words, ""
@@ -247,24 +247,24 @@ class Board:
         self.widget = w.VBox([body], layout=w.Layout(overflow="visible"))
 
     def nothing(self) -> None:
-        """No images."""
+        """Show that there are no images."""
         self.gallery.clear()
         self.neurons.clear()
         self.images(None)
 
     def images(self, draw: Draw | None) -> None:
-        """The training images alone: there is no attack to compare them with."""
+        """Show the training images alone: there is no attack to compare them with."""
         self.outputs.show(None)
         self.shares.show(None, False)
         if draw is not None:
             self.gallery.only(draw)
 
     def network(self, draw: Draw, net: Network) -> None:
-        """The first layer, and how much the weights hold."""
+        """Show the first layer, and how many numbers the weights hold."""
         self.neurons.draw(net, draw.shape, carried(net), draw.train.n * draw.train.d)
 
     def attack(self, draw: Draw, found: Scored, partition: bool) -> None:
-        """Candidates beside their matches, and both charts."""
+        """Show candidates beside their matches, and both charts."""
         self.gallery.compare(draw, found)
         self.outputs.show(found)
         self.shares.show(found, partition)

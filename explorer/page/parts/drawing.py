@@ -27,7 +27,7 @@ TOGETHER = 0.03  # radians, and units of the plane: lines nearer than this are d
 
 @cache
 def pixels(size: int, extent: float) -> torch.Tensor:
-    """Centres of the pixels, first row on top. (size^2, 2)."""
+    """Return the centres of the pixels (size^2, 2), first row on top."""
     g = (torch.arange(size, dtype=torch.float32) + 0.5) / size * 2 - 1
     g = g * extent
     yy, xx = torch.meshgrid(g.flip(0), g, indexing="ij")
@@ -67,7 +67,7 @@ def map_png(values: Array) -> bytes:
 
 
 def joined(pieces: list[Array]) -> tuple[Array, Array]:
-    """Polylines as one path with NaN gaps. [(k, 2)] -> x, y."""
+    """Return polylines [(k, 2)] as one path x, y with NaN gaps."""
     if not pieces:
         return np.zeros(2), np.zeros(2)  # draws nothing; an empty path is an error to a browser
     gap = np.full((1, 2), np.nan)
@@ -87,7 +87,7 @@ def level_lines(values: Array, extent: float, levels: Sequence[float]) -> list[t
 
 
 def map_size(net: Network, moving: bool) -> int:
-    """Pixels a side: few while the picture moves, or where each costs much."""
+    """Return the pixels a side: fewer while the picture moves, or if each costs much."""
     small = sum(w.numel() for w in net.weights) <= 20_000  # then the fine map takes under 30 ms
     return FINE_SIZE if small and not moving else MAP_SIZE
 
@@ -104,8 +104,8 @@ def path_weights(net: Network) -> Array:
 def neuron_lines(net: Network, extent: float) -> list[tuple[Array, Array]]:
     """The first layer's lines w_j.x + b_j = 0 in the view, one path per strength.
 
-    Lines that fall together are drawn once with the sum of their path weights, so that a
-    bundle of weak neurons shows as the strong line it acts as. -> [(x, y)], weakest first.
+    Equal lines are drawn once with the sum of their path weights, so that many weak neurons
+    on one line look as strong as they are together. -> [(x, y)], weakest first.
     """
     w, b, weight = _lines_of(net)
     norm = np.maximum(np.hypot(w[:, 0], w[:, 1]), 1e-300)
@@ -155,7 +155,7 @@ def _segments(ends: Array) -> tuple[Array, Array]:
 
 
 def graph(net: Network, extent: float, points: int = 400) -> tuple[Array, Array]:
-    """X and Phi(x) of a univariate network over [-extent, extent]."""
+    """Return x and Phi(x) of a univariate network over [-extent, extent]."""
     x = torch.linspace(-extent, extent, points, dtype=net.dtype, device=net.device)
     return x.cpu().numpy(), phi(net, x[:, None]).cpu().numpy()
 

@@ -67,7 +67,7 @@ def energy_png(values: Array, low: float, top: float) -> bytes:
 
 
 def colour_bar(picture: Picture, low: float, top: float) -> str:
-    """The legend: colours with numbers, and the reference as a tick above."""
+    """Return the legend: colours with numbers, and the reference as a tick above."""
     stops = ", ".join(SHADING[::-1])
     marks = [(low, f"≤ {low:.1g}"), (float(np.sqrt(low * top)), f"{np.sqrt(low * top):.1g}")]
     marks.append((top, f"{top:.2g}"))
@@ -166,14 +166,14 @@ class EnergyMap:
         _put(self.here, x[index : index + 1] if plane else one)
         for mark, at in ((self.truth, truth), (self.here, x)):
             mark.stroke = self._seen_on(picture, at[index]) if plane else "white"
-        # Where many places are as low as colours go, the lowest of them says nothing.
+        # If many places have the lowest colour, a mark on the lowest of them says nothing.
         low = span_of(picture)[0]
         some = (picture.values <= low).sum() <= MOST_LOWEST * np.isfinite(picture.values).sum()
         _put(self.lowest, np.array([picture.lowest]) if some else one)
 
     @staticmethod
     def _seen_on(picture: Picture, at: Array) -> str:
-        """Dark or white, whichever is seen on the colour of a place."""
+        """Return dark or white, the one that can be seen on the colour of a place."""
         low, top = span_of(picture)
         value = picture.value_at(float(at[0]), float(at[1]))
         return DARK if value < np.sqrt(low * top) else "white"
@@ -223,7 +223,7 @@ class EnergyCurve:
         )  # fmt: skip
 
     def show(self, picture: Picture, at: float, truth: float) -> None:
-        """The curve of a picture with the point at `at`."""
+        """Show the curve of a picture with the point at `at`."""
         made = picture.curve
         assert made is not None
         low, top = span_of(picture)
@@ -290,36 +290,36 @@ PACE_S = 1e-4  # of a pixel, before one was computed; arbitrary
 
 
 def ladder_of(q: Question) -> tuple[int, ...]:
-    """Sizes of the maps of one question, coarse first."""
+    """Return the sizes of the maps of one question, coarse first."""
     return TRIANGLE if q.kind == "starts" else LADDER
 
 
 class Viewer(Protocol):
-    """Who asks."""
+    """What the work calls: the panel that asks."""
 
     def answered(self, q: Question, picture: Picture, seconds: float) -> None:
         """Show a map."""
 
     def waiting(self, share: float, first: bool, seconds: float) -> None:
-        """Told now and then while a map is computed; `first`: none of this question is there."""
+        """Called now and then while a map is computed; `first`: this question has no map yet."""
 
     def refused(self, why: str) -> None:
         """Say why there is no such map."""
 
     def rested(self, halted: bool) -> None:
-        """Nothing is computed any more: all was answered, or `halted`."""
+        """The computation has ended: all is answered, or it was `halted`."""
 
     def fail(self, error: Exception) -> None:
-        """Say what went wrong."""
+        """Show an error."""
 
 
 class EnergyWork:
     """Answers one question after the other; a newer one interrupts, as `halt` does.
 
-    Where a point alone was dragged on, the first map is finished all the same: something moves.
-    Where even the coarsest map of a point takes longer than a glance, a sketch comes before it: the
-    others' multipliers frozen, which costs a hundredth. No map is computed anew where the mapped
-    point alone moved, which changes nothing of it.
+    During the drag of a point the first map is still finished, so the picture changes. If even the
+    coarsest map of a point takes longer than `AT_ONCE_S`, a sketch comes before it: the multipliers
+    of the other points are frozen, which costs a hundredth. If the mapped point alone moved, the
+    map is the same and is not computed again.
 
     Attributes:
         asked: the newest question, or None.
@@ -327,7 +327,7 @@ class EnergyWork:
     """
 
     def __init__(self, viewer: Viewer) -> None:
-        """Nothing is asked yet."""
+        """Make it with no question yet."""
         self.viewer, self.answers = viewer, Answers()
         self.asked: Question | None = None
         self.job = Job()
@@ -338,7 +338,7 @@ class EnergyWork:
         self._now: Question | None = None
 
     def ask(self, q: Question) -> None:
-        """Answer this from now on."""
+        """Answer this question from now on."""
         self.asked, self._halted = q, False
         now = self._now
         if now is not None and self._first and self.job.state is JobState.RUNNING:
@@ -347,7 +347,7 @@ class EnergyWork:
         self._begin(q)
 
     def close(self) -> None:
-        """End the work with the page."""
+        """End the work when the page ends."""
         self.asked = None
         self.job.close()
 
@@ -366,7 +366,7 @@ class EnergyWork:
         self.job.start(work, self._take, self._ended)
 
     def _take(self, part: tuple[Question, Picture]) -> None:
-        """Show a map of the question under way, or turn to a newer one."""
+        """Show a map of the present question, or turn to a newer question."""
         (asked, picture), q = part, self._now
         self._first = False
         if q is None or self.asked is None:
@@ -394,7 +394,7 @@ class EnergyWork:
             self.viewer.waiting(self.job.share, self._first, seconds)
 
     def halt(self) -> None:
-        """Leave the map as it is."""
+        """Stop the work; the map stays as it is."""
         self._halted = True
         self.job.cancel()
 
@@ -404,12 +404,12 @@ class EnergyWork:
             self.ask(replace(self.asked))  # another object: the old one may be under way still
 
     def forget(self) -> None:
-        """Ask nothing any more."""
+        """Drop the question."""
         self.asked = None
         self.halt()
 
     def _rungs(self, q: Question) -> list[tuple[Question, int]]:
-        """What is computed one after the other, the quickest first."""
+        """Return what is computed one after the other, the quickest first."""
         ladder, pace = ladder_of(q), self.pace.get(q.kind, PACE_S)
         known = self.answers.kept.finest(q)
         if known:

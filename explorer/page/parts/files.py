@@ -1,4 +1,4 @@
-"""A file that the page holds in a link, and one that a visitor hands in."""
+"""A file that the page offers as a link, and one that a visitor uploads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import ipywidgets as w
 
 
 def link(name: str, kind: str, data: bytes) -> str:
-    """A download; the link holds the bytes, so that it works after its kernel has ended."""
+    """Return a download; the link holds the bytes, so it works after its kernel has ended."""
     coded = base64.b64encode(data).decode()
     size = f"{max(1, len(data) // 1024):,} kB"
     return f"<a download='{name}' href='data:{kind};base64,{coded}'>Download {name}</a> ({size})"
@@ -21,7 +21,7 @@ def upload(
     label: str, accept: str, tip: str, read: Callable[[str, bytes], None],
     guard: Callable[[Callable[[], None]], Callable[[Any], None]],
 ) -> w.FileUpload:  # fmt: skip
-    """A button for a file; `read` is given its name and content, under `guard`."""
+    """Return a button for a file; `read` takes its name and content, under `guard`."""
     made = w.FileUpload(accept=accept, description=label, tooltip=tip)
     made.layout.width = "auto"
 
@@ -49,7 +49,7 @@ class GridFiles:
         self, take: Callable[[str, bytes], None], forget: Callable[[], None],
         guard: Callable[[Callable[[], None]], Callable[[object], None]],
     ) -> None:  # fmt: skip
-        """`take` is given a file's name and content; `guard` shows what a call refuses."""
+        """`take` is called with a file's name and content; `guard` shows what a call refuses."""
         self.links = w.HTML()
         self.open = upload(
             "Take up saved cells", ".jsonl", "Cells that this page once offered: the grid goes on "
@@ -67,7 +67,7 @@ class GridFiles:
         self.widget = w.VBox([self._row, self.said], layout=w.Layout(overflow="visible"))
 
     def _pressed(self) -> None:
-        """Twice: what is forgotten cannot be brought back."""
+        """Forget the cells at the second press: they cannot be brought back."""
         if self._asked:
             self._forget()
             return
@@ -75,7 +75,7 @@ class GridFiles:
         self.forget.description = "Press again to forget"
 
     def show(self, count: int, texts: Callable[[], tuple[str, str]], said: str, anew: bool) -> None:
-        """`count` cells, with the lines and the table of them made only when they are offered."""
+        """Offer `count` cells; their lines and their table are made only when they are needed."""
         if anew or not count:  # not while cells come in: the second press would come too late
             self._asked, self.forget.description = False, FORGET
         self.forget.disabled = not count

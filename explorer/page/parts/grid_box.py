@@ -32,19 +32,19 @@ class Host(Protocol):
     click: str  # what a click on a cell does
 
     def empty(self, count: int) -> str:
-        """What to do first, for a grid of so many starts."""
+        """Return what to do first, for a grid of this many starts."""
 
     def problem(self) -> Of:
-        """What is to be run now. ValueError where nothing can be."""
+        """Return the problem to run now. ValueError if there is none."""
 
     def show(self, found: Found, key: Key) -> str:
-        """Put the run of a cell, whose states are there, on the page. -> what is seen now."""
+        """Show the run of a cell on the page, from its states. Return what is seen now."""
 
     def drawn(self, trails: list[Any]) -> None:
-        """Take note of the runs that are known."""
+        """Take the runs that are known."""
 
     def tell(self, words: str) -> None:
-        """Say what came of it."""
+        """Show the result as a sentence."""
 
 
 # --- All views of a grid of starts: four maps, two edges, the triangle, and their legend --------
@@ -56,7 +56,7 @@ EDGES = (
 
 
 class GridBoard:
-    """Shows `Maps`; a click on a cell is told by its place."""
+    """Shows `Maps`; a click on a cell calls back with its place."""
 
     def __init__(
         self, press: Callable[[tuple[float, float]], None], chart: Callable[..., bq.Figure],
@@ -99,7 +99,7 @@ class GridBoard:
         )
 
     def show(self, seen: Maps, trails: list[Any], chosen: tuple[float, float] | None) -> None:
-        """Maps of at least one cell, and the runs; the `chosen` cell has a frame."""
+        """Show maps of at least one cell, and the runs; the `chosen` cell has a frame."""
         side = len(seen.values)
         cells = [(a, b) for b in steps_of(side) for a in steps_of(side)]
         mean = seen.mean.reshape(3, -1)
@@ -125,7 +125,7 @@ class GridBoard:
 
 
 def trails_of(rows: Mapping[Any, Mapping[str, Any]]) -> list[Any]:
-    """The trajectory of each finished cell."""
+    """Return the trajectory of each finished cell."""
     return [row["result"]["trail"] for row in rows.values()]
 
 
@@ -153,7 +153,7 @@ Guard = Callable[[Callable[[], None]], Callable[[Any], None]]
 
 
 class GridBox:
-    """Runs the cells of a problem beside the page; what is done stays.
+    """Runs the cells of a problem beside the page; finished cells stay.
 
     Attributes:
         found: the problem on screen with its cells, or None.
@@ -208,7 +208,7 @@ class GridBox:
 
     # --- which problem ----------------------------------------------------------------------
     def take(self, of: Of | None) -> None:
-        """Show this problem, with the cells of it that are known; None for none."""
+        """Show this problem with its known cells; None for no problem."""
         if (None if self.found is None else self.found.of) == of:
             return
         self.cancel()
@@ -222,7 +222,7 @@ class GridBox:
         self._draw(anew=True)
 
     def forget(self) -> None:
-        """Let go of every problem; what is on the disk stays there."""
+        """Drop every problem; files on the disk stay."""
         self._known = []
         self.take(None)
 
@@ -250,7 +250,7 @@ class GridBox:
 
     @property
     def ending(self) -> bool:
-        """Whether the run is cancelled, and its last step under way."""
+        """Return whether the run is cancelled, and its last step not yet finished."""
         return self.job.state is JobState.CANCELLING
 
     def _start(self) -> None:
@@ -258,11 +258,11 @@ class GridBox:
         self.run()
 
     def cancel(self) -> None:
-        """End the run after the step under way; what is done stays."""
+        """End the run after the present step; finished cells stay."""
         self.job.cancel()
 
     def run(self) -> None:
-        """Run every cell of the problem on screen that is not done, the first seed first."""
+        """Run all unfinished cells of the problem on screen, the first seed first."""
         found = self.found
         if found is not None:
             self._run(found, found.todo(self.seeds.value), self.seeds.value, "The grid stopped")
@@ -271,11 +271,11 @@ class GridBox:
         self, found: Found, keys: list[Key], seeds: int, trouble: str,
         then: Callable[[], None] | None = None,
     ) -> None:  # fmt: skip
-        """Run these cells; `then` is called where all were done and are still on screen."""
+        """Run these cells; call `then` if all were finished and are still on screen."""
         keeper, unkept = self.keeper, list(keys)
 
         def keep() -> None:
-            """Keep the cells that are done: a cancel may come right after the last of them."""
+            """Keep the finished cells: a cancel may come right after the last of them."""
             while unkept and unkept[0] in found.rows:
                 key = unkept.pop(0)
                 if keeper is not None:
@@ -310,7 +310,7 @@ class GridBox:
             self._draw()
 
     def _share(self) -> None:
-        """How much of what is asked is done."""
+        """Return the share of the cells that is finished."""
         found = self.found
         if found is None or not found.rows:
             self.progress.value = 0.0
@@ -318,7 +318,7 @@ class GridBox:
             self.progress.value = found.share(self.seeds.value)
 
     def _draw(self, anew: bool = False) -> None:
-        """Maps, edges and triangle of what is known; nothing is mounted before."""
+        """Draw maps, edges and triangle of the known cells; before that there are no charts."""
         found = self.found
         self._drawn_at = perf_counter()
         count = len(found.rows) if found is not None else 0
@@ -342,14 +342,14 @@ class GridBox:
             self.body.children = (self.cells.widget, self.board.widget)
 
     def invite(self) -> None:
-        """Say what to do first, where no cell is done."""
+        """Show what to do first, if no cell is finished."""
         if self.found is None or not self.found.rows:
             self.said.value = escape(self.host.empty(len(starts(self.side.value))))
 
     def load(self, mix_truth: float, mix_data: float) -> None:
         """Put the run from a cell on the page.
 
-        A cell without states, taken up from a file, runs again, from the same seed.
+        A cell from a file has no states: it runs again, from the same seed.
         """
         found = self.found
         key = (0, *start_of(mix_truth, mix_data))
@@ -364,7 +364,7 @@ class GridBox:
         self._run(found, [key], 1, "The cell stopped", lambda: self._loaded(found, key))
 
     def _loaded(self, found: Found, key: Key) -> None:
-        """Put a run on the page, and say which one."""
+        """Show a run on the page, and say which one."""
         words, seeds = self.host.show(found, key), {k for k, _, _ in found.rows}
         if len(seeds) > 1:
             words += f" It is the run of the first of {len(seeds)} seeds, {found.of.seed}."

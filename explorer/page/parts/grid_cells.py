@@ -13,10 +13,10 @@ from explorer.research.grid import WORDS, Key
 
 
 class Pick:
-    """A dropdown that calls `load` for what a visitor chooses, and not for what the page sets."""
+    """A dropdown that calls `load` for a choice of the visitor, not for one set by the page."""
 
     def __init__(self, name: str, tip: str, load: Callable[[Any], None]) -> None:
-        """Nothing can be chosen yet."""
+        """Make it without entries."""
         self._load, self._setting, self._none = load, False, (f"choose a {name} …", None)
         self.list = w.Dropdown(
             options=[self._none], description=name, tooltip=tip,
@@ -31,13 +31,13 @@ class Pick:
             self._load(change["new"])
 
     def fill(self, options: Sequence[tuple[str, Any]], chosen: Any) -> None:  # noqa: ANN401
-        """Offer these (words, value); `chosen` is the one that is loaded, where it is there."""
+        """Offer these (words, value); `chosen` is the loaded one, if it is among them."""
         self._setting = True
         self.list.options = [self._none, *options]
         self.choose(chosen)
 
     def choose(self, value: Any) -> None:  # noqa: ANN401
-        """Show this one as chosen, where it is offered; None for none."""
+        """Show this one as chosen, if it is offered; None for none."""
         self._setting = True
         known = [offered for _, offered in self.list.options]
         # By index: a value of None, though offered, leaves a dropdown blank.
@@ -51,7 +51,7 @@ Cell = tuple[float, float]
 
 
 class GridCells:
-    """A list of the cells that are done, and a sentence."""
+    """A list of the finished cells, and a sentence."""
 
     def __init__(self, load: Callable[[Cell], None]) -> None:
         """`load` is called with (lambda_1, lambda_2) of a chosen cell."""

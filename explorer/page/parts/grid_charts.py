@@ -27,7 +27,7 @@ class CellMap:
     """Squares over (lambda_1, lambda_2), coloured by a number."""
 
     def __init__(self, title: str, colours: list[str], on_cell: Callable[[int], None]) -> None:
-        """Make it, empty. `on_cell` is called with the index of a clicked cell in `words`."""
+        """Make it empty. `on_cell` is called with the index of a clicked cell in `words`."""
         self.x, self.y = (bq.LinearScale(min=0, max=1, allow_padding=False) for _ in range(2))
         self.colour = bq.ColorScale(min=0, max=1, colors=colours)
         self.marks = bq.Scatter(
@@ -58,7 +58,7 @@ class CellMap:
         self.widget = w.VBox([head, figure], layout=w.Layout(overflow="visible"))
 
     def show(self, cells: Array, values: Array, words: list[str], side: int, top: float) -> None:
-        """Cells (c, 2) with their numbers (c,) and what is said of each."""
+        """Show cells (c, 2) with their numbers (c,) and a text on each."""
         half = 0.5 / (side - 1)
         for scale in (self.x, self.y):
             scale.min, scale.max = -half, 1 + half
@@ -106,7 +106,7 @@ class Edge:
         )  # fmt: skip
 
     def show(self, found: Maps) -> None:
-        """Cells that are not done are left out of the curves."""
+        """Show the edge; unfinished cells are left out of the curves."""
         end, start = found.edge(self.which)
         top = 0.0
         for k, wide, line, dotted in zip(
@@ -199,7 +199,7 @@ class Triangle:
 
 
 def _above(value: float) -> float:
-    """The next of 1, 2, 4, 6 or 8 times a power of ten: quarters of it are short numbers."""
+    """Return the next of 1, 2, 4, 6 or 8 times a power of ten: its quarters are short numbers."""
     power = 10.0 ** np.floor(np.log10(max(value, 1e-9)))
     return float(next(f * power for f in (1, 2, 4, 6, 8, 10) if f * power >= value * (1 - 1e-9)))
 

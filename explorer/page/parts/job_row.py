@@ -26,7 +26,7 @@ class JobButton:
     ) -> None:  # fmt: skip
         """`label` and `cancel`: what the button says; `start` begins the job, or refuses.
 
-        `again_s`: a second press so soon after a cancel was the same one.
+        `again_s`: seconds after a cancel in which a second press is ignored, as a double click.
         """
         self.job, self._label, self._cancel, self._start = job, label, cancel, start
         self._again_s, self._cancelled_at = again_s, float("-inf")
@@ -34,7 +34,7 @@ class JobButton:
         job.observe(self._show)
 
     def press(self) -> None:
-        """Start, or cancel."""
+        """Start the job, or cancel it."""
         if self.job.busy:
             self._cancelled_at = perf_counter()
             self.job.cancel()
@@ -47,7 +47,7 @@ class JobButton:
 
 
 def cancel_button(job: Job, tooltip: str) -> w.Button:
-    """A button that cancels the job, live while it runs."""
+    """Return a button that cancels the job, enabled while it runs."""
     made = w.Button(description="Cancel", tooltip=tooltip, disabled=True)
     made.on_click(lambda _: job.cancel())
 

@@ -65,7 +65,7 @@ def explain_shapes(state: Explained, extent: float) -> Shapes:
 
 
 def _line(state: Explained, extent: float) -> Array:
-    """The part of the split's line that is within the cell."""
+    """Return the part of the split's line that is within the cell."""
     slide, i = state.slide, state.selected
     if slide is not None:
         ends = slide.extent
@@ -230,7 +230,7 @@ class PlaneMarks:
             self.image.image = image
 
     def clear_map(self) -> None:
-        """No decision map and no level lines."""
+        """Remove decision map and level lines."""
         self.map(CLEAR, float(self.image.x[1]))
         self.levels([(NOWHERE, NOWHERE)] * 3)
 
@@ -260,14 +260,14 @@ class PlaneMarks:
         self.neurons([_upright(at, extent) for at in places])
 
     def hide(self, graph: bool, plane: bool) -> None:
-        """Empty what the other dimension left."""
+        """Remove the marks of the other dimension."""
         if graph and len(self._graph.x) > 2:
             _set(self._graph, (NOWHERE, NOWHERE))
         if plane and self._images[self._front].value != CLEAR:
             self.map(CLEAR, float(self.image.x[1]))
 
     def clear_backdrop(self) -> None:
-        """No network: nothing behind the points."""
+        """Remove everything behind the points."""
         if self._images[self._front].value != CLEAR:
             self.map(CLEAR, float(self.image.x[1]))
         for mark in (*self._levels, *self.further_levels, *self._neurons, self._graph):
@@ -276,7 +276,7 @@ class PlaneMarks:
 
     # --- points -----------------------------------------------------------------------------
     def points(self, frame: Frame, shown: bool) -> None:
-        """The drawn points; hollow while they are the truth that an attack looks for."""
+        """Show the drawn points; hollow while they are the truth that an attack looks for."""
         attack = frame.aimed
         data = frame.truth if attack and frame.truth is not None else frame.dataset
         x, y = data.x.cpu().numpy(), data.y.cpu().numpy()
@@ -295,8 +295,8 @@ class PlaneMarks:
     def candidates(self, frame: Frame) -> None:
         """The attack's candidates with their last few places, multiplier as area.
 
-        In the explain stage the points of the present explanation, without trails. The landscape
-        has candidates of a run, and none where no run was made: a start says nothing there.
+        In the explain stage these are the points of the present explanation, without trails. The
+        landscape shows the candidates of a run, and none if there was no run.
         """
         state = frame.attack.state if frame.stage in ("attack", "landscape") else None
         if state is not None and frame.stage == "landscape" and not state.t:

@@ -32,14 +32,14 @@ TRAINED = (
 
 
 def line(scales: dict[str, Any], colour: str, width: float = 2, **traits: Any) -> bq.Lines:  # noqa: ANN401
-    """A curve that is nowhere yet."""
+    """Return a curve without points."""
     return bq.Lines(
         x=NOWHERE[0], y=NOWHERE[1], scales=scales, colors=[colour], stroke_width=width, **traits
     )
 
 
 def figure(marks: list[bq.Mark], x: bq.Axis, y: bq.Axis) -> bq.Figure:
-    """A chart with both axes."""
+    """Return a chart with both axes."""
     made = bq.Figure(
         marks=marks, axes=[x, y], fig_margin={**PLOT_MARGIN, "left": 58, "right": 22},
         padding_x=0, padding_y=0, display_toolbar=False,
@@ -78,7 +78,7 @@ def _set(mark: bq.Lines, x: Array, y: Array) -> None:
 
 
 def steps(values: Array) -> tuple[Array, Array]:
-    """The outline of a histogram over [0, WIDEST], its fullest bin 1."""
+    """Return the outline of a histogram over [0, WIDEST]; its fullest bin is 1."""
     edges = np.linspace(0, WIDEST, BINS + 1)
     count, _ = np.histogram(np.clip(values, 0, WIDEST - 1e-9), edges)
     height = np.repeat(count / max(count.max(), 1), 2)
@@ -155,7 +155,7 @@ class RocChart(Chart):
 
 
 class ProofChart(Chart):
-    """What the certificate allows beside what was measured, in units of the margin."""
+    """The bounds of the certificate beside the measured values, in units of the margin."""
 
     def __init__(self) -> None:
         """Two bars, and the line at one half."""
@@ -211,7 +211,7 @@ class TrainedChart(Chart):
         )  # fmt: skip
 
     def show(self, found: dict[int, dict[str, Interval]]) -> None:
-        """Draw what is known so far; {} draws nothing."""
+        """Draw the results so far; {} draws nothing."""
         d = np.array(list(found), dtype=float)
         if len(d):
             with self._x.hold_sync():

@@ -27,10 +27,10 @@ def _named(field: w.Widget, width: str) -> w.Widget:
 
 
 class Controls:
-    """Everything that fixes a moment of the page."""
+    """The controls of the exact network and the rule."""
 
     def __init__(self, start: Settings, changed: Callable[[], None]) -> None:
-        """Rows of controls; `changed` is called whenever one moves."""
+        """Make rows of controls; `changed` is called after each change."""
         self._changed, self._setting = changed, False
         dims = tuple(sorted({*DIMS, start.d}))
         self.d = _named(w.SelectionSlider(
@@ -100,7 +100,7 @@ class Controls:
             self._extra.children = rows[self.rule.value]
 
     def settings(self) -> Settings:
-        """What the controls say now."""
+        """Return the settings of the controls."""
         return Settings(
             d=self.d.value, n=self.n.value, law=self.law.value, labels=self.labels.value,
             seed=self.seed.value, rule=self.rule.value, share=self.share.value,
@@ -137,10 +137,10 @@ class TrainedControls:
         ).add_class("mx-row")  # fmt: skip
 
     def config(self, settings: Settings) -> MembershipConfig:
-        """The experiment that the controls describe.
+        """Return the experiment that the controls describe.
 
         Raises:
-            ValueError: the dimensions are no list of numbers, or none.
+            ValueError: if the dimensions are not a list of numbers, or are missing.
         """
         try:
             dims = tuple(int(word) for word in self.dims.value.split(","))
@@ -161,12 +161,12 @@ class TrainedControls:
         self.note.value = "training the first network"
 
     def progress(self, done: int, d: int) -> None:
-        """One more network is ready."""
+        """Show that one more network is trained."""
         self.bar.value = done
         self.note.value = f"{done} of {self.bar.max:.0f} networks; the last in dimension {d}"
 
     def told(self, trials: Sequence[Trial], total: int) -> None:
-        """One sentence on what came out."""
+        """Show one sentence on the result."""
         if not trials:
             self.note.value = "Cancelled before the first network was trained."
             return

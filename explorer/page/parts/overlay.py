@@ -44,7 +44,7 @@ class OverlayMarks:
         self._now = EMPTY
 
     def show(self, shapes: Shapes, extent: float) -> None:
-        """Draw `shapes`; the same ones again cost nothing."""
+        """Draw `shapes`; the same ones are not drawn again."""
         if shapes is self._now:
             return
         self._now = shapes

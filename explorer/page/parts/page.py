@@ -1,4 +1,4 @@
-"""What pages share: how they are shown, a sentence, a place for failures, the way back."""
+"""What pages share: how they are shown, a sentence, a place for failures, the link back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_WAITING = 20_000
 
 
 class Showable(Protocol):
-    """What stands in a cell."""
+    """A page that a notebook cell shows."""
 
     widget: w.Widget
 
@@ -46,7 +46,7 @@ class Page:
             mark(known)
 
     def guarded(self, call: Callable[[], None]) -> None:
-        """Call, and show an exception, which would vanish in the kernel's log."""
+        """Call it, and show an exception, which would else appear only in the kernel's log."""
         try:
             call()
         except Exception as error:
@@ -55,17 +55,17 @@ class Page:
             self.failure.layout.display = "none"
 
     def fail(self, error: Exception) -> None:
-        """Say on the page what went wrong."""
+        """Show an error on the page."""
         self.failure.value = escape(f"{type(error).__name__}: {error}")
         self.failure.layout.display = ""
 
 
 def lose_nothing() -> None:
-    """Let the kernel hold back what a page says at once; call it before widgets are made.
+    """Let the kernel queue all messages of a page; call it before widgets are made.
 
-    A kernel publishes by ZeroMQ, which drops what is beyond its high-water mark, 1000 messages if
-    nobody sets it. A page of a thousand widgets says more than that, and on a busy machine the
-    message that shows the page may be among the lost. Kernels of another make are left alone.
+    A kernel publishes by ZeroMQ, which drops messages beyond its high-water mark, 1000 by default.
+    A page of a thousand widgets sends more than that, and on a busy machine the message that shows
+    the page may be lost. Kernels of another kind are not changed.
     """
     kernel = getattr(get_ipython(), "kernel", None)
     publisher = getattr(kernel, "iopub_thread", None)
@@ -85,12 +85,12 @@ def shown(before: P | None, build: Callable[[], P]) -> P:
 
 
 def under_voila() -> bool:
-    """Whether a page is all there is: nobody runs a next cell."""
+    """Return whether Voila shows the page alone: nobody runs another cell."""
     return os.environ.get("SERVER_SOFTWARE", "").startswith("voila")
 
 
 def way_back() -> str:
-    """A link to the first page where Voila serves both, in the theme of this one."""
+    """Return a link to the main page if Voila serves both, in the theme of this one."""
     if not under_voila():
         return ""
     theme = parse_qs(os.environ.get("QUERY_STRING", "")).get("theme", [""])[0]

@@ -27,12 +27,12 @@ class Row:
 
 
 def choice(name: str, tip: str, *options: Any) -> w.Dropdown:  # noqa: ANN401
-    """A dropdown over (words, value) or plain values."""
+    """Return a dropdown over (words, value) or plain values."""
     return _named(w.Dropdown(options=options, description=name, tooltip=tip, layout=WIDE))
 
 
 def whole(name: str, tip: str, low: int, high: int) -> w.BoundedIntText:
-    """A whole number between two bounds."""
+    """Return a field for a whole number between two bounds."""
     return _named(
         w.BoundedIntText(min=low, max=high, description=name, tooltip=tip, layout=WIDE,
                          continuous_update=False)
@@ -40,7 +40,7 @@ def whole(name: str, tip: str, low: int, high: int) -> w.BoundedIntText:
 
 
 def real(name: str, tip: str, low: float, high: float) -> w.BoundedFloatText:
-    """A real number between two bounds."""
+    """Return a field for a real number between two bounds."""
     return _named(
         w.BoundedFloatText(min=low, max=high, description=name, tooltip=tip, layout=WIDE,
                            continuous_update=False)
@@ -57,7 +57,7 @@ Rows = tuple[list[Row], list[Row]]
 
 
 def rows_of(kind: type[Any]) -> Rows:
-    """The rows of a class of settings: those in sight, and those under "More settings"."""
+    """Return the rows of a class of settings: in sight, and under "More settings"."""
     declared = sorted(schema(kind), key=lambda setting: setting.place)
     sight, more = (
         [row for setting in declared if setting.form == form for row in rows_for(setting)]
@@ -67,7 +67,7 @@ def rows_of(kind: type[Any]) -> Rows:
 
 
 def rows_for(setting: Setting) -> list[Row]:
-    """One setting as a row; widths of layers as two, how many layers and of what width."""
+    """Return one setting as a row; widths as two rows: number of layers, and their width."""
     if setting.kind != "wholes" or setting.page is None:
         return [row_of(setting)]
     layers = choice("hidden layers", "Two layers of weights, or three", ("1", 1), ("2", 2))
@@ -83,7 +83,7 @@ def rows_for(setting: Setting) -> list[Row]:
 
 
 def row_of(setting: Setting) -> Row:
-    """One setting as a row. On the page 0 stands for None.
+    """Return one setting as a row. On the page 0 stands for None.
 
     Raises:
         ValueError: for a setting that no widget shows, or a number without bounds.

@@ -1,4 +1,4 @@
-"""Commands around the attacked weights: take them, choose an attack, start it, mix its start."""
+"""Commands of the attack stage: take the weights, choose an attack, start it, mix its start."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _without_run(attack: Attacking, name: str) -> Attacking:
 
 
 def _suitable(session: Session, target: Target) -> str:
-    """Return the present attack where it suits these weights, else the first that does."""
+    """Return the present attack if it suits these weights, else the first that does."""
     why = session.entry.refusal(target)
     if not why:
         return session.frame.attack.name
@@ -66,10 +66,10 @@ def begin(session: Session) -> None:
 
 
 def choose(session: Session, name: str) -> None:
-    """Turn to another attack of the roster, with the settings it was left with.
+    """Turn to another attack of the roster, with its last settings.
 
     Raises:
-        ValueError: for an unknown name, or where the attack cannot be used on these weights;
+        ValueError: for an unknown name, or if the attack cannot be used on these weights;
             the present attack then stays.
     """
     target = session.frame.target
@@ -128,7 +128,7 @@ def show_other(session: Session, other: Shown | None) -> None:
 
 
 def turn_to(session: Session, name: str) -> None:
-    """Keep the present attack's settings, and take up those of another."""
+    """Keep the settings of the present attack, and load those of another."""
     now = session.frame.attack.name
     if name != now:
         settings = session.settings_of(name)
@@ -139,10 +139,10 @@ def turn_to(session: Session, name: str) -> None:
 def first_state(
     frame: Frame, entry: AnyAttack, config: AttackConfig, seed: int, mix: tuple[float, float]
 ) -> Any:  # noqa: ANN401 - of the entry's own class
-    """The attack's state at t = 0: from the mix of truth, held-out data and noise if it takes one.
+    """Return the attack's state at t = 0, from the mix of truth, held-out data and noise if it can.
 
     Raises:
-        ValueError: where the attack cannot be used on these weights.
+        ValueError: if the attack cannot be used on these weights.
     """
     aim = frame.aim
     if aim is None:

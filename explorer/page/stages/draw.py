@@ -33,7 +33,7 @@ def add(
     points: Iterable[tuple[Sequence[float], float]],
     gesture: int | None = None,
 ) -> None:
-    """Add ((x, ...), label) points; what does not fit is refused, the rest stays."""
+    """Add ((x, ...), label) points; points that do not fit are refused, the others are added."""
     before = dataset = session.frame.dataset
     try:
         for x, label in points:
@@ -71,17 +71,17 @@ def set_tool(session: Session, tool: str) -> None:
 
 
 def set_label(session: Session, label: int) -> None:
-    """Choose the class of the next points: 1, -1, 3, 4, or 0 for by height, in 1-D."""
+    """Choose the class of the next points: 1, -1, 3, 4, or 0: in 1-D, by the height."""
     session.label = label
 
 
 def history(session: Session) -> History[Dataset]:
-    """Return the drawn points with what was drawn before."""
+    """Return the drawn points with the sets drawn before."""
     return session.frame.drawing
 
 
 def restore(session: Session, history: History[Dataset]) -> None:
-    """Show the points of `history`; a network in training goes on from where it is, on them."""
+    """Show the points of `history`; training goes on with them, from the present weights."""
     dataset = history.present
     old, state = session.frame, session.frame.training.state
     stage: Stage = "train" if old.aimed else old.stage
@@ -102,7 +102,7 @@ def restore(session: Session, history: History[Dataset]) -> None:
 
 
 def fit(session: Session, dataset: Dataset) -> None:
-    """Make the plane hold all points; a line is labelled by height until told otherwise."""
+    """Make the plane hold all points; on a line the height gives the label until one is chosen."""
     if dataset.d != session.frame.dataset.d:
         session.label = 0 if dataset.d == 1 else 1
     reach = float(dataset.x.abs().max()) if dataset.n else 0.0

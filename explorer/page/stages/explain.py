@@ -1,4 +1,4 @@
-"""Commands of the explain stage: choose, drag, drop, merge; show what else explains."""
+"""Commands of the explain stage: choose, drag, drop and merge points; show other explanations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LET_GO: dict[str, Any] = {"slide": None, "selected": None, "mate": None, "words"
 
 
 def history(session: Session) -> History[Explained]:
-    """Return the explanation with those before it. ValueError before the stage was begun."""
+    """Return the explanation with the earlier ones. ValueError before the stage was begun."""
     held = session.frame.explain
     if held is None:
         raise ValueError("Nothing to explain yet: train a network, then turn to Explain.")
@@ -65,7 +65,7 @@ def begin(session: Session) -> None:
 
 # --- the hand ---------------------------------------------------------------------------
 def choose(session: Session, i: int | None) -> None:
-    """Take point i in hand; the one before stays as its mate."""
+    """Choose point i; the point chosen before stays as its partner."""
     state = explanation(session)
     if i is not None and not 0 <= i < state.now.n:
         raise ValueError(f"no point {i}; the explanation holds 0 to {state.now.n - 1}")
@@ -74,16 +74,16 @@ def choose(session: Session, i: int | None) -> None:
 
 
 def set_free(session: Session, free: bool) -> None:
-    """Say whether a drag may leave the level line: stationarity survives, the margin does not."""
+    """Set whether a drag may leave the level line: stationarity then holds, the margin does not."""
     if free != explanation(session).free:
         _amend(session, replace(explanation(session), free=free, slide=None))
 
 
 def pull(session: Session, place: Tensor, free: bool | None = None) -> None:
-    """Split the point in hand so that one child is at `place` (d,), or nearest to it.
+    """Split the chosen point so that one child is at `place` (d,), or nearest to it.
 
     Raises:
-        ValueError: with no point in hand, or a pinned one: the message says why.
+        ValueError: if no point is chosen, or a pinned one: the message says why.
     """
     state = explanation(session)
     free = state.free if free is None else free
@@ -134,7 +134,7 @@ def _direction(net: Network, e: Explanation, i: int, offset: Tensor, free: bool)
 
 
 def nudge(session: Session, step: tuple[float, float]) -> None:
-    """Move the point in hand by a step of the plane, along its line unless drags are free."""
+    """Move the chosen point by a step of the plane, along its line unless drags are free."""
     state = explanation(session)
     if state.selected is None:
         raise ValueError("No point in hand: press Tab to choose one.")
@@ -148,13 +148,13 @@ def nudge(session: Session, step: tuple[float, float]) -> None:
 
 
 def drop(session: Session) -> None:
-    """Let go: the children are points of their own, and can be split again."""
+    """End the drag: the children become points that can be split again."""
     if session.frame.explain is not None and explanation(session).slide is not None:
         _amend(session, replace(explanation(session), slide=None))
 
 
 def split_widest(session: Session) -> None:
-    """Split the point in hand as far as its cell and the plane go."""
+    """Split the chosen point as far as its cell and the plane allow."""
     state = explanation(session)
     if state.selected is None:
         raise ValueError("No point in hand: click one first.")
@@ -175,7 +175,7 @@ def split_widest(session: Session) -> None:
 
 
 def combine(session: Session) -> None:
-    """Merge the point in hand with the one chosen before it."""
+    """Merge the chosen point with the one chosen before it."""
     state = explanation(session)
     if state.selected is None or state.mate is None:
         raise ValueError("A merge takes two points: click one, then the other.")
@@ -187,14 +187,14 @@ def combine(session: Session) -> None:
 
 # --- memory -----------------------------------------------------------------------------
 def reset(session: Session) -> None:
-    """Go back to the points it was trained on; undo brings the present ones back."""
+    """Go back to the training points; undo brings the present ones back."""
     state = explanation(session)
     if state.now is not state.truth:
         _push(session, refreshed(state, state.truth, **LET_GO))
 
 
 def restore(session: Session, history: History[Explained]) -> None:
-    """Show the explanation of `history`, with no point in hand."""
+    """Show the explanation of `history`, with no point chosen."""
     state = explanation(session)
     # Whether drags are free, and what is forced, are no steps: they stay.
     made = replace(history.present, **LET_GO, free=state.free, forced=state.forced)
@@ -223,7 +223,7 @@ def take_farthest(session: Session, found: Farthest) -> None:
 
 
 def _in_view(x: Tensor, u: Tensor, extent: float) -> float:
-    """How far x + a u stays on the plane."""
+    """Return how far x + a u stays on the plane."""
     moving = u.abs() > LEAST
     room = (extent - u.sign() * x)[moving] / u.abs()[moving]
     return max(float(room.min()), LEAST)

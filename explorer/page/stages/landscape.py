@@ -16,7 +16,7 @@ NO_PAST, NO_FUTURE = "no point was dragged yet.", "no drag was taken back."
 
 
 def history(session: Session) -> History[Candidates]:
-    """Return the candidates with where they were before. ValueError where there are none."""
+    """Return the candidates with their earlier places. ValueError if there are none."""
     held = session.frame.landscape
     if held is None:
         raise ValueError("No energy here: train a homogeneous network with one output first.")
@@ -24,7 +24,7 @@ def history(session: Session) -> History[Candidates]:
 
 
 def candidates(session: Session) -> Candidates:
-    """Return the candidates as they stand. ValueError where there are none."""
+    """Return the present candidates. ValueError if there are none."""
     return history(session).present
 
 
@@ -59,7 +59,7 @@ def move_point(session: Session, i: int, place: Tensor, gesture: int | None = No
 
 
 def reset(session: Session) -> None:
-    """Put all candidates back at the truth; undo brings them here again."""
+    """Put all candidates back at the truth; undo brings the present places back."""
     held = history(session)
     start = held.present.truth.x.double()
     if not torch.equal(start, held.present.x):
@@ -67,7 +67,7 @@ def reset(session: Session) -> None:
 
 
 def set_trails(session: Session, trails: list[Any]) -> None:
-    """Take the runs of the grid of starts, which the map of all starts draws."""
+    """Set the runs of the grid of starts that the map of all starts draws."""
     session.trails = trails
 
 

@@ -60,7 +60,7 @@ def certify(session: Session) -> None:
 def certificate(frame: Frame) -> Certificate | None:
     """Return the certificate of the present network on the drawn points, where it has one.
 
-    A network that is not homogeneous has none: the KKT conditions are those of no limit.
+    A network that is not homogeneous has none: no theorem leads it to a KKT point.
     """
     state = frame.training.state
     if state is None or not frame.dataset.n or not state.net.homogeneous:

@@ -1,1 +1,1 @@
-"""Sentences of the page, as functions of what they speak of."""
+"""Sentences of the page, as functions of numbers and states."""

@@ -24,7 +24,7 @@ BREAKS = (
 
 
 def nothing(frame: Frame) -> str:
-    """Why the weights on screen have no energy, and what to do about it."""
+    """Return why the weights on screen have no energy, and what to do about it."""
     target = frame.target
     if target is None:
         return (
@@ -47,7 +47,7 @@ def nothing(frame: Frame) -> str:
 
 
 def legend(picture: Picture, lowest: bool, runs: bool) -> str:
-    """The marks that are on this picture; the `lowest` place and `runs` may be among them."""
+    """Return the legend of this picture; the `lowest` place and `runs` may be in it."""
     words = [] if picture.kind in ("starts", "split") else [POINT]
     if lowest:
         words.append(LOWEST)
@@ -61,19 +61,19 @@ def legend(picture: Picture, lowest: bool, runs: bool) -> str:
 
 
 def shown(picture: Picture) -> str:
-    """What is seen on this picture."""
+    """Return what is seen on this picture."""
     return words.picture(picture) or SKETCH
 
 
 def reference(picture: Picture) -> str:
-    """The energy without the point, where there is one."""
+    """Return the energy without the point, if there is one."""
     if not np.isfinite(picture.reference):
         return ""
     return f"<div>energy without this point: {picture.reference:.3g}</div>"
 
 
 def merging(q: Question, answers: Answers) -> str:
-    """How many neurons were merged, and what that changed."""
+    """Return how many neurons were merged, and what that changed."""
     if q.angle == 0:
         return ""
     made = answers.merged(q)

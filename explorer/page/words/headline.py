@@ -13,7 +13,7 @@ ALL_STARTS = "Where an attack ends depends on where it starts: run it from every
 
 
 def sentence(frame: Frame) -> tuple[str, str]:
-    """The one sentence on top of the page, and its tone: "", "good", "warn" or "bad"."""
+    """Return the sentence at the top of the page, and its tone: "", "good", "warn" or "bad"."""
     attack, train, certificate = frame.attack, frame.training.state, frame.training.certificate
     run = frame.stage in ("attack", "landscape")
     share = attack.mix[0] * attack.mix[1]

@@ -8,7 +8,7 @@ from explorer.page.apps.membership_scene import Outcome, World
 
 
 def sentence(there: World, found: Outcome) -> tuple[str, str]:
-    """What is seen, with its numbers, and its tone ("good", "warn", "bad")."""
+    """Return what is seen, with its numbers, and its tone ("good", "warn", "bad")."""
     low, high = found.fpr_interval
     words = (
         f"|Φ(x)| ≥ {found.rule.threshold:.3g} m calls {found.hits} of {found.n} members and "
@@ -19,7 +19,7 @@ def sentence(there: World, found: Outcome) -> tuple[str, str]:
 
 
 def proof(there: World, found: Outcome) -> str:
-    """What the certificate says beside what was measured."""
+    """Return what the certificate says beside what was measured."""
     rho = there.proof.rho
     shown = "ρ = ∞" if math.isinf(rho) else f"ρ = {rho:.3g}"
     if there.proof.error_free and there.made.ok:
@@ -30,7 +30,7 @@ def proof(there: World, found: Outcome) -> str:
 
 
 def network(there: World) -> str:
-    """Whether the theorem's assumption on the weights holds."""
+    """Return whether the theorem's assumption on the weights holds, as a sentence."""
     on = int((there.members <= 1 + 1e-6).sum())
     if there.made.ok:
         return (

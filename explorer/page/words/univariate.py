@@ -19,7 +19,7 @@ ACTIVE = {
 
 
 def claimed(state: UnivariateState) -> str:
-    """How many candidates are proven or likely, why, and how they are drawn."""
+    """Return how many candidates are proven or likely, why, and how they are drawn."""
     kind, mark = ("likely, not proven", "◇") if state.doubt else ("proven", "◯")
     why = f" ({escape(doubt_words(state))})" if state.doubt else ""
     return (
@@ -31,7 +31,7 @@ def claimed(state: UnivariateState) -> str:
 
 
 def rules(target: Target, state: UnivariateState) -> str:
-    """The guarantee with its assumptions."""
+    """Return the guarantee with its assumptions."""
     claimed, groups = sum(len(g.x) for g in state.groups), state.groups
     names = distinct([p for g in groups for p in zip(g.x, g.y, strict=True)], state.tol.same)
     counted = sum(g.counted for g in groups)

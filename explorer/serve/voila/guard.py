@@ -1,6 +1,6 @@
 """What stands between a visitor and the server: sockets, host names, headers and error pages.
 
-voila.py loads this file by its place: to import it from the package would bring torch in here.
+voila.py loads this file by its path: an import from the package would import torch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NO_PROTOCOL = f"Only the subprotocol {PROTOCOL} is spoken here. Does a proxy rem
 
 
 def mistake_in(message: str | bytes) -> str:
-    """What is wrong with a frame of a visitor, in a sentence; empty where nothing is.
+    """Return a sentence on what is wrong with a frame of a visitor, or an empty string.
 
     The layout: a count of offsets and the offsets, numbers of 8 bytes with the lowest first; then
     channel, header, parent header, metadata, content and buffers, each from one offset to the next.
@@ -61,7 +61,7 @@ def mistake_in(message: str | bytes) -> str:
 
 
 def _object(part: bytes) -> dict[str, Any] | None:
-    """A JSON object, or None where it is none or too long."""
+    """Return the JSON object, or None if it is none or too long."""
     if len(part) > MOST_READ:
         return None
     try:
@@ -72,10 +72,10 @@ def _object(part: bytes) -> dict[str, Any] | None:
 
 
 class CheckedConnection(ZMQChannelsWebsocketConnection):
-    """A page's socket that reads nothing but well-formed messages, and closes on any other.
+    """A page's socket that reads only well-formed messages, and closes on any other.
 
-    Voila and Jupyter take the first bytes of a frame for a count and loop that often. They read
-    the older layout, which a client without the subprotocol speaks, the same way.
+    Voila and Jupyter read the first bytes of a frame as a count, and loop that often. They do the
+    same with the older layout, which clients without the subprotocol send.
     """
 
     kernel_ws_protocol = PROTOCOL  # of the class: no setting brings the older layout back
@@ -106,7 +106,7 @@ class CheckedConnection(ZMQChannelsWebsocketConnection):
             super().disconnect()
 
     def handle_incoming_message(self, incoming_msg: str | bytes) -> None:
-        """Hand a message to the kernel; the first bad one is the last."""
+        """Pass a message to the kernel; a bad one closes the socket."""
         if self.closed_for:
             return
         self.closed_for = mistake_in(incoming_msg)
@@ -116,7 +116,7 @@ class CheckedConnection(ZMQChannelsWebsocketConnection):
             super().handle_incoming_message(incoming_msg)
 
     def handle_outgoing_message(self, stream: Any, outgoing_msg: list[Any]) -> None:
-        """Hand a message to the page, but none of the kernel's prints, where it may not see them.
+        """Pass a message to the page, except prints of the kernel that the visitor may not see.
 
         What fails behind a widget is printed with its traceback, and so with paths of this machine.
         """
@@ -134,8 +134,8 @@ EVERYWHERE = ("", "0.0.0.0", "::")
 class OtherHost(Matcher):
     """Matches a request for a name that is not ours.
 
-    A foreign page can give its own name our address ("DNS rebinding"), and would then read ours as
-    its own. An address cannot be given away so: where we listen on all of them, any will do.
+    A foreign page can point its own name at our address ("DNS rebinding"), and could then read our
+    pages as its own. With an address this is not possible: if we listen on all, any is ours.
     """
 
     def __init__(self, ip: str, named: Iterable[str]) -> None:
@@ -146,7 +146,7 @@ class OtherHost(Matcher):
         self.names = {name.strip().lower().strip("[]") for name in names} - {""}
 
     def match(self, request: Any) -> dict[str, Any] | None:
-        """None for a name of ours, so that the next rule is asked."""
+        """Return None for a name of ours, so that the next rule is asked."""
         name = request.host_name.strip("[]")
         if name in self.names:
             return None
@@ -161,7 +161,7 @@ class WrongHost(RequestHandler):
     """Refuses a request for another host, whatever its method."""
 
     def prepare(self) -> None:
-        """Say who can mend it."""
+        """Answer with who can change it."""
         self.set_status(403)
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.finish(page_of("This server does not answer to the host name of your request. "
@@ -203,7 +203,7 @@ THEMES = ("light", "dark", "JupyterLab Light", "JupyterLab Dark")
 
 
 class Headers(OutputTransform):
-    """Gives every response the headers that it lacks, files and refusals too."""
+    """Adds the missing headers to every response, also to files and refusals."""
 
     def transform_first_chunk(
         self, status_code: int, headers: Any, chunk: bytes, finishing: bool
@@ -215,7 +215,7 @@ class Headers(OutputTransform):
 
 
 def page_of(sentence: str) -> str:
-    """A page of one sentence, in the browser's own colours."""
+    """Return a page of one sentence, in the browser's own colours."""
     return (
         "<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>Margin Explorer</title>"
         "<style>:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }</style>"

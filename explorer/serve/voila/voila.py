@@ -1,7 +1,7 @@
 """Settings for Voila, and its repairs; Voila finds this file through JUPYTER_CONFIG_PATH.
 
-It is read by the stand-alone server and by Voila inside a Jupyter server alike. Nothing of it is
-imported by the package.
+The stand-alone server reads it, and so does Voila inside a Jupyter server. The package imports
+nothing of it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ VoilaShutdownKernelHandler.check_xsrf_cookie = lambda self: None
 
 
 def _guarded(server: Any) -> None:
-    """Ask our rules before Voila's, in the stand-alone server.
+    """Put our rules before Voila's, in the stand-alone server.
 
     Also serve the notebooks beside the first one, each at voila/render/<name>: Voila serves one
     notebook at its root, or a whole folder with a listing in its place.
@@ -118,9 +118,9 @@ def _guarded(server: Any) -> None:
 
 
 def _repaired(handlers: list[Any]) -> list[Any]:
-    """Voila's handlers, without the socket that tells a waiting kernel its visitor's query.
+    """Return Voila's handlers without the socket that gives a waiting kernel its visitor's query.
 
-    Nothing of ours asks for that, and anybody may open it.
+    None of our pages uses it, and anybody could open it.
     """
     ours = {TemplateStaticFileHandler: guard.TemplateFiles}
     return [
