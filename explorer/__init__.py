@@ -98,8 +98,8 @@ __all__ = [
     "write_csv",
 ]
 
-# The public names by the module that holds them. Each is imported when it is asked for, so that
-# the command starts at once and the engine works without a widget library.
+# The public names by the module that holds them. Each is imported at its first use, so that the
+# command starts at once and the engine works without a widget library.
 _NAMES = {
     "explorer.engine.attacks.kkt": "KKTConfig KKTState Report Start",
     "explorer.engine.attacks.target": "Target",
@@ -130,7 +130,7 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (the module's attributes have every type)
-    """A public name, imported when it is first asked for.
+    """Return a public name, imported at its first use.
 
     Raises:
         AttributeError: for a name that is not public.

@@ -1,4 +1,4 @@
-"""The command line: the same road without a page. Results on stdout, progress on stderr.
+"""The command line: the same pipeline without a page. Results on stdout, progress on stderr.
 
 Exit codes: 0 done, 1 the run failed (diverged, died, or did not separate the points), 2 a wrong
 option or an unusable file, 130 stopped by Ctrl-C, 141 the reader of a pipe has closed it.
@@ -19,7 +19,7 @@ LIBRARIES = ("typer", "rich", "tqdm")  # of the extra `cli`
 
 
 def advised(missing: ModuleNotFoundError) -> NoReturn:
-    """End with a line on what to install, where the command's own libraries are missing."""
+    """End with a line on what to install, if the command's own libraries are missing."""
     if missing.name not in LIBRARIES:
         raise missing
     sys.exit(  # the engine is installed without its command
@@ -36,7 +36,7 @@ except ModuleNotFoundError as missing:
 
 
 def loaded(verb: str) -> Any:  # noqa: ANN401 (typer's own class of commands has no public name)
-    """The verb with its options: its file is imported, and the number of threads set."""
+    """Return the verb with its options: import its file, and set the number of threads."""
     try:
         topic = import_module(f"explorer.commands.{VERBS[verb][0]}")
         from explorer.commands.base import guarded
@@ -56,7 +56,7 @@ def renamed(word: str) -> str:
 
 
 class Verbs(TyperGroup):
-    """Verbs that are known by name and help alone until one is called."""
+    """Verbs of which only name and help are loaded until one is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401
         """The verb that is called, loaded, and its words."""
@@ -97,7 +97,7 @@ def main() -> None:
             app()
         finally:
             sys.stdout.flush()
-    except BrokenPipeError:  # nobody reads on: nothing is left to say
+    except BrokenPipeError:  # the reader has gone: nothing is left to print
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(READER_LEFT)
 

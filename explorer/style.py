@@ -1,4 +1,4 @@
-"""Colour, size and words by meaning: the one place where the look is decided."""
+"""Colours, sizes and names by meaning: the only place that decides how things look."""
 
 from __future__ import annotations
 

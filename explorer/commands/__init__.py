@@ -1,7 +1,7 @@
 """The verbs of the command line, one file per topic; `explorer.cli` offers them."""
 
-# Each verb: its file here, and what it does, as its docstring says it first. The command shows
-# these lines without importing a file, as that takes seconds.
+# Each verb: its file here, and the first line of its docstring. The command shows these lines
+# without importing a file, because an import takes seconds.
 VERBS = {
     "demo": ("road", "Run the whole road, print a table and write a picture."),
     "train": ("road", "Train a network and save the run, on one thread or on OMP_NUM_THREADS."),
@@ -59,4 +59,4 @@ VERBS = {
 }
 # Options that had another name once, by the name of now.
 RENAMED = {"--seeds": "--seed"}
-READER_LEFT = 141  # 128 + SIGPIPE: what a shell says of a program whose reader, `head`, has enough
+READER_LEFT = 141  # 128 + SIGPIPE: what a shell says when a reader, such as `head`, has left

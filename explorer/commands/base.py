@@ -60,12 +60,12 @@ class Method(StrEnum):
 
 
 def option(name: str, text: str, **more: Any) -> Any:  # noqa: ANN401
-    """An option of a verb with its help."""
+    """Return an option of a verb with its help."""
     return typer.Option(name, help=text, **more)
 
 
 def declared(name: str, kind: type[Any], field: str, more: str = "", **options: Any) -> Any:  # noqa: ANN401
-    """An option of a verb that is a setting: its help and its least value are declared there."""
+    """Return an option that is a setting: its help and least value come from the declaration."""
     row = setting_of(kind, field)
     if row.low is not None and not row.open_low and row.multiple is None:
         options["min"] = int(row.low) if row.kind == "whole" else row.low
@@ -111,13 +111,13 @@ Set = Annotated[
 
 
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
-    """Say what is wrong in one line on stderr, never in a traceback."""
+    """Print an error as one line on stderr, never as a traceback."""
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
-        except BrokenPipeError:  # an OSError, and nobody's mistake
+        except BrokenPipeError:  # an OSError, but no mistake of the user
             raise typer.Exit(READER_LEFT) from None
         except KeyboardInterrupt:
             fail("stopped", 130)
@@ -130,31 +130,31 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
 
 
 def fail(error: Exception | str, code: int) -> None:
-    """Say what is wrong in one line on stderr, and end with this exit code."""
+    """Print an error as one line on stderr, and end with this exit code."""
     print(f"margin-explorer: {one_line(error, MOST_WORDS)}", file=sys.stderr)
     raise typer.Exit(code)
 
 
 class Printer(Console):
-    """Prints tables: as wide as the terminal, and uncut where stdout is none."""
+    """Prints tables: as wide as the terminal, and in full if stdout is no terminal."""
 
     def __init__(self) -> None:
         super().__init__(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
     def on_broken_pipe(self) -> None:
-        """Leave it to `guarded`; rich's own exit code means something else here."""
+        """Let `guarded` handle it; rich's own exit code means something else here."""
         raise BrokenPipeError
 
 
 def watch(states: Iterable[State], total: int, label: str) -> Iterable[State]:
-    """A progress bar on stderr, where that is a terminal."""
+    """Show a progress bar on stderr, if that is a terminal."""
     return tqdm(states, total=total, desc=label, file=sys.stderr, disable=None, leave=False)
 
 
 def points_of(
     name: str, n: int | None, noise: float | None, seed: int, data: Path | None
 ) -> Dataset:
-    """The points of a preset or of a CSV file."""
+    """Return the points of a preset or of a CSV file."""
     points = preset(name, n, noise, seed) if data is None else read_csv(store.read_file(data))
     if not points.n:
         raise ValueError(
@@ -164,7 +164,7 @@ def points_of(
 
 
 def widths_of(text: str) -> tuple[int, ...]:
-    """Hidden widths from words such as 100 or 100,100."""
+    """Return hidden widths from text such as 100 or 100,100."""
     try:
         return tuple(int(w) for w in text.split(","))
     except ValueError as error:
@@ -176,7 +176,7 @@ def widths_of(text: str) -> tuple[int, ...]:
 def train_config(
     widths: str, steps: int, method: Method, settings: list[str] | None = None
 ) -> TrainConfig:
-    """Settings of a training from the words of the command line, then --train-set NAME=VALUE."""
+    """Return settings of a training from the command line, then --train-set NAME=VALUE."""
     sizes = widths_of(widths)
     kind = "ascent" if method is Method.ascent else "gradient"
     given = assigned(TrainConfig, settings, "the training")
@@ -184,7 +184,7 @@ def train_config(
 
 
 def check_there(device: Device) -> None:
-    """ValueError for a device that this machine has not."""
+    """Raise ValueError for a device that this machine does not have."""
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if not there.get(device, True):
         raise ValueError(f"this machine has no {device.value}. Take --device cpu.")
@@ -194,7 +194,7 @@ def trained_net(
     points: Dataset, config: TrainConfig, seed: int, method: Method,
     device: Device = Device.cpu, dtype: Dtype = Dtype.float64,
 ) -> Trained:  # fmt: skip
-    """Train, on a device that is there."""
+    """Train on a device that this machine has."""
     check_there(device)
     if device is Device.mps and dtype is Dtype.float64:
         raise ValueError("mps has no float64. Add --dtype float32.")
@@ -231,7 +231,7 @@ def show_result(
 
 
 def attack_config(name: str, settings: list[str] | None, **given: Any) -> AttackConfig:  # noqa: ANN401
-    """The settings of the attack `name`: its defaults, the options given, then --set NAME=VALUE.
+    """Return settings of the attack `name`: defaults, the options given, then --set NAME=VALUE.
 
     Raises:
         ValueError: for an unknown attack or setting, or a value that it refuses.
@@ -242,10 +242,10 @@ def attack_config(name: str, settings: list[str] | None, **given: Any) -> Attack
 
 
 def assigned(kind: type[Any], settings: list[str] | None, who: str) -> dict[str, Any]:
-    """Values by name from NAME=VALUE, each read as this class of settings declares it.
+    """Return values by name from NAME=VALUE, each read as this class of settings declares it.
 
     Raises:
-        ValueError: for an unknown setting of `who`, or a text that is no value of it.
+        ValueError: for an unknown setting of `who`, or a text that is not a value of it.
     """
     chosen: dict[str, Any] = {}
     for pair in settings or []:

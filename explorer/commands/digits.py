@@ -104,7 +104,7 @@ def digits(
 
 
 def weights(run: ImageRun, net: Network) -> dict[str, Any]:
-    """How many numbers the weights hold, and how near to a KKT point they are."""
+    """Return how many numbers the weights hold, and how near they are to a KKT point."""
     drawn = draw(run.choice)
     row: dict[str, Any] = {"numbers": carried(net), "pixels": drawn.train.n * drawn.train.d}
     if net.homogeneous:
@@ -116,7 +116,7 @@ def weights(run: ImageRun, net: Network) -> dict[str, Any]:
 
 
 def numbers(found: Scored) -> dict[str, Any]:
-    """The row of the table."""
+    """Return the row of the table."""
     return {
         "matched": found.truth.share,
         "held_out": found.chance,

@@ -1,4 +1,4 @@
-"""The verb `energy`: a map of the energy of one point, and the archetype of all of them."""
+"""The verb `energy`: a map of the energy of one point, or the names of all points' maps."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def energy(
 
 
 def _every(answers: Answers, q: Question, size: int) -> list[dict[str, Any]]:
-    """The archetype of each point."""
+    """Return a row for each point, with the name of its map: redundant, needle or fan."""
     from dataclasses import replace
 
     rows = []

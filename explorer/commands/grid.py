@@ -146,7 +146,7 @@ def bilevel(
 
 
 def _entry(done: Sequence[dict[str, Any]], model: str, start: str, k: int) -> dict[str, Any]:
-    """Means over the seeds of one model and one start."""
+    """Return means over the seeds of one model and one start."""
     kind = MODELS[model].get("model", "affine")
     a, b = THREE[start]
     mine = [
@@ -170,7 +170,7 @@ def _data(
     preset: str, digits: bool, noise: float | None, n: int | None = None,
     file: Path | None = None, points: Path | None = None,
 ) -> str:  # fmt: skip
-    """The name of the points. ValueError for options that a file or digits have no use for."""
+    """Return the name of the points. ValueError for options that a file or digits do not use."""
     if file is not None and points is not None:
         raise ValueError("a saved run has points of its own. Leave --data away.")
     if points is not None:
@@ -193,7 +193,7 @@ def _data(
 
 
 def _check(cell: Cell) -> None:
-    """ValueError for settings or points that no cell could run with."""
+    """Raise ValueError for settings or points with which no cell could run."""
     config_of(by_key(cell.attack).config, cell.settings, cell.attack)
     if cell.csv:
         points_in(cell.data, cell.file)
@@ -206,10 +206,10 @@ def _check(cell: Cell) -> None:
 
 
 def _run(given: Sequence[Cell], workers: int, path: Path | None) -> list[dict[str, Any]]:
-    """All cells; failures are told on stderr, and run again next time. RunFailed for no other."""
+    """Return all finished cells; failures go to stderr. RunFailed if none finished."""
     cells = {key_of(cell): cell for cell in given}
     settings = {json.dumps(cell.settings, sort_keys=True): cell for cell in given}
-    for cell in settings.values():  # what is wrong for all is said once, before the work
+    for cell in settings.values():  # an error that holds for all is printed once, before the work
         _check(cell)
     check_files(path, make=True)
     pool = processes(workers) if workers else threads(1)
@@ -218,7 +218,7 @@ def _run(given: Sequence[Cell], workers: int, path: Path | None) -> list[dict[st
     tell(kept, "cells")
     check_any_done(kept, "cells")
     order = {key: i for i, key in enumerate(cells)}
-    kept.sort(key=lambda row: order[row["key"]])  # as asked for, in whatever order they ended
+    kept.sort(key=lambda row: order[row["key"]])  # as asked for, not as they ended
     models = [r["trial"]["settings"].get("model", "affine") for r in kept if r["status"] == "done"]
     return [{**row, "model": model} for row, model in zip(of_sweep(kept), models, strict=True)]
 

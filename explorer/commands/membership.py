@@ -34,7 +34,7 @@ COLUMNS = (
 
 
 def dims_of(text: str) -> tuple[int, ...]:
-    """Dimensions from words such as 10,20,100 or 1:99 or 100:1150:50, ends included."""
+    """Return dimensions from text such as 10,20,100 or 1:99 or 100:1150:50, ends included."""
     found: list[int] = []
     for word in text.split(","):
         try:
@@ -69,7 +69,7 @@ def membership(
         dims=dims_of(d), trials=trials, n=n, width=width, test=test,
         law=cast(Law, law.value), labels=cast(Labels, labels.value), seed=seed,
     )  # fmt: skip
-    rates.ready()  # a missing library is said before the work
+    rates.ready()  # a missing library is reported before the work
     check_folder(out)
     made, rows = [], []
     total = len(config.dims) * trials

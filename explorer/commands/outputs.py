@@ -1,4 +1,4 @@
-"""Files that a verb will write: what cannot be written is said before the work starts."""
+"""Files that a verb will write: a file that cannot be written is refused before the work."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def check_pictures(*files: Path | None) -> None:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Rename a file that is there to the first free of name-1, name-2 ...; None without one."""
+    """Rename an existing file to the first free of name-1, name-2 ...; None if there is none."""
     if not path.exists():
         return None
     names = (path.with_name(f"{path.stem}-{k}{path.suffix}") for k in count(1))

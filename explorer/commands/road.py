@@ -1,4 +1,4 @@
-"""The road from points to a verdict: demo, train, attack, show, serve."""
+"""The verbs from points to a verdict: demo, train, attack, show, serve."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def train(
     path = out or Path(RUN)
     check_files(path)
     trained = base.trained_net(points, config, seed, method, device, dtype)
-    before = None if out else set_aside(path)  # nobody has named that file to be replaced
+    before = None if out else set_aside(path)  # a file that was not named is not replaced
     store.save_run(thinned(Run(points, config, trained.states, seed=seed)), path)
     content = {**report.of_training(points, trained), "run": path, "before": before}
     rows = [*report.training_rows(points, trained), ("run", str(path))]

@@ -1,4 +1,4 @@
-"""What verbs of many rows share: a bar, an interrupt that says what is kept, the exit code."""
+"""What verbs with many rows share: a progress bar, the message after Ctrl-C, the exit code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = dict[str, Any]
 def collected(
     running: Generator[Row, None, None], total: int, what: str, path: Path | None
 ) -> list[Row]:
-    """All rows, with a bar on stderr; Ctrl-C says what is kept and how to go on, and exits.
+    """Return all rows, with a bar on stderr; Ctrl-C prints what is kept and how to go on.
 
     A kill by SIGTERM does the same.
     `what` are the rows, such as "cells"; `path` is the file of `running`, or None.
@@ -47,13 +47,13 @@ def _kept(count: int, total: int, what: str, path: Path | None) -> str:
 
 
 def check_any_done(rows: Sequence[Row], what: str) -> None:
-    """RunFailed where no row is done."""
+    """Raise RunFailed if no row is done."""
     if all(row["status"] != "done" for row in rows):
         raise RunFailed(f"none of {len(rows)} {what} came to its end; their messages say why.")
 
 
 def tell(rows: Sequence[Row], what: str) -> None:
-    """Each message of rows that are not done once on stderr, with their number."""
+    """Print each message of rows that are not done once on stderr, with their number."""
     told = Counter(" ".join(r["message"].split()) for r in rows if r["status"] != "done")
     for message, count in told.items():
         print(f"margin-explorer: {count} of {len(rows)} {what} failed: {message}", file=sys.stderr)

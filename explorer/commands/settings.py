@@ -54,7 +54,7 @@ def kinds() -> dict[str, tuple[str, type[Any], str]]:
 
 
 def markdown(names: list[str]) -> str:
-    """The page of the docs: a table for each of these classes of settings."""
+    """Return the page of the docs: a table for each of these classes of settings."""
     return "\n".join([HEAD, *(_section(*kinds()[name]) for name in names)])
 
 
@@ -106,7 +106,7 @@ def _meaning(row: Setting) -> str:
 
 
 def _allowed(row: Setting) -> str:
-    """What a value must be, in a cell."""
+    """Return what a value must be, as a cell of the table."""
     if row.kind == "choice":
         return ", ".join(
             str(value) if words == value else f"{value} ({words})" for words, value in row.choices

@@ -1,4 +1,4 @@
-"""The verbs `sweep` and `arena`: many runs at once, and attacks side by side."""
+"""The verbs `sweep` and `arena`: many runs at once, and a comparison of attacks."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from explorer.research.sweep import (
     write_csv,
 )
 
-IN_FLIGHT = 2  # rows per worker handed in ahead: none waits for the next, and few are lost
+IN_FLIGHT = 2  # rows submitted ahead per worker: no worker waits, and few rows are lost
 
 
 class Where(StrEnum):
@@ -155,7 +155,7 @@ def arena(
         running = sweep(rows, make, path=path, in_flight=IN_FLIGHT * workers, again=again)
         seen = collected(running, len(rows), "rows", path)
     lines = arenas.lines_of(sorted(seen, key=lambda row: keys.index(row["trial"]["attack"])))
-    write_csv(out / "arena.csv", plain(arenas.table(lines)))  # no figure is an empty place
+    write_csv(out / "arena.csv", plain(arenas.table(lines)))  # a missing figure is an empty cell
     write_csv(out / "rows.csv", seen)
     text = arenas.sentence(lines)
     arena_figure(out / "arena.png", lines, text)

@@ -1,4 +1,4 @@
-"""The table of a sweep: from a TOML file, and from words over it."""
+"""The table of a sweep: from a TOML file, and from FIELD=VALUE over it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ WITHIN = ("train", "attack_config")  # the fields of a row that are settings by 
 
 
 def table_of(file: Path | None, settings: Iterable[str]) -> dict[str, Any]:
-    """The table of a sweep: that of a TOML file, then FIELD=VALUE over it.
+    """Return the table of a sweep: that of a TOML file, then FIELD=VALUE over it.
 
-    A field with a point, such as attack_config.m=[50, 100], is a setting within. Every value is
+    A name with a dot, such as attack_config.m=[50, 100], is a setting inside a field. Each value is
     read as the field, or the setting of the attack, is declared.
 
     Raises:
-        ValueError: for a file or words that make no table.
+        ValueError: for a file or a text that is no table.
     """
     found = {} if file is None else _read(file)
     later: list[tuple[str, str, str]] = []  # settings within, read when the attacks are known
@@ -55,7 +55,7 @@ def table_of(file: Path | None, settings: Iterable[str]) -> dict[str, Any]:
 
 
 def values_of(row: Setting, text: str) -> Any:  # noqa: ANN401 - what people write
-    """A value of a setting, or an axis: a list of them, in brackets or with commas."""
+    """Return a value of a setting, or an axis: a list of values, in brackets or with commas."""
     text = text.strip()
     read: Callable[[str], Any] = partial(value_of, row)
     bracketed = text.startswith("[") and text.endswith("]") and len(parts_of(text)) == 1
@@ -68,7 +68,7 @@ def values_of(row: Setting, text: str) -> Any:  # noqa: ANN401 - what people wri
 
 
 def parts_of(text: str) -> list[str]:
-    """What stands between the commas that are in no bracket."""
+    """Return the parts between the commas that are outside brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "[(") - (letter in "])")

@@ -1,4 +1,4 @@
-"""The verb `tune`: settings of the KKT attack from the weights alone, and what they are worth."""
+"""The verb `tune`: settings of the KKT attack from the weights alone, judged by the truth."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def tune(
 
 
 def _searched(target: Target, config: TuneConfig, kept: RowFile | None) -> tuple[list[Trial], bool]:
-    """All trials, and whether an interrupt ended the search. One before the first exits."""
+    """Return all trials, and whether Ctrl-C ended the search. Before the first trial it exits."""
     rows = [] if kept is None else [tuning.trial_of(row) for row in kept.rows.values()]
     todo = tqdm(
         tuning.tune(target, config, rows[: config.trials]), initial=len(rows), total=config.trials,
@@ -119,7 +119,7 @@ def _judged(
     target: Target, config: TuneConfig, chosen: Trial | None, known: Dataset | None,
     made: Certificate | None,
 ) -> dict[str, runs.Attacked]:  # fmt: skip
-    """The best settings and the defaults at full length, from a noise that no trial used."""
+    """Judge the best settings and the defaults at full length, from a noise that no trial used."""
     if chosen is None:
         return {}
     pair = {"tuned": tuning.full_length(chosen), "defaults": KKTConfig()}
@@ -131,7 +131,7 @@ def _judged(
 
 
 def compared(done: dict[str, runs.Attacked]) -> str:
-    """Whether tuning found more, as a sentence; of weights alone, why nobody can say."""
+    """Return whether tuning found more, as a sentence; without the truth, why it is not known."""
     tuned, usual = (done[name].scores for name in ("tuned", "defaults"))
     if tuned is None or usual is None:
         return (

@@ -1,9 +1,9 @@
-"""Attacks side by side on the same networks: recall, precision, control, verdict, intervals.
+"""Several attacks on the same networks: recall, precision, control, verdict, intervals.
 
-For each seed all attacks meet one network (the same points, weights and seed of the candidates). A
-line pools the seeds of one attack: shares are sums over the seeds, divided, with the intervals of
+Each seed gives one network; all attacks run on it, with the same seed of the candidates. A line
+pools the seeds of one attack: a share is a sum over the seeds by another, with the intervals of
 `intervals`. The p-value is that of `scoring`, for the sum over the seeds against the sums of the
-controls; the sentence takes it as that of the best of all attacks.
+controls; the sentence adjusts it for the choice of the best attack.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ class Line:
     Attributes:
         key: of the attack.
         title: its name on screen.
-        runs: how many ended well.
-        message: why others did not; "" where all did.
-        n: points, over the runs.
-        found: of them, at each radius.
+        runs: number of runs that finished.
+        message: why others failed; "" if none did.
+        n: points, summed over the runs.
+        found: points found at each radius.
         claims: over the runs.
-        recall: found of all points.
-        reach: found of the points on the margin or with a multiplier.
-        precision: found of the claims.
-        control: share of the controls' points that the same claims meet by chance.
+        recall: share of all points found.
+        reach: share found of the points on the margin or with a multiplier.
+        precision: share of the claims that found a point.
+        control: share of the points of control sets that the same claims find by chance.
         distance: median over points and then runs, to the nearest claim of the same label.
         residual: mean share of |theta| the claims leave unexplained; nan where not homogeneous.
         seconds: mean of a run.
@@ -54,7 +54,7 @@ class Line:
         determined: points that the weights determine, over the runs; -1 where not computed.
         sure: how many of those were found within `RADIUS`.
         p_adjusted: p of the best of all attacks that ran; see `scoring.adjusted`.
-        origin: where the controls came from.
+        origin: how the controls were made.
     """
 
     key: str
@@ -81,19 +81,19 @@ class Line:
 
     @property
     def compared(self) -> str:
-        """What stood for chance, such as "99 held-out sets"; "" without a run."""
+        """Return the control sets in words, such as "99 held-out sets"; "" without a run."""
         return verdicts.sets(self.origin, len(self.chance)) if self.runs else ""
 
     @property
     def word(self) -> str:
-        """The verdict in small letters; chance comes before all others."""
+        """Return the verdict in small letters; "chance not ruled out" takes precedence."""
         if self.p_value > CHANCE:
             return "chance not ruled out"
         return self.kind.name.lower().replace("_", " ")
 
     @property
     def merit(self) -> float:
-        """Harmonic mean of the share in reach and the precision within 0.03; 0 without claims."""
+        """Return the harmonic mean of reach and precision within 0.03; 0 without claims."""
         if not self.runs or not self.claims:
             return 0.0
         r, p = self.reach[AT].value, self.precision[AT].value
@@ -111,7 +111,7 @@ def fight(
     ring: Ring, key: str, seed: int, given: Mapping[str, Any] | None = None,
     watch: Watch[AttackState] = unwatched,
 ) -> dict[str, Any]:  # fmt: skip
-    """One attack on a network at hand, as a row like those of a sweep; failures are rows too."""
+    """Run one attack on a given network. Return a row like those of a sweep, also for a failure."""
     row = {"status": "done", "message": "", "trial": {"attack": key, "seed": seed}}
     begun = perf_counter()
     try:
@@ -128,7 +128,7 @@ def fight(
 
 
 def lines_of(rows: Iterable[Row]) -> list[Line]:
-    """One line per attack, in the order of the rows."""
+    """Return one line per attack, in the order of the rows."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row["trial"]["attack"], []).append(row)
@@ -179,13 +179,13 @@ def _line(key: str, rows: list[Row], controls: int) -> Line:
 
 
 def _origin(results: list[Row]) -> Origin:
-    """Where the controls of all runs came from; rows of older files do not say."""
+    """Return how the controls of all runs were made; rows of older files do not say."""
     told = {Origin(r.get("controls", Origin.GIVEN.value)) for r in results}
     return told.pop() if len(told) == 1 else Origin.GIVEN
 
 
 def _determined(results: list[Row]) -> tuple[int, int]:
-    """Points determined, and of those the ones found; -1 and 0 where no run says."""
+    """Return how many points are determined, and how many of those found; -1, 0 if unknown."""
     told = [r for r in results if r.get("determined") is not None]
     if not told:
         return -1, 0
@@ -194,13 +194,13 @@ def _determined(results: list[Row]) -> tuple[int, int]:
 
 
 def best(lines: Sequence[Line]) -> Line | None:
-    """The attack of largest merit; None where none found anything."""
+    """Return the attack of largest merit; None if none found anything."""
     ranked = sorted(lines, key=lambda line: line.merit, reverse=True)
     return ranked[0] if ranked and ranked[0].merit > 0 else None
 
 
 def sentence(lines: Sequence[Line]) -> str:
-    """What is seen, with its numbers."""
+    """Return the result as a sentence, with its numbers."""
     ran = [line for line in lines if line.runs]
     if not ran:
         return "No attack has run yet." if not lines else "No attack could run: see its row."
@@ -231,7 +231,7 @@ def sentence(lines: Sequence[Line]) -> str:
 
 
 def _told(line: Line) -> str:
-    """What the weights determine, and what is not recoverable; "" where no program ran."""
+    """Return what the weights determine, and what is not recoverable; "" if no program ran."""
     if line.determined < 0:
         return ""
     return (
@@ -247,7 +247,7 @@ def _many(count: int, what: str) -> str:
 
 
 def table(lines: Iterable[Line]) -> list[dict[str, Any]]:
-    """Lines as flat rows, for a CSV."""
+    """Return lines as flat rows, for a CSV."""
     found = []
     for line in lines:
         row: dict[str, Any] = {"attack": line.key, "runs": line.runs, "n": line.n,

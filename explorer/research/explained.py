@@ -1,4 +1,4 @@
-"""One moment of the explain stage: a training set that explains the weights, and a hand on it."""
+"""The state of the explain stage: a training set that explains the weights, and a drag in it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FARTHEST = "Mean distance from the truth"  # begins the words on what the linear
 
 @dataclass(frozen=True, eq=False)
 class Slide:
-    """A point on its way: what it was, and the line along which it splits.
+    """A drag of a point: the explanation before it, and the line along which the point splits.
 
     Attributes:
         before: the explanation with the whole point.
@@ -67,8 +67,8 @@ class Explained:
     """What the explain stage shows.
 
     Attributes:
-        target: the weights it is about.
-        net: the same with parallel neurons merged where they were trained.
+        target: the weights.
+        net: their network; parallel neurons are merged if it was trained.
         truth: the explanation by the points that it was trained on.
         now: the explanation on screen.
         exact: whether the truth explains the weights to rounding.
@@ -77,12 +77,12 @@ class Explained:
         margin_error: max |y Phi - 1| of `now`.
         slackness: of `now`.
         pinned: (n,) of `now`.
-        selected: index of the point in hand, or None.
-        mate: the point chosen before it: what a merge takes.
+        selected: index of the chosen point, or None.
+        mate: the point chosen before it, its partner in a merge.
         slide: the line of the last drag, or None.
         free: whether a drag may leave the level line.
         forced: (n,) of `truth`: least mass at each point, once computed.
-        words: the last thing that was done.
+        words: a sentence on the last action.
     """
 
     target: Target
@@ -104,7 +104,7 @@ class Explained:
     _kinks: dict[int, int] = field(default_factory=dict, repr=False)
 
     def kinks(self, i: int) -> int:
-        """How many neurons stand on point i with a slope between 0 and 1."""
+        """Return how many neurons have point i on their line, with a slope between 0 and 1."""
         if i not in self._kinks:
             self._kinks[i] = kinks_at(self.net, self.now, i)
         return self._kinks[i]
@@ -132,7 +132,7 @@ def first_explained(target: Target, truth: Dataset) -> Explained:
 
 
 def measured(net: Network, e: Explanation) -> dict[str, object]:
-    """The fields of `Explained` that say how well e explains net."""
+    """Return the fields of `Explained` that say how well e explains net."""
     return {
         "now": e, "residual": residual(net, e), "margin_error": margin_error(net, e),
         "slackness": slackness(net, e), "pinned": pinned(net, e), "_kinks": {},
@@ -197,13 +197,13 @@ def slide_along(
 
 
 def free_direction(net: Network, e: Explanation, i: int) -> Tensor | None:
-    """The level direction of point i, if it has one: the first where it has several."""
+    """Return the level direction of point i, if it has one: the first of several."""
     basis = level_directions(net, e.x[i], e.at(i))
     return basis[:, 0] if basis.shape[1] else None
 
 
 def all_split(state: Explained, reach: float) -> Explanation:
-    """The truth with every point split as far as its cell goes along its level line."""
+    """Return the truth with every point split to the ends of its cell on its level line."""
     e = state.truth
     for i in range(state.truth.n):
         u = free_direction(state.net, e, i)
@@ -216,12 +216,12 @@ def all_split(state: Explained, reach: float) -> Explanation:
 
 
 def refreshed(state: Explained, e: Explanation, **changes: object) -> Explained:
-    """The moment with another explanation."""
+    """Return the state with another explanation."""
     return replace(state, **{**measured(state.net, e), **changes})  # type: ignore[arg-type]
 
 
 def sentence(state: Explained) -> tuple[str, str]:
-    """What is seen now, computed, and its tone."""
+    """Return the sentence on the present state, and its tone."""
     off = state.residual
     left = f"residual {digits(off, '.1e')}" if off < 1e-3 else f"residual {off:.1%}"
     start = f"{state.now.n} points explain the weights"

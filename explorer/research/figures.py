@@ -43,7 +43,7 @@ GRID = 160  # arbitrary: pixels of the decision map along one side
 def new_figure(width: float, height: float, dpi: float = 100) -> Any:  # noqa: ANN401 - untyped
     """An empty figure, in inches. ImportError without matplotlib.
 
-    It is not pyplot's: no window system is asked, and no figure outlives its drawing.
+    It is not pyplot's: it needs no window system, and is freed after its drawing.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -522,8 +522,8 @@ def line_picture(
 ) -> None:  # fmt: skip
     """Write a PNG: groups as bands with their rule, candidates, proven and likely points; lambda.
 
-    A ring is proven, a dashed diamond likely. Truth, where it is given, hollow and larger than the
-    candidates.
+    A circle means proven, a dashed diamond likely. The truth, if given, is hollow and larger than
+    the candidates.
     """
     line = view(target, state)
     x, y = state.x[:, 0].numpy(), state.y.numpy()

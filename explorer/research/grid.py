@@ -51,7 +51,7 @@ WORDS = {"truth": "truth", "heldout": "held-out data", "noise": "noise"}
 
 @dataclass(frozen=True, eq=False)
 class Maps:
-    """The grid as arrays; cells that are not done are nan. s = side, k = seeds.
+    """The grid as arrays; unfinished cells are nan. s = side, k = seeds.
 
     Attributes:
         values: lambda_1 and lambda_2 of the columns and rows (s,).
@@ -67,7 +67,7 @@ class Maps:
 
     @property
     def mean(self) -> Array:
-        """Distances after the run, over the seeds that are done. (3, s, s)."""
+        """Return the mean distances after the run over the finished seeds (3, s, s)."""
         return _mean(self.end)
 
     @property
@@ -77,7 +77,7 @@ class Maps:
 
     @property
     def nearest(self) -> NDArray[np.int64]:
-        """Index in NAMES of the nearest set per cell, -1 where it is not known. (s, s)."""
+        """Return the index in NAMES of the nearest set per cell (s, s), -1 if not known."""
         mean = self.mean
         known = np.isfinite(mean[0])
         return np.where(known, np.argmin(np.where(known, mean, np.inf), 0), -1)
@@ -95,7 +95,7 @@ class Maps:
         raise ValueError(f"an edge is 'data' or 'noise'; got {which!r}")
 
     def sentence(self) -> str:
-        """What is seen: how many cells end nearest to which set."""
+        """Return how many cells end nearest to which set, as a sentence."""
         total = len(self.values) ** 2
         if not self.done:
             return "No cell is done yet."
@@ -170,7 +170,7 @@ TRAIL = 20  # arbitrary: places kept of a trajectory
 
 @dataclass(frozen=True)
 class Cell:
-    """A start of the grid, and all that leads there.
+    """A start of the grid, and all that determines its run.
 
     Attributes:
         data: name of a preset, "digits" for odd against even, or the path of a saved run or a CSV.
@@ -201,7 +201,7 @@ class Cell:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        """Refuse names that lead nowhere."""
+        """Refuse unknown names."""
         if not self.file and self.data != DIGITS and self.data not in PRESETS:
             raise ValueError(f"data is digits or one of {', '.join(PRESETS)}; got {self.data!r}")
         known = grid_attacks()
@@ -233,7 +233,7 @@ def grid_rows(
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What the cells of one seed share: what is attacked, the parts of a start, a way to run."""
+    """What the cells of one seed share: the target, the parts of a start, a way to run."""
 
     target: Any  # Target, or one of the attack's own
     parts: Parts
@@ -258,7 +258,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 
 
 def outcome(parts: Parts, states: Iterable[Any]) -> dict[str, Any]:
-    """What a run came to: plain data. The trajectory holds about TRAIL places."""
+    """Return the result of a run as plain data. The trajectory holds about TRAIL places."""
     trail: list[tuple[int, tuple[float, float, float]]] = []
     first = last = None
     for state in states:
@@ -288,7 +288,7 @@ def _problem(text: str) -> Problem:
 
 
 def even(n: int) -> int:
-    """As many candidates as points, or one more: every set of the grid then is equally dense."""
+    """Return as many candidates as points, or one more: all sets of the grid are equally dense."""
     return n + n % 2
 
 
@@ -393,7 +393,7 @@ def _block(between: int) -> int:
 
 @dataclass(eq=False)
 class Found:
-    """What is known of one problem.
+    """The known cells of one problem.
 
     Attributes:
         of: the problem.
@@ -409,12 +409,12 @@ class Found:
     problems: dict[int, Problem] = field(default_factory=dict)
 
     def todo(self, seeds: int) -> list[Key]:
-        """Cells that are not done, those of the first seed first."""
+        """Return the unfinished cells, those of the first seed first."""
         all_of = [(k, a, b) for k in range(seeds) for a, b in starts(self.of.side)]
         return [key for key in all_of if key not in self.rows]
 
     def share(self, seeds: int) -> float:
-        """Share of the cells that are done."""
+        """Return the share of finished cells."""
         total = len(starts(self.of.side)) * seeds
         return 1 - len(self.todo(seeds)) / total
 

@@ -1,12 +1,12 @@
-"""Finished cells of a page's grid outside its kernel: in a file of the user, and as a download.
+"""Finished cells of a grid outside the kernel of its page: in a file, and as a download.
 
 A line of such a file is a row {"key", "of", "mix_truth", "mix_data", "seed", "result"}; `of` says
 which problem it belongs to: digests of the weights, the points and the held-out points, the attack
 with its settings, and our version. Equal problems have equal rows, whoever computed them. So a file
 is known by the digest of `of`, and a row of another problem is refused with what differs.
 
-Kept on disk only where the kernel serves its own user (`folder`): on a server of many visitors all
-kernels are one user, and nobody is to find, or to erase, what another computed.
+They are kept on disk only if the kernel serves its own user (`folder`). On a server for several
+visitors all kernels run as one user, and no visitor may find or delete the work of another.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def table_of(rows: Iterable[Row]) -> str:
 
 
 def folder() -> Path | None:
-    """Where cells are kept on this machine; None where they are not."""
+    """Return where cells are kept on this machine; None if they are not."""
     if os.environ.get(KEEP, "0") in ("", "0"):
         return None
     try:
@@ -91,7 +91,7 @@ def folder() -> Path | None:
 
 
 def identity(of: Of) -> Row:
-    """What two problems have in common when their rows are the same, but the seed of the noise.
+    """Return what decides whether two problems have the same rows, without the seed of the noise.
 
     The side of the grid is left out: a cell is one run, on whichever grid it lies.
     """
@@ -240,7 +240,7 @@ class Keeper:
         return f"{taken} cells of {named(name)} taken up.{left}"
 
     def forget(self) -> None:
-        """Take the file off the disk."""
+        """Delete the file from the disk."""
         if self.file is not None:
             self.file.path.unlink(missing_ok=True)
             self.file = None

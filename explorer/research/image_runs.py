@@ -1,7 +1,7 @@
 """Attacks on networks trained on images: train, start, post-process, score, judge.
 
-The attacks are those of the roster, with settings for images. What the attacker is given beyond
-the weights is said in `KNOWS`; what is compared with the truth happens after the attack.
+The attacks are those of the roster, with settings for images. `KNOWS` says what the
+attacker knows beside the weights. Results are compared with the truth after the attack.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class ImageRun:
 
 @dataclass(frozen=True, eq=False)
 class Aimed:
-    """What an attack begins from: its target, and the network whose outputs are shown."""
+    """The target of an attack, and the network whose outputs are shown."""
 
     target: Any  # Target, or BilevelTarget
     net: Network
@@ -140,8 +140,8 @@ class Scored:
         truth: against the training images.
         other: against the images that "partition" starts from.
         controls: against the held-out sets.
-        verdict: what may be said.
-        outputs: what the network says of each training image, in units of its margin (n,): the
+        verdict: on the share matched.
+        outputs: the output for each training image, in units of the margin (n,): the
             margin q_i / q_min of several classes, Phi / q_min of two.
         found: the candidates as pictures (m, c, h, w).
         vote: which picture was taken for each image.

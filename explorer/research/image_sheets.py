@@ -24,7 +24,7 @@ def pairs(top: Tensor, bottom: Tensor | None, colours: Sequence[str], columns: i
 
     Args:
         top: images, each scaled to [0, 1] by itself.
-        bottom: what stands for each of them, or None for a single row.
+        bottom: the image below each of them, or None for a single row.
         colours: of the frame of each pair, "#rrggbb", or "" for none.
         columns: pairs per row.
     """

@@ -1,4 +1,4 @@
-"""The pages beside the first one: each a notebook with a title, served by Voila under its name."""
+"""The pages beside the main one: each is a notebook with a title, served under its name."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Page:
 
     @property
     def lesson(self) -> bool:
-        """Whether it is a lesson rather than an app."""
+        """Return whether it is a lesson rather than an app."""
         return self.name.startswith("lesson-")
 
 
 @cache
 def pages() -> tuple[Page, ...]:
-    """All pages but the first, apps before lessons, lessons in their order."""
+    """Return all pages but the main one: apps first, then lessons in their order."""
     skipped = {FIRST, *FOR_JUPYTER}
     found = [
         Page(path.name, _title(path), path)
@@ -74,7 +74,7 @@ def write_pages(folder: Path, cells: tuple[str, ...]) -> Path:
 
 
 def _notebook(cells: tuple[str, ...]) -> dict[str, object]:
-    """A notebook of these code cells alone."""
+    """Return a notebook of these code cells alone."""
     return {
         "cells": [
             {

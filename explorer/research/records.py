@@ -1,7 +1,7 @@
-"""Rows on disk, one line of JSON each: appended as they come, whole after any kill.
+"""Rows on disk, one line of JSON each: appended one by one, complete after any kill.
 
-Sweeps, searches and the grid of starts keep theirs in a `RowFile`. What differs is data, a
-`RowKind`: what a line must hold, by what a row is known, and of which problem all of them are.
+Sweeps, searches and the grid of starts keep rows in a `RowFile`. A `RowKind` says in what they
+differ: what a line must hold, what the key of a row is, and of which problem all rows are.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ Row = dict[str, Any]
 
 
 def known_by_key(row: Row) -> str:
-    """The key that a row carries."""
+    """Return the key that a row holds."""
     return str(row["key"])
 
 
 @dataclass(frozen=True)
 class RowKind:
-    """What the lines of a file are.
+    """The kind of the lines of a file.
 
     Attributes:
-        what: of what they are rows, such as "sweep".
+        what: name of the kind, such as "sweep".
         needed: names that every row has.
-        check: a row as it was read -> what of it is kept; any error says why it is none.
-        key: by what a row is known.
+        check: takes a row as it was read, returns what is kept; an error says why it is no row.
+        key: returns the key of a row.
         start: with what every line begins: a text of one line without its end that begins
             otherwise is no row that was torn off.
         head: the problem that all rows are of, on the first line; None where there is no such line.
@@ -76,8 +76,8 @@ def text_of(rows: Iterable[Mapping[str, Any]]) -> str:
 def rows_of(text: bytes, kind: RowKind, before: int = 0) -> tuple[list[Row], int]:
     """The rows of lines, and how many bytes they take.
 
-    A last line without its end is taken where it is whole, as it is where an editor saved it; else
-    it was torn off by a kill, and is dropped.
+    A last line without an end is taken if it is complete, as when an editor saved it. Else a kill
+    cut it off, and it is dropped.
 
     Args:
         text: lines of JSON.
@@ -134,7 +134,7 @@ def _row_of(line: bytes, kind: RowKind) -> Row | str:
 
 
 class RowFile:
-    """A file of finished rows, by their key. Where two have one key, the later one counts."""
+    """A file of finished rows, by their key. If two rows have the same key, the later counts."""
 
     def __init__(self, path: Path, kind: RowKind) -> None:
         """Read what is there; a file that is not there yet begins with the first row.
@@ -195,7 +195,7 @@ class RowFile:
         self.rows.clear()
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Write one row, and hand it to the system at once."""
+        """Write one row, and flush it to the system at once."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         line = text_of([row])
         with self.path.open("a", encoding="utf-8") as file:
@@ -205,10 +205,10 @@ class RowFile:
 
 @contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Keep other runs off the file while this one writes it.
+    """Lock the file for this run while it writes.
 
     Raises:
-        ValueError: where another run holds it.
+        ValueError: if another run holds it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:

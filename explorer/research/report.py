@@ -1,4 +1,4 @@
-"""What a run amounts to, for a terminal, a program or a page of paper."""
+"""The results of a run as plain data and as rows of a table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def jsonable(value: Any) -> Any:  # noqa: ANN401 (JSON has no type)
-    """Plain JSON: tensors as lists, enums by name, what is not finite as null."""
+    """Return plain JSON: tensors as lists, enums by name, numbers that are not finite as null."""
     if isinstance(value, Tensor):
         return jsonable(value.detach().cpu().tolist())
     if isinstance(value, Enum):
@@ -141,7 +141,7 @@ def of_attack(done: Attacked) -> dict[str, Any]:
 
 
 def of_file(opened: Run | Network) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """What a file holds, for a program and for a table."""
+    """Return what a file holds, as JSON and as a table."""
     if isinstance(opened, Network):
         return {"kind": "weights", "network": of_network(opened)}, _network_rows(opened)
     run = opened

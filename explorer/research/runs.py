@@ -1,12 +1,12 @@
-"""Train, aim, attack, judge: the one road from points to a verdict.
+"""Train, aim, attack, judge: the only pipeline from points to a verdict.
 
     trained = train(data, TrainConfig(), seed=0)
     target, certificate, note = aim(trained.net, data, None)
     done = attack(target, KKTConfig(), seed=0, truth=data, certificate=certificate)
     print(verdicts.verdict(done.verdict))
 
-Page, commands, sweeps, arena, grid, tuning and images all take it. Each run goes by a `watch`,
-which sees every state: it may show progress, or end the run early, or raise to cancel it.
+Page, commands, sweeps, arena, grid, tuning and images all use it. A `watch` sees every state of a
+run: it may show progress, end the run early, or raise an error to cancel it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Trained:
     Attributes:
         states: those that were kept, the first and the last among them.
         data: the points.
-        exact: what is known of a network that was solved for; None for one that was trained.
+        exact: the solution of a network that was solved for; None for one that was trained.
     """
 
     states: tuple[TrainState, ...]
@@ -86,7 +86,7 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What may be said of claims.
+    """The judgement of claims.
 
     Attributes:
         scores: of the truth, and of the first control.
@@ -119,7 +119,7 @@ def watch_of(progress: Progress) -> Watch[Any]:
 
 
 def fetched(held: Any) -> Any:  # noqa: ANN401 - states and what they hold
-    """The same on the CPU, in float64 where it is of floating type."""
+    """Return it on the CPU, in float64 if it is of floating type."""
     if isinstance(held, torch.Tensor):
         return held.to("cpu", torch.float64 if held.is_floating_point() else held.dtype)
     if isinstance(held, tuple):
@@ -154,7 +154,7 @@ def points_in(path: str, made: str) -> Dataset:
 
 
 def stride_of(planned: int, keep: int = KEPT) -> int:
-    """How many steps lie between two states that are kept."""
+    """Return the number of steps between two states that are kept."""
     return max(1, math.ceil(planned / keep))
 
 

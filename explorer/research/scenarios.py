@@ -1,6 +1,6 @@
 """Ready runs as data: which points, which network, which attack, where to freeze.
 
-A lesson is a row here plus words; the page and `margin-explorer demo` open on a row.
+A lesson is a row here and its text; the page and `margin-explorer demo` can open with a row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Scenario:
 
     Attributes:
         name: key in `SCENARIOS`.
-        sentence: what is to be seen.
+        sentence: what it shows.
         source: the preset to draw, with n, noise and seed.
         train: how to train.
         attack: how to attack.

@@ -1,13 +1,13 @@
-"""Many runs at once, on any `concurrent.futures` executor, kept on disk as they come.
+"""Many runs at once, on any `concurrent.futures` executor, saved one by one.
 
     for row in sweep(trials({"preset": ["moons", "xor"], "seed": [0, 1, 2]}), processes(2),
                      path=Path("rows.jsonl")):
         print(row["status"], row["trial"]["preset"])
 
-A row that fails is a row with its message. A worker that dies costs only its own rows: all that
-were under way are suspects and run again one at a time on a fresh executor, so that the one that
-kills its worker is known by being alone, and is given up after `retries` further deaths. A sweep
-that was killed goes on where its file ends: rows are known by the key of their configuration.
+A row that fails is saved with its message. A worker that dies costs only its own row: all rows in
+progress run again one at a time on a new executor, so the row that kills its worker is found. It
+has failed after `retries` more deaths. A sweep that was killed goes on where its file ends: the key
+of a row is that of its configuration.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def sweep(
 ) -> Generator[Row, None, None]:
     """Run every row, and yield each as it is finished; rows already in the file come first.
 
-    Closing the generator, as `break` in a loop does, cancels what is under way and keeps the rest.
+    Closing the generator, as `break` in a loop does, cancels rows in progress and keeps the others.
 
     Args:
         rows: frozen dataclasses such as `Trial`, or mappings of its fields. Equal rows run once.
