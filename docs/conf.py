@@ -39,18 +39,20 @@ python_maximum_signature_line_length = 88
 def plain(_app: object, what: str, _name: str, _of: object, _by: object, lines: list[str]) -> None:
     """Let `|z|`, `x*` and `x_` of a docstring stand for themselves; what is in backticks is code.
 
-    What a module's docstring indents is a formula or a line of code, and stays as it is.
+    What a module's docstring indents is a formula or a line of code, and stays as it is. So does an
+    example, from its first `>>>` to the next empty line.
     """
     made: list[str] = []
-    inside = False
+    inside = example = False
     for line in lines:
+        example = line.lstrip().startswith(">>>") or (example and bool(line))
         deeper = what == "module" and line.startswith(" ")
         if deeper and not inside:
             made += ["", "::", ""]
         elif inside and not deeper and line:
             made += [""]
         inside = deeper or (inside and not line)
-        made.append(line if deeper else escaped(line))
+        made.append(line if deeper or example else escaped(line))
     lines[:] = made
 
 

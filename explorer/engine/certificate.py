@@ -45,7 +45,16 @@ SUPPORT = 1e-3  # arbitrary: multipliers below this share of the largest are not
 
 
 class Light(Enum):
-    """How close to a KKT point."""
+    """How close the weights are to a KKT point of the margin problem.
+
+    EXACT, NEAR and APPROACHING bound the larger of residual and slackness by 1e-6, 0.05 and 0.3;
+    these bounds are arbitrary.
+
+    Example:
+        >>> from explorer import Light
+        >>> [light.value for light in Light]
+        ['not separated', 'separated', 'approaching', 'near', 'exact']
+    """
 
     NOT_SEPARATED = "not separated"
     SEPARATED = "separated"
@@ -56,7 +65,9 @@ class Light(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Conditions of (P) at one theta. Relative numbers are shares of |theta| or as stated.
+    """How well the weights fulfil the conditions of the margin problem (P).
+
+    The relative numbers are shares of |theta|, or as stated.
 
     Attributes:
         q: margins (n,) of the network as given.
@@ -78,6 +89,16 @@ class Certificate:
         residual_exact: the residual with slopes free within `TAU_EXACT` alone; None where the
             light did not ask for it.
         at_edge: whether rounding may decide on the light, before that was asked.
+
+    Source: Lyu and Li 2020, section 2 and appendix C; the kinks and the light are our own.
+
+    Example:
+        >>> import torch
+        >>> from explorer import certify, maximum_margin
+        >>> x, y = torch.tensor([[-1.0], [1.0]]).double(), torch.tensor([-1.0, 1.0]).double()
+        >>> made = certify(maximum_margin(x, y).net, x, y)
+        >>> made.light.value, made.n_support, round(made.q_min, 4)
+        ('exact', 2, 1.0)
     """
 
     q: Tensor
@@ -100,7 +121,7 @@ class Certificate:
 
     @property
     def n_support(self) -> int:
-        """How many points have a multiplier that counts: above `SUPPORT` of the largest."""
+        """The number of points whose multiplier counts: it is above `SUPPORT` of the largest."""
         return int((self.lam > SUPPORT * self.lam.max()).sum()) if len(self.lam) else 0
 
 
@@ -227,7 +248,7 @@ def certify(
     loss: Loss = "exponential",
     log_gain: float = 0.0,
 ) -> Certificate:
-    """Certificate of the network rescaled to margin 1, for points x (n, d) and labels y (n,).
+    """Return the certificate of the network, rescaled to margin 1, on labelled points.
 
     It is of the weights as they are: neurons are not merged first, because merging balances them
     and would hide how far the weights themselves are from a KKT point. Multipliers are seldom
@@ -235,16 +256,30 @@ def certify(
     the least possible by about sqrt(2 * 1e-3 * slackness saved) of |theta|, at worst.
 
     Args:
-        net: a homogeneous network; others raise ValueError (they have no margin).
+        net: a homogeneous network, with one output or one per class.
         x: points (n, d); n may be 0.
-        y: labels (n,).
-        tau: a slope is free where |z_ij| <= tau |w~_j| |a_i|. `TAU_TRAINED` for trained weights,
-            `TAU_EXACT` for exactly built ones.
+        y: labels (n,); see `Dataset`.
+        tau: a slope is free where |z_ij| <= tau |w~_j| |a_i|, a pure number. `TAU_TRAINED` for
+            trained weights, `TAU_EXACT` for exactly built ones.
         loss: the training loss, for beta alone.
         log_gain: order * log_scale of a carried network, for beta alone; see `margin`.
 
     Returns:
         The numbers; unseparated points get the light NOT_SEPARATED, lam = 0 and residual 1.
+
+    Raises:
+        ValueError: where `tau` is negative, shapes do not fit, or the network is not homogeneous
+            and so has no margin.
+
+    Source: Lyu and Li 2020, section 2 and appendix C; free slopes at the kinks are our own.
+
+    Example:
+        >>> from explorer import certify, maximum_margin, preset
+        >>> data = preset("alternating-circle", n=8)
+        >>> exact = maximum_margin(data.x, data.y)
+        >>> made = certify(exact.net, data.x, data.y)
+        >>> made.light, made.residual < 1e-8
+        (<Light.EXACT: 'exact'>, True)
     """
     if not tau >= 0:
         raise ValueError(f"tau must be at least 0; got {tau}. Try 0.01, or 1e-6 for exact nets.")

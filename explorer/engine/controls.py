@@ -25,7 +25,13 @@ COUNT = 99  # the smallest p-value is then 1/100; arbitrary
 
 
 class Origin(Enum):
-    """Where control sets came from; the value is the key of rows of results."""
+    """Where control sets came from; the value is the key of rows of results.
+
+    Example:
+        >>> from explorer import Origin, control_sets, preset
+        >>> control_sets(preset("moons", n=6), 3).origin is Origin.HELD_OUT
+        True
+    """
 
     HELD_OUT = "held-out"
     RESAMPLED = "resampled"
@@ -40,6 +46,12 @@ class Controls:
         sets: as many points each as the truth, best of all; of its dimension.
         origin: HELD_OUT for sets of the source that the truth came from, RESAMPLED for sets made
             from the points of the truth; GIVEN where nobody says.
+
+    Example:
+        >>> from explorer import Controls, preset
+        >>> controls = Controls.of([preset("moons", n=6, seed=1), preset("moons", n=6, seed=2)])
+        >>> len(controls), controls.origin
+        (2, <Origin.GIVEN: 'control'>)
     """
 
     sets: tuple[Dataset, ...]
@@ -47,7 +59,14 @@ class Controls:
 
     @staticmethod
     def of(given: Controls | Sequence[Dataset]) -> Controls:
-        """Themselves; sets without a word on where they came from are GIVEN."""
+        """Return controls as they are, and other sets as controls of the origin GIVEN.
+
+        Args:
+            given: controls, or sets without a word on where they came from.
+
+        Returns:
+            The controls.
+        """
         return given if isinstance(given, Controls) else Controls(tuple(given))
 
     def __len__(self) -> int:
@@ -62,7 +81,21 @@ class Controls:
 
 
 def control_sets(truth: Dataset, count: int = COUNT) -> Controls:
-    """So many controls of `truth`, by `heldout` with seeds from 1 on."""
+    """Return control sets for a truth, each drawn by `heldout` with a seed of its own.
+
+    Args:
+        truth: the points that a network was trained on.
+        count: how many sets, with the seeds 1 to `count`. 99 let the p-value go down to 0.01.
+
+    Returns:
+        The controls. Their origin is HELD_OUT, or RESAMPLED where the truth was drawn by hand.
+
+    Example:
+        >>> from explorer import control_sets, preset
+        >>> controls = control_sets(preset("moons", n=6), 3)
+        >>> len(controls), controls.sets[0].n
+        (3, 6)
+    """
     sets = tuple(heldout(truth, seed) for seed in range(1, count + 1))
     return Controls(sets, Origin.RESAMPLED if truth.source is None else Origin.HELD_OUT)
 

@@ -33,7 +33,30 @@ _TINY_LOG_LOSS = math.log(1e-12)  # below it log(expm1(loss)) = log(loss) to 1e-
 
 
 def q_of(net: Network, x: Tensor, y: Tensor) -> Tensor:
-    """The margins q_i. x (n, d), y (n,) labels -> (n,)."""
+    """Return the margins q_i of labelled points.
+
+    With one output q_i = y_i Phi(theta; x_i); with several q_i = Phi_{y_i} - max_{c != y_i} Phi_c.
+
+    Args:
+        net: a network.
+        x: points (n, d).
+        y: labels (n,); see `Dataset`.
+
+    Returns:
+        The margins (n,), in units of Phi. They are positive where a point is on its side.
+
+    Raises:
+        ValueError: where x and y do not fit each other or the network.
+
+    Source: Lyu and Li 2020, section 2; Buzaglo et al. 2023 for several classes.
+
+    Example:
+        >>> import torch
+        >>> from explorer import Network, q_of
+        >>> net = Network((torch.tensor([[1.0]]), torch.tensor([[2.0]])), (None, None))
+        >>> q_of(net, torch.tensor([[3.0], [1.0]]), torch.tensor([1.0, -1.0]))
+        tensor([ 6., -2.])
+    """
     if y.shape != x.shape[:1]:
         raise ValueError(f"y must be ({len(x)},), one label per point; got {tuple(y.shape)}")
     return margins(phi_all(net, x), y)
@@ -121,10 +144,32 @@ def smoothed(
 
 
 def normalise(net: Network, x: Tensor, y: Tensor) -> tuple[Network, float]:
-    """The network divided to margin 1, and the margin that was divided out.
+    """Return the network divided to margin 1, and the margin that was divided out.
 
-    x (n, d), y (n,). theta is scaled by q_min^(-1/order); for two layers the multipliers do not
-    change. ValueError when a point is not on its side, or there is no point.
+    The new weights are q_min^(-1/order) theta. For two layers the multipliers do not change.
+
+    Args:
+        net: a homogeneous network; it is not changed.
+        x: points (n, d), n >= 1.
+        y: labels (n,); see `Dataset`.
+
+    Returns:
+        The network at margin 1 and the smallest margin q_min of `net`, in units of its Phi.
+
+    Raises:
+        ValueError: where a point is not on its side, there is no point, or the network is not
+            homogeneous.
+
+    Source: Lyu and Li 2020, section 2.
+
+    Example:
+        >>> import torch
+        >>> from explorer import Network, normalise
+        >>> net = Network((torch.tensor([[1.0]]), torch.tensor([[2.0]])), (None, None))
+        >>> x, y = torch.tensor([[2.0], [3.0]]), torch.tensor([1.0, 1.0])
+        >>> one, margin = normalise(net, x, y)
+        >>> margin, one(x)
+        (4.0, tensor([1.0000, 1.5000]))
     """
     if not len(x):
         raise ValueError("a margin needs at least one point; got none. Draw a point first.")

@@ -136,6 +136,22 @@ def merge_neurons(
 
     Returns:
         The merged network, the measured change of Phi and the factors on the slopes.
+
+    Raises:
+        ValueError: where `angle` is negative, or `drop` or `fold` is not in [0, 1).
+
+    Source: own; that neurons become parallel follows from the conditions in Lyu and Li 2020.
+
+    Example:
+        >>> import torch
+        >>> from explorer import Network, merge_neurons
+        >>> net = Network((torch.tensor([[1.0], [2.0]]), torch.tensor([[1.0, 3.0]])), (None, None))
+        >>> merged = merge_neurons(net).net
+        >>> net.widths, merged.widths
+        ((2,), (1,))
+        >>> x = torch.tensor([[1.0]])
+        >>> round(float(net(x)), 4), round(float(merged(x)), 4)
+        (7.0, 7.0)
     """
     if not (angle >= 0 and 0 <= drop < 1 and 0 <= fold < 1):
         raise ValueError(

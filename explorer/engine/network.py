@@ -28,6 +28,21 @@ class Network:
         biases: one (k_l,) vector or None per layer.
         assumed_relu: whether the weights came from a file that names no activation, so that ReLU
             is no more than an assumption.
+
+    Raises:
+        ValueError: where the shapes do not chain, or the network has no layer or no output.
+
+    Source: Lyu and Li 2020, section 2, for homogeneous networks.
+
+    Example:
+        >>> import torch
+        >>> from explorer import Network
+        >>> weights = torch.tensor([[3.0]]), torch.tensor([[2.0]])
+        >>> net = Network(weights, (torch.tensor([1.0]), None))
+        >>> net
+        Network(1-1-1, order 2, 1 output, float32)
+        >>> net(torch.tensor([[1.0], [-1.0]]))
+        tensor([8., 0.])
     """
 
     weights: tuple[Tensor, ...]
@@ -59,31 +74,31 @@ class Network:
         return f"Network({shape}, {order}, {outputs}, {str(self.dtype).removeprefix('torch.')})"
 
     def __call__(self, x: Tensor) -> Tensor:
-        """What the network says of points x (m, d): Phi (m,), or (m, C) with C > 1 outputs.
+        """Return what the network says of points x (m, d): Phi (m,), or (m, C) with C > 1 outputs.
 
         Raises:
-            ValueError: for points of another shape.
+            ValueError: where the points have another shape.
         """
         return phi(self, x) if self.outputs == 1 else phi_all(self, x)
 
     @property
     def d(self) -> int:
-        """Dimension of the input."""
+        """The dimension of the input."""
         return self.weights[0].shape[1]
 
     @property
     def outputs(self) -> int:
-        """Number of outputs C: 1 for two classes."""
+        """The number of outputs C: 1 for two classes."""
         return self.weights[-1].shape[0]
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Hidden widths, first layer first."""
+        """The hidden widths, first layer first."""
         return tuple(w.shape[0] for w in self.weights[:-1])
 
     @property
     def depth(self) -> int:
-        """Number of layers, homogeneous or not."""
+        """The number of layers, homogeneous or not."""
         return len(self.weights)
 
     @property
@@ -93,7 +108,13 @@ class Network:
 
     @property
     def order(self) -> int:
-        """Degree of homogeneity: the number of layers. ValueError where biases break it."""
+        """The degree of homogeneity, which is the number of layers.
+
+        Raises:
+            ValueError: where a bias beyond the first layer breaks homogeneity.
+
+        Source: Lyu and Li 2020, section 2.
+        """
         if not self.homogeneous:
             raise ValueError(
                 "order is defined for homogeneous networks only; this one has a bias beyond "
@@ -119,16 +140,23 @@ class Network:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Floating type of the weights."""
+        """The floating type of the weights."""
         return self.weights[0].dtype
 
     @property
     def device(self) -> torch.device:
-        """Device of the weights."""
+        """The device of the weights."""
         return self.weights[0].device
 
     def with_parameters(self, parameters: Sequence[Tensor]) -> Network:
-        """The same architecture with other values, in the order of `parameters`."""
+        """Return the same architecture with other values.
+
+        Args:
+            parameters: the tensors of theta, in the order and with the shapes of `parameters`.
+
+        Returns:
+            A new network; this one is not changed.
+        """
         left = iter(parameters)
         weights, biases = [], []
         for b in self.biases:
@@ -137,7 +165,14 @@ class Network:
         return replace(self, weights=tuple(weights), biases=tuple(biases))
 
     def with_theta(self, theta: Tensor) -> Network:
-        """The same architecture with theta (P,)."""
+        """Return the same architecture with other values, given as one vector.
+
+        Args:
+            theta: all parameters (P,), in the order of `parameters`.
+
+        Returns:
+            A new network; this one is not changed.
+        """
         sizes = [p.numel() for p in self.parameters]
         pieces = theta.split(sizes)
         return self.with_parameters(
@@ -147,7 +182,15 @@ class Network:
     def to(
         self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None
     ) -> Network:
-        """The same numbers in another floating type or on another device."""
+        """Return the same numbers in another floating type or on another device.
+
+        Args:
+            dtype: the floating type; None keeps it.
+            device: the device; None keeps it.
+
+        Returns:
+            A new network; this one is not changed.
+        """
         return self.with_parameters([p.to(dtype=dtype, device=device) for p in self.parameters])
 
 
@@ -164,20 +207,55 @@ def preactivations(net: Network, x: Tensor) -> list[Tensor]:
 
 
 def phi_all(net: Network, x: Tensor) -> Tensor:
-    """All outputs Phi_c(theta; x). x (m, d) -> (m, C)."""
+    """Return all outputs Phi_c(theta; x) of a network.
+
+    Args:
+        net: a network with C outputs.
+        x: points (m, d).
+
+    Returns:
+        The outputs (m, C).
+
+    Raises:
+        ValueError: where x has another shape.
+    """
     if x.ndim != 2 or x.shape[1] != net.d:
         raise ValueError(f"x must be (m, {net.d}) for this network; got {tuple(x.shape)}")
     return preactivations(net, x)[-1]
 
 
 def phi(net: Network, x: Tensor) -> Tensor:
-    """Phi(theta; x) of a network with one output. x (m, d) -> (m,)."""
+    """Return the output Phi(theta; x) of a network with one output.
+
+    Args:
+        net: a network with one output, homogeneous or not.
+        x: points (m, d).
+
+    Returns:
+        The outputs (m,), in the type of the weights.
+
+    Raises:
+        ValueError: where the network has several outputs, or x has another shape.
+
+    Source: Lyu and Li 2020, section 2.
+
+    Example:
+        >>> import torch
+        >>> from explorer import Network, phi
+        >>> net = Network((torch.tensor([[1.0]]), torch.tensor([[2.0]])), (None, None))
+        >>> phi(net, torch.tensor([[3.0], [-1.0]]))
+        tensor([6., 0.])
+    """
     one_output(net)
     return phi_all(net, x).squeeze(-1)
 
 
 def one_output(net: Network) -> None:
-    """ValueError where the network has several outputs."""
+    """Raise where the network has several outputs.
+
+    Raises:
+        ValueError: for a network with more than one output.
+    """
     if net.outputs != 1:
         raise ValueError(
             f"one output is expected here; this network has {net.outputs}, one per class. "
@@ -186,7 +264,27 @@ def one_output(net: Network) -> None:
 
 
 def rescaled(net: Network, c: float) -> Network:
-    """C theta, so that Phi becomes c^order Phi (theory of homogeneity)."""
+    """Return the network with the weights c theta.
+
+    Homogeneity makes its outputs c^order times those of theta, for c > 0.
+
+    Args:
+        net: the network; it is not changed.
+        c: the factor on every weight and bias, a pure number.
+
+    Returns:
+        The network of c theta.
+
+    Source: Lyu and Li 2020, section 2.
+
+    Example:
+        >>> import torch
+        >>> from explorer import Network, phi, rescaled
+        >>> net = Network((torch.tensor([[1.0]]), torch.tensor([[2.0]])), (None, None))
+        >>> x = torch.tensor([[3.0]])
+        >>> phi(net, x), phi(rescaled(net, 2.0), x)  # order 2: 2^2 times as much
+        (tensor([6.]), tensor([24.]))
+    """
     return net.with_parameters([p * c for p in net.parameters])
 
 

@@ -34,6 +34,11 @@ class Roster(MutableMapping[str, AnyAttack]):
     """The attacks by key, in the order of the page. They are looked up when it is first read.
 
     One that is put in stays until the process ends: a way to try an attack in a notebook.
+
+    Example:
+        >>> from explorer import ROSTER
+        >>> list(ROSTER)[0], ROSTER["kkt"].title
+        ('kkt', 'KKT reconstruction')
     """
 
     def __init__(self) -> None:
@@ -95,7 +100,22 @@ ROSTER = Roster()
 
 
 def by_key(key: str) -> AnyAttack:
-    """The attack of this key. ValueError with the keys there are."""
+    """Return the attack of a key.
+
+    Args:
+        key: a key of `ROSTER`, such as "kkt".
+
+    Returns:
+        The attack; see `Attack`.
+
+    Raises:
+        ValueError: where there is none; the message lists the keys.
+
+    Example:
+        >>> from explorer import by_key
+        >>> by_key("kkt").paper
+        'Haim et al. 2022'
+    """
     if key not in ROSTER:
         raise ValueError(f"no attack {named(repr(key))}; there are: {', '.join(ROSTER)}")
     return ROSTER[key]

@@ -39,12 +39,19 @@ class Score:
     """How claims (c,) meet points (n,) at r radii.
 
     Attributes:
-        radii: the radii, ascending or not, as given.
+        radii: the radii, ascending or not, as given; in units of the data.
         found: points found within each radius (r,), int64.
         recall: found / n (r,); 0 for n = 0.
         precision: found / c (r,); 0 for c = 0.
         distances: from each point to its nearest claim of the same label (n,); inf if none.
         matches: index of the claim matched to each point, or -1 (r, n).
+
+    Example:
+        >>> from explorer import preset, score
+        >>> data = preset("moons", n=10)
+        >>> met = score(data, data.x[:5], data.y[:5])  # half of the truth, claimed as it is
+        >>> met.recall[0], met.precision[0]
+        (tensor(0.5000), tensor(1.))
     """
 
     radii: tuple[float, ...]
@@ -62,6 +69,11 @@ class Kind(Enum):
     AMBIGUOUS: the claims meet too few points, or too many places that are none. NOT_RECOVERABLE:
     most points lie off the margin and leave no trace to find. CANNOT_KNOW: the comparison would
     say the same of a good and a bad attack.
+
+    Example:
+        >>> from explorer import Kind
+        >>> [kind.value for kind in Kind]
+        ['found', 'ambiguous', 'not recoverable', 'cannot know']
     """
 
     FOUND = "found"
@@ -105,6 +117,13 @@ class Verdict:
         reached: how many of these are met; None likewise.
         origin: where the controls came from.
         controls: how many there are.
+
+    Example:
+        >>> from explorer import control_sets, judge, preset
+        >>> data = preset("moons", n=10)
+        >>> verdict = judge(data, control_sets(data), data.x, data.y, radius=0.03)
+        >>> verdict.kind.value, verdict.found, verdict.p_value, verdict.doubt
+        ('found', 10, 0.01, None)
     """
 
     kind: Kind
@@ -123,7 +142,10 @@ class Verdict:
 
     @property
     def least_p(self) -> float:
-        """The smallest p-value that so many controls could give."""
+        """The smallest p-value that so many controls could give.
+
+        Source: Phipson and Smyth 2010.
+        """
         return least_p(self.controls)
 
     @property
@@ -133,10 +155,32 @@ class Verdict:
 
 
 def score(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float] = RADII) -> Score:
-    """Match claims x (c, d), y (c,) one to one with the points of `truth`, at each radius.
+    """Match claims one to one with the points of a truth, at each radius.
+
+    A claim meets a point of its own label within the radius, and no claim serves two points: the
+    largest such matching counts.
+
+    Args:
+        truth: the points (n, d) with their labels.
+        x: places of the claims (c, d).
+        y: their labels (c,).
+        radii: distances within which a point counts as found, in units of the data.
+
+    Returns:
+        The score at each radius.
 
     Raises:
         ValueError: where shapes do not fit, a claim is not finite or a radius is not positive.
+
+    Source: own; recall and precision as usual.
+
+    Example:
+        >>> import torch
+        >>> from explorer import empty, score
+        >>> truth = empty(1).with_point([0.0], 1).with_point([1.0], -1)
+        >>> claims = torch.tensor([[0.02], [0.5]])
+        >>> score(truth, claims, torch.tensor([1.0, -1.0])).found  # at 0.01, 0.03 and 0.1
+        tensor([0, 1, 1])
     """
     x, y = _checked(truth, x, y, radii)
     apart = torch.cdist(truth.x, x, compute_mode="donot_use_mm_for_euclid_dist")
@@ -156,20 +200,33 @@ def judge(
     radius: float,
     on_margin: Tensor | None = None,
 ) -> Verdict:
-    """What may be said of claims x (c, d), y (c,) at one radius, against the controls.
+    """Return what may be said of claims at one radius, against controls.
+
+    The p-value is (1 + number of controls that the claims meet as often) / (K + 1), for K controls.
 
     Args:
         truth: the points the network was trained on.
         controls: sets that stand for chance, with where they came from (`control_sets`); a plain
             sequence is called "control sets". With fewer than 19 chance cannot be ruled out.
-        x: places of the claims.
-        y: labels of the claims.
+        x: places of the claims (c, d).
+        y: labels of the claims (c,).
         radius: distance within which a point counts as found, in units of the data.
         on_margin: which points lie on the margin (n,) bool, where that is known. The others have
             lam = 0: an attack on the KKT conditions cannot see them.
 
+    Returns:
+        The verdict with its numbers; `sentence` says it in English.
+
     Raises:
         ValueError: as `score`, or where `on_margin` has another length than `truth`.
+
+    Source: Phipson and Smyth 2010 for the p-value; the words of the verdict are our own.
+
+    Example:
+        >>> from explorer import control_sets, judge, preset
+        >>> data = preset("moons", n=10)
+        >>> judge(data, control_sets(data), data.x, data.y, radius=0.03).kind
+        <Kind.FOUND: 'found'>
     """
     if on_margin is not None and on_margin.shape != (truth.n,):
         raise ValueError(f"on_margin must be ({truth.n},); got {tuple(on_margin.shape)}")

@@ -12,11 +12,16 @@ Config = TypeVar("Config")
 
 
 class Status(Enum):
-    """The outcome of `terminate`.
+    """The outcome of `terminate`: how a run stands.
 
     FINISHED took all planned steps, COMPLETE has nothing left to do, CONVERGED would change less
     than its tolerance; DEAD has no neuron active on any point, and DIVERGED stopped before a step
     that would not be finite.
+
+    Example:
+        >>> from explorer import Status
+        >>> Status.RUNNING.over, Status.FINISHED.over
+        (False, True)
     """
 
     RUNNING = "running"

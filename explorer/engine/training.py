@@ -1,4 +1,20 @@
-"""Training to the maximum margin: what a run is asked to do, its states, and a step."""
+"""Training to the maximum margin: what a run is asked to do, its states, and a step.
+
+>>> import torch
+>>> from explorer import TrainConfig, preset, training
+>>> data, config = preset("moons", n=10), TrainConfig(widths=(20,), steps=300)
+>>> state = training.init(data, config, torch.Generator().manual_seed(0))
+>>> after = training.step(data, state, config)
+>>> after.t, after.log_loss < state.log_loss
+(1, True)
+>>> for state in training.iterate(data, state, config):
+...     pass
+>>> training.terminate(state, config), state.q_min > 0
+(<Status.FINISHED: 'finished'>, True)
+>>> more = data.with_point([0.0, 1.0], 1)  # drawn while training runs
+>>> training.refresh(more, state, config).t
+300
+"""
 
 from __future__ import annotations
 
@@ -14,6 +30,7 @@ from torch import Tensor
 from explorer.engine import backprop
 from explorer.engine.classes import check_labels, margins, soft_contrast
 from explorer.engine.data import Dataset
+from explorer.engine.dormant import revived
 from explorer.engine.margin import Loss, gain_of, gamma_bar, log_loss, log_slopes, smoothed
 from explorer.engine.network import Network, init_network, rescaled
 from explorer.engine.optim import momentum_step
@@ -34,7 +51,16 @@ RATES: dict[StepRule, float] = {
 
 @settings
 class TrainConfig:
-    """A training run; the defaults reach the margin on every preset within seconds."""
+    """A training run; the defaults reach the margin on every preset within seconds.
+
+    Raises:
+        ValueError: where a setting is out of its bounds, or two contradict each other.
+
+    Example:
+        >>> from explorer import TrainConfig
+        >>> TrainConfig().rate, TrainConfig(step_rule="constant").rate
+        (1.0, 0.01)
+    """
 
     # fmt: off
     widths: Annotated[tuple[Annotated[int, setting("Of one layer", ge=1)], ...], setting(
@@ -131,7 +157,7 @@ class TrainConfig:
 
     @property
     def rate(self) -> float:
-        """The rate in force: `lr`, or the default of the rule."""
+        """The rate in force, in the units of the step rule: `lr`, or the default of the rule."""
         return RATES[self.rule] if self.lr is None else self.lr
 
 
@@ -159,6 +185,14 @@ class TrainState:
         batch_seed: with t it fixes every mini-batch.
         loss: the loss that `log_loss` and `grads` are of.
         diverged: the step from here would not be finite and was not taken.
+
+    Example:
+        >>> import torch
+        >>> from explorer import TrainConfig, preset, training
+        >>> data, config = preset("alternating-line", n=3), TrainConfig(widths=(8,))
+        >>> state = training.init(data, config, torch.Generator().manual_seed(0))
+        >>> state.t, state.net, state.q.shape
+        (0, Network(1-8-1, order 2, 1 output, float64), torch.Size([3]))
     """
 
     t: int
@@ -182,12 +216,20 @@ class TrainState:
 
     @cached_property
     def gamma_bar(self) -> float:
-        """The normalised margin q_min / rho^order, the same for `net` and the true weights."""
+        """The normalised margin q_min / rho^order, the same for `net` and the true weights.
+
+        Source: Lyu and Li 2020, definition 1.
+        """
         return gamma_bar(self.q_min, self.rho, self.net.depth)
 
     @cached_property
     def gamma_tilde(self) -> float:
-        """The smoothed normalised margin of the true weights."""
+        """The smoothed normalised margin l^{-1}(Loss) / rho^order of the true weights.
+
+        It is 0 for no points.
+
+        Source: Lyu and Li 2020, definition 2.
+        """
         gain = self.net.depth * self.log_scale
         if not self.q.shape[0]:
             return 0.0
@@ -195,7 +237,7 @@ class TrainState:
 
     @property
     def loss_gradient(self) -> Tensor:
-        """The gradient (P,) of the mean loss at the true weights. May overflow far from 1."""
+        """The gradient (P,) of the mean loss at the true weights. It may overflow far from 1."""
         exponent = self.log_pull + (self.net.depth - 1) * self.log_scale
         return -math.exp(min(exponent, MAX_EXPONENT)) * self.grads
 
@@ -284,48 +326,6 @@ def decayed(
     return move if length <= reach else move * (reach / length)
 
 
-# --- New life for neurons that are off on every point -------------------------------------------
-# A network at its maximum margin has few directions left: the neurons that no point needs are off
-# on all points, have no gradient and stay so. Points added then often cannot be learnt from there
-# (the dormant neurons of Sokar et al. 2023, who draw them anew as is done here).
-
-SIZE = 0.2  # measured on a point added to each preset: below 0.1 often too small to take part
-
-
-def off_neurons(net: Network, x: Tensor) -> list[Tensor]:
-    """Per hidden layer, which neurons are off on every point. x (n, d) -> [(k_l,) bool, ...]."""
-    return [(a == 0).all(dim=0) for a in backprop.forward(net, x)[0][1:]]
-
-
-def revived(net: Network, x: Tensor, generator: torch.Generator) -> Network:
-    """The network with a small random neuron in place of each that is off on every point.
-
-    Incoming weights (with the bias) and outgoing weights of a new neuron have the norm SIZE times
-    that of an average neuron, so that a two-layer network stays balanced. x (n, d).
-    """
-    weights = [w.clone() for w in net.weights]
-    biases = [None if b is None else b.clone() for b in net.biases]
-    size = SIZE * float(net.rho) / sum(net.widths) ** 0.5
-    for layer, off in enumerate(off_neurons(net, x)):
-        places = off.nonzero().squeeze(1)
-        bias = biases[layer]
-        fan_in = weights[layer].shape[1] + (bias is not None)
-        into = _rows(places.numel(), fan_in, size, generator, weights[layer])
-        weights[layer][places] = into[:, : weights[layer].shape[1]]
-        if bias is not None:
-            bias[places] = into[:, -1]
-        above = weights[layer + 1]
-        above[:, places] = _rows(places.numel(), above.shape[0], size, generator, above).T
-    return Network(tuple(weights), tuple(biases))
-
-
-def _rows(count: int, length: int, size: float, generator: torch.Generator, like: Tensor) -> Tensor:
-    """Random rows (count, length) of one norm."""
-    rows = torch.randn(count, length, generator=generator, dtype=torch.float64)
-    lengths: Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-    return (rows * (size / lengths)).to(like)
-
-
 # --- Training to the maximum margin: gradient descent on an exponential-type loss, never
 # overflowing
 # Loss(theta) = sum_i l(q_i),  q_i = y_i Phi(theta; x_i),  l(q) = e^{-q} or log(1 + e^{-q})
@@ -365,10 +365,22 @@ def init(
     generator: torch.Generator,
     net: Network | None = None,
 ) -> TrainState:
-    """A random network, or the given one, on its first iterate.
+    """Return the first state of a run: a random network, or the given one, at t = 0.
 
-    Weights take the type and device of target.x. ValueError where `net` has another input
-    dimension than the points, or the ascent meets biases beyond its first layer.
+    Args:
+        target: points x (n, d) and labels y (n,). The weights take their type and device.
+        config: the settings.
+        generator: draws the weights and the seed of the mini-batches.
+        net: a network to go on from; None draws one.
+
+    Returns:
+        The state.
+
+    Raises:
+        ValueError: where `net` takes points of another dimension or has too few outputs, where the
+            ascent meets biases beyond its first layer, or where outputs are not finite.
+
+    Source: Haim et al. 2022, appendix B, for the small first layer.
     """
     if net is None:
         net = init_network(
@@ -396,7 +408,20 @@ def init(
 
 
 def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
-    """One update. Where it would not be finite: the same state, marked as diverged."""
+    """Return the state after one update.
+
+    Where the update would not be finite it is not taken: the same state comes back, `diverged`.
+
+    Args:
+        target: points x (n, d) and labels y (n,).
+        state: the state to go on from.
+        config: the settings.
+
+    Returns:
+        The state at t + 1, or the diverged one.
+
+    Source: Lyu and Li 2020 for the loss-based rate; the bound by kappa and the ascent are our own.
+    """
     if state.diverged or not target.n:
         return state if state.diverged else replace(state, t=state.t + 1)
     lr, pull = 1.0, state.grads
@@ -417,13 +442,26 @@ def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
 
 
 def refresh(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
-    """The same weights and time on other points: training goes on from where it is.
+    """Return the same weights and time on other points: training goes on from where it is.
 
     Where the points are still separated nothing else changes. Where they are not, three things
     stand in the way of a network of large norm: the worst point would outweigh all others until
     every neuron that serves them is gone, so the scale, a mere temperature, is lowered until the
     worst margin is -COOLED; the velocity still serves the old points, so it is forgotten; and
     with `config.revive` the neurons that are off on every point are drawn anew.
+
+    Args:
+        target: the new points x (n, d) and labels y (n,).
+        state: the state on the old points.
+        config: the settings.
+
+    Returns:
+        The state on the new points, at the same t.
+
+    Raises:
+        ValueError: where a point lies so far out that the margins are not finite.
+
+    Source: own; new neurons are drawn as in Sokar et al. 2023.
     """
     net, scale, velocity = state.net, state.log_scale, state.velocity
     following = _evaluate(target, config, state.t, net, scale, velocity, state.batch_seed)
@@ -442,7 +480,16 @@ def refresh(target: Dataset, state: TrainState, config: TrainConfig) -> TrainSta
 
 
 def terminate(state: TrainState, config: TrainConfig) -> Status:
-    """How the run stands."""
+    """Return how the run stands.
+
+    Args:
+        state: a state of the run.
+        config: the settings.
+
+    Returns:
+        RUNNING, FINISHED after `config.steps`, DIVERGED, or DEAD where no neuron is active on any
+        point.
+    """
     if state.diverged:
         return Status.DIVERGED
     if state.q.shape[0] and state.kappa == 0:
@@ -451,7 +498,16 @@ def terminate(state: TrainState, config: TrainConfig) -> Status:
 
 
 def iterate(target: Dataset, state: TrainState, config: TrainConfig) -> Iterator[TrainState]:
-    """The states after `state`, until `terminate` says that the run is over."""
+    """Return the states after `state`, until `terminate` says that the run is over.
+
+    Args:
+        target: points x (n, d) and labels y (n,).
+        state: the state to go on from.
+        config: the settings.
+
+    Returns:
+        An iterator; it takes a `step` when the next state is asked for.
+    """
     return iterated(step, terminate, target, state, config)
 
 

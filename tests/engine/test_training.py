@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from explorer.engine import backprop
 from explorer.engine.data import PRESETS, Dataset, empty, preset
+from explorer.engine.dormant import off_neurons, revived
 from explorer.engine.network import Network, init_network, phi, rescaled
 from explorer.engine.status import Status
 from explorer.engine.training import (
@@ -22,9 +23,7 @@ from explorer.engine.training import (
     TrainState,
     init,
     iterate,
-    off_neurons,
     refresh,
-    revived,
     step,
     terminate,
 )

@@ -70,7 +70,16 @@ class State(Protocol):
 class Start:
     """Where to begin: candidates x (m, d) with their fixed labels y (m,) in {-1, +1}.
 
-    x (b, m, d) are b starts at once, y then (m,) or (b, m).
+    Attributes:
+        x: candidates (m, d), in units of the data; (b, m, d) are b starts at once.
+        y: their labels (m,), or (b, m) with many starts.
+
+    Example:
+        >>> import torch
+        >>> from explorer import Start
+        >>> start = Start(torch.zeros(4, 2), torch.tensor([1.0, 1.0, -1.0, -1.0]))
+        >>> len(start.x)
+        4
     """
 
     x: Tensor

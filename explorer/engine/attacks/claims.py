@@ -32,7 +32,20 @@ MARGIN_BAND = 0.05  # arbitrary: the relaxed slopes move a candidate off the mar
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What an attacker claims: x (c, d), y (c,), lam (c,), largest multiplier first."""
+    """What an attacker claims, largest multiplier first.
+
+    Attributes:
+        x: places of the c claims (c, d), in units of the data.
+        y: their labels (c,).
+        lam: their multipliers (c,), of the target at margin 1.
+
+    Example:
+        >>> import torch
+        >>> from explorer import Report
+        >>> claims = Report(torch.tensor([[0.5, 0.0]]), torch.tensor([1.0]), torch.tensor([0.8]))
+        >>> len(claims.x)
+        1
+    """
 
     x: Tensor
     y: Tensor

@@ -108,12 +108,32 @@ class DescentConfig:
     # fmt: on
 
     def alpha(self, t: int) -> float:
-        """The slope of the modified ReLU at iteration t."""
+        """Return the slope alpha of the modified ReLU at iteration t.
+
+        It rises geometrically from `relu_alpha_start` to `relu_alpha`.
+
+        Args:
+            t: iteration, from 0.
+
+        Returns:
+            The slope, per unit of a neuron's input.
+
+        Source: Haim et al. 2022 for a constant slope; Loo et al. 2023 for the annealing.
+        """
         start = self.relu_alpha if self.relu_alpha_start is None else self.relu_alpha_start
         return start * math.pow(self.relu_alpha / start, min(t / self.steps, 1.0))
 
     def rate(self, t: int) -> float:
-        """The share of lr_x and lr_lam taken at iteration t: half a cosine from 1 to `decay`."""
+        """Return the share of lr_x and lr_lam taken at iteration t.
+
+        It falls by half a cosine from 1 to `decay`.
+
+        Args:
+            t: iteration, from 0.
+
+        Returns:
+            The share, a pure number.
+        """
         return half_cosine(t / self.steps, self.decay)
 
 
@@ -153,7 +173,7 @@ class DescentState:
     diverged: bool = field(default=False, kw_only=True)
 
     def numbers(self) -> dict[str, float]:
-        """The parts of the loss, for curves."""
+        """Return the parts of the loss by name, for curves."""
         names = ("l_stationary", "l_margin", "l_dual", "l_prior", "loss")
         return {name: float(getattr(self, name)) for name in names}
 

@@ -26,6 +26,18 @@ class Target:
     Attributes:
         net: weights with min_i y_i Phi(theta; x_i) = level on the unseen training data.
         level: 1 for homogeneous weights, else their own margin.
+
+    Raises:
+        ValueError: where the weights are not finite or all zero, or `level` is not the margin that
+            such weights can have.
+
+    Example:
+        >>> import torch
+        >>> from explorer import Target, maximum_margin
+        >>> x, y = torch.tensor([[-1.0], [1.0]]).double(), torch.tensor([-1.0, 1.0]).double()
+        >>> target = Target.of(maximum_margin(x, y).net, 1.0)
+        >>> target.level, round(target.mass, 4)  # two multipliers of 1 / sqrt(2)
+        (1.0, 1.4142)
     """
 
     net: Network
@@ -50,13 +62,22 @@ class Target:
 
     @classmethod
     def of(cls, net: Network, margin: float) -> Target:
-        """The network with `margin` divided out: margin^(-1/order) theta has margin 1.
+        """Return the target of a network: margin^(-1/order) theta, which has margin 1.
 
         Where a bias beyond the first layer breaks homogeneity, no factor does that: the weights
         stay as they are, and `level` is the margin.
 
+        Args:
+            net: the trained network.
+            margin: its smallest margin q_min on the training data, in units of Phi.
+
+        Returns:
+            The target.
+
         Raises:
             ValueError: where `margin` is not a positive number: the data are not separated.
+
+        Source: Lyu and Li 2020, section 2 (homogeneity).
         """
         if not (math.isfinite(margin) and margin > 0):
             raise ValueError(
@@ -73,20 +94,36 @@ class Target:
 
         Without homogeneity there is no such identity, and rho^2 / (layers * level) is no more than
         a unit in which multipliers are counted, and the scale of the first ones.
+
+        Source: own; it follows from stationarity (Lyu and Li 2020) and Euler's theorem.
         """
         return float(self.net.rho) ** 2 / (len(self.net.weights) * self.level)
 
     def merged(self, angle: float) -> Network:
-        """The network with its parallel neurons merged, kept once made; angle 0 merges nothing.
+        """Return the network with its parallel neurons merged.
 
-        An attacker may do so: it needs the weights alone. `angle` in radians, see `merging`.
+        It is kept once made. An attacker may merge: that needs the weights alone.
+
+        Args:
+            angle: largest angle of two neurons that become one, in radians; 0 merges nothing.
+
+        Returns:
+            The merged network; see `merging`.
         """
         return self.net if angle == 0 else self._made(angle).net
 
     def prepared(self, angle: float, same_slopes: bool = False) -> Prepared:
-        """The merged network as the batched loss wants it, kept once made.
+        """Return the merged network as the batched loss wants it.
 
-        `same_slopes`: its neurons keep the mean slope of those that they stand for; see `merging`.
+        It is kept once made.
+
+        Args:
+            angle: as in `merged`, in radians.
+            same_slopes: whether its neurons keep the mean slope of those that they stand for; see
+                `merging`.
+
+        Returns:
+            The network with what the loss needs of it.
         """
         key = (angle, same_slopes and angle > 0)
         if key not in self._prepared:

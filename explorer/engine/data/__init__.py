@@ -35,7 +35,26 @@ MIN_BANDWIDTH = 0.01  # arbitrary: the bootstrap of a class of equal points stil
 
 
 def preset(name: str, n: int | None = None, noise: float | None = None, seed: int = 0) -> Dataset:
-    """Draw a preset; None takes its default. All points lie in [-1.6, 1.6] per coordinate."""
+    """Draw the points of a preset.
+
+    Args:
+        name: a key of `PRESETS`.
+        n: number of points; None takes the default of the preset.
+        noise: standard deviation of the jitter, in units of the plane; None takes the default.
+        seed: seed of the draw, at least 0. A seed gives the same points again.
+
+    Returns:
+        The set: x (n, d) in float64, each coordinate in [-1.6, 1.6], and its source.
+
+    Raises:
+        ValueError: where there is no such preset, or `n`, `noise` or `seed` is out of range.
+
+    Example:
+        >>> from explorer import preset
+        >>> data = preset("moons", n=10)
+        >>> data.x.shape, data.y.unique().tolist()
+        (torch.Size([10, 2]), [-1.0, 1.0])
+    """
     if name not in PRESETS:
         raise ValueError(f"no preset {name!r}; there are {', '.join(PRESETS)}")
     row = PRESETS[name]
@@ -52,13 +71,29 @@ def preset(name: str, n: int | None = None, noise: float | None = None, seed: in
 
 
 def heldout(dataset: Dataset, seed: int = 0) -> Dataset:
-    """A control: as many points per class from the same source, none of them in the set.
+    """Return a control: as many points per class from the same source, none of them in the set.
 
     A preset is drawn again with another seed, a regular one at another phase too. A set drawn by
     hand has no source: its classes are resampled with Gaussian noise (smoothed bootstrap) whose
     bandwidth is Silverman's (1986, eq. 4.14) or, where that is less, the distance of a point's
     nearest neighbour: Silverman's alone smears groups that stand close together, and nothing then
     looks like chance. What is drawn so is a stand-in for a source, not one (docs/science.md).
+
+    Args:
+        dataset: the truth.
+        seed: seed of the draw; each gives another control.
+
+    Returns:
+        A set of the size, type and device of `dataset`, without a source.
+
+    Source: Silverman 1986, eq. 4.14, for sets drawn by hand.
+
+    Example:
+        >>> from explorer import heldout, preset
+        >>> data = preset("moons", n=10)
+        >>> control = heldout(data)
+        >>> control.n, bool((control.x == data.x).all(1).any())
+        (10, False)
     """
     source = dataset.source
     if source is None:

@@ -17,7 +17,19 @@ from explorer.engine.data.presets import MAX_POINTS
 
 @dataclass(frozen=True)
 class Source:
-    """The preset a dataset was drawn from: enough to draw it, or a fresh one, again."""
+    """The preset a dataset was drawn from: enough to draw it, or a fresh one, again.
+
+    Attributes:
+        preset: key in `PRESETS`.
+        n: number of points.
+        noise: standard deviation of the jitter, in units of the plane.
+        seed: seed of the draw.
+
+    Example:
+        >>> from explorer import preset
+        >>> preset("moons", n=10, noise=0.1, seed=3).source
+        Source(preset='moons', n=10, noise=0.1, seed=3)
+    """
 
     preset: str
     n: int
@@ -33,6 +45,17 @@ class Dataset:
         x: (n, d) floating, finite; n may be 0.
         y: (n,) in {-1, +1} and, with more classes, 3, 4, ...; of the type and on the device of x.
         source: the preset it was drawn from, or None once a hand has touched it.
+
+    Raises:
+        ValueError: where shapes or types of x and y differ, a label is unknown, or x is not finite.
+
+    Example:
+        >>> import torch
+        >>> from explorer import Dataset
+        >>> data = Dataset(torch.tensor([[0.0, 1.0]]), torch.tensor([1.0]))
+        >>> more = data.with_point([2.0, 0.0], -1)
+        >>> more.n, more.d, more.y
+        (2, 2, tensor([ 1., -1.]))
     """
 
     x: Tensor
@@ -61,28 +84,47 @@ class Dataset:
 
     @property
     def n(self) -> int:
-        """Number of points."""
+        """The number of points."""
         return self.x.shape[0]
 
     @property
     def outputs(self) -> int:
-        """How many outputs a network for these labels needs: 1 for -1 and +1."""
+        """The number of outputs that a network for these labels needs: 1 for -1 and +1."""
         return outputs_for(self.y)
 
     @property
     def d(self) -> int:
-        """Dimension of a point."""
+        """The dimension of a point."""
         return self.x.shape[1]
 
     def to(
         self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None
     ) -> Dataset:
-        """The same points in another floating type or on another device."""
+        """Return the same points in another floating type or on another device.
+
+        Args:
+            dtype: the floating type; None keeps it.
+            device: the device; None keeps it.
+
+        Returns:
+            A set with the same source.
+        """
         x = self.x.to(device=device, dtype=dtype)
         return Dataset(x, self.y.to(x), self.source)
 
     def with_point(self, x: Sequence[float] | Tensor, y: float) -> Dataset:
-        """One more point, last. ValueError when MAX_POINTS are there already."""
+        """Return the set with one more point, which comes last.
+
+        Args:
+            x: the place (d,), in units of the data.
+            y: its label.
+
+        Returns:
+            A set without a source.
+
+        Raises:
+            ValueError: where MAX_POINTS are there already, or x has another dimension.
+        """
         if self.n >= MAX_POINTS:
             raise ValueError(f"a set holds at most {MAX_POINTS} points; erase some first")
         point = self._point(x)
@@ -90,20 +132,46 @@ class Dataset:
         return Dataset(torch.cat([self.x, point[None]]), torch.cat([self.y, label]))
 
     def without(self, indices: Iterable[int]) -> Dataset:
-        """The set less the points at these indices; the others keep their order."""
+        """Return the set without some of its points.
+
+        The others keep their order.
+
+        Args:
+            indices: which points go, from 0.
+
+        Returns:
+            A set without a source.
+
+        Raises:
+            ValueError: where there is no point of an index.
+        """
         keep = torch.ones(self.n, dtype=torch.bool, device=self.x.device)
         for index in indices:
             keep[self._index(index)] = False
         return Dataset(self.x[keep], self.y[keep])
 
     def moved(self, index: int, x: Sequence[float] | Tensor) -> Dataset:
-        """The point at `index` at another place, with its label."""
+        """Return the set with one point at another place, with its label.
+
+        Args:
+            index: which point, from 0.
+            x: its new place (d,), in units of the data.
+
+        Returns:
+            A set without a source.
+
+        Raises:
+            ValueError: where there is no such point, or x has another dimension.
+        """
         places = self.x.clone()
         places[self._index(index)] = self._point(x)
         return Dataset(places, self.y)
 
     def conflict(self) -> tuple[int, int] | None:
-        """The first pair of equal points with different labels: no network can separate them."""
+        """Return the first pair of equal points with different labels, or None.
+
+        No network can separate such a pair.
+        """
         seen: dict[tuple[float, ...], tuple[int, float]] = {}
         for i, (point, label) in enumerate(zip(self.x.tolist(), self.y.tolist(), strict=True)):
             first, other = seen.setdefault(tuple(point), (i, label))
@@ -124,5 +192,17 @@ class Dataset:
 
 
 def empty(d: int) -> Dataset:
-    """No points of dimension d."""
+    """Return a set without points.
+
+    Args:
+        d: dimension of the points that may come.
+
+    Returns:
+        The set: x (0, d) and y (0,) in float64.
+
+    Example:
+        >>> from explorer import empty
+        >>> empty(2).with_point([0.5, 0.0], 1).x.tolist()
+        [[0.5, 0.0]]
+    """
     return Dataset(torch.zeros(0, d, dtype=torch.float64), torch.zeros(0, dtype=torch.float64))

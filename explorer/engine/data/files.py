@@ -26,13 +26,32 @@ NPZ = "Write it with numpy.savez(file, x=x, y=y)."
 
 
 class DataError(FileError):
-    """A file that is not a dataset; the message says where, what was got and what to do."""
+    """A file that is not a dataset; the message says where, what was got and what to do.
+
+    Example:
+        >>> from explorer import read_csv
+        >>> read_csv("no table")
+        Traceback (most recent call last):
+            ...
+        explorer.engine.data.files.DataError: line 1: expected the header x1,y or x1,x2,y, ...
+    """
 
 
 def write_csv(dataset: Dataset) -> str:
-    """Text with the columns x1, ..., xd, y; every number reads back exactly.
+    """Return a dataset as CSV text.
 
-    With more than two classes the last column is `class` and counts from 1.
+    Args:
+        dataset: the points.
+
+    Returns:
+        A header x1, ..., xd, y and one line per point; every number reads back exactly. With more
+        than two classes the last column is `class` and counts from 1.
+
+    Example:
+        >>> from explorer import empty, write_csv
+        >>> print(write_csv(empty(2).with_point([0.5, 0.0], -1)), end="")
+        x1,x2,y
+        0.5,0.0,-1
     """
     several = dataset.outputs > 1
     head = ",".join([*(f"x{i}" for i in range(1, dataset.d + 1)), CLASS if several else "y"])
@@ -42,7 +61,24 @@ def write_csv(dataset: Dataset) -> str:
 
 
 def read_csv(text: str | bytes) -> Dataset:
-    """Read what `write_csv` wrote; labels 0 and 1 are taken as -1 and +1. DataError otherwise."""
+    """Read a dataset from CSV, as `write_csv` writes it.
+
+    Args:
+        text: the content of a file, as text or as bytes in UTF-8. Labels are -1 and 1, or 0 and 1,
+            in the column `y`, or class numbers from 1 in the column `class`.
+
+    Returns:
+        The set, in float64 and without a source; 0 and 1 are taken as -1 and +1.
+
+    Raises:
+        DataError: where the text is no such table, or too large; it is a ValueError.
+
+    Example:
+        >>> from explorer import preset, read_csv, write_csv
+        >>> data = preset("moons", n=10)
+        >>> bool((read_csv(write_csv(data)).x == data.x).all())
+        True
+    """
     with reading("the table", "Write it again as CSV.", DataError):
         return _read_csv(text)
 

@@ -59,13 +59,33 @@ def mix_from_weights(truth: float, heldout: float, noise: float) -> tuple[float,
 def mix_init(
     truth: Tensor, heldout: Tensor, noise: Tensor, mix_truth: float, mix_data: float
 ) -> Tensor:
-    """The start of Runkel et al., eq. (10). Three tensors (m, d), paired row by row -> (m, d).
+    """Return the start of an attack between truth, held-out data and noise.
 
-    Every row moves on a straight line in each weight, so its distance to its true point is
-    (1 - mix_truth) times that of its held-out partner along the edge mix_data = 1.
+    x_init = mix_data (mix_truth truth + (1 - mix_truth) heldout) + (1 - mix_data) noise. Every row
+    moves on a straight line in each weight, so its distance to its true point is (1 - mix_truth)
+    times that of its held-out partner along the edge mix_data = 1.
+
+    Args:
+        truth: a training point per candidate (m, d).
+        heldout: a held-out point per candidate (m, d).
+        noise: a draw of noise per candidate (m, d).
+        mix_truth: weight lambda_1 of the truth against the held-out data, in [0, 1].
+        mix_data: weight lambda_2 of both against the noise, in [0, 1].
+
+    Returns:
+        The candidates (m, d), in units of the data.
 
     Raises:
         ValueError: where shapes differ or a mixing weight is not in [0, 1].
+
+    Source: Runkel et al. 2024, eq. (10).
+
+    Example:
+        >>> import torch
+        >>> from explorer import mix_init
+        >>> truth, heldout, noise = (torch.tensor([[v]]) for v in (1.0, 2.0, 4.0))
+        >>> mix_init(truth, heldout, noise, mix_truth=0.5, mix_data=0.5)
+        tensor([[2.7500]])
     """
     if not truth.shape == heldout.shape == noise.shape:
         raise ValueError(

@@ -77,6 +77,15 @@ class Exact:
             residual is below 1e-10, or below what rounding leaves where sum lam |x~| is large.
             When False, `net` is the best network found, at margin 1 to rounding; whether it is
             the optimum is not known, only that none is below dual / (1 + violation).
+
+    Source: Bach 2017, section 2, for the convex form; Lyu and Li 2020 for the problem.
+
+    Example:
+        >>> from explorer import maximum_margin, preset
+        >>> data = preset("alternating-circle", n=8)
+        >>> exact = maximum_margin(data.x, data.y)
+        >>> exact.polished, exact.shortfall < 1e-8
+        (True, True)
     """
 
     net: Network
@@ -88,24 +97,37 @@ class Exact:
 
     @property
     def shortfall(self) -> float:
-        """By what share of |theta|^2 a network at margin 1 could still be smaller, at most."""
+        """The share of |theta|^2 by which a network at margin 1 could still be smaller, at most."""
         return max(0.0, 1 - self.dual / (1 + self.violation) / self.objective)
 
 
 def maximum_margin(
     x: Tensor, y: Tensor, tol: float = 1e-9, progress: Progress = no_progress
 ) -> Exact:
-    """The global optimum over two-layer networks of any width. x (n, d), y (n,) -> Exact.
+    """Return the global optimum over two-layer networks of any width with hidden biases.
 
     Args:
-        x: points, d in {1, 2}, finite.
-        y: labels in {-1, +1}.
+        x: points (n, d), d in {1, 2}, finite.
+        y: labels (n,) in {-1, +1}.
         tol: how far max |h| may exceed 1.
         progress: told the rounds of the linear program, as a share of the most there can be.
+
+    Returns:
+        The network at margin 1, in float64, with its multipliers and the numbers that prove it.
 
     Raises:
         ValueError: for no points, too many, another d, labels that are not +-1, or two equal
             (or nearly equal) points of opposite labels, which no network separates.
+
+    Source: Bach 2017, section 2, for the convex form; the exact pricing and the finish are our own.
+
+    Example:
+        >>> import torch
+        >>> from explorer import maximum_margin
+        >>> x, y = torch.tensor([[0.7]]).double(), torch.tensor([1.0]).double()
+        >>> exact = maximum_margin(x, y)
+        >>> round(exact.objective, 6)  # one point: 1 / sqrt(1 + |x|^2)
+        0.819232
     """
     points, labels, group = _checked(x, y)
     faces = arrange(points, lambda _: progress(0.0))

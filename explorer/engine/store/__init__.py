@@ -78,6 +78,15 @@ class Run:
         mix: (mix_truth, mix_data) of the start of the attack, or None for noise.
         versions: of what wrote it.
         attack_name: key of the attack in the roster.
+
+    Raises:
+        ValueError: where states have another dimension than the points, or there is no such attack.
+
+    Example:
+        >>> from explorer import Run, TrainConfig, preset
+        >>> run = Run(preset("moons", n=10), TrainConfig())
+        >>> run.dataset.n, run.net, run.attack_name  # nothing is trained yet
+        (10, None, 'kkt')
     """
 
     dataset: Dataset
@@ -105,7 +114,13 @@ class Run:
 
 
 def dump(run: Run) -> bytes:
-    """The run as the bytes of one `.safetensors` file.
+    """Return the run as the bytes of one `.safetensors` file.
+
+    Args:
+        run: the run.
+
+    Returns:
+        The bytes.
 
     Raises:
         StoreError: above `MAX_BYTES`, or for a state that is not as its class declares it, and so
@@ -144,7 +159,17 @@ def _fits(data: bytes, limit: int) -> bool:
 
 
 def load(data: bytes) -> Run:
-    """The run that `dump` wrote. StoreError for anything else."""
+    """Return the run that `dump` wrote.
+
+    Args:
+        data: the bytes of a file.
+
+    Returns:
+        The run, the same numbers bit for bit.
+
+    Raises:
+        StoreError: where the bytes are anything else.
+    """
     notes = _notes(data)
     if notes.get("format") != FORMAT:
         raise StoreError(
@@ -191,11 +216,30 @@ def _kinds(node: object) -> dict[str, Any]:
 
 
 def import_weights(data: bytes) -> Network:
-    """The network of a state_dict, `.safetensors` or `.pt`/`.pth`. StoreError otherwise.
+    """Return the network of a state_dict, from the bytes of a `.safetensors`, `.pt` or `.pth` file.
 
     Linear layers of any names, with or without biases, ReLU in between, one output or one per
     class. Half precision becomes float32; other types stay. The file names no activation:
-    that it was taken as ReLU stands in the network's `assumed_relu`.
+    that it was taken as ReLU stands in the network's `assumed_relu`. No pickle is executed.
+
+    Args:
+        data: the content of the file, in bytes.
+
+    Returns:
+        The network, with `assumed_relu` set.
+
+    Raises:
+        StoreError: where the file is too large, a saved run, or no such network.
+        ImportError: for a `.safetensors` file, without the extra `files`.
+
+    Example:
+        >>> import io
+        >>> import torch
+        >>> from explorer import import_weights
+        >>> file, model = io.BytesIO(), torch.nn.Linear(2, 1, bias=False)
+        >>> torch.save(model.state_dict(), file)
+        >>> import_weights(file.getvalue())
+        Network(2-1, order 1, 1 output, float32)
     """
     check_size(len(data), MAX_BYTES, StoreError)
     with reading("the file", REMEDY, StoreError):
@@ -215,12 +259,49 @@ def open_bytes(data: bytes) -> Run | Network:
 
 
 def save_run(run: Run, path: str | Path) -> None:
-    """Write `dump(run)` to `path`."""
+    """Write a run to a file, for `load_run` to read.
+
+    Args:
+        run: the run.
+        path: where to write, `.safetensors` by custom. A file there is replaced.
+
+    Raises:
+        StoreError: where the run is too large, or a state of it could not be opened again.
+        OSError: where the file cannot be written.
+        ImportError: without the extra `files`.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from explorer import Run, TrainConfig, load_run, preset, save_run
+        >>> with TemporaryDirectory() as folder:
+        ...     save_run(Run(preset("moons", n=10), TrainConfig()), Path(folder, "run.safetensors"))
+        ...     load_run(Path(folder, "run.safetensors")).dataset.source.preset
+        'moons'
+    """
     Path(path).write_bytes(dump(run))
 
 
 def load_run(path: str | Path) -> Run:
-    """Read `path` as `load` does; too large a file is refused before it is read."""
+    """Read a run that `save_run` wrote.
+
+    Args:
+        path: the file. One that is too large is refused before it is read.
+
+    Returns:
+        The run, the same numbers bit for bit.
+
+    Raises:
+        StoreError: where there is no such file, or it holds no saved run.
+        ImportError: without the extra `files`.
+
+    Example:
+        >>> from explorer import load_run
+        >>> load_run("no-such-run.safetensors")
+        Traceback (most recent call last):
+            ...
+        explorer.engine.store.codec.StoreError: ...
+    """
     return load(read_file(path))
 
 

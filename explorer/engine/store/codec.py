@@ -23,7 +23,15 @@ MOST_INT = 2**63 - 1  # of whole numbers: what a tensor and a seed hold
 
 
 class StoreError(FileError):
-    """A file that cannot be used, or a run that cannot be saved; the message says why."""
+    """A file that cannot be used, or a run that cannot be saved; the message says why.
+
+    Example:
+        >>> from explorer import import_weights
+        >>> import_weights(b"no weights")
+        Traceback (most recent call last):
+            ...
+        explorer.engine.store.codec.StoreError: ...
+    """
 
 
 def encode(value: object, tensors: dict[str, Tensor]) -> Any:  # noqa: ANN401 (JSON has no type)

@@ -1,9 +1,5 @@
 """The English of results: each sentence is a function of the numbers it speaks of.
 
-    >>> from explorer import Light, sentence
-    >>> sentence(Light.NEAR)
-    'Near a KKT point: most of the weights is explained by the points.'
-
 One module a subject: `weights`, `verdicts`, `explanations`, `energy`, `membership`. What the last
 step of an attack did is in the words of the attack: `Attack.account`.
 """
@@ -19,9 +15,20 @@ from explorer.research.words import energy, explanations, membership, verdicts, 
 def sentence(of: object) -> str:
     """Return what a result means, in English, with its numbers.
 
+    Args:
+        of: a certificate, a verdict, an exact solution, an explanation, an energy map, a rule of
+            membership, or one of the enums of these.
+
+    Returns:
+        One sentence or a few.
+
     Raises:
-        TypeError: for what has no sentence: certificates, verdicts, exact solutions, explanations,
-            energy maps, rules of membership and the enums of these have one.
+        TypeError: for what has no sentence.
+
+    Example:
+        >>> from explorer import Light, sentence
+        >>> sentence(Light.NEAR)
+        'Near a KKT point: most of the weights is explained by the points.'
     """
     raise TypeError(
         f"a {type(of).__name__} has no sentence; expected a certificate, a verdict, an exact "

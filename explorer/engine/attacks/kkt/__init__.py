@@ -58,10 +58,35 @@ __all__ = [
 def init(
     target: Target, config: KKTConfig, generator: torch.Generator, start: Start | None = None
 ) -> KKTState:
-    """The first iterate: x ~ N(0, sigma_x^2), half of each label, lam / mean ~ U(0, lam_start).
+    """Return the first state of the attack, from noise or from given candidates.
 
-    With `start`, its candidates and labels are taken instead, however many they are. The published
-    code draws lam' from U(0, 1) whatever the scale of the network; here the mean is known.
+    Noise is x ~ N(0, sigma_x^2) with half of each label, and lam / mean ~ U(0, lam_start). The
+    published code draws lam' from U(0, 1) whatever the scale of the network; here the mean is
+    known.
+
+    Args:
+        target: the attacked weights.
+        config: the settings.
+        generator: draws the candidates and the multipliers.
+        start: candidates x (m, d) and labels y (m,) to begin at instead, however many they are.
+
+    Returns:
+        The state at t = 0.
+
+    Raises:
+        ValueError: where the start does not fit the weights, or its loss is not finite.
+
+    Source: Haim et al. 2022, section 4, in units of the margin-1 target.
+
+    Example:
+        >>> import torch
+        >>> from explorer import KKTConfig, Start, Target, kkt, maximum_margin, preset
+        >>> data = preset("alternating-line", n=3)
+        >>> target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> state = kkt.init(target, KKTConfig(), generator, Start(data.x, data.y))
+        >>> state.t, state.x.shape
+        (0, torch.Size([3, 1]))
     """
     net = target.net
     if start is None:
@@ -85,10 +110,29 @@ def init(
 
 
 def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
-    """One full-batch step on x, and on lam by descent or by projection.
+    """Return the state after one full-batch step on x, and on lam by descent or by projection.
 
     A step that would not be finite is not taken: the same iterate comes back, `diverged`. Of a
     batch, the starts it happens to stay where they are.
+
+    Args:
+        target: the attacked weights.
+        state: the state to go on from.
+        config: the settings.
+
+    Returns:
+        The state at t + 1, or the diverged one.
+
+    Source: Haim et al. 2022, section 4.
+
+    Example:
+        >>> import torch
+        >>> from explorer import KKTConfig, Target, kkt, maximum_margin, preset
+        >>> data, config = preset("alternating-line", n=3), KKTConfig(m=6)
+        >>> target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
+        >>> state = kkt.init(target, config, torch.Generator().manual_seed(0))
+        >>> kkt.step(target, state, config).t
+        1
     """
     mean = target.mass / state.x.shape[-2]
     lr_x, lr_lam = (rate * config.rate(state.t) for rate in (config.lr_x, config.lr_lam))
@@ -110,12 +154,43 @@ def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
 
 
 def terminate(state: KKTState, config: KKTConfig) -> Status:
-    """How the run stands."""
+    """Return how the run stands.
+
+    Args:
+        state: a state of the run.
+        config: the settings.
+
+    Returns:
+        RUNNING, FINISHED after `config.steps`, CONVERGED where no gradient is left, or DIVERGED.
+
+    Example:
+        >>> import torch
+        >>> from explorer import KKTConfig, Target, kkt, maximum_margin, preset
+        >>> data, config = preset("alternating-line", n=3), KKTConfig(m=6)
+        >>> target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
+        >>> state = kkt.init(target, config, torch.Generator().manual_seed(0))
+        >>> kkt.terminate(state, config)
+        <Status.RUNNING: 'running'>
+    """
     return ended(state, config.steps, state.grad_x, state.grad_lam)
 
 
 def in_blocks(config: KKTConfig) -> bool:
-    """Whether a run goes faster where states that nobody asks for are left out; see `replay`."""
+    """Return whether a run goes faster where states between are left out.
+
+    Its steps are then taken in blocks, by `Replay`.
+
+    Args:
+        config: the settings.
+
+    Returns:
+        True for joint multipliers.
+
+    Example:
+        >>> from explorer import KKTConfig, kkt
+        >>> kkt.in_blocks(KKTConfig(multipliers="joint")), kkt.in_blocks(KKTConfig())
+        (True, False)
+    """
     return config.multipliers == "joint"
 
 
@@ -124,8 +199,24 @@ def iterate(
 ) -> Iterator[KKTState]:
     """Yield the states after `state`, until `terminate` says that the run is over.
 
-    With a stride only those whose t it divides, and the last one. Where `in_blocks`, the steps
-    between are then taken in one go: the same states, to rounding.
+    Args:
+        target: the attacked weights.
+        state: the state to go on from.
+        config: the settings.
+        stride: above 1, only the states whose t it divides, and the last one. Where `in_blocks`,
+            the steps between are then taken in one go: the same states, to rounding.
+
+    Yields:
+        States.
+
+    Example:
+        >>> import torch
+        >>> from explorer import KKTConfig, Target, kkt, maximum_margin, preset
+        >>> data, config = preset("alternating-line", n=3), KKTConfig(m=6, steps=10)
+        >>> target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
+        >>> state = kkt.init(target, config, torch.Generator().manual_seed(0))
+        >>> [later.t for later in kkt.iterate(target, state, config, stride=4)]
+        [4, 8, 10]
     """
     if stride == 1:
         return iterated(step, terminate, target, state, config)
@@ -154,12 +245,51 @@ def _moving(state: KKTState) -> bool:
 
 
 def report(target: Target, state: KKTState, config: KKTConfig) -> Report:
-    """What the attacker claims at this iterate; see `claims` for the thresholds."""
+    """Return what the attacker claims at an iterate.
+
+    The thresholds stand in `claims`.
+
+    Args:
+        target: the attacked weights.
+        state: the iterate, of one start.
+        config: the settings.
+
+    Returns:
+        At most m claims, largest multiplier first.
+
+    Source: own; the reasons for each of the three filters stand in `claims`.
+
+    Example:
+        >>> import torch
+        >>> from explorer import KKTConfig, Start, Target, kkt, maximum_margin, preset
+        >>> data, config = preset("alternating-line", n=3), KKTConfig(steps=1)
+        >>> target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
+        >>> state = kkt.init(target, config, torch.Generator(), Start(data.x, data.y))
+        >>> kkt.report(target, state, config).x.shape  # begun at the truth, it claims the truth
+        torch.Size([3, 1])
+    """
     return claims(target, state.x, state.y, state.lam)
 
 
 def split(state: KKTState) -> list[KKTState]:
-    """The states of a batch, one by one; of a single start, itself."""
+    """Return the states of a batch, one by one.
+
+    Args:
+        state: the state of b starts, x (b, m, d), or of one, x (m, d).
+
+    Returns:
+        b states, or one.
+
+    Example:
+        >>> import torch
+        >>> from explorer import KKTConfig, Start, Target, kkt, maximum_margin, preset
+        >>> data = preset("alternating-line", n=3)
+        >>> target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
+        >>> start = Start(torch.stack([data.x, 0.9 * data.x]), data.y)
+        >>> state = kkt.init(target, KKTConfig(), torch.Generator().manual_seed(0), start)
+        >>> [one.x.shape for one in kkt.split(state)]
+        [torch.Size([3, 1]), torch.Size([3, 1])]
+    """
     if state.x.ndim == 2:
         return [state]
     whole = replace(state, y=state.y.expand(state.x.shape[:-1]))

@@ -44,6 +44,17 @@ class KKTConfig(DescentConfig):
 
     The defaults were chosen on the alternating and random circle with seeds 100 and up;
     `benchmarks/bench_attack.py` measures them on others.
+
+    Raises:
+        ValueError: where a setting is out of its bounds.
+
+    Source: Haim et al. 2022, section 4; what is our own says so at its setting.
+
+    Example:
+        >>> from explorer import KKTConfig
+        >>> config = KKTConfig(m=40, steps=300)
+        >>> config.m, round(config.alpha(0), 3), round(config.alpha(300), 3)
+        (40, 5.0, 200.0)
     """
 
     # fmt: off
@@ -63,7 +74,7 @@ class KKTConfig(DescentConfig):
     def published(
         cls, target: Target, run: str | Knobs = "CIFAR-10 b9dfyspx", m: int = 100, steps: int = 2000
     ) -> KKTConfig:
-        """The published attack on these weights at margin 1, in the units of this class.
+        """Return the published attack on these weights at margin 1, in the units of this class.
 
         Its raw loss is rho^2 times ours and its multipliers are lam' = m lam, so that with
         s = mass: weight_dual = 5 s^2 / rho^2, weight_prior = 1 / rho^2, lam_min = lam'_min / s,
@@ -75,8 +86,13 @@ class KKTConfig(DescentConfig):
             m: candidates; the published runs took 1000 for 500 training images.
             steps: the published runs took 50,000.
 
+        Returns:
+            The settings.
+
         Raises:
-            ValueError: for an unknown run.
+            ValueError: where there is no such published run.
+
+        Source: Haim et al. 2022, settings of the published runs.
         """
         if isinstance(run, str) and run not in PUBLISHED:
             raise ValueError(f"no published run {run!r}; there are: {', '.join(PUBLISHED)}")

@@ -24,10 +24,21 @@ CACHED = 2**15  # numbers of an (m, k) array of which four stay near the process
 
 @dataclass(frozen=True, eq=False)
 class KKTState(DescentState):
-    """See `DescentState`. A leading batch axis holds many starts: x (b, m, d), the losses (b,).
+    """One iterate of the KKT attack; the other attributes are those of `DescentState`.
+
+    A leading batch axis holds many starts: x (b, m, d), the losses (b,).
 
     Attributes:
         grad_lam: gradient of `loss` (m,).
+
+    Example:
+        >>> import torch
+        >>> from explorer import KKTConfig, Target, kkt, maximum_margin, preset
+        >>> data = preset("alternating-line", n=3)
+        >>> target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
+        >>> state = kkt.init(target, KKTConfig(m=6), torch.Generator().manual_seed(0))
+        >>> state.t, state.x.shape, state.lam.shape
+        (0, torch.Size([6, 1]), torch.Size([6]))
     """
 
     grad_lam: Annotated[Tensor, Size("m")]
