@@ -55,7 +55,25 @@ class Matches:
 
 
 def scaled(images: Tensor) -> Tensor:
-    """Min-max scaling of each image to [0, 1]; a constant image becomes 0.5 throughout."""
+    """Return each image scaled to [0, 1] by its least and largest pixel.
+
+    Args:
+        images: images (m, c, h, w), in any units.
+
+    Returns:
+        Images (m, c, h, w); a constant one becomes 0.5 throughout.
+
+    Raises:
+        ValueError: where these are no images of two pixels or more.
+
+    Source: Haim et al. 2022, their code.
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.images import scaled
+        >>> scaled(torch.tensor([2.0, 4.0, 6.0, 3.0]).reshape(1, 1, 2, 2)).flatten()
+        tensor([0.0000, 0.5000, 1.0000, 0.2500])
+    """
     _check(images)
     low = images.amin(dim=(1, 2, 3), keepdim=True)
     span = images.amax(dim=(1, 2, 3), keepdim=True) - low
@@ -64,14 +82,30 @@ def scaled(images: Tensor) -> Tensor:
 
 
 def ncc_distance(truth: Tensor, found: Tensor, parts: int = 1) -> Tensor:
-    """NCC distance of every pair. truth (n, c, h, w), found (m, c, h, w) -> (n, m).
+    """Return the NCC distance of every pair of images.
 
-    A constant channel correlates with nothing: corr = 0 there, and 1 where both are constant.
+    It is the mean of (z - z')^2 over pixels and channels, each channel standardised. A constant
+    channel correlates with nothing: corr = 0 there, and 1 where both are constant.
 
     Args:
-        truth: training images.
-        found: reconstructions.
+        truth: training images (n, c, h, w).
+        found: reconstructions (m, c, h, w).
         parts: 2 and 4 compare at half and a quarter of the resolution (bicubic), as published.
+
+    Returns:
+        The distances (n, m), from 0 to below 4.
+
+    Raises:
+        ValueError: where the images differ in shape, or too few pixels are left.
+
+    Source: Haim et al. 2022, section 5 and their code.
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.images import ncc_distance
+        >>> image = torch.arange(9.0).reshape(1, 1, 3, 3)
+        >>> ncc_distance(image, torch.cat([5 * image, -image])).round(decimals=3)
+        tensor([[0.0000, 3.5560]])
     """
     _check(truth)
     _check(found)
@@ -89,10 +123,29 @@ def ncc_distance(truth: Tensor, found: Tensor, parts: int = 1) -> Tensor:
 
 
 def ssim(a: Tensor, b: Tensor) -> Tensor:
-    """SSIM of each pair of images in [0, 1], averaged over the image. (m, c, h, w) twice -> (m,).
+    """Return the SSIM of each pair of images, averaged over the image.
 
-    Wang et al. 2004, eq. (13), in a Gaussian window of `WINDOW` pixels a side; the image is
-    mirrored at its edge, without the edge pixel itself.
+    The window is Gaussian, of `WINDOW` pixels a side; the image is mirrored at its edge, without
+    the edge pixel itself.
+
+    Args:
+        a: images (m, c, h, w), pixels in [0, 1].
+        b: as many images (m, c, h, w).
+
+    Returns:
+        SSIM (m,), at most 1.
+
+    Raises:
+        ValueError: where shapes differ, or these are no images.
+
+    Source: Wang et al. 2004, eq. (13).
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.images import ssim
+        >>> image = torch.linspace(0, 1, 16).reshape(1, 1, 4, 4)
+        >>> round(float(ssim(image, image)), 4), float(ssim(image, 1 - image)) < 0
+        (1.0, True)
     """
     _check(a)
     if a.shape != b.shape:
@@ -107,12 +160,32 @@ def ssim(a: Tensor, b: Tensor) -> Tensor:
 
 
 def dssim(a: Tensor, b: Tensor) -> Tensor:
-    """(1 - SSIM) / 2, in [0, 1]. (m, c, h, w) twice -> (m,)."""
+    """Return (1 - SSIM) / 2 of each pair of images.
+
+    Args:
+        a: images (m, c, h, w), pixels in [0, 1].
+        b: as many images (m, c, h, w).
+
+    Returns:
+        DSSIM (m,), in [0, 1].
+
+    Raises:
+        ValueError: where shapes differ, or these are no images.
+
+    Source: Haim et al. 2022, appendix; SSIM of Wang et al. 2004.
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.images import dssim
+        >>> image = torch.linspace(0, 1, 16).reshape(1, 1, 4, 4)
+        >>> float(dssim(image, image)) < 1e-6, float(dssim(image, 1 - image)) > 0.5
+        (True, True)
+    """
     return (1 - ssim(a, b)) / 2
 
 
 def voted(found: Tensor, distances: Tensor, vote: Vote = "min") -> Tensor:
-    """One image from the reconstructions of one training image.
+    """Return one image from the reconstructions of one training image.
 
     Args:
         found: reconstructions (m, c, h, w).
@@ -120,7 +193,19 @@ def voted(found: Tensor, distances: Tensor, vote: Vote = "min") -> Tensor:
         vote: "min" takes the nearest, "mean" and "median" all within 1.1 x its distance.
 
     Returns:
-        (c, h, w).
+        The image (c, h, w).
+
+    Raises:
+        ValueError: where there is no such vote, or no reconstruction has a finite distance.
+
+    Source: Haim et al. 2022, their code.
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.images import voted
+        >>> found = torch.stack([torch.full((1, 2, 2), v) for v in (0.0, 1.0, 9.0)])
+        >>> voted(found, torch.tensor([1.0, 1.05, 3.0]), "mean").unique()
+        tensor([0.5000])
     """
     if vote not in ("min", "mean", "median"):
         raise ValueError(f"vote must be 'min', 'mean' or 'median'; got {vote!r}")
@@ -136,7 +221,23 @@ def voted(found: Tensor, distances: Tensor, vote: Vote = "min") -> Tensor:
 
 
 def only_best(distances: Tensor) -> Tensor:
-    """Each reconstruction serves its nearest truth only. (n, m) -> (n, m), inf elsewhere."""
+    """Return the distances with each reconstruction kept at its nearest truth only.
+
+    Args:
+        distances: of each training image to each reconstruction (n, m).
+
+    Returns:
+        The distances (n, m), inf elsewhere.
+
+    Source: Haim et al. 2022, their code.
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.images import only_best
+        >>> only_best(torch.tensor([[1.0, 4.0], [2.0, 3.0]]))
+        tensor([[1., inf],
+                [inf, 3.]])
+    """
     best = torch.zeros_like(distances, dtype=torch.bool)
     if distances.numel():
         best[distances.argmin(0), torch.arange(distances.shape[1])] = True
@@ -146,7 +247,7 @@ def only_best(distances: Tensor) -> Tensor:
 def ranked(
     truth: Tensor, found: Tensor, *, vote: Vote = "min", parts: int = 1, one_truth: bool = False
 ) -> Matches:
-    """The reconstruction that stands for each training image, best SSIM first.
+    """Return the reconstruction that stands for each training image, best SSIM first.
 
     Args:
         truth: training images (n, c, h, w).
@@ -154,6 +255,22 @@ def ranked(
         vote: see `voted`.
         parts: see `ncc_distance`.
         one_truth: whether a reconstruction may serve one training image only.
+
+    Returns:
+        The matches, in order of falling SSIM.
+
+    Raises:
+        ValueError: where the images differ in shape, or there is no such vote.
+
+    Source: Haim et al. 2022, section 5 and their code.
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.images import ranked
+        >>> truth = torch.rand(2, 1, 4, 4, generator=torch.Generator().manual_seed(0))
+        >>> match = ranked(truth, truth.flip(0))  # the second reconstruction is the first image
+        >>> match.nearest[match.order.argsort()]
+        tensor([1, 0])
     """
     distances = ncc_distance(truth, found, parts)
     if one_truth:
@@ -251,11 +368,28 @@ class ImageScore:
 
 
 def image_score(truth: Tensor, found: Tensor, vote: Vote = "min") -> ImageScore:
-    """Score reconstructions (m, c, h, w) against images (n, c, h, w), both with the mean added.
+    """Return how well images are reconstructed, both sets with the mean added.
+
+    Args:
+        truth: training images (n, c, h, w).
+        found: reconstructions (m, c, h, w).
+        vote: see `voted`.
+
+    Returns:
+        The score of each training image.
 
     Raises:
         ValueError: where a reconstruction is not finite or shapes do not fit.
-        ImportError: without the extra `images`.
+
+    Source: Haim et al. 2022, section 5; the lines at which an image counts are at `SSIM_LEAST`
+    (usual) and `NCC_LEAST` (own).
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.images import image_score
+        >>> truth = torch.rand(2, 1, 4, 4, generator=torch.Generator().manual_seed(0))
+        >>> image_score(truth, truth).share
+        1.0
     """
     if not bool(torch.isfinite(found).all()):
         raise ValueError("a reconstruction is not finite; keep the last finite state of the attack")
@@ -292,10 +426,27 @@ class ImageVerdict(Verdict):
 
 
 def image_verdict(truth: ImageScore, controls: Sequence[ImageScore]) -> ImageVerdict:
-    """What may be said of a share matched, against the same on held-out sets.
+    """Return what may be said of a share matched, against the same on held-out sets.
 
     One control is as good as the truth where it matches as many images. With fewer than 19 chance
     cannot be ruled out.
+
+    Args:
+        truth: the score of the training images.
+        controls: scores of held-out sets, of the same reconstructions.
+
+    Returns:
+        The verdict.
+
+    Source: Phipson and Smyth 2010 for the p-value.
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.images import image_score, image_verdict
+        >>> images = torch.rand(40, 1, 4, 4, generator=torch.Generator().manual_seed(0))
+        >>> truth, *others = (image_score(part, images[:2]) for part in images.split(2))
+        >>> image_verdict(truth, others).kind
+        <Kind.FOUND: 'found'>
     """
     n, found, k = len(truth.ssim), int(truth.matched.sum()), len(controls)
     known = ImageVerdict(

@@ -199,7 +199,7 @@ def fit_multipliers(
     rounds: int = 20,
     price: Tensor | None = None,
 ) -> Fit:
-    """Least residual of stationarity over multipliers and over slopes at the kinks.
+    """Return the multipliers of least residual, with the slopes at the kinks that attain it.
 
     Args:
         net: a homogeneous network, best at margin 1 (the multipliers are those of this theta).
@@ -216,6 +216,16 @@ def fit_multipliers(
 
     Returns:
         The multipliers and what attains the residual. For n = 0 the residual is 1.
+
+    Source: own; the conditions are those of Lyu and Li 2020, section 2.
+
+    Example:
+        >>> from explorer import maximum_margin, preset
+        >>> from explorer.engine.multipliers import fit_multipliers
+        >>> data = preset("alternating-line", n=3)
+        >>> fit = fit_multipliers(maximum_margin(data.x, data.y).net, data.x, data.y, tau=1e-6)
+        >>> fit.lam.shape, fit.residual < 1e-8
+        (torch.Size([3]), True)
     """
     net, x, y = (
         net.with_parameters([p.detach().cpu().double() for p in net.parameters]),

@@ -80,6 +80,14 @@ def setting(
         labels: (words, value) of each choice on the page, in order.
         why: the reason of a bound, for the message that refuses a value.
         checks: gt, ge, lt, le, multiple_of, min_length, strict: as `pydantic.Field` has them.
+
+    Returns:
+        A field of pydantic.
+
+    Example:
+        >>> from explorer.engine.settings import setting
+        >>> setting("Length of the attack", gt=0).description
+        'Length of the attack'
     """
     from pydantic import Field
 
@@ -91,10 +99,23 @@ def setting(
 
 @dataclass_transform(frozen_default=True)
 def settings(cls: type[T]) -> type[T]:
-    """Make a class of settings: a frozen dataclass whose instances are checked by pydantic.
+    """Return a class of settings: a frozen dataclass whose instances are checked by pydantic.
+
+    Args:
+        cls: a class whose fields are `Annotated` with a `setting`, each with a default.
+
+    Returns:
+        The same class.
 
     Raises:
         ValueError: from making an instance, with the setting, what it must be, and what it is.
+
+    Example:
+        >>> from explorer import KKTConfig
+        >>> KKTConfig(m=3)
+        Traceback (most recent call last):
+            ...
+        ValueError: m must be even and at least 2 (half the candidates per label); got 3. Try 4.
     """
     made = dataclasses.dataclass(frozen=True)(cls)
     made.__pydantic_config__ = STRICT  # type: ignore[attr-defined]

@@ -25,6 +25,12 @@ class Size:
         below: the axis that whole numbers count along: they are from 0 to its length less 1.
         empty: whether it may hold nothing, whatever its axes are.
         finite: whether nan and infinity are refused.
+
+    Example:
+        >>> from explorer.engine.attacks.kkt import KKTState
+        >>> from explorer.engine.sizes import declarations
+        >>> declarations(KKTState)["grad_x"].axes
+        'm d'
     """
 
     axes: str = ""

@@ -60,10 +60,21 @@ SUITE: tuple[Case, ...] = (
 
 
 def recipe(widths: tuple[int, ...]) -> TrainConfig:
-    """How every network of the suite is trained.
+    """Return how every network of the suite is trained.
 
     The first layer starts small (1e-3), so that little of the weights is left from the start;
     40,000 steps of the default descent are arbitrary, about 7 CPU seconds.
+
+    Args:
+        widths: neurons of each hidden layer, first layer first.
+
+    Returns:
+        The settings.
+
+    Example:
+        >>> from explorer.engine.suite import NETS, recipe
+        >>> recipe(NETS["2-1000-1"]).steps
+        40000
     """
     return TrainConfig(widths=widths, init_scale=1e-3, steps=40_000)
 
@@ -95,10 +106,30 @@ class Needed:
 
 
 def needed_points(net: Network, data: Dataset, config: HingeConfig | None = None) -> Needed:
-    """Ask of every training point whether others on the margin can make up for it.
+    """Return which training points others on the margin cannot make up for.
 
     The question is that of `hinge`, put to the training points themselves: they join the pool,
     and the explanation starts from them.
+
+    Args:
+        net: as trained, with one output and d = 1 or 2.
+        data: its points.
+        config: settings of the hinge attack; None takes the defaults.
+
+    Returns:
+        Which points are on the margin and needed, and what the explanations leave of |theta|.
+
+    Raises:
+        ValueError: where the points are not separated.
+
+    Source: own.
+
+    Example:
+        >>> from explorer import maximum_margin, preset
+        >>> from explorer.engine.suite import needed_points
+        >>> data = preset("alternating-line", n=3)
+        >>> needed_points(maximum_margin(data.x, data.y).net, data).needed
+        tensor([True, True, True])
     """
     config = config or HingeConfig()
     made = certify(net, data.x, data.y)
@@ -123,13 +154,28 @@ def needed_points(net: Network, data: Dataset, config: HingeConfig | None = None
 def determined_points(
     net: Network, data: Dataset, sharp: bool = True, seconds: float = 60.0
 ) -> Tensor | None:
-    """Which points the forced-mass program determines (n,); None where it has no answer.
+    """Return which points the forced-mass program determines, or None where it has no answer.
 
     Args:
         net: as trained.
         data: its points.
         sharp: at the least tolerance that admits the points, instead of the one it states.
         seconds: CPU time from which no further program is begun; arbitrary.
+
+    Returns:
+        bool (n,), or None.
+
+    Raises:
+        ValueError: where the points are not separated.
+
+    Source: own; see `explanations`.
+
+    Example:
+        >>> from explorer import maximum_margin, preset
+        >>> from explorer.engine.suite import determined_points
+        >>> data = preset("alternating-line", n=3)
+        >>> determined_points(maximum_margin(data.x, data.y).net, data).shape
+        torch.Size([3])
     """
     made = certify(net, data.x, data.y)
     merged = Target.of(net, made.q_min).merged(HingeConfig.merge_angle)

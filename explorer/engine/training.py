@@ -224,9 +224,7 @@ class TrainState:
 
     @cached_property
     def gamma_tilde(self) -> float:
-        """The smoothed normalised margin l^{-1}(Loss) / rho^order of the true weights.
-
-        It is 0 for no points.
+        """The smoothed normalised margin l^{-1}(Loss) / rho^order; 0 for no points.
 
         Source: Lyu and Li 2020, definition 2.
         """
@@ -487,8 +485,7 @@ def terminate(state: TrainState, config: TrainConfig) -> Status:
         config: the settings.
 
     Returns:
-        RUNNING, FINISHED after `config.steps`, DIVERGED, or DEAD where no neuron is active on any
-        point.
+        RUNNING, FINISHED, DIVERGED, or DEAD where no neuron is active on any point.
     """
     if state.diverged:
         return Status.DIVERGED

@@ -143,6 +143,15 @@ class Attack(Generic[T, C, S]):
         belongs: (target, state, config) -> whether a state of a file can be one on these weights;
             None: each can.
         place: its order on the page, the least first.
+
+    Raises:
+        ValueError: where the key is no word, or there are too many curves.
+
+    Example:
+        >>> from explorer import by_key
+        >>> attack = by_key("kkt")
+        >>> attack.title, attack.planned(attack.config(steps=300), usual=0)
+        ('KKT reconstruction', 300)
     """
 
     key: str
@@ -180,7 +189,14 @@ class Attack(Generic[T, C, S]):
             raise ValueError(f"at most {MOST_CURVES} curves are drawn; got {len(self.curves)}")
 
     def refusal(self, target: Target) -> str:
-        """Why this attack cannot be used on these weights, or an empty string."""
+        """Return why this attack cannot be used on these weights, or an empty text.
+
+        Args:
+            target: the attacked weights.
+
+        Returns:
+            A sentence that says what to do, or "".
+        """
         if target.net.outputs > 1 and not self.several:
             return (
                 f"{self.title} knows networks with one output, for two classes; this one has "
@@ -191,13 +207,32 @@ class Attack(Generic[T, C, S]):
         return "" if self.fits is None else self.fits(target)
 
     def account(self, state: S, config: C) -> str:
-        """What the last step did, in a sentence; empty where the attack has no words for it."""
+        """Return what the last step did, in a sentence.
+
+        Args:
+            state: a state of a run.
+            config: its settings.
+
+        Returns:
+            The sentence, or "" where the attack has no words for it.
+        """
         return "" if self.words is None else self.words(state, config)
 
     def aimed(
         self, target: Target | None, x: Tensor, y: Tensor, config: C, seed: int
     ) -> T | Target | None:
-        """What `init` takes as its target: `target`, or weights that it trains on x and y."""
+        """Return what `init` takes as its target: given weights, or weights of the attack's own.
+
+        Args:
+            target: the weights of the page; None where there are none.
+            x: the training points (n, d), for an attack that trains its own weights on them.
+            y: their labels (n,).
+            config: the settings.
+            seed: of that training.
+
+        Returns:
+            The target, or None where there are no weights.
+        """
         if self.victim is None or (target is not None and self.refusal(target)):
             return target
         return self.victim(x, y, config, torch.Generator().manual_seed(seed))
@@ -206,7 +241,16 @@ class Attack(Generic[T, C, S]):
         self, target: T, config: C, generator: torch.Generator,
         start: tuple[Tensor, Tensor] | None = None,
     ) -> S:  # fmt: skip
-        """The first state; `start` is x (m, d), y (m,), for attacks that take one.
+        """Return the first state of a run.
+
+        Args:
+            target: the attacked weights; see `aimed`.
+            config: the settings.
+            generator: all that is drawn is drawn from it, so that a seed repeats a run.
+            start: candidates x (m, d) and labels y (m,) to begin at, for attacks that take them.
+
+        Returns:
+            The state at t = 0.
 
         Raises:
             ValueError: where the attack cannot be used on these weights.
@@ -218,13 +262,29 @@ class Attack(Generic[T, C, S]):
         return self.first(target, config, generator, given)
 
     def stride(self, config: C, wanted: int) -> int:
-        """`wanted` where this attack goes faster when states between are left out, else 1."""
+        """Return the stride at which a run goes fastest.
+
+        Args:
+            config: the settings.
+            wanted: the stride at which states are wanted, in steps.
+
+        Returns:
+            `wanted` where this attack goes faster when states between are left out, else 1.
+        """
         return wanted if self.in_blocks is not None and self.in_blocks(config) else 1
 
     def iterate(self, target: T, state: S, config: C, stride: int = 1) -> Iterator[S]:
-        """The states after `state`, to the end of the run.
+        """Return the states after `state`, to the end of the run.
 
-        With a stride, from the method of this name, only those whose t it divides, and the last.
+        Args:
+            target: the attacked weights.
+            state: the state to go on from.
+            config: the settings.
+            stride: above 1, from the method of this name, only the states whose t it divides, and
+                the last one.
+
+        Returns:
+            An iterator; a step is taken when the next state is asked for.
         """
         if stride == 1 or self.strided is None:
             return iterated(self.step, self.terminate, target, state, config)
@@ -234,21 +294,59 @@ class Attack(Generic[T, C, S]):
         self, target: T, config: C, generator: torch.Generator,
         start: tuple[Tensor, Tensor] | None = None, stride: int = 1,
     ) -> Iterator[S]:  # fmt: skip
-        """A whole run: the state of `init`, then those of `iterate`; see there for `stride`."""
+        """Yield a whole run: the state of `init`, then those of `iterate`.
+
+        Args:
+            target: the attacked weights; see `aimed`.
+            config: the settings.
+            generator: all that is drawn is drawn from it, so that a seed repeats a run.
+            start: candidates x (m, d) and labels y (m,) to begin at, for attacks that take them.
+            stride: as in `iterate`; 1 for attacks that it makes no faster.
+
+        Yields:
+            States.
+
+        Raises:
+            ValueError: where the attack cannot be used on these weights.
+        """
         first = self.init(target, config, generator, start)
         yield first
         yield from self.iterate(target, first, config, self.stride(config, stride))
 
     def suited(self, config: C, mix_data: float) -> C:
-        """These settings, made fit for a start with this share of held-out data in it."""
+        """Return settings that are made fit for a start with held-out data in it.
+
+        Args:
+            config: the settings.
+            mix_data: the share of truth and held-out data in the start, in [0, 1].
+
+        Returns:
+            The settings, changed or not.
+        """
         return config if self.suit is None else self.suit(config, mix_data)
 
     def planned(self, config: C, usual: int) -> int:
-        """The steps of a whole run; `usual` for attacks that plan none."""
+        """Return the number of steps of a whole run.
+
+        Args:
+            config: the settings.
+            usual: the number for attacks that plan none.
+
+        Returns:
+            The setting `steps`, or `usual`.
+        """
         return int(_values(config).get("steps", usual))
 
     def numbers(self, config: C, d: int) -> int:
-        """Return how many numbers these settings ask for, of points with d coordinates."""
+        """Return how many numbers these settings ask for.
+
+        Args:
+            config: the settings.
+            d: coordinates of a point.
+
+        Returns:
+            The largest count of numbers in one tensor of a state, about.
+        """
         more = 0 if self.room is None else self.room(config, d)
         return max(int(_values(config).get("m", 0)) * d, more)
 

@@ -53,9 +53,28 @@ class Report:
 
 
 def merge_candidates(x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report:
-    """Candidates of one label within `radius` of the heaviest one left become one point.
+    """Return the candidates with those of one label that lie close together made one point.
 
-    x (m, d), y and lam (m,) -> at most m points, largest multiplier first.
+    All within `radius` of the heaviest candidate that is left become one point, at the mean
+    weighted by their multipliers, which add up.
+
+    Args:
+        x: candidates (m, d).
+        y: their labels (m,).
+        lam: their multipliers (m,); negative ones count as 0.
+        radius: distance of two candidates that are one, in units of the data.
+
+    Returns:
+        At most m points, largest multiplier first.
+
+    Source: own; that multipliers add up is lemma 2 of Refael et al. 2025.
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.attacks.claims import merge_candidates
+        >>> x, one = torch.tensor([[0.0], [0.1], [2.0]]), torch.ones(3)
+        >>> merge_candidates(x, one, one, radius=0.2).lam
+        tensor([2., 1.])
     """
     lam = lam.clamp_min(0)
     left = torch.argsort(lam, descending=True, stable=True)

@@ -48,10 +48,16 @@ class Shapes:
         texts: words at places (x, y, text).
         levels: functions over the plane, drawn as their lines at 0.
 
-    >>> Shapes(dots=np.zeros((4, 3)))
-    Traceback (most recent call last):
-        ...
-    ValueError: dots must be (k, 2), two coordinates each; got (4, 3)
+    Raises:
+        ValueError: where an array of places is not (k, 2).
+
+    Example:
+        >>> import numpy as np
+        >>> from explorer.engine.attacks.shapes import Shapes
+        >>> Shapes(dots=np.zeros((4, 3)))
+        Traceback (most recent call last):
+            ...
+        ValueError: dots must be (k, 2), two coordinates each; got (4, 3)
     """
 
     lines: Array = field(default_factory=lambda: NONE)
@@ -84,7 +90,23 @@ def joined(paths: Sequence[Array]) -> Array:
 
 
 def places(target: Target, x: Tensor) -> Array:
-    """Return the places x (m, d) as rows (m, 2); those on a line at their height on the graph."""
+    """Return places as the plane shows them: those on a line at their height on the graph.
+
+    Args:
+        target: the attacked weights.
+        x: places (m, d), in units of the data.
+
+    Returns:
+        Rows (m, 2): the places of a plane as they are; x and Phi(x) where d = 1.
+
+    Example:
+        >>> import torch
+        >>> from explorer import Network, Target
+        >>> from explorer.engine.attacks.shapes import places
+        >>> net = Network((torch.tensor([[1.0]]), torch.tensor([[2.0]])), (None, None))
+        >>> places(Target(net), torch.tensor([[3.0]])).tolist()
+        [[3.0, 6.0]]
+    """
     if not len(x):
         return NONE
     if target.net.d > 1:

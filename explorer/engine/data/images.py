@@ -265,12 +265,26 @@ class Draw:
 
 
 def draw(choice: Choice) -> Draw:
-    """The sets of a choice; one choice always gives the same ones.
+    """Draw the sets of a choice of images.
+
+    One choice always gives the same ones.
+
+    Args:
+        choice: which images, and how many.
+
+    Returns:
+        The training set, the set that "partition" starts from, and the controls.
 
     Raises:
-        ImportError: the digits without the extra `images`.
-        ImageFileError: files that are not there.
-        ValueError: too few images for so many sets.
+        ImportError: for the digits, without the extra `images`.
+        ImageFileError: where a file is not there or is damaged.
+        ValueError: where there are too few images for so many sets.
+
+    Example:
+        >>> from explorer.engine.data.images import Choice, draw
+        >>> made = draw(Choice(n=20))  # 8 x 8 pixels, odd against even digits
+        >>> made.train.n, made.shape, len(made.controls)
+        (20, (1, 8, 8), 19)
     """
     images, classes, white = _all(choice.kind, choice.folder)
     groups = _groups(choice, classes)

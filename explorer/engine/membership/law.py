@@ -48,6 +48,11 @@ class Rule:
         suspects: how many there are.
         low: the lower bound of the margin; nan where there is none.
         ceiling: the bound of |Phi| at fresh points; nan likewise.
+
+    Example:
+        >>> from explorer.engine.membership.law import known_margin
+        >>> known_margin(2.0).threshold
+        1.0
     """
 
     threshold: float
@@ -66,21 +71,73 @@ class Rule:
 
 
 def decide(values: Tensor, rule: Rule) -> Tensor:
-    """Whether each point is called a member. values Phi(x) (m,) -> bool (m,)."""
+    """Return whether each point is called a member.
+
+    Args:
+        values: Phi at the points (m,).
+        rule: the threshold.
+
+    Returns:
+        bool (m,): where |Phi| reaches the threshold.
+
+    Source: Smorodinsky, Vardi and Safran 2024, section 4.
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.membership.law import decide, known_margin
+        >>> decide(torch.tensor([0.9, -1.1]), known_margin(2.0))
+        tensor([False,  True])
+    """
     return values.abs() >= rule.threshold
 
 
 def known_margin(margin: float, share: float = SHARE) -> Rule:
-    """The rule |Phi(x)| >= share * m, for an attacker who knows the margin m (theorem 4.3)."""
+    """Return the rule |Phi(x)| >= share * m, for an attacker who knows the margin m.
+
+    Args:
+        margin: the smallest margin of the network on its training points, in units of Phi.
+        share: the share of it to reach, in (0, 1].
+
+    Returns:
+        The rule.
+
+    Raises:
+        ValueError: where `margin` is not positive and finite, or `share` is out of range.
+
+    Source: Smorodinsky, Vardi and Safran 2024, theorem 4.3.
+
+    Example:
+        >>> from explorer.engine.membership.law import known_margin
+        >>> known_margin(2.0, share=0.25).threshold
+        0.5
+    """
     _positive("the margin", margin)
     _is_share(share)
     return Rule(share * margin, "known margin", share=share, margin=margin)
 
 
 def leaked_point(values: Tensor, share: float = SHARE) -> Rule:
-    """The rule |Phi(x)| >= share * M, M the largest |Phi| over points with a member among them.
+    """Return the rule |Phi(x)| >= share * M, for an attacker with suspects.
 
-    values (k,): Phi at the suspects. M = m whenever rho <= 1 (theorem 4.4).
+    One of the suspects is a member, and M is their largest |Phi|: the margin whenever rho <= 1.
+
+    Args:
+        values: Phi at the suspects (k,).
+        share: the share of M to reach, in (0, 1].
+
+    Returns:
+        The rule.
+
+    Raises:
+        ValueError: where there is no suspect, M is not positive, or `share` is out of range.
+
+    Source: Smorodinsky, Vardi and Safran 2024, theorem 4.4.
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.membership.law import leaked_point
+        >>> leaked_point(torch.tensor([0.5, -3.0])).threshold
+        1.5
     """
     if values.ndim != 1 or not len(values):
         raise ValueError(
@@ -93,16 +150,27 @@ def leaked_point(values: Tensor, share: float = SHARE) -> Rule:
 
 
 def bounded_margin(low: float, ceiling: float) -> Rule:
-    """The rule |Phi(x)| >= sqrt(ceiling * low), for m >= low only (theorem 4.5).
+    """Return the rule |Phi(x)| >= sqrt(ceiling * low), for an attacker who knows m >= low only.
 
     Args:
-        low: a lower bound of the margin.
+        low: a lower bound of the margin, in units of Phi.
         ceiling: a bound of |Phi| at fresh points: rho m_high where it is certified, or the largest
             |Phi| that an attacker met at points of their own.
 
     Returns:
         The rule. With ceiling >= low no threshold separates the two, and the threshold is `low`,
         which misses no member on the margin; `separates` is then False.
+
+    Raises:
+        ValueError: where `low` is not positive and finite, or `ceiling` is negative.
+
+    Source: Smorodinsky, Vardi and Safran 2024, theorem 4.5.
+
+    Example:
+        >>> from explorer.engine.membership.law import bounded_margin
+        >>> rule = bounded_margin(low=4.0, ceiling=1.0)
+        >>> rule.threshold, rule.separates
+        (2.0, True)
     """
     _positive("the lower bound of the margin", low)
     if not ceiling >= 0:
@@ -114,11 +182,29 @@ def bounded_margin(low: float, ceiling: float) -> Rule:
 
 
 def margin_from_loss(mean_loss: float, n: int | None = None) -> tuple[float, float]:
-    """Bounds of the margin from the mean logistic loss: (low, high).
+    """Return bounds (low, high) of the margin from the mean logistic loss.
 
     l^{-1}(n L) <= m <= l^{-1}(L) with l^{-1}(t) = -log(e^t - 1); equality on the right iff all
-    points are on the margin. Without n the lower bound is unknown, -inf (the paper's remarks
-    B.5 and B.6, our derivation).
+    points are on the margin.
+
+    Args:
+        mean_loss: the mean logistic loss L over the training points.
+        n: how many training points there are; None where that is not known.
+
+    Returns:
+        The bounds, in units of Phi. Without n the lower one is -inf.
+
+    Raises:
+        ValueError: where the loss is not positive and finite, or n is below 1.
+
+    Source: own derivation of remarks B.5 and B.6 of Smorodinsky, Vardi and Safran 2024.
+
+    Example:
+        >>> import math
+        >>> from explorer.engine.membership.law import margin_from_loss
+        >>> low, high = margin_from_loss(math.log1p(math.exp(-3.0)), n=1)  # one point at margin 3
+        >>> round(low, 6), round(high, 6)
+        (3.0, 3.0)
     """
     _positive("the mean loss", mean_loss)
     if n is not None and n < 1:
@@ -144,6 +230,13 @@ class Isolation:
         xi: the bound of xi at margin 1; inf where (B1) does not hold.
         rho: largest possible |Phi(x)| / m over the fresh points; inf where it does not hold.
         all_on_margin: whether (B2) proves that every training point is on the margin.
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.membership.law import isolation
+        >>> made = isolation(10 * torch.eye(3), torch.zeros(1, 3))
+        >>> made.delta, made.least, made.error_free
+        (1.0, 101.0, True)
     """
 
     n: int
@@ -161,10 +254,29 @@ class Isolation:
 
 
 def isolation(x: Tensor, fresh: Tensor) -> Isolation:
-    """The certificate rho of (B1) to (B3). The analyst's: it needs the training set.
+    """Return the certificate rho of (B1) to (B3): how isolated the training points are.
 
-    x (n, d) training points, fresh (m, d) others -> Isolation. It holds for every two-layer
-    network with hidden biases at an exact KKT point of these points, whatever its width.
+    It is the analyst's: it needs the training set. It holds for every two-layer network with hidden
+    biases at an exact KKT point of these points, whatever its width.
+
+    Args:
+        x: training points (n, d), n >= 1.
+        fresh: other points (m, d).
+
+    Returns:
+        The numbers; their products are of x~ = (x, 1).
+
+    Raises:
+        ValueError: where shapes do not fit, or there is no training point.
+
+    Source: own, B1 to B3, after Smorodinsky, Vardi and Safran 2024, section 4.
+
+    Example:
+        >>> import torch
+        >>> from explorer.engine.membership.law import isolation
+        >>> made = isolation(10 * torch.eye(3), torch.zeros(1, 3))
+        >>> round(made.rho, 4)  # 3 / (101 - 4)
+        0.0309
     """
     if x.ndim != 2 or fresh.ndim != 2 or x.shape[1] != fresh.shape[1] or not len(x):
         raise ValueError(
