@@ -23,12 +23,42 @@ LOST = ("KilledWorker", "CommClosedError", "FutureCancelledError")  # Dask's, by
 
 
 def threads(workers: int = 2) -> Make:
-    """Return threads of this process: no start-up, but Python runs one of them at a time."""
+    """Return a function that makes threads of this process.
+
+    There is no start-up, but Python runs one of them at a time.
+
+    Args:
+        workers: how many.
+
+    Returns:
+        What `sweep` takes as its executor.
+
+    Example:
+        >>> from explorer.research.sweep import threads
+        >>> with threads(1)() as pool:
+        ...     pool.submit(sum, [1, 2]).result()
+        3
+    """
     return lambda: ThreadPoolExecutor(workers)
 
 
 def processes(workers: int = 2) -> Make:
-    """Return new processes of this machine: a fork would copy torch's threads incompletely."""
+    """Return a function that makes processes of this machine.
+
+    They are started afresh: a fork would copy torch's threads half-way. They end with this one.
+
+    Args:
+        workers: how many.
+
+    Returns:
+        What `sweep` takes as its executor.
+
+    Example:
+        >>> from explorer.research.sweep import processes
+        >>> make = processes(2)  # no process is started before it is called
+        >>> callable(make)
+        True
+    """
     context = multiprocessing.get_context("spawn")
     return lambda: ProcessPoolExecutor(workers, mp_context=context, initializer=_tied)
 
@@ -53,13 +83,13 @@ def dask_client(address: str | None = None, workers: int = 2) -> Any:  # noqa: A
 
 
 class Pool:
-    """The present executor; a new one is made when it breaks.
+    """The executor of the moment; a new one is made when it breaks.
 
-    A ready-made executor belongs to the caller: it is neither replaced nor shut down.
+    An executor given ready-made belongs to its giver: it is neither replaced nor shut down.
     """
 
     def __init__(self, source: Executor | Make) -> None:
-        """Take an executor, or a function that makes one."""
+        """From an executor, or from a function that makes one."""
         if not (isinstance(source, Executor) or callable(source)):
             raise TypeError(
                 "expected an executor of concurrent.futures, or a function that makes one, such as "
@@ -69,29 +99,29 @@ class Pool:
         self._now = source if isinstance(source, Executor) else None
 
     def submit(self, call: Callable[..., Any], *args: Any) -> Future[Any]:  # noqa: ANN401
-        """Submit a call; BrokenExecutor if the pool has lost a worker."""
+        """Hand in a call; BrokenExecutor where the pool has lost a worker."""
         if self._now is None:
-            assert self._make is not None  # a ready-made one is never replaced
+            assert self._make is not None  # one that was given ready-made is never put aside
             self._now = self._make()
         with _unheard():  # the first calls start processes
             return self._now.submit(call, *args)
 
     def broken(self) -> None:
-        """Drop the present executor: the next call goes to a new one."""
+        """Give up the present executor: the next call goes to a new one."""
         if self._now is not None and self._make is not None:
             self._now.shutdown(wait=False)
             self._now = None
 
     @property
     def replaceable(self) -> bool:
-        """Return whether a new executor can be made."""
+        """Whether a new executor can be made."""
         return self._make is not None
 
     def close(self, pending: Iterable[Future[Any]], at_once: bool) -> None:
         """Give up pending calls and shut down; at once ends processes in the middle of theirs."""
         # Only private names lead to the processes of a pool before Python 3.14.
         running = list((getattr(self._now, "_processes", None) or {}).values())
-        if self._make is None or not running:  # a pool of processes fails on cancelled calls
+        if self._make is None or not running:  # a pool of processes stumbles over cancelled calls
             for future in pending:
                 future.cancel()
         if self._make is None or self._now is None:
@@ -104,13 +134,13 @@ class Pool:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Return whether a worker died, rather than the row failed."""
+    """Whether this is a worker's death rather than a failure of the row."""
     return isinstance(error, BrokenExecutor | Cancelled) or type(error).__name__ in LOST
 
 
 @contextmanager
 def _unheard() -> Iterator[None]:
-    """Start processes that ignore Ctrl-C, also while they import; in ours it waits."""
+    """Processes started within do not hear Ctrl-C, not even while they import; ours waits."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
@@ -128,7 +158,7 @@ def _tied() -> None:
 
 
 def _follow() -> None:
-    """End this process when its parent has ended, for any reason: nobody waits for its rows."""
+    """End this process when its parent has ended, in whatever way: nobody waits for its rows."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

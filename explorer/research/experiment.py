@@ -43,12 +43,12 @@ MOST_INPUTS = 2  # the margin is sampled along lines of the plane
 
 @dataclass(frozen=True, eq=False)
 class Ring:
-    """The attacked weights of a run, and what only the judge may see.
+    """Where attacks meet: attacked weights, and what only the judge may see.
 
     Attributes:
         target: the weights at margin 1.
         truth: the points they were trained on.
-        controls: control sets, and how they were made.
+        controls: what stands for chance, with where it came from.
         certificate: of the weights on the truth; None for networks that are not homogeneous.
         gamma_bar: normalised margin of the trained network.
     """
@@ -61,21 +61,21 @@ class Ring:
 
     @property
     def in_reach(self) -> Tensor:
-        """Return (n,) bool: points that leave a trace in the weights; all if that is not known."""
+        """Points (n,) bool that leave a trace in the weights; all where that is not known."""
         known = in_reach(self.certificate, self.truth.n)
         return torch.ones(self.truth.n, dtype=torch.bool) if known is None else known
 
 
 @dataclass(frozen=True, eq=False)
 class Otherwise:
-    """Which points the weights determine (`determined`), and another set that explains them.
+    """Which points the weights determine (`determined`), and what else explains them.
 
     Attributes:
         determined: (n,) bool: every explanation has mass within the radius of this point.
-        sentence: the same in words, with the tolerance of the program.
+        sentence: what that means, with the tolerance of the program.
         other: another training set that explains the weights as well as the truth, the farthest
             found (`as_well`).
-        other_sentence: its distance, and what both sets leave unexplained.
+        other_sentence: how far off it is, and what both sets leave.
     """
 
     determined: Tensor
@@ -100,7 +100,7 @@ class Other:
 
     @property
     def sentence(self) -> str:
-        """Return a sentence on it, with what both sets leave unexplained."""
+        """What is seen, with what both sets leave unexplained."""
         if not self.apart:
             return explanations.as_well(self.far)
         return (
@@ -112,7 +112,7 @@ class Other:
 
 
 def no_other(target: Target, truth: Dataset, made: Certificate | None) -> str:
-    """Return why no other set can be computed here, or an empty string."""
+    """Why no other set can be looked for here, or an empty string."""
     if not truth.n:
         return "There are no points."
     if not target.net.homogeneous or made is None:
@@ -134,10 +134,10 @@ def other_set(
     target: Target, truth: Dataset, made: Certificate, progress: Progress = no_progress,
     plane: float = PLANE,
 ) -> Other:  # fmt: skip
-    """Return the farthest other set within `plane`; if there is none, in the box of `determined`.
+    """The farthest other set within `plane`, or where there is none in the box of `determined`.
 
     Raises:
-        ValueError: if the true points do not explain the weights well enough, or `no_other`.
+        ValueError: where the true points do not explain the weights well enough, or `no_other`.
     """
     why = no_other(target, truth, made)
     if why:
@@ -163,7 +163,7 @@ def otherwise(ring: Ring, progress: Progress = no_progress) -> Otherwise | None:
     """What the weights leave open (`determined`, `as_well`); None where the programs do not apply.
 
     They need points of one or two coordinates, one output, and homogeneous weights. `progress` is
-    called with the share that is done.
+    told the share that is done.
     """
     truth, made = ring.truth, ring.certificate
     if made is None or no_other(ring.target, truth, made):
@@ -184,7 +184,7 @@ class Refused(ValueError):
 
 
 def attack_settings(key: str, given: Mapping[str, Any]) -> AttackConfig:
-    """Return the settings of an attack: `given`, else its defaults. ValueError for a wrong one."""
+    """The settings of an attack: its defaults, but `given`. ValueError for a wrong one."""
     made: AttackConfig = config_of(by_key(key).config, given, key)
     return made
 
@@ -193,7 +193,7 @@ def bout(
     ring: Ring, key: str, given: Mapping[str, Any], seed: int,
     watch: runs.Watch[AttackState] = unwatched, device: str = "cpu",
 ) -> dict[str, Any]:  # fmt: skip
-    """Run an attack on the weights, and judge its claims.
+    """Run an attack on the ring's network, and judge its claims.
 
     Returns:
         n, reach (points in reach), claims, found and found_reach at each of `RADII`, chance (what
@@ -202,8 +202,8 @@ def bout(
         `RADIUS`), kind, sentence and p_value of the verdict, and the claims x, y, lam.
 
     Raises:
-        Refused: if the attack does not fit these weights.
-        RunFailed: if it diverged.
+        Refused: where the attack does not fit these weights.
+        RunFailed: where it diverged.
     """
     why = by_key(key).refusal(ring.target)
     if by_key(key).victim is not None:
@@ -216,7 +216,7 @@ def bout(
 
 
 def judged(ring: Ring, claims: Report) -> dict[str, Any]:
-    """Return the judgement of claims on these weights; see `bout`."""
+    """What may be said of claims on the ring's network; see `bout`."""
     truth, reach = ring.truth, ring.in_reach
     within = Dataset(truth.x[reach], truth.y[reach])
     x, y = claims.x, claims.y
@@ -247,10 +247,10 @@ def _residual(target: Target, claims: Report) -> float | None:
 
 
 def flipped(data: Dataset, share: float, seed: int) -> Dataset:
-    """Return data with a share of the labels flipped, drawn by the seed; the source is kept.
+    """A share of the labels flipped, chosen by the seed; the source is kept, for its controls.
 
-    ValueError with more than two classes, because a flip would have to choose; Refused for a share
-    that is too small to flip a label.
+    ValueError with more than two classes, where a flip would have to choose; Refused for a share
+    that is too small to flip one.
     """
     if not share:
         return data
@@ -329,7 +329,7 @@ class Trial:
     # fmt: on
 
     def __post_init__(self) -> None:
-        """Refuse an unknown attack."""
+        """Refuse an attack that there is not."""
         if self.attack and self.attack not in ROSTER:
             raise ValueError(f"no attack {self.attack!r}; there are: {', '.join(ROSTER)}")
         if self.data is None:
@@ -342,7 +342,7 @@ class Trial:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Trial:
-        """Return a row from a mapping. ValueError, with the known fields, for an unknown one."""
+        """From a mapping. ValueError with the fields there are, for an unknown one."""
         widths = row.get("widths")
         one = isinstance(widths, int)  # a table names the width of one layer as a number
         return config_of(cls, {**row, "widths": (widths,)} if one else row, "a row")
@@ -353,7 +353,7 @@ LATER = {"data": None, "data_digest": "", "device": "cpu", "csv": False}
 
 
 def key_of(row: Any) -> str:  # noqa: ANN401 - a frozen dataclass of plain data
-    """Return the key of a configuration: equal on every machine, different for other values."""
+    """The name of a configuration: the same on every machine, another for any other value."""
     if not is_dataclass(row) or isinstance(row, type):
         raise TypeError(f"a row must be a dataclass or a mapping; got {type(row).__name__}")
     try:
@@ -368,13 +368,24 @@ def key_of(row: Any) -> str:  # noqa: ANN401 - a frozen dataclass of plain data
 
 
 def trials(table: Mapping[str, Any]) -> Iterator[Trial]:
-    """Return every combination of a table: a list is an axis, other values are in all rows.
+    """Yield every combination of a table: a list is an axis, anything else is the same in all rows.
 
-    `widths` takes a list of widths or of lists of widths. The settings in `train` and
-    `attack_config` may be lists too. Attacks vary fastest, so that they meet the same network.
+    Attacks vary fastest, so that they meet the same network.
+
+    Args:
+        table: values by the fields of `Trial`. `widths` takes a list of widths or of lists of
+            widths. The settings in `train` and `attack_config` may be lists too.
+
+    Yields:
+        Configurations.
 
     Raises:
-        ValueError: for an unknown field, a value of a wrong type, or an empty axis.
+        ValueError: for a field that there is not, a value of a wrong type, or an empty axis.
+
+    Example:
+        >>> from explorer.research.sweep import trials
+        >>> [(t.preset, t.seed) for t in trials({"preset": "moons", "seed": [0, 1]})]
+        [('moons', 0), ('moons', 1)]
     """
     for k in ("train", "attack_config"):
         if not isinstance(table.get(k, {}), Mapping):
@@ -402,11 +413,11 @@ def trials(table: Mapping[str, Any]) -> Iterator[Trial]:
 
 
 def run_trial(row: Trial) -> dict[str, Any]:
-    """Train, attack and judge. Return the result of the row; see `bout`.
+    """Train, attack and judge. -> the result of the row; see `bout`.
 
     Raises:
-        Refused: if the attack or a defence does not fit.
-        RunFailed: if training or attack fails.
+        Refused: where the attack or a defence does not fit.
+        RunFailed: where training or attack fails.
     """
     _check_defences(row)
     begun = perf_counter()
@@ -427,7 +438,7 @@ def run_trial(row: Trial) -> dict[str, Any]:
 
 
 def _check_defences(row: Trial) -> None:
-    """Raise Refused for a defence that the row's method would ignore."""
+    """Refused for a defence that the row's method would pass over."""
     given = {"early_stop": row.early_stop is not None, "weight_decay": row.weight_decay != 0}
     named = [name for name, there in given.items() if there]
     if row.method == "exact" and named:
@@ -443,13 +454,13 @@ def ring_of(row: Trial) -> Ring:
 
 
 def _training(row: Trial) -> str:
-    """Return a row without its attack, as text: rows with equal text have one network."""
+    """A row without its attack, as text: rows of one text have one network."""
     return json.dumps(asdict(replace(row, attack="", attack_config={})), sort_keys=True)
 
 
 @lru_cache(maxsize=KEPT_NETWORKS)
 def _ring(text: str) -> Ring:
-    """Return the trained network of a row, with its truth and its controls."""
+    """The trained network of a row, with its truth and its controls."""
     row = Trial.of(json.loads(text))
     seed = row.seed if row.data_seed is None else row.data_seed
     clean = (
@@ -472,7 +483,7 @@ def _ring(text: str) -> Ring:
 
 @lru_cache(maxsize=KEPT_NETWORKS)
 def _determined(text: str) -> dict[str, Any]:
-    """Return which points the network determines, and another set; None if unknown."""
+    """Which points the network of a row determines, and another set; None where unknown."""
     ring = _ring(text)
     found = otherwise(ring)
     if found is None:
@@ -512,7 +523,7 @@ def _trained(row: Trial, truth: Dataset) -> Trained:
 
 
 def seeds_of(text: str) -> list[int]:
-    """Return seeds from text such as "0-4" or "0,3,7-9"; ValueError for other or empty text."""
+    """Seeds from words such as "0-4" or "0,3,7-9"; ValueError for other words, or none."""
     found: list[int] = []
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
@@ -525,7 +536,7 @@ def seeds_of(text: str) -> list[int]:
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - anything a run may give back
-    """Return JSON types: tensors and tuples become lists, numbers that are not finite None."""
+    """JSON's own types: tensors and tuples become lists, what is not finite becomes None."""
     if isinstance(value, torch.Tensor):
         return plain(value.tolist())
     if isinstance(value, Mapping):

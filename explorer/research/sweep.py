@@ -1,13 +1,13 @@
-"""Many runs at once, on any `concurrent.futures` executor, saved one by one.
+"""Many runs at once, on any `concurrent.futures` executor, kept on disk as they come.
 
     for row in sweep(trials({"preset": ["moons", "xor"], "seed": [0, 1, 2]}), processes(2),
                      path=Path("rows.jsonl")):
         print(row["status"], row["trial"]["preset"])
 
-A row that fails is saved with its message. A worker that dies costs only its own row: all rows in
-progress run again one at a time on a new executor, so the row that kills its worker is found. It
-has failed after `retries` more deaths. A sweep that was killed goes on where its file ends: the key
-of a row is that of its configuration.
+A row that fails is a row with its message. A worker that dies costs only its own rows: all that
+were under way are suspects and run again one at a time on a fresh executor, so that the one that
+kills its worker is known by being alone, and is given up after `retries` further deaths. A sweep
+that was killed goes on where its file ends: rows are known by the key of their configuration.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ def sweep(
     again: bool = False,
     fresh: bool = False,
 ) -> Generator[Row, None, None]:
-    """Run every row, and yield each as it is finished; rows already in the file come first.
+    """Run every row, and yield each as it is finished.
 
-    Closing the generator, as `break` in a loop does, cancels rows in progress and keeps the others.
+    Rows already in the file come first. Closing the generator, as `break` in a loop does, cancels
+    what is under way and keeps the rest.
 
     Args:
         rows: frozen dataclasses such as `Trial`, or mappings of its fields. Equal rows run once.
@@ -72,6 +73,14 @@ def sweep(
         TypeError: where `executor` is none, and makes none.
         ValueError: for settings out of range, or a file that holds something else or that another
             sweep is writing.
+
+    Example:
+        >>> from explorer.research.sweep import sweep, threads, trials
+        >>> table = {"preset": "alternating-line", "n": [3, 4], "method": "exact", "attack": ""}
+        >>> for row in sweep(trials(table), threads(1)):
+        ...     print(row["trial"]["n"], row["status"])
+        3 done
+        4 done
     """
     if in_flight < 1 or retries < 0:
         raise ValueError(f"in_flight >= 1 and retries >= 0 needed; got {in_flight}, {retries}")
