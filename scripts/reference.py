@@ -22,6 +22,11 @@ from explorer.cli import app, loaded  # noqa: E402
 from explorer.commands import VERBS  # noqa: E402
 
 MADE = "<!-- Made by `python scripts/reference.py`: change the code, not this page. -->"
+# Plain values have no docstring of their own.
+CONSTANTS = {
+    "PRESETS": "every preset by its key, with its defaults and bounds.",
+    "RADII": "the radii at which claims are scored, in units of the plane.",
+}
 OWN = "explorer.engine.kernels."  # how the steps are made fast: nothing to call
 
 
@@ -77,7 +82,9 @@ def api() -> str:
     lines += ["Each of these is imported from `explorer`; more of each stands in",
               "[the engine](engine.md). `app`, `membership` and `digits` show the pages in a",
               "notebook, with the extra “app”.", ""]  # fmt: skip
-    names = [full(name) for name in explorer.__all__ if not name.startswith("__")]
+    lines += [*(f"- `{name}`: {what}" for name, what in CONSTANTS.items()), ""]
+    public = [name for name in explorer.__all__ if not name.startswith("__")]
+    names = [full(name) for name in public if name not in CONSTANTS]
     return "\n".join([*lines, *directive("autosummary", ":nosignatures:", "", *names), ""])
 
 

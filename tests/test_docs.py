@@ -214,4 +214,5 @@ def test_the_pages_of_the_reference_hold_every_verb_option_and_export() -> None:
             re.findall(r"`--?[^`]+`", part)
         ), name
     exported = {line.rpartition(".")[2] for line in text_of("api.md").splitlines()}
+    exported |= set(re.findall(r"^- `(\w+)`: ", text_of("api.md"), re.MULTILINE))
     assert {name for name in explorer.__all__ if not name.startswith("__")} <= exported
