@@ -62,28 +62,58 @@ def said(site: Path | None, *arguments: str, **given) -> str:
     return made.stdout
 
 
+# One process for many calls of the command; each starts as if it were alone.
+CALLS = """
+import json, sys
+from typer.testing import CliRunner
+from explorer.cli import app
+for words in json.loads(sys.argv[1]):
+    result = CliRunner().invoke(app, words.split())
+    print(json.dumps([result.exit_code, result.stdout, result.stderr]))
+"""
+SMALL = "--preset blobs --n 8 --widths"
+ROWS = "--set preset=blobs --set n=8 --set widths=16 --set steps=300"
+VERBS = {
+    "train": f"{SMALL} 20 --method exact --out trained.safetensors",
+    "attack": "trained.safetensors --attack sample --set pace=0.25 --out attacked.safetensors "
+    "--json",
+    "settings": "sample",
+    "demo": "--attack sample --set pace=2 --n 4 --steps 10",
+    "sweep": f"{ROWS} --set attack=sample --set attack_config.pace=[0.5,1.0] --out rows.jsonl "
+    "--workers 1",
+    "arena": f"{SMALL} 16 --attacks sample,kkt --seed 1 --steps 300 --fast --executor threads "
+    "--workers 1 --json",
+}
+
+
+@dataclass(frozen=True)
+class Called:
+    """What every verb answered, (exit code, output, errors), and the folder they ran in."""
+
+    answers: dict[str, tuple[int, str, str]]
+    folder: Path
+
+
 @pytest.fixture(scope="module")
-def saved(site, tmp_path_factory) -> Path:
-    """A run that was attacked by the sample."""
-    out = tmp_path_factory.mktemp("runs")
-    trained, attacked = out / "trained.safetensors", out / "attacked.safetensors"
-    said(site, "-m", "explorer", "train", "--preset", "blobs", "--n", "8", "--widths", "20",
-         "--method", "exact", "--out", str(trained))  # fmt: skip
-    words = said(site, "-m", "explorer", "attack", str(trained), "--attack", "sample", "--set",
-                 "pace=0.25", "--out", str(attacked), "--json")  # fmt: skip
+def called(site, tmp_path_factory) -> Called:
+    folder = tmp_path_factory.mktemp("runs")
+    lines = [f"{verb} {words}" for verb, words in VERBS.items()]
+    told = said(site, "-c", CALLS, json.dumps(lines), cwd=folder).splitlines()
+    return Called(dict(zip(VERBS, map(json.loads, told), strict=True)), folder)
+
+
+def test_its_settings_are_listed_and_checked(called) -> None:
+    code, words, _ = called.answers["settings"]
+    assert code == 0 and "pace" in words and "Newton" in words and "Sample" in words
+    code, _, refused = called.answers["demo"]
+    assert code and "pace must" in refused
+
+
+def test_its_runs_open_where_it_is_installed_and_nowhere_else(site, called) -> None:
+    code, words, wrong = called.answers["attack"]
+    assert code == 0, wrong
     assert "claims" in json.loads(words)["attack"]
-    return attacked
-
-
-def test_its_settings_are_listed_and_checked(site) -> None:
-    words = said(site, "-m", "explorer", "settings", "sample")
-    assert "pace" in words and "Newton" in words and "Sample" in words
-    refused = python(site, "-m", "explorer", "demo", "--attack", "sample", "--set", "pace=2",
-                     "--n", "4", "--steps", "10")  # fmt: skip
-    assert refused.returncode and "pace must" in refused.stderr
-
-
-def test_its_runs_open_where_it_is_installed_and_nowhere_else(site, saved) -> None:
+    saved = called.folder / "attacked.safetensors"
     words = said(site, "-c", OPEN, str(saved))
     assert words.split() == ["sample", "0.25", "30"]
     with pytest.raises(store.StoreError) as refused:
@@ -99,17 +129,13 @@ print(run.attack_name, run.attack_config.pace, run.attack_states[-1].t)
 """
 
 
-def test_it_stands_in_the_arena_and_in_sweeps(site, tmp_path) -> None:
-    points = ("preset=blobs", "n=8", "widths=16", "steps=300")
-    given = [part for p in points for part in ("--set", p)]
-    said(site, "-m", "explorer", "sweep", *given, "--set", "attack=sample", "--set",
-         "attack_config.pace=[0.5, 1.0]", "--out", str(tmp_path / "rows.jsonl"), "--workers", "1",
-         cwd=tmp_path)  # fmt: skip
-    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+def test_it_stands_in_the_arena_and_in_sweeps(called) -> None:
+    code, _, wrong = called.answers["sweep"]
+    assert code == 0, wrong
+    rows = [json.loads(line) for line in (called.folder / "rows.jsonl").read_text().splitlines()]
     assert [row["status"] for row in rows] == ["done", "done"], rows
-    words = said(site, "-m", "explorer", "arena", "--preset", "blobs", "--n", "8", "--attacks",
-                 "sample,kkt", "--seeds", "1", "--widths", "16", "--steps", "300", "--fast",
-                 "--executor", "threads", "--workers", "1", "--json", cwd=tmp_path)  # fmt: skip
+    code, words, wrong = called.answers["arena"]
+    assert code == 0, wrong
     assert "sample" in words
 
 
@@ -188,19 +214,22 @@ def test_the_docs_show_the_sample_that_is_run() -> None:
 def test_an_attack_of_this_package_is_one_file(tmp_path) -> None:
     """In a copy of the package with one file more: the page, the form, the shapes, the verbs."""
     copy = tmp_path / "explorer"
-    shutil.copytree(ROOT / "explorer", copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "explorer", copy)  # with what was compiled of it: the same files
     shutil.copy(PLUGIN / "sample_attack.py", copy / "engine" / "attacks" / "sample.py")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"}
-    for arguments, found in (
-        (["-c", PAGE], ON_THE_PAGE),
-        (["-m", "explorer", "settings", "sample"], ["pace", "Newton"]),
-        (["-m", "explorer", "demo", "--attack", "sample", "--preset", "blobs", "--n", "4",
-          "--widths", "8", "--steps", "300", "--set", "steps=9"], ["claims", "verdict"]),
-    ):  # fmt: skip
-        made = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True,
-                              text=True, cwd=tmp_path)  # fmt: skip
-        assert made.returncode == 0, made.stderr
-        assert all(words in made.stdout for words in found), made.stdout
+    calls = [
+        "settings sample",
+        "demo --attack sample --preset blobs --n 4 --widths 8 --steps 300 --set steps=9",
+    ]
+    made = subprocess.run([sys.executable, "-c", PAGE + CALLS, json.dumps(calls)], cwd=tmp_path,
+                          env=environment, capture_output=True, text=True)  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    *lines, listed, shown = made.stdout.splitlines()
+    assert lines == ON_THE_PAGE
+    for answer, found in ((listed, ["pace", "Newton"]), (shown, ["claims", "verdict"])):
+        code, words, wrong = json.loads(answer)
+        assert code == 0, wrong
+        assert all(word in words for word in found), words
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ FLAGS = (
     "--headless",
     "--no-sandbox",  # build machines run as root, where Chromium has no sandbox
     "--disable-gpu",
+    "--disable-software-rasterizer",  # no GPU in software either: nothing here draws by WebGL
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -102,6 +103,14 @@ def browser(chromium_path: str) -> Iterator[sync_api.Browser]:
 def voila_server() -> Iterator[serve.Server]:
     """The app as `make app` serves it. For the dark theme visit `server.url + "?theme=dark"`."""
     with serve.start(port=0) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def small_server() -> Iterator[serve.Server]:
+    """The server's own pages with one button in the app's place, which starts at once."""
+    cells = ("import ipywidgets", "ipywidgets.Button(description='Hello')")
+    with serve.start(port=0, cells=cells) as server:
         yield server
 
 

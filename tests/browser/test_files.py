@@ -14,9 +14,10 @@ from tests.browser.steps import Explorer
 GARBAGE = b"\x80\x04\x95 not a run at all" * 50
 
 
-def test_points_leave_as_csv_and_come_back(
-    page: Page, voila_server: server.Server, tmp_path: Path
+def test_points_leave_as_csv_and_come_back_and_a_run_opens_elsewhere(
+    new_page: Callable[..., Page], voila_server: server.Server, tmp_path: Path
 ) -> None:
+    page = new_page()
     app = Explorer(page).visit(voila_server.url)
     page.get_by_title("Draw a ready-made dataset").select_option(label="Moons (2-D)")
     app.expect_points(24)
@@ -58,17 +59,11 @@ def test_points_leave_as_csv_and_come_back(
     app.expect_points(24)
     assert app.csv() == saved.read_text()
 
-
-def test_run_is_saved_and_opened_by_another_visitor(
-    new_page: Callable[..., Page], voila_server: server.Server, tmp_path: Path
-) -> None:
+    # A run is saved, and opened by another visitor.
     saved = tmp_path / "run.safetensors"
-    page = new_page()
-    app = Explorer(page).visit(voila_server.url)
     page.get_by_title("Draw a ready-made dataset").select_option(label="XOR (2-D)")
     app.press("Step × n")
     expect(app.where).to_have_text("step 100 of 100")
-    app.fold("Files")
     app.press("Save the run")
     with page.expect_download() as download:
         page.locator("a[download='run.safetensors']").click()

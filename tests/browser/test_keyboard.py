@@ -27,18 +27,7 @@ UNREACHED = """() => [...window.unreached].map(
   e => (e.innerText || e.title || e.getAttribute('aria-label') || e.outerHTML).slice(0, 60))"""
 
 
-def test_tab_reaches_every_control(page: Page, voila_server: server.Server) -> None:
-    app = Explorer(page).visit(voila_server.url)
-    page.get_by_title("Draw a ready-made dataset").select_option(label="Moons (2-D)")
-    app.press("Step")
-    expect(app.where).to_have_text("step 1 of 1")
-    assert page.evaluate(MARK_CONTROLS) > 20
-    for _ in range(MOST_TABS):
-        page.keyboard.press("Tab")
-    assert page.evaluate(UNREACHED) == []
-
-
-def test_keys_place_move_erase_and_undo(page: Page, voila_server: server.Server) -> None:
+def test_tab_reaches_every_control_and_keys_draw(page: Page, voila_server: server.Server) -> None:
     app = Explorer(page).visit(voila_server.url)
     keys = page.keyboard
     tab_to(page, "document.activeElement.matches('.mx-plane .mx-pad-surface')")
@@ -86,6 +75,10 @@ def test_keys_place_move_erase_and_undo(page: Page, voila_server: server.Server)
     app.wait_for_step(20)
     keys.press("Space")
     expect(app.button("Play")).to_be_focused()
+    assert page.evaluate(MARK_CONTROLS) > 20
+    for _ in range(MOST_TABS):
+        keys.press("Tab")
+    assert page.evaluate(UNREACHED) == []
     tab_to(page, "document.activeElement.innerText.startsWith('Jump')", back=True)
     keys.press("Enter")
     expect(app.where).to_have_text("step 0 of 0")

@@ -1,43 +1,32 @@
-"""The page comes up in both hosts, and says so when its kernel is gone."""
+"""The page comes up, is readable while it waits, and says so when its kernel is gone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from explorer.serve import server as serve
 from tests.browser.steps import kernel_address
+from tests.serve.visits import within
 
 FIRST_CONTROL = ".jupyter-button"  # buttons and toggles alike
 
 
-@pytest.fixture(scope="module")
-def plain_server() -> Iterator[serve.Server]:
-    """One button in the app's place: what is tested here is the page around it."""
-    with serve.start(port=0, cells=("import ipywidgets; ipywidgets.Button()",)) as server:
-        yield server
-
-
-def test_app_appears_in_jupyterlab(page: Page, open_in_lab: Callable[[Page], None]) -> None:
-    open_in_lab(page)
-    page.locator(f".jp-OutputArea {FIRST_CONTROL}").first.wait_for()
-
-
-def test_touched_page_knows_no_mouse(touch_page: Page, plain_server: serve.Server) -> None:
-    touch_page.goto(plain_server.url)
+def test_touched_page_knows_no_mouse(touch_page: Page, small_server: serve.Server) -> None:
+    touch_page.goto(small_server.url)
     touch_page.locator(FIRST_CONTROL).first.tap()
     assert touch_page.evaluate("matchMedia('(pointer: coarse)').matches")
 
 
 @pytest.mark.parametrize("theme", serve.THEMES)
 def test_waiting_page_is_readable_in_its_theme(
-    page: Page, plain_server: serve.Server, console_errors: list[str], theme: str
+    page: Page, small_server: serve.Server, console_errors: list[str], theme: str
 ) -> None:
     # Scripts held back, the page stays as a visitor sees it first.
     page.route("**/*.js*", lambda route: route.abort())
-    page.goto(f"{plain_server.url}?theme={theme}")
+    page.goto(f"{small_server.url}?theme={theme}")
     heading = page.get_by_role("heading", name="Margin Explorer is starting")
     expect(heading).to_be_visible()
     ink, paper = (
@@ -50,36 +39,32 @@ def test_waiting_page_is_readable_in_its_theme(
     console_errors.clear()  # the console notes the scripts held back
 
 
-def test_page_says_when_its_kernel_has_ended(
-    page: Page, plain_server: serve.Server, console_errors: list[str]
-) -> None:
-    page.goto(plain_server.url)
-    page.locator(FIRST_CONTROL).first.wait_for()
-    banner = page.get_by_role("alert")
-    expect(banner).to_be_hidden()
-    address = kernel_address(page, plain_server)
-    ended = page.request.post(address.replace("api/kernels", "voila/api/shutdown"))
-    assert ended.status == 204
-    expect(banner).to_contain_text("Reload the page", timeout=20_000)
-    console_errors.clear()  # the console notes the kernel that is not found
-
-
 @pytest.mark.parametrize("leave", ["close", "reload"])
 def test_page_that_is_left_takes_its_kernel_with_it(
-    page: Page, new_page: Callable[..., Page], plain_server: serve.Server, leave: str
-) -> None:
-    page.goto(plain_server.url)
+    page: Page, new_page: Callable[..., Page], small_server: serve.Server, leave: str,
+    console_errors: list[str],
+) -> None:  # fmt: skip
+    page.goto(small_server.url)
     page.locator(FIRST_CONTROL).first.wait_for()
-    address = kernel_address(page, plain_server)
-    witness = new_page()
-    assert witness.request.get(address).status == 200
+    address = kernel_address(page, small_server)
+    asked = new_page().request
+    assert asked.get(address).status == 200
     if leave == "close":
         page.close(run_before_unload=True)
     else:
         page.reload()
     # Its own farewell: idle kernels of this server are kept for longer than we wait here.
-    for _ in range(100):
-        if witness.request.get(address).status == 404:
-            return
-        witness.wait_for_timeout(100)
-    pytest.fail(f"the kernel is alive ten seconds after {leave}")
+    assert within(10, lambda: asked.get(address).status == 404)
+    if leave == "reload":
+        says_when_its_kernel_has_ended(page, small_server)
+        console_errors.clear()  # the console notes the kernel that is not found
+
+
+def says_when_its_kernel_has_ended(page: Page, server: serve.Server) -> None:
+    page.locator(FIRST_CONTROL).first.wait_for()
+    banner = page.get_by_role("alert")
+    expect(banner).to_be_hidden()
+    address = kernel_address(page, server)
+    ended = page.request.post(address.replace("api/kernels", "voila/api/shutdown"))
+    assert ended.status == 204
+    expect(banner).to_contain_text("Reload the page", timeout=20_000)

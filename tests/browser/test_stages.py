@@ -21,13 +21,17 @@ EXACT = "Jump to the exact solution"
 def app(page: Page, voila_server: server.Server) -> Explorer:
     """Two points, and the exact weights that separate them."""
     made = Explorer(page).visit(voila_server.url)
-    for place, name in TWO:
-        made.press(name)
-        made.click(place)
-    made.expect_points(2)
-    made.press(EXACT)
-    expect(made.verdict).to_contain_text("KKT point")
+    two_points(made)
     return made
+
+
+def two_points(app: Explorer) -> None:
+    for place, name in TWO:
+        app.press(name)
+        app.click(place)
+    app.expect_points(2)
+    app.press(EXACT)
+    expect(app.verdict).to_contain_text("KKT point")
 
 
 def field(page: Page, name: str):
@@ -36,7 +40,28 @@ def field(page: Page, name: str):
     return box.locator("select, input").first
 
 
-def test_an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app: Explorer) -> None:
+def test_two_points_go_through_every_stage(
+    app: Explorer, page: Page, voila_server: server.Server
+) -> None:
+    """One visit: each stage begins with the same two points and the same weights."""
+    an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app)
+    a_point_is_dragged_into_two_that_explain_the_same(app)
+    an_arena_runs_and_a_click_shows_the_claims(app)
+    lines = the_cells_of_a_grid_are_offered_as_a_file(app)
+    starts_are_read_off_the_triangle(app)
+    # Another kernel with the same weights takes the cells up; a click shows where one ended.
+    app.visit(voila_server.url)
+    two_points(app)
+    cells_are_taken_up(app, lines)
+    app.press("3 Attack")
+    app.press("Another set that explains the weights")
+    expect(
+        page.get_by_text(re.compile("No training set on the margin|other points, on"))
+    ).to_be_visible()
+    a_lesson_opens_from_the_menu_with_its_words_and_its_page(app)
+
+
+def an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app: Explorer) -> None:
     app.press("3 Attack")
     chosen = field(app.page, "attack")
     box = chosen.bounding_box()
@@ -50,7 +75,7 @@ def test_an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app: Explo
     expect(app.message).to_contain_text("Finished")
 
 
-def test_a_point_is_dragged_into_two_that_explain_the_same(app: Explorer) -> None:
+def a_point_is_dragged_into_two_that_explain_the_same(app: Explorer) -> None:
     app.press("4 Explain")
     expect(app.verdict).to_contain_text("2 points explain the weights")
     app.page.get_by_role("button", name="Anywhere").click()
@@ -61,7 +86,7 @@ def test_a_point_is_dragged_into_two_that_explain_the_same(app: Explorer) -> Non
     expect(app.verdict).to_contain_text("2 points explain the weights")
 
 
-def test_an_arena_runs_and_a_click_shows_the_claims(app: Explorer) -> None:
+def an_arena_runs_and_a_click_shows_the_claims(app: Explorer) -> None:
     app.press("5 Arena")
     app.page.locator(".mx-app label", has_text="KKT reconstruction").click()
     app.page.locator(".mx-app label", has_text="Hinges").click()
@@ -74,14 +99,14 @@ def test_an_arena_runs_and_a_click_shows_the_claims(app: Explorer) -> None:
     expect(app.verdict).to_contain_text("within 0.03")
 
 
-def test_a_click_on_a_cell_of_the_grid_shows_where_its_run_ended(app: Explorer) -> None:
+def grid_of_two_steps(app: Explorer) -> None:
     app.press("6 Landscape")
     steps = field(app.page, "steps per cell")
     steps.fill("2")
     steps.press("Tab")
-    app.press("Run the grid")
-    expect(app.page.get_by_text(re.compile("^Of 25 cells"))).to_be_visible()
-    expect(app.button("Run the grid")).to_be_visible()
+
+
+def click_the_middle_cell(app: Explorer) -> None:
     title = "//*[normalize-space(text())='distance to truth']"
     cells = app.page.locator(f"xpath={title}/following::*[contains(@class, 'bqplot')][1]")
     cells.scroll_into_view_if_needed()
@@ -92,26 +117,29 @@ def test_a_click_on_a_cell_of_the_grid_shows_where_its_run_ended(app: Explorer) 
     expect(app.page.get_by_text(re.compile("^λ₁ = 0.5, λ₂ = 0.5: the candidates"))).to_be_visible()
 
 
-def test_cells_outlive_their_kernel_and_starts_are_read_off_the_triangle(
-    app: Explorer, page: Page, voila_server: server.Server
-) -> None:
-    def grid_of_two_steps() -> None:
-        app.press("6 Landscape")
-        steps = field(app.page, "steps per cell")
-        steps.fill("2")
-        steps.press("Tab")
-
-    grid_of_two_steps()
+def the_cells_of_a_grid_are_offered_as_a_file(app: Explorer) -> bytes:
+    grid_of_two_steps(app)
     app.press("Run the grid")
-    link = page.locator("a[download='grid.jsonl']")
-    expect(page.get_by_text("21 cells")).to_be_visible()
+    expect(app.page.get_by_text(re.compile("^Of 25 cells"))).to_be_visible()
+    expect(app.button("Run the grid")).to_be_visible()
+    click_the_middle_cell(app)
+    link = app.page.locator("a[download='grid.jsonl']")
+    expect(app.page.get_by_text("21 cells")).to_be_visible()
     lines = base64.b64decode((link.get_attribute("href") or "").partition(",")[2])
     assert lines.count(b"\n") == 21
-    # The energy of all starts, under a real mouse.
+    return lines
+
+
+def starts_are_read_off_the_triangle(app: Explorer) -> None:
+    """The energy of all starts, under a real mouse."""
+    page = app.page
     kind = page.locator(".mx-app select").filter(has_text="All starts of an attack")
     kind.select_option(label="All starts of an attack")
     expect(page.get_by_text(re.compile(r"of 1326 starts lie below"))).to_be_visible()
-    box = page.locator(".mx-plane .mx-pad-surface").nth(1).bounding_box()
+    triangle = page.locator(".mx-plane .mx-pad-surface").nth(1)
+    triangle.scroll_into_view_if_needed()
+    settled(triangle)
+    box = triangle.bounding_box()
     assert box is not None
     truth = CORNERS[0]
     page.mouse.move(
@@ -120,42 +148,25 @@ def test_cells_outlive_their_kernel_and_starts_are_read_off_the_triangle(
     expect(
         page.get_by_text(re.compile(r"^9\d% truth, \d% held-out data, \d% noise"))
     ).to_be_visible()
-    # Another kernel with the same weights takes the cells up; a click runs one of them again.
-    app.visit(voila_server.url)
-    for place, name in TWO:
-        app.press(name)
-        app.click(place)
-    app.press(EXACT)
-    expect(app.verdict).to_contain_text("KKT point")
-    grid_of_two_steps()
-    expect(page.get_by_text("lost with this page")).to_be_visible()
-    with page.expect_file_chooser() as chooser:
-        page.locator(".jupyter-button", has_text="Take up saved cells").click()
+
+
+def cells_are_taken_up(app: Explorer, lines: bytes) -> None:
+    grid_of_two_steps(app)
+    expect(app.page.get_by_text("lost with this page")).to_be_visible()
+    with app.page.expect_file_chooser() as chooser:
+        app.page.locator(".jupyter-button", has_text="Take up saved cells").click()
     chooser.value.set_files({"name": "mine.jsonl", "mimeType": "", "buffer": lines})
     expect(app.message).to_contain_text("21 cells of mine.jsonl taken up")
-    title = "//*[normalize-space(text())='distance to truth']"
-    cells = page.locator(f"xpath={title}/following::*[contains(@class, 'bqplot')][1]")
-    cells.scroll_into_view_if_needed()
-    settled(cells)
-    box = cells.locator(".plotarea_events").bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    expect(page.get_by_text(re.compile("^λ₁ = 0.5, λ₂ = 0.5: the candidates"))).to_be_visible()
-    app.press("3 Attack")
-    app.press("Another set that explains the weights")
-    expect(
-        page.get_by_text(re.compile("No training set on the margin|other points, on"))
-    ).to_be_visible()
+    click_the_middle_cell(app)
 
 
-def test_a_lesson_opens_from_the_menu_with_its_words_and_its_page(
-    page: Page, voila_server: server.Server
-) -> None:
-    first = Explorer(page).visit(voila_server.url)
+def a_lesson_opens_from_the_menu_with_its_words_and_its_page(app: Explorer) -> None:
+    page = app.page
     page.get_by_text("Lessons and pages").click()
     link = page.get_by_role("link", name=re.compile("^Lesson 3:"))
     expect(link).to_have_attribute("href", re.compile("lesson-03"))
     page.goto(link.evaluate("a => a.href"))
     expect(page.locator("h1[id^=Lesson]")).to_contain_text("Lesson 3:")
-    expect(first.verdict).to_contain_text("points explain the weights")
+    expect(app.verdict).to_contain_text("points explain the weights")
+    expect(page.locator("#loading")).to_have_count(0)
     expect(page.locator(".mx-failed:visible")).to_have_count(0)

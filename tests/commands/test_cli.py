@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -301,7 +302,7 @@ def test_the_command_as_a_process(tmp_path):
         return subprocess.run(
             [sys.executable, "-m", "explorer.cli", *arguments],
             cwd=tmp_path, capture_output=True, text=True, check=False,
-            env={"PYTHONPATH": str(ROOT), "PATH": "", "OPENBLAS_NUM_THREADS": "1"},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PATH": ""},
         )  # fmt: skip
 
     done = command("demo", *SMALL, *QUICK, "--json")

@@ -233,7 +233,8 @@ def test_every_row_comes_back_when_a_dask_worker_is_killed(tmp_path: Path) -> No
                 seen.append(row)
                 if len(seen) == 3:
                     os.kill(pids[0], signal.SIGKILL)
-            left = set(client.run(os.getpid).values())  # one, or a new one beside it
+            # One, or a new one beside it; the dead one may still be on the cluster's list.
+            left = set(client.run(os.getpid, on_error="ignore").values())
     assert sorted(row["result"]["double"] for row in seen) == [2 * k for k in range(16)]
     assert left and pids[0] not in left
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,16 @@ from explorer.serve.server import Server
 from tests.serve import visits
 from tests.serve.visits import connected, farewell, frame, kernel_of, packed, read_page
 
+# A page that prints what its kernel is told.
+TELLS = (f"import os; print('folders:', os.environ.get('{serve.FOLDERS}'))",)
 MOST_GROWTH = 100e6  # bytes; arbitrary, the stock server grew by 1.7 GB in 40 s
 SOCKETS = 100  # arbitrary: what one of them stops, a hundred stop for certain
 # A picture is sent to the page as a buffer beside the message: the older layout, in bytes.
-CELLS = ("import ipywidgets", "ipywidgets.Image(value=b'GIF89a' + bytes(1000))")
+CELLS = (
+    *TELLS,
+    "import ipywidgets",
+    "ipywidgets.Image(value=b'GIF89a' + bytes(1000))",
+)
 STATES = {"comm_id": "c", "target_name": "jupyter.widget.control", "data": {}}
 ASK = {"comm_id": "c", "data": {"method": "request_states"}}
 GOOD = frame()
@@ -79,8 +86,16 @@ BAD: dict[str, str | bytes] = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module", autouse=True)
+def own_environment() -> Iterator[None]:
+    """What the user of this machine says of folders is not told to these servers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(serve.FOLDERS, raising=False)
+        yield
+
+
 @pytest.fixture(scope="module")
-def alone() -> Iterator[Server]:
+def alone(own_environment: None) -> Iterator[Server]:
     with serve.start(port=0, cells=CELLS) as running:
         yield running
 
@@ -110,10 +125,45 @@ def in_jupyter() -> Iterator[Server]:
 HOSTS = {"alone": "", "in_jupyter": "voila/render/explorer.ipynb"}
 
 
-@pytest.fixture(params=HOSTS)
-def host(request: pytest.FixtureRequest) -> tuple[Server, str]:
-    """Either server, and where its page is."""
-    return request.getfixturevalue(request.param), HOSTS[request.param]
+@dataclass(frozen=True)
+class Host:
+    """A server, where its page is, what a visitor was answered, and the kernel of that visit."""
+
+    server: Server
+    page: str
+    headers: dict[str, str]
+    text: str
+    kernel: str
+
+
+@contextlib.contextmanager
+def visited(server: Server, page: str) -> Iterator[Host]:
+    """One visit for every test that only reads: its socket stays, and so does its kernel."""
+    code, headers, text = visits.ask(server.url + page)
+    assert code == 200, text
+    kernel = kernel_of(text)
+    with connected(server, kernel):
+        yield Host(server, page, headers, text, kernel)
+
+
+@pytest.fixture(scope="module")
+def visit(alone: Server) -> Iterator[Host]:
+    """A visit of the stand-alone server."""
+    with visited(alone, HOSTS["alone"]) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def visit_in_jupyter(in_jupyter: Server) -> Iterator[Host]:
+    """A visit of the Jupyter server."""
+    with visited(in_jupyter, HOSTS["in_jupyter"]) as found:
+        yield found
+
+
+@pytest.fixture(params=["visit", "visit_in_jupyter"])
+def host(request: pytest.FixtureRequest) -> Host:
+    """A visit of either server."""
+    return request.getfixturevalue(request.param)
 
 
 def paths(server: Server) -> list[str]:
@@ -126,43 +176,40 @@ def memory(server: Server) -> int:
 
 
 # --- sockets ----------------------------------------------------------------------------------
-@pytest.mark.parametrize("protocols", [(), ("other",), (visits.PROTOCOL,)], ids=str)
-def test_badly_formed_sockets_stop_nobody_else(
-    host: tuple[Server, str], protocols: tuple[str, ...]
-) -> None:
-    server, page = host
-    kernel = kernel_of(read_page(server, page))
-    before = memory(server)
+def test_badly_formed_sockets_stop_nobody_else(host: Host) -> None:
+    before = memory(host.server)
     with contextlib.ExitStack() as stack:
-        links = [stack.enter_context(connected(server, kernel, protocols)) for _ in range(SOCKETS)]
-        for link in links:
-            # A closed socket may refuse to take more.
-            with contextlib.suppress(OSError):
-                if visits.PROTOCOL in protocols:
-                    link.send_binary(BAD["a count of 2^63"])
-                else:  # as a client of the older layout asks for the picture
-                    for kind, content in (("comm_open", STATES), ("comm_msg", ASK)):
-                        link.send(older(kind, content))
-        assert visits.is_served(server, page)
-    assert memory(server) - before < MOST_GROWTH
+        for protocols in ((), ("other",), (visits.PROTOCOL,)):
+            links = [
+                stack.enter_context(connected(host.server, host.kernel, protocols))
+                for _ in range(SOCKETS)
+            ]
+            for link in links:
+                # A closed socket may refuse to take more.
+                with contextlib.suppress(OSError):
+                    if visits.PROTOCOL in protocols:
+                        link.send_binary(BAD["a count of 2^63"])
+                    else:  # as a client of the older layout asks for the picture
+                        for kind, content in (("comm_open", STATES), ("comm_msg", ASK)):
+                            link.send(older(kind, content))
+            # The server answers, and so does a kernel behind it.
+            assert visits.answers(host.server, host.kernel), protocols
+        assert visits.is_served(host.server, host.page)
+    assert memory(host.server) - before < MOST_GROWTH
 
 
 @pytest.mark.parametrize("protocols", [(), ("other",)], ids=str)
-def test_a_socket_without_the_protocol_is_told_so(
-    host: tuple[Server, str], protocols: tuple[str, ...]
-) -> None:
-    server, page = host
-    with connected(server, kernel_of(read_page(server, page)), protocols) as link:
+def test_a_socket_without_the_protocol_is_told_so(host: Host, protocols: tuple[str, ...]) -> None:
+    with connected(host.server, host.kernel, protocols) as link:
         code, words = farewell(link)
         assert code == 1002
         assert visits.PROTOCOL in words and "proxy" in words
 
 
-def test_a_badly_formed_message_closes_its_socket_alone(alone: Server) -> None:
-    kernel = kernel_of(read_page(alone))
-    with connected(alone, kernel) as other:
+def test_a_badly_formed_message_closes_its_socket_alone(visit: Host) -> None:
+    with connected(visit.server, visit.kernel) as other:
         for name, message in BAD.items():
-            with connected(alone, kernel) as link:
+            with connected(visit.server, visit.kernel) as link:
                 (link.send if isinstance(message, str) else link.send_binary)(message)
                 code, words = farewell(link)
                 assert (code, words.endswith(".")) == (1007, True), name
@@ -171,8 +218,8 @@ def test_a_badly_formed_message_closes_its_socket_alone(alone: Server) -> None:
             pass
 
 
-def test_buffers_and_a_long_content_pass(alone: Server) -> None:
-    with connected(alone, kernel_of(read_page(alone))) as link:
+def test_buffers_and_a_long_content_pass(visit: Host) -> None:
+    with connected(visit.server, visit.kernel) as link:
         content = {"comm_id": "none", "data": {"words": "x" * 2**21}}
         link.send_binary(frame("comm_msg", content=content, buffers=[b"", bytes(10)]))
         link.send_binary(frame())
@@ -180,10 +227,9 @@ def test_buffers_and_a_long_content_pass(alone: Server) -> None:
             pass
 
 
-def test_a_kernel_sends_its_page_no_traceback(alone: Server) -> None:
-    kernel = kernel_of(read_page(alone))
+def test_a_kernel_sends_its_page_no_traceback(visit: Host) -> None:
     seen = b""
-    with connected(alone, kernel) as link:
+    with connected(visit.server, visit.kernel) as link:
         wrong = {"comm_id": "c", "target_name": "jupyter.widget", "data": {"state": 7}}
         link.send_binary(frame("comm_open", content=wrong))
         link.send_binary(frame())
@@ -192,7 +238,7 @@ def test_a_kernel_sends_its_page_no_traceback(alone: Server) -> None:
         link.send_binary(frame())
         while seen.count(b"kernel_info_reply") < 2:
             seen += link.recv()
-    assert not [path for path in paths(alone) if path.encode() in seen]
+    assert not [path for path in paths(visit.server) if path.encode() in seen]
     assert b"Traceback" not in seen
 
 
@@ -211,20 +257,26 @@ def test_names_of_this_machine_are_answered(alone: Server, name: str) -> None:
     assert visits.ask(f"{alone.url}voila/static/voila.js", Host=name)[0] == 200
 
 
-def test_the_operator_names_further_hosts() -> None:
+def test_the_operator_names_further_hosts_and_closes_the_folders() -> None:
     named = ("class.example.org", "10.1.2.3")
-    with serve.start(port=0, cells=("1",), allow_hosts=named) as server:
+    with serve.start(port=0, cells=TELLS, allow_hosts=named) as server:
         files = f"{server.url}voila/static/voila.js"
         assert {visits.ask(files, Host=n)[0] for n in (*named, "Class.Example.ORG:80")} == {200}
         assert visits.ask(files, Host="other.example.org")[0] == 403
+        assert "folders: 0" in read_page(server)
 
 
-def test_on_all_interfaces_any_address_and_the_machine_itself_are_answered() -> None:
-    with serve.start(port=0, cells=("1",), host="0.0.0.0") as server:
+def test_on_all_interfaces_any_address_and_the_machine_are_answered_and_folders_closed() -> None:
+    with serve.start(port=0, cells=TELLS, host="0.0.0.0") as server:
         files = f"{server.url}voila/static/voila.js"
         for name in ("10.1.2.3", "[2001:db8::1]:80", serve.socket.gethostname()):
             assert visits.ask(files, Host=name)[0] == 200
         assert visits.ask(files, Host="evil.example")[0] == 403
+        assert "folders: 0" in read_page(server)
+
+
+def test_folders_are_open_to_the_machines_own_user(visit: Host) -> None:
+    assert "folders: 1" in visit.text
 
 
 @pytest.mark.parametrize("wrong", ["http://a.example", "a.example:80", "a,b", "", "*"])
@@ -233,10 +285,8 @@ def test_a_host_that_is_no_name_is_refused(wrong: str) -> None:
         serve.start(allow_hosts=(wrong,))
 
 
-def test_a_page_says_what_may_run_on_it(host: tuple[Server, str]) -> None:
-    server, page = host
-    code, headers, _ = visits.ask(server.url + page)
-    assert code == 200
+def test_a_page_says_what_may_run_on_it(host: Host) -> None:
+    headers = host.headers
     policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
     assert "unsafe-eval" not in str(policy)
     assert policy["default-src"] == "'none'" and policy["connect-src"] == "'self'"
@@ -253,24 +303,24 @@ def test_files_and_refusals_have_the_headers_too(alone: Server, address: str) ->
     assert headers["X-Content-Type-Options"] == "nosniff"
 
 
-QUERIES = ("template=reveal", "voila-template=reveal", "template=lab", "template=classic",
-           "template=nothing", "template=../../lab", "theme=nothing", "theme=dark&template=reveal",
-           "theme=%22%3E%3Cscript%20src=//evil.example%3E", "classic-tree=true", "theme=%ff",
-           "voila-theme=reveal", "template=reveal&template=reveal")  # fmt: skip
+# Each page costs a kernel: every name that a query may have, and its values by twos and threes.
+QUERIES = (
+    "template=reveal&voila-template=reveal&voila-theme=reveal&classic-tree=true",
+    "template=nothing&theme=nothing",
+    "template=../../lab&theme=%22%3E%3Cscript%20src=//evil.example%3E",
+    "template=lab&template=classic&theme=dark",
+)
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_no_query_names_another_host(host: tuple[Server, str], query: str) -> None:
-    server, page = host
-    _, _, text = visits.ask(f"{server.url}{page}?{query}")
-    hosts = set(re.findall(r"(?:https?:|wss?:|[\"'(=]\s*)//([\w.-]+)", text))
-    assert hosts <= {"www.w3.org"}  # the name space of drawings, which nobody asks
-    assert "Margin Explorer" in text and "evil" not in text
-
-
-def test_a_query_chooses_between_the_two_themes(alone: Server) -> None:
-    assert "theme-dark" in read_page(alone, "?theme=dark")
-    assert "theme-light" in read_page(alone, "?theme=nothing&template=reveal")
+def test_no_query_names_another_host_and_one_chooses_the_theme(host: Host) -> None:
+    for query in QUERIES:
+        code, _, text = visits.ask(f"{host.server.url}{host.page}?{query}")
+        found = set(re.findall(r"(?:https?:|wss?:|[\"'(=]\s*)//([\w.-]+)", text))
+        assert found <= {"www.w3.org"}, query  # the name space of drawings, which nobody asks
+        assert code == 200 and "Margin Explorer" in text and "evil" not in text, query
+        dark = "theme=dark" in query
+        assert dark or "theme-light" in text, query
+        assert ("theme-dark" in text) == dark, query
 
 
 WRONG = ("?theme=%ff", "nothing", "voila/templates/x", "voila/templates/lab/static/../../x",
@@ -296,17 +346,3 @@ def test_a_failure_shows_no_path() -> None:
         code, _, words = visits.ask(server.url)
         assert code >= 400
         assert server.folder.name not in words and "Traceback" not in words
-
-
-# --- what a kernel is told --------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [({}, "1"), ({"host": "0.0.0.0"}, "0"), ({"allow_hosts": ("a.example",)}, "0")],
-)
-def test_folders_are_open_to_the_machines_own_user_alone(
-    monkeypatch: pytest.MonkeyPatch, options: dict[str, object], told: str
-) -> None:
-    monkeypatch.delenv(serve.FOLDERS, raising=False)
-    cells = ("import os", f"print('folders:', os.environ['{serve.FOLDERS}'])")
-    with serve.start(port=0, cells=cells, **options) as server:  # type: ignore[arg-type]
-        assert f"folders: {told}" in read_page(server)

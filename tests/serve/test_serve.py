@@ -56,32 +56,31 @@ def test_page_names_no_foreign_host_and_says_what_it_waits_for(
 def test_further_pages_are_served_and_nothing_else(server: serve.Server) -> None:
     served = {path.name for path in Path(server.folder.name).glob("*.ipynb")}
     assert served == {"explorer.ipynb", *(page.name for page in pages())}
-    for name in ("membership.ipynb", "lesson-01-univariate.ipynb"):
-        page = read_page(server, f"voila/render/{name}")
-        assert kernel_of(page)
-        assert "from explorer import" not in page  # the sources are not shown
+    page = read_page(server, "voila/render/lesson-01-univariate.ipynb")
+    assert kernel_of(page)
+    assert "from explorer import" not in page  # the sources are not shown
     assert status(f"{server.url}voila/render/other.ipynb") == 403
 
 
-def test_every_visit_has_a_kernel_of_its_own(server: serve.Server) -> None:
-    assert kernel_of(read_page(server)) != kernel_of(read_page(server))
+def test_every_visit_has_a_kernel_that_ends_with_its_page_or_is_culled(
+    server: serve.Server,
+) -> None:
+    def visit() -> tuple[str, str]:
+        kernel = kernel_of(read_page(server))
+        return kernel, f"{server.url}api/kernels/{kernel}"
 
-
-def test_closing_page_ends_its_kernel_at_once(server: serve.Server) -> None:
-    gone, other = kernel_of(read_page(server)), kernel_of(read_page(server))
-    # Both are connected, so that it is the farewell that ends one and no idle time.
-    with connected(server, gone), connected(server, other):
-        assert status(f"{server.url}api/kernels/{gone}") == 200
-        # What Voila's page sends: a POST with no cookie and no token.
-        assert status(f"{server.url}voila/api/shutdown/{gone}", "POST") == 204
-        assert status(f"{server.url}api/kernels/{gone}") == 404
-        assert status(f"{server.url}api/kernels/{other}") == 200
-
-
-def test_abandoned_kernel_is_culled_and_a_connected_one_stays(server: serve.Server) -> None:
-    kept, left = kernel_of(read_page(server)), kernel_of(read_page(server))
-    kept_url, left_url = (f"{server.url}api/kernels/{kernel}" for kernel in (kept, left))
+    kept, kept_url = visit()
     with connected(server, kept):
+        gone, gone_url = visit()
+        # This one is connected too, so that it is the farewell that ends it and no idle time.
+        with connected(server, gone):
+            assert status(gone_url) == 200
+            # What Voila's page sends: a POST with no cookie and no token.
+            assert status(f"{server.url}voila/api/shutdown/{gone}", "POST") == 204
+            assert status(gone_url) == 404
+            assert status(kept_url) == 200
+        left, left_url = visit()  # nobody is connected to this one
+        assert len({kept, gone, left}) == 3
         assert within(PATIENCE_S, lambda: status(left_url) == 404)
         time.sleep(CULL_AFTER_S + 2 * CULL_EVERY_S)
         assert status(kept_url) == 200

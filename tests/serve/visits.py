@@ -100,7 +100,12 @@ def farewell(link: websocket.WebSocket) -> tuple[int, str]:
 
 def is_served(server: serve.Server, page: str = "") -> bool:
     """Whether a new visitor gets a page, and an answer of the kernel behind it."""
-    with connected(server, kernel_of(read_page(server, page))) as link:
+    return answers(server, kernel_of(read_page(server, page)))
+
+
+def answers(server: serve.Server, kernel: str) -> bool:
+    """Whether a kernel answers over a new socket of its page."""
+    with connected(server, kernel) as link:
         link.send_binary(frame())
         while b"kernel_info_reply" not in link.recv():
             pass
