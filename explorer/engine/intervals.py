@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest, bootstrap
 
 LEVEL = 0.95
 RESAMPLES = 2000  # arbitrary: the ends move by less than 0.01 from one generator to another
@@ -41,6 +40,9 @@ def share(found: Counts, total: Counts) -> Share:
     hits, draws = np.asarray(found, dtype=int), np.asarray(total, dtype=int)
     if draws.sum() == 0:
         return Share(float("nan"), float("nan"), float("nan"))
+    # Imported here: it takes a third of a second, which every start of the command would wait for.
+    from scipy.stats import binomtest, bootstrap
+
     wilson = binomtest(int(hits.sum()), int(draws.sum())).proportion_ci(LEVEL, method="wilson")
     low, high = float(wilson.low), float(wilson.high)
     if len(hits) >= FEWEST and len({*zip(hits.tolist(), draws.tolist(), strict=True)}) > 1:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 from torch import Tensor
 
 from explorer.engine.membership.experiment import Trial
@@ -93,6 +92,8 @@ def interval(values: Sequence[float]) -> Interval:
     mean = float(kept.mean())
     if len(kept) == 1:
         return Interval(mean, math.nan, math.nan)
+    from scipy import stats  # here, as in engine/intervals.py
+
     half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(kept) - 1) * stats.sem(kept))
     return Interval(mean, mean - half, mean + half)
 

@@ -30,7 +30,7 @@ from tests.serve.visits import connected, farewell, frame, kernel_of, packed, re
 # A page that prints what its kernel is told.
 TELLS = (f"import os; print('folders:', os.environ.get('{serve.FOLDERS}'))",)
 MOST_GROWTH = 100e6  # bytes; arbitrary, the stock server grew by 1.7 GB in 40 s
-SOCKETS = 100  # arbitrary: what one of them stops, a hundred stop for certain
+SOCKETS = 33  # of each kind; arbitrary: what one of them stops, a hundred stop for certain
 # A picture is sent to the page as a buffer beside the message: the older layout, in bytes.
 CELLS = (
     *TELLS,
