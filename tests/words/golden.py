@@ -19,7 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks import hinge, pooled, univariate
+from explorer.engine.attacks import certified, hinge, pooled, univariate
+from explorer.engine.attacks.certified import CertifiedConfig, CertifiedState
 from explorer.engine.attacks.hinge import HingeConfig, HingeState
 from explorer.engine.attacks.pooled import PooledConfig, PooledState
 from explorer.engine.attacks.target import Target
@@ -317,8 +318,31 @@ def walks() -> Iterator[tuple[str, UnivariateState]]:
     yield "not proven", replace(asked, at=2, least=tensor(1.25, 0), most=tensor(2.5, math.inf))
 
 
+def searches() -> Iterator[tuple[str, CertifiedState]]:
+    """The search for certified places: begun, with nothing proven, under way and at its end."""
+    none, places = torch.zeros(0), torch.zeros(3, 3)
+    begun = CertifiedState(
+        0, torch.zeros(0, 1), none, none, none, none, torch.zeros(0, 4), places,
+        least=0.0123, threshold=0.05, reach=0.0, band=0.01, tau=0.005, box=2.5,
+    )  # fmt: skip
+    yield "begun", begun
+    yield "too far", replace(begun, least=0.345, threshold=1.0)
+    yield "nothing", replace(begun, t=2, looked=16)
+    some = tensor(0.31, 0.452)
+    yield "some", replace(begun, t=2, looked=16, x=some[:, None], y=some, lam=some, radius=some)
+    yield (
+        "end",
+        replace(
+            begun, t=9, looked=70, x=some[:, None], y=some, lam=some, radius=some,
+            waiting=torch.zeros(0, 3),
+        ),
+    )  # fmt: skip
+
+
 def of_attacks() -> Named:
     """What the last step of an attack did."""
+    for name, search in searches():
+        yield f"certified, {name}", certified.words(search, CertifiedConfig())
     for name, state in hinges():
         yield f"hinge, {name}", hinge.words(state, HingeConfig())
     for name, joined in pooled_states():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from explorer.engine.kernels.batched import Prepared
 from explorer.engine.merging import Merged, merge_neurons
@@ -43,6 +45,7 @@ class Target:
     net: Network
     level: float = 1.0
     _merged: dict[float, Merged] = field(default_factory=dict, init=False, repr=False)
+    _kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
     _prepared: dict[tuple[float, bool], Prepared] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -130,6 +133,12 @@ class Target:
             slopes = self._made(angle).slopes if key[1] else None
             self._prepared[key] = Prepared.of(self.merged(angle), slopes)
         return self._prepared[key]
+
+    def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - what it makes
+        """What `make` returns, made once for this `key`: what an attack reads off the weights."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
 
     def _made(self, angle: float) -> Merged:
         if angle not in self._merged:

@@ -1,0 +1,303 @@
+r"""Places that must hold a training point: the certified radius, searched from coarse to fine.
+
+A place is an interval of the line or a square of the plane with a label. Its radius is the least
+residual of any explanation of the weights that has no point of that label there
+(`explanations.cone`): one convex problem without a seed, a start or a descent. The search
+begins with wide places around the points of the least explanation, as every needed place holds
+one of them, keeps those with a radius above the threshold and goes on with narrower ones inside
+them. What is claimed are the centres of the narrowest places that do not meet: no two of them can
+stand for the same point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Annotated
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks.attack import Attack, Start
+from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.shapes import Shapes, joined
+from explorer.engine.attacks.target import Target
+from explorer.engine.explanations.certified import (
+    MOST,
+    THRESHOLD,
+    assumed,
+    groups_left,
+    threshold,
+)
+from explorer.engine.explanations.cone import Array, Cone, refusal
+from explorer.engine.settings import setting, settings
+from explorer.engine.sizes import Size
+from explorer.engine.status import Status
+
+_SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]])
+FINER = 2  # times as narrow are the next places
+
+
+@settings
+class CertifiedConfig:
+    """Settings of the search; `benchmarks/bench_certified.py` measures the defaults."""
+
+    # fmt: off
+    threshold: Annotated[float, setting(
+        "The least radius of a claim, a share of |θ|: so far must the weights be from every "
+        "explanation without a point there", title="least radius", form="sight", place=1,
+        page=(0, 1), ge=0, lt=1, note="Three times the residual of the least explanation is taken "
+        "where that is more. Arbitrary.",
+    )] = THRESHOLD
+    narrowest: Annotated[float, setting(
+        "Half width of the narrowest places", title="narrowest place", unit="of the data",
+        form="sight", place=2, page=(1e-4, 10), gt=0,
+    )] = 0.03
+    widest: Annotated[float, setting(
+        "Half width of the first places", title="widest place", unit="of the data", form="more",
+        place=1, page=(1e-4, 10), gt=0,
+    )] = 0.24
+    margin_error: Annotated[float, setting(
+        "By how much the known margin may be off, as a share of it", title="margin known to",
+        form="sight", place=3, page=(0, 0.9), ge=0, lt=1,
+    )] = 0.0
+    box: Annotated[float | None, setting(
+        "Half width of the box of all points; 0: found from the weights", title="box",
+        unit="of the data", form="more", place=2, page=(0, 100), gt=0,
+    )] = None
+    per_step: Annotated[int, setting(
+        "Places that one step looks at", title="places a step", form="more", place=3,
+        page=(1, 1000), ge=1,
+    )] = 8
+    steps: Annotated[int, setting(
+        "Length of the search at most", title="steps", form="more", place=4, page=(1, 100_000),
+        gt=0,
+    )] = 1000
+    # fmt: on
+
+    def __post_init__(self) -> None:
+        """Refuse first places that are narrower than the last."""
+        if self.widest < self.narrowest:
+            raise ValueError(
+                f"the widest place must not be narrower than the narrowest; got widest="
+                f"{self.widest}, narrowest={self.narrowest}. Raise widest."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedState:
+    """What is proven so far, and what is still to be looked at.
+
+    Attributes:
+        t: steps taken.
+        x: centres of the claimed places (m, d).
+        y: their labels (m,).
+        lam: the multipliers that the least explanation has there (m,).
+        radius: their proven radii (m,), shares of |theta|.
+        half: their half widths (m,); a training point lies within half + reach.
+        proven: all places with a radius above the threshold (p, d + 3): centre, half width, label,
+            radius.
+        waiting: places to look at (w, d + 2): centre, half width, label.
+        least: least residual of any explanation, a share of |theta|.
+        threshold: the radius that a claim exceeds.
+        reach: how far from a place its training point may stand; units of x.
+        band: support points are assumed to have 1 <= y Phi <= 1 + band, up to the margin's error.
+        tau: slopes are free within this distance of a neuron's line.
+        box: half width of the box of all points.
+        looked: places looked at so far.
+    """
+
+    t: int
+    x: Tensor
+    y: Tensor
+    lam: Tensor
+    radius: Annotated[Tensor, Size("m", dtype=torch.float64, finite=True)]
+    half: Annotated[Tensor, Size("m", dtype=torch.float64, finite=True)]
+    proven: Annotated[Tensor, Size("proven columns", dtype=torch.float64, finite=True)]
+    waiting: Annotated[Tensor, Size("waiting sides", dtype=torch.float64, finite=True)]
+    least: float
+    threshold: float
+    reach: float
+    band: float
+    tau: float
+    box: float
+    looked: int = 0
+
+    def numbers(self) -> dict[str, float]:
+        """Counts, and the least residual of any explanation."""
+        return {
+            "proven": float(len(self.x)),
+            "waiting": float(len(self.waiting)),
+            "least": self.least,
+            "radius": float(self.radius.min()) if len(self.radius) else 0.0,
+        }
+
+
+def fits(target: Target) -> str:
+    """Return why the attack cannot be used on these weights, or an empty string."""
+    why = refusal(target.net)
+    if why:
+        return why
+    groups = target.kept("certified, groups", lambda: groups_left(target.net))
+    if groups <= MOST[target.net.d]:
+        return ""
+    return (
+        f"the search takes at most {MOST[target.net.d]} neurons of different directions here; "
+        f"these weights have {groups}, and one place would take a second. Train fewer neurons, or "
+        "ask for single places in Python: docs/certified-radius.md."
+    )
+
+
+def init(
+    target: Target, config: CertifiedConfig, generator: torch.Generator, start: Start | None = None
+) -> CertifiedState:
+    """Nothing proven yet; the assumptions are found. Draws nothing, and takes no start."""
+    cone = _cone(target, config)
+    made, d = cone.assumptions, target.net.d
+    none = torch.zeros(0, dtype=torch.float64)
+    return CertifiedState(
+        0, none.reshape(0, d).to(target.net.dtype), *(none.to(target.net.dtype),) * 2, none, none,
+        none.reshape(0, d + 3), torch.from_numpy(_first(cone, config.widest)),
+        cone.least.high, threshold(cone, config.threshold), made.reach, made.band, made.tau,
+        made.box,
+    )  # fmt: skip
+
+
+def step(target: Target, state: CertifiedState, config: CertifiedConfig) -> CertifiedState:
+    """Look at the next places; narrower ones inside those that are proven wait for their turn."""
+    cone, d = _cone(target, config), target.net.d
+    now, later = state.waiting[: config.per_step], state.waiting[config.per_step :]
+    proven, finer = [state.proven.numpy()], [later.numpy()]
+    for row in now.numpy():
+        at, half, label = row[:d], float(row[d]), float(row[d + 1])
+        found = cone.radius(at - half, at + half, label, state.threshold)
+        if found.low > state.threshold:
+            proven.append(np.append(row, found.low)[None])
+            finer.append(_inside(row, d, config.narrowest))
+    all_proven = np.concatenate(proven)
+    kept = _disjoint(all_proven, d, state.reach)
+    lam = [cone.mass(r[:d] - r[d], r[:d] + r[d], r[d + 1]) for r in kept]
+    kind = target.net.dtype
+    columns = torch.from_numpy(kept)
+    return replace(
+        state, t=state.t + 1, x=columns[:, :d].to(kind), y=columns[:, d + 1].to(kind),
+        lam=torch.tensor(lam, dtype=kind), radius=columns[:, d + 2].clone(),
+        half=columns[:, d].clone(), proven=torch.from_numpy(all_proven),
+        waiting=torch.from_numpy(_once(np.concatenate(finer))), looked=state.looked + len(now),
+    )  # fmt: skip
+
+
+def terminate(state: CertifiedState, config: CertifiedConfig) -> Status:
+    """How the run stands."""
+    if not len(state.waiting):
+        return Status.COMPLETE
+    return Status.FINISHED if state.t >= config.steps else Status.RUNNING
+
+
+def report(target: Target, state: CertifiedState, config: CertifiedConfig) -> Report:
+    """The centres of the narrowest proven places that do not meet, largest multiplier first."""
+    order = torch.argsort(state.lam, descending=True, stable=True)
+    return Report(state.x[order], state.y[order], state.lam[order])
+
+
+def _cone(target: Target, config: CertifiedConfig) -> Cone:
+    """The cone of the target, kept there once made."""
+    key = ("certified", config.margin_error, config.box)
+    found: Cone = target.kept(key, lambda: assumed(target.net, config.margin_error, config.box))
+    return found
+
+
+def _first(cone: Cone, half: float) -> Array:
+    """Overlapping places of half width `half` that hold a point of the least explanation."""
+    at = cone.least
+    d = at.x.shape[1]
+    rows = []
+    for shift in product((0.0, 1.0), repeat=d):
+        centre = (np.floor((at.x / half + shift) / 2) * 2 + 1 - np.array(shift)) * half
+        rows.append(np.column_stack([centre, np.full(len(centre), half), at.y]))
+    return _once(np.concatenate(rows))
+
+
+def _inside(row: Array, d: int, narrowest: float) -> Array:
+    """Places of half the width inside a place, in its middle and at its walls; none too narrow."""
+    half = float(row[d]) / FINER
+    if half < narrowest * (1 - 1e-9):
+        return np.zeros((0, len(row)))
+    shifts = np.array(list(product((-half, 0.0, half), repeat=d)))
+    rest = np.tile([half, row[d + 1]], (len(shifts), 1))
+    return np.concatenate([row[:d] + shifts, rest], axis=1)
+
+
+def _once(rows: Array) -> Array:
+    """Each place once, in order; places equal up to rounding are one."""
+    found: Array = rows[np.sort(np.unique(rows.round(9), axis=0, return_index=True)[1])]
+    return found
+
+
+def _disjoint(rows: Array, d: int, reach: float) -> Array:
+    """Of the proven places the narrowest, then those of largest radius, `2 reach` apart.
+
+    Each must have a point in its inside, so that those of reach 0 may share a wall.
+    """
+    kept: list[Array] = []
+    for row in rows[np.lexsort((-rows[:, d + 2], rows[:, d].round(12)))]:
+        apart = (
+            (np.abs(row[:d] - other[:d]) >= row[d] + other[d] + 2 * reach - 1e-12).any()
+            or row[d + 1] != other[d + 1]
+            for other in kept
+        )
+        if all(apart):
+            kept.append(row)
+    return np.array(kept).reshape(-1, rows.shape[1])
+
+
+def shapes(target: Target, state: CertifiedState) -> Shapes:
+    """Return the claimed places: spans of the line, or squares of the plane; rings at centres."""
+    x, half = state.x.numpy(), state.half.numpy()[:, None]
+    if target.net.d == 1:
+        ends = np.column_stack([x - half, x + half])
+        spans = tuple((float(low), float(high)) for low, high in ends)
+        return Shapes(spans=spans, rings=np.column_stack([x, state.y.numpy()]))
+    squares = [at + h * _SQUARE for at, h in zip(x, half, strict=True)]
+    return Shapes(lines=joined(squares), rings=x)
+
+
+def words(state: CertifiedState, config: CertifiedConfig) -> str:
+    """Return what is proven so far, on which assumption, and what still waits."""
+    if state.threshold >= 1:
+        return (
+            f"The nearest explanation leaves {state.least:.1%} of the weights: too much for any "
+            "place to be claimed."
+        )
+    if not state.t:
+        return (
+            f"Some explanation leaves {state.least:.1%} of the weights; a place is claimed where "
+            f"every explanation without a point there leaves more than {state.threshold:.1%}."
+        )
+    left = f" {len(state.waiting)} places wait." if len(state.waiting) else ""
+    if not len(state.radius):
+        return f"Of {state.looked} places looked at none has to hold a training point.{left}"
+    least = float(state.radius.min())
+    return (
+        f"Of {state.looked} places looked at {len(state.radius)} that do not meet are claimed: a "
+        f"training point lies in each, unless the weights are more than {least:.1%} of their norm "
+        f"from every explanation.{left}"
+    )
+
+
+def belongs(target: Target, state: CertifiedState, config: CertifiedConfig) -> bool:
+    """Return whether the rows of places have the columns of these weights' points."""
+    d = target.net.d
+    return state.proven.shape[1] == d + 3 and state.waiting.shape[1] == d + 2
+
+
+ATTACK = Attack(
+    place=7, key="certified_places", title="Certified places", paper="own",
+    sentence="Places that must hold a training point of a label: without one the weights would be "
+    "farther from every explanation than the stated radius.",
+    config=CertifiedConfig, state=CertifiedState,
+    first=init, step=step, terminate=terminate, report=report, fits=fits,
+    shapes=shapes, words=words, belongs=belongs,
+    curves=(("proven", "places proven"), ("waiting", "places waiting")),
+)  # fmt: skip

@@ -1,0 +1,150 @@
+"""What to assume of the points that trained given weights, found from the weights alone.
+
+`assumed` makes the cone whose radii are certified (`cone`), and `threshold` says how large a radius
+must be where nobody knows what the true points leave of the weights. Three things put weights off a
+KKT point: training that ended, which the least residual and the balance tell; moves of all weights,
+which the balance tells; and storage in few bits, which the weights themselves tell.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import torch
+from scipy.stats import chi2
+
+from explorer.engine.explanations.cone import Assumptions, Cone, refusal
+from explorer.engine.explanations.places import extent, grouped, parts_of
+from explorer.engine.network import Network
+from explorer.engine.progress import Progress, no_progress, with_progress
+from explorer.engine.rounding import NOTHING
+
+# Found from the weights alone, the narrower first: shares of the box for tau, and bands.
+LADDER = {1: ((0.002, 0.01), (0.008, 0.05)), 2: ((0.0, 0.01), (0.0, 0.05))}
+REACH = {1: 0.0, 2: 0.008}  # of the box: chattering neurons leave points of the plane off by it
+FITS = 0.05  # arbitrary: assumptions with a least residual up to this are taken
+ANGLES = (0.0, 1e-4, 5e-4, 2e-3, 1e-2)  # radians, the first with few enough groups
+MOST = {1: 400, 2: 60}  # groups: 130 in the plane prove little more and take eight times as long
+HEAVY = 130  # groups where those cannot be had: a place takes half a second in the plane
+ROUGH = {1: 400, 2: 30}  # groups where only the steepness of places is asked
+LIGHT = (1e-4, 1e-5, 1e-6, 0.0)  # of the path weight, the first that widens the band by little
+WIDER = 0.03  # by how much of the margin it may widen the band; arbitrary
+DOUBT = 4.0  # times their scatter weights may be off; arbitrary
+RARE = 1e-3  # how often so few neurons may tell less than is taken of their scatter; arbitrary
+SPARE = 2.0  # times the largest rounding of storage are allowed; arbitrary
+SHORT = (8, 11)  # bits of a number in bfloat16 and float16; float32 rounds too little to matter
+FAR = 3.0  # times the least residual of all explanations: a smaller radius is no claim; arbitrary
+FEWEST = 8  # neurons asked for their balance, or all; arbitrary
+THRESHOLD = 0.05  # arbitrary: a radius up to this is no claim
+
+
+def scatter(net: Network, rounded: float = 0.0) -> float:
+    """Return how far each weight may be off, told by the balance |v| = |(w, b)| of heavy neurons.
+
+    0 at a KKT point. Weights that were moved lose their balance by about sqrt(2) times what each of
+    them was moved; training leaves the light neurons out of balance, so that those below the mean
+    path weight are not asked, beyond `FEWEST`. Few neurons may be in balance by chance: the bound
+    is the one that independent normal moves exceed with probability `RARE` (chi squared). What
+    rounding by a share of up to `rounded` explains is not counted.
+    """
+    w, v = parts_of(net)
+    size = np.linalg.norm(w, axis=1)
+    path = np.abs(v) * size
+    least = min(float(path.mean()), float(np.sort(path)[-FEWEST:][0]))
+    off = np.maximum(np.abs(np.abs(v) - size) - rounded * (np.abs(v) + size), 0)[path >= least]
+    return float(np.sqrt((off**2).sum() / 2 / chi2.ppf(RARE, len(off))))
+
+
+def rounding(net: Network) -> float:
+    """Return by what share of it storage in few bits moved each weight at most; 0 if in none.
+
+    Weights at margin 1 are those stored times one factor. It is found by trying every number of
+    so many bits for the largest weight. Weights in balance to rounding of float64 lost nothing.
+    """
+    theta = net.theta.detach().cpu().double().abs().numpy()
+    theta = theta[theta > 0]
+    kept = 8 * float(torch.finfo(net.dtype).eps)
+    if scatter(net) <= kept * float(net.rho):
+        return 0.0
+    for bits in SHORT:
+        highest = np.arange(2.0 ** (bits - 1), 2.0**bits)
+        part = np.frexp(theta / theta.max() * highest[:, None])[0] * 2.0**bits
+        if (np.abs(part - part.round()) <= kept * part).all(axis=1).any():
+            return float(2.0**-bits)
+    return 0.0
+
+
+def assumed(
+    net: Network, margin_error: float = 0.0, box: float | None = None,
+    progress: Progress = no_progress,
+) -> Cone:  # fmt: skip
+    """Return the cone of a network at margin 1 under assumptions that its weights alone suggest.
+
+    The narrowest of a short ladder of bands and slopes under which some explanation leaves at most
+    `FITS` of the weights; the one that leaves least, if none does. What rounding of storage and the
+    imbalance of the weights leave in doubt widens both. Neurons are grouped, and light ones left
+    out, as far as time asks for it in the plane; nothing of what is said depends on it.
+    `progress` hears of each rung. ValueError for other networks.
+    """
+    why = refusal(net)
+    if why:
+        raise ValueError(why)
+    wide = extent(net) if box is None else box
+    rounded = SPARE * rounding(net)
+    off = scatter(net, rounded)
+    if off < NOTHING * float(net.rho):
+        off = 0.0
+    stray = 2 * (rounded + off * math.sqrt(len(net.theta)) / float(net.rho))
+    base = Assumptions(
+        box=wide, margin_error=margin_error, reach=REACH[net.d] * wide, doubt=DOUBT * off,
+        rounded=rounded, stray=stray,
+    )  # fmt: skip
+    angle, light = _thinned(net, wide, MOST[net.d])
+    cones: list[Cone] = []
+    for tau, band in with_progress(LADDER[net.d], len(LADDER[net.d]), progress):
+        made = replace(base, band=band, tau=tau * wide)
+        made = replace(made, band=band + _wider(net, made), angle=angle, light=light)
+        cones.append(Cone.of(net, made))
+        if cones[-1].least.high <= FITS:
+            return cones[-1]
+    return min(cones, key=lambda cone: cone.least.high)
+
+
+def _wider(net: Network, made: Assumptions) -> float:
+    """Return by what doubt and rounding can move y Phi apart at the points that a cone uses."""
+    if not (made.doubt or made.rounded):
+        return 0.0
+    angle, light = _thinned(net, made.box, ROUGH[net.d])
+    least = Cone.of(net, replace(made, angle=angle, light=light)).least
+    steep = float(np.linalg.norm(least.columns, axis=1).max(initial=0.0))
+    w, v = parts_of(net)
+    x = np.concatenate([least.x, np.ones((len(least.x), 1))], axis=1)
+    paths = ((x @ w.T > 0) * (np.abs(x) @ np.abs(w).T)) @ np.abs(v)
+    return 2 * (made.doubt * steep + 2 * made.rounded * float(paths.max(initial=0.0)))
+
+
+def threshold(cone: Cone, least: float = THRESHOLD) -> float:
+    """Return the radius that a claim must exceed where nobody knows the residual of the truth.
+
+    A share of |theta|; at 1 nothing can be claimed.
+    """
+    return min(max(least, FAR * cone.least.high) + cone.assumptions.stray, 1.0)
+
+
+def _thinned(net: Network, box: float, most: int) -> tuple[float, float]:
+    """Return the angle of groups and the share of light neurons that leave `most` groups."""
+    if len(parts_of(net)[1]) <= most:
+        return 0.0, 0.0
+    light = next(s for s in LIGHT if s == 0 or grouped(net, 0.0, 0.0, box, s).slack <= WIDER)
+    left = {a: len(grouped(net, a, 0.0, box, light).v) for a in ANGLES}
+    limit = most if min(left.values()) <= most else HEAVY
+    return next((a for a in ANGLES if left[a] <= limit), ANGLES[-1]), light
+
+
+def groups_left(net: Network) -> int:
+    """Return how many groups of neurons `assumed` would work with."""
+    wide = extent(net)
+    angle, light = _thinned(net, wide, MOST[net.d])
+    return len(grouped(net, angle, 0.0, wide, light).v)

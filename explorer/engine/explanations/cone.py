@@ -1,0 +1,458 @@
+r"""The cone of all explanations of two layers, and the radius of a place: its distance without it.
+
+Two layers, d = 1 or 2, margin 1. An *explanation* of theta is a sum over points x of label y with
+1 <= y Phi(x) <= 1 + band in the box, with lam >= 0 and slopes s that are free within tau of a line:
+
+    r = || theta - sum lam y g(x; s) || / || theta ||.
+
+All such sums are a cone that finitely many rays span (`places`). Leave out the points of label y in
+the inside of a region H, and a smaller cone is left. Its distance from theta, as a share of
+|theta|, is the *radius* r*(H, y):
+
+    who explains theta up to r < r*(H, y) has a point of label y in H.
+
+Every network of finite training is off a KKT point of its data; r is by how much. The rays are
+taken up as they are needed (column generation), and what is returned never rests on the solver:
+for any u, with t = max_g <u, g>+ / min_g <theta, g>, the vector u - t theta has <., g> <= 0 for all
+rays, so that the distance is at least <u - t theta, theta> / |u - t theta|.
+docs/certified-radius.md proves both and says where it stops. What to assume: `certified`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from explorer.engine.explanations.places import Neurons, Places, cut, grouped, joined, places
+from explorer.engine.network import Network
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Index = NDArray[np.int64]
+
+RIDGE = 1e-13  # of a unit ray's square: repeated rays stay solvable; arbitrary
+ROUNDS = 200  # of column generation; arbitrary, 15 to 40 are usual, and the bound holds at any
+BATCH = 60  # rays that join in a round; 150 take as long (alternating circle, 24116 rays)
+COARSE = 0.02  # of the box, between rays of one round; 5e-6 takes five times as many rounds
+HALVED = 6  # rounds after which rays may stand twice as near; arbitrary
+GAP = 0.02  # of the radius, between what is proven and what is reached; arbitrary
+FINE = 1e-4  # of |theta|: a gap that nobody asks to close; arbitrary
+STILL = 10  # rounds without any gain after which rounding alone is left; arbitrary
+NEAR = 0.3  # of the steepest slope: rays that join in one step of the active set; 1 takes twice
+VAIN = 5  # steps of the active set in a row without descent, of repeated rays; arbitrary
+SAFE = 1e-12  # share of a bound that its own rounding may be; arbitrary
+ROUND = 1e-13  # of |theta|^2: rounding of an inner product; 100 times float64's
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What is assumed of the points that explain the weights.
+
+    Attributes:
+        band: they have 1 <= y Phi(x) <= 1 + band.
+        tau: their slopes are free within this distance of a neuron's line, in units of x.
+        box: they lie in [-box, box]^d.
+        angle: neurons within it are seen as one group; costs width of the zones, no proof.
+        light: neurons below this share of the path weight stand in no group.
+        margin_error: by how much the known margin may be off, as a share of it.
+        reach: a training point may stand for points this far from it, in units of x; a place then
+            speaks of training points within `reach` of it.
+        doubt: each weight may be off by this: slopes are free where a line may lie.
+        rounded: each weight may be off by this share of it, as storage in few bits does.
+        stray: the residual that doubt and rounding leave to the truth, a share of |theta|.
+    """
+
+    band: float = 0.01
+    tau: float = 0.005
+    box: float = 2.5
+    angle: float = 0.0
+    light: float = 0.0
+    margin_error: float = 0.0
+    reach: float = 0.0
+    doubt: float = 0.0
+    rounded: float = 0.0
+    stray: float = 0.0
+
+    @property
+    def levels(self) -> tuple[float, float]:
+        """The least and the largest y Phi of a point, rounding left aside."""
+        low, high = 1 - self.margin_error, (1 + self.band) * (1 + self.margin_error)
+        return low - 1e-6, high + 1e-6
+
+
+def refusal(net: Network) -> str:
+    """Why no radius can be certified for a network, or an empty string."""
+    if len(net.weights) != 2 or net.outputs != 1 or not net.homogeneous or net.d > 2:
+        shape = "-".join(map(str, (net.d, *net.widths, net.outputs)))
+        return (
+            "the certified radius needs one or two inputs, one hidden layer and one output without "
+            f"a bias; got {shape}. Draw points on the line or in the plane, and train one hidden "
+            "layer."
+        )
+    return ""
+
+
+@dataclass(frozen=True, eq=False)
+class Rays:
+    """Gradients y g(x; s) at the corners of places, priced without being written out.
+
+    Attributes:
+        x: corners with a 1 at the end (r, d + 1).
+        y: labels (r,).
+        piece: the piece of each corner (r,), ascending.
+        hard: whose slope is 1 there (p, k); of those that are not free.
+        on: who is active there (p, k).
+        at, group: each corner's groups of free slope, as pairs (f,), (f,).
+        neurons: the groups.
+    """
+
+    x: Array
+    y: Array
+    piece: Index
+    hard: Array
+    on: Array
+    at: Index
+    group: Index
+    neurons: Neurons
+
+    @classmethod
+    def of(cls, places: Places, neurons: Neurons) -> Rays:
+        """The rays of all corners of `places`, each once."""
+        p, c = places.pieces.shape[:2]
+        fresh = np.ones((p, c), dtype=bool)
+        fresh[:, 1:] = (places.pieces[:, 1:] != places.pieces[:, :-1]).any(axis=2)
+        piece = np.repeat(np.arange(p), c).reshape(p, c)[fresh]
+        x = np.concatenate([places.pieces[fresh], np.ones((len(piece), 1))], axis=1)
+        at, group = np.nonzero(places.free[piece])
+        hard = (places.on & ~places.free).astype(float)
+        return cls(x, places.y[piece], piece, hard, places.on.astype(float), at, group, neurons)
+
+    def __len__(self) -> int:
+        """The number of corners."""
+        return len(self.y)
+
+    def gains(self, u: Array) -> Array:
+        """The largest <u, y g(x; s)> over the slopes s, of each corner (r,)."""
+        k, neurons = len(self.neurons.v), self.neurons
+        block, last = u[:-k].reshape(k, -1), u[-k:]
+        plane = self.hard @ (neurons.v[:, None] * block) + self.on @ (last[:, None] * neurons.w)
+        total: Array = self.y * np.einsum("rd,rd->r", self.x, plane[self.piece])
+        if len(self.at):
+            pull, lift = self._free(u)
+            more = np.maximum(pull, 0) + np.maximum(lift, 0)
+            total += np.bincount(self.at, more, len(total))
+        return total
+
+    def _free(self, u: Array) -> tuple[Array, Array]:
+        """What each free slope adds to the gain at 1, and what its value's slack does. (f,)."""
+        k, neurons = len(self.neurons.v), self.neurons
+        block, last = u[:-k].reshape(k, -1)[self.group], u[-k:][self.group]
+        y = self.y[self.at]
+        pull = y * neurons.v[self.group] * np.einsum("fd,fd->f", self.x[self.at], block)
+        return pull, y * last * neurons.off_value[self.group]
+
+    def columns(self, rows: Index, u: Array) -> Array:
+        """The rays of some corners that reach their gains (len(rows), k (d + 2))."""
+        neurons, y, x = self.neurons, self.y[rows, None], self.x[rows]
+        slope = y * neurons.v * self.hard[self.piece[rows]]
+        value = y * self.on[self.piece[rows]] * (x @ neurons.w.T)
+        if len(self.at):
+            pull, lift = self._free(u)
+            place = np.full(len(self), -1)
+            place[rows] = np.arange(len(rows))
+            mine = place[self.at] >= 0
+            row, group = place[self.at[mine]], self.group[mine]
+            slope[row, group] = (pull[mine] > 0) * (y[:, 0][row] * neurons.v[group])
+            value[row, group] += (lift[mine] > 0) * (y[:, 0][row] * neurons.off_value[group])
+        blocks = slope[:, :, None] * x[:, None, :]
+        return np.concatenate([blocks.reshape(len(rows), -1), value], axis=1)
+
+    def sizes(self) -> Array:
+        """About the norm of each ray (r,): that with all free slopes at 1."""
+        neurons = self.neurons
+        square = (self.hard @ neurons.v**2)[self.piece]
+        square += np.bincount(self.at, neurons.v[self.group] ** 2, len(self))
+        # |value|^2 = x' (sum over active groups of w w') x
+        moment = np.einsum("kd,ke->kde", neurons.w, neurons.w).reshape(len(neurons.w), -1)
+        d = self.x.shape[1]
+        form = (self.on @ moment).reshape(-1, d, d)[self.piece]
+        total = square * (self.x**2).sum(axis=1)
+        total += np.einsum("rd,rde,re->r", self.x, form, self.x)
+        found: Array = np.sqrt(np.maximum(total, 1e-300))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """The distance of theta from a cone as a share of |theta|: low <= it <= high.
+
+    Attributes:
+        low: proven by a dual vector, whatever the solver did.
+        high: reached by the explanation that follows.
+        columns: its rays (a, k (d + 2)).
+        lam: their multipliers (a,), above 0.
+        x: their places (a, d).
+        y: their labels (a,).
+    """
+
+    low: float
+    high: float
+    columns: Array
+    lam: Array
+    x: Array
+    y: Array
+
+    def avoids(self, low: Array, high: Array, y: float) -> bool:
+        """Whether this explanation has no point of label y in the open box."""
+        inside = ((self.x > low) & (self.x < high)).all(axis=1)
+        return not bool((inside & (self.y == y)).any())
+
+
+def nonnegative(gram: Array, inner: Array, start: Array) -> Array:
+    """Coefficients c >= 0 of least c' gram c / 2 - inner' c, begun at start >= 0.
+
+    The active-set method of Lawson and Hanson (1974), several rays joining in one step; one by one
+    where that leads nowhere.
+    """
+    norm = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    gram = gram / (norm[:, None] * norm)
+    gram[np.diag_indices(len(norm))] += RIDGE
+    inner, c = inner / norm, start * norm
+    used, barred, joining = c > 0, np.zeros(len(c), dtype=bool), np.zeros(len(c), dtype=bool)
+    steep, alone = 1e-12 * float(np.abs(inner).max(initial=1e-300)), False
+    last, stuck = np.inf, 0
+    for _ in range(6 * len(c) + 6):
+        c, dropped = _descended(gram, inner, c, used)
+        if alone:
+            barred |= dropped & joining
+        slope = inner - gram @ c
+        value = -0.5 * float(c @ (inner + slope))
+        slope[used | barred] = -np.inf
+        most = float(slope.max(initial=-np.inf))
+        if most <= steep:
+            break
+        stuck = 0 if value < last - 1e-15 * abs(value) else stuck + 1
+        if stuck == VAIN:
+            break
+        alone, last = stuck > 0, value
+        joining = slope >= (most if alone else NEAR * most)
+        used |= joining
+    found: Array = c / norm
+    return found
+
+
+def _descended(gram: Array, inner: Array, c: Array, used: Flags) -> tuple[Array, Flags]:
+    """The optimum on the rays in use, or on those of them that stay above 0; changes `used`."""
+    dropped = np.zeros(len(c), dtype=bool)
+    while used.any():
+        on = np.flatnonzero(used)
+        aim = np.zeros(len(c))
+        aim[on] = _solved(gram[np.ix_(on, on)], inner[on])
+        below = used & (aim <= 0)
+        if not below.any():
+            return aim, dropped
+        ratio = np.full(len(c), np.inf)
+        ratio[below] = c[below] / np.maximum(c[below] - aim[below], 1e-300)
+        share = min(float(ratio.min()), 1.0)
+        c = np.maximum(np.where(used, c + share * (aim - c), 0.0), 0.0)
+        gone = below & (ratio <= share * (1 + 1e-12))
+        c[gone] = 0.0
+        used &= ~gone
+        dropped |= gone
+    return np.zeros(len(c)), dropped
+
+
+def _solved(gram: Array, inner: Array) -> Array:
+    _, found, failed = lapack.dposv(gram, inner, lower=1)
+    if failed:
+        found = np.linalg.lstsq(gram, inner, rcond=None)[0]
+    return np.asarray(found, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Cone:
+    """All explanations of a network under some assumptions.
+
+    Attributes:
+        assumptions: what they are.
+        neurons: its neurons as groups.
+        places: where points can be.
+        rays: the rays at their corners.
+    """
+
+    assumptions: Assumptions
+    neurons: Neurons
+    places: Places
+    rays: Rays
+
+    @classmethod
+    def of(cls, net: Network, assumed: Assumptions) -> Cone:
+        """The cone of a network at margin 1. ValueError where it is none of two layers."""
+        why = refusal(net)
+        if why:
+            raise ValueError(why)
+        neurons = grouped(
+            net,
+            assumed.angle,
+            assumed.tau,
+            assumed.box,
+            assumed.light,
+            assumed.doubt,
+            assumed.rounded,
+        )
+        low, high = assumed.levels
+        found = places(neurons, low, high)
+        return cls(assumed, neurons, found, Rays.of(found, neurons))
+
+    @cached_property
+    def pointed(self) -> float:
+        """The least <theta, g> of all rays; about 2, above 0 by Euler's identity."""
+        return -float(self.rays.gains(-self.neurons.theta).max(initial=-np.inf))
+
+    @cached_property
+    def _sizes(self) -> Array:
+        return self.rays.sizes()
+
+    @cached_property
+    def least(self) -> Bound:
+        """The least residual of any explanation: what the radius of no place can be below."""
+        return self._distance(np.ones(len(self.rays), dtype=bool), None, self._nothing, 0.0)
+
+    @cached_property
+    def _others(self) -> list[Bound]:
+        """Explanations met on the way: a place that one of them avoids is not needed."""
+        return []
+
+    def radius(self, low: Array, high: Array, y: float, enough: float = 0.0) -> Bound:
+        """The radius of the box low <= x <= high, (d,) each, for label y: its `low` is proven.
+
+        Where `enough` or less is reached, the search ends: nobody asks for how much less.
+        """
+        if self.least.avoids(low, high, y):
+            return self.least
+        for other in self._others:
+            if other.high <= enough and other.avoids(low, high, y):
+                return replace(other, low=self.least.low)
+        meets = self.places.meet(low, high, y)
+        rest = Rays.of(self.places.take(meets).without(low, high), self.neurons)
+        at = self.least
+        kept = ~(((at.x > low) & (at.x < high)).all(axis=1) & (at.y == y))
+        start = Bound(at.low, 1.0, at.columns[kept], at.lam[kept], at.x[kept], at.y[kept])
+        found = self._distance(~meets[self.rays.piece], rest, start, enough)
+        if found.high <= enough:
+            self._others.append(found)
+        return found
+
+    def mass(self, low: Array, high: Array, y: float) -> float:
+        """The multipliers that the least explanation has for label y in the box."""
+        at = self.least
+        inside = ((at.x >= low) & (at.x <= high)).all(axis=1) & (at.y == y)
+        return float(at.lam[inside].sum())
+
+    def map(self, x: Array, half: float, y: float, enough: float = 0.0) -> Array:
+        """The proven radius of the boxes of half width `half` around x (m, d), label y. (m,).
+
+        A picture that needs no truth; where `enough` or less is reached, it is not made sharper.
+        """
+        return np.array([self.radius(at - half, at + half, y, enough).low for at in x])
+
+    def explained(self, x: Array, y: Array, within: float) -> Bound:
+        """The least residual with points within `within` of x (n, d), labels y (n,), alone.
+
+        Who knows the data compares the radii with it: a radius above it is a proof.
+        """
+        parts = [self._near(at, label, within) for at, label in zip(x, y, strict=True)]
+        pieces, owners = zip(*parts, strict=True)
+        owner = np.concatenate(owners)
+        of = self.places
+        mine = Places(joined(list(pieces)), of.y[owner], of.on[owner], of.free[owner])
+        rays = Rays.of(mine, self.neurons)
+        return self._distance(np.zeros(len(self.rays), dtype=bool), rays, self._nothing, 0.0)
+
+    def _near(self, x: Array, y: float, within: float) -> tuple[Array, Index]:
+        """The parts of pieces of label y within `within` of x (d,), and of which they are."""
+        wide = max(within, 1e-9 * self.neurons.box)
+        of = np.flatnonzero(self.places.meet(x - wide, x + wide, y))
+        parts = self.places.pieces[of]
+        for axis in range(len(x)):
+            for side in (1.0, -1.0):
+                parts, left = cut(parts, side * (parts[..., axis] - x[axis]) + wide, 0.0)
+                of = of[left]
+        return parts, of
+
+    @property
+    def _nothing(self) -> Bound:
+        k, d = self.neurons.w.shape
+        none = np.zeros((0, k * (d + 1)))
+        return Bound(0.0, 1.0, none, np.zeros(0), np.zeros((0, d - 1)), np.zeros(0))
+
+    def _distance(self, kept: Flags, rest: Rays | None, start: Bound, enough: float) -> Bound:
+        """The distance from the cone of the `kept` corners and of the `rest`."""
+        theta, rho = self.neurons.theta, self.neurons.rho
+        parts, pointed = [(self.rays, self._sizes, kept)], self.pointed
+        if rest is not None and len(rest):
+            parts.append((rest, rest.sizes(), np.ones(len(rest), dtype=bool)))
+            pointed = min(pointed, -float(rest.gains(-theta).max()))
+        if not pointed > 0:  # no dual vector is sure to serve: nothing is proven
+            return start
+        found = _joined(start, parts, [np.zeros(0, dtype=np.int64)] * len(parts), theta, theta)
+        low, cell, best, still = start.low, COARSE * self.neurons.box, np.inf, 0
+        for turn in range(ROUNDS):
+            u = theta - found.lam @ found.columns
+            gains = [np.where(mask, rays.gains(u), -np.inf) for rays, _, mask in parts]
+            most = max(float(gain.max(initial=0.0)) for gain in gains)
+            proven, high = self._proven(u, most, pointed), float(np.linalg.norm(u)) / rho
+            still = 0 if proven > low or high < best * (1 - 1e-9) else still + 1
+            low, best = max(low, proven), min(high, best)
+            found = Bound(low, high, found.columns, found.lam, found.x, found.y)
+            if high - low <= max(GAP * high, FINE) or high <= enough or still == STILL:
+                break
+            if turn % HALVED == HALVED - 1:
+                cell /= 2
+            fresh = _steepest(parts, gains, cell)
+            if not sum(map(len, fresh)):
+                break
+            found = _joined(found, parts, fresh, u, theta)
+        return found
+
+    def _proven(self, u: Array, most: float, pointed: float) -> float:
+        theta, rho = self.neurons.theta, self.neurons.rho
+        down = u - (most + ROUND * rho**2) / pointed * theta
+        size = float(np.linalg.norm(down))
+        return float(down @ theta) / (size * rho) * (1 - SAFE) if size > 0 else 0.0
+
+
+def _steepest(
+    parts: list[tuple[Rays, Array, Flags]], gains: list[Array], cell: float
+) -> list[Index]:
+    """Of each part the rows that join: the steepest of each label and cell of places."""
+    score = np.concatenate([g / size for g, (_, size, _) in zip(gains, parts, strict=True)])
+    rows = np.flatnonzero(score > 1e-3 * max(float(score.max(initial=0.0)), 1e-300))
+    rows = rows[np.argsort(-score[rows], kind="stable")]
+    x = np.concatenate([rays.x[:, :-1] for rays, _, _ in parts])[rows]
+    y = np.concatenate([rays.y for rays, _, _ in parts])[rows]
+    key = np.concatenate([np.floor(x / cell), y[:, None]], axis=1)
+    first = np.sort(np.unique(key, axis=0, return_index=True)[1])[:BATCH]
+    ends = np.cumsum([0, *(len(rays) for rays, _, _ in parts)])
+    rows = rows[first]
+    return [rows[(rows >= a) & (rows < b)] - a for a, b in pairwise(ends)]
+
+
+def _joined(
+    found: Bound, parts: list[tuple[Rays, Array, Flags]], fresh: list[Index], u: Array,
+    theta: Array,
+) -> Bound:  # fmt: skip
+    """The best multipliers with the fresh rays, those at 0 left out again."""
+    pairs = [(rays, rows) for (rays, _, _), rows in zip(parts, fresh, strict=True) if len(rows)]
+    columns = np.concatenate([found.columns, *(rays.columns(rows, u) for rays, rows in pairs)])
+    x = np.concatenate([found.x, *(rays.x[rows, :-1] for rays, rows in pairs)])
+    y = np.concatenate([found.y, *(rays.y[rows] for rays, rows in pairs)])
+    lam = np.concatenate([found.lam, np.zeros(len(columns) - len(found.lam))])
+    lam = nonnegative(columns @ columns.T, columns @ theta, lam)
+    used = lam > 0
+    return Bound(found.low, found.high, columns[used], lam[used], x[used], y[used])

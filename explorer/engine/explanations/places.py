@@ -1,0 +1,346 @@
+r"""The places of all explanations of weights, as convex polygons, and what a hole leaves of them.
+
+Two layers, d = 1 or 2. A support point of label y lies where 1 <= y Phi(x) <= 1 + band. Between the
+lines of the neurons Phi and its gradient are affine in x, so these places are convex pieces, and
+the gradients on each are spanned by those at its corners. On the line a piece has two corners.
+
+Neurons of nearly one direction are seen as one group, at no loss of proof. For any p_j >= 0 of sum
+1 the map theta_j -> sum_j sqrt(p_j) theta_j is a projection: what explains theta up to r explains
+the groups up to r. Only their slopes differ, near the line of the group, in its *zone*:
+
+    z_j = alpha_j Z + eps_j,   |eps_j| <= e_j on the box,   so sign z_j = sign Z where alpha_j |Z| > e_j.
+
+In the zone the group's slope is free, its value is off by sum_j sqrt(p_j) e_j at most, and Phi by
+sum_j |v_j| e_j. The slopes of all neurons are free within `tau` of their lines as well. So nothing
+is said of merged weights: all is said of the given ones.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.engine.network import Network
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Index = NDArray[np.int64]
+
+_ROUND = 1e-12  # of the box: corners so near to a wall stand on it; a wider piece proves less
+_MOST_LINES = 0.95  # of the path weight; arbitrary
+ROOM = 2.0  # arbitrary
+_STEEP = 1e-9  # arbitrary: |w| below this share of |(w, b)| has no line within reach
+
+
+@dataclass(frozen=True, eq=False)
+class Neurons:
+    """The neurons of a network of two layers as groups of nearly one direction.
+
+    Attributes:
+        w: (k, d + 1), sum_j sqrt(p_j) (w_j, b_j) of each group.
+        v: (k,), sum_j sqrt(p_j) v_j.
+        part: (k, d + 1), sum_j v_j (w_j, b_j): what an active group adds to Phi.
+        zone: (k,), in the group's |Z| up to this its slope is free; 0: on its line alone.
+        off_value: (k,), how far the group's value can be off in its zone.
+        off_phi: (k,), how far Phi can be off there.
+        rho: norm of all weights.
+        slack: how far Phi can be off anywhere: what neurons add that stand in no group.
+        box: half width of the box of all places.
+    """
+
+    w: Array
+    v: Array
+    part: Array
+    zone: Array
+    off_value: Array
+    off_phi: Array
+    rho: float
+    slack: float
+    box: float
+
+    @property
+    def theta(self) -> Array:
+        """The groups' weights as one vector (k (d + 2),): all (w, b), then all v."""
+        return np.concatenate([self.w.reshape(-1), self.v])
+
+
+def parts_of(net: Network) -> tuple[Array, Array]:
+    """(w, b) of all neurons (k, d + 1) and v (k,) in float64, without neurons that do nothing."""
+    weight = net.weights[0].detach().cpu().double().numpy()
+    bias = net.biases[0]
+    b = np.zeros(len(weight)) if bias is None else bias.detach().cpu().double().numpy()
+    w = np.concatenate([weight, b[:, None]], axis=1)
+    v = net.weights[1][0].detach().cpu().double().numpy()
+    kept = (np.abs(w).sum(1) > 0) & (v != 0)
+    return w[kept], v[kept]
+
+
+def extent(net: Network) -> float:
+    """The half width of a box that holds the points which trained these weights; margin 1.
+
+    On the line, where |Phi| is 1 for the last time, and a fifth more. In the plane the level lines
+    may have no end: `ROOM` times the larger of the distance of the neurons' lines (all but a
+    twentieth of the path weight is nearer) and that at which |Phi| first is 1 (the median of 64
+    directions).
+    """
+    w, v = parts_of(net)
+    width, size = np.linalg.norm(w[:, :-1], axis=1), np.linalg.norm(w, axis=1)
+    lines = width > _STEEP * size
+    away = np.abs(w[lines, -1]) / width[lines]
+    order = np.argsort(away)
+    share = np.cumsum((np.abs(v) * size)[lines][order])
+    far = float(away[order][np.searchsorted(share, _MOST_LINES * share[-1])]) if len(away) else 1.0
+    d = w.shape[1] - 1
+    turns = np.linspace(0, 2 * np.pi, 64, endpoint=False)
+    ways = np.array([[-1.0], [1.0]]) if d == 1 else np.stack([np.cos(turns), np.sin(turns)], 1)
+    steps = max(far, 1e-300) * np.geomspace(1e-3, 1e3, 600)
+    high = np.stack([np.abs(np.maximum(t * ways @ w[:, :-1].T + w[:, -1], 0) @ v) for t in steps])
+    first = np.where((high >= 1).any(0), steps[(high >= 1).argmax(0)], 0.0)
+    if d == 2:
+        return ROOM * max(far, float(np.median(first)))
+    wide = 6 * max(far, float(first.max()))
+    x = np.abs(places(grouped(net, 0.0, 0.0, wide), 1.0, 1.01).pieces)
+    return 1.2 * max(far, float(x[x < wide * (1 - 1e-9)].max(initial=0.0)))
+
+
+def grouped(
+    net: Network, angle: float, tau: float, box: float, light: float = 0.0, doubt: float = 0.0,
+    rounded: float = 0.0,
+) -> Neurons:  # fmt: skip
+    """The neurons of `net` as groups.
+
+    Args:
+        net: two layers, one output.
+        angle: neurons of one sign within it of a heavier one join that one's group; radians.
+        tau: slopes are free within this distance of a line, in units of x.
+        box: half width of the box of all places.
+        light: neurons below this share of sum_j |v_j| |(w_j, b_j)| stand in no group: nothing is
+            asked of their weights, and Phi is off by what they can add.
+        doubt: each weight may be off by this, and a line by what that moves it.
+        rounded: each weight may be off by this share of it.
+    """
+    w, v = parts_of(net)
+    rho = float(net.rho)
+    size = np.linalg.norm(w, axis=1)
+    path = size * np.abs(v)
+    corners = np.array([[*c, 1.0] for c in product((-box, box), repeat=w.shape[1] - 1)])
+    kept = path > light * path.sum()
+    reach = np.maximum(corners @ w[~kept].T, 0).max(axis=0, initial=0)
+    slack = float(reach @ np.abs(v[~kept]))
+    w, v, size, path = w[kept], v[kept], size[kept], path[kept]
+    shift = doubt * float(np.linalg.norm(corners[0])) + rounded * np.abs(w) @ np.abs(corners[0])
+    groups = _clusters(w / size[:, None], v, path, angle)
+    rows = [_group(w[g], v[g], corners, tau, shift[g]) for g in groups]
+    both, out, part, zone, value, phi = (np.array(column) for column in zip(*rows, strict=True))
+    return Neurons(both, out, part, zone, value, phi, rho, slack, box)
+
+
+def _clusters(u: Array, v: Array, path: Array, angle: float) -> list[Index]:
+    left = np.argsort(-path, kind="stable")
+    groups = []
+    while len(left):
+        near = (np.linalg.norm(u[left] - u[left[0]], axis=1) < angle) & (v[left] * v[left[0]] > 0)
+        near[0] = True
+        groups.append(left[near])
+        left = left[~near]
+    return groups
+
+
+def _group(
+    w: Array, v: Array, corners: Array, tau: float, shift: Array
+) -> tuple[Array, float, Array, float, float, float]:
+    """One row of `Neurons`; p_j is the share of |theta_j|^2, which leaves the longest sum."""
+    share = np.sqrt((w**2).sum(1) + v**2)
+    share /= np.linalg.norm(share)
+    both = share @ w
+    steep = np.linalg.norm(both[:-1])
+    if len(v) == 1:
+        return both, float(share @ v), v @ w, tau * float(steep) + float(shift[0]), 0.0, 0.0
+    alpha = (w @ both) / (both @ both)
+    away = np.abs((w - alpha[:, None] * both) @ corners.T).max(axis=1)
+    width = np.linalg.norm(w[:, :-1], axis=1)
+    zone = float(((away + tau * width + shift) / alpha).max())
+    return both, float(share @ v), v @ w, zone, float(share @ away), float(np.abs(v) @ away)
+
+
+# --- Convex pieces of the line and of the plane, cut all at once --------------------------------
+# Pieces (p, c, d) hold their corners in order, the last one repeated where one has fewer.
+
+
+def whole(box: float, d: int) -> Array:
+    """The box [-box, box]^d as one piece: (1, 2, 1) or (1, 4, 2)."""
+    if d == 1:
+        return np.array([[[-box], [box]]])
+    return box * np.array([[[-1.0, -1], [1, -1], [1, 1], [-1, 1]]])
+
+
+def cut(pieces: Array, values: Array, near: float) -> tuple[Array, Index]:
+    """What is left of pieces where values >= 0; values (p, c) are affine on each, at its corners.
+
+    Corners of a value above -near stay. Sutherland and Hodgman 1974, all pieces at once.
+
+    Returns:
+        The pieces that are left (q, c', d), and of which each is a part (q,).
+    """
+    inside = values >= -near
+    after, behind = np.roll(pieces, -1, axis=1), np.roll(values, -1, axis=1)
+    crossed = (values > near) & (behind < -near) | (values < -near) & (behind > near)
+    gap = np.where(crossed, values - behind, 1.0)
+    between = pieces + (after - pieces) * (np.where(crossed, values / gap, 0.0))[..., None]
+    p, c, d = pieces.shape
+    corners = np.stack([pieces, between], axis=2).reshape(p, 2 * c, d)
+    kept = np.stack([inside, crossed], axis=2).reshape(p, 2 * c)
+    left = np.flatnonzero(kept.any(axis=1))
+    return _tight(corners[left], kept[left]), left
+
+
+def _tight(corners: Array, kept: Flags) -> Array:
+    """The kept corners of each piece first, without repetitions, then the last one again."""
+    if not len(corners):
+        return corners[:, :1]
+    order = np.argsort(~kept, axis=1, kind="stable")
+    count = kept.sum(axis=1)
+    order = np.take_along_axis(order, np.minimum(np.arange(count.max()), count[:, None] - 1), 1)
+    found = np.take_along_axis(corners, order[:, :, None], axis=1)
+    if found.shape[2] == 1:
+        return np.stack([found.min(axis=1), found.max(axis=1)], axis=1)
+    return found
+
+
+def split(pieces: Array, of: Index, line: Array, near: float) -> tuple[Array, Index]:
+    """Pieces, those that a line (d + 1,) crosses as two; `of` (p,) is handed on to the parts."""
+    values = pieces @ line[:-1] + line[-1]
+    crossed = (values.min(axis=1) < -near) & (values.max(axis=1) > near)
+    if not crossed.any():
+        return pieces, of
+    halves = [(pieces[~crossed], of[~crossed])]
+    for sign in (1.0, -1.0):
+        part, left = cut(pieces[crossed], sign * values[crossed], near)
+        halves.append((part, of[crossed][left]))
+    return joined([part for part, _ in halves]), np.concatenate([at for _, at in halves])
+
+
+def joined(parts: list[Array]) -> Array:
+    """Pieces of different numbers of corners as one array."""
+    most = max(part.shape[1] for part in parts)
+    return np.concatenate([
+        np.concatenate([part, np.repeat(part[:, -1:], most - part.shape[1], axis=1)], axis=1)
+        for part in parts
+    ])  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where points of an explanation can be: convex pieces, on each of which it is affine.
+
+    Attributes:
+        pieces: corners (p, c, d), the last one repeated where there are fewer.
+        y: label of each piece (p,).
+        on: which groups are active there (p, k).
+        free: whose slopes are free there (p, k).
+    """
+
+    pieces: Array
+    y: Array
+    on: Flags
+    free: Flags
+
+    def take(self, index: Index | Flags) -> Places:
+        """Some of the pieces, by index or mask."""
+        return Places(self.pieces[index], self.y[index], self.on[index], self.free[index])
+
+    def without(self, low: Array, high: Array) -> Places:
+        """What an open box low < x < high leaves of these pieces: each in up to 2 d parts."""
+        d = self.pieces.shape[2]
+        near = _ROUND * float(np.abs(self.pieces).max(initial=1.0))
+        rest, of = self.pieces, np.arange(len(self.pieces))
+        parts, owners = [], []
+        for axis in range(d):
+            for side, wall in ((-1.0, low), (1.0, high)):
+                found, left = cut(rest, side * (rest[..., axis] - wall[axis]), near)
+                parts.append(found)
+                owners.append(of[left])
+            for side, wall in ((1.0, low), (-1.0, high)):
+                rest, left = cut(rest, side * (rest[..., axis] - wall[axis]), near)
+                of = of[left]
+        owner = np.concatenate(owners)
+        return Places(joined(parts), self.y[owner], self.on[owner], self.free[owner])
+
+    def meet(self, low: Array, high: Array, y: float) -> Flags:
+        """Which pieces of label y (p,) may meet the open box: their bounding boxes do."""
+        above = (self.pieces.max(axis=1) > low).all(axis=1)
+        below = (self.pieces.min(axis=1) < high).all(axis=1)
+        found: Flags = above & below & (self.y == y)
+        return found
+
+
+def places(neurons: Neurons, low: float, high: float) -> Places:
+    """All places with low <= y Phi <= high in the box, for both labels.
+
+    The band is widened by as much as Phi can be off, and pieces are cut at both walls of each zone.
+    """
+    d, box = neurons.w.shape[1] - 1, neurons.box
+    near = _ROUND * box
+    cells, none = whole(box, d), np.zeros(1, dtype=np.int64)
+    steep = np.linalg.norm(neurons.w[:, :-1], axis=1)
+    lines = np.flatnonzero(steep > _STEEP * np.linalg.norm(neurons.w, axis=1))
+    for g in lines:
+        cells, none = split(cells, none, neurons.w[g] / steep[g], near)
+    on = _values(cells.mean(axis=1), neurons.w) > 0
+    touched = np.abs(_nearest(cells, neurons.w)) <= neurons.zone
+    cells, y, of = _banded(cells, on, touched @ neurons.off_phi, neurons, (low, high))
+    on = on[of]
+    index = np.arange(len(cells))
+    for g in lines[neurons.zone[lines] > 0]:
+        for side in (1.0, -1.0):
+            shift = np.zeros(d + 1)
+            shift[-1] = side * neurons.zone[g]
+            cells, index = split(cells, index, (neurons.w[g] + shift) / steep[g], near)
+    y, on = y[index], on[index]
+    size = np.maximum(neurons.zone, np.linalg.norm(neurons.w, axis=1) * near)
+    free = np.abs(_values(cells.mean(axis=1), neurons.w)) <= size * (1 + 1e-9)
+    free &= neurons.zone > 0
+    off = free @ neurons.off_phi
+    parts = []
+    for label in (1.0, -1.0):
+        mine = np.flatnonzero(y == label)
+        found, _, of = _banded(cells[mine], on[mine], off[mine], neurons, (low, high), (label,))
+        parts.append((found, mine[of]))
+    at = np.concatenate([of for _, of in parts])
+    return Places(joined([found for found, _ in parts]), y[at], on[at], free[at])
+
+
+def _values(x: Array, w: Array) -> Array:
+    return x @ w[:, :-1].T + w[:, -1]
+
+
+def _nearest(cells: Array, w: Array) -> Array:
+    """Of each cell and group, the value nearest to 0 that a corner has (p, k)."""
+    best = np.full((len(cells), len(w)), np.inf)
+    for corner in range(cells.shape[1]):
+        np.minimum(best, np.abs(_values(cells[:, corner], w)), out=best)
+    return best
+
+
+def _banded(
+    cells: Array, on: Flags, off: Array, neurons: Neurons, band: tuple[float, float],
+    labels: tuple[float, ...] = (1.0, -1.0),
+) -> tuple[Array, Array, Index]:  # fmt: skip
+    """The parts of cells where y Phi may lie in the band: pieces, labels, owners."""
+    plane = on @ neurons.part
+    near = _ROUND * float(np.abs(neurons.part).sum()) * max(neurons.box, 1.0)
+    wide = off + neurons.slack
+    parts, ys, owners = [], [], []
+    for label in labels:
+        found, of = cells, np.arange(len(cells))
+        for side, level in ((1.0, band[0]), (-1.0, band[1])):
+            value = label * (np.einsum("pcd,pd->pc", found, plane[of, :-1]) + plane[of, -1:])
+            found, left = cut(found, side * (value - level) + wide[of, None], near)
+            of = of[left]
+        parts.append(found)
+        ys.append(np.full(len(found), label))
+        owners.append(of)
+    return joined(parts), np.concatenate(ys), np.concatenate(owners)
