@@ -1,0 +1,188 @@
+"""The certified radius on random sets: exact, trained, changed and stored networks.
+
+    python benchmarks/bench_certified.py                  line: 40 exact sets, 20 trained each way
+    python benchmarks/bench_certified.py --exact 5 --trained 2 --plane 0
+    python benchmarks/bench_certified.py --exact 0 --trained 0 --plane 3
+
+On the line set s has n of 3 to 10 points, uniform on [-2, 2], labels at random with both classes
+there; s seeds n, the points, the labels and the first weights. Each network is also moved along a
+normal direction by a share of its norm, stored in fewer bits, and attacked with a margin off by up
+to 10%, which the attack is told. In the plane: alternating circles of 10 points, width 50.
+
+Assumptions and threshold are found from the weights (`assumed`, `threshold`). A place is certified
+where its radius exceeds the residual of the truth under the same assumptions, and claimed where it
+exceeds the threshold; it is false where no point of its label is within it and the reach. All
+places of half width 0.03 (0.05 in the plane) that overlap by half are looked at on the line, in the
+plane those around support points and as many around other places. Support points lie within 1% of
+the margin of the network at hand. Claims are those of the attack with its defaults.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter, defaultdict
+
+import numpy as np
+import torch
+
+from explorer.engine import training
+from explorer.engine.attacks import certified as attack
+from explorer.engine.attacks.target import Target
+from explorer.engine.data import Dataset, preset
+from explorer.engine.exact import maximum_margin
+from explorer.engine.explanations.certified import assumed, threshold
+from explorer.engine.margin import normalise, q_of
+from explorer.engine.training import TrainConfig
+
+SUPPORT = 0.01  # of the margin
+METHODS = ("gradient", "ascent")
+MOVED = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2)
+STORED = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def drawn(seed, most=10):
+    """Return n points, uniform on [-2, 2], labels at random with both classes there."""
+    g = torch.Generator().manual_seed(seed)
+    n = int(torch.randint(3, most + 1, (), generator=g))
+    x = 4 * torch.rand(n, 1, generator=g, dtype=torch.float64) - 2
+    y = torch.where(torch.rand(n, generator=g) < 0.5, 1.0, -1.0).double()
+    y[0], y[1] = 1.0, -1.0
+    return Dataset(x, y)
+
+
+def trained(data, seed, method, steps, width):
+    """Return the trained weights, separated or not."""
+    config = TrainConfig(method=method, steps=steps, widths=(width,))
+    state = training.init(data, config, torch.Generator().manual_seed(seed))
+    for following in training.iterate(data, state, config):
+        state = following
+    return state.net
+
+
+def changes(net, seed):
+    """Yield (name, network, error of the margin) for the network as it is, and changed."""
+    g = torch.Generator().manual_seed(seed)
+    yield "as made", net, 0.0
+    for share in MOVED:
+        step = torch.randn(net.theta.shape, generator=g, dtype=torch.float64)
+        yield (
+            f"moved by {share:g}",
+            net.with_theta(net.theta + step * share * net.rho / step.norm()),
+            0.0,
+        )
+    for kind in STORED:
+        stored = [p.to(kind).double() for p in net.parameters]
+        yield f"stored in {str(kind).split('.')[1]}", net.with_parameters(stored), 0.0
+    yield "margin off by 10%", net, 0.1
+
+
+def places(cone, data, support, half, rng):
+    """Return (centre, label) of all places on the line, or of some in the plane."""
+    box = cone.assumptions.box
+    if data.x.shape[1] == 1:
+        return [(np.array([c]), y) for y in (1.0, -1.0) for c in np.arange(-box, box, half)]
+    chosen = [(data.x[i].numpy(), float(data.y[i])) for i in support]
+    rows = rng.permutation(len(cone.places.y))[: len(chosen)]
+    return chosen + [(cone.places.pieces[i].mean(0), float(cone.places.y[i])) for i in rows]
+
+
+def looked_at(data, net, error, seed, half, count):
+    """Add to `count` what is certified and claimed on one network."""
+    if not float(q_of(net, data.x, data.y).min()) > 0:
+        count["not separated"] += 1
+        return
+    net = normalise(net, data.x, data.y)[0]
+    rng = np.random.default_rng(seed)
+    net = net.with_theta(net.theta * (1 + error * rng.uniform(-1, 1)) ** 0.5)
+    began = time.process_time()
+    cone = assumed(net, error)
+    made, least = cone.assumptions, cone.least.high
+    count["seconds to build"] += time.process_time() - began
+    x, y, q = data.x.numpy(), data.y.numpy(), q_of(net, data.x, data.y).numpy()
+    support = np.flatnonzero(q < (1 + SUPPORT) * q.min())
+    low, high = made.levels
+    inside = (q >= low) & (q <= high) & (np.abs(x) <= made.box).all(1)
+    truth = cone.explained(x[inside], y[inside], made.reach).high if inside.any() else 1.0
+    limit = threshold(cone)
+    count["sets"] += 1
+    count["support"] += len(support)
+    count["support out of reach"] += int((~inside[support]).sum())
+    count["truth over 5%"] += truth > 0.05
+
+    def radius(at, label):
+        nonlocal began
+        began = time.process_time()
+        found = cone.radius(at - half, at + half, label, min(truth, limit)).low
+        count["seconds"] += time.process_time() - began
+        count["places"] += 1
+        return found
+
+    radii = [radius(x[i], float(y[i])) for i in support]
+    count["support certified"] += sum(r > truth for r in radii)
+    count["support claimed"] += sum(r > limit for r in radii)
+    for at, label in places(cone, data, support, half, rng):
+        near = (np.abs(x - at).max(1) <= half + made.reach + 1e-9) & (y == label)
+        found = radius(at, label)
+        count["certified"] += found > truth
+        count["false certified"] += found > truth and not near.any()
+        count["claimed"] += found > limit
+        count["false claimed"] += found > limit and not near.any()
+    count["largest least"] = max(count["largest least"], round(least, 3))
+    if x.shape[1] == 1:
+        searched(data, net, error, count)
+
+
+def searched(data, net, error, count):
+    """Add what the attack claims with its defaults."""
+    target, config = Target(net), attack.CertifiedConfig(margin_error=error)
+    began = time.process_time()
+    state = attack.init(target, config, torch.Generator())
+    while not attack.terminate(state, config).over:
+        state = attack.step(target, state, config)
+    count["seconds of the attack"] += time.process_time() - began
+    apart = (state.x[:, None] - data.x[None]).abs().amax(2)
+    near = (apart <= state.half[:, None] + state.reach + 1e-9) & (state.y[:, None] == data.y)
+    count["claims"] += len(near)
+    count["false claims"] += int((~near.any(1)).sum())
+
+
+def main():
+    """Print one block of counts for each kind of network, then their sum."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--exact", type=int, default=40)
+    parser.add_argument("--trained", type=int, default=20)
+    parser.add_argument("--plane", type=int, default=1)
+    parser.add_argument("--start", type=int, default=0)
+    options = parser.parse_args()
+    counts = defaultdict(Counter)
+
+    def changed(kind, data, net, seed, half=0.03):
+        for name, other, error in changes(net, seed):
+            looked_at(data, other, error, seed, half, counts[f"{kind}, {name}"])
+
+    for seed in range(options.start, options.start + options.exact):
+        data = drawn(seed)
+        changed("exact", data, maximum_margin(data.x, data.y).net, seed)
+    for seed in range(options.start, options.start + options.trained):
+        data = drawn(seed)
+        for method in METHODS:
+            changed(method, data, trained(data, seed, method, 20_000, 100), seed)
+    for seed in range(options.start, options.start + options.plane):
+        data = preset("alternating-circle", n=10)
+        net = trained(data, seed, "gradient", 20_000, 50)
+        looked_at(data, net, 0.0, seed, 0.05, counts["plane, circle of 10"])
+    total = Counter()
+    for kind, count in counts.items():
+        total.update({k: v for k, v in count.items() if k != "largest least"})
+        print(f"{kind}: " + shown(count), flush=True)
+    print("all: " + shown(total))
+
+
+def shown(count):
+    """Return counts as one line."""
+    return ", ".join(f"{k} {round(v, 2)}" for k, v in sorted(count.items()))
+
+
+if __name__ == "__main__":
+    main()
