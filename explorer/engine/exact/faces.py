@@ -89,12 +89,7 @@ class Faces:
 
 def arrange(x: Array, progress: Progress = no_progress) -> Faces:
     """List the faces for distinct points x (n, d), d in {1, 2}, one hyperplane after the other."""
-    centre = x.mean(axis=0)
-    turn = _axes(centre)
-    far = float(np.hypot(1.0, np.linalg.norm(centre)))
-    apart = x - centre  # exact where x is far from 0: the other axes hold these alone
-    xt = apart @ turn[:, :-1].T
-    xt[:, 0] += far
+    xt, turn, centre, apart = turned(x)
     stretch = np.abs(xt).max(axis=0)
     stretch[stretch == 0] = 1.0
     flat = directions(xt / stretch)
@@ -106,6 +101,19 @@ def arrange(x: Array, progress: Progress = no_progress) -> Faces:
     )  # fmt: skip
 
 
+def turned(x: Array) -> tuple[Array, Array, Array, Array]:
+    """The points (x, 1) on axes of their own, for x (n, d): xt (n, D), turn, centre and apart.
+
+    They are those of `Faces`.
+    """
+    centre = x.mean(axis=0)
+    turn = _axes(centre)
+    apart = x - centre  # exact where x is far from 0: the other axes hold these alone
+    xt = apart @ turn[:, :-1].T
+    xt[:, 0] += float(np.hypot(1.0, np.linalg.norm(centre)))
+    return xt, turn, centre, apart
+
+
 def _axes(centre: Array) -> Array:
     """Orthonormal rows (D, D); the first points at (centre, 1), and all of the bias is in two."""
     r = float(np.linalg.norm(centre))
@@ -114,6 +122,9 @@ def _axes(centre: Array) -> Array:
     rows = [np.append(centre, 1.0) / far, np.append(ahead, -r) / far]
     if len(centre) == 2:
         rows.append(np.array([-ahead[1], ahead[0], 0.0]))
+    elif len(centre) > 2:
+        across = np.linalg.svd(ahead[None, :])[2][1:]
+        rows.extend(np.append(row, 0.0) for row in across)
     return np.stack(rows)
 
 

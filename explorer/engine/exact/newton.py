@@ -59,7 +59,8 @@ def polish(
             # them say that lam is not near the optimum yet.
             if tops is None or len(tops.h) > 10 + 2 * support.sum():
                 break
-            solved = _saddle(faces, y, point, tops, support, progress)
+            sides = faces.cells[tops.cell]
+            solved = saddle(faces.xt, sides, y, point, tops, support, progress)
             if solved is None or not len(solved.c):
                 break
             yield solved
@@ -69,11 +70,15 @@ def polish(
             point, support = replace(solved, lam=np.maximum(solved.lam, 0)), wanted
 
 
-def _saddle(
-    faces: Faces, y: Array, start: Point, tops: Peaks, support: Mask, progress: Progress
-) -> Point | None:
-    """The optimum with neurons on the faces `tops` and multipliers on `support` only."""
-    blocks = (faces.cells[tops.cell] * y)[:, None, :] * (tops.projector @ faces.xt.T)
+def saddle(
+    xt: Array, sides: Mask, y: Array, start: Point, tops: Peaks, support: Mask,
+    progress: Progress = no_progress,
+) -> Point | None:  # fmt: skip
+    """The optimum with neurons on the faces `tops` and multipliers on `support` only.
+
+    Points xt (n, D), and on which of them a neuron is active on each face: sides (F, n).
+    """
+    blocks = (sides * y)[:, None, :] * (tops.projector @ xt.T)
     solved = _newton(blocks[:, :, support], start.lam[support], _share(start, tops), progress)
     if solved is None:
         return None
