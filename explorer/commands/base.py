@@ -56,6 +56,7 @@ class Method(StrEnum):
 
     gradient = "gradient"
     ascent = "ascent"
+    finish = "finish"
     exact = "exact"
 
 
@@ -88,7 +89,14 @@ File = Annotated[Path | None, typer.Argument(help="A saved run instead of a pres
 Data = Annotated[Path | None, option("--data", "CSV with the header x1,x2,y instead of a preset.")]
 Widths = Annotated[str, declared("--widths", TrainConfig, "widths", LAYERS)]
 Steps = Annotated[int, declared("--steps", TrainConfig, "steps", " Of the training.")]
-How = Annotated[Method, option("--method", "Gradient descent, ascent, or the exact solution.")]
+How = Annotated[
+    Method,
+    option(
+        "--method",
+        "Gradient descent; ascent; finish: descent, then the best network over the cells of its "
+        "neurons; or the exact solution.",
+    ),
+]
 _DEVICE = "Where to train and to attack; see the page “Speed”."
 Where = Annotated[Device, option("--device", _DEVICE)]
 AnyWhere = Annotated[Device | None, option("--device", _DEVICE)]
@@ -199,8 +207,8 @@ def trained_net(
     if device is Device.mps and dtype is Dtype.float64:
         raise ValueError("mps has no float64. Add --dtype float32.")
     return runs.train(
-        points, config, seed, exact=method is Method.exact, device=device.value,
-        dtype=getattr(torch, dtype.value), watch=watch,
+        points, config, seed, exact=method is Method.exact, finish=method is Method.finish,
+        device=device.value, dtype=getattr(torch, dtype.value), watch=watch,
     )  # fmt: skip
 
 

@@ -477,6 +477,20 @@ def refresh(target: Dataset, state: TrainState, config: TrainConfig) -> TrainSta
     return following
 
 
+def with_net(
+    target: Dataset, state: TrainState, config: TrainConfig, net: Network, t: int
+) -> TrainState:
+    """The run of `state` at step t with these weights in place of its own, of any width, at rest.
+
+    ValueError where their outputs are not finite.
+    """
+    net = net.to(dtype=target.x.dtype, device=target.x.device)
+    made = _evaluate(target, config, t, net, 0.0, torch.zeros_like(net.theta), state.batch_seed)
+    if made is None:
+        raise ValueError("these weights give outputs that are not finite; give smaller ones")
+    return made
+
+
 def terminate(state: TrainState, config: TrainConfig) -> Status:
     """Return how the run stands.
 

@@ -99,6 +99,16 @@ def of_training(data: Dataset, done: Trained) -> dict[str, Any]:
             "lower_bound": done.exact.dual / (1 + done.exact.violation),
             "sentence": weights.optimum(done.exact),
         }
+    if done.finished is not None:
+        training["finished"] = {
+            "proved": done.finished.proved,
+            "objective": done.finished.objective,
+            "lower_bound": done.finished.bound,
+            "gap": done.finished.gap,
+            "cells": done.finished.cells,
+            "rounds": done.finished.rounds,
+            "sentence": weights.finished(done.finished),
+        }
     return {"dataset": of_dataset(data), "network": of_network(done.net), "training": training}
 
 
@@ -196,6 +206,8 @@ def training_rows(points: Dataset, done: Trained) -> list[tuple[str, str]]:
     ]
     if done.exact is not None:
         rows.append(("optimum", weights.optimum(done.exact)))
+    if done.finished is not None:
+        rows.append(("finished", weights.finished(done.finished)))
     if made is None:
         return [*rows, ("smallest margin", f"{done.q_min:.6g}"), ("certificate", NO_THEOREM)]
     return [

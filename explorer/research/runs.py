@@ -29,10 +29,12 @@ from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, cer
 from explorer.engine.controls import Controls, control_sets
 from explorer.engine.data import Dataset, read_csv
 from explorer.engine.exact import Exact, maximum_margin
+from explorer.engine.exact import finish as finishing
+from explorer.engine.exact.finish import Finished
 from explorer.engine.files import named
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network
-from explorer.engine.progress import Progress, with_progress
+from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, AttackState, by_key
 from explorer.engine.scoring import RADII, Score, Verdict, judge, score
 from explorer.engine.status import Status
@@ -59,11 +61,13 @@ class Trained:
         states: those that were kept, the first and the last among them.
         data: the points.
         exact: the solution of a network that was solved for; None for one that was trained.
+        finished: what is known of a network that was trained to the end; None for another.
     """
 
     states: tuple[TrainState, ...]
     data: Dataset
     exact: Exact | None = None
+    finished: Finished | None = None
 
     @cached_property
     def net(self) -> Network:
@@ -80,7 +84,7 @@ class Trained:
         """Its certificate, made when it is asked for; None where it is not homogeneous."""
         if not self.net.homogeneous:
             return None
-        tau = TAU_TRAINED if self.exact is None else TAU_EXACT
+        tau = TAU_TRAINED if self.exact is None and self.finished is None else TAU_EXACT
         return certify(self.net, self.data.x, self.data.y, tau)
 
 
@@ -178,19 +182,59 @@ def _through(
     yield from watch(states, total, label)
 
 
+def to_the_end(
+    data: Dataset, state: TrainState, config: TrainConfig, progress: Progress = no_progress
+) -> Iterator[tuple[TrainState, Finished | None]]:
+    """Train on from `state` for as long as it takes to find good cells, then finish over them.
+
+    A round of finishing counts as a step, and comes with what is known then.
+
+    Raises:
+        ValueError: for weights or points that cannot be finished; see `finish`.
+    """
+    finishing.check(state.net, data.x, data.y)
+    most = state.t + finishing.MOST
+    while not training.terminate(state, config).over and (
+        state.t < finishing.AFTER or (state.q_min <= 0 and state.t < most)
+    ):
+        progress(0.0)
+        state = training.step(data, state, config)
+        yield state, None
+    for made in finishing.states(state.net, data.x, data.y, progress=progress):
+        yield training.with_net(data, state, config, made.net, state.t + made.rounds), made
+
+
 def train(
-    data: Dataset, config: TrainConfig, seed: int, *, exact: bool = False,
+    data: Dataset, config: TrainConfig, seed: int, *, exact: bool = False, finish: bool = False,
     device: str = "cpu", dtype: torch.dtype = torch.float64, keep: int = KEPT,
     watch: Watch[TrainState] = unwatched,
 ) -> Trained:  # fmt: skip
-    """Train on `data`, or take the exact solution. RunFailed where the points are not separated."""
+    """Train on `data`. RunFailed where the points are not separated.
+
+    Args:
+        data: points of any type and device.
+        config: the settings.
+        seed: of the first weights and mini-batches.
+        exact: take the exact solution and train nothing.
+        finish: train for some hundred steps, then finish exactly (`to_the_end`).
+        device: where to train.
+        dtype: floating type of the training.
+        keep: states to keep, evenly spaced, beside the first and the last.
+        watch: sees every state go by.
+    """
     placed = data.to(device=device, dtype=dtype)
     solved = maximum_margin(data.x, data.y) if exact else None
     net = solved.net if solved else None
     config = replace(config, steps=0) if exact else config
     states = training.states(placed, config, torch.Generator().manual_seed(seed), net)
+    ended: list[Finished | None] = [None]
+    if finish:
+        states = _noted(placed, next(states), config, ended)
     seen = _through(watch, states, config.steps, "training")
-    done = Trained(thin(seen, config.steps, keep), data, solved)
+    try:
+        done = Trained(thin(seen, config.steps, keep), data, solved, ended[-1])
+    except finishing.NotSeparated as error:
+        raise RunFailed(str(error)) from error
     status = training.terminate(done.states[-1], config)
     if status in (Status.DIVERGED, Status.DEAD):
         raise RunFailed(weights.status(status))
@@ -200,6 +244,16 @@ def train(
             "Take more steps, more neurons or another seed."
         )
     return done
+
+
+def _noted(
+    data: Dataset, first: TrainState, config: TrainConfig, ended: list[Finished | None]
+) -> Iterator[TrainState]:
+    """The states of `to_the_end`, the first among them; what is known goes to `ended`."""
+    yield first
+    for state, made in to_the_end(data, first, config):
+        ended.append(made)
+        yield state
 
 
 def opened(file: Path, truth: Path | None = None) -> tuple[Run | None, Network, Dataset | None]:

@@ -10,12 +10,19 @@ import torch
 
 from explorer.engine import training
 from explorer.engine.data import Dataset, preset
+from explorer.engine.exact import finish as finishing
 from explorer.engine.exact import maximum_margin
-from explorer.engine.exact.finish import Finished, finish, states
+from explorer.engine.exact.finish import NEAR, Finished, states
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network, init_network, rescaled
-from explorer.engine.progress import Stopped
+from explorer.engine.progress import Progress, Stopped, no_progress
 from explorer.engine.training import TrainConfig
+
+
+def finish(
+    net: Network, data: Dataset, near: float = NEAR, progress: Progress = no_progress
+) -> Finished:
+    return finishing.finish(net, data.x, data.y, near, progress)
 
 
 def random_set(d: int, seed: int) -> Dataset:
@@ -165,7 +172,7 @@ def test_every_point_of_the_circle_is_on_the_margin_for_every_seed(width: int, s
 
 def test_states_have_margin_1_and_never_grow() -> None:
     data = preset("alternating-circle", 20, 0.0)
-    made = list(states(trained(data, 9), data))
+    made = list(states(trained(data, 9), data.x, data.y))
     assert len(made) > 1
     for one, following in pairwise(made):
         assert following.objective <= one.objective and following.bound >= one.bound

@@ -22,6 +22,12 @@ def exact_solution():
     return page, form.job, form.jump.click, form.jump.click
 
 
+def finishing():
+    page = App(preset("moons", n=60))
+    form = page.panels["TrainForm"]
+    return page, form.finishing, form.finish.click, form.finish.click
+
+
 def forced_mass():
     page = opened("explain", "moons", n=10)
     panel = page.panels["ExplainPanel"]
@@ -100,8 +106,8 @@ def trained_experiment():
 
 
 JOBS = [
-    exact_solution, forced_mass, farthest_set, other_set, arena, tuning, margins, grid_of_starts,
-    energy, example, training_on_images, trained_experiment,
+    exact_solution, finishing, forced_mass, farthest_set, other_set, arena, tuning, margins,
+    grid_of_starts, energy, example, training_on_images, trained_experiment,
 ]  # fmt: skip
 
 

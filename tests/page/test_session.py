@@ -11,6 +11,7 @@ from explorer.engine.network import phi
 from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
+from explorer.page.apps.explorer import App
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw, landscape, train
 from explorer.research import report, runs
@@ -167,6 +168,31 @@ def test_a_solution_that_is_not_proved_says_so(monkeypatch: pytest.MonkeyPatch) 
     done = runs.train(data, TrainConfig(), seed=0, exact=True)
     assert dict(report.training_rows(data, done))["optimum"] == session.message
     assert report.of_training(data, done)["training"]["optimum"]["polished"] is False
+
+
+def test_training_to_the_end_goes_on_from_the_network_on_screen() -> None:
+    page = App(preset("alternating-circle", 20, 0.0))
+    session = page.session
+    play.go(session, "train")
+    play.step(session, 100)
+    page.panels["TrainForm"].finish.click()
+    now = session.frame.training
+    assert session.message
+    assert float(now.state.q.max() / now.state.q.min()) < 1 + 1e-6
+    assert now.certificate.residual < 1e-6 and now.state.t > 600
+    branches.seek(session, 0)
+    assert session.frame.training.state.t < 600
+    assert session.frame.training.state.net.widths == (100,)
+
+
+def test_what_cannot_be_finished_is_said_and_stays() -> None:
+    page = App(preset("alternating-circle", 20, 0.0))
+    session = page.session
+    play.go(session, "train")
+    play.configure(session, widths=(5, 5))
+    page.panels["TrainForm"].finish.click()
+    assert "two layers" in session.message
+    assert session.frame.training.state.net.widths == (5, 5)
 
 
 def test_exact_solution_of_conflicting_points_is_refused_and_nothing_is_lost() -> None:

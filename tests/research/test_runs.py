@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -12,8 +13,9 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.controls import control_sets
 from explorer.engine.data import heldout, preset
 from explorer.engine.energy.starts import attack_start
+from explorer.engine.margin import q_of
 from explorer.engine.training import TrainConfig
-from explorer.research import runs
+from explorer.research import report, runs
 from explorer.research.experiment import Trial, key_of, run_trial
 from explorer.research.grid import problem_of
 
@@ -110,3 +112,22 @@ def test_where_a_row_runs_and_on_which_file_is_part_of_its_key_and_nothing_is_by
     row = Trial()
     assert key_of(row) == "484be582d1162a69"  # as it was before rows had these fields
     assert len({key_of(row), key_of(replace(row, device="cuda"))}) == 2
+
+
+def test_training_to_the_end_is_some_hundred_steps_and_a_network_whose_points_are_level() -> None:
+    data = preset("alternating-circle", 20, 0.0)
+    done = runs.train(data, TrainConfig(), seed=0, finish=True)
+    q = q_of(done.net, data.x, data.y)
+    assert done.finished is not None and done.finished.proved
+    assert float(q.max() / q.min()) < 1 + 1e-6
+    assert done.states[0].t == 0 and done.states[-1].t < 700
+    assert done.certificate is not None and done.certificate.residual < 1e-6
+    shown = report.of_training(data, done)["training"]["finished"]
+    assert shown["proved"] and shown["gap"] < 1e-8
+    json.dumps(report.jsonable(shown))
+
+
+def test_a_run_to_the_end_that_cannot_separate_the_points_fails_in_words() -> None:
+    data = preset("alternating-circle", 20, 0.0)
+    with pytest.raises(runs.RunFailed, match="no network over the cells"):
+        runs.train(data, TrainConfig(widths=(2,), steps=5), seed=0, finish=True)

@@ -35,6 +35,7 @@ from explorer.engine.energy.points import Archetype, Energies
 from explorer.engine.energy.questions import OfRidge, OfStarts, Picture
 from explorer.engine.energy.starts import CORNERS
 from explorer.engine.exact import Exact
+from explorer.engine.exact.finish import Finished
 from explorer.engine.explanations.alternatives import AsWell, Determined
 from explorer.engine.explanations.programs import Farthest, Scope
 from explorer.engine.explanations.splitting import Explanation, Merging
@@ -75,6 +76,7 @@ CERTIFICATE = Certificate(
     light=Light.NEAR,
 )  # fmt: skip
 EXACTLY = Exact(NET, tensor(1), objective=5.0, dual=5.0, violation=0.0, polished=True)
+FINISHED = Finished(NET, tensor(1), objective=5.0, bound=5.0, cells=230, rounds=3)
 VERDICT = Verdict(
     kind=Kind.FOUND, p_value=0.01, n=20, claims=24, found=12, radius=0.03, chance=0.234,
     origin=Origin.HELD_OUT, controls=99,
@@ -123,6 +125,8 @@ def of_weights() -> Named:
     yield "certificate, no points", sentence(replace(wrong, q=tensor()))
     yield "exact, polished", sentence(EXACTLY)
     yield "exact, rough", sentence(replace(EXACTLY, dual=4.987, polished=False))
+    yield "finished, proved", sentence(FINISHED)
+    yield "finished, rough", sentence(replace(FINISHED, bound=4.987))
     yield "exact, rough but no shorter", sentence(replace(EXACTLY, polished=False))
     yield "note", weights.note(replace(NET, assumed_relu=True))
     yield "caveat", weights.caveat(Target(BIASED))

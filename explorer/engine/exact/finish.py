@@ -34,13 +34,15 @@ import torch
 from scipy.optimize import linprog, nnls
 from torch import Tensor
 
-from explorer.engine.data import Dataset
+from explorer.engine.classes import outputs_for
 from explorer.engine.exact.faces import EPS, INSIDE, Array, Index, Mask, Peaks, directions, turned
 from explorer.engine.exact.newton import Point, saddle
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress, with_progress
 
 NEAR = 0.05  # measured: see benchmarks/bench_finish.py
+AFTER = 600  # steps of training, after which the neurons lie in good cells: bench_finish.py
+MOST = 20_000  # arbitrary: steps in which a run is to separate the points
 FLIPS = 4  # kinks of one neuron that are crossed, in all combinations: 16 cells; arbitrary
 ROUNDS = 200  # linear programs; arbitrary, ten times what 20 points on the circle need
 PROVED = 1e-8  # the gap up to which a network is called the best over its cells
@@ -52,6 +54,10 @@ _REPAIRS = 20  # arbitrary: changes of the walls that hold a projection; a few s
 _CROSSED = 1e-13  # of the length: as far as rounding may carry a direction out of its cell
 _LOW = 1e-3  # arbitrary: a cell that gains less is far from holding a neuron
 _NOTHING = 1e-9  # arbitrary: a share of the path weights that is rounding
+
+
+class NotSeparated(ValueError):
+    """No network over the cells separates the points."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,35 +92,36 @@ class Finished:
 
 
 def finish(
-    net: Network, data: Dataset, near: float = NEAR, progress: Progress = no_progress
+    net: Network, x: Tensor, y: Tensor, near: float = NEAR, progress: Progress = no_progress
 ) -> Finished:
     """Return the best network over the cells of the neurons of `net` and their neighbours.
 
     Args:
         net: two layers, one output, no bias but in the first; trained until it separates the
             points, or nearly.
-        data: points (n, d) of two classes, any d.
+        x: points (n, d), any d.
+        y: labels (n,) in {-1, +1}.
         near: a kink is crossed where |w~ . x~_i| is at most this share of the neuron's largest.
         progress: told the share of the rounds that may be needed.
 
     Raises:
-        ValueError: for another kind of network, no points, or points that no network over these
-            cells separates.
+        ValueError: for another kind of network, no points, or points of several classes.
+        NotSeparated: where no network over these cells separates the points.
     """
-    for made in states(net, data, near, progress):  # noqa: B007 - the last counts
+    for made in states(net, x, y, near, progress):  # noqa: B007 - the last counts
         pass
     return made
 
 
 def states(
-    net: Network, data: Dataset, near: float = NEAR, progress: Progress = no_progress
+    net: Network, x: Tensor, y: Tensor, near: float = NEAR, progress: Progress = no_progress
 ) -> Iterator[Finished]:
     """Yield what is known after each round of `finish`: the objective never rises.
 
     The arguments and errors are those of `finish`. Rounds before the first network at margin 1
     are not yielded.
     """
-    problem = _posed(net, data, near)
+    problem = _posed(net, x, y, near)
     u, cell = problem.u, problem.cell
     best: Finished | None = None
     bound, scale, gaps = 0.0, problem.value, list[float]()
@@ -130,7 +137,7 @@ def states(
             found, used = problem.merged(u, c / value, cell, lam / value)
             if 1 - value * bound < _NEWTON_FROM:
                 for trial, more in _polished(problem, found, used):
-                    bound = max(bound, trial.lam.sum() / more.ceiling)
+                    bound = max(bound, float(trial.lam.sum()) / more.ceiling)
                     best = _better(best, problem.as_finished(trial, bound, done))
                     cuts = cuts.and_those_of(more)
             best = _better(best, problem.as_finished(found, bound, done))
@@ -144,7 +151,7 @@ def states(
         keep = (c > 0) | (table.T @ lam > 0.5 * value)
         u, cell = np.concatenate([u[keep], cuts.u]), np.concatenate([cell[keep], cuts.cell])
     if best is None:
-        raise ValueError(
+        raise NotSeparated(
             "no network over the cells of these neurons separates the points. Train longer, with "
             "more neurons or from another seed, and finish then."
         )
@@ -298,12 +305,12 @@ class _Problem:
         return Finished(net, lam, float(np.abs(c).sum()), bound, len(self.sign), rounds)
 
 
-def _posed(net: Network, data: Dataset, near: float) -> _Problem:
+def _posed(net: Network, x: Tensor, y: Tensor, near: float) -> _Problem:
     """The points on axes of their own, and the cells of the neurons and across near kinks."""
-    points, y, group = _checked(net, data)
+    points, labels, group = check(net, x, y)
     w, b, v = net.weights[0], net.biases[0], net.weights[1][0]
     weights = w if b is None else torch.cat([w, b[:, None]], 1)
-    xt, turn = (points, np.eye(data.d)) if b is None else turned(points)[:2]
+    xt, turn = (points, np.eye(net.d)) if b is None else turned(points)[:2]
     path = weights.detach().cpu().double().numpy() @ turn.T
     out = v.detach().cpu().double().numpy()
     path, out = path * np.abs(out)[:, None], np.sign(out)
@@ -329,8 +336,8 @@ def _posed(net: Network, data: Dataset, near: float) -> _Problem:
     length = np.linalg.norm(total, axis=1)
     start, used = total[length > 0] / length[length > 0, None], used[length > 0]
     sign, sides = np.where(keys[first, 0], 1.0, -1.0), keys[first, 1:]
-    value = float((y * (out @ z.clip(0))).min() / length.sum())
-    return _Problem(xt, turn, b is not None, y, group, sign, sides, start, used, value)
+    value = float((labels * (out @ z.clip(0))).min() / length.sum())
+    return _Problem(xt, turn, b is not None, labels, group, sign, sides, start, used, value)
 
 
 def _patterns(z: Array, near: float) -> Mask:
@@ -351,27 +358,31 @@ def _patterns(z: Array, near: float) -> Mask:
     return np.stack(made, axis=1).reshape(-1, z.shape[1])
 
 
-def _checked(net: Network, data: Dataset) -> tuple[Array, Array, Index]:
-    """Distinct points, their labels, and for each given point the index of its distinct one."""
+def check(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
+    """Distinct points, their labels, and for each given point the index of its distinct one.
+
+    ValueError for a network or points that cannot be finished.
+    """
     if net.depth != 2 or not net.homogeneous or net.outputs != 1:
         raise ValueError(
             "training is finished for two layers with one output and no bias but in the first; "
             f"got {net!r}. Train on without finishing."
         )
-    if data.d != net.d:
-        raise ValueError(f"the points are {data.d}-D; the network takes {net.d} inputs")
-    if not data.n or data.outputs != 1:
+    if x.shape[1] != net.d:
+        raise ValueError(f"the points are {x.shape[1]}-D; the network takes {net.d} inputs")
+    if not len(x) or outputs_for(y) != 1:
         raise ValueError("training is finished for one or more points of two classes")
-    clash = data.conflict()
-    if clash is not None:
-        i, j = clash
+    points, labels = x.detach().cpu().double().numpy(), y.cpu().double().numpy()
+    distinct, first, group = np.unique(points, axis=0, return_index=True, return_inverse=True)
+    group = group.reshape(-1)
+    clash = np.flatnonzero(labels != labels[first][group])
+    if len(clash):
+        i, j = sorted((int(clash[0]), int(first[group[clash[0]]])))
         raise ValueError(
             f"points {i} and {j} coincide but carry opposite labels, so no network separates "
             "them. Move or erase one of the two."
         )
-    points, labels = data.x.detach().cpu().double().numpy(), data.y.cpu().double().numpy()
-    distinct, first, group = np.unique(points, axis=0, return_index=True, return_inverse=True)
-    return distinct, labels[first], group.reshape(-1)
+    return distinct, labels[first], group
 
 
 def _linear_program(table: Array, scale: float) -> tuple[Array, Array]:

@@ -8,9 +8,10 @@ from typing import Any
 import ipywidgets as w
 
 from explorer.engine.exact import Exact, maximum_margin
+from explorer.engine.exact.finish import Finished
 from explorer.engine.progress import Progress
 from explorer.engine.roster import ROSTER
-from explorer.engine.training import TrainConfig
+from explorer.engine.training import TrainConfig, TrainState
 from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.job import Job, JobState
@@ -19,8 +20,11 @@ from explorer.page.parts.job_row import JobButton
 from explorer.page.parts.settings import Row, rows_of
 from explorer.page.session import Session
 from explorer.page.stages import train
+from explorer.research import runs
 
 JUMP = "Jump to the exact solution"
+FINISH = "Train to the end"
+SEEN = 20  # steps of training between two that are shown on the way; arbitrary
 QUICK = 40  # points that are solved within a fraction of a second
 
 
@@ -94,7 +98,15 @@ class TrainForm(Form):
         )  # fmt: skip
         self.jump = press.widget
         self.jump.on_click(self.command(press.press))
-        return [self.jump]
+        self.finishing = Job()
+        press_end = JobButton(
+            self.finishing, FINISH, "Cancel finishing",
+            "Train some hundred steps, then take the best network over the cells of its neurons "
+            "and their neighbours: two layers", self._finish,
+        )  # fmt: skip
+        self.finish = press_end.widget
+        self.finish.on_click(self.command(press_end.press))
+        return [self.jump, self.finish]
 
     def _jump(self) -> None:
         """Solve at once, or beside the page if that takes longer; edited points stay."""
@@ -119,9 +131,44 @@ class TrainForm(Form):
             play.tell(self.session, "Solving was cancelled; the network is as it was.")
         self.failed(self.job.error)
 
+    def _finish(self) -> None:
+        """Train on from the present network, then finish exactly, beside the page."""
+        session = self.session
+        play.pause(session)
+        if session.frame.training.state is None or session.frame.stage != "train":
+            play.go(session, "train")
+        data, config = session.frame.dataset, session.train_config
+        first = shown = session.frame.training.state
+        assert first is not None  # the stage begins a run
+
+        def work(progress: Progress) -> Iterator[tuple[TrainState, Finished | None]]:
+            for state, made in runs.to_the_end(data, first, config, progress):
+                if made is not None or state.t % SEEN == 0:
+                    yield state, made
+
+        def take(part: tuple[TrainState, Finished | None]) -> None:
+            nonlocal shown
+            train.take(session, *part)
+            shown = part[0]
+
+        def stale() -> bool:
+            return session.running or session.frame.training.state is not shown
+
+        self.finishing.start(work, take, self._finished, stale)
+
+    def _finished(self) -> None:
+        if self.finishing.state is JobState.DONE:
+            train.certify(self.session)
+        elif self.finishing.state is JobState.STALE:
+            play.tell(self.session, "Finishing ended: the network on screen is another one now.")
+        elif self.finishing.state is JobState.CANCELLED:
+            play.tell(self.session, "Finishing was cancelled; training stands where it was.")
+        self.failed(self.finishing.error)
+
     def end(self) -> None:
         """End solving with the page."""
         self.job.close()
+        self.finishing.close()
 
 
 class AttackForm(Panel):

@@ -1,4 +1,4 @@
-"""Commands of training: begin, jump to the exact solution, certify."""
+"""Commands of training: begin, jump to the exact solution, train to the end, certify."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from explorer.engine import certificate as certificates
 from explorer.engine import training
 from explorer.engine.certificate import Certificate
 from explorer.engine.exact import Exact, maximum_margin
+from explorer.engine.exact.finish import Finished
 from explorer.engine.network import Network
 from explorer.engine.status import Status
+from explorer.engine.training import TrainState
 from explorer.page.frame import Frame, Training, numbers
 from explorer.page.history import Timeline
 from explorer.page.session import Session
@@ -45,6 +47,18 @@ def jump_to_exact(session: Session, exact: Exact | None = None) -> None:
     begin(session, exact.net)
     if not exact.polished:
         session.message = weights.optimum(exact)
+
+
+def take(session: Session, state: TrainState, made: Finished | None = None) -> None:
+    """Show a later state of the run; `made` is what is known of a finished one.
+
+    What came before stays on the line of time.
+    """
+    session.branch.train.append(state, numbers, always=made is not None)
+    status = training.terminate(state, session.train_config)
+    session.show(training=replace(session.frame.training, state=state), status=status)
+    if made is not None:
+        session.message = weights.finished(made)
 
 
 def certify(session: Session) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from explorer.engine.attacks.target import NO_THEOREM, Target
 from explorer.engine.certificate import TAU_EXACT, Certificate, Light
 from explorer.engine.exact import PROVED, Exact
+from explorer.engine.exact.finish import Finished
 from explorer.engine.network import Network
 from explorer.engine.status import Status
 from explorer.research.words.numbers import rounded_up, share
@@ -69,6 +70,19 @@ def optimum(made: Exact) -> str:
         "The best network found; whether it is the optimum is not known. At margin 1 no network "
         f"has |theta|^2 smaller by more than {rounded_up(made.shortfall)}."
     )
+
+
+def finished(made: Finished) -> str:
+    """Return what is known of a network that was trained to the end."""
+    where = f"over the {made.cells} cells of the trained neurons and their neighbours"
+    if made.proved:
+        text = f"The largest margin {where}, proved up to {PROVED:g} of |theta|^2."
+    else:
+        text = (
+            f"The best network found {where}: none of them at margin 1 has |theta|^2 smaller by "
+            f"more than {rounded_up(made.gap)}."
+        )
+    return f"{text} Other cells may hold a larger one."
 
 
 def note(net: Network) -> str:
