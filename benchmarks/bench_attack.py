@@ -21,7 +21,7 @@ from explorer.engine import training
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
-from explorer.engine.controls import control_sets, met
+from explorer.engine.controls import control_sets, meeting_counts
 from explorer.engine.data import preset
 from explorer.engine.margin import q_of
 from explorer.engine.scoring import RADII, judge, score
@@ -56,7 +56,7 @@ def row(name, widths, seed, config, dtype):
     claims = kkt.report(target, state, config)
     controls = control_sets(truth)
     found = score(truth, claims.x, claims.y).found.tolist()
-    mean = met(controls, claims.x, claims.y, RADII).double().mean(0).tolist()
+    mean = meeting_counts(controls, claims.x, claims.y, RADII).double().mean(0).tolist()
     verdict = judge(truth, controls, claims.x, claims.y, RADII[1], on_margin)
     cells = "  ".join(f"{f:>3} ({c:.1f})" for f, c in zip(found, mean, strict=True))
     return (
@@ -78,7 +78,7 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(1)  # threads change the rounding, and with it what is found
     config = KKTConfig(m=args.m, steps=args.steps)
-    if args.published:
+    if args.from_paper:
         config = KKTConfig(
             m=args.m, steps=args.steps, multipliers="joint", relu_alpha_start=None,
             relu_alpha=20.0, weight_margin=0.0, merge_angle=0.0,

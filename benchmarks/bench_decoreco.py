@@ -112,7 +112,7 @@ def attack(name, seed, rivals, steps, alpha):
     moved = (stay.x - start.x).norm(dim=1)
     carries = stay.lam > CARRIES * stay.lam.mean()
     noise = DecoRecoConfig(rivals=rivals, steps=steps, relu_alpha=alpha)
-    published = DecoRecoConfig.published(target, m=noise.m, steps=steps)
+    published = DecoRecoConfig.from_paper(target, m=noise.m, steps=steps)
     found = [_found(target, c, seed, truth) for c in (noise, published)]
     return (
         f"{name:14}{seed:>5}{int(known.sum()):>6}{made.residual:>10.4f}"

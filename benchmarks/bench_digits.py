@@ -21,7 +21,7 @@ import torch
 from explorer.engine.attacks.bilevel import PICTURE_WIDTH
 from explorer.engine.data.images import Choice, draw
 from explorer.research import image_runs
-from explorer.research.image_runs import ImageRun, carried
+from explorer.research.image_runs import ImageRun, carried_numbers
 
 NETWORKS = ((1000,), (300, 300))
 ROWS = (
@@ -82,7 +82,8 @@ def networks(task, n, seeds, quick):
             print(
                 f"{name}, n = {n}, seed {seed}: trained "
                 f"{time.process_time() - begun:.1f} CPU s, q max/min "
-                f"{float(q.max() / q.min()):.2f}, {carried(net):,} numbers for {n * 64:,} pixels",
+                f"{float(q.max() / q.min()):.2f}, {carried_numbers(net):,} numbers for "
+                f"{n * 64:,} pixels",
                 file=sys.stderr,
             )
         for attack, starts in ROWS:

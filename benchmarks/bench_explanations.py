@@ -20,7 +20,7 @@ from explorer.engine.explanations.cells import level_directions
 from explorer.engine.explanations.programs import farthest, forced_mass, sample_of
 from explorer.engine.explanations.splitting import (
     extent_at,
-    pinned,
+    pinned_points,
     predicted_jump,
     residual,
     split,
@@ -80,7 +80,7 @@ def measure(row: Row, d: int, n: int, seed: int) -> None:
     row.seconds.append(time.perf_counter() - begun)
     e = sample.truth
     row.columns.append(sample.columns.shape[1])
-    row.pinned.append(float(pinned(net, e).double().mean()))
+    row.pinned.append(float(pinned_points(net, e).double().mean()))
     row.forced.append(float(forced_points(mass, sample.mass)[0].double().mean()))
     row.distance.append(found.distance)
     row.off = max(row.off, found.residual)

@@ -30,7 +30,7 @@ from explorer.engine.membership.experiment import (
     Trial,
     membership_experiment,
 )
-from explorer.page.apps.membership_scene import Settings, judged, world
+from explorer.page.apps.membership_scene import Settings, outcome, world
 
 NAMES = ("on_margin", "beyond_signed", "beyond", "beyond_half")
 TITLES = ("train within 10% of m", "test y Phi >= m", "test |Phi| >= m", "test |Phi| >= m/2")
@@ -90,7 +90,7 @@ def exact_networks() -> None:
             settings = [Settings(d=d, law=law, seed=seed) for seed in range(10)]
             worlds = [world(*s.drawn) for s in settings]
             half, high = (
-                np.mean([judged(replace(s, share=c), v).fpr
+                np.mean([outcome(replace(s, share=c), v).fpr
                          for s, v in zip(settings, worlds, strict=True)])
                 for c in (0.5, 0.95)
             )  # fmt: skip

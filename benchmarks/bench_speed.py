@@ -104,14 +104,14 @@ def circle_rows(repeats: int) -> Iterator[Row]:
     runs = [Run(target, same, Start(x, y)), Run(target, merged, Start(x, y))]
     batch = Run(target, merged, starts)
     blocks = [Blocks(run, n) for run, n in zip((*runs, batch), (100, 100, 10), strict=True)]
-    net = target.prepared(merged.merge_angle, True)
+    net = target.prepared_network(merged.merge_angle, True)
     floor = _passes(net, apart(net, batch.state.x), batch.state.x)
     calls = [(run.step, 100) for run in (theirs, *runs)] + [(batch.step, 10), (floor, 10)]
     times = medians(calls + [(block.step, 1) for block in blocks], repeats)
     a, b, c, d, h = times[:5]
     e, f, g = (t / block.steps for t, block in zip(times[5:], blocks, strict=True))
     k = target.merged(merged.merge_angle).widths[0]
-    nets = target.prepared(0.0), target.prepared(merged.merge_angle, True)
+    nets = target.prepared_network(0.0), target.prepared_network(merged.merge_angle, True)
     whole, less = (through(net, x, ALPHA).fit(lam * y).loss for net in nets)
     off = abs(float(less / whole) - 1)
     yield "attack step, 2-1000-1, m = 40, same network", a, b, "2.5 x"
@@ -172,7 +172,7 @@ def _products(net: Prepared, x: torch.Tensor) -> Callable[[], None]:
     m, k, d = len(x), len(net.blocks[1]), x.shape[1]
     a, first, w = torch.rand(k, m).double(), net.weights[0], net.weights[1]
     a0, square = torch.rand(d, m).double(), torch.rand(m, m).double()
-    out, out0, turned = torch.empty(k, m).double(), torch.empty(d, m).double(), net.turned
+    out, out0, turned = torch.empty(k, m).double(), torch.empty(d, m).double(), net.transposes
 
     def run() -> None:
         for each in (w, turned[1], w, turned[1]):  # forward, back, up, down
@@ -232,8 +232,8 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     if args.plain:
-        packed.compiled = lambda: None
-    loops = "compiled loops" if packed.compiled() else "torch's own calls"
+        packed.compiled_steps = lambda: None
+    loops = "compiled loops" if packed.compiled_steps() else "torch's own calls"
     print(f"Blocks on two inputs walk in {loops}.")
     reference.main()
     parts = PARTS | ({"training": training_rows} if args.long or args.only == "training" else {})

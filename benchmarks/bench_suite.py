@@ -135,11 +135,11 @@ def row(case, label, net, lp, names, seed):
 def kept(case, label, widths, folder):
     """The trained network, from the folder where it is there."""
     if folder is None:
-        return suite.trained(case, widths)
+        return suite.trained_network(case, widths)
     path = folder / f"{case.source.preset}-{case.source.n}-{case.source.seed}-{label}.pt"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        torch.save(suite.trained(case, widths), path)
+        torch.save(suite.trained_network(case, widths), path)
     return torch.load(path, weights_only=False)
 
 
@@ -164,7 +164,7 @@ def main():
     print(f"{'set':31}{'network':13}{'on':>3}{'needed':>7}{'LP':>6}{'sharp':>6}", end="")
     print("".join(f" |{name}: claims needed on prec s" for name in args.attacks))
     for case in cases:
-        case = case.shifted(args.shift) if args.shift else case
+        case = case.with_seed_offset(args.shift) if args.shift else case
         for label in args.nets:
             net = kept(case, label, nets[label], args.keep)
             print(row(case, label, net, args.lp, args.attacks, case.source.seed), flush=True)

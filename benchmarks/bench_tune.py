@@ -139,7 +139,7 @@ def main():
     began = time.process_time()
     heads = "   ".join(f"at {r:<14}" for r in RADII)
     print(f"  {'recall precision (chance)':34}{'residual':>9}{'claims':>8}   {heads}tuning s")
-    results = [one_seed(seed, trials, args.published, args.draw_steps) for seed in seeds]
+    results = [one_seed(seed, trials, args.from_paper, args.draw_steps) for seed in seeds]
     print("mean over seeds")
     for name in results[0][0]:
         mean = torch.stack([rows[name] for rows, _ in results]).mean(0)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from explorer.engine.exact import Exact, maximum_margin
     from explorer.engine.margin import normalise, q_of
     from explorer.engine.merging import merge_neurons
-    from explorer.engine.network import Network, phi, rescaled
+    from explorer.engine.network import Network, phi, scaled_network
     from explorer.engine.roster import ROSTER, by_key
     from explorer.engine.scoring import RADII, Kind, Score, Verdict, judge, score
     from explorer.engine.status import Status
@@ -90,8 +90,8 @@ __all__ = [
     "preset",
     "q_of",
     "read_csv",
-    "rescaled",
     "save_run",
+    "scaled_network",
     "score",
     "sentence",
     "training",
@@ -112,7 +112,7 @@ _NAMES = {
     "explorer.engine.exact": "Exact maximum_margin",
     "explorer.engine.margin": "normalise q_of",
     "explorer.engine.merging": "merge_neurons",
-    "explorer.engine.network": "Network phi rescaled",
+    "explorer.engine.network": "Network phi scaled_network",
     "explorer.engine.roster": "ROSTER by_key",
     "explorer.engine.scoring": "RADII Kind Score Verdict judge score",
     "explorer.engine.status": "Status",

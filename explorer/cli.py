@@ -18,7 +18,7 @@ from explorer.commands import READER_LEFT, RENAMED, VERBS
 LIBRARIES = ("typer", "rich", "tqdm")  # of the extra `cli`
 
 
-def advised(missing: ModuleNotFoundError) -> NoReturn:
+def advise_install(missing: ModuleNotFoundError) -> NoReturn:
     """End with a line on what to install, if the command's own libraries are missing."""
     if missing.name not in LIBRARIES:
         raise missing
@@ -32,24 +32,24 @@ try:
     from typer.core import TyperGroup
     from typer.main import get_command
 except ModuleNotFoundError as missing:
-    advised(missing)
+    advise_install(missing)
 
 
-def loaded(verb: str) -> Any:  # noqa: ANN401 (typer's own class of commands has no public name)
+def load_verb(verb: str) -> Any:  # noqa: ANN401 (typer's own class of commands has no public name)
     """Return the verb with its options: import its file, and set the number of threads."""
     try:
         topic = import_module(f"explorer.commands.{VERBS[verb][0]}")
-        from explorer.commands.base import guarded
+        from explorer.commands.base import guard
         from explorer.engine.threads import limit_threads
     except ModuleNotFoundError as missing:
-        advised(missing)
+        advise_install(missing)
     limit_threads()
     alone = typer.Typer(add_completion=False)
-    alone.command(verb)(guarded(topic.VERBS[verb]))
+    alone.command(verb)(guard(topic.VERBS[verb]))
     return get_command(alone)
 
 
-def renamed(word: str) -> str:
+def present_name(word: str) -> str:
     """The word of a command line, under the name that its option has now."""
     name, equals, value = word.partition("=")
     return f"{RENAMED.get(name, name)}{equals}{value}"
@@ -63,7 +63,7 @@ class Verbs(TyperGroup):
         verb, command, rest = super().resolve_command(ctx, args)
         if verb is None:
             return verb, command, rest
-        return verb, loaded(verb), [renamed(word) for word in rest]
+        return verb, load_verb(verb), [present_name(word) for word in rest]
 
 
 app = typer.Typer(

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 import explorer  # noqa: E402
 import explorer.engine  # noqa: E402
-from explorer.cli import app, loaded  # noqa: E402
+from explorer.cli import app, load_verb  # noqa: E402
 from explorer.commands import VERBS  # noqa: E402
 
 MADE = "<!-- Made by `python scripts/reference.py`: change the code, not this page. -->"
@@ -34,7 +34,7 @@ def commands() -> str:
     """The page of the command line: each verb with what it takes."""
     lines = ["# Command line", "", MADE, "", paragraph(app.info.help), ""]
     for name in VERBS:
-        verb = loaded(name)
+        verb = load_verb(name)
         words = " ".join(p.name.upper() for p in verb.params if p.param_type_name == "argument")
         lines += [f"## {name}", "", paragraph(verb.help), ""]
         lines += [f"    margin-explorer {name} {words}".rstrip(), ""]

@@ -28,7 +28,7 @@ import torch
 from safetensors.torch import load as read_tensors
 from safetensors.torch import save as write_tensors
 
-from explorer.commands.base import assigned
+from explorer.commands.base import assignments
 from explorer.commands.tables import table_of
 from explorer.engine import store, training
 from explorer.engine.attacks.kkt import KKTConfig
@@ -82,7 +82,7 @@ def session(attack: str) -> Session:
 def run_of(attack: str) -> bytes:
     """The saved page, with few states."""
     run = files.as_run(session(attack))
-    return steady(store.dump(store.thinned(run, 60_000)))
+    return steady(store.dump(store.thinned_run(run, 60_000)))
 
 
 def steady(data: bytes) -> bytes:
@@ -252,7 +252,7 @@ def table(path: Path) -> object:
 
 def setting(_: Path, data: bytes) -> object:
     kind = by_key("kkt").config
-    return config_of(kind, assigned(kind, [data.decode("utf-8", "replace")], "kkt"), "kkt")
+    return config_of(kind, assignments(kind, [data.decode("utf-8", "replace")], "kkt"), "kkt")
 
 
 def packed(array: np.ndarray) -> bytes:

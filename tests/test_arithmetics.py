@@ -16,7 +16,7 @@ from explorer.engine.data import preset
 from explorer.engine.energy.maps import grid, tau_of
 from explorer.engine.energy.points import Archetype, Energies, energy, moving
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations.alternatives import FORCED, determined, forced_points
+from explorer.engine.explanations.alternatives import FORCED, determination, forced_points
 from explorer.engine.explanations.programs import farthest, sample_of
 from explorer.engine.rounding import EDGE, NOTHING, at_edge
 from explorer.engine.scoring import score
@@ -44,8 +44,8 @@ def seen(net, data):
     x, y = data.x, data.y
     made, loose = certify(net, x, y, 1e-6), certify(net, x, y)
     state = first_explained(Target.of(net, 1.0), data)
-    found = determined(net, x, y, made.lam)
-    sharp = determined(net, x, y, loose.lam, tau=1e-2, sharp=True)
+    found = determination(net, x, y, made.lam)
+    sharp = determination(net, x, y, loose.lam, tau=1e-2, sharp=True)
     claims = score(data, x + 0.01, y, (0.03,))
     out = {
         "light": (made.light, loose.light, bare(words.sentence(loose)).split("(")[0]),

@@ -17,7 +17,7 @@ import ipywidgets as w
 import pytest
 
 import explorer
-from explorer.cli import loaded
+from explorer.cli import load_verb
 from explorer.commands import VERBS
 from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
@@ -123,7 +123,7 @@ def wrong_command(words: list[str]) -> str:
 
 @cache
 def verbs() -> dict[str, Any]:
-    return {name: loaded(name) for name in VERBS}
+    return {name: load_verb(name) for name in VERBS}
 
 
 def options_of(verb: Any) -> set[str]:

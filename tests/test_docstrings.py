@@ -34,7 +34,8 @@ TOLD = {
     "explorer.engine.attacks.shapes": "Shapes places",
     "explorer.engine.data.images": "draw",
     "explorer.engine.images": (
-        "scaled ncc_distance ssim dssim voted only_best ranked image_score image_verdict"
+        "min_max_images ncc_distance ssim dssim vote_image only_best best_matches image_score "
+        "image_verdict"
     ),
     "explorer.engine.membership.law": (
         "Rule Isolation bounded_margin decide isolation known_margin leaked_point margin_from_loss"
@@ -257,7 +258,13 @@ def test_every_public_name_has_a_whole_docstring() -> None:
 
 def test_public_are_more_than_the_exports() -> None:
     found = public()
-    assert {"preset", "Network.order", "Dataset.moved", "kkt.split", "training.refresh"} <= {*found}
+    assert {
+        "preset",
+        "Network.order",
+        "Dataset.with_point_at",
+        "kkt.single_states",
+        "training.refresh",
+    } <= {*found}
     assert set(FORMULAS) <= {*found}
 
 

@@ -21,7 +21,7 @@ from explorer.commands import READER_LEFT
 from explorer.engine import store
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import PRESETS, Dataset, preset, read_csv
-from explorer.engine.files import named, one_line
+from explorer.engine.files import one_line, safe_name
 from explorer.engine.network import Network
 from explorer.engine.roster import ROSTER, AttackConfig, by_key
 from explorer.engine.settings import config_of, setting_of, value_of
@@ -65,7 +65,7 @@ def option(name: str, text: str, **more: Any) -> Any:  # noqa: ANN401
     return typer.Option(name, help=text, **more)
 
 
-def declared(name: str, kind: type[Any], field: str, more: str = "", **options: Any) -> Any:  # noqa: ANN401
+def setting_option(name: str, kind: type[Any], field: str, more: str = "", **options: Any) -> Any:  # noqa: ANN401
     """Return an option that is a setting: its help and least value come from the declaration."""
     row = setting_of(kind, field)
     if row.low is not None and not row.open_low and row.multiple is None:
@@ -87,8 +87,8 @@ Seeds = Annotated[str, option("--seed", _SEEDS)]
 AnySeeds = Annotated[str | None, option("--seed", _SEEDS)]
 File = Annotated[Path | None, typer.Argument(help="A saved run instead of a preset.")]
 Data = Annotated[Path | None, option("--data", "CSV with the header x1,x2,y instead of a preset.")]
-Widths = Annotated[str, declared("--widths", TrainConfig, "widths", LAYERS)]
-Steps = Annotated[int, declared("--steps", TrainConfig, "steps", " Of the training.")]
+Widths = Annotated[str, setting_option("--widths", TrainConfig, "widths", LAYERS)]
+Steps = Annotated[int, setting_option("--steps", TrainConfig, "steps", " Of the training.")]
 How = Annotated[
     Method,
     option(
@@ -102,11 +102,11 @@ Where = Annotated[Device, option("--device", _DEVICE)]
 AnyWhere = Annotated[Device | None, option("--device", _DEVICE)]
 Type = Annotated[Dtype, option("--dtype", "Floating type of the training.")]
 Json = Annotated[bool, option("--json", "Print JSON, and nothing else, on stdout.")]
-Candidates = Annotated[int | None, declared("--m", KKTConfig, "m")]
+Candidates = Annotated[int | None, setting_option("--m", KKTConfig, "m")]
 Row = Annotated[str | None, option("--scenario", f"One of: {', '.join(SCENARIOS)}.")]
 Truth = Annotated[Path | None, option("--truth", "CSV of the points it was trained on.")]
-Length = Annotated[int | None, declared("--steps", KKTConfig, "steps", min=1)]
-AttackSteps = Annotated[int | None, declared("--attack-steps", KKTConfig, "steps", min=1)]
+Length = Annotated[int | None, setting_option("--steps", KKTConfig, "steps", min=1)]
+AttackSteps = Annotated[int | None, setting_option("--attack-steps", KKTConfig, "steps", min=1)]
 Margin = Annotated[float | None, option("--margin", "Smallest y Phi(x), if known.")]
 Which = Annotated[str, option("--attack", f"One of: {', '.join(ROSTER)}.")]
 TrainSet = Annotated[
@@ -118,7 +118,7 @@ Set = Annotated[
 ]
 
 
-def guarded(command: Callable[P, None]) -> Callable[P, None]:
+def guard(command: Callable[P, None]) -> Callable[P, None]:
     """Print an error as one line on stderr, never as a traceback."""
 
     @wraps(command)
@@ -166,7 +166,7 @@ def points_of(
     points = preset(name, n, noise, seed) if data is None else read_csv(store.read_file(data))
     if not points.n:
         raise ValueError(
-            f"{named(data.name if data else name)} holds no points. Add lines below its header."
+            f"{safe_name(data.name if data else name)} holds no points. Add lines below its header."
         )
     return points
 
@@ -177,7 +177,7 @@ def widths_of(text: str) -> tuple[int, ...]:
         return tuple(int(w) for w in text.split(","))
     except ValueError as error:
         raise ValueError(
-            f"--widths takes numbers such as 100,100; got {named(repr(text))}"
+            f"--widths takes numbers such as 100,100; got {safe_name(repr(text))}"
         ) from error
 
 
@@ -187,7 +187,7 @@ def train_config(
     """Return settings of a training from the command line, then --train-set NAME=VALUE."""
     sizes = widths_of(widths)
     kind = "ascent" if method is Method.ascent else "gradient"
-    given = assigned(TrainConfig, settings, "the training")
+    given = assignments(TrainConfig, settings, "the training")
     return TrainConfig(**{"widths": sizes, "steps": steps, "method": kind, **given})
 
 
@@ -198,7 +198,7 @@ def check_there(device: Device) -> None:
         raise ValueError(f"this machine has no {device.value}. Take --device cpu.")
 
 
-def trained_net(
+def train_network(
     points: Dataset, config: TrainConfig, seed: int, method: Method,
     device: Device = Device.cpu, dtype: Dtype = Dtype.float64,
 ) -> Trained:  # fmt: skip
@@ -212,7 +212,7 @@ def trained_net(
     )  # fmt: skip
 
 
-def opened_or_trained(
+def open_or_train(
     file: Path | None, preset: str, n: int | None, noise: float | None, seed: int,
     data: Path | None, widths: str, steps: int, method: Method, device: Device,
 ) -> tuple[Dataset, Network]:  # fmt: skip
@@ -220,7 +220,7 @@ def opened_or_trained(
     if file is None:
         points = points_of(preset, n, noise, seed, data)
         config = train_config(widths, steps, method)
-        return points, trained_net(points, config, seed, method, device).net
+        return points, train_network(points, config, seed, method, device).net
     return runs.points_and_weights(file)
 
 
@@ -246,10 +246,10 @@ def attack_config(name: str, settings: list[str] | None, **given: Any) -> Attack
     """
     kind = by_key(name).config
     chosen = {key: value for key, value in given.items() if value is not None}
-    return config_of(kind, chosen | assigned(kind, settings, name), name)
+    return config_of(kind, chosen | assignments(kind, settings, name), name)
 
 
-def assigned(kind: type[Any], settings: list[str] | None, who: str) -> dict[str, Any]:
+def assignments(kind: type[Any], settings: list[str] | None, who: str) -> dict[str, Any]:
     """Return values by name from NAME=VALUE, each read as this class of settings declares it.
 
     Raises:
@@ -259,6 +259,8 @@ def assigned(kind: type[Any], settings: list[str] | None, who: str) -> dict[str,
     for pair in settings or []:
         key, equals, text = pair.partition("=")
         if not equals:
-            raise ValueError(f"--set takes NAME=VALUE, such as lr_x=0.01; got {named(repr(pair))}")
+            raise ValueError(
+                f"--set takes NAME=VALUE, such as lr_x=0.01; got {safe_name(repr(pair))}"
+            )
         chosen[key] = value_of(setting_of(kind, key, who), text)
     return chosen

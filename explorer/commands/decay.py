@@ -59,7 +59,7 @@ def weight_decay(
     given = {"m": m, "steps": attack_steps}
     chosen: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
     hit = DecoRecoConfig(contribution="outputs", **chosen)
-    content, rows = _attacked(points, done, hit, generator)
+    content, rows = _attack(points, done, hit, generator)
     apart = abs(done.residual - done.gradient_norm / mu) / float(done.net.rho)
     identity = {
         "attempt": done.attempt, "loss": done.loss, "gradient_norm": done.gradient_norm,
@@ -76,7 +76,7 @@ def weight_decay(
     base.show_result(as_json, {"identity": identity, **content}, "Weight decay", [*head, *rows])
 
 
-def _attacked(
+def _attack(
     points: Dataset, done: Decayed, config: DecoRecoConfig, generator: torch.Generator
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     hit = runs.attack(

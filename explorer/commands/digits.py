@@ -36,7 +36,7 @@ from explorer.research.image_runs import (
     ImageRun,
     Scored,
     Start,
-    carried,
+    carried_numbers,
     picture_attacks,
 )
 from explorer.research.words import verdicts
@@ -97,7 +97,7 @@ def digits(
     found, net = image_runs.train_and_attack(draw(choice), run, watch, device.value)
     row = {**numbers(found), **weights(run, net), "seconds": perf_counter() - begun}
     image_sheets.write(out, picture(run, found))
-    rows = [(k, _shown(v)) for k, v in row.items()]
+    rows = [(k, _cell(v)) for k, v in row.items()]
     title = f"{by_key(run.attack).title} from {STARTS[run.start]}"
     content = {"config": asdict(run), **row, "picture": str(out)}
     show_result(as_json, content, title, [*rows, ("picture", str(out))])
@@ -106,7 +106,7 @@ def digits(
 def weights(run: ImageRun, net: Network) -> dict[str, Any]:
     """Return how many numbers the weights hold, and how near they are to a KKT point."""
     drawn = draw(run.choice)
-    row: dict[str, Any] = {"numbers": carried(net), "pixels": drawn.train.n * drawn.train.d}
+    row: dict[str, Any] = {"numbers": carried_numbers(net), "pixels": drawn.train.n * drawn.train.d}
     if net.homogeneous:
         target = Target.of(net, 1.0)
         row["neurons"] = list(target.merged(MERGE_ANGLE).widths)
@@ -139,7 +139,7 @@ def picture(run: ImageRun, found: Scored) -> image_sheets.Pixels:
     return image_sheets.pairs(truth, found.truth.images[order], frames, COLUMNS)
 
 
-def _shown(value: Any) -> str:  # noqa: ANN401
+def _cell(value: Any) -> str:  # noqa: ANN401
     """A figure, words, or the neurons of each layer."""
     if isinstance(value, float):
         return f"{value:.3g}"

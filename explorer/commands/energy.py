@@ -49,7 +49,7 @@ def energy(
         raise ValueError(f"--out takes a name in .csv or .npz; got {out.name}")
     check_files(out)
     check_pictures(picture)
-    points, net = base.opened_or_trained(
+    points, net = base.open_or_train(
         file, preset, n, noise, seed, data, widths, steps, method, device
     )
     if point > points.n:
@@ -76,7 +76,7 @@ def energy(
     if every:
         content["archetypes"] = _every(answers, q, size)
     if out is not None:
-        _written(out, made)
+        _write(out, made)
         content["out"] = out
     if picture is not None:
         draw(picture, made, q.x.numpy(), points.y.numpy(), q.index)
@@ -113,7 +113,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
     base.Printer().print(table)
 
 
-def _written(path: Path, made: Picture) -> None:
+def _write(path: Path, made: Picture) -> None:
     """The map: one line a place in a table, or arrays."""
     left, right, bottom, top = made.box
     h, w = made.values.shape

@@ -53,7 +53,7 @@ def explain(
     if experiment is not _ONE:
         _longer(preset, n, noise, seed, steps, digits, init_scale, share, out, as_json)
         return
-    points, net = base.opened_or_trained(
+    points, net = base.open_or_train(
         file, preset, n, noise, seed, data, widths, steps, method, device
     )
     _explanations(points, net, extent, out, as_json)
@@ -106,8 +106,8 @@ def _explanations(
 
 
 def _splits(state: explained.Explained, extent: float) -> dict[str, float]:
-    e = explained.all_split(state, 2 * extent)
-    made = explained.measured(state.net, e)
+    e = explained.split_all(state, 2 * extent)
+    made = explained.measures(state.net, e)
     keep = ("residual", "margin_error", "slackness")
     return {"points": e.n, **{key: float(made[key]) for key in keep}}  # type: ignore[arg-type]
 

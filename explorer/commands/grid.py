@@ -21,13 +21,13 @@ from explorer.commands.base import (
     Seeds,
     Set,
     Where,
-    assigned,
+    assignments,
     check_there,
     option,
     show_result,
 )
 from explorer.commands.outputs import check_files, check_pictures
-from explorer.commands.rows import check_any_done, collected, tell
+from explorer.commands.rows import check_any_done, collect_rows, tell
 from explorer.engine.attacks.bilevel import ATTACK
 from explorer.engine.data import PRESETS
 from explorer.engine.data import preset as drawn
@@ -45,8 +45,8 @@ from explorer.research.grid import (
     grid_rows,
     maps,
     of_sweep,
+    open_cell,
     run_cell,
-    saved,
 )
 from explorer.research.runs import fingerprint, points_in
 from explorer.research.sweep import key_of, processes, seeds_of, sweep, threads
@@ -82,7 +82,7 @@ def grid(
     """
     check_there(device)
     data = _data(preset, digits, noise, n, file, points)
-    chosen = {"steps": STEPS, **assigned(by_key(attack).config, set_, attack)}
+    chosen = {"steps": STEPS, **assignments(by_key(attack).config, set_, attack)}
     cells = grid_rows(
         data, attack, side=side, seeds=seeds_of(seeds), n=n, noise=noise, settings=chosen,
         file=fingerprint(data) if file or points else "", csv=points is not None,
@@ -119,7 +119,7 @@ def bilevel(
     source: dict[str, Any] = {"n": n, "noise": noise}
     if points is not None:
         source |= {"file": fingerprint(data), "csv": True}
-    given = assigned(ATTACK.config, set_, ATTACK.key)
+    given = assignments(ATTACK.config, set_, ATTACK.key)
     cells = [
         Cell(data, ATTACK.key, a, b, seed=seed, settings={**chosen, **given}, **source)
         for chosen in MODELS.values()
@@ -198,7 +198,7 @@ def _check(cell: Cell) -> None:
     if cell.csv:
         points_in(cell.data, cell.file)
     elif cell.file:
-        saved(cell)
+        open_cell(cell)
     elif cell.data == DIGITS:
         parity_digits(20 if cell.n is None else cell.n, cell.seed)
     else:
@@ -214,7 +214,7 @@ def _run(given: Sequence[Cell], workers: int, path: Path | None) -> list[dict[st
     check_files(path, make=True)
     pool = processes(workers) if workers else threads(1)
     running = sweep(cells.values(), pool, path=path, run=run_cell, again=True)
-    kept = collected(running, len(cells), "cells", path)
+    kept = collect_rows(running, len(cells), "cells", path)
     tell(kept, "cells")
     check_any_done(kept, "cells")
     order = {key: i for i, key in enumerate(cells)}

@@ -78,7 +78,7 @@ def membership(
         disable=None, leave=False,
     ):  # fmt: skip
         made.append(trial)
-        rows.append(rates.rated(trial))
+        rows.append(rates.rates(trial))
     found = rates.summary(rows)
     files = membership_pictures.write(out, made, rows) if out else []
     if as_json:

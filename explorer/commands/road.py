@@ -14,7 +14,7 @@ from explorer.commands.outputs import check_files, set_aside
 from explorer.engine import store
 from explorer.engine.attacks.target import Target
 from explorer.engine.roster import DEFAULT
-from explorer.engine.store import Run, thinned
+from explorer.engine.store import Run, thinned_run
 from explorer.research import report, runs
 from explorer.research.runs import RunFailed
 from explorer.research.scenarios import by_name
@@ -45,7 +45,7 @@ def demo(
         method = base.Method.exact if row.exact else base.Method.gradient
     if points.d in (1, 2):
         check_files(out)
-    trained = base.trained_net(points, config, seed, method, device, dtype)
+    trained = base.train_network(points, config, seed, method, device, dtype)
     target = Target.of(trained.net, trained.q_min)
     attacked = runs.attack(
         target, hit, seed, name=attack, truth=points, certificate=trained.certificate,
@@ -83,9 +83,9 @@ def train(
     config = base.train_config(widths, steps, method, train_set)
     path = out or Path(RUN)
     check_files(path)
-    trained = base.trained_net(points, config, seed, method, device, dtype)
+    trained = base.train_network(points, config, seed, method, device, dtype)
     before = None if out else set_aside(path)  # a file that was not named is not replaced
-    store.save_run(thinned(Run(points, config, trained.states, seed=seed)), path)
+    store.save_run(thinned_run(Run(points, config, trained.states, seed=seed)), path)
     content = {**report.of_training(points, trained), "run": path, "before": before}
     rows = [*report.training_rows(points, trained), ("run", str(path))]
     if before is not None:
@@ -105,7 +105,7 @@ def attack_file(
 ) -> None:  # fmt: skip
     """Attack trained weights; without the truth nobody can say which claims hold."""
     base.check_there(device)
-    run, net, points = runs.opened(file, truth)
+    run, net, points = runs.open_run(file, truth)
     if out is not None and run is None:
         raise ValueError("--out saves a run; these are weights alone. Leave it away.")
     config = base.attack_config(attack, settings, m=m, steps=steps)
@@ -117,7 +117,7 @@ def attack_file(
     )  # fmt: skip
     if run is not None and out is not None:
         saved = replace(run, attack_name=attack, attack_config=config, attack_states=done.states)
-        store.save_run(thinned(saved), out)
+        store.save_run(thinned_run(saved), out)
     content = {"network": report.of_network(net), "note": note, "attack": report.of_attack(done)}
     rows = [("note", note)] if note else []
     base.show_result(as_json, content, f"Attack on {file.name}", [*rows, *report.attack_rows(done)])

@@ -16,7 +16,7 @@ from explorer.research.runs import RunFailed
 Row = dict[str, Any]
 
 
-def collected(
+def collect_rows(
     running: Generator[Row, None, None], total: int, what: str, path: Path | None
 ) -> list[Row]:
     """Return all rows, with a bar on stderr; Ctrl-C prints what is kept and how to go on.
@@ -31,14 +31,14 @@ def collected(
             seen.append(row)
     except KeyboardInterrupt:
         running.close()
-        print(f"stopped: {_kept(len(seen), total, what, path)}", file=sys.stderr)
+        print(f"stopped: {_kept_words(len(seen), total, what, path)}", file=sys.stderr)
         raise SystemExit(130) from None
     finally:
         signal.signal(signal.SIGTERM, before)
     return seen
 
 
-def _kept(count: int, total: int, what: str, path: Path | None) -> str:
+def _kept_words(count: int, total: int, what: str, path: Path | None) -> str:
     if path is None:
         return f"nothing is kept of {count} {what}. With --rows FILE they are, and it can go on."
     if not count:

@@ -87,7 +87,13 @@ def _section(title: str, kind: type[Any], command: str) -> str:
         "| on the page | field and default | meaning | must be | unit |", "|---|---|---|---|---|",
     ]  # fmt: skip
     for row in schema(kind):
-        cells = (_on_page(row), f"`{_default(kind, row)}`", _meaning(row), _allowed(row), row.unit)
+        cells = (
+            _on_page(row),
+            f"`{_default(kind, row)}`",
+            _meaning(row),
+            _range_words(row),
+            row.unit,
+        )
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join([*lines, ""])
 
@@ -105,7 +111,7 @@ def _meaning(row: Setting) -> str:
     return f"{row.description}. {row.note}".strip()
 
 
-def _allowed(row: Setting) -> str:
+def _range_words(row: Setting) -> str:
     """Return what a value must be, as a cell of the table."""
     if row.kind == "choice":
         return ", ".join(
@@ -124,7 +130,7 @@ def _print(title: str, kind: type[Any], command: str) -> None:
         table.add_column(head, overflow="fold")
     for row in schema(kind):
         default = "" if row.default is MISSING else repr(row.default)
-        table.add_row(row.name, default, _allowed(row), _meaning(row), row.unit)
+        table.add_row(row.name, default, _range_words(row), _meaning(row), row.unit)
     Printer().print(table)
 
 

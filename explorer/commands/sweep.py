@@ -19,13 +19,13 @@ from explorer.commands.base import (
     Json,
     Printer,
     Seeds,
-    declared,
     option,
+    setting_option,
     show_result,
     widths_of,
 )
 from explorer.commands.outputs import check_files, check_folder
-from explorer.commands.rows import check_any_done, collected
+from explorer.commands.rows import check_any_done, collect_rows
 from explorer.commands.tables import table_of
 from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import RADII
@@ -110,7 +110,7 @@ def sweep_rows(
     ahead = IN_FLIGHT * workers
     with executor(where, workers, scheduler) as make:
         running = sweep(rows, make, path=out, in_flight=ahead, again=again, fresh=not resume)
-        seen = collected(running, len(rows), "rows", out)
+        seen = collect_rows(running, len(rows), "rows", out)
     if table is not None:
         write_csv(table, seen)
     count = {s: sum(r["status"] == s for r in seen) for s in ("done", "refused", "failed")}
@@ -123,14 +123,14 @@ def sweep_rows(
 
 
 def arena(
-    preset: Annotated[str, declared("--preset", Trial, "preset")] = Trial.preset,
+    preset: Annotated[str, setting_option("--preset", Trial, "preset")] = Trial.preset,
     attacks: Annotated[str, option("--attacks", f"Of: {', '.join(ROSTER)}; or all.")] = "all",
     seeds: Seeds = "0-4", data: Data = None,
-    n: Annotated[int | None, declared("--n", Trial, "n", min=1)] = None,
-    noise: Annotated[float | None, declared("--noise", Trial, "noise", min=0)] = None,
-    widths: Annotated[str, declared("--widths", Trial, "widths", LAYERS)] = WIDTHS,
-    steps: Annotated[int, declared("--steps", Trial, "steps", min=0)] = Trial.steps,
-    method: Annotated[str, declared("--method", Trial, "method")] = Trial.method,
+    n: Annotated[int | None, setting_option("--n", Trial, "n", min=1)] = None,
+    noise: Annotated[float | None, setting_option("--noise", Trial, "noise", min=0)] = None,
+    widths: Annotated[str, setting_option("--widths", Trial, "widths", LAYERS)] = WIDTHS,
+    steps: Annotated[int, setting_option("--steps", Trial, "steps", min=0)] = Trial.steps,
+    method: Annotated[str, setting_option("--method", Trial, "method")] = Trial.method,
     device: base.Where = base.Device.cpu,
     workers: Workers = 2, where: On = Where.processes, scheduler: Scheduler = None,
     again: Again = False,
@@ -153,7 +153,7 @@ def arena(
     path = out / "rows.jsonl"
     with executor(where, workers, scheduler) as make:
         running = sweep(rows, make, path=path, in_flight=IN_FLIGHT * workers, again=again)
-        seen = collected(running, len(rows), "rows", path)
+        seen = collect_rows(running, len(rows), "rows", path)
     lines = arenas.lines_of(sorted(seen, key=lambda row: keys.index(row["trial"]["attack"])))
     write_csv(out / "arena.csv", plain(arenas.table(lines)))  # a missing figure is an empty cell
     write_csv(out / "rows.csv", seen)

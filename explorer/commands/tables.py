@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from explorer.engine.files import FileError, named, read_file, reading
+from explorer.engine.files import FileError, read_file, reading, safe_name
 from explorer.engine.roster import ROSTER, by_key
 from explorer.engine.settings import Setting, schema, setting_of, value_of
 from explorer.engine.training import TrainConfig
@@ -95,12 +95,12 @@ def _within(table: dict[str, Any], outer: str, inner: str) -> Setting:
 
 def _read(file: Path) -> dict[str, Any]:
     text = read_file(file)
-    with reading(f"{named(file.name)} is not TOML: it", "Write lines such as n = [10, 20]."):
+    with reading(f"{safe_name(file.name)} is not TOML: it", "Write lines such as n = [10, 20]."):
         content = tomllib.loads(text.decode("utf-8"))
     found = content.get("table", content)
     if not isinstance(found, dict):
         raise FileError(
-            f"{named(file.name)}: table must hold fields of rows, below a line [table]; "
-            f"got table = {named(repr(found))}"
+            f"{safe_name(file.name)}: table must hold fields of rows, below a line [table]; "
+            f"got table = {safe_name(repr(found))}"
         )
     return found

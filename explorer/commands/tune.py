@@ -37,7 +37,7 @@ class Kind(StrEnum):
     random = "random"
 
 
-Search = Annotated[Kind, base.declared("--search", TuneConfig, "search")]
+Search = Annotated[Kind, base.setting_option("--search", TuneConfig, "search")]
 Log = Annotated[Path | None, base.option("--log", "JSONL file to resume from and add to.")]
 
 
@@ -49,13 +49,15 @@ def tune(
     device: base.Where = base.Device.cpu,
     train_set: base.TrainSet = None, truth: base.Truth = None, margin: base.Margin = None,
     search: Search = Kind.auto,
-    trials: Annotated[int, base.declared("--trials", TuneConfig, "trials")] = TuneConfig.trials,
+    trials: Annotated[
+        int, base.setting_option("--trials", TuneConfig, "trials")
+    ] = TuneConfig.trials,
     restarts: Annotated[
-        int, base.declared("--restarts", TuneConfig, "restarts")
+        int, base.setting_option("--restarts", TuneConfig, "restarts")
     ] = TuneConfig.restarts,
-    m: Annotated[int, base.declared("--m", TuneConfig, "m")] = TuneConfig.m,
+    m: Annotated[int, base.setting_option("--m", TuneConfig, "m")] = TuneConfig.m,
     trial_steps: Annotated[
-        int, base.declared("--trial-steps", TuneConfig, "steps")
+        int, base.setting_option("--trial-steps", TuneConfig, "steps")
     ] = TuneConfig.steps,
     log: Log = None,
     out: Annotated[Path | None, base.option("--out", "Figure of the front, a PNG.")] = None,
@@ -69,19 +71,19 @@ def tune(
     if file is None:
         points = base.points_of(preset, n, noise, seed, data)
         settings = base.train_config(widths, steps, method, train_set)
-        trained = base.trained_net(points, settings, seed, method, device)
+        trained = base.train_network(points, settings, seed, method, device)
         target, made, note = Target.of(trained.net, trained.q_min), trained.certificate, ""
         known: Dataset | None = points
     else:
-        _, net, known = runs.opened(file, truth)
+        _, net, known = runs.open_run(file, truth)
         target, made, note = runs.aim(net.to(dtype=torch.float64), known, margin)
     kind = tuning.search_rows(target, config)
     with nullcontext() if log is None else writing(log, kind) as kept:
-        rows, stopped = _searched(target, config, kept)
+        rows, stopped = _search(target, config, kept)
     chosen = tuning.best(rows, config.search)
     if out is not None:
         front_picture(out, rows, chosen)
-    done = {} if stopped else _judged(target, config, chosen, known, made)
+    done = {} if stopped else _judge(target, config, chosen, known, made)
     _show(as_json, config, rows, chosen, done, note)
     if stopped:
         raise SystemExit(130)
@@ -89,7 +91,7 @@ def tune(
         raise RunFailed("every trial failed. Take more steps in training, or other weights.")
 
 
-def _searched(target: Target, config: TuneConfig, kept: RowFile | None) -> tuple[list[Trial], bool]:
+def _search(target: Target, config: TuneConfig, kept: RowFile | None) -> tuple[list[Trial], bool]:
     """Return all trials, and whether Ctrl-C ended the search. Before the first trial it exits."""
     rows = [] if kept is None else [tuning.trial_of(row) for row in kept.rows.values()]
     todo = tqdm(
@@ -115,7 +117,7 @@ def _searched(target: Target, config: TuneConfig, kept: RowFile | None) -> tuple
     return rows, False
 
 
-def _judged(
+def _judge(
     target: Target, config: TuneConfig, chosen: Trial | None, known: Dataset | None,
     made: Certificate | None,
 ) -> dict[str, runs.Attacked]:  # fmt: skip
@@ -130,7 +132,7 @@ def _judged(
     }
 
 
-def compared(done: dict[str, runs.Attacked]) -> str:
+def comparison_words(done: dict[str, runs.Attacked]) -> str:
     """Return whether tuning found more, as a sentence; without the truth, why it is not known."""
     tuned, usual = (done[name].scores for name in ("tuned", "defaults"))
     if tuned is None or usual is None:
@@ -152,7 +154,7 @@ def _show(
     done: dict[str, runs.Attacked], note: str,
 ) -> None:  # fmt: skip
     ahead = tuning.front(rows)
-    comparison = compared(done) if done else ""
+    comparison = comparison_words(done) if done else ""
     if as_json:
         content = {
             "tune": asdict(config), "note": note, "trials": [asdict(t) for t in rows],

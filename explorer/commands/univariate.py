@@ -33,7 +33,7 @@ def univariate(
     config = base.attack_config(ATTACK.key, settings)
     check_files(out)
     training = base.train_config(widths, steps, method)
-    trained = base.trained_net(points, training, seed, method, device)
+    trained = base.train_network(points, training, seed, method, device)
     target, made, _ = runs.aim(trained.net, points, None)
     done = runs.attack(
         target, config, seed, name=ATTACK.key, truth=points, certificate=made, watch=base.watch,

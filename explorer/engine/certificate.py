@@ -25,11 +25,11 @@ import torch
 from torch import Tensor
 
 from explorer.engine.classes import contrast
-from explorer.engine.evened import evened
+from explorer.engine.evened import even_multipliers
 from explorer.engine.gradients import gram, inner_theta
 from explorer.engine.margin import Loss, gamma_bar, log_slopes, q_of
 from explorer.engine.multipliers import Fit, fit_multipliers
-from explorer.engine.network import Network, phi_all, rescaled
+from explorer.engine.network import Network, phi_all, scaled_network
 from explorer.engine.rounding import at_edge
 
 TAU_TRAINED = 1e-2  # measured: trained networks need 1e-3 to 3e-2
@@ -200,18 +200,18 @@ class _Priced:
         return max(self.residual, self.slackness)
 
 
-def _priced(one: Network, x: Tensor, y: Tensor, ratio: Tensor, tau: float) -> _Priced:
+def _fit_at(one: Network, x: Tensor, y: Tensor, ratio: Tensor, tau: float) -> _Priced:
     """The fit at `tau`, for the network at margin 1 and ratio = q / q_min (n,)."""
     # With order * sum lam = rho^2 this is 1/2 residual^2 + _SLACK_PRICE * slackness, times rho^2.
     price = _SLACK_PRICE * one.order * (ratio - 1)
-    found = _measured(fit_multipliers(one, x, y, tau=tau, price=price), one, ratio)
+    found = _measure(fit_multipliers(one, x, y, tau=tau, price=price), one, ratio)
     if tau < 0:
         return found
-    even = _measured(evened(one, x, y, tau, found.fit, price), one, ratio)
+    even = _measure(even_multipliers(one, x, y, tau, found.fit, price), one, ratio)
     return even if even.off <= _EVEN else found  # points of very different size leave it none
 
 
-def _measured(fit: Fit, one: Network, ratio: Tensor) -> _Priced:
+def _measure(fit: Fit, one: Network, ratio: Tensor) -> _Priced:
     mass, norm2 = float(fit.lam.sum()), float(one.rho) ** 2
     slackness = float(fit.lam @ (ratio - 1)) / mass if mass > 0 else 0.0
     identity = abs(norm2 - one.order * float(fit.lam @ ratio)) / norm2
@@ -288,16 +288,16 @@ def certify(
     q_min = float(q.min()) if len(q) else 0.0
     if not (q_min > 0 and math.isfinite(q_min)):
         return _unseparated(net, q, tau)
-    one = rescaled(net, q_min ** (-1 / net.order))
+    one = scaled_network(net, q_min ** (-1 / net.order))
     ratio = (q / q_min).cpu().double()
-    strict = _priced(one, x, y, ratio, -1.0)
-    fit = _priced(one, x, y, ratio, tau)
+    strict = _fit_at(one, x, y, ratio, -1.0)
+    fit = _fit_at(one, x, y, ratio, tau)
     if fit.residual > strict.residual:  # both are attained; a capped search may end above
         fit = strict
     uneven = balance(net)
     sharp = fit
     if fit.off <= _EXACT and tau > TAU_EXACT and fit is not strict:
-        sharp = _priced(one, x, y, ratio, TAU_EXACT)
+        sharp = _fit_at(one, x, y, ratio, TAU_EXACT)
     light = _light(fit.off)
     if light is Light.EXACT and max(sharp.off, sharp.norm_identity, uneven) > _EXACT:
         light = Light.NEAR

@@ -105,7 +105,7 @@ def least_p(count: int) -> float:
     return 1 / (count + 1)
 
 
-def met(controls: Controls, x: Tensor, y: Tensor, radii: Sequence[float]) -> Tensor:
+def meeting_counts(controls: Controls, x: Tensor, y: Tensor, radii: Sequence[float]) -> Tensor:
     """How many points of each of K sets claims meet one to one within r radii. (K, r), int64.
 
     The counts of `scoring.score`, of all sets at once: of all pairs only the near ones are seen.
@@ -129,11 +129,11 @@ def met(controls: Controls, x: Tensor, y: Tensor, radii: Sequence[float]) -> Ten
     near = claims.sparse_distance_matrix(tree, max(radii), output_type="ndarray")
     near = near[y.detach().cpu().double().numpy()[near["i"]] == labels[near["j"]]]
     sizes = len(controls), len(x)
-    counts = [_matched(near[near["v"] <= radius], owner, *sizes) for radius in radii]
+    counts = [_matching_sizes(near[near["v"] <= radius], owner, *sizes) for radius in radii]
     return torch.stack([torch.from_numpy(c) for c in counts], dim=1)
 
 
-def _matched(near: Array, owner: Array, sets: int, claims: int) -> Array:
+def _matching_sizes(near: Array, owner: Array, sets: int, claims: int) -> Array:
     """The largest one-to-one matching of pairs (claim i, point j) in each set. (K,).
 
     A claim has a column of its own for each set, so one matching serves all.

@@ -21,7 +21,7 @@ def off_neurons(net: Network, x: Tensor) -> list[Tensor]:
     return [(a == 0).all(dim=0) for a in backprop.forward(net, x)[0][1:]]
 
 
-def revived(net: Network, x: Tensor, generator: torch.Generator) -> Network:
+def revived_network(net: Network, x: Tensor, generator: torch.Generator) -> Network:
     """The network with a small random neuron in place of each that is off on every point.
 
     Incoming weights (with the bias) and outgoing weights of a new neuron have the norm SIZE times

@@ -33,7 +33,7 @@ _NONE = 1e-9  # of the largest; arbitrary: coefficients and singular values belo
 _STEPS = 4  # arbitrary: each takes the ridge's share out of what is left
 
 
-def _fitted(rows: Array, theta: Array, c: Array) -> Array:
+def _nearest_fit(rows: Array, theta: Array, c: Array) -> Array:
     """The positive ones of c (r,) moved as little as makes them fit, without those that turn."""
     used = c > _NONE * c.max(initial=0.0)
     out = c
@@ -47,7 +47,7 @@ def _fitted(rows: Array, theta: Array, c: Array) -> Array:
     return out if better and out.min(initial=0.0) >= 0 else c
 
 
-def evened(
+def even_multipliers(
     net: Network, x: Tensor, y: Tensor, tau: float, fit: Fit, price: Tensor | None = None
 ) -> Fit:
     """The fit of exact weights with its most even multipliers; any other fit as it is.
@@ -72,7 +72,7 @@ def evened(
         c = cone(gram + ridge * np.eye(len(inner)), inner + ridge * c)[0]
     slopes = (made.back[0] * (y[made.owner, None] * net.weights[1]) > 0).to(x)
     rows = y[made.owner, None] * gradient(net, x[made.owner], [slopes])
-    c = _fitted(rows.numpy(), net.theta.numpy(), c)
+    c = _nearest_fit(rows.numpy(), net.theta.numpy(), c)
     weight = torch.from_numpy(c)
     left = float((net.theta - weight @ rows).norm() / net.rho)
     lam = torch.zeros(len(x), dtype=x.dtype).index_add(0, made.owner, weight)

@@ -10,7 +10,7 @@ from torch import Tensor
 _TIMES, _TRIES = 10.0, 6  # arbitrary: the last ridge is 1e5 times the first
 
 
-def held(diagonal: Tensor, dtype: torch.dtype) -> Tensor:
+def rounding_ridge(diagonal: Tensor, dtype: torch.dtype) -> Tensor:
     """The ridge (r,) that covers the rounding of a Gram matrix made in `dtype`; 0 in float64.
 
     Each entry is rounded by about eps sqrt(G_ii G_jj), so all of them together take no more than
@@ -21,7 +21,7 @@ def held(diagonal: Tensor, dtype: torch.dtype) -> Tensor:
     return len(diagonal) * torch.finfo(dtype).eps * diagonal
 
 
-def factored(gram: Tensor, ridge: Tensor) -> Tensor:
+def cholesky_factor(gram: Tensor, ridge: Tensor) -> Tensor:
     """Lower factor (r, r) of gram + diag(ridge); a larger ridge where that is not definite.
 
     Args:

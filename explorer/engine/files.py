@@ -42,7 +42,7 @@ def one_line(text: object, most: int = MOST_WORDS) -> str:
     return f"{words[: most - tail - 3]} … {words[-tail:]}"
 
 
-def named(name: object) -> str:
+def safe_name(name: object) -> str:
     """A name out of a file, or of one, as it can stand in a sentence."""
     return one_line(name, MOST_NAME)
 
@@ -74,7 +74,7 @@ def read_file(path: str | Path, most: int = MAX_BYTES, kind: type[FileError] = F
         FileError: of this `kind`, where there is none to read, it is a folder, a device or a pipe,
             or it is larger; no more than `most` + 1 bytes are read of one that grows meanwhile.
     """
-    name = named(Path(path).name)
+    name = safe_name(Path(path).name)
     try:
         number = os.open(path, _FLAGS)
     except (OSError, ValueError) as error:
@@ -140,6 +140,6 @@ def members(data: bytes, most: int, kind: type[FileError], remedy: str) -> dict[
         for entry in entries:
             if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _KINDS:
                 raise kind(
-                    f"{named(entry.filename)} is encrypted or packed in a rare way. {remedy}"
+                    f"{safe_name(entry.filename)} is encrypted or packed in a rare way. {remedy}"
                 )
         return {entry.filename: archive.read(entry) for entry in entries}

@@ -10,7 +10,7 @@ the margin with several classes has (see `classes`). So two gradients meet in
 theta is needed. The slope at a kink is the choice of a subgradient: `hard` is torch's own (0 at 0,
 and where rounding alone keeps z from 0, as at the points through which an exact network's neurons
 run);
-`relaxed(alpha)` is Haim et al. 2022, section 5.1: relu(z) forward, sigmoid(alpha z) as its
+`relaxed_slope(alpha)` is Haim et al. 2022, section 5.1: relu(z) forward, sigmoid(alpha z) as its
 derivative, everywhere, the derivative of the gradient included. Because B_l is built from explicit
 slopes, one autograd pass through any function here gives what a double backward through the
 network would.
@@ -35,7 +35,7 @@ def hard(z: Tensor, floor: Tensor | float = 0.0) -> Tensor:
     return (z > floor).to(z.dtype)
 
 
-def relaxed(alpha: float) -> Slope:
+def relaxed_slope(alpha: float) -> Slope:
     """The slope sigmoid(alpha z) of Haim et al. 2022; `hard` in the limit of large alpha."""
     if not alpha > 0:
         raise ValueError(f"relu_alpha must be positive; got {alpha}. Try 20 to 150.")

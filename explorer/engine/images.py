@@ -3,7 +3,7 @@ r"""What the published codes do to reconstructed images before they are shown an
 With images as (m, c, h, w) tensors, N = h w pixels a channel (Haim et al. 2022, section 5 and
 appendix; the formulas follow what their code computes):
 
-    scaled   min-max to [0, 1], image by image
+    min_max_images   min-max to [0, 1], image by image
     NCC      mean over pixels and channels of (z - z')^2, z = (x - mean) / std channel by channel:
              2 (1 - corr) (N - 1) / N, as std is the unbiased one
     voting   one image from all reconstructions within 1.1 x the distance of the nearest
@@ -54,7 +54,7 @@ class Matches:
     ssim: Tensor
 
 
-def scaled(images: Tensor) -> Tensor:
+def min_max_images(images: Tensor) -> Tensor:
     """Return each image scaled to [0, 1] by its least and largest pixel.
 
     Args:
@@ -70,8 +70,8 @@ def scaled(images: Tensor) -> Tensor:
 
     Example:
         >>> import torch
-        >>> from explorer.engine.images import scaled
-        >>> scaled(torch.tensor([2.0, 4.0, 6.0, 3.0]).reshape(1, 1, 2, 2)).flatten()
+        >>> from explorer.engine.images import min_max_images
+        >>> min_max_images(torch.tensor([2.0, 4.0, 6.0, 3.0]).reshape(1, 1, 2, 2)).flatten()
         tensor([0.0000, 0.5000, 1.0000, 0.2500])
     """
     _check(images)
@@ -113,8 +113,8 @@ def ncc_distance(truth: Tensor, found: Tensor, parts: int = 1) -> Tensor:
         raise ValueError(
             f"images must have one shape; got {tuple(truth.shape[1:])} and {tuple(found.shape[1:])}"
         )
-    a, flat_a = _standardised(_reduced(truth, parts))
-    b, flat_b = _standardised(_reduced(found, parts))
+    a, flat_a = _z_scores(_block_means(truth, parts))
+    b, flat_b = _z_scores(_block_means(found, parts))
     pixels = a.shape[2]
     inner = torch.einsum("ncp,mcp->nmc", a, b) / (pixels - 1)
     both = flat_a[:, None] & flat_b[None]
@@ -152,7 +152,7 @@ def ssim(a: Tensor, b: Tensor) -> Tensor:
         raise ValueError(f"pairs must have one shape; got {tuple(a.shape)} and {tuple(b.shape)}")
     if not len(a):
         return a.new_zeros(0)
-    mean_a, mean_b, aa, bb, ab = (_windowed(p) for p in (a, b, a * a, b * b, a * b))
+    mean_a, mean_b, aa, bb, ab = (_window_means(p) for p in (a, b, a * a, b * b, a * b))
     product, squares = mean_a * mean_b, mean_a**2 + mean_b**2
     above = (2 * product + C1) * (2 * (ab - product) + C2)
     below = (squares + C1) * (aa + bb - squares + C2)
@@ -184,7 +184,7 @@ def dssim(a: Tensor, b: Tensor) -> Tensor:
     return (1 - ssim(a, b)) / 2
 
 
-def voted(found: Tensor, distances: Tensor, vote: Vote = "min") -> Tensor:
+def vote_image(found: Tensor, distances: Tensor, vote: Vote = "min") -> Tensor:
     """Return one image from the reconstructions of one training image.
 
     Args:
@@ -202,9 +202,9 @@ def voted(found: Tensor, distances: Tensor, vote: Vote = "min") -> Tensor:
 
     Example:
         >>> import torch
-        >>> from explorer.engine.images import voted
+        >>> from explorer.engine.images import vote_image
         >>> found = torch.stack([torch.full((1, 2, 2), v) for v in (0.0, 1.0, 9.0)])
-        >>> voted(found, torch.tensor([1.0, 1.05, 3.0]), "mean").unique()
+        >>> vote_image(found, torch.tensor([1.0, 1.05, 3.0]), "mean").unique()
         tensor([0.5000])
     """
     if vote not in ("min", "mean", "median"):
@@ -244,7 +244,7 @@ def only_best(distances: Tensor) -> Tensor:
     return distances.masked_fill(~best, torch.inf)
 
 
-def ranked(
+def best_matches(
     truth: Tensor, found: Tensor, *, vote: Vote = "min", parts: int = 1, one_truth: bool = False
 ) -> Matches:
     """Return the reconstruction that stands for each training image, best SSIM first.
@@ -252,7 +252,7 @@ def ranked(
     Args:
         truth: training images (n, c, h, w).
         found: reconstructions (m, c, h, w).
-        vote: see `voted`.
+        vote: see `vote_image`.
         parts: see `ncc_distance`.
         one_truth: whether a reconstruction may serve one training image only.
 
@@ -266,29 +266,29 @@ def ranked(
 
     Example:
         >>> import torch
-        >>> from explorer.engine.images import ranked
+        >>> from explorer.engine.images import best_matches
         >>> truth = torch.rand(2, 1, 4, 4, generator=torch.Generator().manual_seed(0))
-        >>> match = ranked(truth, truth.flip(0))  # the second reconstruction is the first image
+        >>> match = best_matches(truth, truth.flip(0))  # the second is the first image
         >>> match.nearest[match.order.argsort()]
         tensor([1, 0])
     """
     distances = ncc_distance(truth, found, parts)
     if one_truth:
         distances = only_best(distances)
-    pictures, targets = scaled(found), scaled(truth)
+    pictures, targets = min_max_images(found), min_max_images(truth)
     nearest = torch.full((len(truth),), -1)
     distance = truth.new_full((len(truth),), torch.inf)
     images = torch.full_like(targets, 0.5)
     for i, row in enumerate(distances):
         if bool(torch.isfinite(row).any()):
             nearest[i], distance[i] = row.argmin(), row.min()
-            images[i] = voted(pictures, row, vote)
+            images[i] = vote_image(pictures, row, vote)
     score = ssim(targets, images).masked_fill(nearest < 0, -1.0)
     order = score.argsort(descending=True, stable=True)
     return Matches(images[order], order, nearest[order], distance[order], score[order])
 
 
-def _windowed(images: Tensor) -> Tensor:
+def _window_means(images: Tensor) -> Tensor:
     """Gaussian mean around each pixel. (m, c, h, w) -> (m, c, h, w)."""
     reach = WINDOW // 2
     across = torch.arange(-reach, reach + 1, dtype=images.dtype, device=images.device)
@@ -306,7 +306,7 @@ def _check(images: Tensor) -> None:
         )
 
 
-def _reduced(images: Tensor, parts: int) -> Tensor:
+def _block_means(images: Tensor, parts: int) -> Tensor:
     if parts == 1:
         return images
     h, w = images.shape[2] // max(parts, 1), images.shape[3] // max(parts, 1)
@@ -317,7 +317,7 @@ def _reduced(images: Tensor, parts: int) -> Tensor:
     return interpolate(images, size=(h, w), mode="bicubic", align_corners=False)
 
 
-def _standardised(images: Tensor) -> tuple[Tensor, Tensor]:
+def _z_scores(images: Tensor) -> tuple[Tensor, Tensor]:
     """(m, c, h, w) -> z-scores (m, c, N), and which channels are constant (m, c)."""
     flat = images.flatten(2)
     centred = flat - flat.mean(2, keepdim=True)
@@ -373,7 +373,7 @@ def image_score(truth: Tensor, found: Tensor, vote: Vote = "min") -> ImageScore:
     Args:
         truth: training images (n, c, h, w).
         found: reconstructions (m, c, h, w).
-        vote: see `voted`.
+        vote: see `vote_image`.
 
     Returns:
         The score of each training image.
@@ -393,7 +393,7 @@ def image_score(truth: Tensor, found: Tensor, vote: Vote = "min") -> ImageScore:
     """
     if not bool(torch.isfinite(found).all()):
         raise ValueError("a reconstruction is not finite; keep the last finite state of the attack")
-    match = ranked(truth, found, vote=vote)
+    match = best_matches(truth, found, vote=vote)
     back = torch.empty_like(match.order)
     back[match.order] = torch.arange(len(match.order))
     pixels = truth.shape[2] * truth.shape[3]
@@ -406,7 +406,7 @@ def image_score(truth: Tensor, found: Tensor, vote: Vote = "min") -> ImageScore:
 def best_per_candidate(truth: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
     """For each reconstruction its nearest image of `truth` and the SSIM with it. -> (m,), (m,)."""
     nearest = ncc_distance(truth, found).argmin(0)
-    return nearest, ssim(scaled(truth)[nearest], scaled(found))
+    return nearest, ssim(min_max_images(truth)[nearest], min_max_images(found))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from explorer.engine.classes import margins
-from explorer.engine.network import Network, phi_all, rescaled
+from explorer.engine.network import Network, phi_all, scaled_network
 
 Loss = Literal["exponential", "logistic"]
 
@@ -73,7 +73,7 @@ def gain_of(log_gain: float) -> float:
     return math.exp(min(log_gain, _MAX_LOG_GAIN))
 
 
-def _gained(q: Tensor, log_gain: float) -> Tensor:
+def _true_margins(q: Tensor, log_gain: float) -> Tensor:
     """The true margins, in float64 on the CPU."""
     return gain_of(log_gain) * q.detach().cpu().double()
 
@@ -92,7 +92,7 @@ def log_loss(q: Tensor, loss: Loss, log_gain: float = 0.0) -> float:
 
     Finite for any finite q: a log_gain above 600 counts as 600.
     """
-    each = _log_each(_gained(q, log_gain), loss)
+    each = _log_each(_true_margins(q, log_gain), loss)
     return float(torch.logsumexp(each, 0)) if len(each) else -math.inf
 
 
@@ -101,7 +101,7 @@ def log_slopes(q: Tensor, loss: Loss, log_gain: float = 0.0) -> Tensor:
 
     Float64 on the CPU. Its softmax weighs the points in the direction of the gradient.
     """
-    t = _gained(q, log_gain)
+    t = _true_margins(q, log_gain)
     if loss == "exponential":
         return -t
     if loss == "logistic":
@@ -124,10 +124,12 @@ def gamma_tilde(
     Returns:
         A float; 0 for no points or rho = 0.
     """
-    return smoothed(log_loss(q, loss, log_gain), rho, order, loss, log_gain) if len(q) else 0.0
+    return (
+        smoothed_margin(log_loss(q, loss, log_gain), rho, order, loss, log_gain) if len(q) else 0.0
+    )
 
 
-def smoothed(
+def smoothed_margin(
     log_total: float, rho: float | Tensor, order: int, loss: Loss, log_gain: float = 0.0
 ) -> float:
     """The gamma_tilde of a summed loss exp(log_total); the other arguments as there."""
@@ -180,4 +182,4 @@ def normalise(net: Network, x: Tensor, y: Tensor) -> tuple[Network, float]:
             f"not separated: {int((q <= 0).sum())} of {len(q)} points have q <= 0 "
             f"(q_min = {q_min:.3g}). Train until every point is on its side."
         )
-    return rescaled(net, q_min ** (-1 / net.order)), q_min
+    return scaled_network(net, q_min ** (-1 / net.order)), q_min

@@ -28,7 +28,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.classes import rivals
-from explorer.engine.factor import factored
+from explorer.engine.factor import cholesky_factor
 from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.network import Network, phi_all
 
@@ -166,7 +166,7 @@ def _solve(gram: Tensor, gains: Tensor) -> Tensor:
     # At length one each, or a point far from the origin sets a ridge that drowns the others.
     size = gram.diagonal().sqrt().clamp_min(1e-300)
     ridge = torch.tensor(_JITTER * len(gram), dtype=gram.dtype)
-    factor = factored(gram / size[:, None] / size, ridge)
+    factor = cholesky_factor(gram / size[:, None] / size, ridge)
     return torch.cholesky_solve((gains / size)[:, None], factor)[:, 0] / size
 
 

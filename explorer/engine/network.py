@@ -263,7 +263,7 @@ def one_output(net: Network) -> None:
         )
 
 
-def rescaled(net: Network, c: float) -> Network:
+def scaled_network(net: Network, c: float) -> Network:
     """Return the network with the weights c theta.
 
     Homogeneity makes its outputs c^order times those of theta, for c > 0.
@@ -279,10 +279,10 @@ def rescaled(net: Network, c: float) -> Network:
 
     Example:
         >>> import torch
-        >>> from explorer import Network, phi, rescaled
+        >>> from explorer import Network, phi, scaled_network
         >>> net = Network((torch.tensor([[1.0]]), torch.tensor([[2.0]])), (None, None))
         >>> x = torch.tensor([[3.0]])
-        >>> phi(net, x), phi(rescaled(net, 2.0), x)  # order 2: 2^2 times as much
+        >>> phi(net, x), phi(scaled_network(net, 2.0), x)  # order 2: 2^2 times as much
         (tensor([6.]), tensor([24.]))
     """
     return net.with_parameters([p * c for p in net.parameters])

@@ -109,3 +109,18 @@ def adam_step(
         for p, m, s, rate in zip(params, mean, square, rates, strict=True)
     )
     return moved, Moments(t, mean, square)
+
+
+def batch_mask(n: int, batch: int, t: int, seed: int) -> Tensor:
+    """Return entries (n,): n / batch on the points of step t, else 0.
+
+    An epoch is one permutation, cut up.
+    """
+    per_epoch = -(-n // batch)
+    epoch, part = divmod(t, per_epoch)
+    # 2654435761 is Knuth's multiplicative hash: nearby epochs get unrelated generators.
+    generator = torch.Generator().manual_seed((seed + 2654435761 * epoch) % 2**63)
+    order = torch.randperm(n, generator=generator)[part * batch : (part + 1) * batch]
+    mask = torch.zeros(n, dtype=torch.float64)
+    mask[order] = n / len(order)
+    return mask

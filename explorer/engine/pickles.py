@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
-from explorer.engine.files import FileError, named
+from explorer.engine.files import FileError, safe_name
 
 MOST_STEPS = 200_000  # arbitrary: instructions; a layer of a state_dict takes about 60
 Values = list[Any]
@@ -56,7 +56,7 @@ class Pickle:
     def refuse(self, what: object) -> NoReturn:
         """Say that the file holds something that is not read."""
         raise self.kind(
-            f"the file holds {named(what)}, and code in files is never run. {self.remedy}"
+            f"the file holds {safe_name(what)}, and code in files is never run. {self.remedy}"
         )
 
     def damaged(self, why: str) -> NoReturn:

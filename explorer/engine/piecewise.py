@@ -148,7 +148,9 @@ def describe(net: Network, same: float = 1e-7) -> Piecewise:
     """
     w, b, v = neurons(net)
     bends = np.abs(w) > UPRIGHT * np.hypot(w, b)
-    breaks, right, left = _bunched(-b[bends] / w[bends], w[bends], np.abs((v * w)[bends]), same)
+    breaks, right, left = _distinct_breaks(
+        -b[bends] / w[bends], w[bends], np.abs((v * w)[bends]), same
+    )
     at = _middles(breaks)
     active = at[:, None] * w + b > 0
     slope, intercept = (active * (v * w)).sum(1), (active * (v * b)).sum(1)
@@ -158,7 +160,7 @@ def describe(net: Network, same: float = 1e-7) -> Piecewise:
     return Piecewise(breaks[kink], right[kink], left[kink], slope[kept], intercept[kept])
 
 
-def _bunched(at: Array, w: Array, weight: Array, same: float) -> tuple[Array, Flags, Flags]:
+def _distinct_breaks(at: Array, w: Array, weight: Array, same: float) -> tuple[Array, Flags, Flags]:
     """Distinct breakpoints, and whether neurons open to the right and to the left there."""
     order = np.argsort(at)
     bunches: list[list[int]] = []

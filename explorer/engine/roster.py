@@ -20,7 +20,7 @@ from typing import Any
 
 from explorer.engine import attacks
 from explorer.engine.attacks.attack import Attack, Settings, State
-from explorer.engine.files import named
+from explorer.engine.files import safe_name
 
 GROUP = "explorer.attacks"
 DEFAULT = "kkt"  # where none is named: on a fresh page, and in files that name none
@@ -117,5 +117,5 @@ def by_key(key: str) -> AnyAttack:
         'Haim et al. 2022'
     """
     if key not in ROSTER:
-        raise ValueError(f"no attack {named(repr(key))}; there are: {', '.join(ROSTER)}")
+        raise ValueError(f"no attack {safe_name(repr(key))}; there are: {', '.join(ROSTER)}")
     return ROSTER[key]

@@ -24,7 +24,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 from torch import Tensor
 
-from explorer.engine.controls import Controls, Origin, least_p, met
+from explorer.engine.controls import Controls, Origin, least_p, meeting_counts
 from explorer.engine.data import Dataset
 from explorer.engine.rounding import EDGE
 
@@ -182,10 +182,10 @@ def score(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float] = RADII) 
         >>> score(truth, claims, torch.tensor([1.0, -1.0])).found  # at 0.01, 0.03 and 0.1
         tensor([0, 1, 1])
     """
-    x, y = _checked(truth, x, y, radii)
+    x, y = _check(truth, x, y, radii)
     apart = torch.cdist(truth.x, x, compute_mode="donot_use_mm_for_euclid_dist")
     apart = apart.masked_fill(truth.y[:, None] != y[None], torch.inf)
-    matches = torch.stack([_matched(apart <= radius) for radius in radii])
+    matches = torch.stack([_matching(apart <= radius) for radius in radii])
     found = (matches >= 0).sum(1)
     nearest = apart.min(1).values if len(x) else torch.full_like(truth.y, torch.inf)
     recall, precision = found / max(truth.n, 1), found / max(len(x), 1)
@@ -235,7 +235,7 @@ def judge(
     fewest, found, most = (int(count) for count in score(truth, x, y, around).found)
     alone = math.nan
     if len(controls) and truth.n >= MIN_POINTS and len(x):
-        alone = float(met(controls, truth.x, truth.y, (radius,)).double().mean())
+        alone = float(meeting_counts(controls, truth.x, truth.y, (radius,)).double().mean())
     why_not = _unknowable(truth.n, len(controls), len(x), alone)
     if why_not is not None:
         return Verdict(
@@ -243,7 +243,7 @@ def judge(
             why_not=why_not, radius=radius, chance=alone, origin=controls.origin,
             controls=len(controls),
         )  # fmt: skip
-    chance = met(controls, x, y, (radius,))[:, 0]
+    chance = meeting_counts(controls, x, y, (radius,))[:, 0]
     p_value = (1 + int((chance >= found).sum())) / (len(chance) + 1)
     in_reach, reached = truth.n, found
     if on_margin is not None:
@@ -281,7 +281,7 @@ def kind_of(
     return Kind.NOT_RECOVERABLE if 2 * in_reach < n else Kind.AMBIGUOUS
 
 
-def adjusted(found: Sequence[int], chance: Sequence[Sequence[int]]) -> list[float]:
+def adjusted_p_values(found: Sequence[int], chance: Sequence[Sequence[int]]) -> list[float]:
     """The p-values of k methods, each as the best of them all (Westfall and Young 1993, maxT).
 
     A count is set against the mean and the standard deviation of the other sets' counts (at least
@@ -314,7 +314,7 @@ def _unknowable(n: int, controls: int, claims: int, alone: float) -> Unknowable 
     return Unknowable.CROWDED if alone >= CROWDED * n else None
 
 
-def _matched(near: Tensor) -> Tensor:
+def _matching(near: Tensor) -> Tensor:
     """The largest one-to-one matching of near (n, c): index of each row's column or -1 (n,)."""
     if not near.any():
         return torch.full((len(near),), -1)
@@ -322,7 +322,7 @@ def _matched(near: Tensor) -> Tensor:
     return torch.from_numpy(columns.astype(np.int64))
 
 
-def _checked(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float]) -> tuple[Tensor, Tensor]:
+def _check(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float]) -> tuple[Tensor, Tensor]:
     if x.ndim != 2 or x.shape[1] != truth.d or y.shape != x.shape[:1]:
         raise ValueError(
             f"claims need x (c, {truth.d}) and y (c,); got {tuple(x.shape)} and {tuple(y.shape)}"

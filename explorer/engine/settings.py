@@ -33,7 +33,7 @@ from typing import (
     get_type_hints,
 )
 
-from explorer.engine.files import named
+from explorer.engine.files import safe_name
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -297,7 +297,7 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
 
 
 def _row(field: dataclasses.Field[Any], hint: Any) -> Setting:  # noqa: ANN401
-    base, info = _declared(hint)
+    base, info = _declaration(hint)
     options = [part for part in get_args(base) if part is not NoneType]
     union = get_origin(base) in (Union, UnionType)
     optional = union and NoneType in get_args(base)
@@ -318,7 +318,7 @@ def _row(field: dataclasses.Field[Any], hint: Any) -> Setting:  # noqa: ANN401
     )  # fmt: skip
 
 
-def _declared(hint: Any) -> tuple[Any, FieldInfo | None]:  # noqa: ANN401
+def _declaration(hint: Any) -> tuple[Any, FieldInfo | None]:  # noqa: ANN401
     """The type of a field, and the declaration beside it."""
     from pydantic.fields import FieldInfo
 
@@ -354,11 +354,11 @@ def _short(value: Any) -> str:  # noqa: ANN401 - anything
     """A value as it can stand in a sentence; not even Python writes out the largest numbers."""
     if isinstance(value, int) and abs(value) > MOST_INT:
         return f"one of {value.bit_length()} bits"
-    return named(reprlib.repr(value) if isinstance(value, dict | list | tuple) else repr(value))
+    return safe_name(reprlib.repr(value) if isinstance(value, dict | list | tuple) else repr(value))
 
 
 def _unknown(who: str, name: str, known: Iterable[str]) -> str:
-    return f"{who} has no setting {named(repr(name))}; it has: {', '.join(known)}"
+    return f"{who} has no setting {safe_name(repr(name))}; it has: {', '.join(known)}"
 
 
 def _sentence(kind: type[Any], error: ValidationError, given: Mapping[str, Any]) -> str:

@@ -37,7 +37,7 @@ class Status(Enum):
         return self is not Status.RUNNING
 
 
-def iterated(
+def iterates(
     step: Callable[[Given, State, Config], State],
     terminate: Callable[[State, Config], Status],
     given: Given,

@@ -19,7 +19,7 @@ from explorer.engine.attacks.hinge import HingeConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, certify
 from explorer.engine.data import Dataset, Source, preset
-from explorer.engine.explanations.alternatives import determined
+from explorer.engine.explanations.alternatives import determination
 from explorer.engine.network import Network
 from explorer.engine.progress import Stopped
 from explorer.engine.training import TrainConfig
@@ -39,7 +39,7 @@ class Case:
         s = self.source
         return preset(s.preset, s.n, s.noise, s.seed)
 
-    def shifted(self, seeds: int) -> Case:
+    def with_seed_offset(self, seeds: int) -> Case:
         """The same recipe with another seed, for tuning."""
         s = self.source
         return Case(f"{self.name} +{seeds}", Source(s.preset, s.n, s.noise, s.seed + seeds))
@@ -79,7 +79,7 @@ def recipe(widths: tuple[int, ...]) -> TrainConfig:
     return TrainConfig(widths=widths, init_scale=1e-3, steps=40_000)
 
 
-def trained(case: Case, widths: tuple[int, ...]) -> Network:
+def trained_network(case: Case, widths: tuple[int, ...]) -> Network:
     """The network of a case, from the case's own seed."""
     data, config = case.dataset(), recipe(widths)
     state = training.init(data, config, torch.Generator().manual_seed(case.source.seed))
@@ -137,11 +137,11 @@ def needed_points(net: Network, data: Dataset, config: HingeConfig | None = None
     state = hinge.init(target, config, torch.Generator())
     while state.stage in ("lines", "cross", "fit"):
         state = hinge.step(target, state, config)
-    attacked = hinge.attacked(target, config)
+    attacked = hinge.explained_network(target, config)
     pool = pursuit.Pool.of(attacked, torch.cat([state.pool, data.x.double()]), config.tau)
     ours = len(state.pool) + torch.arange(data.n)[made.lam > SUPPORT * made.lam.max()]
-    truth = pursuit.fitted(pool, ours)
-    best = pursuit.fitted(pool, torch.cat([state.active, truth.index]))
+    truth = pursuit.best_explanation(pool, ours)
+    best = pursuit.best_explanation(pool, torch.cat([state.active, truth.index]))
     best = min(best, truth, key=lambda e: e.residual)
     limit = (1 + config.rise) * best.residual + config.floor
     needed = torch.zeros(data.n, dtype=torch.bool)
@@ -186,7 +186,7 @@ def determined_points(
             raise Stopped("no time is left")
 
     try:
-        found = determined(
+        found = determination(
             merged, data.x, data.y, made.lam, tau=made.tau, progress=in_time, sharp=sharp
         )
     except (Stopped, ValueError):

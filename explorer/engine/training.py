@@ -30,13 +30,13 @@ from torch import Tensor
 from explorer.engine import backprop
 from explorer.engine.classes import check_labels, margins, soft_contrast
 from explorer.engine.data import Dataset
-from explorer.engine.dormant import revived
-from explorer.engine.margin import Loss, gain_of, gamma_bar, log_loss, log_slopes, smoothed
-from explorer.engine.network import Network, init_network, rescaled
-from explorer.engine.optim import momentum_step
+from explorer.engine.dormant import revived_network
+from explorer.engine.margin import Loss, gain_of, gamma_bar, log_loss, log_slopes, smoothed_margin
+from explorer.engine.network import Network, init_network, scaled_network
+from explorer.engine.optim import batch_mask, momentum_step
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
-from explorer.engine.status import Status, iterated
+from explorer.engine.status import Status, iterates
 
 Method = Literal["gradient", "ascent"]
 StepRule = Literal["constant", "loss-scaled"]
@@ -231,7 +231,7 @@ class TrainState:
         gain = self.net.depth * self.log_scale
         if not self.q.shape[0]:
             return 0.0
-        return smoothed(self.log_loss, self.rho, self.net.depth, self.loss, gain)
+        return smoothed_margin(self.log_loss, self.rho, self.net.depth, self.loss, gain)
 
     @property
     def loss_gradient(self) -> Tensor:
@@ -240,7 +240,7 @@ class TrainState:
         return -math.exp(min(exponent, MAX_EXPONENT)) * self.grads
 
 
-# --- How much each point pulls on the gradient of training, and which points a mini-batch holds -
+# --- How much each point pulls on the gradient of training ---------------------------------------
 
 
 def weights(q: Tensor, norms: Tensor, loss: Loss, gain: float) -> tuple[Tensor, float, float]:
@@ -258,18 +258,6 @@ def weights(q: Tensor, norms: Tensor, loss: Loss, gain: float) -> tuple[Tensor, 
     total = torch.logsumexp(slopes, 0)
     p = (slopes - total).exp_()
     return p, float(total) - math.log(q.shape[0]), float(torch.dot(p, norms))
-
-
-def batch_mask(n: int, batch: int, t: int, seed: int) -> Tensor:
-    """Entries n / batch on the points of step t, else 0; an epoch is one permutation, cut up."""
-    per_epoch = -(-n // batch)
-    epoch, part = divmod(t, per_epoch)
-    # 2654435761 is Knuth's multiplicative hash: nearby epochs get unrelated generators.
-    generator = torch.Generator().manual_seed((seed + 2654435761 * epoch) % 2**63)
-    order = torch.randperm(n, generator=generator)[part * batch : (part + 1) * batch]
-    mask = torch.zeros(n, dtype=torch.float64)
-    mask[order] = n / len(order)
-    return mask
 
 
 # --- Steps of training with weight decay: gradient descent on mean loss + mu/2 |theta|^2 --------
@@ -294,7 +282,7 @@ def batch_mask(n: int, batch: int, t: int, seed: int) -> Tensor:
 _MAX_EXPONENT = 300.0  # arbitrary: e^300 squared is still a double, and far beyond any trust region
 
 
-def decayed(
+def decay_displacement(
     theta: Tensor, grads: Tensor, order: int, log_scale: float, log_pull: float, kappa: float,
     reach: float, config: TrainConfig,
 ) -> Tensor:  # fmt: skip
@@ -324,8 +312,7 @@ def decayed(
     return move if length <= reach else move * (reach / length)
 
 
-# --- Training to the maximum margin: gradient descent on an exponential-type loss, never
-# overflowing
+# --- Training to the maximum margin: gradient descent on exponential losses that never overflows
 # Loss(theta) = sum_i l(q_i),  q_i = y_i Phi(theta; x_i),  l(q) = e^{-q} or log(1 + e^{-q})
 #
 # With C > 2 classes and outputs q_i is the smooth margin -log sum_{c != y_i} e^{Phi_c - Phi_{y_i}}
@@ -424,7 +411,7 @@ def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
         return state if state.diverged else replace(state, t=state.t + 1)
     lr, pull = 1.0, state.grads
     if config.weight_decay:
-        pull = _decayed(state, config)
+        pull = _next_displacement(state, config)
     else:
         lr = _rate(state, config)
     if not math.isfinite(lr):
@@ -466,7 +453,7 @@ def refresh(target: Dataset, state: TrainState, config: TrainConfig) -> TrainSta
     if following is not None and following.q_min < 0:
         if config.revive:
             seed = (state.batch_seed + state.t) % 2**63
-            net = revived(following.net, target.x, torch.Generator().manual_seed(seed))
+            net = revived_network(following.net, target.x, torch.Generator().manual_seed(seed))
         if net.homogeneous:  # only then is the scale a mere temperature
             worst = (math.log(COOLED) - math.log(-following.q_min)) / net.order
             scale = min(worst, following.log_scale)
@@ -519,7 +506,7 @@ def iterate(target: Dataset, state: TrainState, config: TrainConfig) -> Iterator
     Returns:
         An iterator; it takes a `step` when the next state is asked for.
     """
-    return iterated(step, terminate, target, state, config)
+    return iterates(step, terminate, target, state, config)
 
 
 def states(
@@ -548,10 +535,10 @@ def _rate(state: TrainState, config: TrainConfig) -> float:
     return min(config.rate / (state.kappa * gain), TRUST * fade * state.rho / length)
 
 
-def _decayed(state: TrainState, config: TrainConfig) -> Tensor:
+def _next_displacement(state: TrainState, config: TrainConfig) -> Tensor:
     """The next displacement with weight decay, in the units of the carried weights."""
     reach = TRUST * (1 - config.momentum) * state.rho
-    return decayed(
+    return decay_displacement(
         state.net.theta, state.grads, state.net.depth, state.log_scale, state.log_pull,
         state.kappa, reach, config,
     )  # fmt: skip
@@ -573,7 +560,7 @@ def _evaluate(
         return None
     if net.homogeneous and rho and not 1 / NORM_RANGE <= rho <= NORM_RANGE:
         power = math.frexp(rho)[1] - 1
-        net, velocity = rescaled(net, 2.0**-power), velocity * 2.0**-power
+        net, velocity = scaled_network(net, 2.0**-power), velocity * 2.0**-power
         rho, log_scale = rho * 2.0**-power, log_scale + power * math.log(2)
     if not target.n:
         none = torch.zeros_like(velocity)

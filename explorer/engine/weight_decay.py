@@ -119,7 +119,7 @@ def multipliers(net: Network, x: Tensor, y: Tensor, loss: DecayLoss, weight_deca
     return pulls(outputs, y, loss)[1] / (len(x) * weight_decay)
 
 
-def unexplained(net: Network, x: Tensor, lam: Tensor) -> Tensor:
+def stationarity_remainder(net: Network, x: Tensor, lam: Tensor) -> Tensor:
     """Theta - sum_i sum_c lam_ic grad Phi_c(x_i). x (n, d), lam (n, C) -> (P,)."""
     return residual(net, x, torch.ones(len(x), dtype=x.dtype), cover=lam)
 
@@ -155,14 +155,14 @@ def settle(
     best = float("inf")
     for attempt in range(config.tries):
         net = _begin(x.shape[1], config, generator, outputs)
-        net = _descended(net, x, y, config)
+        net = _descend(net, x, y, config)
         if float(objective(net, x, y, config.loss, config.weight_decay)[1].norm()) < _KINKED:
-            net = _polished(net, x, y, config)
+            net = _polish(net, x, y, config)
         loss, grad = objective(net, x, y, config.loss, config.weight_decay)
         best = min(best, float(grad.norm()))
         if float(grad.norm()) < _SMALL:
             lam = multipliers(net, x, y, config.loss, config.weight_decay)
-            left = float(unexplained(net, x, lam).norm())
+            left = float(stationarity_remainder(net, x, lam).norm())
             return Decayed(net, loss, float(grad.norm()), lam, left, attempt)
     raise ValueError(
         f"none of {config.tries} initialisations settled: each ended on a kink, the least gradient "
@@ -180,7 +180,7 @@ def _begin(d: int, config: DecayConfig, generator: torch.Generator, outputs: int
     return Network(net.weights, (net.biases[0], *rest))
 
 
-def _descended(net: Network, x: Tensor, y: Tensor, config: DecayConfig) -> Network:
+def _descend(net: Network, x: Tensor, y: Tensor, config: DecayConfig) -> Network:
     def value(theta: np.ndarray) -> tuple[float, np.ndarray]:
         at = net.with_theta(torch.from_numpy(theta))
         loss, grad = objective(at, x, y, config.loss, config.weight_decay)
@@ -194,7 +194,7 @@ def _descended(net: Network, x: Tensor, y: Tensor, config: DecayConfig) -> Netwo
     return net.with_theta(torch.from_numpy(np.ascontiguousarray(found.x)))
 
 
-def _polished(net: Network, x: Tensor, y: Tensor, config: DecayConfig) -> Network:
+def _polish(net: Network, x: Tensor, y: Tensor, config: DecayConfig) -> Network:
     """Newton's method on the gradient, as long as it shrinks; smooth where no kink is crossed."""
     mu = config.weight_decay
 

@@ -59,10 +59,10 @@ def branch(session: Session) -> None:
     name = f"branch {len(session.branches)}, from {now.stage} step {state.t}"
     train, attack = old.train, old.attack
     if now.stage == "attack":
-        attack = attack.cut(attack.nearest(state.t))
+        attack = attack.up_to(attack.nearest(state.t))
     else:
-        train, attack = train.cut(train.nearest(state.t)), type(attack)()
-    fresh = Branch(name, train.cut(len(train.states) - 1), attack.cut(len(attack.states) - 1))
+        train, attack = train.up_to(train.nearest(state.t)), type(attack)()
+    fresh = Branch(name, train.up_to(len(train.states) - 1), attack.up_to(len(attack.states) - 1))
     session.branches = [*session.branches, fresh]
     session.branch_index = len(session.branches) - 1
     session.show()
@@ -116,7 +116,7 @@ def make_room(session: Session) -> str:
     _leave(session)
     old.last = replace(now, stage="attack")
     name = f"branch {len(session.branches)}, a loaded run"
-    fresh = Branch(name, old.train.cut(len(old.train.states) - 1))
+    fresh = Branch(name, old.train.up_to(len(old.train.states) - 1))
     session.branches = [*session.branches, fresh]
     session.branch_index = len(session.branches) - 1
     return f" The run that was there is kept: branch “{old.name}” in 3 Attack."

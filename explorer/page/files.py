@@ -16,7 +16,7 @@ from explorer.page import branches, play
 from explorer.page.frame import Training, numbers
 from explorer.page.session import Session
 from explorer.page.stages import attack, train
-from explorer.research.runs import fetched
+from explorer.research.runs import to_cpu
 from explorer.research.words import weights
 
 MOST_SAVED = 16 * 2**20  # arbitrary: what a browser takes as one link without trouble
@@ -36,7 +36,7 @@ def as_run(session: Session) -> Run:
         seed=session.seed,
         mix=session.mix,
     )
-    return store.thinned(run, MOST_SAVED)
+    return store.thinned_run(run, MOST_SAVED)
 
 
 def _until(states: list[Any], present: Any) -> tuple[Any, ...]:  # noqa: ANN401 - of either engine
@@ -73,7 +73,7 @@ def open_file(session: Session, content: bytes) -> None:
 
 def _show(session: Session, run: Run) -> None:
     with reading("the run", "Save it again.", store.StoreError):
-        made = _opened(fetched(run))  # in one type: an attack never follows single precision
+        made = _open(to_cpu(run))  # in one type: an attack never follows single precision
     session.running = False
     session.train_config, session.seed, session.mix = made.train_config, made.seed, made.mix
     session.branch.train, session.branch.attack = made.branch.train, made.branch.attack
@@ -81,7 +81,7 @@ def _show(session: Session, run: Run) -> None:
     session.attack_config = made.attack_config
 
 
-def _opened(run: Run) -> Session:
+def _open(run: Run) -> Session:
     """Return a page that shows the run."""
     if run.dataset.d not in (1, 2):
         raise store.StoreError(
@@ -128,7 +128,7 @@ def as_code(session: Session) -> str:
         "from explorer.engine.energy.starts import attack_start",
         "",
         f"data = {_source(now.dataset)}",
-        f"config = TrainConfig({_changed(session.train_config, TrainConfig())})",
+        f"config = TrainConfig({_difference(session.train_config, TrainConfig())})",
         f"generator = torch.Generator().manual_seed({session.seed})",
         "state = training.init(data, config, generator)",
         f"while state.t < {t}:",
@@ -140,7 +140,7 @@ def as_code(session: Session) -> str:
             "",
             "target = Target.of(state.net, state.q_min)",
             f"attack = by_key({now.attack.name!r})",
-            f"config = attack.config({_changed(session.attack_config, session.entry.config())})",
+            f"config = attack.config({_difference(session.attack_config, session.entry.config())})",
             *_start(session),
             f"target = attack.aimed(target, data.x, data.y, config, {session.seed})",
             f"generator = torch.Generator().manual_seed({session.seed})",
@@ -169,7 +169,7 @@ def _source(data: Dataset) -> str:
     return f"preset({s.preset!r}, n={s.n}, noise={s.noise}, seed={s.seed})"
 
 
-def _changed(config: Any, default: Any) -> str:  # noqa: ANN401 - either config
+def _difference(config: Any, default: Any) -> str:  # noqa: ANN401 - either config
     pairs = ((f.name, getattr(config, f.name)) for f in fields(config))
     return ", ".join(
         f"{name}={value!r}" for name, value in pairs if value != getattr(default, name)

@@ -11,7 +11,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
 from explorer.engine.controls import Controls
 from explorer.engine.data import Dataset
-from explorer.engine.energy.points import checked
+from explorer.engine.energy.points import check_energy
 from explorer.engine.network import Network
 from explorer.engine.roster import DEFAULT, AttackConfig, AttackState
 from explorer.engine.scoring import Score, Verdict
@@ -46,7 +46,7 @@ class Candidates:
 def first_candidates(target: Target, truth: Dataset) -> Candidates:
     """Return candidates at the truth. ValueError for weights that have no energy."""
     x = truth.x.double()
-    checked(target.net, x, truth.y, 0.0)
+    check_energy(target.net, x, truth.y, 0.0)
     return Candidates(target, truth, x)
 
 

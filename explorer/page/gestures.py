@@ -79,7 +79,7 @@ class Gestures:
     def _drag(self, at: tuple[float, float], gesture: int) -> None:
         data = self.session.frame.dataset
         if self.held is not None and self.held < data.n:
-            moved = data.moved(self.held, self._point(at))
+            moved = data.with_point_at(self.held, self._point(at))
             self.session.guarded(draw.edit, self.session, moved, gesture)
 
     def _erase(self, at: tuple[float, float], gesture: int) -> bool:

@@ -82,7 +82,7 @@ class Timeline(Generic[S]):
         if rows:
             rows[-1].update(row)
 
-    def cut(self, index: int) -> Timeline[S]:
+    def up_to(self, index: int) -> Timeline[S]:
         """Return a new timeline up to and including `index`; the states are shared."""
         states = self.states[: index + 1]
         held = sum(size_of(s) for s in states)

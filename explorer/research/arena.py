@@ -19,9 +19,9 @@ from explorer.engine.controls import Origin, least_p
 from explorer.engine.intervals import Share, share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import LEVEL as CHANCE
-from explorer.engine.scoring import RADII, Kind, adjusted, kind_of
-from explorer.research.experiment import Refused, Ring, Trial, bout, plain
-from explorer.research.runs import RADIUS, RunFailed, Watch, unwatched
+from explorer.engine.scoring import RADII, Kind, adjusted_p_values, kind_of
+from explorer.research.experiment import Refused, Ring, Trial, plain, run_attack
+from explorer.research.runs import RADIUS, RunFailed, Watch, no_watch
 from explorer.research.words import verdicts
 
 AT = RADII.index(RADIUS)
@@ -53,7 +53,7 @@ class Line:
         chance: points of each control met within `RADIUS`, over the runs.
         determined: points that the weights determine, over the runs; -1 where not computed.
         sure: how many of those were found within `RADIUS`.
-        p_adjusted: p of the best of all attacks that ran; see `scoring.adjusted`.
+        p_adjusted: p of the best of all attacks that ran; see `scoring.adjusted_p_values`.
         origin: how the controls were made.
     """
 
@@ -109,13 +109,13 @@ def arena_rows(base: Trial, attacks: Sequence[str], seeds: Iterable[int]) -> lis
 
 def fight(
     ring: Ring, key: str, seed: int, given: Mapping[str, Any] | None = None,
-    watch: Watch[AttackState] = unwatched,
+    watch: Watch[AttackState] = no_watch,
 ) -> dict[str, Any]:  # fmt: skip
     """Run one attack on a given network. Return a row like those of a sweep, also for a failure."""
     row = {"status": "done", "message": "", "trial": {"attack": key, "seed": seed}}
     begun = perf_counter()
     try:
-        result = bout(ring, key, given or {}, seed, watch)
+        result = run_attack(ring, key, given or {}, seed, watch)
     except Refused as why:
         return {**row, "status": "refused", "message": str(why), "result": {}, "seconds": {}}
     except (RunFailed, ValueError) as error:
@@ -137,7 +137,7 @@ def lines_of(rows: Iterable[Row]) -> list[Line]:
     fewest = min(counts, default=0)  # rows of older files have ten
     lines = [_line(key, group, fewest) for key, group in groups.items()]
     known = [line for line in lines if line.p_value == line.p_value]
-    p = adjusted([line.found[AT] for line in known], [line.chance for line in known])
+    p = adjusted_p_values([line.found[AT] for line in known], [line.chance for line in known])
     ps = dict(zip((line.key for line in known), p, strict=True))
     return [replace(line, p_adjusted=ps.get(line.key, float("nan"))) for line in lines]
 
@@ -174,7 +174,7 @@ def _line(key: str, rows: list[Row], controls: int) -> Line:
         float(np.median(distances)) if distances else float("nan"),
         float(np.mean(residuals)) if residuals else float("nan"),
         float(np.mean([row["seconds"]["attack"] for row in good])), kind, p_value,
-        tuple(int(v) for v in chance[:, AT]), *_determined(results), origin=_origin(results),
+        tuple(int(v) for v in chance[:, AT]), *_determined_counts(results), origin=_origin(results),
     )  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def _origin(results: list[Row]) -> Origin:
     return told.pop() if len(told) == 1 else Origin.GIVEN
 
 
-def _determined(results: list[Row]) -> tuple[int, int]:
+def _determined_counts(results: list[Row]) -> tuple[int, int]:
     """Return how many points are determined, and how many of those found; -1, 0 if unknown."""
     told = [r for r in results if r.get("determined") is not None]
     if not told:
@@ -208,7 +208,7 @@ def sentence(lines: Sequence[Line]) -> str:
     if first is None:
         reached = " that is in reach" if any(line.found[AT] for line in ran) else ""
         text = f"None of {_many(len(ran), 'attack')} found a point{reached} within {RADIUS:g}."
-        return text + _told(ran[0])
+        return text + _open_questions(ran[0])
     chance = first.control[AT] * first.n
     of_all = f" as the best of {_many(len(ran), 'attack')}" if len(ran) > 1 else ""
     text = (
@@ -227,10 +227,10 @@ def sentence(lines: Sequence[Line]) -> str:
         text = f"No attack is shown to do better than chance. {text.replace(' does best', '')}"
     if known and least_p(len(first.chance)) > CHANCE:
         text += verdicts.doubt(first.p_adjusted, len(first.chance))
-    return text + _told(first)
+    return text + _open_questions(first)
 
 
-def _told(line: Line) -> str:
+def _open_questions(line: Line) -> str:
     """Return what the weights determine, and what is not recoverable; "" if no program ran."""
     if line.determined < 0:
         return ""

@@ -60,7 +60,7 @@ def processes(workers: int = 2) -> Make:
         True
     """
     context = multiprocessing.get_context("spawn")
-    return lambda: ProcessPoolExecutor(workers, mp_context=context, initializer=_tied)
+    return lambda: ProcessPoolExecutor(workers, mp_context=context, initializer=_follow_parent)
 
 
 def dask_client(address: str | None = None, workers: int = 2) -> Any:  # noqa: ANN401 - untyped
@@ -151,7 +151,7 @@ def _unheard() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _tied() -> None:
+def _follow_parent() -> None:
     # Ctrl-C reaches the whole group; only the parent answers, and ends these.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_follow, daemon=True).start()

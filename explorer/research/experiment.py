@@ -22,9 +22,9 @@ from torch import Tensor
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate, in_reach
-from explorer.engine.controls import Controls, control_sets, met
+from explorer.engine.controls import Controls, control_sets, meeting_counts
 from explorer.engine.data import Dataset, preset
-from explorer.engine.explanations.alternatives import AsWell, as_well, determined
+from explorer.engine.explanations.alternatives import AsWell, as_well, determination
 from explorer.engine.explanations.programs import sample_of
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.progress import Progress, between, no_progress
@@ -33,7 +33,7 @@ from explorer.engine.scoring import RADII, score
 from explorer.engine.settings import config_of, setting, settings
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import runs
-from explorer.research.runs import RADIUS, Trained, judgement, unwatched
+from explorer.research.runs import RADIUS, Trained, judgement, no_watch
 from explorer.research.words import explanations, verdicts
 
 MERGE_ANGLE = 0.02  # radians: that of `KKTConfig.merge_angle`
@@ -68,7 +68,7 @@ class Ring:
 
 @dataclass(frozen=True, eq=False)
 class Otherwise:
-    """Which points the weights determine (`determined`), and what else explains them.
+    """Which points the weights determine (`determination`), and what else explains them.
 
     Attributes:
         determined: (n,) bool: every explanation has mass within the radius of this point.
@@ -134,7 +134,7 @@ def other_set(
     target: Target, truth: Dataset, made: Certificate, progress: Progress = no_progress,
     plane: float = PLANE,
 ) -> Other:  # fmt: skip
-    """The farthest other set within `plane`, or where there is none in the box of `determined`.
+    """The farthest other set within `plane`, or where there is none in the box of `determination`.
 
     Raises:
         ValueError: where the true points do not explain the weights well enough, or `no_other`.
@@ -160,7 +160,7 @@ def other_set(
 
 
 def otherwise(ring: Ring, progress: Progress = no_progress) -> Otherwise | None:
-    """What the weights leave open (`determined`, `as_well`); None where the programs do not apply.
+    """What the weights leave open (`determination`, `as_well`); None where no program applies.
 
     They need points of one or two coordinates, one output, and homogeneous weights. `progress` is
     told the share that is done.
@@ -169,13 +169,16 @@ def otherwise(ring: Ring, progress: Progress = no_progress) -> Otherwise | None:
     if made is None or no_other(ring.target, truth, made):
         return None
     net = ring.target.merged(MERGE_ANGLE)
-    found = determined(
+    found = determination(
         net, truth.x, truth.y, made.lam, tau=made.tau, sharp=True,
         progress=between(progress, 0.0, 0.5),
     )  # fmt: skip
     other = other_set(ring.target, truth, made, between(progress, 0.5, 1.0))
     return Otherwise(
-        found.forced, explanations.determined(found), other.claims, explanations.as_well(other.far)
+        found.forced,
+        explanations.determination(found),
+        other.claims,
+        explanations.as_well(other.far),
     )
 
 
@@ -189,9 +192,9 @@ def attack_settings(key: str, given: Mapping[str, Any]) -> AttackConfig:
     return made
 
 
-def bout(
+def run_attack(
     ring: Ring, key: str, given: Mapping[str, Any], seed: int,
-    watch: runs.Watch[AttackState] = unwatched, device: str = "cpu",
+    watch: runs.Watch[AttackState] = no_watch, device: str = "cpu",
 ) -> dict[str, Any]:  # fmt: skip
     """Run an attack on the ring's network, and judge its claims.
 
@@ -212,17 +215,17 @@ def bout(
         raise Refused(why)
     config = attack_settings(key, given)
     done = runs.attack(ring.target, config, seed, name=key, watch=watch, device=device)
-    return {"steps_taken": done.states[-1].t, **judged(ring, done.claims)}
+    return {"steps_taken": done.states[-1].t, **judge_claims(ring, done.claims)}
 
 
-def judged(ring: Ring, claims: Report) -> dict[str, Any]:
-    """What may be said of claims on the ring's network; see `bout`."""
+def judge_claims(ring: Ring, claims: Report) -> dict[str, Any]:
+    """What may be said of claims on the ring's network; see `run_attack`."""
     truth, reach = ring.truth, ring.in_reach
     within = Dataset(truth.x[reach], truth.y[reach])
     x, y = claims.x, claims.y
     found = judgement(claims, truth, ring.controls, ring.certificate)
     all_of, of_reach, verdict = found.scores[0], score(within, x, y), found.verdict
-    chance = met(ring.controls, x, y, RADII).tolist()
+    chance = meeting_counts(ring.controls, x, y, RADII).tolist()
     distance = float(all_of.distances.median()) if truth.n else float("inf")
     return {
         "reach": int(reach.sum()), "claims": len(x), "radii": list(RADII),
@@ -246,7 +249,7 @@ def _residual(target: Target, claims: Report) -> float | None:
     return fit_multipliers(target.net, x, y, TAU_TRAINED).residual
 
 
-def flipped(data: Dataset, share: float, seed: int) -> Dataset:
+def flip_labels(data: Dataset, share: float, seed: int) -> Dataset:
     """A share of the labels flipped, chosen by the seed; the source is kept, for its controls.
 
     ValueError with more than two classes, where a flip would have to choose; Refused for a share
@@ -413,7 +416,7 @@ def trials(table: Mapping[str, Any]) -> Iterator[Trial]:
 
 
 def run_trial(row: Trial) -> dict[str, Any]:
-    """Train, attack and judge. -> the result of the row; see `bout`.
+    """Train, attack and judge. -> the result of the row; see `run_attack`.
 
     Raises:
         Refused: where the attack or a defence does not fit.
@@ -430,10 +433,10 @@ def run_trial(row: Trial) -> dict[str, Any]:
     seconds = {"train": trained_s}
     if row.attack:
         begun = perf_counter()
-        result |= bout(ring, row.attack, row.attack_config, row.seed, device=row.device)
+        result |= run_attack(ring, row.attack, row.attack_config, row.seed, device=row.device)
         seconds["attack"] = perf_counter() - begun
     if row.determine:
-        result |= _determined(_training(row))
+        result |= _determination(_training(row))
     return {**result, "seconds": seconds}
 
 
@@ -468,13 +471,13 @@ def _ring(text: str) -> Ring:
         if row.data is None
         else runs.points_in(row.data, row.data_digest)
     )
-    truth = flipped(clean, row.label_noise, row.seed)
-    done = _trained(row, truth)
+    truth = flip_labels(clean, row.label_noise, row.seed)
+    done = _train(row, truth)
     drawn = control_sets(clean)
     controls = replace(
         drawn,
         sets=tuple(
-            flipped(one, row.label_noise, row.seed + k) for k, one in enumerate(drawn.sets, 1)
+            flip_labels(one, row.label_noise, row.seed + k) for k, one in enumerate(drawn.sets, 1)
         ),
     )
     target = Target.of(done.net, done.q_min)
@@ -482,7 +485,7 @@ def _ring(text: str) -> Ring:
 
 
 @lru_cache(maxsize=KEPT_NETWORKS)
-def _determined(text: str) -> dict[str, Any]:
+def _determination(text: str) -> dict[str, Any]:
     """Which points the network of a row determines, and another set; None where unknown."""
     ring = _ring(text)
     found = otherwise(ring)
@@ -496,7 +499,7 @@ def _determined(text: str) -> dict[str, Any]:
     return {"determined": found.determined.tolist(), "other": other}
 
 
-def _trained(row: Trial, truth: Dataset) -> Trained:
+def _train(row: Trial, truth: Dataset) -> Trained:
     own = [name for name in OWN if name in row.train]
     if own:
         raise ValueError(f"train.{own[0]} is a field of the row itself: say {own[0]}.")

@@ -17,13 +17,13 @@ from explorer.engine.explanations.splitting import (
     extent_at,
     kinks_at,
     margin_error,
-    pinned,
+    pinned_points,
     predicted_jump,
     residual,
     slackness,
     split,
 )
-from explorer.engine.network import Network, phi, rescaled
+from explorer.engine.network import Network, phi, scaled_network
 from explorer.research.words.numbers import digits
 
 STEPS = 61  # arbitrary: places of the curve along a line
@@ -119,23 +119,23 @@ def first_explained(target: Target, truth: Dataset) -> Explained:
     if not exact:
         net = target.merged(ANGLE).to(dtype=torch.float64, device="cpu")
         low = float((y * phi(net, x)).min())
-        net = rescaled(net, low ** (-1 / net.order)) if low > 0 else net
+        net = scaled_network(net, low ** (-1 / net.order)) if low > 0 else net
         near = y * phi(net, x) <= 1 + TRAINED_MARGIN  # a trained margin is never quite level
         e = explanation_of(net, x[near], y[near], TAU_TRAINED)
         if net.depth > 2:
             e = replace(e, slopes=slopes_at(net, e.x))
-    made = measured(net, e)
+    made = measures(net, e)
     return Explained(
         target=target, net=net, truth=e, exact=exact, base=float(made["residual"]),  # type: ignore[arg-type]
         free=net.d == 1, **made,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
-def measured(net: Network, e: Explanation) -> dict[str, object]:
+def measures(net: Network, e: Explanation) -> dict[str, object]:
     """Return the fields of `Explained` that say how well e explains net."""
     return {
         "now": e, "residual": residual(net, e), "margin_error": margin_error(net, e),
-        "slackness": slackness(net, e), "pinned": pinned(net, e), "_kinks": {},
+        "slackness": slackness(net, e), "pinned": pinned_points(net, e), "_kinks": {},
     }  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def lengths(extent: Extent, at: float, reach: float) -> tuple[float, float]:
     return (size, back) if at > 0 else (back, size)
 
 
-def pulled(net: Network, before: Explanation, i: int, u: Tensor, extent: Extent, at: float,
+def split_toward(net: Network, before: Explanation, i: int, u: Tensor, extent: Extent, at: float,
            reach: float) -> Explanation:  # fmt: skip
     """`before` with point i split along u, the child in hand at `at`. It keeps the index i."""
     size = abs(at)
@@ -178,7 +178,7 @@ def slide_along(
     places = torch.cat([even, torch.tensor(walls, dtype=torch.float64)]).sort().values
     rows = []
     for place in places.tolist():
-        e = pulled(net, before, i, u, extent, place, reach)
+        e = split_toward(net, before, i, u, extent, place, reach)
         rows.append([place, residual(net, e), margin_error(net, e)])
     jumps = []
     for sign, own, walls_here in (
@@ -202,7 +202,7 @@ def free_direction(net: Network, e: Explanation, i: int) -> Tensor | None:
     return basis[:, 0] if basis.shape[1] else None
 
 
-def all_split(state: Explained, reach: float) -> Explanation:
+def split_all(state: Explained, reach: float) -> Explanation:
     """Return the truth with every point split to the ends of its cell on its level line."""
     e = state.truth
     for i in range(state.truth.n):
@@ -215,9 +215,9 @@ def all_split(state: Explained, reach: float) -> Explanation:
     return e
 
 
-def refreshed(state: Explained, e: Explanation, **changes: object) -> Explained:
+def refresh(state: Explained, e: Explanation, **changes: object) -> Explained:
     """Return the state with another explanation."""
-    return replace(state, **{**measured(state.net, e), **changes})  # type: ignore[arg-type]
+    return replace(state, **{**measures(state.net, e), **changes})  # type: ignore[arg-type]
 
 
 def sentence(state: Explained) -> tuple[str, str]:

@@ -24,24 +24,24 @@ from explorer.engine.energy.starts import (
     SIDE,
     Parts,
     Pictures,
-    paired,
+    partner_points,
     start_of,
     starts,
     steps_of,
 )
 from explorer.engine.exact import maximum_margin
-from explorer.engine.files import named
+from explorer.engine.files import safe_name
 from explorer.engine.progress import Progress, no_progress
 from explorer.engine.roster import ROSTER, AnyAttack, by_key
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
 from explorer.research.runs import (
     aim,
-    fetched,
     fingerprint,
     placed,
     points_and_weights,
     points_in,
+    to_cpu,
     train,
 )
 
@@ -239,11 +239,11 @@ class Problem:
     parts: Parts
     config: Any
     run: Any  # (x, config, stride) -> iterator over states, the first one at t = 0
-    suited: Callable[[Any, float], Any]  # (config, mix_data) -> settings of a run from there
+    config_for: Callable[[Any, float], Any]  # (config, mix_data) -> settings of a run from there
 
     def states(self, mix_truth: float, mix_data: float, stride: int = 1) -> Iterator[Any]:
         """The run from a start; states that `stride` does not divide may be left out."""
-        config = self.suited(self.config, mix_data) if mix_data else self.config
+        config = self.config_for(self.config, mix_data) if mix_data else self.config
         states: Iterator[Any] = self.run(self.parts.start(mix_truth, mix_data), config, stride)
         return states
 
@@ -306,18 +306,18 @@ def problem_of(
     else:
         noise = config.sigma_x * torch.randn(size, generator=generator, dtype=torch.float64)
     sets = (truth.x, truth.y), (control.x, control.y)
-    parts = Parts(y, paired(truth, y), paired(control, y), noise, pictures, sets)
-    target = placed(entry.aimed(given, truth.x, truth.y, config, seed), entry, device)
+    parts = Parts(y, partner_points(truth, y), partner_points(control, y), noise, pictures, sets)
+    target = placed(entry.target_for(given, truth.x, truth.y, config, seed), entry, device)
 
     def run(x: Tensor, chosen: Any, stride: int) -> Iterator[Any]:  # noqa: ANN401
         drawn = torch.Generator().manual_seed(seed)
         states = entry.states(target, chosen, drawn, (x, y), stride)
-        return states if device == "cpu" else map(fetched, states)
+        return states if device == "cpu" else map(to_cpu, states)
 
-    return Problem(target, parts, config, run, entry.suited)
+    return Problem(target, parts, config, run, entry.config_for)
 
 
-def saved(cell: Cell) -> tuple[Dataset, Target]:
+def open_cell(cell: Cell) -> tuple[Dataset, Target]:
     """Points and weights of a cell's saved run.
 
     Raises:
@@ -326,7 +326,8 @@ def saved(cell: Cell) -> tuple[Dataset, Target]:
     """
     if fingerprint(cell.data) != cell.file:
         raise ValueError(
-            f"{named(Path(cell.data).name)} has changed since the grid was begun. Begin another."
+            f"{safe_name(Path(cell.data).name)} has changed since the grid was begun. "
+            "Begin another."
         )
     truth, net = points_and_weights(Path(cell.data))
     truth = truth.to(dtype=torch.float64)
@@ -339,7 +340,7 @@ def _sets(cell: Cell) -> tuple[Dataset, Dataset, Target | None]:
         truth = points_in(cell.data, cell.file)
         return truth, heldout(truth, 1), None
     if cell.file:
-        truth, own = saved(cell)
+        truth, own = open_cell(cell)
         return truth, heldout(truth, 1), own
     if cell.data == DIGITS:
         return *parity_digits(20 if cell.n is None else cell.n, cell.seed), None
@@ -439,7 +440,7 @@ class Found:
         stride = max(1, problem.config.steps // (KEPT if self.of.side <= SIDE else FEWEST))
         between = gcd(stride, max(1, problem.config.steps // TRAIL))  # those of the trail are seen
 
-        config = problem.suited(problem.config, b) if b else problem.config
+        config = problem.config_for(problem.config, b) if b else problem.config
         between = by_key(self.of.attack).stride(config, between)
 
         def watched() -> Iterator[Any]:

@@ -24,7 +24,7 @@ from typing import Any
 from torch import Tensor
 
 from explorer.engine.energy.starts import NAMES, starts
-from explorer.engine.files import FileError, named
+from explorer.engine.files import FileError, safe_name
 from explorer.engine.roster import by_key
 from explorer.research.experiment import plain
 from explorer.research.grid import Found, Key, Of
@@ -167,9 +167,12 @@ def difference(mine: Row, theirs: Mapping[str, Any]) -> str:
             continue
         if name == "settings" and isinstance(there, Mapping):
             field = next(k for k in {**here, **there} if here.get(k) != there.get(k))
-            there, here = f"{named(field)}={named(there.get(field))}", f"{field}={here.get(field)}"
+            there, here = (
+                f"{safe_name(field)}={safe_name(there.get(field))}",
+                f"{field}={here.get(field)}",
+            )
         compared = (
-            f" ({named(there)}; here {named(here)})"
+            f" ({safe_name(there)}; here {safe_name(here)})"
             if name in ("attack", "settings", "version")
             else ""
         )
@@ -228,16 +231,16 @@ class Keeper:
         """
         if self.of is None:
             raise ValueError(
-                f"{named(name)}: train the network of these cells first, or open its run."
+                f"{safe_name(name)}: train the network of these cells first, or open its run."
             )
         try:
             taken, aside = take(self.found, rows_in(content, CELLS), self.of)
         except ValueError as error:
-            raise FileError(f"{named(name)}: {error} What was found here stays.") from error
+            raise FileError(f"{safe_name(name)}: {error} What was found here stays.") from error
         for key in self.found.rows:
             self.add(key)
         left = f" {aside} lie on no cell of this grid and were left aside." if aside else ""
-        return f"{taken} cells of {named(name)} taken up.{left}"
+        return f"{taken} cells of {safe_name(name)} taken up.{left}"
 
     def forget(self) -> None:
         """Delete the file from the disk."""

@@ -25,7 +25,7 @@ from explorer.engine.scoring import Verdict
 from explorer.engine.settings import setting, settings
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import runs
-from explorer.research.runs import Watch, unwatched
+from explorer.research.runs import Watch, no_watch
 
 Start = Literal["noise", "partition", "truth"]
 STARTS: dict[Start, str] = {
@@ -119,9 +119,9 @@ class ImageRun:
         return made
 
     @property
-    def planned(self) -> int:
+    def step_count(self) -> int:
         """Steps of the attack."""
-        return by_key(self.attack).planned(self.config, 1)
+        return by_key(self.attack).step_count(self.config, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +175,7 @@ def aim(draw: Draw, run: ImageRun, state: TrainState | None) -> Aimed:
     """
     entry = by_key(run.attack)
     if entry.victim is not None:
-        made: Any = entry.aimed(None, draw.train.x, draw.train.y, run.config, run.seed)
+        made: Any = entry.target_for(None, draw.train.x, draw.train.y, run.config, run.seed)
         return Aimed(made, made.net)
     if state is None or state.q_min <= 0:
         raise ValueError("the images are not separated yet. Train for more steps.")
@@ -208,7 +208,7 @@ def attack(draw: Draw, run: ImageRun, aimed: Aimed) -> Iterator[AttackState]:
 
 
 def train_and_attack(
-    draw: Draw, run: ImageRun, watch: Watch[Any] = unwatched, device: str = "cpu"
+    draw: Draw, run: ImageRun, watch: Watch[Any] = no_watch, device: str = "cpu"
 ) -> tuple[Scored, Network]:
     """Train, attack, score; with the attacked weights.
 
@@ -221,7 +221,7 @@ def train_and_attack(
             draw.train, run.training, run.seed, keep=1, watch=watch, device=device,
             dtype=runs.wide_on(device),
         )  # fmt: skip
-        state = runs.fetched(trained.states[-1])
+        state = runs.to_cpu(trained.states[-1])
     aimed = aim(draw, run, state)
     start = start_of(draw, run, aimed.net.outputs)
     done = runs.attack(
@@ -234,10 +234,10 @@ def train_and_attack(
 def assess(draw: Draw, aimed: Aimed, state: AttackState, vote: Vote = "min") -> Scored:
     """Post-process the candidates and compare them with all sets."""
     found = draw.pictures(state.x.detach().double())
-    return assessed(draw, aimed.net, found, vote)
+    return score_pictures(draw, aimed.net, found, vote)
 
 
-def assessed(draw: Draw, net: Network, found: Tensor, vote: Vote = "min") -> Scored:
+def score_pictures(draw: Draw, net: Network, found: Tensor, vote: Vote = "min") -> Scored:
     """Compare pictures (m, c, h, w), of any source, with all sets: the control votes too."""
     sets = (draw.train, draw.other, *draw.controls)
     truth, other, *controls = (image_score(draw.pictures(s.x), found, vote) for s in sets)
@@ -256,7 +256,7 @@ def assessed(draw: Draw, net: Network, found: Tensor, vote: Vote = "min") -> Sco
     )
 
 
-def carried(net: Network, angle: float = MERGE_ANGLE) -> int:
+def carried_numbers(net: Network, angle: float = MERGE_ANGLE) -> int:
     """How many numbers the weights hold once parallel neurons are merged: each carries its row.
 
     For two layers k (d + 1), the cell moments of which a KKT point is made; deeper, all weights of

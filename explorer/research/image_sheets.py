@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine.images import scaled
+from explorer.engine.images import min_max_images
 
 Pixels = NDArray[np.uint8]
 GAP = 3  # pixels between the images of one pair; arbitrary
@@ -29,7 +29,7 @@ def pairs(top: Tensor, bottom: Tensor | None, colours: Sequence[str], columns: i
         columns: pairs per row.
     """
     rows = [top] if bottom is None else [top, bottom]
-    tiles = [_grown(scaled(images)) for images in rows]
+    tiles = [_enlarge(min_max_images(images)) for images in rows]
     side_h, side_w = tiles[0].shape[1:3]
     height = EDGE + len(rows) * (side_h + EDGE)
     width = side_w + 2 * EDGE
@@ -52,7 +52,7 @@ def weights(rows: Tensor, shape: tuple[int, int, int], columns: int) -> Pixels:
     images = rows.reshape(-1, *shape)
     largest = images.abs().amax(dim=(1, 2, 3), keepdim=True).clamp_min(1e-12)
     half = (images / largest + 1) / 2
-    tiles = _grown(half)
+    tiles = _enlarge(half)
     n, side_h, side_w = tiles.shape[:3]
     columns = max(1, min(columns, n))
     lines = -(-n // columns)
@@ -92,7 +92,7 @@ def _image(sheet: Pixels) -> Any:  # noqa: ANN401
     return Image.fromarray(sheet, "RGBA")
 
 
-def _grown(images: Tensor) -> Pixels:
+def _enlarge(images: Tensor) -> Pixels:
     """Images (n, c, h, w) in [0, 1] -> (n, H, W, 4), each pixel a whole block of pixels."""
     factor = max(1, 48 // max(images.shape[2:]))  # arbitrary: about 48 pixels a side
     grey = images.expand(-1, 3, -1, -1) if images.shape[1] == 1 else images[:, :3]

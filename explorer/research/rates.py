@@ -98,7 +98,7 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(mean, mean - half, mean + half)
 
 
-def rated(trial: Trial) -> dict[str, float | int]:
+def rates(trial: Trial) -> dict[str, float | int]:
     """The trial's row with auc, tpr_0.1% and tpr_1%; nan where it has no margin."""
     names = ("auc", *(f"tpr_{level:.1%}".replace(".0%", "%") for level in LEVELS))
     row = trial.row()

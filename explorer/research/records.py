@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from explorer.engine.files import MAX_BYTES, FileError, check_size, named, one_line, read_file
+from explorer.engine.files import MAX_BYTES, FileError, check_size, one_line, read_file, safe_name
 
 fcntl: ModuleType | None
 try:
@@ -178,15 +178,15 @@ class RowFile:
         differs = [k for k in kind.head if k not in kind.free and there.get(k) != kind.head[k]]
         if differs:
             raise FileError(
-                f"{named(self.path.name)} holds another {kind.what}: it differs in "
+                f"{safe_name(self.path.name)} holds another {kind.what}: it differs in "
                 f"{', '.join(differs)}. Name another file, or take the same settings and weights."
             )
         return end
 
     def _strange(self, why: str) -> FileError:
         return FileError(
-            f"{named(self.path.name)} is no file of a {self.kind.what}: {why} It was left as it "
-            "is. Name another file, or mend the line."
+            f"{safe_name(self.path.name)} is no file of a {self.kind.what}: {why} It was left as "
+            "it is. Name another file, or mend the line."
         )
 
     def clear(self) -> None:
@@ -204,7 +204,7 @@ class RowFile:
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
+def lock(path: Path) -> Iterator[None]:
     """Lock the file for this run while it writes.
 
     Raises:
@@ -232,8 +232,8 @@ def held(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path, kind: RowKind) -> Iterator[RowFile]:
-    """Open a file of rows and hold it. ValueError as `held`, FileError as `RowFile`."""
-    with held(path):
+    """Open a file of rows and hold it. ValueError as `lock`, FileError as `RowFile`."""
+    with lock(path):
         yield RowFile(path, kind)
 
 

@@ -223,7 +223,7 @@ def attack_rows(done: Attacked) -> list[tuple[str, str]]:
     """Names and values of a finished attack, for a table."""
     rows = [
         ("attack steps", f"{done.states[-1].t}"),
-        *_unexplained(done),
+        *_unexplained_rows(done),
         ("claims", f"{len(done.claims.x)} of {len(done.states[-1].x)} candidates"),
     ]
     if done.scores is None or done.verdict is None:
@@ -236,7 +236,7 @@ def attack_rows(done: Attacked) -> list[tuple[str, str]]:
     return [*rows, ("verdict", f"{done.verdict.kind.name}: {verdicts.verdict(done.verdict)}")]
 
 
-def _unexplained(done: Attacked) -> list[tuple[str, str]]:
+def _unexplained_rows(done: Attacked) -> list[tuple[str, str]]:
     """The share of ||theta||^2 left over, of attacks that explain theta."""
     share = done.states[-1].numbers().get("l_stationary")
     return [] if share is None else [("theta unexplained", f"{share:.2%}")]

@@ -31,7 +31,7 @@ from explorer.engine.data import Dataset, read_csv
 from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.exact import finish as finishing
 from explorer.engine.exact.finish import Finished
-from explorer.engine.files import named
+from explorer.engine.files import safe_name
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress, with_progress
@@ -112,7 +112,7 @@ class Attacked:
     verdict: Verdict | None = None
 
 
-def unwatched(states: Iterable[State], total: int, label: str) -> Iterable[State]:
+def no_watch(states: Iterable[State], total: int, label: str) -> Iterable[State]:
     """No progress shown."""
     return states
 
@@ -122,14 +122,14 @@ def watch_of(progress: Progress) -> Watch[Any]:
     return lambda states, total, _: with_progress(states, total, progress)
 
 
-def fetched(held: Any) -> Any:  # noqa: ANN401 - states and what they hold
+def to_cpu(held: Any) -> Any:  # noqa: ANN401 - states and what they hold
     """Return it on the CPU, in float64 if it is of floating type."""
     if isinstance(held, torch.Tensor):
         return held.to("cpu", torch.float64 if held.is_floating_point() else held.dtype)
     if isinstance(held, tuple):
-        return tuple(fetched(part) for part in held)
+        return tuple(to_cpu(part) for part in held)
     if is_dataclass(held) and not isinstance(held, type):
-        return replace(held, **{f.name: fetched(getattr(held, f.name)) for f in fields(held)})
+        return replace(held, **{f.name: to_cpu(getattr(held, f.name)) for f in fields(held)})
     return held
 
 
@@ -153,7 +153,7 @@ def fingerprint(path: str | Path) -> str:
 def points_in(path: str, made: str) -> Dataset:
     """Points of a CSV. ValueError where it is not the file whose `fingerprint` is `made`."""
     if fingerprint(path) != made:
-        raise ValueError(f"{named(Path(path).name)} has changed since this row was made.")
+        raise ValueError(f"{safe_name(Path(path).name)} has changed since this row was made.")
     return read_csv(read_file(path))
 
 
@@ -207,7 +207,7 @@ def to_the_end(
 def train(
     data: Dataset, config: TrainConfig, seed: int, *, exact: bool = False, finish: bool = False,
     device: str = "cpu", dtype: torch.dtype = torch.float64, keep: int = KEPT,
-    watch: Watch[TrainState] = unwatched,
+    watch: Watch[TrainState] = no_watch,
 ) -> Trained:  # fmt: skip
     """Train on `data`. RunFailed where the points are not separated.
 
@@ -256,7 +256,7 @@ def _noted(
         yield state
 
 
-def opened(file: Path, truth: Path | None = None) -> tuple[Run | None, Network, Dataset | None]:
+def open_run(file: Path, truth: Path | None = None) -> tuple[Run | None, Network, Dataset | None]:
     """The run in a file, or None for a state_dict alone; the weights; the points where known.
 
     `truth` is a CSV of the points, in place of those of the run.
@@ -264,7 +264,7 @@ def opened(file: Path, truth: Path | None = None) -> tuple[Run | None, Network, 
     held = open_bytes(read_file(file))
     run, net = (held, held.net) if isinstance(held, Run) else (None, held)
     if net is None:
-        raise ValueError(f"{named(file.name)} holds points but no weights. Train first.")
+        raise ValueError(f"{safe_name(file.name)} holds points but no weights. Train first.")
     if truth is not None:
         return run, net, read_csv(read_file(truth))
     return run, net, run.dataset if run else None
@@ -272,10 +272,10 @@ def opened(file: Path, truth: Path | None = None) -> tuple[Run | None, Network, 
 
 def points_and_weights(file: Path) -> tuple[Dataset, Network]:
     """Those of a saved run, the weights in float64. ValueError for another file."""
-    _, net, known = opened(file)
+    _, net, known = open_run(file)
     if known is None:
         raise ValueError(
-            f"{named(file.name)} is no run with points and weights. Save one with `train`."
+            f"{safe_name(file.name)} is no run with points and weights. Save one with `train`."
         )
     return known, net.to(dtype=torch.float64)
 
@@ -306,13 +306,13 @@ def aim(
         target = Target.of(net, q_min)
         made = certify(net, truth.x, truth.y) if net.homogeneous else None
         note = "" if margin is None else f"The margin is that of the points, {q_min:.3g}."
-        return target, made, _assumed(target, note)
+        return target, made, _assumptions(target, note)
     note = "" if margin is not None else "The margin is not known and was taken as 1 (--margin)."
     target = Target.of(net, 1.0 if margin is None else margin)
-    return target, None, _assumed(target, note)
+    return target, None, _assumptions(target, note)
 
 
-def _assumed(target: Target, margin: str) -> str:
+def _assumptions(target: Target, margin: str) -> str:
     """What had to be assumed of the weights and of their margin, in words."""
     return " ".join(filter(None, (weights.note(target.net), margin, weights.caveat(target))))
 
@@ -322,7 +322,7 @@ def attack(
     name: str | AnyAttack = DEFAULT,
     start: tuple[Tensor, Tensor] | None = None, truth: Dataset | None = None,
     controls: Controls | None = None, certificate: Certificate | None = None,
-    keep: int = KEPT, watch: Watch[AttackState] = unwatched, device: str = "cpu",
+    keep: int = KEPT, watch: Watch[AttackState] = no_watch, device: str = "cpu",
 ) -> Attacked:  # fmt: skip
     """Attack; with `truth`, judge the claims. RunFailed where it diverges.
 
@@ -347,15 +347,15 @@ def attack(
     drawn = seed if isinstance(seed, torch.Generator) else torch.Generator().manual_seed(seed)
     aimed = target
     if truth is not None:
-        aimed = entry.aimed(target, truth.x, truth.y, config, drawn.initial_seed())
+        aimed = entry.target_for(target, truth.x, truth.y, config, drawn.initial_seed())
     aimed = placed(aimed, entry, device)
-    planned = entry.planned(config, KEPT)  # attacks of few steps plan none
+    planned = entry.step_count(config, KEPT)  # attacks of few steps plan none
     stride = entry.stride(config, stride_of(planned, keep))  # states that nobody keeps are left out
     following = entry.states(aimed, config, drawn, start, stride)
     seen = _through(watch, following, math.ceil(planned / stride), "attack")
     states = thin(seen, planned, keep)
     if device != "cpu":
-        states = fetched(states)
+        states = to_cpu(states)
     if entry.terminate(states[-1], config) is Status.DIVERGED:
         raise RunFailed(weights.status(Status.DIVERGED))
     done = Attacked(states, target, entry.report(target, states[-1], config))

@@ -165,7 +165,7 @@ def settings_of(target: Target, config: TuneConfig, params: dict[str, float]) ->
     """The attack's settings at one place of the search's space."""
     if config.search == "random":
         knobs = Knobs(params["sigma_x"], params["rate_x"], params["lam_min"], params["relu_alpha"])
-        return KKTConfig.published(target, knobs, config.m, config.steps)
+        return KKTConfig.from_paper(target, knobs, config.m, config.steps)
     given = {name: value for name, value in params.items() if name != "annealing"}
     start = params["relu_alpha"] / params["annealing"]
     return KKTConfig(m=config.m, steps=config.steps, relu_alpha_start=start, **given)  # type: ignore[arg-type]
@@ -253,7 +253,7 @@ def fingerprint(target: Target) -> str:
 def search_rows(target: Target, config: TuneConfig) -> RowKind:
     """What the file of this search on these weights holds."""
     return RowKind(
-        "search", FIELDS, _checked, key=lambda row: str(row["number"]), start=b'{"number":',
+        "search", FIELDS, _check, key=lambda row: str(row["number"]), start=b'{"number":',
         head={"format": FORMAT, "weights": fingerprint(target), **asdict(config)},
         free=("trials",),
     )  # fmt: skip
@@ -278,6 +278,6 @@ def trial_of(row: dict[str, Any]) -> Trial:
     return trial
 
 
-def _checked(row: dict[str, Any]) -> dict[str, Any]:
+def _check(row: dict[str, Any]) -> dict[str, Any]:
     trial_of(row)
     return row

@@ -185,7 +185,7 @@ def start(
         stdin=subprocess.PIPE,
         start_new_session=True,
     )
-    server = Server(f"http://{_named(host)}:{port}/", process, folder)
+    server = Server(f"http://{_host_name(host)}:{port}/", process, folder)
     try:
         wait_until_listening(process, host, port)
     except BaseException:
@@ -253,13 +253,13 @@ def wait_until_listening(process: subprocess.Popen[bytes], host: str, port: int)
                 "its messages above say why."
             )
         with contextlib.suppress(OSError):
-            socket.create_connection((_named(host).strip("[]"), port), timeout=1.0).close()
+            socket.create_connection((_host_name(host).strip("[]"), port), timeout=1.0).close()
             return
         time.sleep(0.05)
     raise ServeError(f"Voila did not listen on port {port} within {START_WITHIN_S:.0f} s.")
 
 
-def _named(host: str) -> str:
+def _host_name(host: str) -> str:
     """Return a host to visit: "all interfaces" is no address, so it becomes this machine."""
     host = "127.0.0.1" if host in ("", "0.0.0.0", "::") else host
     return f"[{host}]" if ":" in host else host

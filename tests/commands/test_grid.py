@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from explorer.cli import app
 from explorer.engine.store import load_run
-from explorer.research.grid import Cell, fingerprint, saved
+from explorer.research.grid import Cell, fingerprint, open_cell
 
 FEW = ("--n", "6", "--set", "steps=2")
 
@@ -51,7 +51,7 @@ def test_a_saved_run_is_attacked_with_its_own_weights(
     truth = next(c for c in found["cells"] if (c["mix_truth"], c["mix_data"]) == (1, 1))
     assert truth["truth_before"] == 0  # its points
     cell = Cell(str(run), "kkt", 0, 0, file=fingerprint(run))
-    points, target = saved(cell)
+    points, target = open_cell(cell)
     kept = load_run(run)
     assert torch.equal(points.x, kept.dataset.x)
     cosine = target.net.theta @ kept.net.theta / (target.net.rho * kept.net.rho)
@@ -59,7 +59,7 @@ def test_a_saved_run_is_attacked_with_its_own_weights(
     assert CliRunner().invoke(app, [*words, "--n", "4"]).exit_code == 2
     call("train", *shape, "--steps", "301", "--out", str(run))
     with pytest.raises(ValueError, match="has changed since"):
-        saved(cell)
+        open_cell(cell)
     assert json.loads(call(*words, "--rows", str(rows)))["cells"] != found["cells"]
     capfd.readouterr()
     assert CliRunner().invoke(app, ["grid", str(rows)]).exit_code == 2

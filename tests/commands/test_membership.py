@@ -95,7 +95,7 @@ def test_intervals_are_students_and_skip_what_did_not_separate():
 def test_rated_trials_have_rates():
     config = MembershipConfig(dims=(30,), trials=1, n=5, width=40, test=60)
     (trial,) = membership_experiment(config)
-    row = rates.rated(trial)
+    row = rates.rates(trial)
     assert row["auc"] == rates.roc(trial.members, trial.fresh).auc
     assert {"tpr_0.1%", "tpr_1%"} <= set(row)
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from explorer import cli
 from explorer.commands import grid as grids
 from explorer.commands import sweep as sweeping
-from explorer.commands.rows import collected
+from explorer.commands.rows import collect_rows
 from explorer.commands.tables import table_of
 from explorer.research import sweep as sweeps
 from explorer.research.records import RowFile
@@ -196,7 +196,7 @@ def interrupted(after):
 )
 def test_an_interrupt_says_what_is_kept(capfd, after, path, words) -> None:
     with pytest.raises(SystemExit) as ended:
-        collected(interrupted(after), 9, "cells", path)
+        collect_rows(interrupted(after), 9, "cells", path)
     assert ended.value.code == 130
     assert words in capfd.readouterr().err
 

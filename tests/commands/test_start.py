@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import explorer
 import margin_explorer
-from explorer.cli import app, loaded
+from explorer.cli import app, load_verb
 from explorer.commands import READER_LEFT, VERBS
 from explorer.commands.base import Printer
 
@@ -69,7 +69,7 @@ def test_help_shows_every_verb_in_the_words_of_its_own_help() -> None:
     shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200"}).output
     for verb, (_, words) in VERBS.items():
         assert verb in shown and words in shown
-        assert loaded(verb).help.startswith(words)
+        assert load_verb(verb).help.startswith(words)
 
 
 # --- the package ----------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_both_packages_say_that_they_are_typed() -> None:
 
 # --- one spelling ---------------------------------------------------------------------------
 def options(verb: str) -> dict[str, str]:
-    return {option: p.help or "" for p in loaded(verb).params for option in p.opts}
+    return {option: p.help or "" for p in load_verb(verb).params for option in p.opts}
 
 
 def test_every_verb_that_draws_has_a_seed_of_one_name() -> None:

@@ -18,7 +18,7 @@ from explorer.engine.scoring import score
 from explorer.engine.store import load_run
 from explorer.research import runs
 from explorer.research import tuning as tune
-from explorer.research.records import held
+from explorer.research.records import lock
 
 NET = ("--preset", "two-points", "--widths", "20", "--steps", "400")
 SMALL = (*NET, "--trials", "3", "--restarts", "2", "--m", "4", "--trial-steps", "4")
@@ -60,7 +60,7 @@ def test_tune_goes_on_from_its_log(call) -> None:
     assert (
         "another search" in call("tune", *SMALL, "--seed", "4", "--log", "s.jsonl", code=2).stderr
     )
-    with held(Path("s.jsonl")):
+    with lock(Path("s.jsonl")):
         refused = call("tune", *more, "--log", "s.jsonl", code=2)
     assert "writing s.jsonl" in refused.stderr
 
@@ -126,9 +126,9 @@ def test_tuned_settings_are_compared_with_the_defaults(tuned, usual, words) -> N
         return SimpleNamespace(scores=scores)
 
     done = {"tuned": attacked(tuned), "defaults": attacked(usual)}
-    assert words in verb.compared(done)
+    assert words in verb.comparison_words(done)
     blind = SimpleNamespace(scores=None)
-    assert "nobody" in verb.compared({"tuned": blind, "defaults": blind})
+    assert "nobody" in verb.comparison_words({"tuned": blind, "defaults": blind})
 
 
 def test_a_comparison_is_printed(call) -> None:

@@ -45,7 +45,7 @@ def test_a_batch_walks_as_its_starts_do_alone(multipliers, optimizer, width):
     for _ in range(5):
         together = kkt.step(target, together, config)
         alone = [kkt.step(target, state, config) for state in alone]
-    for ours, theirs in zip(kkt.split(together), alone, strict=True):
+    for ours, theirs in zip(kkt.single_states(together), alone, strict=True):
         assert ours.t == theirs.t == 5
         torch.testing.assert_close(ours.x, theirs.x, rtol=1e-8, atol=1e-10)
         torch.testing.assert_close(ours.lam, theirs.lam, rtol=1e-6, atol=1e-8)
@@ -63,7 +63,7 @@ def test_one_start_that_fails_leaves_the_others_alone():
     velocity[1] = 1e200  # the second start's next step is not finite
     state.moments.mean[0].copy_(velocity)
     after = kkt.step(target, state, config)
-    first, second = kkt.split(after)
+    first, second = kkt.single_states(after)
     assert torch.equal(second.x, x[1]) and not torch.equal(first.x, x[0])
     assert torch.isfinite(after.loss).all() and not after.diverged
 
@@ -71,7 +71,7 @@ def test_one_start_that_fails_leaves_the_others_alone():
 def test_a_single_start_is_its_own_split():
     target = Target(drawn(2, (12,)))
     state = kkt.init(target, KKTConfig(m=4, steps=3), rng(0))
-    assert kkt.split(state) == [state]
+    assert kkt.single_states(state) == [state]
 
 
 @pytest.mark.parametrize("shape", [(0, 2), (4, 3), (2, 2, 4, 2)])
@@ -97,7 +97,7 @@ def test_what_a_step_gives_is_not_lost_at_the_next():
 def test_threads_have_work_arrays_of_their_own():
     target = Target(drawn(2, (300,)))
     config = KKTConfig(m=40, steps=60, multipliers="joint")
-    target.prepared(config.merge_angle)
+    target.prepared_network(config.merge_angle)
 
     def run(seed):
         state = kkt.init(target, config, rng(seed))

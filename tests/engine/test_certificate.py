@@ -17,7 +17,7 @@ from explorer.engine.exact import maximum_margin
 from explorer.engine.gradients import residual
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.multipliers import fit_multipliers
-from explorer.engine.network import Network, init_network, phi, rescaled
+from explorer.engine.network import Network, init_network, phi, scaled_network
 from explorer.engine.training import TrainConfig
 from tests.engine.closed_forms import TABLE, chains, like_pair, one_neuron_per_point, opposite_pair
 
@@ -35,7 +35,7 @@ def separated(widths, seed, n=6):
 @pytest.mark.parametrize("c", [1.0, 0.3])
 def test_closed_forms_are_exact_at_any_scale(name, c):
     case = TABLE[name]
-    found = certify(rescaled(case.net, c), case.x, case.y, tau=1e-6)
+    found = certify(scaled_network(case.net, c), case.x, case.y, tau=1e-6)
     assert found.residual < 1e-10
     torch.testing.assert_close(found.lam, case.lam, rtol=0, atol=1e-8)
     assert found.light is Light.EXACT
@@ -52,7 +52,7 @@ def test_closed_forms_are_exact_at_any_scale(name, c):
 @pytest.mark.parametrize("c", [1.0, 0.5])
 def test_deep_closed_forms(order, c):
     case = chains([[2.0, 0.0], [-1.0, 1.5], [-1.5, -2.0]], [1.0, 1.0, -1.0], order)
-    found = certify(rescaled(case.net, c), case.x, case.y, tau=1e-6)
+    found = certify(scaled_network(case.net, c), case.x, case.y, tau=1e-6)
     assert found.residual_strict < 1e-10
     assert found.residual < 1e-10
     torch.testing.assert_close(found.lam, case.lam, rtol=0, atol=1e-8)
@@ -179,7 +179,7 @@ def test_a_certificate_forgets_the_scale(widths, seed, c):
     net, x, y = separated(widths, seed)
     if not len(x):
         return
-    one, two = certify(net, x, y), certify(rescaled(net, c), x, y)
+    one, two = certify(net, x, y), certify(scaled_network(net, c), x, y)
     assert two.residual == pytest.approx(one.residual, rel=1e-4, abs=1e-8)
     assert two.balance == pytest.approx(one.balance, rel=1e-9, abs=1e-12)
     assert two.gamma_bar == pytest.approx(one.gamma_bar, rel=1e-9)

@@ -6,11 +6,16 @@ import pytest
 import torch
 
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations.alternatives import determined
+from explorer.engine.explanations.alternatives import determination
 from explorer.engine.explanations.programs import farthest, forced_mass, sample_of
 from explorer.engine.explanations.sampling import margin_points
-from explorer.engine.explanations.splitting import explanation_of, margin_error, pinned, residual
-from explorer.engine.network import init_network, phi, rescaled
+from explorer.engine.explanations.splitting import (
+    explanation_of,
+    margin_error,
+    pinned_points,
+    residual,
+)
+from explorer.engine.network import init_network, phi, scaled_network
 from tests.engine.closed_forms import TABLE, tensor
 from tests.engine.draws import draw, make
 
@@ -31,7 +36,7 @@ def test_sampled_points_are_on_the_margin_and_in_the_box(widths, d: int) -> None
     net = init_network(d, widths, generator=generator, first_scale=2.0)
     grid = torch.linspace(-2, 2, 9, dtype=torch.float64)
     values = phi(net, grid[:, None].expand(-1, d)).abs()
-    net = rescaled(net, float(values.median()) ** (-1 / net.order))  # so that |Phi| crosses 1
+    net = scaled_network(net, float(values.median()) ** (-1 / net.order))  # so that |Phi| crosses 1
     found = margin_points(net, 3.0, grid=20)
     assert len(found)
     assert float((phi(net, found).abs() - 1).abs().max()) < 1e-6
@@ -67,7 +72,7 @@ def test_the_five_points_of_o3_are_forced_with_their_multipliers() -> None:
     net = maximum_margin(x, y).net
     mass = forced_mass(sample_of(net, x, y, BOX))
     assert torch.allclose(mass, lam, atol=1e-3)
-    found = determined(net, x, y)
+    found = determination(net, x, y)
     assert bool(found.forced.all())
     assert found.scope.exact and found.scope.tolerance < 1e-5
 
@@ -75,7 +80,7 @@ def test_the_five_points_of_o3_are_forced_with_their_multipliers() -> None:
 def test_a_point_that_can_be_split_is_not_forced_and_a_single_one_neither() -> None:
     known = TABLE["obtuse, three points"]
     mass = forced_mass(sample_of(known.net, known.x, known.y, BOX, grid=0))
-    assert not bool(pinned(known.net, explanation_of(known.net, known.x, known.y)).any())
+    assert not bool(pinned_points(known.net, explanation_of(known.net, known.x, known.y)).any())
     assert float(mass.max()) < 1e-3
 
 
@@ -99,7 +104,7 @@ def test_points_without_a_multiplier_are_not_determined() -> None:
     x = tensor([[-3.0], [-2.0], [2.0], [3.0]])
     y = tensor([-1.0, -1.0, 1.0, 1.0])
     made = maximum_margin(x, y)
-    found = determined(made.net, x, y, made.lam)
+    found = determination(made.net, x, y, made.lam)
     assert found.forced.tolist() == [False, True, True, False]
 
 
@@ -107,6 +112,6 @@ def test_a_deeper_network_says_that_it_is_up_to_sampling() -> None:
     from tests.engine.closed_forms import chains
 
     known = chains([[2.0, 0.0], [-1.0, 1.5], [-1.5, -2.0]], [1.0, 1.0, -1.0], 3)
-    found = determined(known.net, known.x, known.y, extent=BOX, grid=30)
+    found = determination(known.net, known.x, known.y, extent=BOX, grid=30)
     assert not found.scope.exact and found.scope.extent == BOX
     assert float(found.mass.max()) <= float(known.lam.max()) * (1 + 1e-3)

@@ -126,7 +126,7 @@ def test_edits_return_new_sets_and_keep_the_old() -> None:
     assert torch.equal(more.x[:9], data.x)
     assert more.x[9].tolist() == [0.1, 0.2]
     assert float(more.y[9]) == -1.0
-    moved = data.moved(4, torch.tensor([1.0, -1.0]))
+    moved = data.with_point_at(4, torch.tensor([1.0, -1.0]))
     assert moved.x[4].tolist() == [1.0, -1.0]
     assert torch.equal(moved.y, data.y)
     less = data.without([0, 8])
@@ -144,7 +144,7 @@ def test_a_full_set_takes_no_more_points() -> None:
 @pytest.mark.parametrize("index", [-1, 7])
 def test_an_index_outside_is_refused(index: int) -> None:
     with pytest.raises(ValueError, match="points 0 to 6"):
-        hand_drawn().moved(index, [0.0, 0.0])
+        hand_drawn().with_point_at(index, [0.0, 0.0])
     with pytest.raises(ValueError, match="points 0 to 6"):
         hand_drawn().without([index])
 
@@ -307,7 +307,7 @@ def test_class_numbers_go_out_and_come_back() -> None:
 
 def test_editing_keeps_further_classes() -> None:
     data = hand_drawn().with_point((0.0, 0.0), 4.0)
-    assert data.outputs == 4 and data.moved(0, (1.0, 1.0)).outputs == 4
+    assert data.outputs == 4 and data.with_point_at(0, (1.0, 1.0)).outputs == 4
     assert data.without([7]).outputs == 1
     assert set(heldout(data, 1).y.tolist()) == {1.0, -1.0, 4.0}
 

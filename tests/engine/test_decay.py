@@ -11,14 +11,14 @@ import torch
 from explorer.engine import training
 from explorer.engine.data import Dataset, preset
 from explorer.engine.margin import q_of
-from explorer.engine.network import Network, phi, rescaled
+from explorer.engine.network import Network, phi, scaled_network
 from explorer.engine.training import TrainConfig
 
 POINTS = preset("moons", 7, seed=3)
 
 
 def true_weights(state):
-    return rescaled(state.net, math.exp(state.log_scale))
+    return scaled_network(state.net, math.exp(state.log_scale))
 
 
 def gradient(net, data, mu, loss):
@@ -58,7 +58,7 @@ def test_carried_scale_does_not_matter() -> None:
         config = TrainConfig(widths=(8,), step_rule=rule, weight_decay=0.01, momentum=0.9, lr=0.05)
         state = training.init(POINTS, config, torch.Generator().manual_seed(2))
         half = replace(
-            state, net=rescaled(state.net, 0.5), log_scale=state.log_scale + math.log(2),
+            state, net=scaled_network(state.net, 0.5), log_scale=state.log_scale + math.log(2),
             velocity=state.velocity / 2,
         )  # fmt: skip
         other = training.refresh(POINTS, half, replace(config, revive=False))

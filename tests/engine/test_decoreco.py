@@ -151,13 +151,13 @@ def test_labels_of_outputs_follow_the_pull():
 def test_published_settings_in_our_units():
     target = Target(make((7,), 3))
     rho2, mass = float(target.net.rho) ** 2, target.mass
-    config = DecoRecoConfig.published(target, "multiclass", m=9)
+    config = DecoRecoConfig.from_paper(target, "multiclass", m=9)
     assert (config.m, config.contribution, config.rivals) == (9, "margin", "runner-up")
     assert math.isclose(config.lr_lam, 0.479 * rho2 / mass**2)
     assert math.isclose(config.lam_min, 0.203 / mass) and config.relu_alpha == 39.5
-    assert DecoRecoConfig.published(target, "regression").contribution == "outputs"
+    assert DecoRecoConfig.from_paper(target, "regression").contribution == "outputs"
     with pytest.raises(ValueError, match="no published run 'x'"):
-        DecoRecoConfig.published(target, "x")
+        DecoRecoConfig.from_paper(target, "x")
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from explorer.engine.attacks.descent import ended, moved
+from explorer.engine.attacks.descent import descent_status, descent_step
 from explorer.engine.optim import Moments, momentum_step
-from explorer.engine.status import Status, iterated
+from explorer.engine.status import Status, iterates
 from tests.engine.draws import draw
 
 
@@ -36,7 +36,7 @@ ZERO, SOME = torch.zeros(3, 2), torch.eye(3)[:, :2]
     ],
 )
 def test_a_descent_ends_where_it_cannot_or_need_not_go_on(state, grads, status) -> None:
-    assert ended(state, 7, *grads) is status
+    assert descent_status(state, 7, *grads) is status
 
 
 def test_states_follow_each_other_to_the_end_and_begin_with_the_next() -> None:
@@ -46,8 +46,8 @@ def test_states_follow_each_other_to_the_end_and_begin_with_the_next() -> None:
     def terminate(state: int, config: int) -> Status:
         return Status.FINISHED if state >= config else Status.RUNNING
 
-    assert list(iterated(step, terminate, 2, 1, 6)) == [3, 5, 7]
-    assert list(iterated(step, terminate, 2, 6, 6)) == []
+    assert list(iterates(step, terminate, 2, 1, 6)) == [3, 5, 7]
+    assert list(iterates(step, terminate, 2, 6, 6)) == []
 
 
 def test_the_heavy_ball_takes_one_rate_per_tensor() -> None:
@@ -58,7 +58,7 @@ def test_the_heavy_ball_takes_one_rate_per_tensor() -> None:
         one = momentum_step(params[i : i + 1], velocity[i : i + 1], grads[i : i + 1], rate, 0.9)
         assert torch.equal(made[0][i], one[0][0]) and torch.equal(made[1][i], one[1][0])
     moments = Moments(4, velocity, velocity)
-    places, after = moved("sgd", params, moments, grads, (0.1, 0.7), 0.9)
+    places, after = descent_step("sgd", params, moments, grads, (0.1, 0.7), 0.9)
     assert all(torch.equal(a, b) for a, b in zip(places, made[0], strict=True))
     assert after.t == 5 and torch.equal(after.mean[1], made[1][1])
     assert after.square is moments.square

@@ -59,7 +59,7 @@ def test_an_attack_sent_to_a_device_is_judged_on_the_cpu(multipliers):
 def test_what_comes_back_is_float64():
     state = kkt.init(aimed(dtype=torch.float32), KKTConfig(m=4, steps=2), rng())
     assert state.x.dtype == torch.float32
-    back = runs.fetched((state,))[0]
+    back = runs.to_cpu((state,))[0]
     assert back.x.dtype == back.loss.dtype == back.moments.mean[1].dtype == torch.float64
     assert back.t == 0 and torch.equal(back.x, state.x.double())
 

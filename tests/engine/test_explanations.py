@@ -29,13 +29,13 @@ from explorer.engine.explanations.splitting import (
     margin_error,
     margins,
     merge,
-    moved,
-    pinned,
+    pinned_points,
     predicted_jump,
     residual,
     slackness,
     split,
     widest_split,
+    with_point_at,
 )
 from explorer.engine.gradients import gradient
 from explorer.engine.network import phi
@@ -150,19 +150,19 @@ def test_the_box_cuts_the_extent_and_leaves_nothing_at_its_edge() -> None:
     net = make((1,), seed=1)
     x, u = tensor([0.2, 0.7]), tensor([1.0, 0.0])
     extent = cell_extent(net, x, u)
-    boxed = extent.boxed(x, u, 0.0, 1.0)
+    boxed = extent.within_box(x, u, 0.0, 1.0)
     assert boxed.plus == min(extent.plus, 0.8) and boxed.minus == min(extent.minus, 0.2)
-    assert extent.boxed(tensor([0.0, 0.5]), u, 0.0, 1.0).minus == 0
+    assert extent.within_box(tensor([0.0, 0.5]), u, 0.0, 1.0).minus == 0
     for v in (u, -u):
         whole = cell_extent(net, x, v)
-        near, far = whole.boxed(x, v, -9.0, 9.0), whole.boxed(x, v, 0.1, 0.8)
+        near, far = whole.within_box(x, v, -9.0, 9.0), whole.within_box(x, v, 0.1, 0.8)
         assert (near.walls_plus, near.walls_minus) == (whole.walls_plus, whole.walls_minus)
         assert whole.walls_plus + whole.walls_minus == ((0, 0),)
         assert (far.walls_plus, far.walls_minus) == ((), ())  # the box ends it, no neuron
-    outside = extent.boxed(tensor([0.5, 1.5]), u, 0.0, 1.0)
+    outside = extent.within_box(tensor([0.5, 1.5]), u, 0.0, 1.0)
     assert (outside.plus, outside.minus) == (0, 0)
     with pytest.raises(ValueError, match="low < high"):
-        extent.boxed(x, u, 1.0, 0.0)
+        extent.within_box(x, u, 1.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -340,19 +340,19 @@ def test_a_point_with_two_kinks_is_pinned_and_moves_only_by_breaking_the_sum() -
             if kinks_at(net, e, i) < 2:
                 continue
             found += 1
-            assert bool(pinned(net, e)[i])
+            assert bool(pinned_points(net, e)[i])
             with pytest.raises(ValueError, match="cannot be split"):
                 widest_split(net, e, i, tensor([1.0, 0.3]), REACH)
-            assert residual(net, moved(net, e, i, e.x[i] + 1e-3)) > 1e-3
+            assert residual(net, with_point_at(net, e, i, e.x[i] + 1e-3)) > 1e-3
     assert found
 
 
 def test_on_a_line_every_point_on_a_slope_is_pinned() -> None:
     net, e = exact(1, n=6, d=1)
-    assert bool(pinned(net, e).all())
+    assert bool(pinned_points(net, e).all())
     flat = TABLE["like pair at 1.2"]  # a constant network: everything may move
     free = explanation_of(flat.net, flat.x, flat.y)
-    assert not bool(pinned(flat.net, free).any())
+    assert not bool(pinned_points(flat.net, free).any())
 
 
 # --- directions in higher dimension ---------------------------------------------------------------

@@ -7,11 +7,11 @@ import torch
 
 from explorer.engine import training
 from explorer.engine.attacks import decoreco, kkt
-from explorer.engine.attacks.descent import RIDGE, projected
+from explorer.engine.attacks.descent import RIDGE, cone_coefficients
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.factor import factored, held
+from explorer.engine.factor import cholesky_factor, rounding_ridge
 from explorer.engine.scoring import score
 from explorer.engine.training import TrainConfig
 from tests.engine.draws import rng
@@ -36,7 +36,7 @@ def ended(engine, net, config, dtype, seed=0):
 
 def test_a_factor_is_that_of_the_gram_and_its_ridge():
     gram = close_rows() @ close_rows().T
-    factor = factored(gram, 1e-10 * gram.trace())
+    factor = cholesky_factor(gram, 1e-10 * gram.trace())
     assert torch.equal(factor, factor.tril())
     ridge = 1e-10 * gram.trace() * torch.eye(30, dtype=gram.dtype)
     torch.testing.assert_close(factor @ factor.T, gram + ridge, rtol=0, atol=1e-12)
@@ -49,18 +49,18 @@ def test_the_ridge_covers_what_float32_rounds_off(seed):
     rows[0] *= 1000
     gram = (rows @ rows.T).double()
     assert int(torch.linalg.cholesky_ex(gram + RIDGE * gram.diagonal().min() * torch.eye(30))[1])
-    assert not held(gram.diagonal(), torch.float64).any()
-    ridge = held(gram.diagonal(), torch.float32)
+    assert not rounding_ridge(gram.diagonal(), torch.float64).any()
+    ridge = rounding_ridge(gram.diagonal(), torch.float32)
     assert not int(torch.linalg.cholesky_ex(gram + torch.diag(ridge))[1])
     assert bool((ridge <= 1e-5 * gram.diagonal()).all())  # and changes no candidate by more
 
 
 def test_what_is_not_definite_takes_a_larger_ridge_or_none():
     short = torch.diag(torch.tensor([1.0, 1.0, -1e-7]).double())
-    factor = factored(short, torch.tensor(1e-10).double())
+    factor = cholesky_factor(short, torch.tensor(1e-10).double())
     assert bool(torch.isfinite(factor).all()) and float(factor[2, 2]) > 0
-    assert bool(torch.isnan(factored(-torch.eye(3), torch.tensor(1e-10))).all())
-    nothing = projected(-torch.eye(3).double(), torch.ones(3).double(), 0.0)
+    assert bool(torch.isnan(cholesky_factor(-torch.eye(3), torch.tensor(1e-10))).all())
+    nothing = cone_coefficients(-torch.eye(3).double(), torch.ones(3).double(), 0.0)
     assert bool(torch.isnan(nothing).all())  # and the attack says that it diverged
 
 

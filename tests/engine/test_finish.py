@@ -14,7 +14,7 @@ from explorer.engine.exact import finish as finishing
 from explorer.engine.exact import maximum_margin
 from explorer.engine.exact.finish import NEAR, Finished, states
 from explorer.engine.margin import q_of
-from explorer.engine.network import Network, init_network, rescaled
+from explorer.engine.network import Network, init_network, scaled_network
 from explorer.engine.progress import Progress, Stopped, no_progress
 from explorer.engine.training import TrainConfig
 
@@ -121,7 +121,7 @@ def test_order_of_the_points_and_size_of_the_weights_do_not_matter() -> None:
     data = random_set(2, 3)
     net, order = trained(data), torch.randperm(data.n, generator=torch.Generator().manual_seed(1))
     made = finish(net, data)
-    other = finish(rescaled(net, 1e3), Dataset(data.x[order], data.y[order]))
+    other = finish(scaled_network(net, 1e3), Dataset(data.x[order], data.y[order]))
     assert other.objective == pytest.approx(made.objective, rel=2e-8)
     assert other.cells == made.cells
 

@@ -91,7 +91,7 @@ def test_curves_of_the_second_layer_meet_each_other_and_the_margin():
 def test_thinning_keeps_one_of_each_neighbourhood_and_label():
     net = make((4,), seed=2)
     x = torch.cat([draw(30, 2), draw(30, 2) + 1e-4])
-    found = crossings.thinned(net, crossings.Vertices(x, torch.zeros(60)), 0.05)
+    found = crossings.sparse_vertices(net, crossings.Vertices(x, torch.zeros(60)), 0.05)
     label = phi(net, found.x).sign()
     apart = torch.cdist(found.x, found.x) + 9 * (label[:, None] != label[None])
     assert float((apart + 9 * torch.eye(len(found))).min()) > 0.05
@@ -104,12 +104,12 @@ def test_thinning_keeps_one_of_each_neighbourhood_and_label():
 def test_scores_are_those_of_the_slow_residual():
     data, made = exact(n=7)
     pool = pursuit.Pool.of(made.net, data.x, 1e-6)
-    now = pursuit.fitted(pool, torch.tensor([0, 3, 4]))
+    now = pursuit.best_explanation(pool, torch.tensor([0, 3, 4]))
     slow = fit_multipliers(made.net, data.x[[0, 3, 4]], data.y[[0, 3, 4]], 1e-6)
     assert now.residual == pytest.approx(slow.residual, rel=1e-9)
     left = torch.cat([b.reshape(-1) for b in now.left]).norm() / made.net.rho
     assert float(left) == pytest.approx(now.residual, rel=1e-9)
-    everything = pursuit.fitted(pool, torch.arange(data.n), accuracy=1e-4, rounds=60)
+    everything = pursuit.best_explanation(pool, torch.arange(data.n), accuracy=1e-4, rounds=60)
     best = float(pursuit.scores(pool, everything.left).max())
     assert everything.residual < 1e-4
     assert best <= everything.residual * float(made.net.rho) + 1e-9
@@ -229,11 +229,13 @@ def test_what_cannot_be_made_up_for_is_bounded_from_below():
     _, made = exact("xor", 8, 1)
     states, claims = run(Target.of(made.net, 1.0))
     last, config = states[-1], HingeConfig()
-    pool = pursuit.Pool.of(hinge.attacked(Target.of(made.net, 1.0), config), last.pool, config.tau)
+    pool = pursuit.Pool.of(
+        hinge.explained_network(Target.of(made.net, 1.0), config), last.pool, config.tau
+    )
     for x, y in zip(claims.x, claims.y, strict=True):
         rest = pool.take(~(((pool.x - x).norm(dim=1) <= config.radius) & (pool.y == y)))
-        now = pursuit.fitted(rest, torch.arange(0, len(rest.x), 7))
-        best = pursuit.fitted(rest, torch.arange(len(rest.x)), 1e-9, 400)
+        now = pursuit.best_explanation(rest, torch.arange(0, len(rest.x), 7))
+        best = pursuit.best_explanation(rest, torch.arange(len(rest.x)), 1e-9, 400)
         assert pursuit.at_least(rest, now) <= best.residual
         assert pursuit.at_least(rest, best) == pytest.approx(best.residual, rel=1e-6)
         assert last.limit < best.residual

@@ -20,11 +20,11 @@ from explorer.engine.attacks.kkt.blocks import Replay
 from explorer.engine.attacks.target import Target
 from explorer.engine.gradients import residual
 from explorer.engine.kernels import deep
-from explorer.engine.kernels.batched import few, laid, through
+from explorer.engine.kernels.batched import few, reused_pass, through
 from explorer.engine.kernels.deep import Columns, Deeper, TwoLayers
 from explorer.engine.kernels.prepared import Alpha, Pass, Prepared
 from explorer.engine.kernels.reference import (
-    covered,
+    covector_signals,
     input_gradient,
     normal_equations,
     signals_at,
@@ -119,7 +119,7 @@ KERNELS: Kernels = {
 }  # fmt: skip
 CHOSEN: Kernels = {
     "the one chosen": (through, lambda _: True),
-    "the one chosen, arrays kept": (laid, lambda _: True),
+    "the one chosen, arrays kept": (reused_pass, lambda _: True),
 }
 ONE_START = "deep, one start, arrays kept"
 
@@ -193,7 +193,7 @@ def test_the_definition_is_the_double_backward_with_several_outputs(widths):
     first = init_network(2, widths, generator=rng(0), first_scale=0.7)
     net = Network((*first.weights[:-1], draw(3, widths[-1])), first.biases)
     x, c, cover = draw(5, 2, seed=2), draw(5, seed=3), draw(5, 3, seed=4)
-    at = covered(net, values_at(net, x, ALPHA), cover)
+    at = covector_signals(net, values_at(net, x, ALPHA), cover)
     mine = stationarity(net, at, torch.ones_like(c), c, ALPHA)
     ps = [p.detach().clone().requires_grad_() for p in net.parameters]
     x, c, cover = x.requires_grad_(), c.requires_grad_(), cover.requires_grad_()
@@ -350,7 +350,7 @@ def test_arrays_that_are_kept_do_not_remember(case):
     """Other candidates and another alpha before change nothing of a pass."""
     net, theirs = Prepared.of(case.net), by_reference(case.net, case.x, case.c)
     for alpha, x in ((3.0, 2 * case.x), (ALPHA, case.x + 1), (ALPHA, case.x)):
-        run = laid(net, x, alpha)
+        run = reused_pass(net, x, alpha)
         run.normal()
         run.slope()
         fit = run.fit(case.c)

@@ -17,7 +17,7 @@ from explorer.engine.attacks.kkt import KKTConfig, KKTState, Start
 from explorer.engine.attacks.kkt.loss import evaluate
 from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.reference import signals_at, stationarity
-from explorer.engine.network import Network, phi, rescaled
+from explorer.engine.network import Network, phi, scaled_network
 from explorer.engine.status import Status
 from tests.engine import draws
 from tests.engine.closed_forms import chains, one_neuron_per_point, tensor, three_at_120
@@ -162,7 +162,7 @@ def test_split_neurons_are_attacked_as_one(share, seed):
 def test_scale_is_divided_out(scale, widths):
     net = make(widths)
     one = Target.of(net, 0.7)
-    other = Target.of(rescaled(net, scale), 0.7 * scale**net.order)
+    other = Target.of(scaled_network(net, scale), 0.7 * scale**net.order)
     torch.testing.assert_close(one.net.theta, other.net.theta, rtol=1e-9, atol=0)
     x, y = draw(6, 2), tensor([1.0, -1, 1, -1, 1, -1])
     a, b = (begin(t, KKTConfig(m=6), x, y) for t in (one, other))
@@ -334,7 +334,7 @@ def test_target_errors():
     with pytest.raises(ValueError, match="level must be positive"):
         Target(net, 0.0)
     with pytest.raises(ValueError, match="not all zero"):
-        Target(rescaled(net, 0.0))
+        Target(scaled_network(net, 0.0))
 
 
 def test_start_errors():

@@ -93,7 +93,7 @@ def test_where_they_cannot_be_had_calls_are_taken(missing, monkeypatch):
     def nowhere(*_, **__):
         raise RuntimeError("cannot cache function: no locator available")
 
-    blocks.compiled.cache_clear()
+    blocks.compiled_steps.cache_clear()
     with monkeypatch.context() as patch:
         patch.delitem(sys.modules, compiled.__name__)
         patch.delattr(kernels, "compiled")
@@ -101,6 +101,6 @@ def test_where_they_cannot_be_had_calls_are_taken(missing, monkeypatch):
             patch.setitem(sys.modules, "numba", None)
         else:
             patch.setattr("numba.njit", nowhere)
-        assert blocks.compiled() is None
-    blocks.compiled.cache_clear()
-    assert blocks.compiled() is not None
+        assert blocks.compiled_steps() is None
+    blocks.compiled_steps.cache_clear()
+    assert blocks.compiled_steps() is not None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.engine.margin import gamma_bar, gamma_tilde, log_loss, log_slopes, normalise, q_of
-from explorer.engine.network import init_network, phi, rescaled
+from explorer.engine.network import init_network, phi, scaled_network
 
 LOSSES = ["exponential", "logistic"]
 
@@ -122,7 +122,7 @@ def test_normalising_forgets_the_scale(widths, seed, c):
     if float(q_of(net, x, y).min()) < 1e-6:
         return
     one, q_min = normalise(net, x, y)
-    two, q_min2 = normalise(rescaled(net, c), x, y)
+    two, q_min2 = normalise(scaled_network(net, c), x, y)
     assert float(q_of(one, x, y).min()) == pytest.approx(1, rel=1e-10)
     assert q_min2 == pytest.approx(c**net.order * q_min, rel=1e-9)
     torch.testing.assert_close(two.theta, one.theta, rtol=1e-9, atol=1e-9)

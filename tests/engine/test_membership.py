@@ -10,7 +10,7 @@ import torch
 from explorer.engine.data.highdim import LAWS, Draw, sample
 from explorer.engine.membership import law as rules
 from explorer.engine.membership.two_neuron import two_neuron
-from explorer.engine.network import Network, phi, rescaled
+from explorer.engine.network import Network, phi, scaled_network
 from tests.engine.draws import rng
 
 CERTIFIED = ((2, 900), (3, 2000), (4, 3000))
@@ -51,7 +51,7 @@ def test_rules_make_no_error_wherever_rho_is_below_one_half(n, d, scale):
         if not proof.error_free:
             continue
         certified += 1
-        net, margin = rescaled(made.net, scale), scale**2  # margin scales with the degree, 2
+        net, margin = scaled_network(made.net, scale), scale**2  # margin scales with the degree, 2
         members, fresh = phi(net, x), phi(net, z)
         suspects = torch.cat([fresh[:9], members[:1]])
         for rule in (

@@ -15,7 +15,7 @@ from explorer.engine.network import (
     phi,
     phi_all,
     preactivations,
-    rescaled,
+    scaled_network,
 )
 from tests.engine.draws import draw, make
 
@@ -70,7 +70,7 @@ def test_phi_is_homogeneous_of_its_order(widths, bias, c, seed):
     net, x = make(widths, seed, bias=bias), draw(7, 2, seed=seed)
     assert net.order == len(widths) + 1
     expected = c**net.order * phi(net, x)
-    torch.testing.assert_close(phi(rescaled(net, c), x), expected, rtol=1e-11, atol=1e-12)
+    torch.testing.assert_close(phi(scaled_network(net, c), x), expected, rtol=1e-11, atol=1e-12)
 
 
 @given(seed=st.integers(0, 1000), angle=st.floats(0, 6.3))

@@ -116,7 +116,7 @@ def test_the_second_question_is_asked_of_places_that_raise_the_residual(circle, 
 
 def test_a_place_left_out_needs_a_larger_component(circle, states):
     last, target = states[-1], circle[1]
-    net = hinge.attacked(target, SMALL)
+    net = hinge.explained_network(target, SMALL)
     made = largest.Question.of(net, last.x, last.y, SMALL.reach, SMALL.tau)
     sample, rho = made.sample, float(net.rho)
     near = ((sample.x - last.x[0]).norm(dim=1) <= 0.1) & (sample.y == last.y[0])

@@ -19,11 +19,11 @@ def images(m, seed=1):
 
 def test_scaling_fills_the_range_and_guards_constant_images() -> None:
     x = torch.cat([images(4), torch.full((1, *SHAPE), 7.0, dtype=torch.float64)])
-    s = post.scaled(x)
+    s = post.min_max_images(x)
     assert torch.allclose(s[:4].amin((1, 2, 3)), torch.zeros(4, dtype=torch.float64))
     assert torch.allclose(s[:4].amax((1, 2, 3)), torch.ones(4, dtype=torch.float64))
     assert bool((s[4] == 0.5).all())
-    assert torch.allclose(post.scaled(3 * x[:4] - 2), s[:4])
+    assert torch.allclose(post.min_max_images(3 * x[:4] - 2), s[:4])
 
 
 def test_ncc_is_two_times_one_minus_the_correlation() -> None:
@@ -60,11 +60,11 @@ def test_constant_images_never_give_nan() -> None:
     flat, other = torch.full((1, *SHAPE), 2.0, dtype=torch.float64), images(2)
     assert float(post.ncc_distance(flat, flat)) == 0
     assert float(post.ncc_distance(flat, other)[0, 0]) == pytest.approx(2 * 19 / 20)
-    assert bool(torch.isfinite(post.ranked(torch.cat([flat, other]), other).ssim).all())
+    assert bool(torch.isfinite(post.best_matches(torch.cat([flat, other]), other).ssim).all())
 
 
 def test_ssim_of_an_image_with_itself_is_one() -> None:
-    x = post.scaled(images(4))
+    x = post.min_max_images(images(4))
     assert torch.allclose(post.ssim(x, x), torch.ones(4, dtype=torch.float64))
     assert torch.allclose(post.dssim(x, x), torch.zeros(4, dtype=torch.float64))
     assert len(post.ssim(x[:0], x[:0])) == 0
@@ -79,7 +79,7 @@ def test_ssim_of_two_constant_images_is_the_closed_form() -> None:
 
 
 def test_ssim_is_that_of_its_definition_at_every_pixel() -> None:
-    a, b = post.scaled(images(2, seed=1)), post.scaled(images(2, seed=2))
+    a, b = post.min_max_images(images(2, seed=1)), post.min_max_images(images(2, seed=2))
     side = np.exp(-(np.arange(-1, 2) ** 2) / (2 * 1.5**2))
     window = np.outer(side, side) / side.sum() ** 2
     expected = []
@@ -100,15 +100,15 @@ def test_ssim_is_that_of_its_definition_at_every_pixel() -> None:
 def test_voting_hears_those_within_a_tenth_of_the_nearest() -> None:
     found = torch.stack([torch.full(SHAPE, v, dtype=torch.float64) for v in (0.0, 1.0, 5.0, 9.0)])
     near = torch.tensor([1.0, 1.09, 1.08, 1.2], dtype=torch.float64)
-    assert bool((post.voted(found, near, "min") == 0).all())
-    assert torch.allclose(post.voted(found, near, "mean"), torch.full(SHAPE, 2.0).double())
-    assert torch.allclose(post.voted(found, near, "median"), torch.full(SHAPE, 1.0).double())
+    assert bool((post.vote_image(found, near, "min") == 0).all())
+    assert torch.allclose(post.vote_image(found, near, "mean"), torch.full(SHAPE, 2.0).double())
+    assert torch.allclose(post.vote_image(found, near, "median"), torch.full(SHAPE, 1.0).double())
     even = torch.tensor([1.0, 1.09, 1.2, 1.2], dtype=torch.float64)
-    assert torch.allclose(post.voted(found, even, "median"), torch.full(SHAPE, 0.5).double())
+    assert torch.allclose(post.vote_image(found, even, "median"), torch.full(SHAPE, 0.5).double())
     with pytest.raises(ValueError, match="finite"):
-        post.voted(found, torch.full((4,), torch.inf), "mean")
+        post.vote_image(found, torch.full((4,), torch.inf), "mean")
     with pytest.raises(ValueError, match="vote"):
-        post.voted(found, near, "max")
+        post.vote_image(found, near, "max")
 
 
 def test_one_truth_per_reconstruction() -> None:
@@ -121,7 +121,7 @@ def test_ranking_finds_hidden_copies_and_sorts_by_ssim() -> None:
     truth = images(5)
     noise = images(5, seed=3)
     found = torch.cat([images(4, seed=4), truth[2:3] * 3 + 1, truth[4:5] + 0.4 * noise[:1]])
-    got = post.ranked(truth, found)
+    got = post.best_matches(truth, found)
     assert got.order[0] == 2
     assert got.nearest[0] == 4
     assert float(got.ssim[0]) == pytest.approx(1)
@@ -130,12 +130,12 @@ def test_ranking_finds_hidden_copies_and_sorts_by_ssim() -> None:
     assert got.nearest[1] == 5
     assert sorted(got.order.tolist()) == list(range(5))
     assert bool((got.ssim[:-1] >= got.ssim[1:]).all())
-    assert torch.allclose(got.images[0], post.scaled(truth)[2])
+    assert torch.allclose(got.images[0], post.min_max_images(truth)[2])
 
 
 def test_ranking_leaves_training_images_empty_where_each_serves_one() -> None:
     truth = images(3)
-    got = post.ranked(truth, truth[:1], one_truth=True)
+    got = post.best_matches(truth, truth[:1], one_truth=True)
     assert got.nearest.tolist() == [0, -1, -1]
     assert got.ssim.tolist() == [pytest.approx(1), -1, -1]
     assert bool(torch.isinf(got.distance[1:]).all())
@@ -143,7 +143,7 @@ def test_ranking_leaves_training_images_empty_where_each_serves_one() -> None:
 
 def test_shapes_that_are_no_images_are_refused() -> None:
     with pytest.raises(ValueError, match="Reshape"):
-        post.scaled(draw(4, 64))
+        post.min_max_images(draw(4, 64))
     with pytest.raises(ValueError, match="one shape"):
         post.ncc_distance(images(2), draw(2, 1, 5, 4))
     with pytest.raises(ValueError, match="one shape"):

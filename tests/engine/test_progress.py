@@ -19,7 +19,7 @@ from explorer.engine.controls import control_sets
 from explorer.engine.data import heldout, preset
 from explorer.engine.energy.questions import MAPS, Answers, Question
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations.alternatives import as_well, determined
+from explorer.engine.explanations.alternatives import as_well, determination
 from explorer.engine.explanations.programs import farthest, forced_mass, sample_of
 from explorer.engine.membership.experiment import MembershipConfig, membership_experiment
 from explorer.engine.progress import Stopped
@@ -83,7 +83,7 @@ WORKS = {
     ),
     "farthest set": lambda p: farthest(sample(), p),
     "farthest set as good": lambda p: as_well(sample(), progress=p),
-    "determined points": lambda p: determined(
+    "determined points": lambda p: determination(
         trained()[1].merged(0.02), trained()[0].x, trained()[0].y, tau=trained()[2].tau, progress=p
     ),
     "other set": lambda p: other_set(trained()[1], trained()[0], trained()[2], p),

@@ -14,7 +14,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
 from explorer.engine.data import preset
 from explorer.engine.explanations import programs
-from explorer.engine.explanations.alternatives import determined, sharpened
+from explorer.engine.explanations.alternatives import determination, sharper_sample
 from explorer.engine.explanations.programs import Rows, farthest, forced_mass, sample_of
 from explorer.engine.explanations.splitting import residual
 from explorer.engine.training import TrainConfig
@@ -57,7 +57,7 @@ def deep():
     made = certify(state.net, data.x, data.y)
     net = Target.of(state.net, made.q_min).merged(0.02)
     sample = sample_of(net, data.x, data.y, 2.0, made.tau, 0)
-    return net, sharpened(sample), data, made
+    return net, sharper_sample(sample), data, made
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -83,7 +83,7 @@ def test_three_layers_keep_their_masses(deep, monkeypatch: pytest.MonkeyPatch) -
 
 def test_three_layers_say_their_tolerance_and_sampling(deep) -> None:
     net, sample, data, made = deep
-    found = determined(net, data.x, data.y, made.lam, 2.0, made.tau, sharp=True)
+    found = determination(net, data.x, data.y, made.lam, 2.0, made.tau, sharp=True)
     assert 0 < int(found.forced.sum()) <= sample.truth.n
     assert not found.scope.exact and found.scope.tolerance > 1e-6
 

@@ -11,9 +11,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.engine.controls import Controls, Origin, control_sets, met
+from explorer.engine.controls import Controls, Origin, control_sets, meeting_counts
 from explorer.engine.data import Dataset, preset, read_csv
-from explorer.engine.scoring import RADII, Doubt, Kind, Unknowable, adjusted, judge, score
+from explorer.engine.scoring import RADII, Doubt, Kind, Unknowable, adjusted_p_values, judge, score
 
 RADIUS = 0.03
 
@@ -203,7 +203,7 @@ def test_p_value_counts_ties():
 def test_of_one_method_the_adjusted_p_is_its_own(counts):
     found, *chance = counts
     own = (1 + sum(c >= found for c in chance)) / 11
-    assert adjusted([found], [chance]) == [pytest.approx(own)]
+    assert adjusted_p_values([found], [chance]) == [pytest.approx(own)]
 
 
 def test_the_best_of_many_methods_passes_by_luck_as_seldom_as_one():
@@ -214,16 +214,16 @@ def test_the_best_of_many_methods_passes_by_luck_as_seldom_as_one():
         counts = generator.poisson(rates, (methods, 11))
         found, chance = counts[:, 0].tolist(), counts[:, 1:]
         own += bool(((chance >= counts[:, :1]).sum(1) == 0).any())
-        best += min(adjusted(found, chance.tolist())) < 0.1
+        best += min(adjusted_p_values(found, chance.tolist())) < 0.1
     assert own / draws > 0.3
     assert best / draws < 1 / 11 + 3 * (1 / 11 * 10 / 11 / draws) ** 0.5
     # what stands out stays: one attack meets 9 points, all else up to 3 by chance
-    p = adjusted([9, 2], [[1, 0, 2, 1, 0, 1, 1, 0, 0, 1], [2, 3, 1, 2, 2, 1, 3, 2, 1, 2]])
+    p = adjusted_p_values([9, 2], [[1, 0, 2, 1, 0, 1, 1, 0, 0, 1], [2, 3, 1, 2, 2, 1, 3, 2, 1, 2]])
     assert p[0] == pytest.approx(1 / 11) and p[1] > 0.5
     # nor does one that meets much by chance hide it, whose counts are larger yet as usual
-    p = adjusted([4, 8], [[0, 1, 0, 0, 1, 0, 0, 0, 1, 0], [8, 9, 7, 8, 9, 8, 7, 9, 8, 7]])
+    p = adjusted_p_values([4, 8], [[0, 1, 0, 0, 1, 0, 0, 0, 1, 0], [8, 9, 7, 8, 9, 8, 7, 9, 8, 7]])
     assert p[0] == pytest.approx(1 / 11) and p[1] > 0.5
-    assert adjusted([], []) == []
+    assert adjusted_p_values([], []) == []
 
 
 def test_what_cannot_be_known():
@@ -305,7 +305,7 @@ def test_all_controls_are_matched_at_once_as_one_by_one(seed, c, d):
         Dataset(draw(n, d, seed=seed + 10 + n), labels(n, seed + 20 + n)) for n in (5, 0, 7, 3, 0)
     ))  # fmt: skip
     radii = (0.5, 0.1, 0.3)
-    found = met(sets, x, y, radii)
+    found = meeting_counts(sets, x, y, radii)
     assert found.dtype == torch.int64 and found.shape == (5, 3)
     assert found.tolist() == [score(one, x, y, radii).found.tolist() for one in sets.sets]
 

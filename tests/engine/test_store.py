@@ -256,7 +256,7 @@ def test_too_large_a_run_is_refused_and_thinning_helps(run, monkeypatch):
     monkeypatch.setattr(store, "MAX_BYTES", limit)
     with pytest.raises(StoreError, match="thinned"):
         store.dump(run)
-    thin = store.thinned(run, limit)
+    thin = store.thinned_run(run, limit)
     assert 0 < len(thin.train_states) < len(run.train_states)
     assert thin.train_states[-1] is run.train_states[-1]
     assert thin.attack_states[-1] is run.attack_states[-1]
@@ -463,7 +463,7 @@ def test_no_more_text_is_saved_than_is_read(run, monkeypatch):
     monkeypatch.setattr(store, "MOST_HEADER", 8000)
     with pytest.raises(StoreError, match="as text"):
         store.dump(run)
-    thin = store.thinned(run)
+    thin = store.thinned_run(run)
     assert store.load(store.dump(thin)).train_states
 
 

@@ -153,7 +153,7 @@ def test_joint_multipliers_find_the_mass_that_no_identity_gives() -> None:
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_published_run_is_their_step_in_our_units(name) -> None:
     knobs, target = PUBLISHED[name], Target(make((6, 4), scale=0.8))
-    config = KKTConfig.published(target, name, m=6, steps=9)
+    config = KKTConfig.from_paper(target, name, m=6, steps=9)
     start = kkt.init(target, config, rng(2))
     assert config.sigma_x == knobs.sigma_x
     lam_code = (6 * start.lam).requires_grad_()
@@ -173,10 +173,10 @@ def test_a_published_run_is_their_step_in_our_units(name) -> None:
 
 def test_published_knobs_of_ones_own_and_unknown_runs() -> None:
     target = Target(make((6,), scale=0.8))
-    config = KKTConfig.published(target, Knobs(0.5, 1e-3, 0.02, 20.0))
+    config = KKTConfig.from_paper(target, Knobs(0.5, 1e-3, 0.02, 20.0))
     assert (config.sigma_x, config.relu_alpha, config.prior) == (0.5, 20.0, 1.0)
     with pytest.raises(ValueError, match="MNIST"):
-        KKTConfig.published(target, "ImageNet")
+        KKTConfig.from_paper(target, "ImageNet")
 
 
 def test_inversion_runs_on_biased_weights_in_units_of_their_margin() -> None:

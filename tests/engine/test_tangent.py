@@ -7,7 +7,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer.engine.gradients import gradient, gram, hard, inner_theta, relaxed, residual, signals
+from explorer.engine.gradients import (
+    gradient,
+    gram,
+    hard,
+    inner_theta,
+    relaxed_slope,
+    residual,
+    signals,
+)
 from explorer.engine.network import Network, phi
 from tests.engine.draws import draw, make, published_phi
 
@@ -42,7 +50,7 @@ def test_gradient_is_torchs_with_biases_everywhere():
     torch.testing.assert_close(gradient(net, x), jacobian, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("slope", [hard, relaxed(7.0)], ids=["hard", "relaxed"])
+@pytest.mark.parametrize("slope", [hard, relaxed_slope(7.0)], ids=["hard", "relaxed"])
 @pytest.mark.parametrize("widths", WIDTHS)
 @given(seed=st.integers(0, 1000))
 def test_kernel_identity(widths, slope, seed):
@@ -90,7 +98,7 @@ def test_relaxed_loss_and_derivatives_are_the_published_double_backward(widths, 
     net, x, coef = make(widths), draw(5, 2), draw(5, seed=3)
     loss, by_x, by_coef = published_loss(net, x, coef, alpha)
     ours_x, ours_coef = x.clone().requires_grad_(), coef.clone().requires_grad_()
-    ours = residual(net, ours_x, ours_coef, relaxed(alpha)).square().sum()
+    ours = residual(net, ours_x, ours_coef, relaxed_slope(alpha)).square().sum()
     grads = torch.autograd.grad(ours, (ours_x, ours_coef))
     torch.testing.assert_close(ours, loss, rtol=1e-11, atol=0)
     torch.testing.assert_close(grads[0], by_x, rtol=1e-10, atol=1e-10)
@@ -99,7 +107,7 @@ def test_relaxed_loss_and_derivatives_are_the_published_double_backward(widths, 
 
 @pytest.mark.parametrize("widths", WIDTHS)
 def test_gram_form_and_residual_form_agree_with_their_derivatives(widths):
-    net, coef, slope = make(widths), draw(5, seed=3), relaxed(11.0)
+    net, coef, slope = make(widths), draw(5, seed=3), relaxed_slope(11.0)
     x, x2 = (draw(5, 2).requires_grad_() for _ in range(2))
     by_residual = residual(net, x, coef, slope).square().sum()
     kernel = coef @ gram(net, x2, slope=slope) @ coef
@@ -111,7 +119,7 @@ def test_gram_form_and_residual_form_agree_with_their_derivatives(widths):
 
 def test_relaxed_slopes_become_hard_ones():
     net, x = make((6, 4)), draw(5, 2)
-    torch.testing.assert_close(gram(net, x, slope=relaxed(1e6)), gram(net, x))
+    torch.testing.assert_close(gram(net, x, slope=relaxed_slope(1e6)), gram(net, x))
 
 
 @pytest.mark.parametrize("widths", WIDTHS)
@@ -144,4 +152,4 @@ def test_empty_batch_and_misfits():
     with pytest.raises(ValueError, match=r"x must be \(m, 2\)"):
         gram(net, draw(3, 4))
     with pytest.raises(ValueError, match="relu_alpha must be positive"):
-        relaxed(0.0)
+        relaxed_slope(0.0)

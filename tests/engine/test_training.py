@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from explorer.engine import backprop
 from explorer.engine.data import PRESETS, Dataset, empty, preset
-from explorer.engine.dormant import off_neurons, revived
-from explorer.engine.network import Network, init_network, phi, rescaled
+from explorer.engine.dormant import off_neurons, revived_network
+from explorer.engine.network import Network, init_network, phi, scaled_network
 from explorer.engine.status import Status
 from explorer.engine.training import (
     NORM_RANGE,
@@ -78,7 +78,7 @@ def test_the_gradient_is_autograds(
 ) -> None:
     data = random_set()
     config = TrainConfig(widths=widths, bias=bias, loss=loss, init_scale=0.7)
-    net = rescaled(init(data, config, seeded(3)).net, scale)
+    net = scaled_network(init(data, config, seeded(3)).net, scale)
     state = init(data, config, seeded(3), net)
     assert (state.log_scale == 0) == (scale == 1)  # 0.02 is carried with another scale
     leaves = [p.clone().requires_grad_() for p in net.parameters]
@@ -123,7 +123,7 @@ def test_a_constant_step_is_plain_gradient_descent(loss: str, widths: tuple[int,
             [p - 0.05 * g for p, g in zip(net.parameters, grads, strict=True)]
         )
         state = step(data, state, config)
-    theirs = rescaled(net, math.exp(-state.log_scale)).theta
+    theirs = scaled_network(net, math.exp(-state.log_scale)).theta
     assert torch.allclose(state.net.theta, theirs, rtol=0, atol=1e-12)
 
 
@@ -131,7 +131,7 @@ def test_a_constant_step_is_plain_gradient_descent(loss: str, widths: tuple[int,
 def test_weights_of_any_size_are_carried_near_norm_one(power: int) -> None:
     data, config = preset("moons", 9), TrainConfig(widths=(12, 5))
     net = init(data, config, seeded()).net
-    state = init(data, config, seeded(), rescaled(net, 2.0**power))
+    state = init(data, config, seeded(), scaled_network(net, 2.0**power))
     assert 1 / NORM_RANGE <= state.rho <= NORM_RANGE
     carried = state.net.theta * math.exp(state.log_scale - power * math.log(2))
     assert torch.allclose(carried, net.theta, rtol=1e-12)
@@ -311,7 +311,7 @@ def test_revival_touches_only_neurons_that_are_off(widths: tuple[int, ...]) -> N
     net = replace(net, biases=(bias - down, *net.biases[1:]))
     off = off_neurons(net, data.x)[0]
     assert bool(off[2]) and bool(off[7])
-    new = revived(net, data.x, seeded(1))
+    new = revived_network(net, data.x, seeded(1))
     assert torch.equal(new.weights[0][~off], net.weights[0][~off])
     rows = torch.ones(1, dtype=torch.bool) if len(widths) == 1 else ~off_neurons(net, data.x)[1]
     assert torch.equal(new.weights[1][rows][:, ~off], net.weights[1][rows][:, ~off])

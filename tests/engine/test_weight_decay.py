@@ -14,7 +14,13 @@ from explorer.engine.attacks.decoreco import DecoRecoConfig, Start
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import class_numbers, from_numbers
 from explorer.engine.network import phi_all
-from explorer.engine.weight_decay import DecayConfig, multipliers, objective, settle, unexplained
+from explorer.engine.weight_decay import (
+    DecayConfig,
+    multipliers,
+    objective,
+    settle,
+    stationarity_remainder,
+)
 from tests.engine.draws import draw, rng
 from tests.engine.test_decoreco import biased
 
@@ -55,7 +61,9 @@ def test_the_identity_holds_at_any_weights(loss, outputs, widths):
     assert math.isclose(total, float(expected), rel_tol=1e-12)
     torch.testing.assert_close(grad, autograd, rtol=1e-10, atol=1e-13)
     lam = multipliers(net, x, y, loss, MU)
-    torch.testing.assert_close(unexplained(net, x, lam), grad / MU, rtol=1e-8, atol=1e-12)
+    torch.testing.assert_close(
+        stationarity_remainder(net, x, lam), grad / MU, rtol=1e-8, atol=1e-12
+    )
 
 
 def test_torch_counts_weight_decay_as_mu():

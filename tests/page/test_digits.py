@@ -19,7 +19,7 @@ from explorer.engine.images import image_score
 from explorer.page.apps.digits import DigitsApp
 from explorer.page.parts.digits_charts import Gallery
 from explorer.research import image_runs, image_sheets
-from explorer.research.image_runs import ImageRun, carried, picture_attacks
+from explorer.research.image_runs import ImageRun, carried_numbers, picture_attacks
 
 TINY = ImageRun(Choice(n=10), widths=(40,), train_steps=60, steps=4)
 
@@ -77,7 +77,7 @@ def test_ten_classes_are_attacked_by_decoreco():
 def test_merged_networks_hold_fewer_numbers():
     first = torch.tensor([[1.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 1.0, 0.0]])
     net = explorer.Network((first, torch.ones(1, 3)), (torch.zeros(3), None))
-    assert carried(net) == 2 * 4
+    assert carried_numbers(net) == 2 * 4
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,7 @@ def test_slices_grow_where_they_are_quick_and_shrink_where_they_are_slow(monkeyp
             now[0] += seconds
             return places.numpy()
 
-        questions.sliced(torch.zeros(1500), at, lambda _: True)
+        questions.in_slices(torch.zeros(1500), at, lambda _: True)
         return out
 
     assert sizes(0.01) == [400, 800, 300]
@@ -273,7 +273,7 @@ def test_the_mapped_point_moves_over_its_map_without_computing_it_anew(
 ) -> None:
     energy, session = panel(app), app.session
     before, computed = energy.picture, []
-    sliced = questions.sliced
+    sliced = questions.in_slices
 
     def counted(places, *rest):
         computed.append(len(places))

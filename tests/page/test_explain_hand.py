@@ -15,10 +15,10 @@ from explorer.engine.explanations.splitting import extent_at, margins
 from explorer.page import history, play
 from explorer.page.apps.explorer import App
 from explorer.page.job import JobState
-from explorer.page.panels.explain import rounded_up
+from explorer.page.panels.explain import nice_ceiling
 from explorer.page.stages import explain
 from explorer.research import explained
-from explorer.research.explained import Explained, free_direction, lengths, pulled
+from explorer.research.explained import Explained, free_direction, lengths, split_toward
 from tests.page.pages import opened, send
 
 
@@ -57,7 +57,7 @@ def test_both_children_go_the_same_share_of_their_way_and_wait_at_their_walls() 
 def test_the_child_in_hand_is_where_it_was_dragged(app: App, at: float) -> None:
     e, i = state(app).truth, movable(app)[0]
     u = free_direction(state(app).net, e, i)
-    made = pulled(state(app).net, e, i, u, extent_at(state(app).net, e, i, u), at, 4.0)
+    made = split_toward(state(app).net, e, i, u, extent_at(state(app).net, e, i, u), at, 4.0)
     torch.testing.assert_close(made.x[i], e.x[i] + at * u)
     back = (made.x[-1] - e.x[i]) @ u
     assert float(back) * at < 0
@@ -161,7 +161,7 @@ def test_the_chart_and_the_bar_show_the_numbers_of_the_drag(app: App) -> None:
     assert panel.residual.y == pytest.approx(curve[:, 1])
     assert panel.margin.y == pytest.approx(np.minimum(curve[:, 2], panel.y.max))
     assert panel.y.max >= curve[:, 1].max()
-    assert [rounded_up(v) for v in (0.05, 1.0, 1.1, 4.1, 9.0, 0.61)] == pytest.approx(
+    assert [nice_ceiling(v) for v in (0.05, 1.0, 1.1, 4.1, 9.0, 0.61)] == pytest.approx(
         [0.06, 1, 2, 6, 10, 0.8]
     )
 

@@ -64,7 +64,7 @@ def test_a_run_set_back_overwrites_its_future() -> None:
 
 def test_cut_is_independent_and_shares_states() -> None:
     line = run(10)
-    part = line.cut(4)
+    part = line.up_to(4)
     part.append(State(5, torch.ones(1)), lambda s: {})
     assert len(part.states) == 6 and len(line.states) == 10
     assert part.states[2] is line.states[2]

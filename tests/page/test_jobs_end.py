@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -96,7 +97,7 @@ def example():
 
 
 def training_on_images():
-    page = DigitsApp(TINY)
+    page = DigitsApp(replace(TINY, train_steps=100_000))
     return page, page.job, page.controls.train.click, page.controls.train.click
 
 

@@ -15,7 +15,7 @@ from explorer.page.apps.membership import MembershipApp
 from explorer.page.apps.membership_scene import (
     RULES,
     Settings,
-    judged,
+    outcome,
     rule_of,
     scene,
     world,
@@ -40,7 +40,7 @@ def well(app: MembershipApp) -> None:
 
 
 def test_says_what_is_measured(app: MembershipApp) -> None:
-    found = judged(SMALL, world(*SMALL.drawn))
+    found = outcome(SMALL, world(*SMALL.drawn))
     assert f"{found.alarms} of 2000" in app.sentence.value
     assert "10 of 10 members" in app.sentence.value
     assert "Assumes" in app.theorem.value and "KKT point" in app.theorem.value
@@ -61,7 +61,7 @@ def test_false_positives_fall_as_d_grows_and_vanish_at_2000(app: MembershipApp) 
     rates = []
     for d in (20, 60, 200, 2000):
         settings = replace(SMALL, d=d)
-        rates.append(judged(settings, world(*settings.drawn)).fpr)
+        rates.append(outcome(settings, world(*settings.drawn)).fpr)
     assert sorted(rates, reverse=True) == rates
     assert rates[-1] == 0
     app.controls.d.value = 2000
@@ -74,7 +74,7 @@ def test_few_points_in_many_dimensions_are_certified(app: MembershipApp) -> None
     assert "impossible" in app.sentence.value
     there = world(*app.controls.settings().drawn)
     assert there.proof.error_free
-    found = judged(app.controls.settings(), there)
+    found = outcome(app.controls.settings(), there)
     assert (found.tpr, found.fpr) == (1, 0)
 
 
@@ -109,7 +109,7 @@ def test_rules_use_what_their_attacker_knows() -> None:
 
 def test_the_interval_of_no_false_positive_is_clopper_and_pearsons() -> None:
     settings = replace(SMALL, d=2000)
-    low, high = judged(settings, world(*settings.drawn)).fpr_interval
+    low, high = outcome(settings, world(*settings.drawn)).fpr_interval
     assert low == 0
     assert high == pytest.approx(1 - 0.025 ** (1 / 2000), rel=1e-6)
 
@@ -118,7 +118,7 @@ def test_where_two_neurons_are_too_few_it_says_so() -> None:
     settings = Settings(d=20, n=20)
     there = world(*settings.drawn)
     assert not there.made.ok
-    assert "impossible" not in sentence(there, judged(settings, there))[0]
+    assert "impossible" not in sentence(there, outcome(settings, there))[0]
 
 
 def test_outline_of_a_histogram_by_hand() -> None:
@@ -139,7 +139,7 @@ def test_experiment_shows_each_network_and_can_be_cancelled(
         "config",
         lambda s: replace(full(s), dims=(12, 60), trials=2, width=50, test=40),
     )
-    app.run_trained()
+    app.run_training()
     assert [t.d for t in app.trials] == [12, 12, 60, 60]
     assert "At d = 60" in app.trained.note.value
     progress = app.trained.progress
@@ -150,7 +150,7 @@ def test_experiment_shows_each_network_and_can_be_cancelled(
             app.job.cancel()
 
     monkeypatch.setattr(app.trained, "progress", stop)
-    app.run_trained()
+    app.run_training()
     assert len(app.trials) == 2
     assert "2 of 4" in app.trained.note.value
     assert app.trained.button.description.startswith("Run")
@@ -196,12 +196,12 @@ def test_rows_show_what_their_sentence_says(name: str, words: str) -> None:
     settings = scene(name)
     there = world(*settings.drawn)
     assert there.made.ok
-    assert words in sentence(there, judged(settings, there))[0]
+    assert words in sentence(there, outcome(settings, there))[0]
 
 
 def test_a_larger_threshold_heals_the_row_on_thresholds() -> None:
     settings = replace(scene("threshold"), share=0.95)
-    found = judged(settings, world(*settings.drawn))
+    found = outcome(settings, world(*settings.drawn))
     assert (found.hits, found.alarms) == (20, 0)
 
 

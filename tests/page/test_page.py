@@ -8,7 +8,7 @@ from queue import Empty
 import pytest
 
 from explorer.page.parts import page
-from explorer.page.parts.page import lose_nothing, shown
+from explorer.page.parts.page import lose_nothing, show
 
 manager = pytest.importorskip("jupyter_client.manager")
 
@@ -59,7 +59,7 @@ def test_a_page_takes_the_place_of_the_one_before(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(page, "lose_nothing", lambda: told.append("lose nothing"))
     monkeypatch.setattr(page, "display", lambda widget: told.append(f"show {widget}"))
-    first = shown(None, lambda: Made("a"))
+    first = show(None, lambda: Made("a"))
     assert told == ["lose nothing", "build a", "show a"]
-    shown(first, lambda: Made("b"))
+    show(first, lambda: Made("b"))
     assert told[3:] == ["close a", "lose nothing", "build b", "show b"]

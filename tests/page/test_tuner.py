@@ -288,7 +288,7 @@ def test_published_settings_and_back(app) -> None:
     panel.ready.value = "MNIST kcf9bhbi"
     named(panel.widget, w.Button, "Load").click()
     now = session.frame
-    assert session.attack_config == KKTConfig.published(now.target, "MNIST kcf9bhbi", 100, 2000)
+    assert session.attack_config == KKTConfig.from_paper(now.target, "MNIST kcf9bhbi", 100, 2000)
     form = app.panels["AttackForm"].forms["kkt"]
     shown = {row.field: row.widget.value for row in form.all}
     assert shown["multipliers"] == "joint"

@@ -20,7 +20,7 @@ from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, judge, score
 from explorer.research import arena
 from explorer.research.arena import AT, arena_rows, best, lines_of, sentence
-from explorer.research.experiment import Refused, flipped, otherwise, ring_of
+from explorer.research.experiment import Refused, flip_labels, otherwise, ring_of
 from explorer.research.figures import arena_figure
 from explorer.research.records import write_csv
 from explorer.research.sweep import Trial, sweep, threads
@@ -182,14 +182,14 @@ def test_what_is_not_determined_is_said_and_another_set_explains_the_weights() -
 
 def test_flips_are_seeded_and_keep_the_source() -> None:
     data = preset("xor", 10)
-    one, two = flipped(data, 0.3, 1), flipped(data, 0.3, 1)
+    one, two = flip_labels(data, 0.3, 1), flip_labels(data, 0.3, 1)
     assert (one.y == two.y).all() and int((one.y != data.y).sum()) == 3
-    assert one.source == data.source and flipped(data, 0.0, 1) is data
+    assert one.source == data.source and flip_labels(data, 0.0, 1) is data
     with pytest.raises(ValueError, match="two classes"):
         more = Dataset(data.x, data.y.clone().index_fill(0, data.y.nonzero()[:1, 0], 3.0))
-        flipped(more, 0.3, 1)
+        flip_labels(more, 0.3, 1)
     with pytest.raises(Refused, match="flips none; take at least"):
-        flipped(data, 0.03, 1)
+        flip_labels(data, 0.03, 1)
 
 
 def test_the_verbs(tmp_path: Path) -> None:

@@ -149,13 +149,13 @@ def test_a_long_run_keeps_about_twenty_places():
 def test_annealing_is_for_noise_alone():
     kkt, bilevel = by_key("kkt"), by_key("bilevel")
     usual = kkt.config()
-    assert kkt.suited(usual, 0.0) == usual
-    assert kkt.suited(usual, 0.5).relu_alpha_start is None
+    assert kkt.config_for(usual, 0.0) == usual
+    assert kkt.config_for(usual, 0.5).relu_alpha_start is None
     asked = kkt.config(steps=300, relu_alpha_start=30.0)  # as given, where a start is noise
     cell = Cell("blobs", "kkt", 0.0, 0.0, n=6, settings={"steps": 3, "relu_alpha_start": 30.0})
-    assert kkt.suited(asked, 0.0).steps == 300
+    assert kkt.config_for(asked, 0.0).steps == 300
     assert run_cell(cell)["trail"] != run_cell(replace(cell, settings={"steps": 3}))["trail"]
-    assert bilevel.suited(bilevel.config(), 0.5) == bilevel.config()
+    assert bilevel.config_for(bilevel.config(), 0.5) == bilevel.config()
 
 
 def test_unknown_names_are_refused():

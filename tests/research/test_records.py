@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from explorer import cli
-from explorer.research.records import RowFile, RowKind, held
+from explorer.research.records import RowFile, RowKind, lock
 from explorer.research.sweep import sweep, threads
 from tests.research.sweep_rows import Small, doubled
 
@@ -94,5 +94,5 @@ def test_two_sweeps_do_not_write_one_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="another run is writing"):
         next(sweep([Small(3)], threads(1), path=path, run=doubled))
     running.close()
-    with held(path):
+    with lock(path):
         assert len(path.read_text().splitlines()) == 1

@@ -31,7 +31,7 @@ def test_a_row_runs_from_end_to_end(name):
     exact = maximum_margin(data.x, data.y).net if data.outputs == 1 else net
     target = Target.of(exact, 1.0)
     entry = ROSTER[row.attack_name]
-    target = entry.aimed(target, data.x, data.y, row.attack, row.seed)
+    target = entry.target_for(target, data.x, data.y, row.attack, row.seed)
     first = entry.init(target, row.attack, torch.Generator().manual_seed(row.seed))
     last = list(islice(entry.iterate(target, first, row.attack), 5))[-1]
     assert 0 < last.t <= 5

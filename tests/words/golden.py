@@ -456,7 +456,7 @@ def of_page() -> Named:
     several = Network((torch.ones(2, 2), torch.ones(3, 2)), (torch.ones(2), None))
     yield "no energy, several classes", page_energy.nothing(attacked(several))
     yield "no energy, else", page_energy.nothing(begun)
-    yield "energy, sketch", page_energy.shown(replace(PICTURE, about=None))
+    yield "energy, sketch", page_energy.picture_words(replace(PICTURE, about=None))
     yield "energy, reference", page_energy.reference(PICTURE)
     yield "energy, legend", page_energy.legend(PICTURE, True, True)
     yield (
@@ -464,8 +464,8 @@ def of_page() -> Named:
         page_energy.legend(replace(PICTURE, kind="split", free=(0.5, 0.2)), False, False),
     )
     walk = dict(walks())
-    yield "univariate panel, proven", page_univariate.claimed(walk["proven"])
-    yield "univariate panel, likely", page_univariate.claimed(walk["likely"])
+    yield "univariate panel, proven", page_univariate.claims(walk["proven"])
+    yield "univariate panel, likely", page_univariate.claims(walk["likely"])
     net = Target(Network((torch.ones(2, 1), torch.ones(1, 2)), (torch.ones(2), None)))
     groups = (Group("3.2", -1.0, 1.0, (-0.5, 0.5), (1.0, -1.0), True),
               Group("3.2", 1.0, 2.0, (0.5, 1.5), (-1.0, 1.0), False))  # fmt: skip

@@ -93,7 +93,7 @@ def test_every_attack_accounts_for_its_first_states_or_says_nothing(key: str) ->
     config: Any = row.config()
     if key == "pooled":
         config = replace(config, starts=1, m=4, descent=5)
-    aimed: Any = row.aimed(target(data), data.x, data.y, config, 0)
+    aimed: Any = row.target_for(target(data), data.x, data.y, config, 0)
     state = row.init(aimed, config, torch.Generator().manual_seed(0))
     texts = [row.account(state, config)]
     for _ in range(2):

@@ -21,7 +21,7 @@ from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.shapes import Shapes
 from explorer.engine.attacks.target import NO_THEOREM, Target
 from explorer.engine.sizes import Size
-from explorer.engine.status import Status, iterated
+from explorer.engine.status import Status, iterates
 
 MOST_CURVES = 4  # as many as there are colours on the page
 # Of every state, without a declaration of its own.
@@ -150,7 +150,7 @@ class Attack(Generic[T, C, S]):
     Example:
         >>> from explorer import by_key
         >>> attack = by_key("kkt")
-        >>> attack.title, attack.planned(attack.config(steps=300), usual=0)
+        >>> attack.title, attack.step_count(attack.config(steps=300), usual=0)
         ('KKT reconstruction', 300)
     """
 
@@ -218,7 +218,7 @@ class Attack(Generic[T, C, S]):
         """
         return "" if self.words is None else self.words(state, config)
 
-    def aimed(
+    def target_for(
         self, target: Target | None, x: Tensor, y: Tensor, config: C, seed: int
     ) -> T | Target | None:
         """Return what `init` takes as its target: given weights, or weights of the attack's own.
@@ -287,7 +287,7 @@ class Attack(Generic[T, C, S]):
             An iterator; a step is taken when the next state is asked for.
         """
         if stride == 1 or self.strided is None:
-            return iterated(self.step, self.terminate, target, state, config)
+            return iterates(self.step, self.terminate, target, state, config)
         return self.strided(target, state, config, stride)
 
     def states(
@@ -313,7 +313,7 @@ class Attack(Generic[T, C, S]):
         yield first
         yield from self.iterate(target, first, config, self.stride(config, stride))
 
-    def suited(self, config: C, mix_data: float) -> C:
+    def config_for(self, config: C, mix_data: float) -> C:
         """Return settings that are made fit for a start with held-out data in it.
 
         Args:
@@ -325,7 +325,7 @@ class Attack(Generic[T, C, S]):
         """
         return config if self.suit is None else self.suit(config, mix_data)
 
-    def planned(self, config: C, usual: int) -> int:
+    def step_count(self, config: C, usual: int) -> int:
         """Return the number of steps of a whole run.
 
         Args:

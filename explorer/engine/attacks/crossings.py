@@ -77,7 +77,7 @@ def lines(net: Network) -> Lines:
     return Lines(w[order] / size[order, None], b[order] / size[order], weight[order])
 
 
-def joined(vertices: list[Vertices], like: Tensor) -> Vertices:
+def union(vertices: list[Vertices], like: Tensor) -> Vertices:
     """All in one; `like` gives type and dimension where there are none."""
     if not vertices:
         return Vertices(like.new_zeros(0, like.shape[1]), torch.zeros(0, dtype=torch.long))
@@ -159,7 +159,7 @@ def vertices(net: Network, found: Lines, reach: float) -> tuple[Vertices, Vertic
             made.append(on_line)
             owners.append(owner)
     empty = torch.zeros(0, 2, dtype=torch.long)
-    return line_crossings(found, reach), joined(made, n), torch.cat([empty, *owners])
+    return line_crossings(found, reach), union(made, n), torch.cat([empty, *owners])
 
 
 def on_margin(net: Network, found: Vertices, tolerance: float) -> Vertices:
@@ -167,7 +167,7 @@ def on_margin(net: Network, found: Vertices, tolerance: float) -> Vertices:
     return found.take((phi(net, found.x).abs() - 1).abs() <= tolerance)
 
 
-def thinned(net: Network, found: Vertices, spacing: float) -> Vertices:
+def sparse_vertices(net: Network, found: Vertices, spacing: float) -> Vertices:
     """At most one candidate per `spacing` and label; crossings, and where most meet, come first."""
     x, label = found.x, phi(net, found.x).sign()
     crowd = torch.zeros(len(x), dtype=x.dtype)
@@ -184,7 +184,7 @@ def thinned(net: Network, found: Vertices, spacing: float) -> Vertices:
     return found.take(torch.stack(kept)) if kept else found
 
 
-def sampled(net: Network, grid: int, reach: float) -> Vertices:
+def level_vertices(net: Network, grid: int, reach: float) -> Vertices:
     """Points with |Phi| = 1 on `grid` lines each way, or on the edge of the region for 0.
 
     They stand for explanations by points on no kink, and for the far ends of unbounded pieces.
@@ -192,7 +192,7 @@ def sampled(net: Network, grid: int, reach: float) -> Vertices:
     """
     like = torch.zeros(1, net.d, dtype=net.dtype)
     if net.d == 1:
-        return joined([], like)
+        return union([], like)
     found = []
     places = torch.linspace(-reach, reach, grid).tolist() if grid > 1 else [-reach, reach]
     for axis in (0, 1):
@@ -201,7 +201,7 @@ def sampled(net: Network, grid: int, reach: float) -> Vertices:
             origin = torch.eye(2, dtype=net.dtype)[axis] * place
             some, _ = along(net, origin, direction, reach * 2**0.5)
             found.append(some.take(some.kind == LEVEL))
-    return joined(found, like)
+    return union(found, like)
 
 
 # --- Kink sets of second-layer neurons: piecewise straight curves, bent at the lines of the first

@@ -16,11 +16,11 @@ from explorer.engine.attacks.descent import (
     RIDGE,
     DescentConfig,
     DescentState,
-    annealed,
-    ended,
-    moved,
+    annealing_for,
+    cone_coefficients,
+    descent_status,
+    descent_step,
     on_pictures,
-    projected,
 )
 from explorer.engine.attacks.kkt.config import KKTConfig, Knobs
 from explorer.engine.attacks.target import Target
@@ -32,10 +32,10 @@ from explorer.engine.classes import (
     margins,
     rivals,
 )
-from explorer.engine.factor import factored, held
+from explorer.engine.factor import cholesky_factor, rounding_ridge
 from explorer.engine.kernels.reference import (
     Signals,
-    covered,
+    covector_signals,
     denormals_flushed,
     input_gradient,
     normal_equations,
@@ -46,7 +46,7 @@ from explorer.engine.network import Network
 from explorer.engine.optim import Moments
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
-from explorer.engine.status import Status, iterated
+from explorer.engine.status import Status, iterates
 
 # The reconstructions of Buzaglo et al. 2023 in the units of their code: contribution and knobs.
 PUBLISHED: dict[str, tuple[Literal["margin", "outputs"], Knobs]] = {
@@ -80,12 +80,12 @@ class DecoRecoConfig(DescentConfig):
     # fmt: on
 
     @classmethod
-    def published(
+    def from_paper(
         cls, target: Target, run: str = "multiclass", m: int = 60, steps: int = 2000
     ) -> DecoRecoConfig:
         """The published attack on these weights, in the units of this class.
 
-        The units change as in `KKTConfig.published`: the same losses on other contributions. For
+        The units change as in `KKTConfig.from_paper`: the same losses on other contributions. For
         "outputs" no floor, no l_dual.
 
         Args:
@@ -100,7 +100,7 @@ class DecoRecoConfig(DescentConfig):
         if run not in PUBLISHED:
             raise ValueError(f"no published run {run!r}; there are: {', '.join(PUBLISHED)}")
         contribution, knobs = PUBLISHED[run]
-        base = KKTConfig.published(target, knobs, m=m + m % 2, steps=steps)
+        base = KKTConfig.from_paper(target, knobs, m=m + m % 2, steps=steps)
         own = {field.name for field in fields(cls)}
         values = {f.name: getattr(base, f.name) for f in fields(base) if f.name in own}
         return cls(**{**values, "m": m, "contribution": contribution, "rivals": "runner-up"})
@@ -109,7 +109,7 @@ class DecoRecoConfig(DescentConfig):
 # --- The multipliers of `decoreco` that leave least of the weights unexplained ------------------
 # min || theta - sum_ik c_ik g_ik ||^2,   g_ik = grad <basis_ik, Phi(x_i)>,   c >= floor or signed
 #
-# `projected` solves the normal equations with a ridge of 1e-10, which leaves up to 6e-14 of
+# `cone_coefficients` solves the normal equations with a ridge of 1e-10, which leaves up to 6e-14 of
 # ||theta||^2 where nothing need be left (measured on networks trained with weight decay, at their
 # training points). The gradient on the candidates is then rounding, up to 4e-8, but Adam divides a
 # gradient by its own size and walks away from the truth on it at full step. So where less than
@@ -122,7 +122,7 @@ FINE = (
 _ROUNDS = 3  # corrections; measured: two are enough on ten networks trained with weight decay
 
 
-def fitted(
+def multipliers_at(
     net: Network, at: Signals, basis: Tensor, floor: float, signed: bool, alpha: float
 ) -> Tensor:
     """The multipliers (m, k) of least stationarity loss at these candidates.
@@ -136,27 +136,29 @@ def fitted(
         alpha: of the modified ReLU.
     """
     m, k, _ = basis.shape
-    rows = covered(net, at, basis.flatten(0, 1), torch.arange(m).repeat_interleave(k))
+    rows = covector_signals(net, at, basis.flatten(0, 1), torch.arange(m).repeat_interleave(k))
     gram, inner = normal_equations(rows)
-    coef, rho2 = projected(gram, inner, floor, signed), float(net.rho) ** 2
+    coef, rho2 = cone_coefficients(gram, inner, floor, signed), float(net.rho) ** 2
     left = rho2 - 2 * float(coef @ inner) + float(coef @ gram @ coef)
     if left < FINE * rho2:  # not so where coef is nan
-        coef = _corrected(net, at, basis, coef, gram, -math.inf if signed else floor, alpha)
+        coef = _improvement(net, at, basis, coef, gram, -math.inf if signed else floor, alpha)
     return coef.reshape(m, k)
 
 
-def _corrected(
+def _improvement(
     net: Network, at: Signals, basis: Tensor, coef: Tensor, gram: Tensor, floor: float, alpha: float
 ) -> Tensor:
     """`coef` (m k,) improved on those above the floor, as long as the residual itself shrinks."""
     ones = basis.new_ones(len(basis))
     free = coef > floor
     kept = gram[free][:, free]
-    factor = factored(kept, RIDGE * gram.trace() + held(kept.diagonal(), kept.dtype))
+    factor = cholesky_factor(
+        kept, RIDGE * gram.trace() + rounding_ridge(kept.diagonal(), kept.dtype)
+    )
     best, least = coef, math.inf
     for turn in range(_ROUNDS + 1):
         pull = (coef.reshape(basis.shape[:2])[:, :, None] * basis).sum(1)
-        now = stationarity(net, covered(net, at, pull), ones, ones, alpha)
+        now = stationarity(net, covector_signals(net, at, pull), ones, ones, alpha)
         if not float(now.loss) < least:
             break
         best, least = coef, float(now.loss)
@@ -259,7 +261,7 @@ def step(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> DecoRe
         state.grad_x * live,
         state.grad_coef * (live * unit if config.multipliers == "joint" else 0.0),
     )
-    (x, share), moments = moved(
+    (x, share), moments = descent_step(
         config.optimizer, (state.x, state.coef / unit), state.moments, grads,
         (config.lr_x * rate, config.lr_lam * rate), config.momentum,
     )  # fmt: skip
@@ -271,14 +273,14 @@ def step(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> DecoRe
 
 def terminate(state: DecoRecoState, config: DecoRecoConfig) -> Status:
     """How the run stands."""
-    return ended(state, config.steps, state.grad_x, state.grad_coef)
+    return descent_status(state, config.steps, state.grad_x, state.grad_coef)
 
 
 def iterate(
     target: Target, state: DecoRecoState, config: DecoRecoConfig
 ) -> Iterator[DecoRecoState]:
     """Yield the states after `state`, until `terminate` says that the run is over."""
-    return iterated(step, terminate, target, state, config)
+    return iterates(step, terminate, target, state, config)
 
 
 def report(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> Report:
@@ -338,10 +340,10 @@ def _evaluate(
     basis = _basis(at.values[-1], y, config)
     coef = share * unit
     if config.multipliers == "projected":
-        coef = fitted(net, at, basis, config.lam_min * unit, signed, alpha)
+        coef = multipliers_at(net, at, basis, config.lam_min * unit, signed, alpha)
     pull = (coef[:, :, None] * basis).sum(1)
     ones = torch.ones_like(y)
-    fit = stationarity(net, covered(net, at, pull), ones, ones, alpha)
+    fit = stationarity(net, covector_signals(net, at, pull), ones, ones, alpha)
     grad_coef = (fit.grad_cover[:, None, :] * basis).sum(2) / rho2
     low = (config.lam_min - coef / unit).clamp_min(0) * (not signed)
     outside = (x.abs() - (math.inf if config.prior is None else config.prior)).clamp_min(0)
@@ -352,7 +354,7 @@ def _evaluate(
     loss = l_stationary + config.weight_dual * l_dual + config.weight_prior * l_prior
     grad_x = fit.grad_x / rho2 + config.weight_prior * 2 * outside * x.sign()
     if weight and not signed:
-        along = input_gradient(net, covered(net, at, contrast(at.values[-1], y)))
+        along = input_gradient(net, covector_signals(net, at, contrast(at.values[-1], y)))
         loss = loss + weight * l_margin
         grad_x = grad_x + weight * 2 / target.level * off[:, None] * along
     return DecoRecoState(
@@ -380,5 +382,5 @@ ATTACK = Attack(
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
-    takes_start=True, suit=annealed, several=True, pictures=pictures,
+    takes_start=True, suit=annealing_for, several=True, pictures=pictures,
 )  # fmt: skip

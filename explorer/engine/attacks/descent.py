@@ -10,7 +10,7 @@ import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
-from explorer.engine.factor import factored, held
+from explorer.engine.factor import cholesky_factor, rounding_ridge
 from explorer.engine.optim import Moments, Tensors, adam_step, half_cosine, momentum_step
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
@@ -178,7 +178,7 @@ class DescentState:
         return {name: float(getattr(self, name)) for name in names}
 
 
-def moved(
+def descent_step(
     optimizer: str,
     params: Tensors,
     moments: Moments,
@@ -194,7 +194,7 @@ def moved(
 
 
 class Descending(Protocol):
-    """A state of a descent, as `ended` reads it."""
+    """A state of a descent, as `descent_status` reads it."""
 
     @property
     def t(self) -> int:
@@ -205,7 +205,7 @@ class Descending(Protocol):
         """Whether the next step was not finite and was not taken."""
 
 
-def ended(state: Descending, steps: int, *grads: Tensor) -> Status:
+def descent_status(state: Descending, steps: int, *grads: Tensor) -> Status:
     """How a descent with these gradients stands, of which so many steps were planned."""
     if state.diverged:
         return Status.DIVERGED
@@ -214,7 +214,7 @@ def ended(state: Descending, steps: int, *grads: Tensor) -> Status:
     return Status.FINISHED if state.t >= steps else Status.RUNNING
 
 
-def projected(gram: Tensor, inner: Tensor, floor: float, signed: bool = False) -> Tensor:
+def cone_coefficients(gram: Tensor, inner: Tensor, floor: float, signed: bool = False) -> Tensor:
     """The coefficients of least || theta - sum_j c_j g_j ||, c >= floor unless signed.
 
     Args:
@@ -226,13 +226,15 @@ def projected(gram: Tensor, inner: Tensor, floor: float, signed: bool = False) -
     Returns:
         (..., r); nan where the equations are not finite, or no ridge makes them definite. The
         smallest norm among near-equal ones, by a ridge of 1e-10 of the trace and, where the
-        equations were not made in float64, of what their rounding takes (`factor.held`).
+        equations were not made in float64, of what their rounding takes (`factor.rounding_ridge`).
     """
     if inner.ndim > 1:
         each = zip(gram.flatten(0, -3), inner.flatten(0, -2), strict=True)
-        return torch.stack([projected(g, i, floor, signed) for g, i in each]).view_as(inner)
+        return torch.stack([cone_coefficients(g, i, floor, signed) for g, i in each]).view_as(inner)
     full, inner_of = gram.to("cpu", torch.float64), inner.to("cpu", torch.float64)
-    factor = factored(full, RIDGE * full.trace() + held(full.diagonal(), gram.dtype))
+    factor = cholesky_factor(
+        full, RIDGE * full.trace() + rounding_ridge(full.diagonal(), gram.dtype)
+    )
     right = inner_of if signed else inner_of - floor * full.sum(1)
     right = torch.linalg.solve_triangular(factor, right[:, None], upper=False)
     if not bool(torch.isfinite(right).all() and torch.isfinite(factor).all()):
@@ -244,7 +246,7 @@ def projected(gram: Tensor, inner: Tensor, floor: float, signed: bool = False) -
     return torch.from_numpy(above + floor).to(inner)
 
 
-def annealed(config: C, mix_data: float) -> C:
+def annealing_for(config: C, mix_data: float) -> C:
     """The usual annealing for a start without held-out data, none for one with it.
 
     Annealing first drives candidates apart: right from noise, wrong from anywhere else.

@@ -21,7 +21,7 @@ from explorer.engine.network import Network
 from explorer.engine.rounding import EDGE, at_edge
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
-from explorer.engine.status import Status, iterated
+from explorer.engine.status import Status, iterates
 
 
 @settings
@@ -191,7 +191,7 @@ class HingeState:
 __all__ = [
     "HingeConfig",
     "HingeState",
-    "attacked",
+    "explained_network",
     "fits",
     "init",
     "iterate",
@@ -236,7 +236,7 @@ def init(
     why = fits(target)
     if why:
         raise ValueError(why)
-    net = attacked(target, config)
+    net = explained_network(target, config)
     found = crossings.lines(net)
     none = net.weights[0].new_zeros(0, dtype=torch.float64)
     spots, labels = none.reshape(0, net.d), none
@@ -261,7 +261,7 @@ def terminate(state: HingeState, config: HingeConfig) -> Status:
 
 def iterate(target: Target, state: HingeState, config: HingeConfig) -> Iterator[HingeState]:
     """The states after `state`, to the end."""
-    return iterated(step, terminate, target, state, config)
+    return iterates(step, terminate, target, state, config)
 
 
 def report(target: Target, state: HingeState, config: HingeConfig) -> Report:
@@ -276,7 +276,7 @@ def _worth(state: HingeState, config: HingeConfig) -> Tensor:
     return state.lam >= config.lam_share * state.lam.mean() if len(state.lam) else state.lam > 0
 
 
-def attacked(target: Target, config: HingeConfig) -> Network:
+def explained_network(target: Target, config: HingeConfig) -> Network:
     """The weights that are explained: merged where that is faithful, in two layers."""
     net = target.merged(config.merge_angle) if len(target.net.weights) == 2 else target.net
     return net.to(dtype=torch.float64, device="cpu")
@@ -284,7 +284,7 @@ def attacked(target: Target, config: HingeConfig) -> Network:
 
 def belongs(target: Target, state: HingeState, config: HingeConfig) -> bool:
     """Whether what the state leaves unexplained has the shapes of these weights."""
-    net = attacked(target, config)
+    net = explained_network(target, config)
     layers = zip(net.weights, net.biases, strict=True)
     blocks = [(w.shape[0], w.shape[1] + (b is not None)) for w, b in layers]
     return not state.left or [tuple(block.shape) for block in state.left] == blocks
@@ -294,20 +294,20 @@ def pool_of(target: Target, state: HingeState, config: HingeConfig) -> Pool:
     """The pool of the state, with what pricing needs; kept while the target lives."""
     kept = _POOLS.get(target)
     if kept is None or kept[0] is not state.pool:
-        made = Pool.of(attacked(target, config), state.pool, config.tau)
+        made = Pool.of(explained_network(target, config), state.pool, config.tau)
         _POOLS[target] = kept = (state.pool, made)
     return kept[1]
 
 
 def _cross(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
-    net = attacked(target, config)
+    net = explained_network(target, config)
     lines = crossings.Lines(state.normal, state.offset, state.weight)
     met, along, owners = crossings.vertices(net, lines, config.reach)
     found = [met, along, *curve_vertices(net, along, owners, config.reach)]
     kept = [crossings.on_margin(net, some, config.tolerance) for some in found]
-    thin = crossings.thinned(net, crossings.joined(kept, met.x), config.spacing)
-    sampled = crossings.sampled(net, config.grid, config.reach)
-    both = crossings.joined([thin, sampled], met.x)
+    thin = crossings.sparse_vertices(net, crossings.union(kept, met.x), config.spacing)
+    sampled = crossings.level_vertices(net, config.grid, config.reach)
+    both = crossings.union([thin, sampled], met.x)
     pool = Pool.of(net, both.x, config.tau)
     _POOLS[target] = (pool.x, pool)
     zero = torch.zeros(len(both), dtype=torch.float64)
@@ -321,17 +321,17 @@ def _cross(target: Target, state: HingeState, config: HingeConfig) -> HingeState
 def _open(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
     """Begin the fit: the first batch."""
     start = pursuit.nothing(pool_of(target, state, config))
-    return _grown(target, state, config, start)
+    return _grow(target, state, config, start)
 
 
 def _fit(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
     now = Explanation(state.active, state.mass, state.residual, list(state.left))
-    return _grown(target, state, config, now)
+    return _grow(target, state, config, now)
 
 
-def _grown(target: Target, state: HingeState, config: HingeConfig, now: Explanation) -> HingeState:
+def _grow(target: Target, state: HingeState, config: HingeConfig, now: Explanation) -> HingeState:
     pool = pool_of(target, state, config)
-    after = pursuit.grown(pool, now, config.batch, config.apart)
+    after = pursuit.next_explanation(pool, now, config.batch, config.apart)
     rounds = state.t - 1
     slow = after.residual > _GAIN * now.residual and rounds >= _FIRST
     x, y = pool.x[after.index], pool.y[after.index]
@@ -341,10 +341,10 @@ def _grown(target: Target, state: HingeState, config: HingeConfig, now: Explanat
     )  # fmt: skip
     if not (slow or rounds >= config.rounds or after.residual < _DUST or after is now):
         return grown
-    return _merged(grown, config)
+    return _merge(grown, config)
 
 
-def _merged(state: HingeState, config: HingeConfig) -> HingeState:
+def _merge(state: HingeState, config: HingeConfig) -> HingeState:
     """Fitted candidates of one place become one, and the questions begin."""
     merged = merge_candidates(state.x, state.y, state.lam, config.merge_radius)
     return replace(
@@ -382,20 +382,20 @@ def without(
     place = torch.full((len(near),), -1)
     place[kept] = torch.arange(len(kept))
     rest, carried = pool.take(kept), place[now.index]
-    found = pursuit.fitted(rest, carried[carried >= 0])
+    found = pursuit.best_explanation(rest, carried[carried >= 0])
     if len(pool.net.weights) == 2:
-        return _decided(rest, found, stop, config)
+        return _decision(rest, found, stop, config)
     for _ in range(_TRIES):
         if found.residual < stop:
             break
-        after = pursuit.grown(rest, found, config.batch, config.apart)
+        after = pursuit.next_explanation(rest, found, config.batch, config.apart)
         stuck, found = after.residual > 0.99 * found.residual, after
         if stuck:
             break
     return found.residual
 
 
-def _decided(rest: Pool, found: Explanation, stop: float, config: HingeConfig) -> float:
+def _decision(rest: Pool, found: Explanation, stop: float, config: HingeConfig) -> float:
     """`without` in two layers: a residual below `stop`, a bound above it, or just below: neither.
 
     Where a round gains no more than its fits may miss, the next ones are fitted more closely.
@@ -405,7 +405,7 @@ def _decided(rest: Pool, found: Explanation, stop: float, config: HingeConfig) -
         least = pursuit.at_least(rest, found)
         if found.residual < stop or least >= stop:
             return least if least >= stop else found.residual
-        after = pursuit.grown(rest, found, config.batch, config.apart, accuracy)
+        after = pursuit.next_explanation(rest, found, config.batch, config.apart, accuracy)
         if after.residual > (1 - accuracy) * found.residual:
             accuracy /= 10
         found = after

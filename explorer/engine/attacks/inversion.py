@@ -29,7 +29,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack
 from explorer.engine.attacks.claims import MARGIN_BAND, MERGE_RADIUS, Report, merge_candidates
-from explorer.engine.attacks.descent import PER_PICTURE, SIGMA_PICTURES, ended
+from explorer.engine.attacks.descent import PER_PICTURE, SIGMA_PICTURES, descent_status
 from explorer.engine.attacks.target import Target
 from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.kernels.reference import denormals_flushed
@@ -37,7 +37,7 @@ from explorer.engine.network import phi
 from explorer.engine.optim import Moments, adam_step, half_cosine
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
-from explorer.engine.status import Status, iterated
+from explorer.engine.status import Status, iterates
 
 
 @settings
@@ -133,7 +133,7 @@ def init(
     if start is not None:
         raise ValueError("inversion begins at noise; leave `start` away")
     noise = torch.randn(config.m, target.net.d, generator=generator, dtype=torch.float64)
-    x = _boxed((config.sigma_x * noise).to(target.net.dtype), config)
+    x = _clamped_to_box((config.sigma_x * noise).to(target.net.dtype), config)
     y = torch.ones(config.m, dtype=x.dtype)
     y[config.m // 2 :] = -1
     return _evaluate(target, config, 0, x, y, Moments.zero((x,)))
@@ -143,7 +143,7 @@ def step(target: Target, state: InversionState, config: InversionConfig) -> Inve
     """One step of Adam on x, cut to the box; not taken where it would not be finite."""
     grads = (state.grad_x * len(state.x),)  # each candidate's own, whatever their number
     (x,), moments = adam_step((state.x,), state.moments, grads, config.rate(state.t))
-    after = _evaluate(target, config, state.t + 1, _boxed(x, config), state.y, moments)
+    after = _evaluate(target, config, state.t + 1, _clamped_to_box(x, config), state.y, moments)
     finite = torch.isfinite(after.grad_x).all() & torch.isfinite(after.x).all()
     if not bool(finite & torch.isfinite(after.loss)):
         return replace(state, diverged=True)
@@ -152,14 +152,14 @@ def step(target: Target, state: InversionState, config: InversionConfig) -> Inve
 
 def terminate(state: InversionState, config: InversionConfig) -> Status:
     """How the run stands."""
-    return ended(state, config.steps, state.grad_x)
+    return descent_status(state, config.steps, state.grad_x)
 
 
 def iterate(
     target: Target, state: InversionState, config: InversionConfig
 ) -> Iterator[InversionState]:
     """Yield the states after `state`, until `terminate` says that the run is over."""
-    return iterated(step, terminate, target, state, config)
+    return iterates(step, terminate, target, state, config)
 
 
 def report(target: Target, state: InversionState, config: InversionConfig) -> Report:
@@ -175,7 +175,7 @@ def report(target: Target, state: InversionState, config: InversionConfig) -> Re
     return Report(merged.x[kept], merged.y[kept], torch.zeros_like(merged.lam[kept]))
 
 
-def _boxed(x: Tensor, config: InversionConfig) -> Tensor:
+def _clamped_to_box(x: Tensor, config: InversionConfig) -> Tensor:
     return x if config.box is None else x.clamp(-config.box, config.box)
 
 

@@ -23,7 +23,7 @@ from explorer.engine.explanations.programs import Rows, Sample, sample_of
 from explorer.engine.network import Network, phi
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
-from explorer.engine.status import Status, iterated
+from explorer.engine.status import Status, iterates
 
 
 @settings
@@ -96,7 +96,7 @@ class PooledState(HingeState):
 #
 # and S the sampled margin (`consistent.sample_of`, begun at the fitted places), a place is also
 # needed if without the neighbourhood N of its label t(S - N) >= (1 + `LARGEST`) t(S), and the
-# residual rises a little too. This is the norm in which `determined` asks. Linear programs
+# residual rises a little too. This is the norm in which `determination` asks. Linear programs
 # (`rows`); slopes as in `consistent`. Own construction.
 
 LARGEST = 0.15  # tuned on seeds 100 to 109, where rises at false places were up to 0.06 mostly
@@ -138,7 +138,7 @@ def _value(rows: Rows, without: Tensor | None) -> float:
     return rows.least(cost, None if without is None else without.numpy())[1]
 
 
-def gathered(claimed: Report, x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report:
+def common_claims(claimed: Report, x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report:
     """Each claim at the mean of the places of its label within `SPREAD`, by multiplier; merged."""
     if not len(claimed.x):
         return claimed
@@ -199,11 +199,11 @@ def init(
 def step(target: Target, state: PooledState, config: PooledConfig) -> PooledState:
     """One start, or one step of `hinge` with the claims of all starts in its pool."""
     if state.stage == "starts":
-        return _started(target, state, config)
+        return _reconstruct(target, state, config)
     if state.stage == "weigh":
-        return _weighed(target, state, config)
+        return _ask(target, state, config)
     if state.stage == "cross":
-        following = _opened(target, state, config)
+        following = _begin_fit(target, state, config)
     else:
         # The fit counts its rounds by t, where the starts are none of them.
         earlier = replace(state, t=state.t - config.starts)
@@ -212,8 +212,8 @@ def step(target: Target, state: PooledState, config: PooledConfig) -> PooledStat
             return state
         following = replace(made, t=state.t + 1)
         if state.stage == "prove" and made.stage == "done":
-            following = _turned(target, following)
-    return _joined(following, target, config) if following.stage == "cross" else following
+            following = _begin_questions(target, following)
+    return _join(following, target, config) if following.stage == "cross" else following
 
 
 def terminate(state: PooledState, config: PooledConfig) -> Status:
@@ -223,7 +223,7 @@ def terminate(state: PooledState, config: PooledConfig) -> Status:
 
 def iterate(target: Target, state: PooledState, config: PooledConfig) -> Iterator[PooledState]:
     """The states after `state`, to the end."""
-    return iterated(step, terminate, target, state, config)
+    return iterates(step, terminate, target, state, config)
 
 
 def report(target: Target, state: PooledState, config: PooledConfig) -> Report:
@@ -237,7 +237,7 @@ def report(target: Target, state: PooledState, config: PooledConfig) -> Report:
     if not len(state.rise):
         return alone
     x, y, lam = (v[state.needed] for v in (state.x, state.y, state.lam))
-    return gathered(alone, x, y, lam, config.merge_radius)
+    return common_claims(alone, x, y, lam, config.merge_radius)
 
 
 def votes(state: PooledState, x: Tensor, y: Tensor, radius: float = MERGE_RADIUS) -> Tensor:
@@ -249,7 +249,7 @@ def votes(state: PooledState, x: Tensor, y: Tensor, radius: float = MERGE_RADIUS
     return torch.stack(count).sum(0)
 
 
-def _started(target: Target, state: PooledState, config: PooledConfig) -> PooledState:
+def _reconstruct(target: Target, state: PooledState, config: PooledConfig) -> PooledState:
     """One reconstruction; its claims join those of the starts before it."""
     number, one = state.t, config.reconstruction()
     noise = torch.Generator().manual_seed(state.seed + STRIDE * number)
@@ -259,7 +259,7 @@ def _started(target: Target, state: PooledState, config: PooledConfig) -> Pooled
     made = kkt.report(target, last, one)
     x = made.x.detach().cpu().double()
     # A label that the merged weights deny would have no place in the pool.
-    agrees = phi(hinge.attacked(target, config), x).sign() == made.y.cpu()
+    agrees = phi(hinge.explained_network(target, config), x).sign() == made.y.cpu()
     x, y, lam = x[agrees], made.y.cpu().double()[agrees], made.lam.detach().cpu().double()[agrees]
     found, labels = torch.cat([state.found, x]), torch.cat([state.labels, y])
     heft, owner = torch.cat([state.heft, lam]), torch.full((len(x),), number)
@@ -271,7 +271,7 @@ def _started(target: Target, state: PooledState, config: PooledConfig) -> Pooled
     )  # fmt: skip
 
 
-def _turned(target: Target, state: PooledState) -> PooledState:
+def _begin_questions(target: Target, state: PooledState) -> PooledState:
     """On to the second question, in three layers; in two the first one is convex and decides."""
     if len(target.net.weights) == 2 or not len(state.x):
         return state
@@ -279,7 +279,7 @@ def _turned(target: Target, state: PooledState) -> PooledState:
     return replace(state, stage="weigh", rise=none, also=state.lam < 0)
 
 
-def _weighed(target: Target, state: PooledState, config: PooledConfig) -> PooledState:
+def _ask(target: Target, state: PooledState, config: PooledConfig) -> PooledState:
     """Ask the second question of the heaviest place that is not needed and was not asked yet."""
     stop = (1 + RESIDUAL) * state.residual
     open_ = ((state.without >= stop) & ~state.needed & state.rise.isnan()).nonzero()[:, 0]
@@ -288,7 +288,7 @@ def _weighed(target: Target, state: PooledState, config: PooledConfig) -> Pooled
     i = int(open_[0])
     kept = _QUESTIONS.get(target)
     if kept is None or kept[0] is not state.x:
-        net = hinge.attacked(target, config)
+        net = hinge.explained_network(target, config)
         made = Question.of(net, state.x, state.y, config.reach, config.tau)
         _QUESTIONS[target] = kept = (state.x, made)
     rise, also = state.rise.clone(), state.also.clone()
@@ -305,20 +305,20 @@ def _places(state: PooledState) -> Tensor:
     return merge_candidates(state.found, state.labels, state.heft, MERGE_RADIUS).x
 
 
-def _joined(state: PooledState, target: Target, config: PooledConfig) -> PooledState:
+def _join(state: PooledState, target: Target, config: PooledConfig) -> PooledState:
     """The vertices, with the places of the starts before them in the pool."""
     places = _places(state)
     pool = torch.cat([places, state.pool])
     x = torch.cat([places, state.x])
     zero = torch.zeros(len(x), dtype=torch.float64)
-    labels = phi(hinge.attacked(target, config), x).sign()
+    labels = phi(hinge.explained_network(target, config), x).sign()
     return replace(state, pool=pool, x=x, y=labels, lam=zero, without=zero * torch.nan)
 
 
-def _opened(target: Target, state: PooledState, config: PooledConfig) -> PooledState:
+def _begin_fit(target: Target, state: PooledState, config: PooledConfig) -> PooledState:
     """Begin the fit: at the places of all starts, not at nothing."""
     pool = hinge.pool_of(target, state, config)
-    now = pursuit.fitted(pool, torch.arange(len(_places(state))))
+    now = pursuit.best_explanation(pool, torch.arange(len(_places(state))))
     x, y = pool.x[now.index], pool.y[now.index]
     return replace(
         state, t=state.t + 1, stage="fit", x=x, y=y, lam=now.lam, without=now.lam * torch.nan,

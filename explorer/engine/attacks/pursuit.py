@@ -99,7 +99,7 @@ def nothing(pool: Pool) -> Explanation:
 
 def scores(pool: Pool, left: list[Tensor], sweeps: int = 2) -> Tensor:
     """The score of every candidate against the residual `left`, see the module. (N,)."""
-    gain, norm = _priced(pool, left, sweeps)
+    gain, norm = _prices(pool, left, sweeps)
     return gain / norm.clamp_min(1e-300)
 
 
@@ -117,11 +117,11 @@ def at_least(pool: Pool, now: Explanation) -> float:
     if not len(pool.x) or size <= 0:
         return now.residual
     along = sum(float((a * b).sum()) for a, b in zip(now.left, _blocks(pool.net), strict=True))
-    most = max(float(_priced(pool, now.left, 2)[0].max()), 0.0)
+    most = max(float(_prices(pool, now.left, 2)[0].max()), 0.0)
     return (along - rho**2 / pool.net.order * most) / (size * rho)
 
 
-def _priced(pool: Pool, left: list[Tensor], sweeps: int) -> tuple[Tensor, Tensor]:
+def _prices(pool: Pool, left: list[Tensor], sweeps: int) -> tuple[Tensor, Tensor]:
     """<R, y g> with the best slopes, and |g|, of every candidate. (N,), (N,)."""
     net = pool.net
     reach = [a @ r.T for a, r in zip(pool.inputs, left, strict=True)]
@@ -143,7 +143,9 @@ def _priced(pool: Pool, left: list[Tensor], sweeps: int) -> tuple[Tensor, Tensor
     return gain, torch.stack(norm).sum(0).sqrt()
 
 
-def fitted(pool: Pool, index: Tensor, accuracy: float = 1e-2, rounds: int = 20) -> Explanation:
+def best_explanation(
+    pool: Pool, index: Tensor, accuracy: float = 1e-2, rounds: int = 20
+) -> Explanation:
     """The best multipliers of some candidates (A,); those of multiplier 0 are left out."""
     if not len(index):
         return nothing(pool)
@@ -151,10 +153,10 @@ def fitted(pool: Pool, index: Tensor, accuracy: float = 1e-2, rounds: int = 20) 
         pool.net, pool.x[index], pool.y[index], pool.tau, accuracy=accuracy, rounds=rounds
     )
     used = made.lam > 0
-    return Explanation(index[used], made.lam[used], made.residual, _left(pool, index, made))
+    return Explanation(index[used], made.lam[used], made.residual, _remainder(pool, index, made))
 
 
-def _left(pool: Pool, index: Tensor, made: Fit) -> list[Tensor]:
+def _remainder(pool: Pool, index: Tensor, made: Fit) -> list[Tensor]:
     at = index[made.point]
     coef = (made.weight * pool.y[at])[:, None]
     signals = backward_signals(pool.net, made.slopes, len(at))
@@ -176,7 +178,7 @@ def newcomers(pool: Pool, score: Tensor, batch: int, apart: float, share: float 
     return torch.stack(chosen) if chosen else torch.zeros(0, dtype=torch.long)
 
 
-def grown(
+def next_explanation(
     pool: Pool, now: Explanation, batch: int, apart: float, accuracy: float = 1e-2
 ) -> Explanation:
     """One round: the best newcomers join, and all multipliers are fitted anew."""
@@ -184,5 +186,5 @@ def grown(
         return now
     fresh = newcomers(pool, scores(pool, now.left), batch, apart)
     index = torch.cat([now.index, fresh]).unique()
-    following = fitted(pool, index, accuracy, 20 if accuracy >= 1e-2 else 100)
+    following = best_explanation(pool, index, accuracy, 20 if accuracy >= 1e-2 else 100)
     return following if following.residual < now.residual else now

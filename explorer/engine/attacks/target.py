@@ -10,7 +10,7 @@ from typing import Any
 
 from explorer.engine.kernels.batched import Prepared
 from explorer.engine.merging import Merged, merge_neurons
-from explorer.engine.network import Network, rescaled
+from explorer.engine.network import Network, scaled_network
 
 FOLD = 1e-6  # measured on a trained 2-1000-1: 154 neurons are left, Phi moves by 6e-4 at most
 NO_THEOREM = (
@@ -89,7 +89,7 @@ class Target:
             )
         if not net.homogeneous:
             return cls(net, float(margin))
-        return cls(rescaled(net, margin ** (-1 / net.order)))
+        return cls(scaled_network(net, margin ** (-1 / net.order)))
 
     @cached_property
     def mass(self) -> float:
@@ -115,7 +115,7 @@ class Target:
         """
         return self.net if angle == 0 else self._made(angle).net
 
-    def prepared(self, angle: float, same_slopes: bool = False) -> Prepared:
+    def prepared_network(self, angle: float, same_slopes: bool = False) -> Prepared:
         """Return the merged network as the batched loss wants it.
 
         It is kept once made.
@@ -135,7 +135,15 @@ class Target:
         return self._prepared[key]
 
     def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - what it makes
-        """What `make` returns, made once for this `key`: what an attack reads off the weights."""
+        """Return what `make()` returns, made once for each `key`: what an attack reads off weights.
+
+        Args:
+            key: names what is made; another attack needs another key.
+            make: a function without arguments, called for the first use of `key` only.
+
+        Returns:
+            What `make` returned then.
+        """
         if key not in self._kept:
             self._kept[key] = make()
         return self._kept[key]

@@ -150,7 +150,7 @@ class Dataset:
             keep[self._index(index)] = False
         return Dataset(self.x[keep], self.y[keep])
 
-    def moved(self, index: int, x: Sequence[float] | Tensor) -> Dataset:
+    def with_point_at(self, index: int, x: Sequence[float] | Tensor) -> Dataset:
         """Return the set with one point at another place, with its label.
 
         Args:

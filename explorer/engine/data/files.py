@@ -17,7 +17,7 @@ import torch
 from explorer.engine.classes import MAX_CLASSES, class_numbers, from_numbers
 from explorer.engine.data.dataset import Dataset
 from explorer.engine.data.presets import MAX_POINTS
-from explorer.engine.files import FileError, is_archive, members, named, reading
+from explorer.engine.files import FileError, is_archive, members, reading, safe_name
 
 CLASS = "class"  # the column of class numbers; y is that of two labels
 MAX_BYTES = 8 * 2**20  # arbitrary: 200 points of 1000 coordinates as text are about 4 MB
@@ -188,7 +188,7 @@ def _dataset(
     for place, point in zip(places, x, strict=True):
         if not np.isfinite(point).all():
             raise DataError(
-                f"{unit} {place}: nan or inf in {named(point[:9].tolist())}; remove that point"
+                f"{unit} {place}: nan or inf in {safe_name(point[:9].tolist())}; remove that point"
             )
     points = torch.from_numpy(np.ascontiguousarray(x))
     if several:

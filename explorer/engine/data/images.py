@@ -22,7 +22,7 @@ from torch import Tensor
 from explorer.engine.classes import from_numbers
 from explorer.engine.data import Dataset
 from explorer.engine.energy.starts import Pictures
-from explorer.engine.files import FileError, check_size, named, read_file, reading
+from explorer.engine.files import FileError, check_size, read_file, reading, safe_name
 from explorer.engine.pickles import Pickle
 from explorer.engine.settings import setting, settings
 
@@ -45,8 +45,8 @@ def read_mnist(folder: str | Path) -> tuple[Tensor, Tensor]:
     Raises:
         ImageFileError: a file is missing, or no idx file of its kind.
     """
-    images = _idx(_found(Path(folder), MNIST[0], "mnist"), 3)
-    digits = _idx(_found(Path(folder), MNIST[1], "mnist"), 1)
+    images = _idx(_path_of(Path(folder), MNIST[0], "mnist"), 3)
+    digits = _idx(_path_of(Path(folder), MNIST[1], "mnist"), 1)
     if len(images) != len(digits):
         raise ImageFileError(
             f"{MNIST[0]} holds {len(images)} images and {MNIST[1]} {len(digits)} labels; "
@@ -86,12 +86,12 @@ def _missing(folder: Path, name: str, kind: str) -> str:
         needed = f"Needed: {' and '.join(MNIST)}{more}."
     else:
         needed = f"Needed: one or more of {CIFAR[0]} to {CIFAR[-1]}."
-    place = named(folder)
+    place = safe_name(folder)
     there = f"{place} has no {name}{more}" if folder.is_dir() else f"there is no folder {place}"
     return f"{there}. {needed} Get them from {WHERE[kind]} and name the folder that holds them."
 
 
-def _found(folder: Path, name: str, kind: str) -> Path:
+def _path_of(folder: Path, name: str, kind: str) -> Path:
     """The file of this name, gz or not; archives also write a dot before `idx`."""
     for stem in (name, name.replace("-idx", ".idx")):
         for path in (folder / stem, folder / f"{stem}.gz"):
@@ -103,7 +103,7 @@ def _found(folder: Path, name: str, kind: str) -> Path:
 def _idx(path: Path, ndim: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """An idx file of unsigned bytes: 0, 0, 8, ndim, then ndim big-endian sizes, then the bytes."""
     raw = read_file(path, MOST_BYTES, ImageFileError)
-    name = named(path.name)
+    name = safe_name(path.name)
     if path.suffix == ".gz":
         with (
             reading(f"{name} is no whole gzip file: it", "Fetch it again.", ImageFileError),
@@ -140,7 +140,7 @@ class _Batch(Pickle):
         if name == "_codecs.encode" and len(given) == 2 and given[1] in ("latin1", b"latin1"):
             return str(given[0]).encode("latin-1")
         raise ImageFileError(
-            f"it asks for {named(name)}, which no CIFAR-10 batch does; it was not read"
+            f"it asks for {safe_name(name)}, which no CIFAR-10 batch does; it was not read"
         )
 
     def built(self, held: object, state: object) -> object:
@@ -160,7 +160,7 @@ class _Array:
 
 
 def _batch(path: Path) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    name = named(path.name)
+    name = safe_name(path.name)
     content = read_file(path, MOST_BYTES, ImageFileError)
     with reading(f"{name} is no CIFAR-10 batch: it", "Fetch it again.", ImageFileError):
         try:

@@ -32,7 +32,7 @@ MOST = 6  # steps per ray before a problem is given up as done; arbitrary, about
 def descend(
     shared: Array, shared_inner: Array, cross: Array, own: Array, own_inner: Array, first: Array
 ) -> Array:
-    """Coefficients (p, f + v) of problems as in `cone.explained`, from `first` (f,) on."""
+    """Coefficients (p, f + v) of problems as in `cones.explained_shares`, from `first` (f,) on."""
     p, f = len(own), len(shared_inner)
     size = f + own.shape[1]
     out = np.zeros((p, size))
@@ -82,7 +82,7 @@ def _take_up(
     todo = np.arange(len(live))
     while len(todo):
         at = live[todo]
-        aim = _solved(gram, inner, at, used[todo])
+        aim = _least_squares(gram, inner, at, used[todo])
         below = used[todo] & (aim <= 0)
         fresh = below[np.arange(len(todo)), best[todo]] & (c[at, best[todo]] <= 0)
         barred[at[fresh], best[todo[fresh]]] = True
@@ -100,7 +100,7 @@ def _take_up(
         todo = todo[stuck]
 
 
-def _solved(gram: Array, inner: Array, at: NDArray[np.int64], used: Flags) -> Array:
+def _least_squares(gram: Array, inner: Array, at: NDArray[np.int64], used: Flags) -> Array:
     """Least squares on the rays in use, zero elsewhere. (q, r)."""
     size = int(used.sum(axis=1).max(initial=0))
     which = np.argsort(~used, axis=1, kind="stable")[:, :size]
@@ -147,7 +147,7 @@ def residual(gram: Array, inner: Array) -> tuple[Array, float]:
     return c, float(2 * inner @ c - c @ gram @ c)
 
 
-def explained(
+def explained_shares(
     shared: Array, shared_inner: Array, cross: Array, own: Array, own_inner: Array
 ) -> tuple[Array, Array]:
     """How much of ||theta||^2 each of p problems explains at best (p,), and how: (p, f + v).
@@ -301,7 +301,7 @@ def refitted_gains(fixed: Rays, shared: Array, inner: Array, parts: list[Rays]) 
     cross = np.concatenate([part.gram(fixed).numpy() for part in parts])
     own_inner = np.concatenate([part.inner.numpy() for part in parts])
     for points, own, rows in _by_count(parts):
-        out[points] = explained(shared, inner, cross[rows], own, own_inner[rows])[0]
+        out[points] = explained_shares(shared, inner, cross[rows], own, own_inner[rows])[0]
     return out
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.attacks.bilevel.models import with_one
-from explorer.engine.energy.points import Energies, energy, pairs, prepared
+from explorer.engine.energy.points import Energies, energy, moving_parts, pairs
 from explorer.engine.energy.starts import Parts, mix_from_weights
 from explorer.engine.explanations.cells import KINK, level_directions
 from explorer.engine.explanations.splitting import explanation_of, extent_at
@@ -202,7 +202,7 @@ def line(
     even = np.linspace(-extent, extent, size)
     z = np.sort(np.concatenate([even, breaks, candidates, x[index].numpy()]))
     z = z[np.diff(z, prepend=-np.inf) > SAME * extent]
-    made, places = prepared(net, x, y, index, tau, frozen, kappa), torch.from_numpy(z)[:, None]
+    made, places = moving_parts(net, x, y, index, tau, frozen, kappa), torch.from_numpy(z)[:, None]
     ends = np.concatenate([z[:1], (z[1:] + z[:-1]) / 2, z[-1:]])
     sizes = np.diff(ends) / max(ends[-1] - ends[0], 1e-300)
     seen = made.energies(through(places, made.at), made.crowded(places), sizes)

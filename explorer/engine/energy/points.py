@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.energy.cones import frozen_gains, refitted_gains, residual
-from explorer.engine.energy.rays import Rays, crowded, place_rays, set_rays
+from explorer.engine.energy.rays import Rays, crowded_count, place_rays, set_rays
 from explorer.engine.network import Network, phi
 from explorer.engine.rounding import EDGE
 
@@ -135,8 +135,8 @@ def energy(net: Network, x: Tensor, y: Tensor, tau: float, kappa: float = 0.0) -
         tau: relative distance of a kink.
         kappa: price of leaving the margin.
     """
-    checked(net, x, y, tau)
-    made = _priced(set_rays(net, x, y, tau), net, x, y, kappa)
+    check_energy(net, x, y, tau)
+    made = _priced_rays(set_rays(net, x, y, tau), net, x, y, kappa)
     return _share(net, residual(made.gram().numpy(), made.inner.numpy())[1])
 
 
@@ -176,7 +176,7 @@ class Moving:
         """Energies with the point at each of the places (p, d): (p,)."""
         label = self.label.expand(len(places))
         moved = place_rays(self.net, places, label, self.tau)
-        moved = _priced(moved, self.net, places, label, self.kappa)
+        moved = _priced_rays(moved, self.net, places, label, self.kappa)
         shared, inner = self.fixed.gram().numpy(), self.fixed.inner.numpy()
         if self.frozen:
             gains = frozen_gains(self.fixed, self.kept, moved)
@@ -188,23 +188,23 @@ class Moving:
 
     def crowded(self, places: Tensor) -> int:
         """Places where `at` gives upper bounds, wherever the point is."""
-        return crowded(self.net, places, self.tau)
+        return crowded_count(self.net, places, self.tau)
 
     def energies(self, values: Array, few: int, sizes: Array | None = None) -> Energies:
         """Values, with what they are to be compared to; `few`: how many of them are crowded."""
         return Energies(values, self.here, self.without, self.tau, self.cut, few, sizes)
 
 
-def prepared(
+def moving_parts(
     net: Network, x: Tensor, y: Tensor, index: int, tau: float, frozen: bool = False,
     kappa: float = 0.0,
 ) -> Moving:  # fmt: skip
     """What all places of a moving point share; `moving` names the arguments and errors."""
-    checked(net, x, y, tau)
+    check_energy(net, x, y, tau)
     if not 0 <= index < len(x):
         raise ValueError(f"expected a point from 0 to {len(x) - 1}; got {index}")
     rest = torch.arange(len(x)) != index
-    everyone = _priced(set_rays(net, x, y, tau), net, x, y, kappa)
+    everyone = _priced_rays(set_rays(net, x, y, tau), net, x, y, kappa)
     fixed = everyone.of(rest)
     c, gain = residual(everyone.gram().numpy(), everyone.inner.numpy())
     shared, inner = fixed.gram().numpy(), fixed.inner.numpy()
@@ -239,7 +239,7 @@ def moving(
         ValueError: for a network of several outputs or without homogeneity, shapes that do not
             match, or an index that is not there.
     """
-    made = prepared(net, x, y, index, tau, frozen, kappa)
+    made = moving_parts(net, x, y, index, tau, frozen, kappa)
     if places.ndim != 2 or places.shape[1] != net.d:
         raise ValueError(f"expected places (p, {net.d}); got {tuple(places.shape)}")
     return made.energies(made.at(places), made.crowded(places))
@@ -249,7 +249,7 @@ def pairs(
     net: Network, x: Tensor, y: Tensor, index: int, first: Tensor, second: Tensor, tau: float
 ) -> Array:
     """Shares with point `index` split in two, at first (p, d) and second (p, d): (p,)."""
-    checked(net, x, y, tau)
+    check_energy(net, x, y, tau)
     fixed = set_rays(net, x, y, tau).of(torch.arange(len(x)) != index)
     label = y[index].expand(len(first))
     both = [place_rays(net, places, label, tau) for places in (first, second)]
@@ -257,7 +257,7 @@ def pairs(
     return np.clip(1 - gains / float(net.rho) ** 2, 0, None)
 
 
-def checked(net: Network, x: Tensor, y: Tensor, tau: float) -> None:
+def check_energy(net: Network, x: Tensor, y: Tensor, tau: float) -> None:
     """Refuse what has no energy. ValueError with what was expected."""
     if not net.homogeneous or net.outputs != 1 or net.depth < 2:
         raise ValueError(
@@ -277,7 +277,7 @@ def _share(net: Network, gain: float) -> float:
     return max(0.0, 1 - gain / float(net.rho) ** 2)
 
 
-def _priced(made: Rays, net: Network, x: Tensor, y: Tensor, kappa: float) -> Rays:
+def _priced_rays(made: Rays, net: Network, x: Tensor, y: Tensor, kappa: float) -> Rays:
     """Rays of points x (p, d) that cost kappa (y Phi - 1)^2 a unit of multiplier."""
     if not kappa or not len(x):
         return made

@@ -26,9 +26,9 @@ from explorer.engine.energy.maps import (
     tau_of,
     triangle_rows,
 )
-from explorer.engine.energy.points import Archetype, Energies, energy, prepared
-from explorer.engine.energy.starts import CORNERS, Parts, paired
-from explorer.engine.explanations.alternatives import determined
+from explorer.engine.energy.points import Archetype, Energies, energy, moving_parts
+from explorer.engine.energy.starts import CORNERS, Parts, partner_points
+from explorer.engine.explanations.alternatives import determination
 from explorer.engine.merging import Merged, merge_neurons
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress
@@ -224,7 +224,7 @@ SLOW_S = 0.1  # the next slice is half as large after one that took more; arbitr
 QUICK_S = 0.03  # the next slice is twice as large after one that took less; arbitrary
 
 
-def sliced(
+def in_slices(
     places: Tensor, at: Callable[[Tensor], Array], progress: Progress, first: int = SLICE
 ) -> Array:
     """All places, in slices that grow while they are quick: larger ones share more work.
@@ -250,18 +250,18 @@ def forced_share(net: Network, truth: Dataset, progress: Progress = no_progress)
     """Least share of each training point's multiplier that stays at its place (n,).
 
     Over all sets on the margin that explain the weights; 0 where it is at the edge, see
-    `determined.forced_points`; None where there is no such program.
+    `alternatives.forced_points`; None where there is no such program.
     """
     x, y = truth.x.double(), truth.y.double()
     try:
         lam = certify(net, x, y).lam
-        found = determined(net, x, y, lam, tau=TAU_TRAINED, progress=progress)
+        found = determination(net, x, y, lam, tau=TAU_TRAINED, progress=progress)
     except ValueError:  # no margin, or a margin set without a point
         return None
     return torch.where(found.forced, found.mass / lam.clamp_min(1e-300), 0.0)
 
 
-def told(picture: Picture, share: float) -> Picture:
+def with_forced_share(picture: Picture, share: float) -> Picture:
     """A map of a point beside what must be there by the linear program, `share` of its multiplier.
 
     The energy asks for stationarity alone. So a map may be low where a multiplier would stand off
@@ -327,7 +327,7 @@ class Answers:
         if not found.archetype:
             return found
         share = self.forced(q, lambda _: progress(1.0))
-        return found if share is None else told(found, float(share[q.index]))
+        return found if share is None else with_forced_share(found, float(share[q.index]))
 
 
 def _plane(q: Question, size: int) -> tuple[float, float, float, float]:
@@ -339,22 +339,22 @@ def _point(q: Question, net: Network, size: int, progress: Progress, kept: Kept)
     if net.d == 1:
         made = line(
             net, q.x, y, q.index, q.extent, 6 * size, q.tau, q.frozen, q.kappa,
-            lambda places, at: sliced(places, at, progress),
+            lambda places, at: in_slices(places, at, progress),
         )  # fmt: skip
         at_home = _home(q, net)
         return _curve(q, replace(made, seen=replace(made.seen, home=at_home)), size)
     if net.d != 2:
         raise ValueError(f"maps are of points on a line or a plane; got {net.d} coordinates")
-    mover = prepared(net, q.x, y, q.index, q.tau, q.frozen, q.kappa)
+    mover = moving_parts(net, q.x, y, q.index, q.tau, q.frozen, q.kappa)
     places = grid(q.extent, size)
     there = kept.get(q, size)
     if there is None:
-        there = kept.put(q, size, sliced(places, mover.at, progress), mover.crowded(places))
+        there = kept.put(q, size, in_slices(places, mover.at, progress), mover.crowded(places))
     values, few = there
     known, at_home = [(q.x[q.index], mover.here)], _home(q, net)
     if at_home is not None:
         known.append((q.truth.x[q.index].double(), at_home))
-    low = _marked(places, values, known, q.extent, size)
+    low = _mark(places, values, known, q.extent, size)
     seen = replace(mover.energies(values, few), home=at_home)
     return Picture(
         q.kind, values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), seen.here,
@@ -372,7 +372,7 @@ def _home(q: Question, net: Network) -> float | None:
     return energy(net, there, q.truth.y.double(), q.tau, q.kappa)
 
 
-def _marked(
+def _mark(
     places: Tensor, values: Array, known: list[tuple[Tensor, float]], extent: float, size: int
 ) -> tuple[float, float]:
     """Put energies that are known within a pixel into it, if lower; -> where the least is.
@@ -405,7 +405,7 @@ def _split(q: Question, net: Network, size: int, progress: Progress) -> Picture:
         raise ValueError("On a line the level set is made of points: there is no split plane.")
     made = split_plane(
         net, q.x, q.truth.y.double(), q.index, q.extent, size, q.tau, TAU_TRAINED,
-        lambda places, at: sliced(places, at, progress, SLICE_OF_PAIRS),
+        lambda places, at: in_slices(places, at, progress, SLICE_OF_PAIRS),
     )  # fmt: skip
     at = divmod(int(made.values.argmin()), size)
     step = made.reach / size
@@ -424,7 +424,7 @@ def parts_of(q: Question) -> Parts:
     y = q.truth.y.double()
     noise = torch.Generator().manual_seed(q.seed)
     drawn = torch.randn(q.truth.x.shape, generator=noise, dtype=torch.float64)
-    return Parts(y, q.truth.x.double(), paired(q.heldout, y).double(), drawn)
+    return Parts(y, q.truth.x.double(), partner_points(q.heldout, y).double(), drawn)
 
 
 def _starts(q: Question, net: Network, size: int, progress: Progress) -> Picture:
@@ -452,7 +452,7 @@ def _bilevel(q: Question, net: Network, size: int, progress: Progress) -> Pictur
         places = grid(q.extent, size)
     known = torch.cat([places, q.x[q.index : q.index + 1]])
     last = net if q.kind == "last" else None
-    found = sliced(
+    found = in_slices(
         known, lambda some: bilevel(truth, q.x, q.index, some, net=last).values, progress
     )  # fmt: skip
     values, here = found[:-1], float(found[-1])

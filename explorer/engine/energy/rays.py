@@ -95,9 +95,9 @@ def rays(net: Network, x: Tensor, y: Tensor, tau: float, most: int = MOST_KINKS)
     """
     inputs, values, slopes = forward_signals(net, x)
     near = _nearest(net, inputs, values, tau)
-    kinks = _counted(near)
+    kinks = _kink_counts(near)
     kept = [k & (order < most) for k, order in zip(near, _order(near, values), strict=True)]
-    used = _counted(kept)
+    used = _kink_counts(kept)
     counts = 2**used
     owner = torch.repeat_interleave(torch.arange(len(x)), counts)
     starts = torch.cumsum(counts, 0) - counts
@@ -123,10 +123,10 @@ def place_rays(net: Network, places: Tensor, y: Tensor, tau: float) -> Rays:
     return rays(net, places, y, tau, _most(net))
 
 
-def crowded(net: Network, places: Tensor, tau: float) -> int:
+def crowded_count(net: Network, places: Tensor, tau: float) -> int:
     """How many places have more kinks than `place_rays` frees: there energies are upper bounds."""
     inputs, values, _ = forward_signals(net, places)
-    return int((_counted(_nearest(net, inputs, values, tau)) > _most(net)).sum())
+    return int((_kink_counts(_nearest(net, inputs, values, tau)) > _most(net)).sum())
 
 
 def _most(net: Network) -> int:
@@ -169,7 +169,7 @@ def _nearest(net: Network, inputs: list[Tensor], values: list[Tensor], tau: floa
     return out
 
 
-def _counted(masks: list[Tensor]) -> Tensor:
+def _kink_counts(masks: list[Tensor]) -> Tensor:
     """How many kinks each point has, over all layers (p,)."""
     return torch.stack([mask.sum(1) for mask in masks]).sum(0)
 

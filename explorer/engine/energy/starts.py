@@ -306,7 +306,7 @@ def paths(trails: list[list[list[float]]]) -> Array:
 # --- Where the attack starts: the candidates' labels, and their partners in truth and control ---
 
 
-def paired(dataset: Dataset, y: Tensor) -> Tensor:
+def partner_points(dataset: Dataset, y: Tensor) -> Tensor:
     """One point of the set per candidate: the points of its class in turn. y (m,) -> (m, d).
 
     A class without points borrows from all: its candidates then start at points of the other.
@@ -336,4 +336,4 @@ def attack_start(
     y = fair_labels(m, truth.outputs) if labels is None else labels
     generator = torch.Generator().manual_seed(seed)
     noise = sigma_x * torch.randn(len(y), truth.d, generator=generator, dtype=truth.x.dtype)
-    return mix_init(paired(truth, y), paired(control, y), noise, *mix), y
+    return mix_init(partner_points(truth, y), partner_points(control, y), noise, *mix), y

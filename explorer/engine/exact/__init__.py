@@ -129,7 +129,7 @@ def maximum_margin(
         >>> round(exact.objective, 6)  # one point: 1 / sqrt(1 + |x|^2)
         0.819232
     """
-    points, labels, group = _checked(x, y)
+    points, labels, group = _distinct_points(x, y)
     faces = arrange(points, lambda _: progress(0.0))
     point, violation, polished = _solve(faces, labels, tol, progress)
     share = np.bincount(group, minlength=len(points))[group]
@@ -138,7 +138,7 @@ def maximum_margin(
     return replace(made, polished=polished and _holds(made.net, points, labels))
 
 
-def _checked(x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
+def _distinct_points(x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
     """Distinct points, their labels, and for each given point the index of its distinct one."""
     if x.ndim != 2 or y.shape != x.shape[:1]:
         raise ValueError(f"expected x (n, d) and y (n,); got {tuple(x.shape)} and {tuple(y.shape)}")

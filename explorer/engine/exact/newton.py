@@ -90,7 +90,7 @@ def saddle(
     path = _directions(blocks @ lam) * a[:, None]
     # Points without a multiplier may lie on the margin too, between others that hold it.
     tight = support | (np.abs(np.einsum("fdn,fd->n", blocks, path) - 1) < 1e-6)
-    path = _restored(blocks[:, :, tight], tops.projector[alive], path)
+    path = _nearest_paths(blocks[:, :, tight], tops.projector[alive], path)
     off = _directions(path) - _directions(blocks @ lam)
     if np.sqrt((a * (off**2).sum(1)).sum() / (2 * a.sum())) > _ALIGNED + _noise(blocks, lam).max():
         return None
@@ -123,7 +123,7 @@ def _directions(vectors: Array) -> Array:
     return unit
 
 
-def _restored(blocks: Array, projector: Array, path: Array) -> Array:
+def _nearest_paths(blocks: Array, projector: Array, path: Array) -> Array:
     """The nearest path vectors a_f u_f (F, D) with margin 1 at all m points of the blocks.
 
     Directions come from lam with a cancellation that large path weights show as 1e-9 in a margin;
@@ -138,7 +138,7 @@ def _restored(blocks: Array, projector: Array, path: Array) -> Array:
     return path
 
 
-def _solved(system: Array, target: Array, m: int, careful: bool) -> Array:
+def _solution(system: Array, target: Array, m: int, careful: bool) -> Array:
     """The step: quickly, or as the shortest of all least-squares solutions.
 
     Where lam (the first m) or a is not unique the system is singular. With small diagonals it
@@ -186,7 +186,7 @@ def _newton(blocks: Array, lam: Array, a: Array, progress: Progress) -> tuple[Ar
         unit = np.concatenate([np.maximum(np.abs(z), 1e-3 * np.abs(z).max()) for z in (lam, a)])
         system = np.block([[curve, slope.T], [slope, np.zeros((len(a), len(a)))]])
         system = unit[:, None] * system * unit
-        move = unit * _solved(system, unit * residual, len(lam), careful)
+        move = unit * _solution(system, unit * residual, len(lam), careful)
         # Half of the scale at most: further out the model of a length says nothing.
         reach = float(np.abs(move[: len(lam)]).max()) / max(1.0, float(lam.max()))
         pace = 1.0 if reach <= 0.5 else 0.5 / reach

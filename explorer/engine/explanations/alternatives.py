@@ -58,13 +58,13 @@ def forced_points(mass: Tensor, whole: float) -> tuple[Tensor, Tensor]:
     return forced, (share > FORCED / BAND) & ~forced
 
 
-def sharpened(sample: Sample) -> Sample:
+def sharper_sample(sample: Sample) -> Sample:
     """The same points with the least tolerance that admits the given ones (with 5% of room)."""
-    share = _ROOM * float(np.abs(sample.left(_given(sample))).max())
+    share = _ROOM * float(np.abs(sample.remainder(_given_point(sample))).max())
     return replace(sample, tolerance=max(TOLERANCE, share), rows=[])
 
 
-def _given(sample: Sample) -> NDArray[np.float64]:
+def _given_point(sample: Sample) -> NDArray[np.float64]:
     """The given points as one z (m + r,) of the polytope."""
     z = np.zeros(sample.columns.shape[1])
     z[: sample.truth.n] = sample.truth.lam.numpy()
@@ -75,7 +75,7 @@ def _given(sample: Sample) -> NDArray[np.float64]:
     return z
 
 
-def determined(
+def determination(
     net: Network, x: Tensor, y: Tensor, lam: Tensor | None = None, extent: float | None = None,
     tau: float = KINK, grid: int = 0, progress: Progress = no_progress, sharp: bool = False,
 ) -> Determined:  # fmt: skip
@@ -99,7 +99,7 @@ def determined(
         used = used[(lam > USED * lam.sum()).cpu()]
     box = 2 * max(reach, 1.0) if extent is None else extent
     sample = sample_of(net, x[used], y[used], box, tau, grid, progress=between(progress, 0.0, 0.5))
-    sample = sharpened(sample) if sharp else sample
+    sample = sharper_sample(sample) if sharp else sample
     least = forced_mass(sample, between(progress, 0.5, 1.0))
     mass = torch.zeros(len(x), dtype=torch.float64)
     mass[used[sample.truth.origin]] = least
@@ -204,7 +204,7 @@ def as_well(sample: Sample, rounds: int = ROUNDS, progress: Progress = no_progre
     made = explanation_at(sample, best)
     distance, off = (
         float(gap @ best[: len(gap)]) / sample.mass,
-        float(np.linalg.norm(sample.left(best))),
+        float(np.linalg.norm(sample.remainder(best))),
     )
     return AsWell(made, distance, at_most, off, truly, Scope.of(sample))
 

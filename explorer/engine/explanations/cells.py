@@ -93,7 +93,7 @@ class Extent:
         """The first of `walls_minus`, if any."""
         return self.walls_minus[0] if self.walls_minus else None
 
-    def boxed(self, x: Tensor, u: Tensor, low: float, high: float) -> Extent:
+    def within_box(self, x: Tensor, u: Tensor, low: float, high: float) -> Extent:
         """The extent within the box [low, high]^d as well: what an attacker's prior leaves.
 
         A point outside the box has no extent in it: 0 both ways.
@@ -274,9 +274,9 @@ def cell_polygon(cell: Cell, x: Tensor, extent: float) -> Array:
             continue
         side = 1.0 if float(cell.slopes[row]) > 0.5 else -1.0
         values = (side * z + side * ((corners - at) @ normal)) / size
-        corners = _cut(corners, values)
+        corners = _half_plane_part(corners, values)
         if row in kinks and len(corners):
-            corners = _cut(corners, -(z + (corners - at) @ normal) * side / size)
+            corners = _half_plane_part(corners, -(z + (corners - at) @ normal) * side / size)
     return corners
 
 
@@ -297,7 +297,7 @@ def cell_interval(cell: Cell, x: Tensor, extent: float) -> tuple[float, float]:
     return low, high
 
 
-def _cut(corners: Array, values: Array) -> Array:
+def _half_plane_part(corners: Array, values: Array) -> Array:
     """The part of a polygon where values (one per corner, linear) are not negative."""
     tolerance = 1e-9  # arbitrary: a wall that runs through the point itself does not cut it off
     out = []

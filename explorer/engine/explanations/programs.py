@@ -30,7 +30,7 @@ from scipy.sparse import csr_matrix, eye_array, hstack, vstack
 from torch import Tensor
 
 from explorer.engine.explanations.cells import KINK
-from explorer.engine.explanations.sampling import GRID, checked, kinks_of, margin_points
+from explorer.engine.explanations.sampling import GRID, check_plane, kinks_of, margin_points
 from explorer.engine.explanations.splitting import USED, Explanation, fitted_explanation, residual
 from explorer.engine.gradients import gradient
 from explorer.engine.network import Network, phi
@@ -206,7 +206,7 @@ class Sample:
         """rho^2 / order: the mass of every explanation."""
         return float(self.net.rho) ** 2 / self.net.order
 
-    def left(self, z: Array) -> Array:
+    def remainder(self, z: Array) -> Array:
         """What z (m + r,) leaves of theta (P,), as a share of |theta|."""
         left: Array = (self.net.theta.numpy() - self.columns @ z) / float(self.net.rho)
         return left
@@ -262,7 +262,7 @@ def sample_of(
         radius: of the circles around the given points.
         progress: told the share of the margin that is sampled.
     """
-    checked(net)
+    check_plane(net)
     if not radius > 0:
         raise ValueError(f"radius must be positive; got {radius}. Try 0.03.")
     net = net.to(dtype=torch.float64)
@@ -402,14 +402,14 @@ def farthest(sample: Sample, progress: Progress = no_progress) -> Farthest:
     gap = torch.cdist(sample.x, sample.truth.x).amin(dim=1).numpy()
     z = _solve(sample, -gap, progress)[0]
     progress(0.9)  # arbitrary: the least squares are the quicker part
-    z = _polished(sample, z)
+    z = _least_squares_on(sample, z)
     made = explanation_at(sample, z)
     distance = float(gap @ z[: len(gap)]) / sample.mass
     off = residual(sample.net, made)
     return Farthest(made, distance, off, sample.missed, Scope.of(sample))
 
 
-def _polished(sample: Sample, z: Array, rounds: int = 5) -> Array:
+def _least_squares_on(sample: Sample, z: Array, rounds: int = 5) -> Array:
     """The same columns by least squares instead of to the program's tolerance, where that fits."""
     theta, best = sample.net.theta.numpy(), z
     used, m = z > 0, len(sample.x)

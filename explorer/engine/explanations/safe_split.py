@@ -121,20 +121,20 @@ def safe_splits(data: Dataset, config: SafeSplitConfig) -> Iterator[SafeSplit]:
     )
     state = training.init(data, planned, torch.Generator().manual_seed(config.seed))
     marks = {round(config.steps ** (i / (MARKS - 1))) for i in range(MARKS)} | {0}
-    yield measured(state, data, nu, config)
+    yield extents_at(state, data, nu, config)
     while state.t < config.steps and not training.terminate(state, planned).over:
         state = training.step(data, state, planned)
         if state.t in marks:
-            yield measured(state, data, nu, config)
+            yield extents_at(state, data, nu, config)
 
 
-def measured(state: TrainState, data: Dataset, nu: Tensor, config: SafeSplitConfig) -> SafeSplit:
+def extents_at(state: TrainState, data: Dataset, nu: Tensor, config: SafeSplitConfig) -> SafeSplit:
     """The extents of all points along nu at this state."""
     net = state.net
     extents = [cell_extent(net, x, nu) for x in data.x]
     walls = torch.tensor([min(e.plus, e.minus) for e in extents])
     open_box = Extent(math.inf, math.inf, (), (), 0)
-    boxes = [open_box.boxed(x, nu, config.low, config.high) for x in data.x]
+    boxes = [open_box.within_box(x, nu, config.low, config.high) for x in data.x]
     room = torch.tensor([min(b.plus, b.minus) for b in boxes])
     low = float(q_of(net, data.x, data.y).min())
     fit = gradient_multipliers(net, data.x, data.y, "exponential", net.order * state.log_scale)

@@ -28,7 +28,7 @@ _LEVEL = 1e-9  # arbitrary: | |Phi| - 1 | up to this counts as on the margin
 _APART = 1e-7  # arbitrary: samples nearer than this share of the box are one
 
 
-def checked(net: Network) -> None:
+def check_plane(net: Network) -> None:
     """ValueError where there is no plane to sample, or no margin."""
     one_output(net)
     if net.d not in (1, 2) or net.depth < 2:
@@ -61,7 +61,7 @@ def margin_points(
     Returns:
         (m, d), without repetitions.
     """
-    checked(net)
+    check_plane(net)
     if not extent > 0:
         raise ValueError(f"extent must be positive; got {extent}")
     lines = _grid_lines(net.d, extent, grid) + _neuron_lines(net, extent)
@@ -131,7 +131,7 @@ def _roots(net: Network, p: Array, u: Array, extent: float) -> Array:
         f = values - level
         found.append(nodes[np.abs(f) <= _LEVEL])
         crossing = np.nonzero(f[:-1] * f[1:] < 0)[0]
-        found.append(_bisected(net, p, u, nodes[crossing], nodes[crossing + 1], level))
+        found.append(_roots_between(net, p, u, nodes[crossing], nodes[crossing + 1], level))
     t = np.concatenate(found)
     places: Array = p + t[:, None] * u
     return places
@@ -148,7 +148,9 @@ def _nodes(net: Network, p: Array, u: Array, low: float, high: float) -> Array:
     return np.unique(np.concatenate([breaks, even]))
 
 
-def _bisected(net: Network, p: Array, u: Array, low: Array, high: Array, level: float) -> Array:
+def _roots_between(
+    net: Network, p: Array, u: Array, low: Array, high: Array, level: float
+) -> Array:
     """The root in each bracket: the chord where Phi is linear, after bisection elsewhere."""
     if not len(low):
         return low

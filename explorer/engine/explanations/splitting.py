@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from explorer.engine.evened import evened
+from explorer.engine.evened import even_multipliers
 from explorer.engine.explanations.cells import (
     KINK,
     Extent,
@@ -102,7 +102,7 @@ class Explanation:
             self.origin[kept],
         )  # fmt: skip
 
-    def joined(self, other: Explanation) -> Explanation:
+    def union(self, other: Explanation) -> Explanation:
         """The points of both, these first."""
         return Explanation(
             torch.cat([self.x, other.x]), torch.cat([self.y, other.y]),
@@ -115,10 +115,10 @@ class Explanation:
 def explanation_of(net: Network, x: Tensor, y: Tensor, tau: float = KINK) -> Explanation:
     """The explanation by given points: multipliers and free slopes of least residual, support only.
 
-    Where many multipliers explain the weights exactly, the most even ones (`evened`). Two layers:
-    the slope of a neuron at a point is the mean over its columns, which attains the fit's residual.
-    Deeper, gradients are products of slopes, and where one point has kinks in several layers the
-    residual may be above the fit's; `residual` tells.
+    Where many multipliers explain the weights exactly, the most even ones (`even_multipliers`). Two
+    layers: the slope of a neuron at a point is the mean over its columns, which attains the fit's
+    residual. Deeper, gradients are products of slopes, and where one point has kinks in several
+    layers the residual may be above the fit's; `residual` tells.
 
     Args:
         net: a homogeneous network at margin 1.
@@ -142,7 +142,7 @@ def fitted_explanation(
     # Multipliers are seldom unique: points off the margin pay, as in `certificate.certify`.
     price = _SLACK_PRICE * net.order * (y * phi(net, x) - 1).clamp_min(0)
     fit = fit_multipliers(net, x, y, tau, price=price)
-    fit = evened(net, x, y, tau, fit, price)
+    fit = even_multipliers(net, x, y, tau, fit, price)
     hard = slopes_at(net, x)
     slopes = []
     for own, columns in zip(hard, fit.slopes, strict=True):
@@ -204,7 +204,9 @@ def slackness(net: Network, e: Explanation) -> float:
 ROUNDING = 1e-9  # arbitrary: a point that slid along a wall may be so far beyond it, relative
 
 
-def settled(net: Network, x: Tensor, old: Tensor, slopes: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def slopes_after(
+    net: Network, x: Tensor, old: Tensor, slopes: Sequence[Tensor]
+) -> tuple[Tensor, ...]:
     """The slopes of a point that moved from `old` to x: its cell's, but at the walls it crossed.
 
     A slope stays while its neuron is on the side that it stands for, or no farther off than it was;
@@ -227,9 +229,9 @@ def _off(z: Tensor, s: Tensor) -> Tensor:
     return torch.where((s < 1e-9) | (s > 1 - 1e-9), one_sided, z.abs())
 
 
-def moved(net: Network, e: Explanation, i: int, x: Tensor) -> Explanation:
+def with_point_at(net: Network, e: Explanation, i: int, x: Tensor) -> Explanation:
     """Point i at another place, with its label and multiplier; no law holds this one."""
-    slopes = settled(net, x, e.x[i], e.at(i))
+    slopes = slopes_after(net, x, e.x[i], e.at(i))
     places = e.x.clone()
     places[i] = x
     out = []
@@ -260,12 +262,12 @@ def split(net: Network, e: Explanation, i: int, u: Tensor, a: float, b: float) -
     e.at(i)
     other = e.keep(torch.tensor([i]))
     places = (e.x[i] + a * u, e.x[i] - b * u)
-    second = moved(net, other, 0, places[1])
+    second = with_point_at(net, other, 0, places[1])
     second = replace(second, lam=other.lam * (a / (a + b)))
-    first = moved(net, e, i, places[0])
+    first = with_point_at(net, e, i, places[0])
     lam = e.lam.clone()
     lam[i] = e.lam[i] * (b / (a + b))
-    return replace(first, lam=lam).joined(second)
+    return replace(first, lam=lam).union(second)
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,7 +309,7 @@ def merge(net: Network, e: Explanation, i: int, j: int) -> Merging:
     if abs(total) <= 1e-9 * (li + abs(lj)):
         raise ValueError("equal multipliers of opposite labels cancel; nothing is left to place")
     place = (li * e.x[i] + lj * e.x[j]) / total
-    out = moved(net, e, i, place)
+    out = with_point_at(net, e, i, place)
     lam, y = e.lam.clone(), e.y.clone()
     lam[i], y[i] = abs(total), e.y[i] if total > 0 else e.y[j]
     kept = torch.arange(e.n) != j
@@ -337,7 +339,7 @@ def predicted_jump(net: Network, x: Tensor, lam: float, walls: Sequence[tuple[in
     return lam * float((rows[0] - rows[1]).norm() / net.rho)
 
 
-def pinned(net: Network, e: Explanation) -> Tensor:
+def pinned_points(net: Network, e: Explanation) -> Tensor:
     """Points that no split moves while it keeps stationarity and margin. -> (n,) bool.
 
     A point is pinned where its kinks and the gradient of Phi leave no direction: in the plane one

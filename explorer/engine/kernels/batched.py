@@ -30,7 +30,7 @@ from explorer.engine.kernels.deep import Columns, Deeper, TwoLayers
 from explorer.engine.kernels.prepared import Alpha, Fit, Pass, Prepared, total
 from explorer.engine.kernels.small import FEW, Desk
 
-__all__ = ["Alpha", "Fit", "Pass", "Prepared", "few", "laid", "through", "total"]
+__all__ = ["Alpha", "Fit", "Pass", "Prepared", "few", "reused_pass", "through", "total"]
 
 _LARGEST = 2**23  # numbers that a thread keeps in work arrays, 64 MB; arbitrary
 _local = threading.local()
@@ -50,7 +50,7 @@ def through(net: Prepared, x: Tensor, alpha: Alpha) -> Pass:
     return (TwoLayers if two else Deeper)(net, x, alpha)
 
 
-def laid(net: Prepared, x: Tensor, alpha: Alpha) -> Pass:
+def reused_pass(net: Prepared, x: Tensor, alpha: Alpha) -> Pass:
     """`through` on work arrays that this thread keeps: what it holds is lost at the next call.
 
     On the CPU alone: a graph captured on CUDA would go on using memory that others may be given.

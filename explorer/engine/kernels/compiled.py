@@ -1,8 +1,8 @@
 """The steps of `packed` as compiled loops, for two inputs.
 
-Needs numba, of the extra `fast`; see `packed.compiled`. A step goes through the neurons once:
-of each, the row of m candidates stays in the processor's first cache from z~ = alpha z to its share
-of the gradients. The formulas are those of `desk`, the results equal to rounding.
+Needs numba, of the extra `fast`; see `kkt.blocks.compiled_steps`. A step goes through the neurons
+once: of each, the row of m candidates stays in the processor's first cache from z~ = alpha z to its
+share of the gradients. The formulas are those of `desk`, the results equal to rounding.
 
 Shapes: p, mean, square, grad (b, 4, m), rows as in `packed`; w, times (k, 3), the last column that
 of the bias; v, slopes (k,); signed (b, m); a row of the table as in `Replay`. What is compiled is

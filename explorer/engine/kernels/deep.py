@@ -14,7 +14,7 @@ class TwoLayers(Pass):
     """With r = alpha relu(z): v / alpha takes the place of v wherever r stands."""
 
     def __init__(self, net: Prepared, x: Tensor, alpha: Alpha) -> None:
-        self.a, self.d = net.fed(0, x), x.shape[-1]
+        self.a, self.d = net.layer_input(0, x), x.shape[-1]
         self.alpha = net.alpha(0, alpha)
         self.first, self.v = net.blocks[0].T, net.blocks[1][0]
         self.steep = self.first * self.alpha
@@ -94,13 +94,13 @@ class Deeper(Pass):
     def __init__(self, net: Prepared, x: Tensor, alpha: Alpha) -> None:
         self.net, self.d = net, x.shape[-1]
         self.alphas = [net.alpha(layer, alpha) for layer in range(len(net.blocks) - 1)]
-        self.inputs, self.slopes = [net.fed(0, x)], list[Tensor]()
+        self.inputs, self.slopes = [net.layer_input(0, x)], list[Tensor]()
         self.values: list[Tensor] = []
         for layer, block in enumerate(net.blocks[:-1]):
             z = self.inputs[-1] @ block.T
             self.values.append(z)
             self.slopes.append((self.alphas[layer] * z).sigmoid_())
-            self.inputs.append(net.fed(layer + 1, z.clamp_min(0)))
+            self.inputs.append(net.layer_input(layer + 1, z.clamp_min(0)))
         self.outer: list[Tensor] = [net.weights[-1]]  # signals back, before the slopes
         self.back: list[Tensor] = [net.weights[-1] * self.slopes[-1]]  # and with them
         for layer in range(len(net.blocks) - 2, 0, -1):
@@ -203,18 +203,18 @@ class _Layer:
     """The arrays of one hidden layer; `above` and `pulled` may lie in those that are used up."""
 
     def __init__(self, net: Prepared, layer: int, m: int) -> None:
-        self.w, self.wt, self.block = net.weights[layer], net.turned[layer], net.blocks[layer]
+        self.w, self.wt, self.block = net.weights[layer], net.transposes[layer], net.blocks[layer]
         k, below = self.block.shape
         self.square = net.squares[layer]
         plain = self.block is self.w
         self.by_gram = bool(layer) and plain and 2 * m * (k + below) <= 3 * k * below
         self.z, self.s, self.b, self.outer = (self.w.new_empty(k, m) for _ in range(4))
-        self.fed = self.w.new_empty(net.blocks[layer + 1].shape[1], m)  # to the next layer
-        self.a = self.fed[:k]
+        self.layer_input = self.w.new_empty(net.blocks[layer + 1].shape[1], m)  # to the next layer
+        self.a = self.layer_input[:k]
         if not self.by_gram:
             self.above, self.left = self.w.new_empty(k, m), torch.empty_like(self.block)
-            self.made, self.turned = (self.w.new_empty(below, m) for _ in range(2))
-            self.pulled = self.turned[: self.w.shape[1]]
+            self.made, self.transposes = (self.w.new_empty(below, m) for _ in range(2))
+            self.pulled = self.transposes[: self.w.shape[1]]
 
     def up(self, below: Tensor, alpha: Tensor | None, scale: float) -> None:
         """Values, slopes and outputs."""
@@ -224,7 +224,7 @@ class _Layer:
         else:
             torch.mul(self.z, alpha, out=self.s).sigmoid_()
         torch.clamp_min(self.z, 0, out=self.a)
-        self.fed[len(self.z) :] = scale
+        self.layer_input[len(self.z) :] = scale
 
     def explain(
         self, below: Tensor, c: Tensor, under: _Layer | None, scale: float
@@ -244,11 +244,11 @@ class _Layer:
             return self.square - 2 * torch.dot(c, along) - both, along
         torch.mul(below, c, out=self.made)
         torch.addmm(self.block, self.b, self.made.T, alpha=-1 / scale, out=self.left)
-        torch.mm(self.left.T, self.b, out=self.turned)
+        torch.mm(self.left.T, self.b, out=self.transposes)
         torch.mm(self.left, below, out=self.above)
         if under is not None:
             self.above.addmm_(self.w, under.b)
-        along = torch.mul(self.turned, below, out=self.made).sum(0).div_(scale)
+        along = torch.mul(self.transposes, below, out=self.made).sum(0).div_(scale)
         return torch.dot(self.left.view(-1), self.left.view(-1)), along
 
     def turn(self, last: bool) -> None:
@@ -290,13 +290,13 @@ class Columns(Pass):
         below = self.x
         for layer, own in zip(self.layers, self.alphas, strict=True):
             layer.up(below, own, self.scale)
-            below = layer.fed
+            below = layer.layer_input
         last = self.layers[-1]
         torch.mul(last.s, self.v.unsqueeze(-1), out=last.b)
         for layer, over in zip(self.layers[-2::-1], self.layers[:0:-1], strict=True):
             torch.mm(over.wt, over.b, out=layer.outer)
             torch.mul(layer.outer, layer.s, out=layer.b)
-        self._phi = torch.mv(last.fed.T, self.top).div_(self.scale)
+        self._phi = torch.mv(last.layer_input.T, self.top).div_(self.scale)
         return self
 
     @property
@@ -307,12 +307,12 @@ class Columns(Pass):
     def normal(self) -> tuple[Tensor, Tensor]:
         """See `Pass`."""
         square = self.scale**2
-        whole, inner = gram(self.layers[-1].fed) / square, self.phi
+        whole, inner = gram(self.layers[-1].layer_input) / square, self.phi
         below = self.x
         for layer in self.layers:
             whole = whole + gram(layer.b).mul_(gram(below)).div_(square)
             inner = inner + (layer.b * layer.z).sum(0).div_(self.scale)  # <b, z> of each layer
-            below = layer.fed
+            below = layer.layer_input
         return whole, inner
 
     def slope(self) -> Tensor:
@@ -322,14 +322,14 @@ class Columns(Pass):
     def fit(self, c: Tensor, share: float = 1.0) -> Fit:
         """See `Pass`."""
         last = self.layers[-1]
-        top = torch.addmv(self.top, last.fed, c, alpha=-1 / self.scale)
-        loss, along = torch.dot(top, top), torch.mv(last.fed.T, top).div_(self.scale)
+        top = torch.addmv(self.top, last.layer_input, c, alpha=-1 / self.scale)
+        loss, along = torch.dot(top, top), torch.mv(last.layer_input.T, top).div_(self.scale)
         below, under = self.x, None
         for layer in self.layers:  # up: b_l depends on b_{l+1} and on its own slopes
             part, own = layer.explain(below, c, under, self.scale)
             loss, along = loss + part, along + own
             layer.turn(layer is last)
-            below, under = layer.fed, layer
+            below, under = layer.layer_input, layer
         grad = top[: len(self.v)].unsqueeze(-1)
         for layer, alpha in zip(self.layers[::-1], self.alphas[::-1], strict=True):
             grad = layer.down(grad, alpha)  # a_l and its slopes depend on z_l

@@ -50,7 +50,7 @@ class Prepared:
         )
 
     @cached_property
-    def turned(self) -> tuple[Tensor, ...]:
+    def transposes(self) -> tuple[Tensor, ...]:
         """The weights of each layer, transposed in memory."""
         return tuple(w.T.contiguous() for w in self.weights)
 
@@ -63,7 +63,7 @@ class Prepared:
         """Alpha of a hidden layer, a number or one per neuron."""
         return alpha if self.slopes is None else self.slopes[layer] * alpha
 
-    def fed(self, layer: int, a: Tensor) -> Tensor:
+    def layer_input(self, layer: int, a: Tensor) -> Tensor:
         """The input of a layer, with a column of ones where it has a bias."""
         if self.blocks[layer] is self.weights[layer]:
             return a

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.engine.gradients import backward_signals, forward_signals, relaxed
+from explorer.engine.gradients import backward_signals, forward_signals, relaxed_slope
 from explorer.engine.network import Network
 
 
@@ -85,11 +85,11 @@ class Stationarity:
 
 def values_at(net: Network, x: Tensor, alpha: float) -> Signals:
     """Values forward under the modified ReLU, nothing back yet. x (m, d)."""
-    inputs, values, slopes = forward_signals(net, x, relaxed(alpha))
+    inputs, values, slopes = forward_signals(net, x, relaxed_slope(alpha))
     return Signals(inputs, values, slopes, [])
 
 
-def covered(
+def covector_signals(
     net: Network, at: Signals, cover: Tensor | None, owner: Tensor | None = None
 ) -> Signals:
     """Signals back from covectors (m, C); those of candidates `owner` (r,) for covectors (r, C)."""
@@ -103,7 +103,7 @@ def covered(
 
 def signals_at(net: Network, x: Tensor, alpha: float, cover: Tensor | None = None) -> Signals:
     """Values forward and signals back under the modified ReLU. x (m, d), covectors (m, C)."""
-    return covered(net, values_at(net, x, alpha), cover)
+    return covector_signals(net, values_at(net, x, alpha), cover)
 
 
 def input_gradient(net: Network, at: Signals) -> Tensor:

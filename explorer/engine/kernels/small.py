@@ -71,7 +71,7 @@ class Desk(Pass):
     def take(self, a: Tensor) -> None:
         """Read the candidates from `a` from now on: its last row is of ones."""
         self.a, self.x = a, a[..., : self.d, :]
-        self.fed = a if self.bias else self.x
+        self.layer_input = a if self.bias else self.x
 
     def lay(self, x: Tensor | None, alpha: Alpha) -> Desk:
         """Go through the network at x (..., m, d), or at what `a` holds."""
@@ -100,7 +100,7 @@ class Desk(Pass):
     def normal(self) -> tuple[Tensor, Tensor]:
         """See `Pass`."""
         back = torch.mul(self.s, self.v.mT, out=self.u)
-        gram = (back.mT @ back).mul_(self.fed.mT @ self.fed)
+        gram = (back.mT @ back).mul_(self.layer_input.mT @ self.layer_input)
         inner = ((self.first @ back) * self.a).sum(-2) + self.phi  # <b, z>, layer by layer
         relu = torch.mul(self.r, self.less.neg().sqrt_().mT, out=self.u)
         return gram.add_(relu.mT @ relu), inner

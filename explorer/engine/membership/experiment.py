@@ -116,7 +116,7 @@ class Wide:
 
     def phi(self, x: Tensor, progress: Progress = no_progress) -> Tensor:
         """Phi at x (m, d) -> (m,), `_CHUNK` points at once."""
-        parts = _augmented(x).split(_CHUNK)
+        parts = _with_ones(x).split(_CHUNK)
         values = [self._phi(part) for part in with_progress(parts, len(parts), progress)]
         return torch.cat(values)
 
@@ -135,7 +135,7 @@ def train_wide(
     # torch's Linear(d, k): uniform up to 1/sqrt(d), the bias too; Linear(k, 1): up to 1/sqrt(k)
     first = _uniform(k, d + 1, generator) * (config.init_scale / d**0.5)
     last = _uniform(k, 1, generator).squeeze(1) * (config.init_scale / k**0.5)
-    points = _augmented(x)
+    points = _with_ones(x)
     start, kernel = points @ first.T, points @ points.T  # (n, k), (n, n)
     moved = torch.zeros(n, k)
     for epoch in range(config.epochs):
@@ -149,7 +149,7 @@ def train_wide(
     return Wide(first, moved.T.contiguous(), points, last)
 
 
-def _augmented(x: Tensor) -> Tensor:
+def _with_ones(x: Tensor) -> Tensor:
     return torch.cat([x, x.new_ones(len(x), 1)], dim=1)
 
 

@@ -66,7 +66,7 @@ def two_neuron(x: Tensor, y: Tensor) -> TwoNeuron:
             points only where n > d + 1.
         ValueError: shapes, labels other than +-1, no points or too many.
     """
-    points, labels = _checked(x, y)
+    points, labels = _check(x, y)
     xt = np.concatenate([points, np.ones((len(points), 1))], axis=1)
     # x~_i = q r_i: all that follows happens in the span of the points. By torch, which keeps to
     # its own number of threads: numpy on all cores took a second where this takes milliseconds.
@@ -90,7 +90,7 @@ def two_neuron(x: Tensor, y: Tensor) -> TwoNeuron:
     return TwoNeuron(Network((first, last), (bias, None)), multipliers, free, ok, sizes)
 
 
-def _checked(x: Tensor, y: Tensor) -> tuple[Array, Array]:
+def _check(x: Tensor, y: Tensor) -> tuple[Array, Array]:
     if x.ndim != 2 or y.shape != x.shape[:1]:
         raise ValueError(f"expected x (n, d) and y (n,); got {tuple(x.shape)} and {tuple(y.shape)}")
     if not 1 <= len(x) <= MOST_POINTS:
@@ -113,7 +113,7 @@ def _least(rows: Array, sign: Array, own: NDArray[np.bool_], n: int, d: int) -> 
         a = np.zeros(n)
     left = 1.0 - float(t @ a)
     dual = a / left if left > 1e-12 else np.zeros(n)
-    dual = _sharpened(z, t, dual)
+    dual = _polish(z, t, dual)
     u = z.T @ dual
     if not (z @ u >= t - _FEASIBLE).all():
         raise NotSeparableError(
@@ -124,7 +124,7 @@ def _least(rows: Array, sign: Array, own: NDArray[np.bool_], n: int, d: int) -> 
     return u, dual
 
 
-def _sharpened(z: Array, t: Array, dual: Array) -> Array:
+def _polish(z: Array, t: Array, dual: Array) -> Array:
     """The same active set, its equations solved to rounding; as given where that fails."""
     active = dual > 0
     if not active.any():

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from explorer.engine import files
 from explorer.engine.data import Dataset
-from explorer.engine.files import MAX_BYTES, check_size, named, reading
+from explorer.engine.files import MAX_BYTES, check_size, reading, safe_name
 from explorer.engine.network import Network
 from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
 from explorer.engine.store.check import check_run, check_state
@@ -42,7 +42,7 @@ __all__ = [
     "load_run",
     "open_bytes",
     "save_run",
-    "thinned",
+    "thinned_run",
 ]
 
 FORMAT = "margin-explorer run"
@@ -134,17 +134,17 @@ def dump(run: Run) -> bytes:
             f"a {type(state).__name__} cannot be saved: {error}. Declare the sizes of its tensors "
             "at the fields, see explorer.engine.sizes."
         ) from error
-    data = _written(run)
+    data = _bytes_of(run)
     if not _fits(data, MAX_BYTES):
         raise StoreError(
             f"the run needs {len(data) / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} MB are saved, "
             f"{MOST_HEADER // 2**20} MB of them as text. "
-            "Keep fewer states: `thinned(run)` drops every second one until it fits."
+            "Keep fewer states: `thinned_run(run)` drops every second one until it fits."
         )
     return data
 
 
-def _written(run: Run) -> bytes:
+def _bytes_of(run: Run) -> bytes:
     tensors: dict[str, Tensor] = {}
     text = json.dumps(encode(run, tensors), allow_nan=False)
     data: bytes = _safetensors().save(
@@ -182,12 +182,12 @@ def load(data: bytes) -> Run:
             f"{VERSION}. Open it with the version of Margin Explorer that wrote it."
         )
     with reading("the run", "Copy it again, or save it again.", StoreError):
-        run = _described(json.loads(notes.get("run", "")), _tensors(data))
+        run = _run_of(json.loads(notes.get("run", "")), _tensors(data))
         check_run(run)
     return run
 
 
-def _described(node: object, tensors: Mapping[str, Tensor]) -> Run:
+def _run_of(node: object, tensors: Mapping[str, Tensor]) -> Run:
     """The run of its description. StoreError where that is of another form."""
     kinds = _kinds(node)
     try:
@@ -208,7 +208,7 @@ def _kinds(node: object) -> dict[str, Any]:
         return {}
     if name not in ROSTER:
         raise StoreError(
-            f"the run is of the attack {named(repr(name))}, which is not installed; there are: "
+            f"the run is of the attack {safe_name(repr(name))}, which is not installed; there are: "
             f"{', '.join(ROSTER)}. Install the package that brings it."
         )
     entry: Any = ROSTER[name]
@@ -310,10 +310,10 @@ def read_file(path: str | Path) -> bytes:
     return files.read_file(path, MAX_BYTES, StoreError)
 
 
-def thinned(run: Run, limit: int = MAX_BYTES) -> Run:
+def thinned_run(run: Run, limit: int = MAX_BYTES) -> Run:
     """The run with every second state dropped, the last ones kept, until it fits `limit` bytes."""
     while max(len(run.train_states), len(run.attack_states)) > 1:
-        if _fits(_written(run), limit):
+        if _fits(_bytes_of(run), limit):
             break
         # From the end: the last state is what one goes on from.
         run = replace(

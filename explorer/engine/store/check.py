@@ -15,7 +15,7 @@ from explorer.engine.attacks.attack import STATE_SIZES, State
 from explorer.engine.classes import check_labels
 from explorer.engine.data import Dataset, preset
 from explorer.engine.data.presets import MAX_POINTS
-from explorer.engine.files import named
+from explorer.engine.files import safe_name
 from explorer.engine.optim import Moments
 from explorer.engine.roster import by_key
 from explorer.engine.sizes import Like, Size, declarations
@@ -72,7 +72,7 @@ def _check_room(widths: tuple[int, ...], data: Dataset) -> None:
     sizes = [data.d, *widths, data.outputs]
     if 2 * len(sizes) > MOST_TENSORS or sum(a * b for a, b in pairwise(sizes)) > MOST_NUMBERS:
         raise ValueError(
-            f"widths {named(widths)} make more than {MOST_NUMBERS} weights or too many layers"
+            f"widths {safe_name(widths)} make more than {MOST_NUMBERS} weights or too many layers"
         )
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import torch
 from torch import Tensor
 
-from explorer.engine.files import FileError, named
+from explorer.engine.files import FileError, safe_name
 
 MOST_INT = 2**63 - 1  # of whole numbers: what a tensor and a seed hold
 
@@ -84,7 +84,7 @@ def decode(
             if node["tensor"] in tensors:
                 return tensors[node["tensor"]]
             raise StoreError(
-                f"the file names a tensor {named(node['tensor'])} that it does not hold"
+                f"the file names a tensor {safe_name(node['tensor'])} that it does not hold"
             )
     elif origin is tuple:
         if isinstance(node, list):
@@ -137,7 +137,7 @@ def _build(
     if missing or unknown:
         raise StoreError(
             f"{cls.__name__} of this file has other fields than this version knows "
-            f"(missing: {named(missing)}, unknown: {named(unknown)})"
+            f"(missing: {safe_name(missing)}, unknown: {safe_name(unknown)})"
         )
     values = {}
     for name, node in given.items():

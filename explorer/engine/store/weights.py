@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.engine.files import MAX_BYTES, is_archive, members, named, reading
+from explorer.engine.files import MAX_BYTES, is_archive, members, reading, safe_name
 from explorer.engine.network import Network
 from explorer.engine.pickles import Name, Pickle
 from explorer.engine.store.codec import StoreError
@@ -201,16 +201,16 @@ def from_state_dict(state: Mapping[str, object], ordered: bool = True) -> Networ
             shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
             raise StoreError(
                 f"expected NAME.weight (k, k') and NAME.bias (k,) of linear layers only; "
-                f"got {named(key)} {shape}. Only fully connected ReLU networks can be imported."
+                f"got {safe_name(key)} {shape}. Only fully connected ReLU networks can be imported."
             )
         layers.setdefault(name, {})[part] = value
     lonely = [name for name, parts in layers.items() if "weight" not in parts]
     if lonely or not layers:
         raise StoreError(
-            f"no weight for the biases {named(lonely)}" if lonely else "no layers in the file"
+            f"no weight for the biases {safe_name(lonely)}" if lonely else "no layers in the file"
         )
     _check_numbers({key: value for key, value in state.items() if isinstance(value, Tensor)})
-    names = _chained(layers, ordered)
+    names = _layer_names(layers, ordered)
     dtype = torch.promote_types(layers[names[0]]["weight"].dtype, torch.float32)
 
     def taken(value: Tensor) -> Tensor:
@@ -235,14 +235,14 @@ def _check_numbers(tensors: Mapping[str, Tensor]) -> None:
         plain = value.layout is torch.strided and value.device.type == "cpu"
         if not plain or value.is_nested or value.is_quantized or value.dtype not in _KEPT_DTYPES:
             raise StoreError(
-                f"{named(key)} must hold floating numbers of 16, 32 or 64 bits, dense and on the "
-                f"CPU; got {value.dtype}, {value.layout} on {value.device}. {REMEDY}"
+                f"{safe_name(key)} must hold floating numbers of 16, 32 or 64 bits, dense and on "
+                f"the CPU; got {value.dtype}, {value.layout} on {value.device}. {REMEDY}"
             )
         held = value.untyped_storage().nbytes()
         if not 0 < value.numel() * value.element_size() <= held:
             raise StoreError(
-                f"{named(key)} {tuple(value.shape)} names {value.numel()} numbers; the file holds "
-                f"{held // value.element_size()}. {REMEDY}"
+                f"{safe_name(key)} {tuple(value.shape)} names {value.numel()} numbers; the file "
+                f"holds {held // value.element_size()}. {REMEDY}"
             )
     count = sum(value.numel() for value in tensors.values())
     if count > MOST_NUMBERS:
@@ -252,10 +252,10 @@ def _check_numbers(tensors: Mapping[str, Tensor]) -> None:
         )
     for key, value in tensors.items():
         if not bool(torch.isfinite(value).all()):
-            raise StoreError(f"{named(key)} must hold finite floating numbers; got nan or inf.")
+            raise StoreError(f"{safe_name(key)} must hold finite floating numbers; got nan or inf.")
 
 
-def _chained(layers: Mapping[str, Mapping[str, Tensor]], ordered: bool) -> Sequence[str]:
+def _layer_names(layers: Mapping[str, Mapping[str, Tensor]], ordered: bool) -> Sequence[str]:
     def chains(names: Sequence[str]) -> bool:
         shapes = [layers[name]["weight"].shape for name in names]
         return all(a[0] == b[1] for a, b in pairwise(shapes))
@@ -271,7 +271,7 @@ def _chained(layers: Mapping[str, Mapping[str, Tensor]], ordered: bool) -> Seque
         fitting = [names for names in permutations(given) if chains(names)]
     if len(fitting) == 1:
         return fitting[0]
-    shapes = ", ".join(f"{named(n)} {tuple(layers[n]['weight'].shape)}" for n in counted)
+    shapes = ", ".join(f"{safe_name(n)} {tuple(layers[n]['weight'].shape)}" for n in counted)
     raise StoreError(
         f"the layers do not follow one another in {'one' if fitting else 'any'} order: {shapes}. "
         "Number the layers in their names."

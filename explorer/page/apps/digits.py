@@ -20,7 +20,7 @@ from explorer.page.job import Job
 from explorer.page.parts.access import Access, tips_of
 from explorer.page.parts.digits_charts import PIXELATED
 from explorer.page.parts.digits_controls import THEOREM, Board, Controls
-from explorer.page.parts.page import Page, shown, way_back
+from explorer.page.parts.page import Page, show, way_back
 from explorer.research import image_runs
 from explorer.research.grid import grid_attacks
 from explorer.research.image_runs import STARTS, Aimed, ImageRun, Scored
@@ -210,7 +210,7 @@ class DigitsApp(Page):
         def finish(state: AttackState) -> None:
             self._show(drawn, run, aimed[0], state)
 
-        self._start(self.controls.go, run.planned, states, show, finish)
+        self._start(self.controls.go, run.step_count, states, show, finish)
 
     # --- what is seen -------------------------------------------------------------------------
     def _show(self, drawn: Draw, run: ImageRun, aimed: Aimed, state: AttackState) -> None:
@@ -278,5 +278,5 @@ def digits(**settings: Any) -> DigitsApp:  # noqa: ANN401
     names = set(run.choice.__dataclass_fields__)
     choice = replace(run.choice, **{k: v for k, v in settings.items() if k in names})
     rest = {k: v for k, v in settings.items() if k not in names or k == "seed"}
-    _shown = shown(_shown, lambda: DigitsApp(replace(run, choice=choice, **rest)))
+    _shown = show(_shown, lambda: DigitsApp(replace(run, choice=choice, **rest)))
     return _shown

@@ -10,7 +10,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.data.images import Draw
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.training import TrainState
-from explorer.page.panels.base import chart, titled
+from explorer.page.panels.base import chart, with_title
 from explorer.page.parts.grid_box import GridBox
 from explorer.research.grid import Found, Key, Of, even, grid_attacks
 from explorer.research.image_runs import Aimed, ImageRun
@@ -33,7 +33,7 @@ class DigitsGrid:
         self._ready, self._show, self.tell, self._failed = ready, show, tell, failed
         self._aimed: tuple[TrainState, Target] | None = None
         self._why = UNTRAINED
-        self.grid = GridBox(self, self._guard, chart, titled, STEPS)
+        self.grid = GridBox(self, self._guard, chart, with_title, STEPS)
         self.widget = self.grid.widget
         for control in (self.grid.side, self.grid.steps):
             control.observe(lambda _: self.allow(self._why), names=["value"])

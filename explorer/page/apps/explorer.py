@@ -28,7 +28,7 @@ from explorer.page.panels.transport import Transport
 from explorer.page.panels.tuner import Tuner
 from explorer.page.panels.univariate import UnivariatePanel
 from explorer.page.parts.access import Access, tips_of
-from explorer.page.parts.page import shown, under_voila
+from explorer.page.parts.page import show, under_voila
 from explorer.page.session import Session
 from explorer.style import CSS
 
@@ -114,5 +114,5 @@ def app(dataset: Dataset | None = None, seed: int = 0, scenario: str | None = No
         The page: `.session` holds its data, network and attack.
     """
     global _shown
-    _shown = shown(_shown, lambda: App(dataset, seed, scenario))
+    _shown = show(_shown, lambda: App(dataset, seed, scenario))
     return _shown

@@ -20,7 +20,7 @@ from explorer.page.apps.membership_scene import (
     Outcome,
     Settings,
     World,
-    judged,
+    outcome,
     scene,
     world,
 )
@@ -38,7 +38,7 @@ from explorer.page.parts.membership_charts import (
     key,
 )
 from explorer.page.parts.membership_controls import Controls, TrainedControls
-from explorer.page.parts.page import Page, shown, way_back
+from explorer.page.parts.page import Page, show, way_back
 from explorer.page.words import membership as says
 from explorer.research import rates
 from explorer.research.words.membership import rule
@@ -123,7 +123,7 @@ class MembershipApp(Page):
         except NotSeparableError as error:
             self._empty(str(error))
         else:
-            self._show(there, judged(settings, there), settings.law)
+            self._show(there, outcome(settings, there), settings.law)
         self.drawn_ms = 1000 * (perf_counter() - begun)
         self.timing.value = f"Computed in {self.drawn_ms:.0f} ms."
 
@@ -167,9 +167,9 @@ class MembershipApp(Page):
         if self.job.busy:
             self.job.cancel()
         else:
-            self.run_trained()
+            self.run_training()
 
-    def run_trained(self) -> None:
+    def run_training(self) -> None:
         """Train one network after the other beside the page and show each; a cancel stops it."""
         self.failure.layout.display = "none"
         try:
@@ -222,5 +222,5 @@ def membership(scenario: str | None = None, **settings: Any) -> MembershipApp:  
     """
     global _shown
     start = Settings() if scenario is None else scene(scenario)
-    _shown = shown(_shown, lambda: MembershipApp(replace(start, **settings)))
+    _shown = show(_shown, lambda: MembershipApp(replace(start, **settings)))
     return _shown

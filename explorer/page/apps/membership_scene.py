@@ -159,7 +159,7 @@ class Outcome:
         return self.tpr >= WORKS_TPR and self.fpr <= WORKS_FPR
 
 
-def judged(settings: Settings, there: World) -> Outcome:
+def outcome(settings: Settings, there: World) -> Outcome:
     """Return the outcome of the rule on the members and on the held-out points."""
     rule = rule_of(settings, there)
     hits, alarms = (

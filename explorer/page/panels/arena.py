@@ -22,7 +22,7 @@ from explorer.engine.roster import DEFAULT, ROSTER
 from explorer.page import play
 from explorer.page.frame import Frame, Shown
 from explorer.page.job import Job, JobState
-from explorer.page.panels.base import Panel, button, chart, titled
+from explorer.page.panels.base import Panel, button, chart, with_title
 from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.stages import arena as arena_stage
 from explorer.research import arena
@@ -78,7 +78,7 @@ class Arena(Panel):
         chosen = w.HBox(list(self.boxes.values())).add_class("mx-row")
         run = w.HBox([self.seeds, self.go, self.progress]).add_class("mx-row")
         body = w.VBox([chosen, run, self.said, self.plot, self.table])
-        self.widget = titled("Attacks side by side", body)
+        self.widget = with_title("Attacks side by side", body)
 
     def _build_chart(self) -> None:
         self.x = bq.LinearScale(min=0, max=1, allow_padding=False)
@@ -146,7 +146,7 @@ class Arena(Panel):
     def _ended(self, planned: int) -> None:
         if self.job.state is JobState.CANCELLED:
             self.said.value = f"Cancelled after {len(self.rows)} of {planned} runs, which stay."
-        self.failed(self.job.error)
+        self.tell_failure(self.job.error)
 
     def _settings(self, key: str) -> dict[str, Any]:
         """Those of the attack as it was left on the page; of others the defaults."""

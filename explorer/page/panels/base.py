@@ -84,7 +84,7 @@ class Panel:
         self.failure.value = f"This view failed: {what}. The others go on; press Reset."
         self.failure.layout.display = ""
 
-    def failed(self, error: Exception | None) -> None:
+    def tell_failure(self, error: Exception | None) -> None:
         """Show how a job failed: a refusal on the page, another error in this panel's own box."""
         if isinstance(error, ValueError):
             play.tell(self.session, str(error))
@@ -147,20 +147,20 @@ def chart(
     return figure.add_class("mx-chart")
 
 
-def mounted(box: w.Box, child: w.Widget, filled: bool) -> None:
+def mount(box: w.Box, child: w.Widget, filled: bool) -> None:
     """Put `child` first in `box` while it has something to show: no empty axes."""
     if filled != (child in box.children):
         rest = [c for c in box.children if c is not child]
         box.children = [child, *rest] if filled else rest
 
 
-def titled(title: str, body: w.Widget) -> w.VBox:
+def with_title(title: str, body: w.Widget) -> w.VBox:
     """Return a view under its title."""
     head = w.HTML(title).add_class("mx-chart-title")
     return w.VBox([head, body], layout=w.Layout(overflow="visible"))
 
 
-def thinned(t: list[float], v: list[float], most: int = 300) -> tuple[np.ndarray, np.ndarray]:
+def thin_curve(t: list[float], v: list[float], most: int = 300) -> tuple[np.ndarray, np.ndarray]:
     """Return at most `most` points of a curve, ends included: more than a chart has pixels."""
     if len(t) > most:
         at = np.unique(np.linspace(0, len(t) - 1, most).astype(int))

@@ -8,7 +8,7 @@ import numpy as np
 
 from explorer.engine.roster import by_key
 from explorer.page.frame import Frame
-from explorer.page.panels.base import Panel, chart, thinned, titled
+from explorer.page.panels.base import Panel, chart, thin_curve, with_title
 from explorer.style import CURVES
 
 FLOOR = 1e-16  # below the rounding of float64: a residual of zero on a log axis
@@ -38,13 +38,13 @@ class CurvesPanel(Panel):
         self.axes = figure.axes
         body = w.VBox([figure, self.legend.add_class("mx-note")])
         body.layout.overflow = "visible"  # the figure's own margin would give it a scrollbar
-        self.widget = titled(self.title, body)
+        self.widget = with_title(self.title, body)
 
     def render(self, frame: Frame) -> None:
         """Redraw from the timeline, at most a few hundred points."""
         words, curves = [], {}
         for (column, name), colour in zip(self.columns, CURVES, strict=False):
-            t, v = thinned(*self.session.timeline.column(column))
+            t, v = thin_curve(*self.session.timeline.column(column))
             newest = f"{v[-1]:.3g}" if len(v) else "–"
             mark = f"<b style='color:{colour}'>■</b>"
             words.append(f"<span>{mark} {name} {newest}</span>")

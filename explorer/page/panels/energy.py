@@ -12,7 +12,7 @@ from explorer.engine.energy.questions import MAPS, Picture, Question
 from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.gestures import LandscapeHand
-from explorer.page.panels.base import Panel, button, titled
+from explorer.page.panels.base import Panel, button, with_title
 from explorer.page.parts.energy_charts import (
     EnergyCurve,
     EnergyMap,
@@ -29,8 +29,8 @@ from explorer.page.words.energy import (
     legend,
     merging,
     nothing,
+    picture_words,
     reference,
-    shown,
 )
 from explorer.research.words.energy import reading
 
@@ -71,7 +71,7 @@ class EnergyPanel(Panel):
         )
         self.rows = tuple(w.HBox(row).add_class("mx-row") for row in rows)
         self.whole = w.VBox([*self.rows, self.said, self.body], layout={"overflow": "visible"})
-        self.widget = titled("Energy: where else could a point be?", self.whole)
+        self.widget = with_title("Energy: where else could a point be?", self.whole)
         self.session.observe(self._on_runs, names=["trails"])
 
     def _controls(self) -> None:
@@ -252,7 +252,7 @@ class EnergyPanel(Panel):
             self.map.pad.stops = 0 if picture.kind == "starts" else len(x)  # arrows then read
             view = self.map.widget
         self._on_runs()
-        self.said.value = escape(shown(picture) + merging(q, self.work.answers))
+        self.said.value = escape(picture_words(picture) + merging(q, self.work.answers))
         self.body.remove_class("mx-old")
         children = (view, self.where, self.bar)
         if self.body.children != children:

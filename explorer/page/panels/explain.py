@@ -25,7 +25,7 @@ from explorer.engine.progress import Progress, between
 from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.job import Job, JobState
-from explorer.page.panels.base import Panel, button, chart, mounted, titled
+from explorer.page.panels.base import Panel, button, chart, mount, with_title
 from explorer.page.parts.job_row import cancel_button, progress_bar
 from explorer.page.stages import explain
 from explorer.research.explained import Explained
@@ -76,11 +76,11 @@ class ExplainPanel(Panel):
             layout=w.Layout(width="100%"), style={"description_width": "initial"},
         )  # fmt: skip
         visible = w.Layout(overflow="visible")
-        self.plot = titled("A point on its way to two", w.VBox(
+        self.plot = with_title("A point on its way to two", w.VBox(
             [figure, w.HTML(legend).add_class("mx-note")], layout=visible,
         ))  # fmt: skip
         self.below = w.VBox(layout=visible)  # a chart that comes and goes moves nothing down here
-        hand = titled("Other points, the same weights", w.VBox([self.bar, self.words]))
+        hand = with_title("Other points, the same weights", w.VBox([self.bar, self.words]))
         self.widget = w.VBox([hand, self._hand(), self._programs(), self.below], layout=visible)
 
     def _hand(self) -> w.Widget:
@@ -128,7 +128,7 @@ class ExplainPanel(Panel):
         self.progress = progress_bar(self.job, "Linear programs solved", "120px", kept=False)
         self.said = w.HTML().add_class("mx-note")
         row = w.HBox([self.run_forced, self.run_farthest, self.progress, self.cancel])
-        return titled("All training sets at once", w.VBox([row.add_class("mx-row"), self.said]))
+        return with_title("All training sets at once", w.VBox([row.add_class("mx-row"), self.said]))
 
     # --- linear programs ----------------------------------------------------------------------
     def _start(
@@ -156,7 +156,7 @@ class ExplainPanel(Panel):
             self.said.value = "Cancelled; nothing was changed."
         elif self.job.state is not JobState.DONE:
             self.said.value = ""
-            self.failed(self.job.error)
+            self.tell_failure(self.job.error)
 
     def _show_forced(self, part: tuple[Sample, Tensor]) -> None:
         sample, mass = part
@@ -206,22 +206,22 @@ class ExplainPanel(Panel):
         slide = state.slide
         if slide is None:
             if state.selected is None:
-                mounted(self.below, self.plot, False)
+                mount(self.below, self.plot, False)
             if state.selected is None and len(self.residual.x) > 2:
                 for mark in (self.residual, self.margin):
                     mark.x = mark.y = np.zeros(2)  # an empty path is an error to bqplot
                 for mark in (self.jumps, self.here):
                     mark.x = mark.y = np.zeros(0)
             return
-        mounted(self.below, self.plot, True)
+        mount(self.below, self.plot, True)
         at, off, margin = (slide.curve[:, i].numpy() for i in range(3))
         ends = [slide.extent.plus, -slide.extent.minus]
         shown = min(
             slide.reach, 1.6 * max([abs(e) for e in ends if 1e-3 < abs(e) < slide.reach] or [2.0])
         )
-        shown = rounded_up(shown)
+        shown = nice_ceiling(shown)
         inside = np.abs(at) <= shown
-        top = rounded_up(max(LEAST_TOP, 1.1 * float(off[inside].max(initial=0.0))))
+        top = nice_ceiling(max(LEAST_TOP, 1.1 * float(off[inside].max(initial=0.0))))
         self.x.min, self.x.max, self.y.max = -shown, shown, top
         self.figure.axes[0].tick_values = np.array([-shown, -shown / 2, 0, shown / 2, shown])
         self.figure.axes[1].tick_values = np.array([0, top / 2, top])
@@ -252,7 +252,7 @@ def _hand_words(state: Explained) -> str:
     return f"Point {i + 1} in hand, λ = {float(state.now.lam[i]):.3g}: drag it along its line."
 
 
-def rounded_up(value: float) -> float:
+def nice_ceiling(value: float) -> float:
     """The next of 1, 2, 4, 6, 8 or 10 times a power of ten."""
     power = 10.0 ** np.floor(np.log10(value))
     return float(next(m * power for m in (1, 2, 4, 6, 8, 10) if m * power >= value * (1 - 1e-9)))

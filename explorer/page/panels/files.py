@@ -8,7 +8,7 @@ import ipywidgets as w
 
 from explorer.engine import store
 from explorer.engine.data import read_csv, write_csv
-from explorer.engine.files import FileError, named
+from explorer.engine.files import FileError, safe_name
 from explorer.page import files
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button
@@ -45,13 +45,13 @@ class Files(Panel):
         try:
             draw.load(self.session, read_csv(content))
         except ValueError as error:
-            raise FileError(f"{named(name)}: {error} What was on screen stays.") from error
+            raise FileError(f"{safe_name(name)}: {error} What was on screen stays.") from error
 
     def _read_run(self, name: str, content: bytes) -> None:
         try:
             files.open_file(self.session, content)
         except ValueError as error:
-            raise FileError(f"{named(name)}: {error} What was on screen stays.") from error
+            raise FileError(f"{safe_name(name)}: {error} What was on screen stays.") from error
 
     def _save(self) -> None:
         data = store.dump(files.as_run(self.session))

@@ -129,7 +129,7 @@ class TrainForm(Form):
             play.tell(self.session, "The points changed meanwhile; press again to solve for these.")
         elif self.job.state is JobState.CANCELLED:
             play.tell(self.session, "Solving was cancelled; the network is as it was.")
-        self.failed(self.job.error)
+        self.tell_failure(self.job.error)
 
     def _finish(self) -> None:
         """Train on from the present network, then finish exactly, beside the page."""
@@ -163,7 +163,7 @@ class TrainForm(Form):
             play.tell(self.session, "Finishing ended: the network on screen is another one now.")
         elif self.finishing.state is JobState.CANCELLED:
             play.tell(self.session, "Finishing was cancelled; training stands where it was.")
-        self.failed(self.finishing.error)
+        self.tell_failure(self.finishing.error)
 
     def end(self) -> None:
         """End solving with the page."""

@@ -8,7 +8,7 @@ from typing import Any
 from explorer.engine.roster import ROSTER
 from explorer.page import branches, play
 from explorer.page.frame import Frame
-from explorer.page.panels.base import Panel, chart, titled
+from explorer.page.panels.base import Panel, chart, with_title
 from explorer.page.parts.grid_box import GridBox
 from explorer.page.parts.settings import choice
 from explorer.page.stages import attack, landscape
@@ -30,7 +30,7 @@ class GridPanel(Panel):
             *((ROSTER[key].title, key) for key in grid_attacks()),
         )  # fmt: skip
         self.attack.style.description_width = "56px"
-        self.grid = GridBox(self, self.command, chart, titled, STEPS, (self.attack,))
+        self.grid = GridBox(self, self.command, chart, with_title, STEPS, (self.attack,))
         self.widget = self.grid.widget
         for control in (self.attack, self.grid.side, self.grid.steps):
             control.observe(self._on_control, names=["value"])
@@ -53,7 +53,7 @@ class GridPanel(Panel):
         settings: Any = self.session.settings_of(name)
         m = even(now.truth.n) if now.truth is not None else 2
         config = replace(settings, steps=self.grid.steps.value, m=m)
-        config = ROSTER[name].suited(config, 0.0)  # anew with every start
+        config = ROSTER[name].config_for(config, 0.0)  # anew with every start
         return Of(now.target, now.truth, now.heldout, name, config, self.session.seed,
                   self.grid.side.value)  # fmt: skip
 

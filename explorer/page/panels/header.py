@@ -131,7 +131,7 @@ class Header(Panel):
                 self.session.show()
                 shown = now
 
-        self.job.start(work, show, lambda: self.failed(self.job.error))
+        self.job.start(work, show, lambda: self.tell_failure(self.job.error))
 
     def _draw_preset(self) -> None:
         if self.preset.value == BY_HAND:

@@ -9,7 +9,7 @@ import numpy as np
 from explorer.engine.attacks.hinge import HingeState
 from explorer.engine.roster import by_key
 from explorer.page.frame import Frame
-from explorer.page.panels.base import Panel, chart, mounted, titled
+from explorer.page.panels.base import Panel, chart, mount, with_title
 from explorer.style import CONTROL, INK, PROVEN
 
 TOP = 3.0  # marks above this many bounds stand at it
@@ -38,7 +38,7 @@ class HingesPanel(Panel):
                        tick_values=[0, 1, 2, 3], tick_format="d")  # fmt: skip
         self.words = w.HTML(WAIT).add_class("mx-note")
         self.body = w.VBox([self.words], layout=w.Layout(overflow="visible"))
-        self.widget = titled("Needed places", self.body)
+        self.widget = with_title("Needed places", self.body)
 
     def render(self, frame: Frame) -> None:
         """Draw the answers so far, sorted."""
@@ -58,4 +58,4 @@ class HingesPanel(Panel):
         for mark, mine in zip(self.marks, (height >= 1, height < 1), strict=True):
             with mark.hold_sync():
                 mark.x, mark.y = rank[mine], height[mine].copy()
-        mounted(self.body, self.figure, bool(len(height)))
+        mount(self.body, self.figure, bool(len(height)))

@@ -7,7 +7,7 @@ import numpy as np
 
 from explorer.engine.certificate import ON_MARGIN
 from explorer.page.frame import Frame
-from explorer.page.panels.base import Panel, chart, titled
+from explorer.page.panels.base import Panel, chart, with_title
 from explorer.style import COLOURS, LABELS, MARKERS, NAMES
 
 TOP = 3.0  # q / q_min shown; points beyond stand at the top edge
@@ -42,7 +42,7 @@ class MarginsPanel(Panel):
         figure = chart(
             "points, nearest first", "qᵢ / q_min, up to 3", marks, self.x, self.y, **ticks
         )
-        self.widget = titled("", figure)
+        self.widget = with_title("", figure)
         self.title = self.widget.children[0]
 
     def render(self, frame: Frame) -> None:

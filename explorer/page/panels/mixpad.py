@@ -16,7 +16,7 @@ from explorer.engine.energy.starts import (
     weights_near,
 )
 from explorer.page.frame import Frame
-from explorer.page.panels.base import Panel, titled
+from explorer.page.panels.base import Panel, with_title
 from explorer.page.parts.pad import Pad
 from explorer.page.stages import attack
 
@@ -72,7 +72,7 @@ class MixPad(Panel):
         self.words = w.HTML().add_class("mx-note")
         side = w.VBox([*self.sliders, self.words], layout=w.Layout(flex="1 1 260px"))
         body = w.HBox([triangle, side]).add_class("mx-row")
-        self.widget = titled("Start of the attack (Runkel et al., eq. 10)", body)
+        self.widget = with_title("Start of the attack (Runkel et al., eq. 10)", body)
         self._setting = False
 
     def seen(self, frame: Frame) -> bool:

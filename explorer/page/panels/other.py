@@ -12,7 +12,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.progress import Progress
 from explorer.page.frame import Frame, Shown
 from explorer.page.job import Job, JobState
-from explorer.page.panels.base import Panel, titled
+from explorer.page.panels.base import Panel, with_title
 from explorer.page.parts.job_row import cancel_button, progress_bar
 from explorer.page.stages import attack
 from explorer.research.experiment import Other, no_other, other_set
@@ -50,7 +50,9 @@ class OtherPanel(Panel):
         self.progress = progress_bar(self.job, "Share of the search", "120px", kept=False)
         self.said = w.HTML().add_class("mx-note")
         row = w.HBox([self.shown, self.progress, self.stop]).add_class("mx-row")
-        self.widget = titled("Would other points explain these weights?", w.VBox([row, self.said]))
+        self.widget = with_title(
+            "Would other points explain these weights?", w.VBox([row, self.said])
+        )
         self._target: Target | None = None
         self.found: Other | None = None
         self._setting, self._why = False, ""

@@ -7,7 +7,7 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.page.frame import Frame
-from explorer.page.panels.base import Panel, chart, mounted, titled
+from explorer.page.panels.base import Panel, chart, mount, with_title
 from explorer.style import CONTROL, CURVES
 
 SERIES = (
@@ -37,11 +37,11 @@ class Scoreboard(Panel):
         visible = w.Layout(overflow="visible")
         self.plot = w.VBox([figure, w.HTML(legend).add_class("mx-note")], layout=visible)
         self.body = w.VBox([self.counts], layout=visible)
-        self.widget = titled("Found, one to one", self.body)
+        self.widget = with_title("Found, one to one", self.body)
 
     def render(self, frame: Frame) -> None:
         """The scores of the newest assessment."""
-        mounted(self.body, self.plot, frame.attack.scores is not None)
+        mount(self.body, self.plot, frame.attack.scores is not None)
         if frame.attack.scores is None:
             self.counts.value = "No score yet: press Play to run the attack."
             self.bars.y = np.zeros((4, 3))

@@ -167,7 +167,7 @@ class Tuner(Panel):
         if not self.ready.value:
             config = KKTConfig()
         else:
-            config = KKTConfig.published(target, self.ready.value, now.m, now.steps)
+            config = KKTConfig.from_paper(target, self.ready.value, now.m, now.steps)
         kept = branches.make_room(self.session)
         play.configure(self.session, **asdict(config))
         play.tell(self.session, kept.strip())
@@ -244,7 +244,7 @@ class Tuner(Panel):
             self.said.value = self._cancelled(len(self.rows) >= self.config.trials)
         elif self.job.error is not None:
             self.said.value = ""
-            self.failed(self.job.error)
+            self.tell_failure(self.job.error)
 
     def _cancelled(self, judging: bool) -> str:
         there = f"{len(self.rows)} trials, which stay"

@@ -17,9 +17,9 @@ from explorer.engine.progress import Progress, with_progress
 from explorer.engine.roster import by_key
 from explorer.page.frame import Frame
 from explorer.page.job import Job, JobState
-from explorer.page.panels.base import Panel, chart, mounted, titled
+from explorer.page.panels.base import Panel, chart, mount, with_title
 from explorer.page.parts.job_row import JobButton, progress_bar
-from explorer.page.words.univariate import claimed, rules
+from explorer.page.words.univariate import claims, rules
 from explorer.style import CURVES, INK, PROVEN
 
 LOWEST = -12  # log10 of a miss that is rounding
@@ -41,7 +41,7 @@ class UnivariatePanel(Panel):
         self._build_bars()
         self._build_sweep()
         charts = w.HBox([self.bars, self.swept]).add_class("mx-charts")
-        self.widget = w.VBox([titled("The provable attack", self.words), self.rules, charts])
+        self.widget = w.VBox([with_title("The provable attack", self.words), self.rules, charts])
         self._of: Target | None = None
 
     def _build_bars(self) -> None:
@@ -63,7 +63,7 @@ class UnivariatePanel(Panel):
                                 tick_values=[0, 0.5, 1])  # fmt: skip
         self.bar_words = w.HTML().add_class("mx-note")
         self.bar_body = w.VBox([self.bar_words], layout=w.Layout(overflow="visible"))
-        self.bars = titled("Least to largest λ of each candidate", self.bar_body)
+        self.bars = with_title("Least to largest λ of each candidate", self.bar_body)
 
     def _build_sweep(self) -> None:
         self.m = bq.LinearScale(min=-2, max=2, allow_padding=False)
@@ -105,7 +105,7 @@ class UnivariatePanel(Panel):
         self.sweep_body = w.VBox(
             [self.sweep_row, self.sweep_words], layout=w.Layout(overflow="visible")
         )
-        self.swept = titled("If the margin were not known", self.sweep_body)
+        self.swept = with_title("If the margin were not known", self.sweep_body)
 
     # --- what is seen -----------------------------------------------------------------------
     def render(self, frame: Frame) -> None:
@@ -142,9 +142,9 @@ class UnivariatePanel(Panel):
         _set(self.stems, *_upright(x[firm], np.zeros(firm.sum()), least[firm]))
         shown = (x, lam) if fitted else (np.zeros(0), np.zeros(0))
         _set(self.fits, *shown)
-        mounted(self.bar_body, self.bar_figure, bool(fitted or solved.any()))
+        mount(self.bar_body, self.bar_figure, bool(fitted or solved.any()))
         self.bar_words.value = (
-            claimed(state) if fitted
+            claims(state) if fitted
             else "Comes after the walk, with claims set to “needed places”: press Play."
         )  # fmt: skip
 
@@ -153,7 +153,7 @@ class UnivariatePanel(Panel):
         self.job.cancel()
         _set(self.miss_line, NOWHERE, NOWHERE)
         _set(self.size_line, NOWHERE, NOWHERE)
-        mounted(self.sweep_body, self.sweep_figure, False)
+        mount(self.sweep_body, self.sweep_figure, False)
         self.sweep_words.value = (
             "Press the button: the margin is tried from a quarter to four times."
         )
@@ -179,7 +179,7 @@ class UnivariatePanel(Panel):
     def _ended(self) -> None:
         if self.job.state is JobState.CANCELLED:
             self.sweep_words.value = "The sweep was cancelled."
-        self.failed(self.job.error)
+        self.tell_failure(self.job.error)
 
     def _draw_sweep(self, points: list[SweepPoint]) -> None:
         at = np.log2([p.margin for p in points])
@@ -189,7 +189,7 @@ class UnivariatePanel(Panel):
         self.size_axis.tick_values = np.linspace(0, self.size.max, 3)
         _set(self.miss_line, at, np.log10(np.maximum(miss, 10.0**LOWEST)))
         _set(self.size_line, at, sizes)
-        mounted(self.sweep_body, self.sweep_figure, True)
+        mount(self.sweep_body, self.sweep_figure, True)
         low = miss <= max(NEARLY, 1.5 * miss.min())
         margins = np.array([p.margin for p in points])[low]
         self.sweep_words.value = (

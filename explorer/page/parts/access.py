@@ -19,10 +19,10 @@ class Access(anywidget.AnyWidget):
 
 def tips_of(root: w.Widget) -> dict[str, str]:
     """Return the tooltip of every control below `root` that has a text."""
-    return {x.description: x.tooltip for x in _below(root) if _told(x)}
+    return {x.description: x.tooltip for x in _below(root) if _is_told(x)}
 
 
-def _told(widget: w.Widget) -> bool:
+def _is_told(widget: w.Widget) -> bool:
     return bool(getattr(widget, "description", "") and getattr(widget, "tooltip", None))
 
 

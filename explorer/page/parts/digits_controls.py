@@ -28,7 +28,7 @@ from explorer.research.image_runs import (
     VOTES,
     ImageRun,
     Scored,
-    carried,
+    carried_numbers,
     picture_attacks,
 )
 from explorer.style import CONTROL
@@ -143,7 +143,7 @@ class Controls:
             "Noise is what an attacker has; other images of the kind, or the training images "
             "themselves, show what the start alone is worth"), "245px")  # fmt: skip
         self.attack_steps = _wide(w.BoundedIntText(
-            run.planned, min=1, max=100_000, description="attack steps",
+            run.step_count, min=1, max=100_000, description="attack steps",
             tooltip="Steps of the attack"), "165px")  # fmt: skip
         self.vote = _choice(
             dict(VOTES), run.vote, "picture", "Which picture stands for a training image: of "
@@ -261,7 +261,7 @@ class Board:
 
     def network(self, draw: Draw, net: Network) -> None:
         """Show the first layer, and how many numbers the weights hold."""
-        self.neurons.draw(net, draw.shape, carried(net), draw.train.n * draw.train.d)
+        self.neurons.draw(net, draw.shape, carried_numbers(net), draw.train.n * draw.train.d)
 
     def attack(self, draw: Draw, found: Scored, partition: bool) -> None:
         """Show candidates beside their matches, and both charts."""

@@ -66,7 +66,7 @@ def map_png(values: Array) -> bytes:
     return out.getvalue()
 
 
-def joined(pieces: list[Array]) -> tuple[Array, Array]:
+def gapped_path(pieces: list[Array]) -> tuple[Array, Array]:
     """Return polylines [(k, 2)] as one path x, y with NaN gaps."""
     if not pieces:
         return np.zeros(2), np.zeros(2)  # draws nothing; an empty path is an error to a browser
@@ -81,7 +81,7 @@ def level_lines(values: Array, extent: float, levels: Sequence[float]) -> list[t
     g = ((np.arange(size) + 0.5) / size * 2 - 1) * extent
     generator = contour_generator(g, g, values[::-1])
     return [
-        joined([np.asarray(line, dtype=np.float64) for line in generator.lines(level)])
+        gapped_path([np.asarray(line, dtype=np.float64) for line in generator.lines(level)])
         for level in levels
     ]
 
@@ -117,7 +117,7 @@ def neuron_lines(net: Network, extent: float) -> list[tuple[Array, Array]]:
     heaviest = np.argsort(-total)[:MOST_LINES]
     heaviest = heaviest[total[heaviest] > STRENGTHS[0] * total.max(initial=0.0)]
     strength = np.searchsorted(STRENGTHS, total[heaviest] / max(total.max(), 1e-300)) - 1
-    ends, seen = _clipped(w[first[heaviest]], b[first[heaviest]], extent)
+    ends, seen = _clip(w[first[heaviest]], b[first[heaviest]], extent)
     return [_segments(ends[seen & (strength == level)]) for level in range(len(STRENGTHS))]
 
 
@@ -128,7 +128,7 @@ def _lines_of(net: Network) -> tuple[Array, Array, Array]:
     return w, b, path_weights(net)
 
 
-def _clipped(w: Array, b: Array, extent: float) -> tuple[Array, NDArray[np.bool_]]:
+def _clip(w: Array, b: Array, extent: float) -> tuple[Array, NDArray[np.bool_]]:
     """The parts of the lines w.x + b = 0 inside [-extent, extent]^2. -> ends (k, 2, 2), seen (k,).
 
     Slab method: the line foot + s along is inside one pair of edges for s between two bounds.
@@ -149,7 +149,7 @@ def _clipped(w: Array, b: Array, extent: float) -> tuple[Array, NDArray[np.bool_
 def _segments(ends: Array) -> tuple[Array, Array]:
     """Segments (k, 2, 2) as one path with NaN gaps."""
     if not len(ends):
-        return joined([])
+        return gapped_path([])
     path = np.concatenate([ends, np.full((len(ends), 1, 2), np.nan)], 1).reshape(-1, 2)
     return path[:, 0], path[:, 1]
 
@@ -220,4 +220,4 @@ def class_levels(lead: Array, extent: float) -> tuple[Path, list[Path]]:
     """The border between the classes, and for each class where its lead is the margin."""
     pairs = [level_lines(one, extent, (0.0, 1.0)) for one in lead]
     border = [np.column_stack(line) for line, _ in pairs]
-    return joined(border), [at_margin for _, at_margin in pairs]
+    return gapped_path(border), [at_margin for _, at_margin in pairs]

@@ -62,7 +62,7 @@ class GridBoard:
         self, press: Callable[[tuple[float, float]], None], chart: Callable[..., bq.Figure],
         titled: Callable[[str, w.Widget], w.Widget],
     ) -> None:  # fmt: skip
-        """`press` is called with (lambda_1, lambda_2); `chart` and `titled` are those of panels."""
+        """`press` takes (lambda_1, lambda_2); `chart` and `with_title` are those of panels."""
         self.cells: list[tuple[float, float]] = []
 
         def on_cell(index: int) -> None:

@@ -42,7 +42,7 @@ def explain_shapes(state: Explained, extent: float) -> Shapes:
     """Polygon (or interval), level line, ring, pins, and forced masses of the truth."""
     flat = state.net.d == 1
     texts = _pins(state, extent) + _masses(state, extent)
-    rings = [_place_of(state, i) for i in _forced(state)]
+    rings = [_place_of(state, i) for i in _forced_indices(state)]
     if state.selected is None:
         return Shapes(rings=_table(rings), texts=tuple(texts))
     e, i = (state.now, state.selected)
@@ -82,7 +82,7 @@ def _place_of(state: Explained, i: int) -> tuple[float, float]:
     return (x[0], x[1]) if len(x) > 1 else (x[0], float(state.truth.y[i]))
 
 
-def _forced(state: Explained) -> list[int]:
+def _forced_indices(state: Explained) -> list[int]:
     if state.forced is None:
         return []
     least: list[int] = (
@@ -95,7 +95,7 @@ def _masses(state: Explained, extent: float) -> list[tuple[float, float, str]]:
     if state.forced is None:
         return []
     out = []
-    for i in _forced(state):
+    for i in _forced_indices(state):
         x, y = _place_of(state, i)
         share = float(state.forced[i] / state.truth.lam[i])
         out.append((_aside(x, extent), y - 2 * ASIDE * extent, f"≥ {min(share, 1):.0%}"))

@@ -20,7 +20,7 @@ TRAINED_DIMS = "10, 20, 50, 100, 200, 400"
 LABEL_TITLES = {"parity": "parity of signs", "random": "random", "component": "component"}
 
 
-def _named(field: w.Widget, width: str) -> w.Widget:
+def _with_name(field: w.Widget, width: str) -> w.Widget:
     field.style.description_width = "initial"
     field.layout.width = width
     return field
@@ -33,36 +33,37 @@ class Controls:
         """Make rows of controls; `changed` is called after each change."""
         self._changed, self._setting = changed, False
         dims = tuple(sorted({*DIMS, start.d}))
-        self.d = _named(w.SelectionSlider(
+        self.d = _with_name(w.SelectionSlider(
             options=[(f"{d}", d) for d in dims], value=start.d, description="dimension d",
             tooltip="Dimension of the points; the network is solved anew at every move",
         ), "min(100%, 350px)")  # fmt: skip
-        self.n = _named(w.IntSlider(start.n, min=1, max=50, description="points n",
+        self.n = _with_name(w.IntSlider(start.n, min=1, max=50, description="points n",
                                     tooltip="Number of training points"), "210px")  # fmt: skip
-        self.law = _named(w.Dropdown(options=[(TITLES[k], k) for k in LAWS], value=start.law,
+        self.law = _with_name(w.Dropdown(options=[(TITLES[k], k) for k in LAWS], value=start.law,
                                      description="distribution",
                                      tooltip="Of members and fresh points"), "262px")  # fmt: skip
-        self.labels = _named(w.Dropdown(options=_label_options(start.law), value=start.labels,
+        self.labels = _with_name(w.Dropdown(options=_label_options(start.law), value=start.labels,
                                         description="labels",
                                         tooltip="How points are labelled"), "196px")  # fmt: skip
-        self.seed = _named(w.BoundedIntText(start.seed, min=0, max=2**31 - 1, description="seed",
-                                            tooltip="Of all points"), "100px")  # fmt: skip
+        self.seed = _with_name(w.BoundedIntText(start.seed, min=0, max=2**31 - 1,
+                                                description="seed",
+                                                tooltip="Of all points"), "100px")  # fmt: skip
         self.rule = w.ToggleButtons(
             options=[(title, key) for key, title in RULES.items()], value=start.rule,
             tooltips=("The attacker knows m", "One of several suspects is known to be a member",
                       "The attacker knows a lower bound of m only"),
         )  # fmt: skip
         self.rule.style.button_width = "auto"
-        self.share = _named(w.FloatSlider(
+        self.share = _with_name(w.FloatSlider(
             start.share, min=0.05, max=1, step=0.05, description="threshold / m",
             readout_format=".2f",
             tooltip="Share of the margin that |Φ(x)| must reach; the paper takes ½",
         ), "270px")  # fmt: skip
-        self.suspects = _named(w.IntSlider(
+        self.suspects = _with_name(w.IntSlider(
             start.suspects, min=1, max=100, description="suspects",
             tooltip="Points of which one is a member; the largest |Φ| of them stands for m",
         ), "250px")  # fmt: skip
-        self.low = _named(w.FloatSlider(
+        self.low = _with_name(w.FloatSlider(
             start.low, min=0.1, max=1, step=0.05, description="lower bound / m",
             readout_format=".2f",
             tooltip="What the attacker knows: m is at least this share of itself",
@@ -122,9 +123,10 @@ class TrainedControls:
             "Trains networks of 10,000 neurons by the paper's settings, with the distribution, "
             "labels, n and seed above; again: cancel"))  # fmt: skip
         self.button.on_click(lambda _: toggle())
-        self.dims = _named(w.Text(TRAINED_DIMS, description="dimensions", continuous_update=False,
+        self.dims = _with_name(w.Text(TRAINED_DIMS, description="dimensions",
+                                  continuous_update=False,
                                   tooltip="By commas"), "300px")  # fmt: skip
-        self.trials = _named(w.BoundedIntText(3, min=1, max=50, description="trials",
+        self.trials = _with_name(w.BoundedIntText(3, min=1, max=50, description="trials",
                                               tooltip="For each d"), "110px")  # fmt: skip
         self.bar = w.FloatProgress(
             0, min=0, max=1, layout=w.Layout(width="160px", visibility="hidden")

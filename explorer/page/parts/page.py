@@ -73,7 +73,7 @@ def lose_nothing() -> None:
         publisher.schedule(lambda: setattr(publisher.socket, "sndhwm", MOST_WAITING))
 
 
-def shown(before: P | None, build: Callable[[], P]) -> P:
+def show(before: P | None, build: Callable[[], P]) -> P:
     """Build a page and show it in this cell, in place of the one shown `before`."""
     if before is not None:
         before.close()  # widgets are never collected while open

@@ -28,12 +28,12 @@ class Row:
 
 def choice(name: str, tip: str, *options: Any) -> w.Dropdown:  # noqa: ANN401
     """Return a dropdown over (words, value) or plain values."""
-    return _named(w.Dropdown(options=options, description=name, tooltip=tip, layout=WIDE))
+    return _with_name(w.Dropdown(options=options, description=name, tooltip=tip, layout=WIDE))
 
 
 def whole(name: str, tip: str, low: int, high: int) -> w.BoundedIntText:
     """Return a field for a whole number between two bounds."""
-    return _named(
+    return _with_name(
         w.BoundedIntText(min=low, max=high, description=name, tooltip=tip, layout=WIDE,
                          continuous_update=False)
     )  # fmt: skip
@@ -41,13 +41,13 @@ def whole(name: str, tip: str, low: int, high: int) -> w.BoundedIntText:
 
 def real(name: str, tip: str, low: float, high: float) -> w.BoundedFloatText:
     """Return a field for a real number between two bounds."""
-    return _named(
+    return _with_name(
         w.BoundedFloatText(min=low, max=high, description=name, tooltip=tip, layout=WIDE,
                            continuous_update=False)
     )  # fmt: skip
 
 
-def _named(widget: w.Widget) -> w.Widget:
+def _with_name(widget: w.Widget) -> w.Widget:
     widget.style.description_width = "112px"
     return widget
 

@@ -106,7 +106,7 @@ def remix(session: Session, mix_truth: float, mix_data: float) -> None:
     """Start the attack anew from another mix of truth, held-out data and noise."""
     session.running = False
     session.mix = (mix_truth, mix_data)
-    session.attack_config = session.entry.suited(session.attack_config, mix_data)
+    session.attack_config = session.entry.config_for(session.attack_config, mix_data)
     restart(session)
 
 
@@ -152,5 +152,5 @@ def first_state(
         # Where training itself is seen through, labels and their number are known.
         y = aim.truth.y if entry.victim is not None else None
         start = attack_start(aim.truth, aim.heldout, given.m, given.sigma_x, seed, mix, y)
-    aimed = entry.aimed(aim.target, aim.truth.x, aim.truth.y, config, seed)
+    aimed = entry.target_for(aim.target, aim.truth.x, aim.truth.y, config, seed)
     return entry.init(aimed, config, torch.Generator().manual_seed(seed), start)

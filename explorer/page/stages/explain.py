@@ -21,9 +21,9 @@ from explorer.research.explained import (
     Slide,
     first_explained,
     free_direction,
-    pulled,
-    refreshed,
+    refresh,
     slide_along,
+    split_toward,
 )
 from explorer.research.words import explanations
 
@@ -109,10 +109,10 @@ def pull(session: Session, place: Tensor, free: bool | None = None) -> None:
 
 
 def _slide(session: Session, state: Explained, slide: Slide) -> None:
-    e = pulled(state.net, slide.before, slide.i, slide.u, slide.extent, slide.at, slide.reach)
+    e = split_toward(state.net, slide.before, slide.i, slide.u, slide.extent, slide.at, slide.reach)
     mate = e.n - 1 if e.n > slide.before.n else None
     words = "One point became two."
-    made = refreshed(state, e, slide=slide, selected=slide.i, mate=mate, words=words)
+    made = refresh(state, e, slide=slide, selected=slide.i, mate=mate, words=words)
     put = _push if state.slide is None else _amend  # one drag is one step
     put(session, made)
 
@@ -182,7 +182,7 @@ def combine(session: Session) -> None:
     made = merge(state.net, state.now, state.selected, state.mate)
     i = state.selected - (state.mate < state.selected)
     let_go = {**LET_GO, "selected": i, "words": explanations.merging(made)}
-    _push(session, refreshed(state, made.explanation, **let_go))
+    _push(session, refresh(state, made.explanation, **let_go))
 
 
 # --- memory -----------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def reset(session: Session) -> None:
     """Go back to the training points; undo brings the present ones back."""
     state = explanation(session)
     if state.now is not state.truth:
-        _push(session, refreshed(state, state.truth, **LET_GO))
+        _push(session, refresh(state, state.truth, **LET_GO))
 
 
 def restore(session: Session, history: History[Explained]) -> None:
@@ -219,7 +219,7 @@ def take_farthest(session: Session, found: Farthest) -> None:
     """Put the farthest explanation on screen, beside the truth; undo takes it back."""
     state = explanation(session)
     let_go = {**LET_GO, "words": f"{FARTHEST} {found.distance:.2g}."}
-    _push(session, refreshed(state, found.explanation, **let_go))
+    _push(session, refresh(state, found.explanation, **let_go))
 
 
 def _in_view(x: Tensor, u: Tensor, extent: float) -> float:

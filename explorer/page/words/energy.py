@@ -60,7 +60,7 @@ def legend(picture: Picture, lowest: bool, runs: bool) -> str:
     return " &nbsp; ".join(words)
 
 
-def shown(picture: Picture) -> str:
+def picture_words(picture: Picture) -> str:
     """Return what is seen on this picture."""
     return words.picture(picture) or SKETCH
 

@@ -43,7 +43,7 @@ def sentence(frame: Frame) -> tuple[str, str]:
     if not frame.dataset.n:
         return "Nothing drawn yet: click on the plane to place points, or take a preset.", ""
     if frame.stage == "draw" or train is None:
-        return _drawn(frame.dataset), ""
+        return _drawing(frame.dataset), ""
     if not train.net.homogeneous:
         wrong = int((train.q <= 0).sum())
         some = "1 point is" if wrong == 1 else f"{wrong} points are"
@@ -55,7 +55,7 @@ def sentence(frame: Frame) -> tuple[str, str]:
     return "Training has not begun: press Play, or Step to take a single step.", ""
 
 
-def _drawn(dataset: Dataset) -> str:
+def _drawing(dataset: Dataset) -> str:
     several = dataset.outputs > 1
     counts = [int((dataset.y == label).sum()) for label in labels(dataset.outputs)]
     names = [str(k + 1) for k in range(len(counts))] if several else ["+1", "−1"]

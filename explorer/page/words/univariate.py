@@ -18,7 +18,7 @@ ACTIVE = {
 }
 
 
-def claimed(state: UnivariateState) -> str:
+def claims(state: UnivariateState) -> str:
     """Return how many candidates are proven or likely, why, and how they are drawn."""
     kind, mark = ("likely, not proven", "◇") if state.doubt else ("proven", "◯")
     why = f" ({escape(doubt_words(state))})" if state.doubt else ""

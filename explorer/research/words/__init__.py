@@ -16,8 +16,8 @@ def sentence(of: object) -> str:
     """Return what a result means, in English, with its numbers.
 
     Args:
-        of: a certificate, a verdict, an exact solution, a finished run, an explanation, an energy map,
-            a rule of membership, or one of the enums of these.
+        of: a certificate, a verdict, an exact solution, a finished run, an explanation, an energy
+            map, a rule of membership, or one of the enums of these.
 
     Returns:
         One sentence or a few.
@@ -40,7 +40,7 @@ for _function in (
     weights.status, weights.light, weights.certificate, weights.optimum,
     weights.finished,
     verdicts.kind, verdicts.verdict,
-    explanations.determined, explanations.as_well, explanations.farthest, explanations.merging,
+    explanations.determination, explanations.as_well, explanations.farthest, explanations.merging,
     energy.archetype, energy.energies, energy.split_plane, energy.of_starts, energy.of_ridge,
     energy.picture, membership.rule,
 ):  # fmt: skip

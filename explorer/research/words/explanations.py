@@ -22,7 +22,7 @@ def edge(points: Tensor) -> str:
     )
 
 
-def determined(made: Determined) -> str:
+def determination(made: Determined) -> str:
     """Return how many points the weights determine, with tolerance and sampling."""
     scope, within = made.scope, f"within ±{made.scope.extent:.3g}"
     if not scope.exact:
@@ -37,7 +37,7 @@ def determined(made: Determined) -> str:
 
 def as_well(made: AsWell) -> str:
     """Return which other set explains the weights as well as the true points, and how far it is."""
-    scope, truly = _sampled(made.scope), digits(made.truth, ".3g")
+    scope, truly = _sampling(made.scope), digits(made.truth, ".3g")
     if not made.other:
         return (
             "No training set was found that explains the weights as well as the true points, "
@@ -55,7 +55,7 @@ def as_well(made: AsWell) -> str:
 
 def farthest(made: Farthest) -> str:
     """Return how far the points of another explanation are from the true ones."""
-    scope = _sampled(made.scope)
+    scope = _sampling(made.scope)
     if not made.other:
         told = "the weights tell these points"
         if made.scope.tolerance > COARSE:
@@ -87,5 +87,5 @@ def merging(made: Merging) -> str:
     )
 
 
-def _sampled(scope: Scope) -> str:
+def _sampling(scope: Scope) -> str:
     return f"±{scope.extent:.3g}; {scope.points} margin points sampled"

@@ -19,7 +19,7 @@ def share(value: float) -> str:
     return f"{value:.1%}" if value >= 1e-3 else f"{value:.0e}"
 
 
-def rounded_up(value: float) -> str:
+def per_cent_above(value: float) -> str:
     """Return a share in per cent with two digits, never below it."""
     if value == 0:
         return "0%"

@@ -8,7 +8,7 @@ from explorer.engine.exact import PROVED, Exact
 from explorer.engine.exact.finish import Finished
 from explorer.engine.network import Network
 from explorer.engine.status import Status
-from explorer.research.words.numbers import rounded_up, share
+from explorer.research.words.numbers import per_cent_above, share
 
 _STATUS = {
     Status.RUNNING: "Running.",
@@ -68,7 +68,7 @@ def optimum(made: Exact) -> str:
         return f"The largest margin over all widths, proved up to {PROVED:g} of |theta|^2."
     return (
         "The best network found; whether it is the optimum is not known. At margin 1 no network "
-        f"has |theta|^2 smaller by more than {rounded_up(made.shortfall)}."
+        f"has |theta|^2 smaller by more than {per_cent_above(made.shortfall)}."
     )
 
 
@@ -80,7 +80,7 @@ def finished(made: Finished) -> str:
     else:
         text = (
             f"The best network found {where}: none of them at margin 1 has |theta|^2 smaller by "
-            f"more than {rounded_up(made.gap)}."
+            f"more than {per_cent_above(made.gap)}."
         )
     return f"{text} Other cells may hold a larger one."
 

@@ -27,7 +27,7 @@ from voila.static_file_handler import TemplateStaticFileHandler
 c = get_config()  # noqa: F821  (given by traitlets)
 
 
-def _loaded(name: str) -> ModuleType:
+def _load(name: str) -> ModuleType:
     """A file beside this one. This folder must not be searched: voila.py would hide Voila."""
     key = f"margin_explorer_{name}"
     if key not in sys.modules:
@@ -37,7 +37,7 @@ def _loaded(name: str) -> ModuleType:
     return sys.modules[key]
 
 
-guard = _loaded("guard")
+guard = _load("guard")
 
 # The template that asks no host but this one, whatever a query says. Of themes a query may choose
 # light or dark: guard.py forgets any other.
@@ -94,7 +94,7 @@ if sys.platform == "linux" and len(gettempdir()) <= _LONGEST:
 VoilaShutdownKernelHandler.check_xsrf_cookie = lambda self: None
 
 
-def _guarded(server: Any) -> None:
+def _guard(server: Any) -> None:
     """Put our rules before Voila's, in the stand-alone server.
 
     Also serve the notebooks beside the first one, each at voila/render/<name>: Voila serves one
@@ -111,13 +111,13 @@ def _guarded(server: Any) -> None:
         os.environ.setdefault("MARGIN_EXPLORER_FOLDERS", "0")
         named = os.environ.pop("MARGIN_EXPLORER_HOSTS", "").split(",")
         here = guard.OtherHost(self.ip, named)
-        return [(here, guard.WrongHost), *_further_pages(self, _repaired(made(self)))]
+        return [(here, guard.WrongHost), *_further_pages(self, _repair(made(self)))]
 
     server.init_handlers = init_handlers
     server.is_guarded = True
 
 
-def _repaired(handlers: list[Any]) -> list[Any]:
+def _repair(handlers: list[Any]) -> list[Any]:
     """Return Voila's handlers without the socket that gives a waiting kernel its visitor's query.
 
     None of our pages uses it, and anybody could open it.
@@ -143,7 +143,7 @@ def _further_pages(server: Any, handlers: list[Any]) -> list[Any]:
     return handlers
 
 
-_guarded(voila.app.Voila)
+_guard(voila.app.Voila)
 
 
 def _end_with_parent() -> None:

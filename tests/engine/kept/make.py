@@ -91,7 +91,7 @@ def made(case: Case) -> Run:
     settings = entry.config(**case.settings)
     if hasattr(settings, "steps"):
         settings = replace(settings, steps=case.steps)
-    target = entry.aimed(_target(trained[-1]), data.x, data.y, settings, case.seed)
+    target = entry.target_for(_target(trained[-1]), data.x, data.y, settings, case.seed)
     generator = torch.Generator().manual_seed(case.seed)
     begin = None
     if case.mix is not None:
@@ -146,7 +146,7 @@ def numbers(data: bytes) -> dict[str, Any]:
         light = certify(last.net, truth.x, truth.y)
         found |= {"light": light.light.name, "residual": light.residual, "gamma": light.gamma_bar}
     if not entry.terminate(attacked, config).over:
-        held_target = entry.aimed(target, truth.x, truth.y, config, run.seed)
+        held_target = entry.target_for(target, truth.x, truth.y, config, run.seed)
         found["next"] = entry.step(held_target, attacked, config).numbers()
     return _finite({"held": held, "found": found})
 

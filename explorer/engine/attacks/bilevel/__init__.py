@@ -23,14 +23,14 @@ from explorer.engine.attacks.bilevel.lower import (
 )
 from explorer.engine.attacks.bilevel.models import Shape
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidates
-from explorer.engine.attacks.descent import SIGMA_PICTURES, ended, moved
+from explorer.engine.attacks.descent import SIGMA_PICTURES, descent_status, descent_step
 from explorer.engine.attacks.shapes import EMPTY, Level, Shapes
 from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
 from explorer.engine.optim import Moments, half_cosine
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
-from explorer.engine.status import Status, iterated
+from explorer.engine.status import Status, iterates
 
 
 @settings
@@ -274,7 +274,7 @@ def step(target: BilevelTarget, state: BilevelState, config: BilevelConfig) -> B
     """
     lr = config.lr_x * config.rate(state.t)
     rate = lr if config.optimizer == "adam" else lr / state.scale
-    (x,), moments = moved(
+    (x,), moments = descent_step(
         config.optimizer, (state.x,), state.moments, (state.grad_x,), (rate,), config.momentum
     )
     if not bool(torch.isfinite(x).all()):
@@ -287,14 +287,14 @@ def step(target: BilevelTarget, state: BilevelState, config: BilevelConfig) -> B
 
 def terminate(state: BilevelState, config: BilevelConfig) -> Status:
     """How the run stands."""
-    return ended(state, config.steps, state.grad_x)
+    return descent_status(state, config.steps, state.grad_x)
 
 
 def iterate(
     target: BilevelTarget, state: BilevelState, config: BilevelConfig
 ) -> Iterator[BilevelState]:
     """Yield the states after `state`, until `terminate` says that the run is over."""
-    return iterated(step, terminate, target, state, config)
+    return iterates(step, terminate, target, state, config)
 
 
 def report(target: BilevelTarget, state: BilevelState, config: BilevelConfig) -> Report:

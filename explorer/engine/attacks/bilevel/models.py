@@ -101,14 +101,14 @@ class Hidden:
         return p[:inner].view(self.width, -1), p[inner:-1], p[-1]
 
     @staticmethod
-    def joined(w: Tensor, v: Tensor, c: Tensor) -> Tensor:
+    def union(w: Tensor, v: Tensor, c: Tensor) -> Tensor:
         """The inverse of `parts`."""
         return torch.cat([w.reshape(-1), v, c.reshape(1)])
 
     def pull(self, r: Tensor) -> Tensor:
         """See `Model`."""
         inner = (r[:, None] * self.s1 * self.v).T @ self.one
-        return self.joined(inner, r @ self.s, r.sum())
+        return self.union(inner, r @ self.s, r.sum())
 
     def push(self, p: Tensor) -> Tensor:
         """See `Model`."""
@@ -120,7 +120,7 @@ class Hidden:
         w, v, c = self.parts(p)
         da = self.one @ w.T
         inner = (r[:, None] * (self.s1 * v + self.s2 * da * self.v)).T @ self.one
-        return self.joined(inner, r @ (self.s1 * da), torch.zeros_like(c))
+        return self.union(inner, r @ (self.s1 * da), torch.zeros_like(c))
 
     def hessian(self, r: Tensor, h: Tensor) -> Tensor:
         """See `Model`."""

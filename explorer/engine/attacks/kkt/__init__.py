@@ -32,13 +32,13 @@ from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, claims
-from explorer.engine.attacks.descent import annealed, ended, moved, on_pictures
+from explorer.engine.attacks.descent import annealing_for, descent_status, descent_step, on_pictures
 from explorer.engine.attacks.kkt.blocks import Replay
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loss import KKTState, evaluate
 from explorer.engine.attacks.target import Target
 from explorer.engine.optim import Moments
-from explorer.engine.status import Status, iterated
+from explorer.engine.status import Status, iterates
 
 __all__ = [
     "KKTConfig",
@@ -49,7 +49,7 @@ __all__ = [
     "init",
     "iterate",
     "report",
-    "split",
+    "single_states",
     "step",
     "terminate",
 ]
@@ -139,7 +139,7 @@ def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
     joint = config.multipliers == "joint"
     params = (state.x, state.lam / mean)
     grads = (state.grad_x, state.grad_lam * (mean if joint else 0.0))
-    (x, share), moments = moved(
+    (x, share), moments = descent_step(
         config.optimizer, params, state.moments, grads, (lr_x, lr_lam), config.momentum
     )
     after = evaluate(target, config, state.t + 1, x, state.y, share * mean, moments)
@@ -150,7 +150,7 @@ def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
         return after
     if not bool(sound.any()):
         return replace(state, diverged=True)
-    return _merged(sound, after, state)
+    return _choice(sound, after, state)
 
 
 def terminate(state: KKTState, config: KKTConfig) -> Status:
@@ -172,7 +172,7 @@ def terminate(state: KKTState, config: KKTConfig) -> Status:
         >>> kkt.terminate(state, config)
         <Status.RUNNING: 'running'>
     """
-    return ended(state, config.steps, state.grad_x, state.grad_lam)
+    return descent_status(state, config.steps, state.grad_x, state.grad_lam)
 
 
 def in_blocks(config: KKTConfig) -> bool:
@@ -219,7 +219,7 @@ def iterate(
         [4, 8, 10]
     """
     if stride == 1:
-        return iterated(step, terminate, target, state, config)
+        return iterates(step, terminate, target, state, config)
     return _strides(target, state, config, stride)
 
 
@@ -240,7 +240,7 @@ def _strides(target: Target, state: KKTState, config: KKTConfig, stride: int) ->
 
 
 def _moving(state: KKTState) -> bool:
-    """Whether there is a gradient; see `ended`."""
+    """Whether there is a gradient; see `descent_status`."""
     return bool(state.grad_x.any()) or bool(state.grad_lam.any())
 
 
@@ -271,7 +271,7 @@ def report(target: Target, state: KKTState, config: KKTConfig) -> Report:
     return claims(target, state.x, state.y, state.lam)
 
 
-def split(state: KKTState) -> list[KKTState]:
+def single_states(state: KKTState) -> list[KKTState]:
     """Return the states of a batch, one by one.
 
     Args:
@@ -287,16 +287,16 @@ def split(state: KKTState) -> list[KKTState]:
         >>> target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
         >>> start = Start(torch.stack([data.x, 0.9 * data.x]), data.y)
         >>> state = kkt.init(target, KKTConfig(), torch.Generator().manual_seed(0), start)
-        >>> [one.x.shape for one in kkt.split(state)]
+        >>> [one.x.shape for one in kkt.single_states(state)]
         [torch.Size([3, 1]), torch.Size([3, 1])]
     """
     if state.x.ndim == 2:
         return [state]
     whole = replace(state, y=state.y.expand(state.x.shape[:-1]))
-    return [_mapped(lambda v, at=i: v[at], whole) for i in range(len(state.x))]
+    return [_over_states(lambda v, at=i: v[at], whole) for i in range(len(state.x))]
 
 
-def _mapped(change: Callable[..., Tensor], *states: KKTState) -> KKTState:
+def _over_states(change: Callable[..., Tensor], *states: KKTState) -> KKTState:
     """The first state with every tensor made anew from those of all states."""
     first = states[0]
     names = [f.name for f in fields(first) if isinstance(getattr(first, f.name), Tensor)]
@@ -327,14 +327,14 @@ def _finite(state: KKTState) -> Tensor:
     return torch.isfinite(state.loss)
 
 
-def _merged(sound: Tensor, after: KKTState, before: KKTState) -> KKTState:
+def _choice(sound: Tensor, after: KKTState, before: KKTState) -> KKTState:
     """The new state of the sound starts, the old one of the others."""
 
     def chosen(new: Tensor, old: Tensor) -> Tensor:
         return torch.where(sound.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
     labels = after.y.expand(after.x.shape[:-1])
-    return _mapped(chosen, replace(after, y=labels), replace(before, y=labels))
+    return _over_states(chosen, replace(after, y=labels), replace(before, y=labels))
 
 
 def pictures(n: int, outputs: int, steps: int | None) -> KKTConfig:
@@ -351,6 +351,6 @@ ATTACK = Attack(
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
-    takes_start=True, suit=annealed, anywhere=True, non_homogeneous=True, in_blocks=in_blocks,
+    takes_start=True, suit=annealing_for, anywhere=True, non_homogeneous=True, in_blocks=in_blocks,
     strided=iterate, pictures=pictures,
 )  # fmt: skip

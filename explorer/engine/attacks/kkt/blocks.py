@@ -31,14 +31,14 @@ Pair = tuple[Tensor, Tensor]  # of x (..., m, d) and of lam / mean (..., m)
 PIECE = 2**24  # candidates x neurons x steps in one call; Ctrl-C is heard between; arbitrary
 
 
-def packed(
+def pack_starts(
     net: Prepared, config: KKTConfig, level: float, signed: Tensor, held: Sequence[Pair]
 ) -> list[Packed]:
     """A run, in the groups of starts that fit near the processor; see `Packed`.
 
     Groups of one size share a desk: they walk one after another.
     """
-    walk = compiled() if net.weights[0].shape[1] == 2 else None
+    walk = compiled_steps() if net.weights[0].shape[1] == 2 else None
     if walk is not None and signed.dtype == torch.float64:
         return [Walked(walk, net, config, level, signed, held)]
     groups: Sequence[Any] = apart(net, held[0][0]) or [...]
@@ -54,7 +54,7 @@ def packed(
 
 
 @cache
-def compiled() -> Callable[..., None] | None:
+def compiled_steps() -> Callable[..., None] | None:
     """The compiled steps; None where numba is missing, or has no place to keep what it makes."""
     try:
         from explorer.engine.kernels import compiled as loops
@@ -64,7 +64,7 @@ def compiled() -> Callable[..., None] | None:
     return walk
 
 
-def held(runs: list[Packed]) -> list[Pair]:
+def parameters_of(runs: list[Packed]) -> list[Pair]:
     """Parameters, mean and square of all starts, each of x and of lam / mean; copies."""
     pairs = [run.held() for run in runs]
     if len(runs) == 1:
@@ -202,8 +202,8 @@ def _together(x: Tensor, share: Tensor, one: float) -> Tensor:
 # of the margin) is a table on the device, written before each block. On CUDA a block of k steps is
 # captured as one graph and replayed, so that a step costs no launches; elsewhere the same function
 # runs eagerly. The capture has not run on a GPU yet. On the CPU, two layers of few inputs walk as
-# `packed` says, group by group: the starts of a group take all steps of a block while they lie near
-# the processor; two inputs in compiled loops, where numba is installed.
+# `pack_starts` says, group by group: the starts of a group take all steps of a block while they lie
+# near the processor; two inputs in compiled loops, where numba is installed.
 
 BLOCK = 50  # steps of one graph; arbitrary, large against the one launch it costs
 _WARM = 3  # runs before a capture, as torch's notes on CUDA graphs ask for
@@ -221,7 +221,7 @@ class Replay:
                 f"replay takes multipliers='joint'; got {config.multipliers!r}. Use kkt.step."
             )
         self.target, self.config, self.block = target, config, block
-        self.net = target.prepared(config.merge_angle, config.same_slopes)
+        self.net = target.prepared_network(config.merge_angle, config.same_slopes)
         self.scale = Scale(target.mass / state.x.shape[-2], target.level)
         self.y, self.t, self.moved = state.y, state.t, state.moments.t
         self.params = (state.x.clone(), state.lam / self.scale.mean)
@@ -232,7 +232,7 @@ class Replay:
         if few(self.net):
             signed = state.y.expand(state.lam.shape) * self.scale.mean
             kept = cast("list[Pair]", [self.params, self.mean, self.square, self.grads])
-            self.packed = packed(self.net, config, self.scale.level, signed, kept)
+            self.packed = pack_starts(self.net, config, self.scale.level, signed, kept)
         self.graph: torch.cuda.CUDAGraph | None = None
         self.on_cuda = state.x.is_cuda
         if self.on_cuda:
@@ -254,7 +254,7 @@ class Replay:
     def state(self) -> KKTState:
         """The state here, with its losses; of tensors of its own."""
         if self.packed:
-            self.params, self.mean, self.square = held(self.packed)
+            self.params, self.mean, self.square = parameters_of(self.packed)
         moments = Moments(
             self.moved, tuple(v.clone() for v in self.mean), tuple(v.clone() for v in self.square)
         )

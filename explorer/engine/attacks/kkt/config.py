@@ -71,7 +71,7 @@ class KKTConfig(DescentConfig):
     # fmt: on
 
     @classmethod
-    def published(
+    def from_paper(
         cls, target: Target, run: str | Knobs = "CIFAR-10 b9dfyspx", m: int = 100, steps: int = 2000
     ) -> KKTConfig:
         """Return the published attack on these weights at margin 1, in the units of this class.

@@ -9,10 +9,10 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.descent import DescentState, projected
+from explorer.engine.attacks.descent import DescentState, cone_coefficients
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.target import Target
-from explorer.engine.kernels.batched import Alpha, Prepared, laid
+from explorer.engine.kernels.batched import Alpha, Prepared, reused_pass
 from explorer.engine.kernels.reference import denormals_flushed
 from explorer.engine.kernels.small import square
 from explorer.engine.optim import Moments
@@ -64,11 +64,11 @@ def evaluate(
     moments: Moments,
 ) -> KKTState:
     """The state at these candidates: losses and gradients. lam is solved for if projected."""
-    net, m = target.prepared(config.merge_angle, config.same_slopes), x.shape[-2]
+    net, m = target.prepared_network(config.merge_angle, config.same_slopes), x.shape[-2]
     mean = target.mass / m
     floor = config.lam_min * mean if config.multipliers == "projected" else None
     weight_margin = config.weight_margin * min(t / config.steps, 1.0)
-    (l_stationary, grad_x, grad_c), fit_lam, off, along = _explained(
+    (l_stationary, grad_x, grad_c), fit_lam, off, along = _share_left(
         net, x, y, lam, config.alpha(t), floor, weight_margin > 0
     )
     off = off - (y if target.level == 1 else y * target.level)  # y times the distance to the margin
@@ -115,11 +115,11 @@ def pulls(
     x, y, share = at
     if groups := apart(net, x):
         ys = y.expand(x.shape[:-1])
-        grad_x, grad_share = _filled(groups, len(x), lambda i: pulls(
+        grad_x, grad_share = _by_group(groups, len(x), lambda i: pulls(
             net, config, scale, (x[i], ys[i], share[i]), alpha, weight_margin
         ))  # fmt: skip
         return grad_x, grad_share
-    run = laid(net, x, alpha)
+    run = reused_pass(net, x, alpha)
     if config.weight_margin:
         off = (y * run.phi / scale.level - 1).mul_(y * (2 / scale.level)) * weight_margin
         along = off.unsqueeze(-1) * run.slope()
@@ -148,7 +148,7 @@ def apart(net: Prepared, x: Tensor) -> list[int] | list[slice]:
     return [slice(i, i + size) for i in range(0, len(x), size)]
 
 
-def _filled(
+def _by_group(
     groups: Sequence[int | slice],
     starts: int,
     call: Callable[[int | slice], Sequence[Tensor]],
@@ -168,7 +168,7 @@ def _filled(
     return outs
 
 
-def _explained(
+def _share_left(
     net: Prepared,
     x: Tensor,
     y: Tensor,
@@ -185,15 +185,15 @@ def _explained(
         ys = y.expand(x.shape[:-1])
 
         def of(i: int | slice) -> list[Tensor]:
-            pull, c, phi, along = _explained(net, x[i], ys[i], lam[i], alpha, floor, sloped)
+            pull, c, phi, along = _share_left(net, x[i], ys[i], lam[i], alpha, floor, sloped)
             return [*pull, c, phi] if along is None else [*pull, c, phi, along]
 
-        made = _filled(groups, len(x), of)
+        made = _by_group(groups, len(x), of)
         return (made[0], made[1], made[2]), made[3], made[4], made[5] if sloped else None
-    run = laid(net, x, alpha)
+    run = reused_pass(net, x, alpha)
     if floor is not None:
         gram, inner = run.normal()
-        lam = projected(gram * (y.unsqueeze(-1) * y.unsqueeze(-2)), inner * y, floor)
+        lam = cone_coefficients(gram * (y.unsqueeze(-1) * y.unsqueeze(-2)), inner * y, floor)
     along = run.slope() if sloped else None
     fit = run.fit(lam * y, 1 / net.square)
     return (fit.loss, fit.grad_x, fit.grad_c), lam, run.phi, along

@@ -32,13 +32,13 @@ from explorer.engine.attacks.univariate.intervals import (
     guarantee,
     turn,
 )
-from explorer.engine.attacks.univariate.view import defect, programs, seen, tolerances
+from explorer.engine.attacks.univariate.view import defect, merged_graph, programs, tolerances
 from explorer.engine.certificate import balance
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
 from explorer.engine.piecewise import Piecewise, refusal
 from explorer.engine.sizes import Size
-from explorer.engine.status import Status, iterated
+from explorer.engine.status import Status, iterates
 
 FIRM = 1e-5  # of the mass; arbitrary, 100 times what HiGHS may be off: a least multiplier above 0
 
@@ -201,7 +201,7 @@ def fits(target: Target) -> str:
 
 def view(target: Target, state: UnivariateState) -> Piecewise:
     """The graph that the attack walks on: that of the merged weights."""
-    return seen(target, state.tol)[1]
+    return merged_graph(target, state.tol)[1]
 
 
 def init(
@@ -216,7 +216,7 @@ def init(
         raise ValueError(why)
     off = defect(target)
     tol = tolerances(off, config)
-    line = seen(target, tol)[1]
+    line = merged_graph(target, tol)[1]
     none = torch.zeros(0, dtype=torch.float64)
     return UnivariateState(
         0, none[:, None], none, none, none, none, (), (), 0, (-1, -1), "walk", tol,
@@ -227,7 +227,7 @@ def init(
 def step(target: Target, state: UnivariateState, config: UnivariateConfig) -> UnivariateState:
     """One turn of the walk; then all crossings, the multipliers, and one candidate per step."""
     tol = state.tol
-    net, line = seen(target, tol)
+    net, line = merged_graph(target, tol)
     if state.phase == "walk":
         after = _walk(target, state, config, line, tol)
     elif state.phase == "gather":
@@ -250,7 +250,7 @@ def iterate(
     target: Target, state: UnivariateState, config: UnivariateConfig
 ) -> Iterator[UnivariateState]:
     """Yield the states after `state`, until the algorithm has come to its end."""
-    return iterated(step, terminate, target, state, config)
+    return iterates(step, terminate, target, state, config)
 
 
 def report(target: Target, state: UnivariateState, config: UnivariateConfig) -> Report:

@@ -116,11 +116,11 @@ def turn(line: Piecewise, i: int, tol: Tolerances, groups: tuple[Group, ...], st
     if i + 1 <= last and not flat[i] and not flat[i + 1]:
         points = [p for j in (i, i + 1) for p in line.crossings(j, 1.0, tol.same, tol.flat)]
         made = _group("3.2", line, i, i + 1, distinct(points, tol.same), tol, groups)
-        return _taken(made, i, i + 1, strict)
+        return _take(made, i, i + 1, strict)
     if i + 2 <= last and flat[i] and flat[i + 2]:
         ends = [(x, 1.0 if line.value(x) > 0 else -1.0) for x in line.ends(i + 1)]
         made = _group("3.3", line, i + 1, i + 1, ends, tol, groups)
-        return _taken(made, i, i + 2, strict)
+        return _take(made, i, i + 2, strict)
     return Turn(i, min(i + 1, last), i + 1, None, _nothing(flat, i))
 
 
@@ -137,7 +137,7 @@ def _group(
     return Group(rule, low, high, x, y, bool(points) and not shared)
 
 
-def _taken(made: Group, i: int, last: int, strict: bool) -> Turn:
+def _take(made: Group, i: int, last: int, strict: bool) -> Turn:
     seen: Seen = "3.3" if made.rule == "3.3" else "3.2" if made.x else "empty"
     if strict and made.x and not made.counted:
         seen = "shared 3.3" if seen == "3.3" else "shared 3.2"

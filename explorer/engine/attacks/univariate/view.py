@@ -34,7 +34,7 @@ def defect(target: Target) -> float:
     then |theta|^2 = 2 sum lam follows. -> the larger of imbalance and rest, with the tolerances
     `STRICT` and no neuron merged. Training leaves 1e-3 and more, storage in float32 some 1e-8.
     """
-    net, line = seen(target, STRICT)
+    net, line = merged_graph(target, STRICT)
     rest = programs(net, line, crossings(line, STRICT), STRICT).unexplained()
     return max(balance(net), rest)
 
@@ -48,7 +48,7 @@ def tolerances(off: float, config: UnivariateConfig) -> Tolerances:
     return EXACT if rounding else config.trained
 
 
-def seen(target: Target, tol: Tolerances) -> tuple[Network, Piecewise]:
+def merged_graph(target: Target, tol: Tolerances) -> tuple[Network, Piecewise]:
     """The weights with parallel neurons merged, and their graph."""
     net = target.merged(tol.angle)
     return net, describe(net, tol.breaks)
@@ -93,7 +93,7 @@ def sweep(
     do not change when theta is rescaled, but the places with |Phi| = m do. One linear program each.
     """
     tol = tolerances(defect(target), config)
-    net, line = seen(target, tol)
+    net, line = merged_graph(target, tol)
     for margin in margins:
         points = crossings(line, tol, margin)
         yield SweepPoint(margin, len(points), programs(net, line, points, tol, margin).fit()[1])
