@@ -1,0 +1,1 @@
+"""Canvas views: each draws one frame from one message of numbers."""

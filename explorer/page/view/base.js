@@ -1,0 +1,200 @@
+// What all canvas views share: colours from the page's CSS, a sharp canvas that follows its size,
+// frames from messages, and pictures of the very frame as PNG and SVG.
+
+// Names of CSS variables (--mx-pos ...): the page sets them, light and dark; here are the light ones.
+const COLOURS = {
+  bg: "#f7f8fa", card: "#ffffff", line: "#e3e6ea", ink: "#16191d", ink2: "#5b6570", ink3: "#707a84",
+  accent: "#2f5bea", soft: "#eef1f5", good: "#0a7d55", warn: "#9a6700",
+  pos: "#0072B2", neg: "#D55E00", third: "#009E73", fourth: "#CC79A7",
+};
+const colours = (el) => {
+  const style = getComputedStyle(el);
+  const read = (name) => style.getPropertyValue(`--mx-${name}`).trim() || COLOURS[name];
+  return Object.fromEntries(Object.keys(COLOURS).map((name) => [name, read(name)]));
+};
+const FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
+
+// Colour "#rrggbb" with an opacity of 0 to 1.
+const faded = (colour, opacity) =>
+  colour + Math.round(255 * Math.min(1, Math.max(0, opacity))).toString(16).padStart(2, "0");
+
+// {name: {data, shape}} and plain values of one message.
+const unpack = (message, buffers) => {
+  const kinds = { f: Float32Array, u: Uint8Array, i: Int32Array };
+  const frame = { ...message.values, number: message.frame };
+  message.arrays.forEach(([name, kind, shape], i) => {
+    const b = buffers[i], bytes = b.buffer.slice(b.byteOffset, b.byteOffset + b.byteLength);
+    frame[name] = { data: new kinds[kind](bytes), shape };
+  });
+  return frame;
+};
+
+// A canvas that fills `el`, as sharp as the screen. `draw(context, {width, height}, colours)`.
+// Returns {canvas, redraw, close}; redraw() draws at the next animation frame, many calls once.
+const surface = (el, draw) => {
+  const canvas = document.createElement("canvas");
+  canvas.style.cssText = "position:absolute;inset:0;width:100%;height:100%;display:block";
+  if (getComputedStyle(el).position === "static") el.style.position = "relative";
+  el.append(canvas);
+  let waiting = 0;
+  const paint = () => {
+    waiting = 0;
+    const r = el.getBoundingClientRect(), k = window.devicePixelRatio || 1;
+    if (!r.width || !r.height) return;
+    const [w, h] = [Math.round(r.width * k), Math.round(r.height * k)];
+    if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; }
+    const context = canvas.getContext("2d");
+    context.setTransform(k, 0, 0, k, 0, 0);
+    context.clearRect(0, 0, r.width, r.height);
+    draw(context, { width: r.width, height: r.height }, colours(el));
+  };
+  const redraw = () => { if (!waiting) waiting = requestAnimationFrame(paint); };
+  const watcher = new ResizeObserver(redraw);
+  watcher.observe(el);
+  // The theme is a class or attribute of an ancestor, or the system's.
+  const theme = new MutationObserver(redraw);
+  for (let up = el; up; up = up.parentElement)
+    theme.observe(up, { attributes: true, attributeFilter: ["class", "data-jp-theme-light", "data-theme"] });
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  system.addEventListener("change", redraw);
+  const close = () => { watcher.disconnect(); theme.disconnect(); system.removeEventListener("change", redraw); };
+  return { canvas, redraw, close };
+};
+
+// Take frames of a view's model; `draw` gets the newest one. Answers when it is on screen.
+const follow = (model, redraw, take) => {
+  let newest = null;
+  const onMessage = (message, buffers) => {
+    if (message.kind !== "frame") return;
+    newest = unpack(message, buffers);
+    take(newest);
+    redraw();
+    requestAnimationFrame(() => requestAnimationFrame(() => model.send({ kind: "drawn", frame: newest.number })));
+  };
+  model.on("msg:custom", onMessage);
+  model.send({ kind: "ready" });
+  return () => model.off("msg:custom", onMessage);
+};
+
+// --- pictures: PNG of a canvas drawn anew at `scale`, SVG by a context that writes -------------
+const number = (v) => (Math.round(v * 100) / 100).toString();
+class SvgContext {
+  constructor(width, height) {
+    Object.assign(this, {
+      width, height, out: [], defs: [], d: "", stack: [], matrix: [1, 0, 0, 1, 0, 0], clips: [],
+      fillStyle: "#000", strokeStyle: "#000", lineWidth: 1, globalAlpha: 1, font: "12px sans-serif",
+      textAlign: "start", textBaseline: "alphabetic", lineCap: "butt", lineJoin: "miter", dash: [],
+      imageSmoothingEnabled: true,
+    });
+    this.measure = document.createElement("canvas").getContext("2d");
+  }
+  at(x, y) {
+    const [a, b, c, d, e, f] = this.matrix;
+    return `${number(a * x + c * y + e)} ${number(b * x + d * y + f)}`;
+  }
+  save() {
+    const { fillStyle, strokeStyle, lineWidth, globalAlpha, font, textAlign, textBaseline, lineCap, lineJoin } = this;
+    this.stack.push({
+      fillStyle, strokeStyle, lineWidth, globalAlpha, font, textAlign, textBaseline, lineCap, lineJoin,
+      dash: this.dash, matrix: [...this.matrix], depth: this.clips.length,
+    });
+  }
+  restore() {
+    const kept = this.stack.pop();
+    if (!kept) return;
+    while (this.clips.length > kept.depth) { this.clips.pop(); this.out.push("</g>"); }
+    delete kept.depth;
+    Object.assign(this, kept);
+  }
+  translate(x, y) { const m = this.matrix; m[4] += m[0] * x + m[2] * y; m[5] += m[1] * x + m[3] * y; }
+  scale(x, y) { const m = this.matrix; m[0] *= x; m[1] *= x; m[2] *= y; m[3] *= y; }
+  rotate(angle) {
+    const [a, b, c, d] = this.matrix, k = Math.cos(angle), s = Math.sin(angle);
+    this.matrix.splice(0, 4, a * k + c * s, b * k + d * s, c * k - a * s, d * k - b * s);
+  }
+  setLineDash(dash) { this.dash = dash; }
+  beginPath() { this.d = ""; }
+  moveTo(x, y) { this.d += `M${this.at(x, y)}`; }
+  lineTo(x, y) { this.d += `${this.d ? "L" : "M"}${this.at(x, y)}`; }
+  closePath() { this.d += "Z"; }
+  rect(x, y, w, h) { this.moveTo(x, y); this.lineTo(x + w, y); this.lineTo(x + w, y + h); this.lineTo(x, y + h); this.closePath(); }
+  arc(x, y, r, from, to) {
+    const steps = Math.abs(to - from) >= 2 * Math.PI ? 2 : 1, turn = Math.min(to - from, 2 * Math.PI) / steps;
+    const k = Math.hypot(this.matrix[0], this.matrix[1]);
+    this.lineTo(x + r * Math.cos(from), y + r * Math.sin(from));
+    for (let i = 1; i <= steps; i++) {
+      const t = from + i * turn;
+      this.d += `A${number(r * k)} ${number(r * k)} 0 ${Math.abs(turn) > Math.PI ? 1 : 0} ${turn > 0 ? 1 : 0} ${this.at(x + r * Math.cos(t), y + r * Math.sin(t))}`;
+    }
+  }
+  quadraticCurveTo(a, b, x, y) { this.d += `Q${this.at(a, b)} ${this.at(x, y)}`; }
+  bezierCurveTo(a, b, c, d, x, y) { this.d += `C${this.at(a, b)} ${this.at(c, d)} ${this.at(x, y)}`; }
+  paintPath(fill) {
+    if (!this.d) return;
+    const paint = fill
+      ? `fill="${this.fillStyle}" stroke="none"`
+      : `fill="none" stroke="${this.strokeStyle}" stroke-width="${number(this.lineWidth)}" stroke-linecap="${this.lineCap}" stroke-linejoin="${this.lineJoin}"` +
+        (this.dash.length ? ` stroke-dasharray="${this.dash.join(" ")}"` : "");
+    const alpha = this.globalAlpha < 1 ? ` opacity="${number(this.globalAlpha)}"` : "";
+    this.out.push(`<path d="${this.d}" ${paint}${alpha}/>`);
+  }
+  fill() { this.paintPath(true); }
+  stroke() { this.paintPath(false); }
+  clip() {
+    const name = `clip${this.defs.length}`;
+    this.defs.push(`<clipPath id="${name}"><path d="${this.d}"/></clipPath>`);
+    this.out.push(`<g clip-path="url(#${name})">`);
+    this.clips.push(name);
+  }
+  fillRect(x, y, w, h) { const kept = this.d; this.d = ""; this.rect(x, y, w, h); this.fill(); this.d = kept; }
+  strokeRect(x, y, w, h) { const kept = this.d; this.d = ""; this.rect(x, y, w, h); this.stroke(); this.d = kept; }
+  clearRect() {}
+  measureText(text) { this.measure.font = this.font; return this.measure.measureText(text); }
+  strokeText() {}
+  fillText(text, x, y) {
+    const anchor = { center: "middle", right: "end", end: "end" }[this.textAlign] || "start";
+    const base = { middle: "central", top: "hanging", bottom: "text-after-edge" }[this.textBaseline] || "alphabetic";
+    const clean = String(text).replace(/[&<>]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[c]);
+    const [px, py] = this.at(x, y).split(" "), size = /(\d+(?:\.\d+)?)px/.exec(this.font)?.[1] || "12";
+    const angle = (Math.atan2(this.matrix[1], this.matrix[0]) * 180) / Math.PI;
+    const turned = angle ? ` transform="rotate(${number(angle)} ${px} ${py})"` : "";
+    const weight = /\b(bold|[5-9]00)\b/.exec(this.font)?.[1];
+    this.out.push(`<text x="${px}" y="${py}" fill="${this.fillStyle}" font-size="${size}" font-family="${FONT.replace(/"/g, "'")}"` +
+      `${weight ? ` font-weight="${weight}"` : ""} text-anchor="${anchor}" dominant-baseline="${base}"${turned}>${clean}</text>`);
+  }
+  drawImage(image, x, y, w, h) {
+    const [px, py] = this.at(x, y).split(" ");
+    const smooth = this.imageSmoothingEnabled ? "" : ' style="image-rendering:pixelated"';
+    this.out.push(`<image x="${px}" y="${py}" width="${number(w * this.matrix[0])}" height="${number(h * this.matrix[3])}" preserveAspectRatio="none"${smooth} href="${image.toDataURL()}"/>`);
+  }
+  toString() {
+    return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${this.width} ${this.height}" width="${this.width}" height="${this.height}">` +
+      `<defs>${this.defs.join("")}</defs>${this.out.join("")}${"</g>".repeat(this.clips.length)}</svg>`;
+  }
+}
+const download = (name, href) => {
+  const link = document.createElement("a");
+  link.download = name; link.href = href;
+  document.body.append(link); link.click(); link.remove();
+};
+// Save what `draw` draws in `el`, as "png" (twice the size on screen) or "svg".
+const savePicture = (el, draw, kind, name) => {
+  const r = el.getBoundingClientRect(), size = { width: r.width, height: r.height }, paints = colours(el);
+  const drawOn = (context) => {
+    context.fillStyle = paints.card;
+    context.fillRect(0, 0, size.width, size.height);
+    draw(context, size, paints);
+  };
+  if (kind === "svg") {
+    const context = new SvgContext(size.width, size.height);
+    drawOn(context);
+    download(`${name}.svg`, URL.createObjectURL(new Blob([context.toString()], { type: "image/svg+xml" })));
+    return;
+  }
+  const canvas = document.createElement("canvas");
+  canvas.width = 2 * size.width; canvas.height = 2 * size.height;
+  const context = canvas.getContext("2d");
+  context.scale(2, 2);
+  drawOn(context);
+  canvas.toBlob((blob) => download(`${name}.png`, URL.createObjectURL(blob)));
+};
