@@ -52,7 +52,7 @@ VERBS = "Return Yield Raise Draw Match Merge Read Run Write".split()
 
 # Formulas whose first arguments do not say so: beside functions of tensors and networks.
 FORMULAS = (
-    "Network Network.order Certificate Exact KKTConfig KKTConfig.published Target.of Target.mass "
+    "Network Network.order Certificate Exact KKTConfig KKTConfig.from_paper Target.of Target.mass "
     "TrainState.gamma_bar TrainState.gamma_tilde KKTConfig.alpha Verdict.least_p "
     "heldout training.init training.step training.refresh kkt.init kkt.step kkt.report"
 ).split()

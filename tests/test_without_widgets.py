@@ -142,7 +142,7 @@ def test_without_the_command_one_line_says_what_to_install(module: str) -> None:
 
 
 def test_what_is_missing_otherwise_is_not_taken_for_the_command_line() -> None:
-    program = "from explorer.cli import loaded; loaded('show')"
+    program = "from explorer.cli import load_verb; load_verb('show')"
     result = alone(program, blocked=("explorer.research.report",))
     assert result.returncode == 1
     assert "explorer.research.report" in result.stderr and "[cli]" not in result.stderr

@@ -142,7 +142,7 @@ def as_code(session: Session) -> str:
             f"attack = by_key({now.attack.name!r})",
             f"config = attack.config({_difference(session.attack_config, session.entry.config())})",
             *_start(session),
-            f"target = attack.aimed(target, data.x, data.y, config, {session.seed})",
+            f"target = attack.target_for(target, data.x, data.y, config, {session.seed})",
             f"generator = torch.Generator().manual_seed({session.seed})",
             "found = attack.init(target, config, generator, start)",
             f"while found.t < {a}:",

@@ -69,7 +69,7 @@ def test_they_walk_as_calls_do(optimizer, margin, prior, biased, sloped, monkeyp
     ends = []
     for plain in (False, True):
         if plain:
-            monkeypatch.setattr(blocks, "compiled", lambda: None)
+            monkeypatch.setattr(blocks, "compiled_steps", lambda: None)
         run = Replay(target, first, config)
         assert isinstance(run.packed[0], blocks.Walked) != plain
         run.advance(9)

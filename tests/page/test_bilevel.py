@@ -76,7 +76,7 @@ def test_a_saved_run_comes_back_and_goes_on(session: Session) -> None:
 def test_the_code_repeats_its_victim_and_its_labels(session: Session) -> None:
     play.step(session, 2)
     text = files.as_code(session)
-    assert "attack.aimed(target, data.x, data.y, config, 0)" in text and "data.y)" in text
+    assert "attack.target_for(target, data.x, data.y, config, 0)" in text and "data.y)" in text
 
 
 def test_weights_of_another_training_are_refused(session: Session) -> None:

@@ -279,7 +279,7 @@ def test_the_mapped_point_moves_over_its_map_without_computing_it_anew(
         computed.append(len(places))
         return sliced(places, *rest)
 
-    monkeypatch.setattr(questions, "sliced", counted)
+    monkeypatch.setattr(questions, "in_slices", counted)
     place = landscape.candidates(session).x[0] + torch.tensor([0.7, 0.4])
     landscape.move_point(session, 0, place, 1)
     assert not computed and energy.shown.x is landscape.candidates(session).x
