@@ -30,13 +30,13 @@ def finishing():
 
 
 def forced_mass():
-    page = opened("explain", "moons", n=10)
+    page = opened("explain", "moons", n=24)
     panel = page.panels["ExplainPanel"]
     return page, panel.job, panel.run_forced.click, panel.cancel.click
 
 
 def farthest_set():
-    page = opened("explain", "moons", n=10)
+    page = opened("explain", "moons", n=24)
     panel = page.panels["ExplainPanel"]
     return page, panel.job, panel.run_farthest.click, panel.cancel.click
 
