@@ -7,8 +7,8 @@
 SHELL := /bin/bash
 VENV ?= .venv
 # The first working Python of a version we support; PYTHON=python3.12 make ... chooses another.
-PYTHON ?= $(shell for p in python3.11 python3.12 python3; do \
-	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null \
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
 	&& { echo $$p; break; }; done)
 PORT ?= 8866
 ARGS ?=
@@ -31,7 +31,7 @@ $(DOCS_STAMP): EXTRA := docs
 
 # A stamp is written last: an interrupted install is taken up again by the next run.
 $(STAMP) $(APP_STAMP) $(DOCS_STAMP): pyproject.toml constraints.txt
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed; none was found. Install one, or name it: make PYTHON=/path/to/python3.11"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed; none was found. Install one, or name it: make PYTHON=/path/to/python3.11"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(EXTRA)]'
 	@touch $@ $(if $(filter all,$(EXTRA)),$(APP_STAMP))
