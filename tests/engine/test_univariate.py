@@ -124,6 +124,12 @@ def test_a_constant_network_says_nothing():
     assert states[-1].phase == "done"
 
 
+def test_a_constant_network_off_its_margin_has_no_crossing_and_is_unexplained():
+    states, claims = walked(Target.of(rows((0, 1, 3)), 1.0))
+    assert len(claims.x) == 0 and states[-1].phase == "done"
+    assert defect(Target.of(rows((0, 1, 3)), 1.0)) == 1
+
+
 def test_a_level_stretch_of_an_exact_network_is_allowed_for_in_the_proofs():
     """Phi is -1 on [-0.3, 0.3], where points may lie; the outer two stand on slopes of theirs."""
     target = exact([-0.4, -0.3, 0.3, 0.4], [1, -1, -1, 1])

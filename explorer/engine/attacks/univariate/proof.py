@@ -66,7 +66,7 @@ def system(net: Network, x: Array, y: Array, tau: float, flats: Sequence[Flat] =
     edges = [edge for flat in flats for edge in _edges(w, b, v, flat)]
     all_columns = np.concatenate([columns, free, np.array(edges).reshape(-1, len(v), 3)])
     theta = np.stack([w, b, v], 1).reshape(-1)
-    return System(all_columns.reshape(len(all_columns), -1).T, theta, owner, len(x))
+    return System(all_columns.reshape(len(all_columns), len(theta)).T, theta, owner, len(x))
 
 
 def _edges(w: Array, b: Array, v: Array, flat: Flat) -> list[Array]:
