@@ -155,11 +155,10 @@ form = page.panels["AttackForm"].forms["sample"]
 play.step(page.session, 3)
 now = page.session.frame.attack
 print(now.name, now.state.t, page.session.attack_config.pace)
-overlay = page.panels["PlanePanel"].marks.overlay
-dots = next(mark for mark in overlay.below if getattr(mark, "marker", "") == "cross")
-rings = next(mark for mark in overlay.above if getattr(mark, "marker", "") == "circle")
+shown, axes = page.panels["PlanePanel"].view.frame, page.session.axes
 before, near = now.state.before, now.state.x[now.state.off < 0.1]
-print(len(dots.x), abs(before[:, 1].numpy() - dots.y).max() == 0, len(rings.x) == len(near) > 0)
+gap = abs(axes.shares(before.numpy()) - shown["dots"]).max()
+print(len(shown["dots"]), gap < 1e-6, len(shown["rings"]) == len(near) > 0)
 print(*[row.field for row in form.all], sep=",")
 play.go(page.session, "arena")
 print("sample" in page.panels["Arena"].boxes)

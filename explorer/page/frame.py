@@ -112,6 +112,8 @@ class Attacking:
         mix: of its start: mix_truth, mix_data.
         scores: of the truth, of the control.
         verdict: on its claims.
+        claims: what it claimed when it was judged.
+        judged: the state that scores, verdict and claims are of.
         other: another set that explains the weights.
     """
 
@@ -120,6 +122,8 @@ class Attacking:
     mix: tuple[float, float] = (0.0, 0.0)
     scores: tuple[Score, Score] | None = None
     verdict: Verdict | None = None
+    claims: Report | None = None
+    judged: AttackState | None = None
     other: Shown | None = None
 
 

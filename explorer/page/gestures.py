@@ -47,8 +47,7 @@ class Gestures:
         x, y = event.get("x"), event.get("y")
         if not all(isinstance(v, int | float) and math.isfinite(v) for v in (x, y)):
             return None
-        e = self.session.extent
-        return tuple((min(1.0, max(0.0, float(v))) * 2 - 1) * e for v in (x, y))  # type: ignore
+        return self.session.axes.place(*(min(1.0, max(0.0, float(v))) for v in (x, y)))  # type: ignore
 
     # --- pointer ----------------------------------------------------------------------------
     def _on_down(self, at: tuple[float, float], gesture: int) -> None:
@@ -174,7 +173,7 @@ class Gestures:
             return None
         gaps = np.linalg.norm(data.x.cpu().numpy() - np.asarray(self._point(at)), axis=1)
         index = int(gaps.argmin())
-        return index if gaps[index] <= REACH * 2 * self.session.extent else None
+        return index if gaps[index] <= REACH * 2 * self.session.axes.x[1] else None
 
     def _named(self, index: int) -> str:
         return f"point {index + 1}, class {NAMES[int(self.session.frame.dataset.y[index])]}"
@@ -220,14 +219,14 @@ class Hand:
         x, y = event.get("x"), event.get("y")
         if not all(isinstance(v, int | float) and math.isfinite(v) for v in (x, y)):
             return None
-        at = [(min(1.0, max(0.0, float(v))) * 2 - 1) * self.session.extent for v in (x, y)]  # type: ignore[arg-type]
+        at = self.session.axes.place(*(min(1.0, max(0.0, float(v))) for v in (x, y)))  # type: ignore[arg-type]
         return torch.tensor(at, dtype=torch.float64)
 
     def _among(self, x: Tensor, at: Tensor) -> int | None:
         """Index of the point of x (n, d) within REACH of a place; on the line by the axis alone."""
         gaps = (x - at[: x.shape[1]]).norm(dim=1)
         i = int(gaps.argmin())
-        return i if float(gaps[i]) <= REACH * 2 * self.session.extent else None
+        return i if float(gaps[i]) <= REACH * 2 * self.session.axes.x[1] else None
 
     # --- keyboard ---------------------------------------------------------------------------
     def _step(self, by: int) -> None:
@@ -239,7 +238,7 @@ class Hand:
         raise NotImplementedError
 
     def _arrow(self, dx: int, dy: int, gesture: int, shift: bool) -> None:
-        size = NUDGE * self.session.extent * (5 if shift else 1)
+        size = NUDGE * self.session.axes.x[1] * (5 if shift else 1)
         self._nudge(size * torch.tensor([dx, dy], dtype=torch.float64), gesture)
 
     def _on_next(self, at: Tensor, gesture: int, shift: bool) -> None:
@@ -397,8 +396,10 @@ class LandscapeHand(Hand):
         self.say = f"map of {self._named()}"
 
     def _nudge(self, by: Tensor, gesture: int) -> None:
-        points, extent = landscape.candidates(self.session), self.session.extent
-        place = (points.x[points.mapped] + by[: points.x.shape[1]]).clamp(-extent, extent)
+        points, axes = landscape.candidates(self.session), self.session.axes
+        d = points.x.shape[1]
+        centre, half = (torch.from_numpy(v)[:d] for v in (axes.centre, axes.half))
+        place = (points.x[points.mapped] + by[:d]).clamp(centre - half, centre + half)
         self.session.guarded(landscape.move_point, self.session, points.mapped, place, gesture)
         self.say = self._named()
 

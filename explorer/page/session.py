@@ -19,6 +19,7 @@ from explorer.engine import data
 from explorer.engine.data import Dataset
 from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, by_key
 from explorer.engine.training import TrainConfig
+from explorer.page.axes import Axes, fitted
 from explorer.page.frame import Branch, Frame
 from explorer.page.history import History, Timeline
 
@@ -40,7 +41,7 @@ class Session(HasTraits):
     label = Enum((1, -1, 3, 4, 0), 1, help="class to place; 0: by height, in 1-D")
     truth_shown = Bool(True)
     layers = Tuple(default_value=("map", "lines"), help="what is drawn behind the points")
-    extent = Float(data.PLANE, help="half width of the plane")
+    axes = Instance(Axes, (), help="the part of the data's space that the plane shows")
     stop_at = Int(-1, help="step at which a run pauses by itself; -1: none")
     steps_per_second = Float(float("inf"))
     trails: Any = List(help="runs of the grid of starts: weights of truth, held-out data and noise")
@@ -52,9 +53,12 @@ class Session(HasTraits):
         first = dataset if dataset is not None else data.empty(2)
         self.frame = Frame("draw", History(first))
         self.configs: dict[str, AttackConfig] = {}  # as each attack was left
-        config = TrainConfig(steps=LIVE_STEPS)
-        traits = {"train_config": config, "attack_config": by_key(DEFAULT).config(), **traits}
-        super().__init__(branches=[Branch("main")], **traits)
+        usual = {
+            "axes": fitted(Axes(), first, loaded=True),
+            "train_config": TrainConfig(steps=LIVE_STEPS),
+            "attack_config": by_key(DEFAULT).config(),
+        }
+        super().__init__(branches=[Branch("main")], **{**usual, **traits})
         self.label = 0 if first.d == 1 else 1
 
     def put(self, **changes: Any) -> None:  # noqa: ANN401 - fields of Frame
@@ -73,6 +77,11 @@ class Session(HasTraits):
             command(*args, **kwargs)
         except ValueError as error:
             self.message = str(error)
+
+    @property
+    def extent(self) -> float:
+        """Return the half width of the smallest square around 0 that holds the plane."""
+        return self.axes.reach
 
     @property
     def entry(self) -> AnyAttack:

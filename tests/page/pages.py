@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import ipywidgets as w
+import numpy as np
 
 from explorer.engine.data import preset
 from explorer.page import play
@@ -44,6 +46,17 @@ def send(widget: w.Widget, **content: object) -> None:
     """What the browser says to a widget, by its own channel."""
     message = {"content": {"data": {"method": "custom", "content": content}}, "buffers": []}
     widget.comm.handle_msg(message)
+
+
+def on_plane(app: App) -> dict[str, Any]:
+    """What the plane of a page shows: the fields of `view/plane.js`."""
+    shown: dict[str, Any] = app.panels["PlanePanel"].view.frame
+    return shown
+
+
+def of_class(rows: np.ndarray, label: int) -> np.ndarray:
+    """The points or candidates of one class."""
+    return rows[rows[:, 2] == label]
 
 
 def click_mark(mark: w.Widget, index: int) -> None:

@@ -12,6 +12,7 @@ from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.arena import CANCEL, EMPTY, RUN
+from tests.page.pages import on_plane
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def run(app: App, cancelled: bool = False) -> None:
 
 
 def test_runs_draws_bars_and_shows_the_best_claims(app: App) -> None:
-    panel, marks = app.panels["Arena"], app.panels["PlanePanel"].marks
+    panel = app.panels["Arena"]
     assert panel.said.value == EMPTY and panel.plot.children == ()
     panel.boxes["univariate"].value = True
     run(app)
@@ -60,7 +61,7 @@ def test_runs_draws_bars_and_shows_the_best_claims(app: App) -> None:
     show[0].click()
     claims = app.session.frame.claims
     assert claims is not None
-    assert sum(len(m.x) for m in marks.candidate_marks.values()) == len(claims.x)
+    assert len(on_plane(app)["candidates"]) == len(claims.x)
     assert app.session.frame.arena.sentence in app.panels["Header"].sentence.value
     show[2].click()  # another set that explains the weights
     assert app.session.frame.claims is panel.other.other

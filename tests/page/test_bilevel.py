@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bqplot as bq
 import numpy as np
 import pytest
 
@@ -54,12 +53,11 @@ def test_every_point_counts_as_in_reach(session: Session) -> None:
 def test_both_boundaries_are_drawn(session: Session) -> None:
     play.step(session, 2)
     state, panel = session.frame.attack.state, PlanePanel(session)
-    lines = {m.stroke_width: m for m in panel.marks.overlay.below if isinstance(m, bq.Lines)}
-    for width, theta in ((2.5, state.victim.theta), (1.0, state.theta)):
-        path = np.column_stack([lines[width].x, lines[width].y])
+    for name, theta in (("strong", state.victim.theta), ("lines", state.theta)):
+        path = 2 * panel.view.frame[name].astype(float)  # the plane goes from -2 to 2
         whole = path[np.isfinite(path).all(1)]
         z = whole @ theta[:2].numpy() + float(theta[2])
-        assert len(whole) > 2 and np.abs(z).max() < 1e-6
+        assert len(whole) > 2 and np.abs(z).max() < 1e-6 * theta.norm()
 
 
 def test_a_saved_run_comes_back_and_goes_on(session: Session) -> None:

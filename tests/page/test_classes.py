@@ -13,10 +13,11 @@ from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.gestures import Gestures
-from explorer.page.parts.drawing import class_levels, class_map_png, leads
+from explorer.page.parts.drawing import leads
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw
 from explorer.style import COLOURS, LABELS, MARKERS, NAMES
+from tests.page.pages import of_class, on_plane
 
 
 def trained(name: str = "three-blobs") -> Session:
@@ -86,9 +87,9 @@ def test_a_page_shows_every_class() -> None:
     session = app.session
     play.go(session, "train")
     play.step(session, 50)
-    plane = app.panels["PlanePanel"]
-    assert all(len(mark.x) == 6 for mark in plane.marks.point_marks.values())
-    assert any(len(mark.x) > 2 for mark in plane.marks.further_levels)
+    shown = on_plane(app)
+    assert all(len(of_class(shown["points"], label)) == 6 for label in LABELS)
+    assert shown["map"].shape[0] == 4 and shown["margins"]
     words = [option[0] for option in app.panels["Tools"].label.options]
     assert words == ["● 1", "▲ 2", "■ 3", "◆ 4"]
     assert "6 of class 4" in _drawn(app)
@@ -110,10 +111,6 @@ def test_the_map_shows_the_winner_and_its_lead() -> None:
     values[0, :, :4], values[2, :, 4:] = 3.0, 1.0
     lead = leads(values)
     assert lead[0, 0, 0] == 3 and lead[2, 0, 7] == 1 and lead[1].max() == -1
-    assert class_map_png(lead).startswith(b"\x89PNG")
-    border, at_margin = class_levels(lead, 2.0)
-    assert len(border[0]) > 2 and len(at_margin) == 3
-    assert len(at_margin[1][0]) == 2  # class 2 leads nowhere: two equal places, nothing drawn
 
 
 def test_every_class_has_its_look() -> None:

@@ -9,7 +9,8 @@ import torch
 
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.parts import marks
+from explorer.page.axes import Axes
+from explorer.page.parts import shapes
 from explorer.page.stages import explain
 from explorer.research.explained import Explained
 from tests.page.pages import opened, send
@@ -36,7 +37,7 @@ def share(app: App, x: torch.Tensor) -> dict[str, float]:
 
 
 def hand(app: App, *events: dict[str, object]) -> None:
-    send(app.panels["PlanePanel"].pad, events=list(events))
+    send(app.panels["PlanePanel"].view, events=list(events))
 
 
 def no_failures(app: App) -> None:
@@ -137,7 +138,7 @@ def test_the_linear_programs_run_and_show_their_sets(app: App) -> None:
 def test_words_beside_a_point_stay_on_the_plane(app: App) -> None:
     right = max(x for x, _ in state(app).now.x[state(app).pinned].tolist())
     for extent in (2.0, 1.05 * right):
-        texts = marks.explain_shapes(state(app), extent).texts
+        texts = shapes.explain_shapes(state(app), Axes((0.0, extent), (0.0, extent))).texts
         assert len(texts) == int(state(app).pinned.sum())
         assert all(abs(x) < (1 - 0.2) * extent for x, *_ in texts)
     assert any(x < right < x + 0.5 for x, *_ in texts)  # left of the last one

@@ -10,7 +10,7 @@ from explorer.engine.roster import by_key
 from explorer.engine.training import TrainConfig
 from explorer.page import play
 from explorer.page.panels.hinges import HingesPanel
-from explorer.page.parts.marks import shapes_of
+from explorer.page.parts.shapes import shapes_of
 from explorer.page.session import Session
 from explorer.page.stages import attack, train
 
@@ -27,12 +27,12 @@ def test_marks_lie_on_the_side_of_the_bound_that_the_claims_say() -> None:
     play.go(session, "attack")
     assert panel.words.value
     play.step(session, 3)
-    assert len(shapes_of(session.frame, 2.0).lines) > 0
+    assert len(shapes_of(session.frame, session.axes).lines) > 0
     play.step(session, 500)
     state = session.frame.attack.state
     needed, other = panel.marks
     assert len(needed.x) == int(state.needed.sum()) > 0
     assert len(needed.x) + len(other.x) == int((~torch.isnan(state.without)).sum())
-    assert len(shapes_of(session.frame, 2.0).rings) == len(needed.x)
+    assert len(shapes_of(session.frame, session.axes).rings) == len(needed.x)
     assert panel.words.value == by_key("hinge").account(state, session.attack_config)
     panel.close()

@@ -13,6 +13,7 @@ from explorer.page.apps.explorer import App
 from explorer.page.panels.other import OPEN, SURE, OtherPanel
 from explorer.page.stages import train
 from explorer.research.experiment import Other, other_set
+from tests.page.pages import on_plane
 
 
 def opened(data: Dataset, exact: bool = True) -> App:
@@ -31,7 +32,7 @@ def panel(app: App) -> OtherPanel:
 
 
 def drawn(app: App) -> int:
-    return sum(len(mark.x) for mark in app.panels["PlanePanel"].marks.other_marks.values())
+    return len(on_plane(app).get("other", ()))
 
 
 def test_the_set_that_is_drawn_explains_the_weights_and_is_another_one() -> None:

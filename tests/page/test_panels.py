@@ -17,7 +17,7 @@ from explorer.page.apps.explorer import App
 from explorer.page.panels import arena as arena_panel
 from explorer.page.panels.base import Panel
 from explorer.page.stages import draw, train
-from tests.page.pages import named, walk
+from tests.page.pages import named, of_class, on_plane, send, walk
 
 
 @pytest.fixture
@@ -71,23 +71,23 @@ def test_a_refused_turn_leaves_the_stage_button_where_it_was(app: App) -> None:
 
 
 def test_plane_shows_points_by_class_and_areas_by_multiplier(app: App) -> None:
-    session, marks = app.session, app.panels["PlanePanel"].marks
-    y = session.frame.dataset.y.numpy()
-    for label in (1, -1):
-        assert len(marks.point_marks[label].x) == (y == label).sum()
+    session = app.session
+    data = session.frame.dataset
+    plain = on_plane(app)["points"]
+    np.testing.assert_array_equal(plain[:, 2], data.y)
+    np.testing.assert_allclose(plain[:, 0], data.x[:, 0] / 2, atol=1e-6)  # shares of the plane
+    assert (plain[:, 3] == -1).all()
     train.jump_to_exact(session)
     lam = session.frame.training.certificate.lam.numpy()
-    sizes = np.concatenate([marks.point_marks[label].size for label in (1, -1)])
-    by_class = np.concatenate([lam[y == label] for label in (1, -1)])
-    assert np.corrcoef(sizes, by_class)[0, 1] > 0.999
-    assert sizes.max() > 2 * sizes.min()
+    np.testing.assert_allclose(on_plane(app)["points"][:, 3], lam / lam.max(), atol=1e-6)
+    assert np.ptp(lam) > lam.max() / 2
 
 
 def test_the_landscape_shows_candidates_of_a_run_and_no_mere_start(app: App) -> None:
-    session, marks = app.session, app.panels["PlanePanel"].marks
+    session = app.session
 
     def shown() -> int:
-        return sum(len(mark.x) for mark in marks.candidate_marks.values())
+        return len(on_plane(app).get("candidates", ()))
 
     train.jump_to_exact(session)
     play.go(session, "attack")
@@ -113,29 +113,29 @@ def test_a_panel_is_built_when_it_is_first_seen_and_then_its_tooltips_are_told(a
 
 
 def test_hidden_truth_is_gone_from_the_plane_and_comes_back(app: App) -> None:
-    session, marks = app.session, app.panels["PlanePanel"].marks
+    session = app.session
     play.go(session, "train")
     play.step(session, 2000)
     play.go(session, "attack")
     app.panels["Tools"].truth.value = False
-    assert len(marks.point_marks[1].x) == 0
+    assert "points" not in on_plane(app)
     app.panels["Tools"].truth.value = True
-    assert len(marks.point_marks[1].x) == 4
+    assert len(on_plane(app)["points"]) == 8 and on_plane(app)["hollow"]
 
 
 def test_candidates_move_with_the_mix(app: App) -> None:
-    session, marks = app.session, app.panels["PlanePanel"].marks
+    session = app.session
     play.go(session, "train")
     play.step(session, 2000)
     play.go(session, "attack")
-    before = np.array(marks.candidate_marks[1].x)
+    before = of_class(on_plane(app)["candidates"], 1)[:, 0]
     app.panels["MixPad"].sliders[1].value = 1.0
     app.panels["MixPad"].sliders[0].value = 1.0
-    after = np.array(marks.candidate_marks[1].x)
+    after = 2 * of_class(on_plane(app)["candidates"], 1)[:, 0]
     truth = session.frame.truth
     allowed = truth.x[truth.y == 1, 0].numpy()
-    assert not np.array_equal(before, after)
-    assert all(np.abs(allowed - x).min() < 1e-12 for x in after)
+    assert not np.array_equal(before, after / 2)
+    assert all(np.abs(allowed - x).min() < 1e-6 for x in after)
 
 
 def test_a_broken_view_says_so_in_its_box_and_the_others_go_on(
@@ -161,7 +161,9 @@ def test_an_attack_that_cannot_draw_leaves_the_page_answering(
     train.jump_to_exact(app.session)
     play.go(app.session, "attack")
     assert any("cannot draw" in said.value for said in said_by(app.panels["PlanePanel"]))
-    assert app.panels["PlanePanel"].pad.frame == app.session.shown
+    answered = app.panels["PlanePanel"].view
+    send(answered, kind="drawn", frame=answered.number)
+    assert app.session.drawn == app.session.shown
 
 
 def said_by(panel: Panel) -> list[w.HTML]:

@@ -12,6 +12,7 @@ from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
 from explorer.page.apps.explorer import App
+from explorer.page.axes import Axes
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw, landscape, train
 from explorer.research import report, runs
@@ -214,9 +215,9 @@ def test_loading_points_of_another_dimension_starts_over_and_undo_returns() -> N
 def test_points_far_out_widen_the_plane() -> None:
     session = Session()
     draw.load(session, empty(2).with_point([5.0, 0.0], 1))
-    assert session.extent == pytest.approx(5.5)
+    assert session.axes == Axes((0.0, 6.3), (0.0, 6.3))
     play.undo(session)
-    assert session.extent == 2.0
+    assert session.axes == Axes()
 
 
 def test_a_label_outside_the_classes_is_refused() -> None:

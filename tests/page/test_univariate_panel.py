@@ -18,9 +18,10 @@ from explorer.engine.roster import by_key
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.univariate import SWEEP_WORDS, UnivariatePanel
-from explorer.page.parts.marks import shapes_of
 from explorer.page.parts.settings import rows_of
+from explorer.page.parts.shapes import shapes_of
 from explorer.page.stages import attack, train
+from tests.page.pages import on_plane
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def test_the_walk_is_told_and_drawn(app):
     assert "intervals" in panel(app).words.value
     play.step(session)
     state = session.frame.attack.state
-    seen = shapes_of(session.frame, session.extent)
+    seen = shapes_of(session.frame, session.axes)
     assert (
         by_key("univariate").account(state, session.attack_config).split("(")[0]
         in panel(app).words.value
@@ -58,7 +59,7 @@ def test_the_walk_is_told_and_drawn(app):
     play.step(session, 50)
     state = session.frame.attack.state
     assert state.phase == "done"
-    assert len(shapes_of(session.frame, session.extent).rings) == int(state.proven.sum()) == 5
+    assert len(shapes_of(session.frame, session.axes).rings) == int(state.proven.sum()) == 5
     assert "5 of 5" in panel(app).bar_words.value
     assert len(panel(app).fits.x) == 5
     assert session.frame.attack.verdict.kind.name == "FOUND"
@@ -83,12 +84,11 @@ def test_likely_points_are_drawn_and_told_otherwise(app):
     play.step(session, 200)
     state, here = session.frame.attack.state, panel(app)
     assert state.phase == "done" and state.likely.any()
-    seen = shapes_of(session.frame, session.extent)
+    seen = shapes_of(session.frame, session.axes)
     assert len(seen.rings) == 0
     assert len(seen.diamonds) == int(state.likely.sum())
-    marks = {m.marker: m for m in app.panels["PlanePanel"].marks.overlay.above if len(m.x)
-             and hasattr(m, "marker")}  # fmt: skip
-    assert set(marks) == {"diamond"} and len(marks["diamond"].x) == len(seen.diamonds)
+    shown = on_plane(app)
+    assert "rings" not in shown and len(shown["diamonds"]) == len(seen.diamonds)
     assert "not proven" in here.bar_words.value and "◇" in here.bar_words.value
     assert "exact KKT" in here.bar_words.value
     assert "nothing is" in here.rules.value and "must be" not in here.rules.value

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from time import time
+from collections import deque
 from typing import Any
 
-import bqplot as bq
-import ipywidgets as w
-import numpy as np
-
+from explorer.engine.attacks.shapes import EMPTY
 from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.gestures import ExplainHand, Gestures, LandscapeHand
 from explorer.page.panels.base import Panel
-from explorer.page.parts import drawing
-from explorer.page.parts.drawing import class_field, class_levels, class_map_png, leads
-from explorer.page.parts.marks import PlaneMarks, shapes_of
-from explorer.page.parts.pad import Pad
+from explorer.page.parts.scene import Arrays, Look, backdrop, network, scene
+from explorer.page.parts.shapes import shapes_of
 from explorer.page.session import Session
-from explorer.style import COLOURS, PLOT_MARGIN
+from explorer.page.view.plane import PlaneView
+from explorer.style import COLOURS
 
 KEYS = (
     "Click to place, drag to spray. Keyboard: arrows move the cursor (Shift: further), Enter acts, "
@@ -39,34 +35,27 @@ SPACING = {"place": 16, "move": 3, "erase": 6}  # px; arbitrary
 class PlanePanel(Panel):
     """The plane, in the middle of the page; its axes are the same in all stages."""
 
+    view: PlaneView
+
     def build(self) -> None:
-        """A square figure with the pad over its plot area."""
+        """The canvas with its pad."""
         session = self.session
-        e = session.extent
-        self.x_scale = bq.LinearScale(min=-e, max=e, allow_padding=False)
-        self.y_scale = bq.LinearScale(min=-e, max=e, allow_padding=False)
-        self.marks = PlaneMarks(self.x_scale, self.y_scale)
-        self.y_axis = bq.Axis(
-            scale=self.y_scale, side="left", label="x₂", grid_lines="none", num_ticks=5
-        )
-        x_axis = bq.Axis(scale=self.x_scale, label="x₁", grid_lines="none", num_ticks=5)
-        self.figure = bq.Figure(
-            marks=self.marks.all, axes=[x_axis, self.y_axis], fig_margin=PLOT_MARGIN, padding_x=0,
-            padding_y=0, min_aspect_ratio=1, max_aspect_ratio=1, display_toolbar=False,
-            background_style={"fill": "transparent"}, layout=w.Layout(width="100%"),
-        )  # fmt: skip
         self.gestures, self._odd = Gestures(session), False
         self.explain_hand, self.landscape_hand = ExplainHand(session), LandscapeHand(session)
-        self._mapped: tuple[Any, ...] = ()
-        self.pad = Pad(tip=KEYS)
-        self.pad.on_msg(self._on_pad)
-        self.pad.observe(self._on_drawn, names=["drawn"])
-        self.pad.add_class("mx-pad")
-        self.widget = w.Box([self.figure, self.pad]).add_class("mx-plane")
-        session.observe(self._on_tool, names=["tool", "label", "truth_shown", "extent", "layers"])
+        self._behind: Arrays = {}
+        self._of: tuple[Any, ...] = ()  # what these arrays were made of
+        # Frames on their way to a browser, by the view's number and the session's.
+        self._sent: deque[tuple[int, int]] = deque(maxlen=64)
+        self.view = PlaneView(tip=KEYS)
+        self.view.on_msg(self._on_pad)
+        self.view.on_drawn(self._on_drawn)
+        self.widget = self.view.add_class("mx-plane")
+        session.observe(self._on_tool, names=["tool", "label", "truth_shown", "layers"])
         self._on_tool(None)
 
     def _on_pad(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from the browser
+        if not isinstance(content, dict) or "events" not in content:
+            return
         try:
             stage = self.session.frame.stage
             hands: dict[str, Any] = {
@@ -74,95 +63,51 @@ class PlanePanel(Panel):
             }  # fmt: skip
             hand = hands.get(stage, self.gestures)
             hand.handle(content)
-            self.pad.say = hand.say
+            self.view.say = hand.say
         except Exception as error:  # would vanish in the kernel's log
             self.fail(error)
 
-    def _on_drawn(self, change: dict[str, Any]) -> None:
-        play.acknowledge(self.session, change["new"])
+    def _on_drawn(self, number: int) -> None:
+        while self._sent and self._sent[0][0] <= number:
+            _, shown = self._sent.popleft()
+            play.acknowledge(self.session, shown)
 
     def _on_tool(self, _: Any) -> None:  # noqa: ANN401
         session = self.session
-        e = session.extent
-        for scale in (self.x_scale, self.y_scale):
-            if scale.max != e:
-                scale.min, scale.max = -e, e
-        with self.pad.hold_sync():
+        with self.view.hold_sync():
             self._tool_of(session)
-            self.pad.ink = COLOURS.get(session.label, "#777777")
+            self.view.ink = COLOURS.get(session.label, "#777777")
         self._draw(session.frame)
 
     def _tool_of(self, session: Session) -> None:
-        self.pad.spacing = SPACING[session.tool]
-        self.pad.echo = session.tool == "place"
-        self.pad.cursor = {"place": "crosshair", "move": "grab", "erase": "cell"}[session.tool]
+        self.view.spacing = SPACING[session.tool]
+        self.view.echo = session.tool == "place"
+        self.view.cursor = {"place": "crosshair", "move": "grab", "erase": "cell"}[session.tool]
 
     def render(self, frame: Frame) -> None:
-        """Show the network, points and candidates; then ask the browser for its answer."""
-        flat = frame.dataset.d == 1
-        self.y_axis.label = "Φ(x) / margin" if flat else "x₂"
-        net, unit = _network(frame)
-        if net is None or flat:
-            self._mapped = ()
-        if net is None:
-            self.marks.clear_backdrop()
-        elif flat:
-            self._graph(net, unit)
-        else:
-            self._map(net, unit)
-        if net is not None:
-            self.marks.hide(graph=not flat, plane=flat)
-        shown = not frame.aimed or self.session.truth_shown
-        self.marks.points(frame, shown)
-        self.marks.candidates(frame)
-        self.marks.other(frame.other_set)
+        """Show network, points and candidates, and what the stage draws: one message."""
+        session = self.session
+        look = Look(session.layers, session.truth_shown, session.running)
+        self._tell(frame)
+        shapes = EMPTY
         try:
-            self.marks.overlay.show(shapes_of(frame, self.session.extent), self.session.extent)
+            shapes = shapes_of(frame, session.axes)
         finally:  # or a run would wait for a page that does not answer
-            self._tell(frame)
+            arrays, values = scene(frame, session.axes, look, shapes, self._backdrop(frame, look))
+            self._sent.append((self.view.show(arrays, **values), session.shown))
 
-    def _map(self, net: Any, unit: float) -> None:  # noqa: ANN401
-        e = self.session.extent
-        wanted = (net, unit, e, self.session.layers, self.session.running)
-        if (
-            len(self._mapped) == len(wanted)
-            and self._mapped[0] is net
-            and (self._mapped[1:] == wanted[1:])
-        ):
-            return  # a drag moves points, not the network
-        self._mapped = wanted
-        if "map" in self.session.layers:
-            size = drawing.map_size(net, self.session.running)
-            if net.outputs > 1:
-                self._classes(net, unit, size)
-            else:
-                values = drawing.field(net, e, size) / unit
-                self.marks.map(drawing.map_png(values), e)
-                self.marks.levels(drawing.level_lines(values, e, (-1.0, 0.0, 1.0)))
-        else:
-            self.marks.clear_map()
-        self._odd = not self._odd
-        if self.session.running and self._odd:
-            return  # the neurons' lines move slowly: every other frame will do
-        lines = drawing.neuron_lines(net, e) if "lines" in self.session.layers else None
-        self.marks.neurons(lines)
-
-    def _classes(self, net: Any, unit: float, size: int) -> None:  # noqa: ANN401
-        e = self.session.extent
-        lead = leads(class_field(net, e, size) / unit)
-        self.marks.map(class_map_png(lead), e)
-        border, at_margin = class_levels(lead, e)
-        self.marks.levels([at_margin[1], border, at_margin[0]], at_margin[2:])
-
-    def _graph(self, net: Any, unit: float) -> None:  # noqa: ANN401
-        e = self.session.extent
-        x, values = drawing.graph(net, e)
-        self.marks.graph(x, np.clip(values / unit, -e, e), e)
-        ticks = drawing.breakpoints(net, e) if "lines" in self.session.layers else None
-        self.marks.breakpoints(ticks, e)
+    def _backdrop(self, frame: Frame, look: Look) -> Arrays:
+        net, unit = network(frame)
+        if net is None:
+            self._behind, self._of = {}, ()
+            return self._behind
+        of = (net, unit, self.session.axes, look.layers, look.running)
+        if len(self._of) == len(of) and self._of[0] is net and self._of[1:] == of[1:]:
+            return self._behind  # a drag moves points, not the network
+        self._behind, self._of = backdrop(net, unit, self.session.axes, look), of
+        return self._behind
 
     def _tell(self, frame: Frame) -> None:
-        empty = not frame.dataset.n
         n = frame.dataset.n
         explain = frame.explain if frame.stage == "explain" else None
         landscape = frame.landscape if frame.stage == "landscape" else None
@@ -171,28 +116,13 @@ class PlanePanel(Panel):
             keys, places = EXPLAIN_KEYS, explain.present.now.n
         elif landscape is not None:
             keys, places = LANDSCAPE_KEYS, len(landscape.present.x)
-        with self.pad.hold_sync():
-            self.pad.active = not frame.aimed or places > 0
-            self.pad.stops = places
+        with self.view.hold_sync():
+            self.view.active = not frame.aimed or places > 0
+            self.view.stops = places
             if places:
-                self.pad.echo, self.pad.spacing, self.pad.cursor = False, 2, "grab"
-            elif self.pad.spacing != SPACING[self.session.tool]:
+                self.view.echo, self.view.spacing, self.view.cursor = False, 2, "grab"
+            elif self.view.spacing != SPACING[self.session.tool]:
                 self._tool_of(self.session)
-            self.pad.hint = "Click to place a point, drag to spray, or take a preset." * empty
-            self.pad.tip = keys
-            self.pad.label = f"Plane with {n} points. {keys}"
-            self.pad.frame, self.pad.sent = self.session.shown, time() * 1000
-
-
-def _network(frame: Frame) -> tuple[Any, float]:
-    """Return the network to draw and the value that counts as its margin."""
-    if frame.aimed and frame.target is not None:
-        return frame.target.net, 1.0
-    if frame.training.state is None or frame.stage == "draw":
-        return None, 1.0
-    q = frame.training.state.q.abs()
-    if not len(q):
-        return frame.training.state.net, 1.0
-    low = float(frame.training.state.q.min())
-    # Before the classes are separated there is no margin: the median keeps the map readable.
-    return frame.training.state.net, max(low if low > 0 else float(q.median()), 1e-300)
+            self.view.hint = "Click to place a point, drag to spray, or take a preset." * (not n)
+            self.view.tip = keys
+            self.view.label = f"Plane with {n} points. {keys}"

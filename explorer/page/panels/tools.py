@@ -20,8 +20,8 @@ FURTHER = (("■ 3", 3), ("◆ 4", 4))
 SEVERAL = (("● 1", 1), ("▲ 2", -1), *FURTHER)
 LEGENDS = {
     "draw": "The axes stay the same from drawing to attack.",
-    "train": "Dashed: Φ = ± margin; thick: Φ = 0; grey: neurons. Area: multiplier λ.",
-    "classes": "Dashed: a class leads by the margin; thick: two classes tie; grey: neurons.",
+    "train": "Thin: Φ = ± margin; thick: Φ = 0; grey: neurons. Area: multiplier λ.",
+    "classes": "Thin: a class leads by the margin; thick: two classes tie; grey: neurons.",
     "attack": "Hollow: the truth. Filled: candidates, area by multiplier λ.",
     "explain": "Hollow: the truth. Filled: points that explain the weights too, area by λ.",
     "landscape": "Hollow: the truth. Filled: candidates of the last run, or of the clicked cell.",

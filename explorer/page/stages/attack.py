@@ -44,7 +44,7 @@ def take_target(session: Session) -> None:
 
 
 def _without_run(attack: Attacking, name: str) -> Attacking:
-    return replace(attack, name=name, state=None, scores=None, verdict=None)
+    return replace(attack, name=name, state=None, scores=None, verdict=None, claims=None)
 
 
 def _suitable(session: Session, target: Target) -> str:
@@ -118,7 +118,9 @@ def judge(session: Session) -> None:
         own = session.entry.victim is not None  # weights of its own training
         known = None if own else frame.training.certificate
         made = judgement(claims, aim.truth, aim.controls, known)
-        attack = replace(attack, scores=made.scores, verdict=made.verdict)
+        attack = replace(
+            attack, scores=made.scores, verdict=made.verdict, claims=claims, judged=attack.state
+        )
     session.show(attack=attack)
 
 

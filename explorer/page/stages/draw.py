@@ -9,6 +9,7 @@ import torch
 from explorer.engine import data, training
 from explorer.engine.data import Dataset
 from explorer.engine.status import Status
+from explorer.page.axes import fitted
 from explorer.page.frame import Stage, Training
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
@@ -62,6 +63,7 @@ def load(session: Session, dataset: Dataset) -> None:
             f"the plane shows up to 4 classes and a line 2; got {dataset.outputs} classes on "
             f"{dataset.d} coordinate(s). Leave some classes out."
         )
+    fit(session, dataset, loaded=True)
     edit(session, dataset)
 
 
@@ -101,9 +103,12 @@ def restore(session: Session, history: History[Dataset]) -> None:
     session.show(drawing=history, training=Training(state), stage=stage, status=Status.RUNNING)
 
 
-def fit(session: Session, dataset: Dataset) -> None:
-    """Make the plane hold all points; on a line the height gives the label until one is chosen."""
-    if dataset.d != session.frame.dataset.d:
+def fit(session: Session, dataset: Dataset, loaded: bool = False) -> None:
+    """Make the plane hold all points; on a line the height gives the label until one is chosen.
+
+    A set that was `loaded` should fill the plane; points drawn by hand do not move the axes.
+    """
+    flat = session.frame.dataset.d
+    if dataset.d != flat:
         session.label = 0 if dataset.d == 1 else 1
-    reach = float(dataset.x.abs().max()) if dataset.n else 0.0
-    session.extent = data.PLANE if reach <= data.PLANE else round(1.1 * reach, 2)
+    session.axes = fitted(session.axes, dataset, loaded or dataset.d != flat)

@@ -12,6 +12,7 @@ from explorer.engine.explanations.cells import cell_of
 from explorer.engine.explanations.programs import Farthest
 from explorer.engine.explanations.splitting import Explanation, merge
 from explorer.engine.network import Network
+from explorer.page.axes import Axes
 from explorer.page.history import History
 from explorer.page.session import Session
 from explorer.research.explained import (
@@ -165,7 +166,7 @@ def split_widest(session: Session) -> None:
         pull(session, state.now.x[i], free=False)  # says why
         return
     slide = slide_along(state.net, state.now, i, u, 0.0, 2 * session.extent, state.base)
-    room = [_in_view(state.now.x[i], s * u, session.extent) for s in (1.0, -1.0)]
+    room = [_in_view(state.now.x[i], s * u, session.axes) for s in (1.0, -1.0)]
     plus = min(slide.extent.plus, room[0])
     share = min(1.0, *(r / e for r, e in zip(
         room, (slide.extent.plus, slide.extent.minus), strict=True) if e > LEAST))  # fmt: skip
@@ -222,8 +223,9 @@ def take_farthest(session: Session, found: Farthest) -> None:
     _push(session, refresh(state, found.explanation, **let_go))
 
 
-def _in_view(x: Tensor, u: Tensor, extent: float) -> float:
+def _in_view(x: Tensor, u: Tensor, axes: Axes) -> float:
     """Return how far x + a u stays on the plane."""
     moving = u.abs() > LEAST
-    room = (extent - u.sign() * x)[moving] / u.abs()[moving]
+    centre, half = (torch.from_numpy(v)[: len(x)] for v in (axes.centre, axes.half))
+    room = (half - u.sign() * (x - centre))[moving] / u.abs()[moving]
     return max(float(room.min()), LEAST)

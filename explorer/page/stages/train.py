@@ -33,7 +33,7 @@ def begin(session: Session, net: Network | None = None) -> None:
     state = training.init(dataset, session.train_config, generator, net)
     session.branch.train, session.branch.attack = Timeline(), Timeline()
     session.branch.train.append(state, numbers)
-    attack = replace(session.frame.attack, state=None, scores=None, verdict=None)
+    attack = replace(session.frame.attack, state=None, scores=None, verdict=None, claims=None)
     session.show(stage="train", training=Training(state), aim=None, attack=attack,
                  status=Status.RUNNING)  # fmt: skip
     certify(session)

@@ -61,15 +61,21 @@ const surface = (el, draw) => {
   return { canvas, redraw, close };
 };
 
-// Take frames of a view's model; `draw` gets the newest one. Answers when it is on screen.
-const follow = (model, redraw, take) => {
-  let newest = null;
+// Take frames of a view's model: `take(frame)` keeps the newest, `redraw` paints it. When it is on
+// screen the kernel gets its number, and `el` tells so by an event "mx-drawn".
+const follow = (model, redraw, take, el) => {
+  let newest = null, waiting = 0;
+  const answer = () => {
+    waiting = 0;
+    model.send({ kind: "drawn", frame: newest.number });
+    el.dispatchEvent(new CustomEvent("mx-drawn", { bubbles: true, detail: newest }));
+  };
   const onMessage = (message, buffers) => {
     if (message.kind !== "frame") return;
     newest = unpack(message, buffers);
     take(newest);
-    redraw();
-    requestAnimationFrame(() => requestAnimationFrame(() => model.send({ kind: "drawn", frame: newest.number })));
+    redraw(); // before the answer, in the same animation frame
+    if (!waiting) waiting = requestAnimationFrame(answer);
   };
   model.on("msg:custom", onMessage);
   model.send({ kind: "ready" });

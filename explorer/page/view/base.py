@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ class CanvasView(anywidget.AnyWidget):
         self._on_drawn: list[Callable[[int], None]] = []
         self.on_msg(self._answer)
 
-    def show(self, arrays: dict[str, ArrayLike], **values: Any) -> int:  # noqa: ANN401 - JSON
+    def show(self, arrays: Mapping[str, ArrayLike], **values: Any) -> int:  # noqa: ANN401 - JSON
         """Draw a frame: `arrays` of numbers (float32) or bytes (uint8), and plain `values`.
 
         Returns:
@@ -64,6 +64,24 @@ class CanvasView(anywidget.AnyWidget):
         self._newest = (content, buffers)
         self.send(content, buffers)
         return self._number
+
+    @property
+    def number(self) -> int:
+        """Return the number of the newest frame."""
+        return self._number
+
+    @property
+    def frame(self) -> dict[str, Any]:
+        """Return arrays and values of the newest frame, as a browser reads them."""
+        if self._newest is None:
+            return {}
+        content, buffers = self._newest
+        rows = zip(content["arrays"], buffers, strict=True)
+        arrays = {
+            name: np.frombuffer(bytes_, KINDS[kind]).reshape(shape)
+            for (name, kind, shape), bytes_ in rows
+        }
+        return {**content["values"], **arrays}
 
     def on_drawn(self, call: Callable[[int], None]) -> None:
         """Call `call(number)` after each frame that a browser has drawn."""

@@ -1,8 +1,7 @@
-// A transparent surface over the plane: one path for mouse, touch, pen and keyboard.
-// Positions go out as shares of the surface (0..1, y upward); the kernel knows the axes.
-// It also tells the kernel which frame was drawn, from requestAnimationFrame.
-function render({ model, el }) {
-  el.classList.add("mx-pad");
+// A transparent surface over a view: one path for mouse, touch, pen and keyboard. Positions go out
+// as shares of the surface (0..1, y upward); the kernel knows the axes. What it does with them
+// follows the traits of `PadTraits`. Returns {answer, close}: `answer()` when a frame has come.
+const attachPad = (model, el) => {
   const surface = document.createElement("div");
   surface.className = "mx-pad-surface";
   surface.tabIndex = 0;
@@ -97,17 +96,17 @@ function render({ model, el }) {
     surface.style.cursor = model.get("active") ? model.get("cursor") : "default";
     hint.textContent = model.get("hint"); said.textContent = model.get("say");
   };
-  const drawn = () => requestAnimationFrame(() => {
+  const answer = () => {
     if (echo.length) { echo = down && model.get("echo") ? echo.slice(-1) : []; draw(); }
-    const frame = model.get("frame"), sent = model.get("sent");
-    model.set("drawn", frame); model.save_changes();
-    surface.dispatchEvent(new CustomEvent("mx-drawn", { bubbles: true, detail: { frame, sent } }));
-  });
-  for (const name of ["label", "tip", "active", "cursor", "hint", "say"]) model.on(`change:${name}`, text);
-  model.on("change:frame", drawn);
+  };
+  const texts = ["label", "tip", "active", "cursor", "hint", "say"];
+  for (const name of texts) model.on(`change:${name}`, text);
   const watch = new ResizeObserver(draw);
   watch.observe(surface);
-  text(); drawn();
-  return () => { watch.disconnect(); model.off("change:frame", drawn); };
-}
-export default { render };
+  text();
+  const close = () => {
+    watch.disconnect();
+    for (const name of texts) model.off(`change:${name}`, text);
+  };
+  return { answer, close };
+};

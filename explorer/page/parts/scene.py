@@ -1,0 +1,234 @@
+"""A frame of the page as the plane draws it: arrays and values, as `view/plane.js` takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from contourpy import contour_generator
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.engine.attacks.claims import MERGE_RADIUS, Report
+from explorer.engine.attacks.shapes import Array, Level, Shapes, joined
+from explorer.engine.certificate import in_reach
+from explorer.engine.network import Network
+from explorer.engine.roster import AttackState
+from explorer.page.axes import Axes
+from explorer.page.frame import Frame
+from explorer.page.parts import drawing
+
+Arrays = dict[str, NDArray[Any]]
+MARGINS = ("draw", "train", "explain")  # stages in which the lines at the margin are drawn
+PLACES = ("area", "lines", "strong", "dots", "rings", "diamonds", "hands")
+PLAIN = -1.0  # in place of a share: a point without a multiplier
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a visitor chose to see.
+
+    Attributes:
+        layers: what is drawn behind the points: "map", "lines".
+        truth_shown: whether the points that an attack looks for are shown.
+        running: whether the run goes on: the map is coarser, and there are no results yet.
+    """
+
+    layers: tuple[str, ...] = ("map", "lines")
+    truth_shown: bool = True
+    running: bool = False
+
+
+def network(frame: Frame) -> tuple[Network | None, float]:
+    """Return the network to draw and the value that counts as its margin."""
+    if frame.aimed and frame.target is not None:
+        return frame.target.net, 1.0
+    if frame.training.state is None or frame.stage == "draw":
+        return None, 1.0
+    q = frame.training.state.q.abs()
+    if not len(q):
+        return frame.training.state.net, 1.0
+    low = float(frame.training.state.q.min())
+    # Before the classes are separated there is no margin: the median keeps the map readable.
+    return frame.training.state.net, max(low if low > 0 else float(q.median()), 1e-300)
+
+
+def backdrop(net: Network, unit: float, axes: Axes, look: Look) -> Arrays:
+    """Return what stands behind the points: map and lines of neurons; on a line the graph."""
+    made: Arrays = {}
+    if net.d == 1:
+        made["graph"] = drawing.graph(net, axes, unit)
+        if "lines" in look.layers:
+            made["breakpoints"] = drawing.breakpoints(net, axes)
+        return made
+    if "map" in look.layers:
+        size = drawing.map_size(net, look.running)
+        many = net.outputs > 1
+        field = drawing.class_field if many else drawing.field
+        values = field(net, axes, size) / unit
+        made["map"] = drawing.leads(values) if many else values
+    if "lines" in look.layers:
+        made["neurons"] = drawing.neuron_lines(net, axes)
+    return made
+
+
+def scene(
+    frame: Frame, axes: Axes, look: Look, shapes: Shapes, behind: Arrays
+) -> tuple[Arrays, dict[str, Any]]:
+    """Return arrays and values of one frame of the plane, empty ones left out.
+
+    Args:
+        frame: the moment to show.
+        axes: the part of the data's space that is shown.
+        look: what the visitor chose to see.
+        shapes: what the stage draws beside points and candidates (`parts.shapes`).
+        behind: the arrays of `backdrop`.
+    """
+    arrays = dict(behind)
+    values: dict[str, Any] = {
+        "view": [axes.x[0], axes.y[0], axes.x[1], axes.y[1]],
+        "flat": frame.dataset.d == 1,
+        "hollow": frame.aimed,
+        "margins": frame.stage in MARGINS,
+    }
+    if look.truth_shown or not frame.aimed:
+        arrays["points"] = _points(frame, axes, look)
+    arrays |= _candidates(frame, axes, look, values)
+    if look.truth_shown:
+        arrays |= _links(frame, axes, look)
+    if frame.other_set is not None:
+        other = frame.other_set
+        arrays["other"] = np.column_stack([_shares(other.x, other.y, axes), _numbers(other.y)])
+    arrays |= _shapes(shapes, axes)
+    values["texts"] = [[*axes.shares([x, y])[0].tolist(), words] for x, y, words in shapes.texts]
+    return {name: array for name, array in arrays.items() if array.size}, values
+
+
+# --- points and candidates --------------------------------------------------------------------
+def _numbers(values: Tensor) -> Array:
+    made: Array = values.detach().double().cpu().numpy()
+    return made
+
+
+def _shares(x: Tensor, y: Tensor, axes: Axes) -> Array:
+    """Places (k, 2) on the plane; points of a line stand at the height of their label."""
+    places = _numbers(x)
+    return axes.shares(places if x.shape[1] > 1 else np.column_stack([places, _numbers(y)]))
+
+
+def _weights(lam: Array | None, n: int) -> Array:
+    """The share of the largest multiplier, or PLAIN for all."""
+    if lam is None or not n or lam.max() <= 0:
+        return np.full(n, PLAIN)
+    shares: Array = np.clip(lam / lam.max(), 0, 1)
+    return shares
+
+
+def _points(frame: Frame, axes: Axes, look: Look) -> Array:
+    data = frame.truth if frame.aimed and frame.truth is not None else frame.dataset
+    made = frame.training.certificate
+    known = made is not None and not frame.aimed and len(made.lam) == data.n
+    lam = _numbers(made.lam) if known and made is not None else None
+    traceless = np.zeros(data.n)
+    if _finished(frame, look) and made is not None:
+        reach = in_reach(made, data.n)
+        if reach is not None:
+            traceless = 1.0 - _numbers(reach)
+    y = _numbers(data.y)
+    return np.column_stack([_shares(data.x, data.y, axes), y, _weights(lam, data.n), traceless])
+
+
+def _finished(frame: Frame, look: Look) -> bool:
+    """Whether results are shown: an attack took steps, rests, and was judged as it stands."""
+    attack = frame.attack
+    return (
+        frame.stage == "attack" and not look.running and attack.state is not None
+        and attack.state.t > 0 and attack.claims is not None and attack.judged is attack.state
+    )  # fmt: skip
+
+
+def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) -> Arrays:
+    """Candidates of the run, or points of the present explanation, or claims of the arena.
+
+    The landscape shows the candidates of a run, and none if there was no run.
+    """
+    shown: AttackState | Report | Any = frame.claims
+    if frame.stage == "explain" and frame.explain is not None:
+        shown = frame.explain.present.now
+    elif frame.stage in ("attack", "landscape") and frame.attack.state is not None:
+        state = frame.attack.state
+        if frame.stage == "attack" or state.t:
+            shown, values["trail"] = state, state.t
+    if shown is None:
+        return {}
+    y, lam = _numbers(shown.y), _numbers(shown.lam)
+    used = np.ones(len(y))
+    claims = frame.attack.claims if _finished(frame, look) else None
+    if claims is not None:
+        used = _used(frame.attack.state, claims)
+    rows = [_shares(shown.x, shown.y, axes), y, np.maximum(_weights(lam, len(y)), 0), used]
+    made: Arrays = {"candidates": np.column_stack(rows)}
+    if claims is not None and look.truth_shown and len(claims.x):
+        made["claims"] = np.column_stack([_shares(claims.x, claims.y, axes), _right(frame)])
+    return made
+
+
+def _used(
+    state: Any,  # noqa: ANN401 - of the attack's own class
+    claims: Report,
+) -> Array:
+    """Which candidates (m,) are part of a claim: of its label, and within the radius of merging."""
+    x, places = _numbers(state.x), _numbers(claims.x)
+    apart = np.linalg.norm(x[:, None] - places[None], axis=2)
+    apart[_numbers(state.y)[:, None] != _numbers(claims.y)[None]] = np.inf
+    near = (apart <= MERGE_RADIUS * (1 + 1e-9)).any(1)
+    used: Array = (near & (_numbers(state.lam) > 0)).astype(float)
+    return used
+
+
+def _matches(frame: Frame) -> NDArray[np.int64]:
+    """The claim of each point (n,) within the radius of the verdict, or -1."""
+    scores, verdict = frame.attack.scores, frame.attack.verdict
+    if scores is None or verdict is None or verdict.radius not in scores[0].radii:
+        return np.zeros(0, dtype=np.int64)
+    found: NDArray[np.int64] = scores[0].matches[scores[0].radii.index(verdict.radius)].numpy()
+    return found
+
+
+def _right(frame: Frame) -> Array:
+    """Which claims (c,) meet a point."""
+    claims = frame.attack.claims
+    count = 0 if claims is None else len(claims.x)
+    right: Array = np.isin(np.arange(count), _matches(frame)).astype(float)
+    return right
+
+
+def _links(frame: Frame, axes: Axes, look: Look) -> Arrays:
+    """From each claim to the point that it met."""
+    claims, truth = frame.attack.claims, frame.truth
+    if not _finished(frame, look) or claims is None or truth is None:
+        return {}
+    match = _matches(frame)
+    met = np.flatnonzero(match >= 0)
+    ends = _shares(truth.x, truth.y, axes)[met]
+    return {"links": np.column_stack([_shares(claims.x, claims.y, axes)[match[met]], ends])}
+
+
+# --- what an attack or an explanation draws ---------------------------------------------------
+def _shapes(shapes: Shapes, axes: Axes) -> Arrays:
+    made: Arrays = {name: axes.shares(getattr(shapes, name)) for name in PLACES}
+    for name, strong in (("lines", False), ("strong", True)):
+        zeros = [path for one in shapes.levels if one.strong == strong for path in _zero(one)]
+        if zeros:
+            own = getattr(shapes, name)
+            made[name] = axes.shares(joined([own, *zeros] if len(own) else zeros))
+    if shapes.spans:
+        made["spans"] = (np.array(shapes.spans) - axes.x[0]) / axes.x[1]
+    return made
+
+
+def _zero(level: Level) -> list[Array]:
+    """The paths (k, 2) on which the function is 0."""
+    found = contour_generator(level.axis, level.axis, level.values).lines(0.0)
+    return [np.asarray(path, dtype=float) for path in found]

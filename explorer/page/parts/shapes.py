@@ -1,0 +1,144 @@
+"""What a stage draws beside points and candidates: plain shapes, in units of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from explorer.engine.attacks.shapes import EMPTY, NONE, Array, Shapes
+from explorer.engine.explanations.alternatives import forced_points
+from explorer.engine.explanations.cells import cell_interval, cell_of, cell_polygon, segment
+from explorer.engine.explanations.splitting import extent_at
+from explorer.engine.roster import by_key
+from explorer.page.axes import Axes
+from explorer.page.frame import Candidates, Frame
+from explorer.research.explained import Explained, free_direction
+
+# --- What the explain stage draws: the cell of the point in hand, its level line, pins and masses
+
+ASIDE = 0.055  # of the half width: where words stand beside a point; arbitrary
+WORDS = 0.28  # likewise: what a word and its distance take on the narrowest plane; arbitrary
+MOST_PINS = 12  # arbitrary: more words than that hide the plane
+
+
+def explain_shapes(state: Explained, axes: Axes) -> Shapes:
+    """Polygon (or interval), level line, ring, pins, and forced masses of the truth."""
+    flat = state.net.d == 1
+    texts = _pins(state, axes) + _masses(state, axes)
+    rings = [_place_of(state, i) for i in _forced_indices(state)]
+    if state.selected is None:
+        return Shapes(rings=_table(rings), texts=tuple(texts))
+    e, i = (state.now, state.selected)
+    if state.slide is not None:
+        e, i = state.slide.before, state.slide.i
+    cell = cell_of(state.net, e.x[i], e.at(i))
+    hand = [tuple(state.now.x[state.selected].tolist())]
+    if flat:
+        hand = [(hand[0][0], float(state.now.y[state.selected]))]
+        return Shapes(
+            spans=(cell_interval(cell, e.x[i], axes.reach),), hands=_table(hand),
+            rings=_table(rings), texts=tuple(texts),
+        )  # fmt: skip
+    corners = cell_polygon(cell, e.x[i], axes.reach)
+    lines = np.vstack([corners, corners[:1]]) if len(corners) > 2 else NONE
+    return Shapes(
+        area=lines, strong=_line(state, axes), hands=_table(hand), rings=_table(rings),
+        texts=tuple(texts),
+    )  # fmt: skip
+
+
+def _line(state: Explained, axes: Axes) -> Array:
+    """Return the part of the split's line that is within the cell."""
+    slide, i = state.slide, state.selected
+    if slide is not None:
+        ends = slide.extent
+        return segment(slide.before.x[slide.i], slide.u, ends.minus, ends.plus, axes.reach)
+    u = None if i is None else free_direction(state.net, state.now, i)
+    if u is None or i is None:
+        return NONE
+    reach = extent_at(state.net, state.now, i, u)
+    return segment(state.now.x[i], u, reach.minus, reach.plus, axes.reach)
+
+
+def _place_of(state: Explained, i: int) -> tuple[float, float]:
+    x = state.truth.x[i].tolist()
+    return (x[0], x[1]) if len(x) > 1 else (x[0], float(state.truth.y[i]))
+
+
+def _forced_indices(state: Explained) -> list[int]:
+    if state.forced is None:
+        return []
+    least: list[int] = (
+        forced_points(state.forced, state.target.mass)[0].nonzero().flatten().tolist()
+    )
+    return least
+
+
+def _masses(state: Explained, axes: Axes) -> list[tuple[float, float, str]]:
+    if state.forced is None:
+        return []
+    out = []
+    for i in _forced_indices(state):
+        x, y = _place_of(state, i)
+        share = float(state.forced[i] / state.truth.lam[i])
+        out.append((_aside(x, axes), y - 2 * ASIDE * axes.y[1], f"≥ {min(share, 1):.0%}"))
+    return out
+
+
+def _pins(state: Explained, axes: Axes) -> list[tuple[float, float, str]]:
+    which = state.pinned.nonzero().flatten().tolist()
+    if len(which) > MOST_PINS:
+        return []
+    out = []
+    for i in which:
+        x = state.now.x[i].tolist()
+        y = x[1] if len(x) > 1 else float(state.now.y[i])
+        out.append((_aside(x[0], axes), y + ASIDE * axes.y[1], "pinned"))
+    return out
+
+
+def _aside(x: float, axes: Axes) -> float:
+    """Where a word beside a point begins: right of it, or left where it would leave the plane."""
+    centre, half = axes.x
+    return x + (ASIDE if x < centre + (1 - WORDS) * half else -WORDS) * half
+
+
+def _table(places: Sequence[tuple[float, ...]]) -> Array:
+    return np.array(places, dtype=float).reshape(-1, 2)
+
+
+# --- The candidates of the landscape stage on the plane: in hand, and how far from the truth ----
+
+
+def landscape_shapes(points: Candidates) -> Shapes:
+    """A square around the mapped point, a cross at each moved one, a line from where it was."""
+    x, truth = points.x.numpy(), points.truth.x.double().cpu().numpy()
+    if x.shape[1] == 1:
+        heights = points.y.numpy()[:, None]
+        x, truth = np.hstack([x, heights]), np.hstack([truth, heights])
+    away = np.flatnonzero(np.abs(x - truth).max(axis=1) > 0)
+    gap = np.full(2, np.nan)
+    lines = [row for i in away for row in (truth[i], x[i], gap)][:-1]
+    return Shapes(
+        lines=np.array(lines).reshape(-1, 2),
+        dots=x[away],
+        hands=x[points.mapped : points.mapped + 1],
+    )
+
+
+def shapes_of(frame: Frame, axes: Axes) -> Shapes:
+    """Return what the attack on screen draws beside its candidates, or what the stage does."""
+    if frame.stage == "explain" and frame.explain is not None:
+        return explain_shapes(frame.explain.present, axes)
+    if frame.stage == "landscape" and frame.landscape is not None:
+        return landscape_shapes(frame.landscape.present)
+    draw = by_key(frame.attack.name).shapes
+    if (
+        frame.stage != "attack"
+        or draw is None
+        or frame.target is None
+        or frame.attack.state is None
+    ):
+        return EMPTY
+    return draw(frame.target, frame.attack.state)

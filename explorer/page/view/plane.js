@@ -1,0 +1,376 @@
+// The plane: one frame of it, painted by a pure function. It needs no kernel, so that a recording
+// can be played by the same function.
+//
+// PLANE_FIELDS: what a frame holds. Every field but `view` may be missing. All places are shares of
+// the plane's half width and half height: (-1, -1) is bottom left, (1, 1) top right, so that float32
+// holds data of any scale. An array is {data, shape}, rows one after the other (see `unpack`).
+//
+//   view        [cx, cy, hx, hy]: centre and half sizes, in units of the data, for the ticks
+//   flat        true on a line: the height is Phi over the margin, and there are no level lines
+//   scale       factor of point sizes, 1 unless given; 1.6 to present
+//   map         (s, s): Phi over the margin, first row on top, first and last samples on the edges;
+//               or (C, s, s): each class's lead over the best rival, classes 1, -1, 3, 4.
+//               Float32, or Uint8 b for (b - 128) / 50, so that a recording is small
+//   margins     true: thin lines where the map is +1 and -1, beside the strong one where it is 0
+//   neurons     (k, 5): ends x, y, x, y within the plane, and strength 0 to 1
+//   breakpoints (k, 2): x, strength; ticks at the axis of a line
+//   graph       (g, 2): the graph of Phi over a line, clipped at the frame
+//   points      (n, 5): x, y, class, share of the largest multiplier (-1: plain), 1 if it leaves no
+//               trace in the weights. A class is 1, -1, 3 or 4
+//   hollow      true while the points are the truth of an attack
+//   candidates  (m, 5): x, y, class, share of the largest multiplier, 1 unless it is unused
+//   trail       step of the run: `remember` joins the candidates of successive steps to trails
+//   trails      [(m, 5)]: earlier places of the candidates, oldest first (made by `remember`)
+//   claims      (c, 3): x, y, 1 if it meets a point and 0 if it is wrong
+//   links       (l, 4): from a claim x, y to the point x, y that it found
+//   other       (o, 3): x, y, class of another set that explains the weights
+//   area        (k, 2): a pale polygon          spans    (k, 2): upright bands, low and high
+//   lines       (k, 2): thin paths, NaN between  strong  (k, 2): thick paths, likewise
+//   dots, rings, diamonds, hands (k, 2): crosses, rings, diamonds, squares
+//   texts       [[x, y, text]]
+
+const TRAIL = 24; // places of a candidate that are remembered
+const FADED = 0.15; // opacity of a candidate that is no claim
+const paintOf = (label, paints) =>
+  ({ 1: paints.pos, "-1": paints.neg, 3: paints.third, 4: paints.fourth })[label] || paints.ink2;
+const rgb = (colour) => [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
+const isDark = (paints) => { const [r, g, b] = rgb(paints.card); return r + g + b < 384; };
+
+// A frame with the trails of its candidates. `memory` is {} at first, and changes.
+const remember = (memory, frame) => {
+  const now = frame.candidates, view = String(frame.view);
+  const same = memory.view === view && memory.count === now?.shape[0];
+  if (frame.trail === undefined || !now || !same || frame.trail < memory.step) memory.places = [];
+  if (frame.trail === undefined || !now) return frame;
+  if (memory.step !== frame.trail || !memory.places.length) memory.places.push(now);
+  memory.places = memory.places.slice(-TRAIL);
+  Object.assign(memory, { step: frame.trail, count: now.shape[0], view });
+  return { ...frame, trails: memory.places };
+};
+
+// --- the map ----------------------------------------------------------------------------------
+const valuesOf = (map) => {
+  if (map.data instanceof Float32Array) return map.data;
+  if (!map.values) map.values = Float32Array.from(map.data, (b) => (b - 128) / 50);
+  return map.values;
+};
+const SHADES = 127; // of one class, from 0 to 2 margins
+const shadesOf = (colour, card, most) => {
+  const table = new Uint32Array(SHADES + 1), [from, to] = [rgb(card), rgb(colour)];
+  for (let i = 0; i <= SHADES; i++) {
+    const t = most * Math.tanh((2.2 * i) / SHADES);
+    const [r, g, b] = from.map((v, e) => Math.round(v * (1 - t) + to[e] * t));
+    table[i] = (255 << 24) | (b << 16) | (g << 8) | r;
+  }
+  return table;
+};
+const drawings = new WeakMap(); // of maps: a frame is painted again when only points move
+const mapPicture = (map, paints) => {
+  const key = paints.card + paints.pos;
+  const kept = drawings.get(map);
+  if (kept?.key === key) return kept.picture;
+  const s = map.shape[map.shape.length - 1], f = valuesOf(map), classes = map.shape.length > 2 ? map.shape[0] : 0;
+  const picture = document.createElement("canvas");
+  picture.width = picture.height = s;
+  const context = picture.getContext("2d"), image = context.createImageData(s, s);
+  const pixels = new Uint32Array(image.data.buffer), most = isDark(paints) ? 0.42 : 0.36;
+  const tables = [1, -1, 3, 4].map((label) => shadesOf(paintOf(label, paints), paints.card, most));
+  const shade = (v) => Math.min(SHADES, Math.round(Math.abs(v) * (SHADES / 2)));
+  for (let i = 0; i < s * s; i++) {
+    let best = f[i] > 0 ? 0 : 1, lead = f[i];
+    for (let c = classes ? 0 : 9; c < classes; c++) {
+      const v = f[c * s * s + i];
+      if (!c || v > lead) { best = c; lead = v; }
+    }
+    pixels[i] = tables[best][shade(lead)];
+  }
+  context.putImageData(image, 0, 0);
+  drawings.set(map, { key, picture });
+  return picture;
+};
+
+// Where a grid (s, s) is `level`: marching squares, each piece of its own.
+const levelPath = (context, f, start, s, level, { width, height }) => {
+  const dx = width / (s - 1), dy = height / (s - 1);
+  for (let row = 0; row < s - 1; row++) {
+    for (let k = 0, at = start + row * s; k < s - 1; k++, at++) {
+      const a = f[at] - level, b = f[at + 1] - level, d = f[at + s] - level, e = f[at + s + 1] - level;
+      const top = a > 0 !== b > 0, right = b > 0 !== e > 0, low = d > 0 !== e > 0, left = a > 0 !== d > 0;
+      if (!(top || right || low || left)) continue;
+      const cuts = [];
+      if (top) cuts.push((k + a / (a - b)) * dx, row * dy);
+      if (right) cuts.push((k + 1) * dx, (row + b / (b - e)) * dy);
+      if (low) cuts.push((k + d / (d - e)) * dx, (row + 1) * dy);
+      if (left) cuts.push(k * dx, (row + a / (a - d)) * dy);
+      for (let i = 0; i + 3 < cuts.length; i += 4) {
+        context.moveTo(cuts[i], cuts[i + 1]);
+        context.lineTo(cuts[i + 2], cuts[i + 3]);
+      }
+    }
+  }
+};
+const paintLevels = (context, frame, size, paints) => {
+  const map = frame.map, s = map.shape[map.shape.length - 1], f = valuesOf(map);
+  const classes = map.shape.length > 2 ? map.shape[0] : 1;
+  const line = (colour, width, opacity, starts, level) => {
+    context.strokeStyle = colour; context.lineWidth = width; context.globalAlpha = opacity;
+    context.beginPath();
+    for (const start of starts) levelPath(context, f, start, s, level, size);
+    context.stroke();
+  };
+  context.save();
+  context.lineCap = "round";
+  const starts = [...Array(classes).keys()].map((c) => c * s * s);
+  if (frame.margins && classes === 1)
+    for (const sign of [1, -1]) line(paintOf(sign, paints), 1.4, 0.8, starts, sign);
+  else if (frame.margins)
+    starts.forEach((start, c) => line(paintOf([1, -1, 3, 4][c], paints), 1.4, 0.8, [start], 1));
+  line(paints.ink, 2, 0.8, starts, 0);
+  context.restore();
+};
+
+// --- marks ------------------------------------------------------------------------------------
+const shape = (context, x, y, label, r) => {
+  context.beginPath();
+  if (label === -1) {
+    const h = 1.25 * r;
+    context.moveTo(x, y - h); context.lineTo(x + 0.95 * h, y + 0.75 * h); context.lineTo(x - 0.95 * h, y + 0.75 * h);
+    context.closePath();
+  } else if (label === 3) context.rect(x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r);
+  else if (label === 4) {
+    const h = 1.3 * r;
+    context.moveTo(x, y - h); context.lineTo(x + h, y); context.lineTo(x, y + h); context.lineTo(x - h, y);
+    context.closePath();
+  } else context.arc(x, y, r, 0, 2 * Math.PI);
+};
+const polyline = (context, path, X, Y) => {
+  let open = false;
+  context.beginPath();
+  for (let i = 0; i < path.data.length; i += 2) {
+    const x = path.data[i], y = path.data[i + 1];
+    if (Number.isNaN(x) || Number.isNaN(y)) { open = false; continue; }
+    if (open) context.lineTo(X(x), Y(y)); else context.moveTo(X(x), Y(y));
+    open = true;
+  }
+};
+// Rows of an array (k, w), one after the other.
+const eachRow = (array, call) => {
+  if (!array) return;
+  const [k, w] = array.shape;
+  for (let i = 0; i < k; i++) call(array.data.subarray(i * w, (i + 1) * w), i);
+};
+
+const paintPoints = (context, frame, paints, { X, Y, unit }) => {
+  const many = Math.min(1, Math.max(0.65, Math.sqrt(60 / (frame.points?.shape[0] || 1))));
+  eachRow(frame.points, ([x, y, label, share, traceless]) => {
+    const colour = traceless ? paints.ink3 : paintOf(label, paints), plain = frame.hollow ? 8 : 6.5;
+    const r = unit * (share < 0 ? plain * many : 3 + 5.4 * Math.sqrt(Math.max(0, share)));
+    shape(context, X(x), Y(y), label, r);
+    context.globalAlpha = frame.hollow ? 0.65 : 1;
+    context.fillStyle = frame.hollow ? paints.card : colour; context.fill();
+    context.globalAlpha = 1;
+    context.strokeStyle = frame.hollow ? colour : paints.card; context.lineWidth = unit * (frame.hollow ? 2 : 1.5);
+    context.stroke();
+  });
+};
+const paintCandidates = (context, frame, paints, { X, Y, unit }) => {
+  const past = frame.trails || [];
+  context.lineWidth = 1.6;
+  for (let t = 1; t < past.length; t++) {
+    const shown = (0.35 * (t + TRAIL - past.length)) / TRAIL;
+    eachRow(past[t], ([x, y, label], i) => {
+      const [a, b] = past[t - 1].data.subarray(5 * i, 5 * i + 2);
+      if (Math.hypot(a - x, b - y) < 1e-4) return;
+      context.globalAlpha = shown * (frame.candidates.data[5 * i + 4] ? 1 : FADED);
+      context.strokeStyle = paintOf(label, paints);
+      context.beginPath(); context.moveTo(X(a), Y(b)); context.lineTo(X(x), Y(y)); context.stroke();
+    });
+  }
+  eachRow(frame.candidates, ([x, y, label, share, used]) => {
+    shape(context, X(x), Y(y), label, unit * (2.2 + 3.6 * Math.sqrt(Math.max(0, share))));
+    context.globalAlpha = used ? 1 : FADED;
+    context.fillStyle = paintOf(label, paints); context.fill();
+    context.strokeStyle = paints.card; context.lineWidth = 1.2 * unit; context.stroke();
+  });
+  context.globalAlpha = 1;
+};
+const paintResults = (context, frame, paints, { X, Y, unit }) => {
+  context.strokeStyle = paints.good; context.lineWidth = 1.6 * unit;
+  eachRow(frame.links, ([x, y, a, b]) => {
+    context.beginPath(); context.moveTo(X(x), Y(y)); context.lineTo(X(a), Y(b)); context.stroke();
+  });
+  eachRow(frame.claims, ([x, y, right]) => {
+    const r = (right ? 12 : 6) * unit, [px, py] = [X(x), Y(y)];
+    for (const [colour, width] of [[paints.card, 4.5], [right ? paints.good : paints.ink, 2.2]]) {
+      context.strokeStyle = colour; context.lineWidth = width * unit;
+      context.beginPath();
+      if (right) context.arc(px, py, r, 0, 2 * Math.PI);
+      else { context.moveTo(px - r, py - r); context.lineTo(px + r, py + r); context.moveTo(px - r, py + r); context.lineTo(px + r, py - r); }
+      context.stroke();
+    }
+  });
+};
+
+// What an attack or an explanation draws: under the points, and over them.
+const paintUnder = (context, frame, paints, { X, Y, unit }, size) => {
+  eachRow(frame.spans, ([low, high], i) => {
+    context.fillStyle = faded(paints.good, i % 2 ? 0.22 : 0.12); // neighbours differ
+    context.fillRect(X(low), 0, X(high) - X(low), size.height);
+  });
+  if (frame.area) {
+    polyline(context, frame.area, X, Y);
+    context.fillStyle = faded(paints.good, 0.16); context.fill();
+    context.strokeStyle = paints.good; context.lineWidth = 1.5; context.stroke();
+  }
+  for (const [path, colour, width] of [[frame.lines, faded(paints.ink2, 0.8), 1], [frame.strong, paints.good, 2.5]]) {
+    if (!path) continue;
+    polyline(context, path, X, Y);
+    context.strokeStyle = colour; context.lineWidth = width; context.stroke();
+  }
+  context.strokeStyle = paints.ink2; context.lineWidth = 1.2 * unit;
+  eachRow(frame.dots, ([x, y]) => {
+    const r = 2.5 * unit, [px, py] = [X(x), Y(y)];
+    context.beginPath(); context.moveTo(px - r, py); context.lineTo(px + r, py); context.moveTo(px, py - r); context.lineTo(px, py + r); context.stroke();
+  });
+};
+const paintOver = (context, frame, paints, { X, Y, unit }) => {
+  eachRow(frame.other, ([x, y, label]) => {
+    shape(context, X(x), Y(y), 4, 8.5 * unit);
+    context.strokeStyle = paintOf(label, paints); context.lineWidth = 2.5 * unit; context.stroke();
+  });
+  const hollow = (places, colour, width, label, r) => eachRow(places, ([x, y]) => {
+    shape(context, X(x), Y(y), label, r * unit);
+    context.strokeStyle = colour; context.lineWidth = width * unit; context.stroke();
+  });
+  hollow(frame.rings, paints.good, 2.5, 1, 10.5);
+  hollow(frame.diamonds, paints.good, 2, 4, 13);
+  hollow(frame.hands, paints.ink, 1.5, 3, 11.5);
+  context.font = `12px ${FONT}`; context.textAlign = "left"; context.textBaseline = "middle";
+  for (const [x, y, words] of frame.texts || []) {
+    context.strokeStyle = paints.card; context.lineWidth = 3; context.lineJoin = "round";
+    context.strokeText(words, X(x), Y(y));
+    context.fillStyle = paints.ink; context.fillText(words, X(x), Y(y));
+  }
+};
+
+// --- axes -------------------------------------------------------------------------------------
+// Nice numbers within centre +- half, about `most` of them, and how they are written.
+const niceTicks = (centre, half, most) => {
+  const rough = (2 * half) / most, power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 5, 10].find((m) => m * power >= rough * (1 - 1e-9)) || 10);
+  const first = Math.ceil((centre - half) / step), last = Math.floor((centre + half) / step);
+  const largest = Math.max(Math.abs(first), Math.abs(last)) * step;
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const short = largest < 1e5 && digits <= 4;
+  const significant = Math.max(0, Math.ceil(Math.log10(largest / step) - 1e-9));
+  const words = (v) => v === 0 ? "0" : short ? v.toFixed(digits) : v.toExponential(significant).replace("e+", "e");
+  const ticks = [];
+  for (let i = first; i <= last; i++) ticks.push([i * step, words(i * step).replace("-", "−")]);
+  return ticks;
+};
+const EDGE = 22; // px of a side in which no tick stands: its words would leave the plane
+const ticksOf = (frame, size) => {
+  const [cx, cy, hx, hy] = frame.view;
+  const inside = (ticks, centre, half, length, turned) =>
+    ticks.map(([v, words]) => [((((v - centre) / half) * (turned ? -1 : 1) + 1) / 2) * length, words])
+      .filter(([at]) => at > EDGE && at < length - EDGE);
+  return {
+    across: inside(niceTicks(cx, hx, size.width > 420 ? 5 : 3), cx, hx, size.width, false),
+    up: inside(niceTicks(cy, hy, size.height > 420 ? 5 : 3), cy, hy, size.height, true),
+  };
+};
+const paintGrid = (context, { across, up }, size, paints) => {
+  context.strokeStyle = paints.line; context.lineWidth = 1;
+  context.beginPath();
+  for (const [x] of across) { context.moveTo(x, 0); context.lineTo(x, size.height); }
+  for (const [y] of up) { context.moveTo(0, y); context.lineTo(size.width, y); }
+  context.stroke();
+};
+const paintTicks = (context, { across, up }, size, paints) => {
+  context.font = `12px ${FONT}`; context.lineJoin = "round";
+  const write = (words, x, y, align, baseline) => {
+    context.textAlign = align; context.textBaseline = baseline;
+    context.strokeStyle = faded(paints.card, 0.7); context.lineWidth = 3; context.strokeText(words, x, y);
+    context.fillStyle = paints.ink2; context.fillText(words, x, y);
+  };
+  for (const [x, words] of across) write(words, x, size.height - 7, "center", "alphabetic");
+  for (const [y, words] of up) write(words, size.width - 7, y, "right", "middle");
+};
+
+// --- a line: the graph of Phi -----------------------------------------------------------------
+const paintGraph = (context, frame, paints, { X, Y }, size) => {
+  const levels = [[0, paints.ink, 1.6, []]];
+  const margin = 1 / frame.view[3];
+  if (frame.graph) levels.push([margin, paints.pos, 1.4, [6, 4]], [-margin, paints.neg, 1.4, [6, 4]]);
+  for (const [level, colour, width, dash] of levels) {
+    context.strokeStyle = colour; context.lineWidth = width; context.setLineDash(dash);
+    context.beginPath(); context.moveTo(0, Y(level)); context.lineTo(size.width, Y(level)); context.stroke();
+  }
+  context.setLineDash([]);
+  context.strokeStyle = paints.ink2;
+  eachRow(frame.breakpoints, ([x, strength]) => {
+    const r = 4 + 8 * strength;
+    context.globalAlpha = 0.35 + 0.5 * strength; context.lineWidth = 1 + 1.2 * strength;
+    context.beginPath(); context.moveTo(X(x), Y(0) - r); context.lineTo(X(x), Y(0) + r); context.stroke();
+  });
+  context.globalAlpha = 1;
+  if (!frame.graph) return;
+  context.save();
+  context.beginPath(); context.rect(0, 0, size.width, size.height); context.clip();
+  polyline(context, frame.graph, X, Y);
+  context.strokeStyle = paints.good; context.lineWidth = 3; context.lineJoin = "round"; context.stroke();
+  context.restore();
+};
+
+// Paint one frame on a context whose unit is a CSS pixel. Pure: the same frame, the same picture.
+const paintPlane = (context, frame, size, paints) => {
+  const X = (u) => ((u + 1) / 2) * size.width, Y = (v) => ((1 - v) / 2) * size.height;
+  const unit = (frame.scale || 1) * Math.min(1.8, Math.max(0.75, Math.min(size.width, size.height) / 576));
+  const places = { X, Y, unit }, ticks = ticksOf(frame, size);
+  context.fillStyle = paints.card; context.fillRect(0, 0, size.width, size.height);
+  if (frame.map) {
+    const s = frame.map.shape[frame.map.shape.length - 1], [dx, dy] = [size.width / (s - 1), size.height / (s - 1)];
+    context.imageSmoothingEnabled = true; context.imageSmoothingQuality = "high";
+    context.drawImage(mapPicture(frame.map, paints), -dx / 2, -dy / 2, size.width + dx, size.height + dy);
+  } else paintGrid(context, ticks, size, paints);
+  context.strokeStyle = paints.ink2;
+  eachRow(frame.neurons, ([x, y, a, b, strength]) => {
+    context.globalAlpha = 0.08 + 0.5 * strength; context.lineWidth = 0.8 + 1.2 * strength;
+    context.beginPath(); context.moveTo(X(x), Y(y)); context.lineTo(X(a), Y(b)); context.stroke();
+  });
+  context.globalAlpha = 1;
+  if (frame.map) paintLevels(context, frame, size, paints);
+  if (frame.flat) paintGraph(context, frame, paints, places, size);
+  paintUnder(context, frame, paints, places, size);
+  paintPoints(context, frame, paints, places);
+  paintCandidates(context, frame, paints, places);
+  paintResults(context, frame, paints, places);
+  paintOver(context, frame, paints, places);
+  paintTicks(context, ticks, size, paints);
+};
+
+// --- the view of a kernel ---------------------------------------------------------------------
+function render({ model, el }) {
+  const memory = {};
+  let frame = null;
+  const paint = (context, size, paints) => {
+    if (frame) paintPlane(context, { ...frame, scale: model.get("present") ? 1.6 : 1 }, size, paints);
+  };
+  const shown = surface(el, paint);
+  const pad = attachPad(model, el);
+  const take = (newest) => {
+    frame = remember(memory, newest);
+    shown.canvas.mxFrame = frame; // for tests and for those who look: the numbers on screen
+    pad.answer();
+  };
+  const unfollow = follow(model, shown.redraw, take, el);
+  const save = (message) => {
+    if (message.kind === "save") savePicture(el, paint, message.type, message.name);
+  };
+  model.on("msg:custom", save);
+  model.on("change:present", shown.redraw);
+  return () => {
+    unfollow(); pad.close(); shown.close();
+    model.off("msg:custom", save); model.off("change:present", shown.redraw);
+  };
+}
