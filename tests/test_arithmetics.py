@@ -22,7 +22,7 @@ from explorer.engine.rounding import EDGE, NOTHING, at_edge
 from explorer.engine.scoring import score
 from explorer.page.stages.explain import first_explained
 from explorer.research import words
-from explorer.research.explained import sentence
+from explorer.research.explained import misfit
 from explorer.research.words.numbers import digits
 
 EXACT_SETS = ("moons", "circles", "xor", "blobs", "random-circle", "alternating-circle",
@@ -51,7 +51,7 @@ def seen(net, data):
         "light": (made.light, loose.light, bare(words.sentence(loose)).split("(")[0]),
         "counts": (made.on_margin.tolist(), made.n_kinks, loose.n_kinks, int(claims.found)),
         "strict": (round(made.residual_strict, 6), round(loose.residual_strict, 6)),
-        "explained": (bare(sentence(state)[0]), sentence(state)[1], state.exact),
+        "explained": (misfit(state), state.exact),
         "pinned": (state.pinned.tolist(), [state.kinks(i) for i in range(state.now.n)]),
         "multipliers": [round(v, 5) for v in (state.now.lam / state.now.mass).tolist()],
         "forced": (found.forced.tolist(), sharp.forced.tolist(), bare(words.sentence(found))),

@@ -25,17 +25,18 @@ def seek(session: Session, index: int) -> None:
 
     A training state is shown on the present points: they may have been edited since.
     """
-    line = session.timeline
-    if not line.states:
-        raise ValueError("Nothing to go back to: no step was taken yet.")
+    line, stage = session.timeline, session.frame.stage
+    if not line.states or (session.frame.aimed and stage != "attack"):
+        raise ValueError("Nothing to go back to: this stage has taken no step.")
     session.running = False
     state = line.states[min(max(index, 0), len(line.states) - 1)]
-    if session.frame.aimed:
-        part = replace(session.frame.attack, state=state)
-        session.show(attack=part, status=Status.RUNNING)
+    if stage == "attack":
+        session.put(attack=replace(session.frame.attack, state=state))
+        session.show(status=play.standing(session, session.frame.stage))
     else:
         state = _on_present_points(session, state)
-        session.show(stage="train", training=Training(state), status=Status.RUNNING)
+        part = Training(state, weight_decay=session.frame.training.weight_decay)
+        session.show(stage="train", training=part, status=Status.RUNNING)
     play.assess(session)
 
 

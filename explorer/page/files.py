@@ -97,7 +97,8 @@ def _open(run: Run) -> Session:
         session.branch.train.append(state, numbers, always=True)
     if not run.train_states:
         return session
-    session.show(stage="train", training=Training(run.train_states[-1]))
+    session.show(stage="train", training=Training(
+        run.train_states[-1], weight_decay=run.train_config.weight_decay))  # fmt: skip
     play.assess(session)
     if run.attack_states:
         attack.take_target(session)
@@ -111,7 +112,8 @@ def _open(run: Run) -> Session:
             session.branch.attack.append(candidates, numbers, always=True)
         mix = session.mix if session.entry.takes_start else (0.0, 0.0)
         part = replace(session.frame.attack, state=run.attack_states[-1], mix=mix)
-        session.show(stage="attack", attack=part)
+        session.put(stage="attack", attack=part)
+        session.show(status=play.standing(session, "attack"))
         play.assess(session)
     return session
 

@@ -74,10 +74,19 @@ class Shown:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """The train stage: a run, and the newest certificate of it."""
+    """The train stage: a run, and the newest certificate of it.
+
+    Attributes:
+        state: of the run.
+        certificate: of the weights of `certified`; None where there is none yet.
+        certified: the state that was certified, this one or an earlier one of the run.
+        weight_decay: the setting of the run; training then ends at no KKT point.
+    """
 
     state: TrainState | None = None
     certificate: Certificate | None = None
+    certified: TrainState | None = None
+    weight_decay: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +98,14 @@ class Aim:
         target: the same at margin 1, and all that an attack may see.
         truth: the points that they were trained on.
         controls: sets that stand for chance.
+        certificate: of the weights on the truth; None where no theorem speaks of them.
     """
 
     net: Network
     target: Target
     truth: Dataset
     controls: Controls
+    certificate: Certificate | None = None
 
     @property
     def heldout(self) -> Dataset:
@@ -113,7 +124,7 @@ class Attacking:
         scores: of the truth, of the control.
         verdict: on its claims.
         claims: what it claimed when it was judged.
-        judged: the state that scores, verdict and claims are of.
+        judged: the state that scores, verdict and claims are of; this one or an earlier one of the run.
         other: another set that explains the weights.
     """
 

@@ -41,12 +41,22 @@ def go(session: Session, stage: Stage) -> None:
         explain.begin(session)
     if stage == "landscape":
         landscape.begin(session)
-    session.show(stage=stage, status=Status.RUNNING)
+    session.show(stage=stage, status=standing(session, stage))
     if stage == "attack" and session.frame.attack.state is None:
         attack.restart(session)
     there = session.frame
     if there.aimed and there.truth is not None and there.truth is not now.dataset:
         session.message = OLD_POINTS.format(there.truth.n)
+
+
+def standing(session: Session, stage: Stage) -> Status:
+    """Return how the run of a stage stands; RUNNING where it has none."""
+    now = session.frame
+    if stage == "attack" and now.attack.state is not None:
+        return session.entry.terminate(now.attack.state, session.attack_config)
+    if stage == "train" and now.training.state is not None:
+        return training.terminate(now.training.state, session.train_config)
+    return Status.RUNNING
 
 
 def assess(session: Session) -> None:
@@ -213,7 +223,9 @@ def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9)
     if attacking:
         session.put(attack=replace(now.attack, state=state), status=status)
     else:
-        session.put(training=replace(now.training, state=state), status=status)
+        decay = config.weight_decay if taken else now.training.weight_decay
+        part = replace(now.training, state=state, weight_decay=decay)
+        session.put(training=part, status=status)
     return taken
 
 

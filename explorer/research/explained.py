@@ -24,7 +24,6 @@ from explorer.engine.explanations.splitting import (
     split,
 )
 from explorer.engine.network import Network, phi, scaled_network
-from explorer.research.words.numbers import digits
 
 STEPS = 61  # arbitrary: places of the curve along a line
 EXACT_MARGIN, TRAINED_MARGIN = 1e-6, 0.05  # arbitrary: |y Phi - 1| up to this is on the margin
@@ -220,35 +219,9 @@ def refresh(state: Explained, e: Explanation, **changes: object) -> Explained:
     return replace(state, **{**measures(state.net, e), **changes})  # type: ignore[arg-type]
 
 
-def sentence(state: Explained) -> tuple[str, str]:
-    """Return the sentence on the present state, and its tone."""
-    off = state.residual
-    left = f"residual {digits(off, '.1e')}" if off < 1e-3 else f"residual {off:.1%}"
-    start = f"{state.now.n} points explain the weights"
-    note = "" if state.exact else f" The truth itself leaves {state.base:.1%}."
-    if off > max(EXPLAINS, 1.01 * state.base) and state.words.startswith(FARTHEST):
-        return (
-            f"{left[0].upper()}{left[1:]} of the norm: the linear program lets every weight miss a "
-            f"little, and this set explains them less well than the truth. {state.words}{note}"
-        ), "warn"
-    if off > max(EXPLAINS, 1.01 * state.base):
-        return (
-            f"{left[0].upper()}{left[1:]} of the norm: a point left its cell, and this set "
-            "explains the weights no longer. Drag back inside the polygon, or undo."
-        ), "bad"
-    if state.margin_error > (EXACT_MARGIN if state.exact else TRAINED_MARGIN):
-        return (
-            f"{start} ({left}), but off the margin: max |yΦ − 1| = {state.margin_error:.2g}. "
-            "Stationarity alone would not notice."
-        ), "warn"
-    if state.now is state.truth:
-        ones = f"{start} ({left}), the ones it was trained on"
-        if bool(state.pinned.all()):
-            return f"{ones}; all are pinned. Drag one freely (Shift) to see what breaks.{note}", ""
-        return (
-            f"{ones}; {int(state.pinned.sum())} of them are pinned. Drag another: the weights do "
-            f"not notice.{note}"
-        ), ""
-    return f"{start} as well as the truth does ({left}), all on the margin. {state.words}{note}", (
-        "good"
-    )
+def misfit(state: Explained) -> str:
+    """Return which condition the set on screen breaks: "residual", "margin", or "" for none."""
+    if state.residual > max(EXPLAINS, 1.01 * state.base):
+        return "residual"
+    slack = EXACT_MARGIN if state.exact else TRAINED_MARGIN
+    return "margin" if state.margin_error > slack else ""

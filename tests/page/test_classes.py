@@ -92,7 +92,7 @@ def test_a_page_shows_every_class() -> None:
     assert shown["map"].shape[0] == 4 and shown["margins"]
     words = [option[0] for option in app.panels["Tools"].label.options]
     assert words == ["● 1", "▲ 2", "■ 3", "◆ 4"]
-    assert "6 of class 4" in _drawn(app)
+    assert "6 ◆" in _drawn(app)
     app.close()
 
 

@@ -12,6 +12,7 @@ from explorer.page.apps.explorer import App
 from explorer.page.axes import Axes
 from explorer.page.parts import shapes
 from explorer.page.stages import explain
+from explorer.page.words.headline import headline
 from explorer.research.explained import Explained
 from tests.page.pages import opened, send
 
@@ -53,7 +54,7 @@ def test_a_drag_by_the_mouse_makes_two_points_that_explain_the_same(app: App) ->
     hand(app, {"kind": "move", **share(app, x + 0.05)}, {"kind": "up", **share(app, x + 0.05)})
     assert state(app).now.n == before + 1
     assert state(app).residual < 1e-9 and state(app).margin_error < 1e-9
-    assert "as well" in app.panels["Header"].sentence.value
+    assert headline(app.session.frame).tone == "good"
     explain.combine(app.session)
     assert torch.allclose(state(app).now.x, state(app).truth.x, atol=1e-9)
     play.undo(app.session)
@@ -98,7 +99,7 @@ def test_a_pinned_point_says_so_and_moves_only_freely(app: App) -> None:
     explain.set_free(app.session, True)
     app.session.guarded(explain.pull, app.session, x + 0.1)
     assert state(app).residual > 1e-3
-    assert "no longer" in app.panels["Header"].sentence.value
+    assert headline(app.session.frame).tone == "bad"
     no_failures(app)
 
 

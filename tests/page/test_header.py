@@ -10,10 +10,12 @@ import pytest
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.history import History
 from explorer.page.opening import open_scenario, opening
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw, explain, train
-from explorer.research.explained import FARTHEST, sentence
+from explorer.page.words.headline import headline
+from explorer.research.explained import FARTHEST
 from tests.page.pages import classes
 
 NAME = "two points"
@@ -69,7 +71,7 @@ def test_landscape_asks_for_starts_rather_than_for_play() -> None:
     play.go(app.session, "attack")
     play.go(app.session, "landscape")
     words = app.panels["Header"].sentence.value
-    assert "every start" in words and "Play" not in words
+    assert "starts" in words and "Play" not in words
     app.close()
 
 
@@ -78,16 +80,15 @@ def test_an_attack_that_began_at_the_truth_says_so_and_is_no_find() -> None:
     train.jump_to_exact(app.session)
     play.go(app.session, "attack")
     header = app.panels["Header"]
-    assert "know only" in header.sentence.value
+    assert "attacker" not in header.sentence.value
     attack.remix(app.session, 0.5, 1.0)
-    assert "with 50%" in header.sentence.value
+    assert "50%" in header.sentence.value
     attack.remix(app.session, 1.0, 1.0)
     assert app.session.frame.attack.verdict.kind.name == "FOUND"
-    words = header.sentence.value
-    assert "with 100%" in words
+    assert "100%" in header.sentence.value
     assert "warn" in classes(header.verdict)
     attack.remix(app.session, 0.0, 0.0)
-    assert "truth, which" not in header.sentence.value
+    assert "attacker" not in header.sentence.value
     app.close()
 
 
@@ -96,9 +97,11 @@ def test_a_farthest_set_that_explains_less_well_is_not_blamed_on_a_drag() -> Non
     open_scenario(session, "other explanations")
     state = explain.explanation(session)
     far = replace(state, words=f"{FARTHEST} 1.", residual=5 * state.base, slide=None)
-    words, tone = sentence(far)
-    assert tone == "warn" and "cell" not in words and "linear program" in words
-    assert "its cell" in sentence(replace(far, words="One point became two."))[0]
+    session.put(explain=History(far))
+    made = headline(session.frame)
+    assert made.tone == "warn" and "cell" not in made.words and "program" in made.words
+    session.put(explain=History(replace(far, words="One point became two.")))
+    assert "its cell" in headline(session.frame).words
 
 
 @pytest.mark.parametrize("software", ["", "voila/0.5.8"])
@@ -125,5 +128,5 @@ def test_nothing_is_asked_to_be_dragged_where_all_is_pinned() -> None:
     train.jump_to_exact(session)
     play.go(session, "explain")
     assert bool(explain.explanation(session).pinned.all())
-    words = sentence(explain.explanation(session))[0]
-    assert "are pinned." in words and "Drag another" not in words
+    made = headline(session.frame)
+    assert "pinned" in made.title and "its line" not in made.words

@@ -46,12 +46,12 @@ from explorer.engine.network import Network
 from explorer.engine.scoring import Kind, Unknowable, Verdict
 from explorer.engine.status import Status
 from explorer.page.apps.membership_scene import Outcome
-from explorer.page.frame import Aim, Attacking, Frame, Training
+from explorer.page.frame import Aim, Attacking, Frame, Shown, Training
 from explorer.page.history import History
 from explorer.page.words import energy as page_energy
-from explorer.page.words import headline
 from explorer.page.words import membership as page_membership
 from explorer.page.words import univariate as page_univariate
+from explorer.page.words.headline import headline
 from explorer.research import arena, explained
 from explorer.research.grid import maps
 from explorer.research.words import energy, explanations, sentence, verdicts, weights
@@ -68,6 +68,7 @@ def tensor(*values: float) -> Tensor:
 
 
 NET = Network((torch.ones(2, 2), torch.ones(1, 2)), (torch.ones(2), None))
+SEVERAL = Network((torch.ones(2, 2), torch.ones(3, 2)), (torch.ones(2), None))
 BIASED = Network((torch.ones(2, 2), torch.ones(1, 2)), (torch.ones(2), torch.ones(1)))
 CERTIFICATE = Certificate(
     q=tensor(1, 1, 2, 3), q_min=1.0, on_margin=tensor(1, 1, 0, 0) > 0, lam=tensor(2, 1, 0.5, 0),
@@ -396,18 +397,20 @@ def of_research() -> Named:
     ends[:, :, 1, 1] = np.nan
     yield "grid, one cell left", replace(grid, end=ends).sentence()
     state = SimpleNamespace(
-        residual=3e-9, base=1e-9, exact=True, margin_error=1e-9, words="", truth=OTHERS,
-        now=OTHERS, pinned=tensor(1, 0, 1) > 0,
+        residual=3e-9, base=1e-9, exact=True, margin_error=1e-9, slackness=0.0, words="",
+        truth=OTHERS, now=OTHERS, pinned=torch.arange(7) < 5,
     )  # fmt: skip
     shown = {
-        "truth": state, "all pinned": ns(state, pinned=tensor(1, 1) > 0),
+        "truth": state, "all pinned": ns(state, pinned=torch.arange(7) < 7),
         "as well": ns(state, now=FARTHEST.explanation.keep(torch.ones(7) > 0), words="Split."),
         "trained": ns(state, exact=False, base=0.0123, residual=0.0123),
         "off the margin": ns(state, margin_error=0.25), "left its cell": ns(state, residual=0.2),
         "farthest, less well": ns(state, residual=0.2, words=f"{explained.FARTHEST} 0.5."),
     }  # fmt: skip
     for name, each in shown.items():
-        yield f"explained, {name}", ": ".join(reversed(explained.sentence(each)))
+        history: Any = SimpleNamespace(present=each)
+        frame = Frame("explain", History(Dataset(OTHERS.x, OTHERS.y)), explain=history)
+        yield f"headline, explain, {name}", headline_of(frame)
 
 
 def ns(state: SimpleNamespace, **changes: object) -> Any:
@@ -415,47 +418,130 @@ def ns(state: SimpleNamespace, **changes: object) -> Any:
     return SimpleNamespace(**{**vars(state), **changes})
 
 
-def of_page() -> Named:
-    """The headline of the page, and the words of its panels, where they are functions."""
+def headline_of(frame: Frame, running: bool = False) -> str:
+    """Return all that a headline says."""
+    made = headline(frame, running)
+    fold = "; ".join(f"{name} {value}" for name, value in made.fold)
+    button = "" if made.action is None else f"[{made.action.label}]"
+    return " | ".join(filter(None, (made.tone, made.title, made.words, fold, button)))
+
+
+def drawn_frames() -> Iterator[tuple[str, Frame]]:
+    """What a page shows before training."""
     points = Dataset(torch.tensor([[0.0, 1.0], [1.0, 0.0]]), torch.tensor([1.0, -1.0]))
-    clash = Dataset(torch.zeros(2, 2), points.y)
-    stand: Any = SimpleNamespace(t=0, x=torch.zeros(4, 2))
-    score: Any = (SimpleNamespace(found=torch.tensor([0, 0, 0])),) * 2
-    run: Any = SimpleNamespace(net=NET, q=tensor(1, 2), q_min=1.0)
-    biased = ns(run, net=BIASED)
+    drawn = Frame("draw", History(points))
+    three = Dataset(torch.eye(3, 2), torch.tensor([1.0, -1.0, 3.0]))
+    for name, data in (
+        ("nothing drawn", Dataset(torch.zeros(0, 2), torch.zeros(0))), ("drawn", points),
+        ("one class", Dataset(points.x, torch.ones(2))), ("three classes", three),
+        ("clash", Dataset(torch.zeros(2, 2), points.y)),
+    ):  # fmt: skip
+        yield name, replace(drawn, drawing=History(data))
+    run: Any = SimpleNamespace(t=1200)
+    yield "drawn, in training", replace(drawn, training=Training(run))
+
+
+def trained_frames() -> Iterator[tuple[str, Frame]]:
+    """What it shows of training."""
+    points = Dataset(torch.eye(4, 2), torch.tensor([1.0, -1.0, 1.0, -1.0]))
+    start = Frame("train", History(points))
+    run: Any = SimpleNamespace(t=1200, net=NET, q=tensor(1, 1.005, 2, 3), gamma_bar=0.1)
+    wrong, later = ns(run, q=tensor(1, -1, 2, 3)), ns(run, t=1300)
+    light = {kind: replace(CERTIFICATE, light=kind, residual=left) for kind, left in (
+        (Light.SEPARATED, 0.6), (Light.APPROACHING, 0.2), (Light.NEAR, 0.0123),
+        (Light.EXACT, 3e-14),
+    )}  # fmt: skip
+    parts: dict[str, Training] = {
+        "not begun": Training(ns(wrong, t=0)),
+        "not separated": Training(wrong),
+        "separated": Training(run),
+        "all hold it": Training(ns(run, q=tensor(1, 1, 1, 1))),
+        "biased": Training(ns(run, net=BIASED)),
+        "weight decay": Training(run, weight_decay=0.1),
+        "earlier certificate": Training(later, light[Light.NEAR], run),
+        "earlier certificate, exact": Training(later, light[Light.EXACT], run),
+    }
+    parts |= {kind.value: Training(run, made, run) for kind, made in light.items()}
+    for name, part in parts.items():
+        yield name, replace(start, training=part)
+    for status in (Status.DEAD, Status.DIVERGED):
+        yield status.value, replace(start, training=Training(run), status=status)
+
+
+def attacked_frames() -> Iterator[tuple[str, Frame]]:
+    """What it shows of an attack."""
+    points = Dataset(torch.eye(4, 2), torch.tensor([1.0, -1.0, 1.0, -1.0]))
+    stand: Any = SimpleNamespace(t=0, x=torch.zeros(4, 2), numbers=lambda: {"l_stationary": 1e-6})
+    end: Any = ns(stand, t=7)
+
+    def frame(
+        made: Verdict | None = VERDICT, at: Any = end, judged: Any = None, net: Network = NET,
+        known: Certificate | None = CERTIFICATE, over: bool = True, **changes: Any,
+    ) -> Frame:  # fmt: skip
+        part = Attacking(state=at, verdict=made, judged=judged or at, **changes)
+        aim = Aim(net, Target(net), points, Controls(()), known)
+        status = Status.FINISHED if over else Status.RUNNING
+        return Frame("attack", History(points), aim=aim, attack=part, status=status)
+
+    yield "at its start", frame(at=stand)
+    yield "at its start, no candidates", frame(at=ns(stand, x=torch.zeros(0, 2)))
+    yield "at its start, from the truth", frame(at=stand, mix=(0.5, 1.0))
+    yield "on its way", frame(at=end, judged=stand)
+    yield "judged earlier", frame(at=ns(end, t=9), judged=end, over=False)
+    yield "found", frame()
+    yield "found, not at its end", frame(over=False)
+    yield "found, by chance as well", frame(replace(VERDICT, origin=Origin.RESAMPLED))
+    yield "found, from the truth", frame(mix=(0.5, 1.0))
+    yield "found, biased", frame(net=BIASED, known=None)
+    part = replace(VERDICT, in_reach=13, reached=12)
+    yield "found, some in reach", frame(part)
+    few = replace(part, kind=Kind.NOT_RECOVERABLE, found=1, in_reach=4, reached=1, p_value=0.3)
+    yield "few in reach", frame(few)
+    far = ns(end, numbers=lambda: {"l_stationary": 0.09})
+    yield "few in reach, far", frame(few, far)
+    yield "few in reach, not at its end", frame(few, over=False)
+    open_ = replace(VERDICT, kind=Kind.AMBIGUOUS, found=2, claims=3, p_value=0.3)
+    yield "others as well", frame(open_)
+    yield "others as well, several classes", frame(open_, net=SEVERAL)
+    yield "candidates explain little", frame(open_, far)
+    yield "mostly wrong", frame(replace(open_, claims=9), far)
+    yield "mostly wrong, others as well", frame(replace(open_, claims=9))
+    yield "not near", frame(open_, known=replace(CERTIFICATE, light=Light.SEPARATED, residual=0.6))
+    yield "no numbers", frame(open_, ns(end, numbers=dict))
+    for why in Unknowable:
+        made = replace(VERDICT, kind=Kind.CANNOT_KNOW, why_not=why, p_value=math.nan)
+        yield f"cannot know, {why.value}", frame(made)
+    yield "no claims yet", frame(replace(made, why_not=Unknowable.NO_CLAIMS), over=False)
+    yield "few controls", frame(replace(VERDICT, kind=Kind.CANNOT_KNOW, controls=1))
+    yield "its landscape", replace(frame(), stage="landscape", landscape=History(None))  # type: ignore[arg-type]
+    yield "no landscape", replace(frame(net=BIASED), stage="landscape")
+    yield "compare", replace(frame(), stage="arena")
+    shown = frame()
+    assert shown.target is not None
+    yield "compare, shown", replace(shown, stage="arena", arena=Shown(shown.target, "A does best."))
+
+
+def of_headlines() -> Named:
+    """The headline of the page, stage by stage."""
+    for name, frame in (*drawn_frames(), *trained_frames(), *attacked_frames()):
+        yield f"headline, {frame.stage}, {name}", headline_of(frame)
+        played = headline_of(frame, running=True)
+        if played != headline_of(frame):
+            yield f"headline, {frame.stage}, {name}, played", played
+
+
+def of_page() -> Named:
+    """The words of panels, where they are functions."""
+    points = Dataset(torch.tensor([[0.0, 1.0], [1.0, 0.0]]), torch.tensor([1.0, -1.0]))
     empty = Frame("draw", History(Dataset(torch.zeros(0, 2), torch.zeros(0))))
-    drawn = replace(empty, drawing=History(points))
 
-    def trained(state: Any, made: Certificate | None = None) -> Frame:
-        return replace(drawn, stage="train", training=Training(state, made))
+    def attacked(net: Network) -> Frame:
+        return replace(empty, stage="attack", aim=Aim(net, Target(net), points, Controls(())))
 
-    def attacked(net: Network = NET, state: Any = stand, **changes: Any) -> Frame:
-        part = Attacking(state=state, scores=score, verdict=VERDICT, **changes)
-        aim = Aim(net, Target(net), points, Controls(()))
-        return replace(trained(run), stage="attack", aim=aim, attack=part)
-
-    begun, later = attacked(), ns(stand, t=7)
-    frames = {
-        "nothing drawn": empty, "drawn": drawn,
-        "one class": replace(drawn, drawing=History(Dataset(points.x, torch.ones(2)))),
-        "clash": replace(drawn, drawing=History(clash)),
-        "not begun": trained(run), "certificate": trained(run, CERTIFICATE),
-        "biased": trained(biased),
-        "biased, wrong": trained(ns(biased, q=tensor(1, -1), q_min=-1.0)),
-        "attack, no candidates": attacked(state=ns(stand, x=torch.zeros(0, 2))),
-        "attack, at its start": begun, "attack, from the truth": attacked(mix=(0.5, 1.0)),
-        "attack, verdict": attacked(state=later),
-        "attack, began at the truth": attacked(state=later, mix=(0.5, 1.0)),
-        "attack, caveat": attacked(BIASED, later),
-        "landscape": replace(begun, stage="landscape"),
-    }  # fmt: skip
-    for name, frame in frames.items():
-        yield f"headline, {name}", ": ".join(reversed(headline.sentence(frame)))
     yield "no energy, no weights", page_energy.nothing(empty)
     yield "no energy, biased", page_energy.nothing(attacked(BIASED))
-    several = Network((torch.ones(2, 2), torch.ones(3, 2)), (torch.ones(2), None))
-    yield "no energy, several classes", page_energy.nothing(attacked(several))
-    yield "no energy, else", page_energy.nothing(begun)
+    yield "no energy, several classes", page_energy.nothing(attacked(SEVERAL))
+    yield "no energy, else", page_energy.nothing(attacked(NET))
     yield "energy, sketch", page_energy.picture_words(replace(PICTURE, about=None))
     yield "energy, reference", page_energy.reference(PICTURE)
     yield "energy, legend", page_energy.legend(PICTURE, True, True)
@@ -496,7 +582,7 @@ def made() -> dict[str, str]:
     """All sentences by name."""
     parts = (
         enums, of_weights, of_verdicts, of_explanations, of_energy, of_membership, of_attacks,
-        of_research, of_page,
+        of_research, of_headlines, of_page,
     )  # fmt: skip
     found: dict[str, str] = {}
     for name, text in (pair for part in parts for pair in part()):

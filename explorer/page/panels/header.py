@@ -17,7 +17,7 @@ from explorer.page.job import Job
 from explorer.page.opening import open_scenario, opening
 from explorer.page.panels.base import Panel, button
 from explorer.page.stages import draw
-from explorer.page.words.headline import sentence
+from explorer.page.words.headline import headline
 from explorer.research.pages import pages
 from explorer.research.scenarios import SCENARIOS, by_name
 
@@ -174,8 +174,9 @@ class Header(Panel):
             self._setting = True
             self.preset.value = name
             self._setting = False
-        words, tone = sentence(frame)
-        words = f"<div aria-live='polite'>{escape(words)}</div>"
+        said = headline(frame, self.session.running)
+        tone = said.tone
+        words = f"<div aria-live='polite'><b>{escape(said.title)}</b> {escape(said.words)}</div>"
         if self.sentence.value != words:
             self.sentence.value = words
         if tone != self._tone:

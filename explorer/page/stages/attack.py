@@ -12,7 +12,7 @@ from explorer.engine.controls import control_sets
 from explorer.engine.energy.starts import attack_start
 from explorer.engine.roster import ROSTER, AnyAttack, AttackConfig, by_key
 from explorer.engine.status import Status
-from explorer.page.frame import Aim, Attacking, Frame, Shown, Training, numbers
+from explorer.page.frame import Aim, Attacking, Frame, Shown, numbers
 from explorer.page.history import Timeline
 from explorer.page.session import Session
 from explorer.page.stages.train import certificate
@@ -36,15 +36,16 @@ def take_target(session: Session) -> None:
         )
     target = Target.of(state.net, q_min)
     name = _suitable(session, target)
-    aim = Aim(state.net, target, frame.dataset, control_sets(frame.dataset))
     made = certificate(frame)
-    training = frame.training if made is None else Training(state, made)
+    aim = Aim(state.net, target, frame.dataset, control_sets(frame.dataset), made)
+    training = replace(frame.training, certificate=made, certified=state)
     session.branch.attack = Timeline()
-    session.show(aim=aim, attack=_without_run(frame.attack, name), training=training)
+    session.show(aim=aim, attack=without_run(frame.attack, name), training=training)
 
 
-def _without_run(attack: Attacking, name: str) -> Attacking:
-    return replace(attack, name=name, state=None, scores=None, verdict=None, claims=None)
+def without_run(attack: Attacking, name: str) -> Attacking:
+    """Return the stage with an attack chosen that has not begun."""
+    return Attacking(name, mix=attack.mix, other=attack.other)
 
 
 def _suitable(session: Session, target: Target) -> str:
@@ -81,7 +82,7 @@ def choose(session: Session, name: str) -> None:
     session.running = False
     turn_to(session, name)
     session.branch.attack = Timeline()
-    session.show(attack=_without_run(session.frame.attack, name))
+    session.show(attack=without_run(session.frame.attack, name))
     if session.frame.stage == "attack":
         restart(session)
 
@@ -98,7 +99,10 @@ def restart(session: Session) -> None:
     session.branch.attack = Timeline()
     session.branch.attack.append(state, numbers)
     mix = session.mix if session.entry.takes_start else (0.0, 0.0)
-    session.show(attack=replace(session.frame.attack, state=state, mix=mix), status=Status.RUNNING)
+    part = replace(
+        without_run(session.frame.attack, session.frame.attack.name), state=state, mix=mix
+    )
+    session.show(attack=part, status=Status.RUNNING)
     judge(session)
 
 
@@ -112,11 +116,11 @@ def remix(session: Session, mix_truth: float, mix_data: float) -> None:
 
 def judge(session: Session) -> None:
     """Judge what the attack claims now, and show scores and verdict."""
-    frame, aim, attack = session.frame, session.frame.aim, session.frame.attack
+    aim, attack = session.frame.aim, session.frame.attack
     if aim is not None and attack.state is not None:
         claims = session.entry.report(aim.target, attack.state, session.attack_config)
         own = session.entry.victim is not None  # weights of its own training
-        known = None if own else frame.training.certificate
+        known = None if own else aim.certificate
         made = judgement(claims, aim.truth, aim.controls, known)
         attack = replace(
             attack, scores=made.scores, verdict=made.verdict, claims=claims, judged=attack.state

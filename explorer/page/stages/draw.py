@@ -100,7 +100,8 @@ def restore(session: Session, history: History[Dataset]) -> None:
         state, stage, session.running = None, "draw", False
         session.branch.train, session.branch.attack = Timeline(), Timeline()
     fit(session, dataset)
-    session.show(drawing=history, training=Training(state), stage=stage, status=Status.RUNNING)
+    part = Training(state, weight_decay=old.training.weight_decay)
+    session.show(drawing=history, training=part, stage=stage, status=Status.RUNNING)
 
 
 def fit(session: Session, dataset: Dataset, loaded: bool = False) -> None:

@@ -213,11 +213,13 @@ def _push(session: Session, state: Explained) -> None:
 # --- what the linear programs say ---------------------------------------------------------
 def take_forced(session: Session, mass: Tensor) -> None:
     """Show how much mass every explanation has at each point of the truth."""
+    session.message = ""  # what was refused before is no answer to this
     _amend(session, replace(explanation(session), forced=mass))
 
 
 def take_farthest(session: Session, found: Farthest) -> None:
     """Put the farthest explanation on screen, beside the truth; undo takes it back."""
+    session.message = ""
     state = explanation(session)
     let_go = {**LET_GO, "words": f"{FARTHEST} {found.distance:.2g}."}
     _push(session, refresh(state, found.explanation, **let_go))

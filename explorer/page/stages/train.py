@@ -14,7 +14,7 @@ from explorer.engine.exact.finish import Finished
 from explorer.engine.network import Network
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
-from explorer.page.frame import Frame, Training, numbers
+from explorer.page.frame import Attacking, Frame, Training, numbers
 from explorer.page.history import Timeline
 from explorer.page.session import Session
 from explorer.research.words import weights
@@ -33,9 +33,10 @@ def begin(session: Session, net: Network | None = None) -> None:
     state = training.init(dataset, session.train_config, generator, net)
     session.branch.train, session.branch.attack = Timeline(), Timeline()
     session.branch.train.append(state, numbers)
-    attack = replace(session.frame.attack, state=None, scores=None, verdict=None, claims=None)
-    session.show(stage="train", training=Training(state), aim=None, attack=attack,
-                 status=Status.RUNNING)  # fmt: skip
+    held = session.frame.attack
+    session.show(stage="train", aim=None, status=Status.RUNNING,
+                 training=Training(state, weight_decay=session.train_config.weight_decay),
+                 attack=Attacking(held.name, mix=held.mix))  # fmt: skip
     certify(session)
 
 
@@ -67,7 +68,7 @@ def certify(session: Session) -> None:
     if made is not None and part.state is not None:
         row = {"strict": made.residual_strict, "kink_aware": made.residual}
         session.branch.train.note(part.state.t, row)
-        part = replace(part, certificate=made)
+        part = replace(part, certificate=made, certified=part.state)
     session.show(training=part)
 
 

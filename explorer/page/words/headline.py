@@ -1,75 +1,223 @@
-"""The one sentence on top of the page, as a function of the frame it stands beside."""
+"""The headline of a page, as a function of the frame it stands beside: a result in plain words.
+
+A number of a headline is of the state on screen. Certificates and verdicts cost more than a step
+and may be of an earlier state of the run: then the headline names its step.
+"""
 
 from __future__ import annotations
 
-from explorer.engine.attacks.target import NO_THEOREM
+from explorer.engine.certificate import ON_MARGIN, Certificate, Light
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
-from explorer.page.frame import Frame
-from explorer.research import explained
-from explorer.research.words import verdicts, weights
+from explorer.engine.status import Status
+from explorer.engine.training import TrainState
+from explorer.page.frame import Frame, Training
+from explorer.page.words import energy
+from explorer.page.words.outcome import outcome
+from explorer.page.words.statement import Action, Headline, count, explained, left
+from explorer.research.explained import FARTHEST, Explained, misfit
+from explorer.research.words import weights
+from explorer.research.words.numbers import digits, share
 
-ALL_STARTS = "Where an attack ends depends on where it starts: run it from every start at once."
+__all__ = ["Action", "Headline", "headline"]
+
+NO_LIMIT = "With biases beyond the first layer no theorem says what training converges to."
+DECAY = "With weight decay training stops short of a KKT point, and every point leaves a trace."
+MARKS = {1: "●", -1: "▲", 3: "■", 4: "◆"}  # as the plane draws the classes
 
 
-def sentence(frame: Frame) -> tuple[str, str]:
-    """Return the sentence at the top of the page, and its tone: "", "good", "warn" or "bad"."""
-    attack, train, certificate = frame.attack, frame.training.state, frame.training.certificate
-    run = frame.stage in ("attack", "landscape")
-    share = attack.mix[0] * attack.mix[1]
-    told = f"with {share:.0%} of the truth, which no attacker has" if share else ""
-    if run and attack.verdict is not None and attack.state is not None:
-        if not attack.state.t and frame.stage == "landscape":
-            return ALL_STARTS, ""
-        if not attack.state.t and (attack.scores is None or not attack.scores[0].found[1]):
-            m = len(attack.state.x)
-            if not m:
-                return "The attack knows only the weights: press Play, or Step to see it work.", ""
-            knows = told or "and know only the weights"
-            return f"{m} candidates stand at their start {knows}: press Play.", ""
-        tone = {"FOUND": "good", "AMBIGUOUS": "warn", "NOT_RECOVERABLE": "bad"}.get(
-            attack.verdict.kind.name, ""
-        )
-        caveat = weights.caveat(frame.target) if frame.target is not None else ""
-        if told:
-            caveat = f"It began {told}. {caveat}".rstrip()
-        return f"{verdicts.verdict(attack.verdict)} {caveat}".rstrip(), "warn" if caveat else tone
+def headline(frame: Frame, running: bool = False) -> Headline:
+    """Return the headline of a frame; `running` says whether its stage is being played."""
+    if frame.stage == "attack" and frame.attack.state is not None:
+        return outcome(frame, running)
     if frame.stage == "landscape":
-        return ALL_STARTS, ""
+        return _landscape(frame)
     if frame.stage == "explain" and frame.explain is not None:
-        return explained.sentence(frame.explain.present)
-    if frame.stage == "arena" and frame.arena is not None and frame.arena.target is frame.target:
-        return frame.arena.sentence, ""
-    if not frame.dataset.n:
-        return "Nothing drawn yet: click on the plane to place points, or take a preset.", ""
-    if frame.stage == "draw" or train is None:
-        return _drawing(frame.dataset), ""
-    if not train.net.homogeneous:
-        wrong = int((train.q <= 0).sum())
-        some = "1 point is" if wrong == 1 else f"{wrong} points are"
-        state = f"{some} on the wrong side" if wrong else "All points are separated"
-        return f"{state}; smallest margin {train.q_min:.3g}. {NO_THEOREM}", "warn"
-    if certificate is not None:
-        tones = {"EXACT": "good", "NEAR": "good", "APPROACHING": "warn", "SEPARATED": "warn"}
-        return weights.certificate(certificate), tones.get(certificate.light.name, "")
-    return "Training has not begun: press Play, or Step to take a single step.", ""
+        return _explain(frame.explain.present)
+    if frame.stage == "arena":
+        return _compare(frame)
+    if frame.stage == "draw" or frame.training.state is None or not frame.dataset.n:
+        return _draw(frame.dataset, frame.training.state)
+    return _train(frame, frame.training.state, running)
 
 
-def _drawing(dataset: Dataset) -> str:
-    several = dataset.outputs > 1
-    counts = [int((dataset.y == label).sum()) for label in labels(dataset.outputs)]
-    names = [str(k + 1) for k in range(len(counts))] if several else ["+1", "−1"]
-    points = "1 point" if dataset.n == 1 else f"{dataset.n} points"
-    parts = ", ".join(f"{c} of class {name}" for c, name in zip(counts, names, strict=True))
-    text = f"{points}: {parts}."
-    clash = dataset.conflict()
-    if clash is not None:
-        first, second = clash[0] + 1, clash[1] + 1
-        how = "different" if several else "opposite"
-        return (
-            f"{text} Points {first} and {second} are equal with {how} labels: "
-            "no network can separate them."
+# --- draw -----------------------------------------------------------------------------------
+def _draw(data: Dataset, run: TrainState | None) -> Headline:
+    if not data.n:
+        return Headline(
+            "Can a network’s weights give away its training data?",
+            "Draw points of two classes on the plane, train a network on them, and steal them back "
+            "from its weights.",
+            action=Action("points", "Take 20 points on a circle"),
         )
-    if dataset.n in counts:
-        return f"{text} Add points of the other class, or train a network that is constant."
-    return f"{text} Press Play to train a network on them."
+    clash = data.conflict()
+    if clash is not None:
+        return Headline(
+            "No network can separate these points",
+            f"Points {clash[0] + 1} and {clash[1] + 1} lie on each other and are of different "
+            "classes. Move or erase one of them.",
+            "bad",
+        )
+    every = labels(data.outputs)
+    counts = {int(label): int((data.y == label).sum()) for label in every}
+    held = [k for k, n in counts.items() if n]
+    *most, last = (f"{n} {MARKS[k]}" for k, n in counts.items() if n)
+    parts = f"{', '.join(most)} and {last}" if most else last
+    if len(held) < 2:
+        other = -1 if 1 in held else 1
+        return Headline(
+            "Now points of another class",
+            f"There {'is' if data.n == 1 else 'are'} {count(data.n, 'point')} of one class so far. "
+            "A margin lies between two.",
+            action=Action("other-class", f"Draw {MARKS[other]}") if data.d == 2 else None,
+        )
+    begun = run is not None and run.t > 0
+    after = f" Training goes on from step {run.t:,}." if run is not None and begun else ""
+    return Headline(
+        f"{count(data.n, 'point')} of {len(held)} classes",
+        f"{parts}. Train a network on them, and see which of them its weights give away.{after}",
+        action=Action("train", "Train on" if begun else f"Train on these {data.n} points"),
+    )
+
+
+# --- train ----------------------------------------------------------------------------------
+def _train(frame: Frame, state: TrainState, running: bool) -> Headline:
+    stopped = _stopped(frame, state)
+    if stopped is not None:
+        return stopped
+    n = len(state.q)
+    fold = _train_numbers(frame.training, state)
+    right = int((state.q > 0).sum())
+    on = None if running else Action("train", "Train" if state.t == 0 else "Train on")
+    if right < n:
+        title = f"{right} of {n} points on the side of their class"
+        if state.t == 0 and not running:
+            words = "Training has not begun. Press Play, and watch the network turn around them."
+        else:
+            words = "Training moves the network until all of them are: only then is there a margin."
+        return Headline(title, words, "", fold, on)
+    attack = Action("attack", "Attack these weights")
+    if not state.net.homogeneous:
+        return Headline(f"All {n} points on their side", NO_LIMIT, "warn", fold, attack)
+    if frame.training.weight_decay:
+        return Headline(f"All {n} points on their side", DECAY, "warn", fold, attack)
+    held = int((state.q <= (1 + ON_MARGIN) * state.q.min()).sum())
+    title = (
+        f"All {n} points hold the margin" if held == n else f"{held} of {n} points hold the margin"
+    )
+    words, tone, near = _nearness(frame.training, state)
+    return Headline(title, words, tone, fold, attack if near else on)
+
+
+def _stopped(frame: Frame, state: TrainState) -> Headline | None:
+    titles = {
+        Status.DEAD: "Training stopped: no neuron sees a point",
+        Status.DIVERGED: "Training stopped: the next step would be infinite",
+    }
+    if frame.status not in titles:
+        return None
+    fold = _train_numbers(frame.training, state)
+    again = Action("reseed", "Begin with other weights")
+    return Headline(titles[frame.status], weights.status(frame.status), "bad", fold, again)
+
+
+def _nearness(part: Training, state: TrainState) -> tuple[str, str, bool]:
+    """Return how near to a KKT point the run is, its tone, and whether to attack it."""
+    made = part.certificate
+    if made is None or part.certified is None or made.light is Light.NOT_SEPARATED:
+        return "All are on their side. Training now widens the smallest margin.", "", False
+    now = part.certified is state
+    when = "" if now else f"At step {part.certified.t:,} "
+    if made.light is Light.EXACT:
+        if now:
+            return "They explain the weights up to rounding: a KKT point.", "good", True
+        return f"{when}they explained the weights up to rounding: a KKT point.", "good", True
+    where = {
+        Light.NEAR: "close to a KKT point.",
+        Light.APPROACHING: "on the way to a KKT point, not there yet.",
+        Light.SEPARATED: "far from a KKT point.",
+    }[made.light]
+    verb = "The points explain" if now else f"{when}the points explained"
+    words = f"{verb} {explained(made.residual)} of the weights: {where}"
+    return words, "good" if made.light is Light.NEAR else "", made.light is not Light.SEPARATED
+
+
+def _train_numbers(part: Training, state: TrainState) -> tuple[tuple[str, str], ...]:
+    rows = [("step", f"{state.t:,}"), ("normalised margin", f"{state.gamma_bar:.4g}")]
+    made = part.certificate
+    if made is not None and part.certified is not None and made.light is not Light.NOT_SEPARATED:
+        if part.certified is not state:
+            rows.append(("certified at step", f"{part.certified.t:,}"))
+        rows += _certificate_numbers(made)
+    return tuple(rows)
+
+
+def _certificate_numbers(made: Certificate) -> list[tuple[str, str]]:
+    rows = [
+        ("points with a multiplier", f"{made.n_support} of {len(made.q)}"),
+        ("residual", share(made.residual)), ("slackness", share(made.slackness)),
+        ("tau", f"{made.tau:g}, slopes free at {made.n_kinks} kinks"),
+    ]  # fmt: skip
+    if made.residual_exact is not None:
+        rows.append(("residual without free slopes", share(made.residual_exact)))
+    return rows
+
+
+# --- the other stages -----------------------------------------------------------------------
+def _landscape(frame: Frame) -> Headline:
+    if frame.landscape is None:
+        return Headline("These weights have no energy", energy.nothing(frame), "warn")
+    return Headline(
+        "Which starts lead to the truth?",
+        "Each place is a start: a mix of training points, unseen points and noise. Drag the "
+        "handle, and attack from there.",
+    )
+
+
+def _compare(frame: Frame) -> Headline:
+    shown = frame.arena
+    words = "Choose attacks, and let each meet the same weights from several seeds."
+    if shown is not None and shown.target is frame.target:
+        words = shown.sentence
+    return Headline("Which attack finds most?", words)
+
+
+def _explain(state: Explained) -> Headline:
+    n, still = state.now.n, int(state.pinned.sum())
+    fold = (
+        ("residual", left(state.residual)), ("of your points", left(state.base)),
+        ("slackness", digits(state.slackness, "+.1e")),
+        ("margin error", digits(state.margin_error, ".2g")), ("pinned", f"{still} of {n}"),
+    )  # fmt: skip
+    off = misfit(state)
+    if off == "residual" and state.words.startswith(FARTHEST):
+        return Headline(
+            "This set explains the weights less well",
+            f"It leaves {left(state.residual)} unexplained, your points {left(state.base)}: the "
+            f"program lets every weight miss a little. {state.words}",
+            "warn", fold,
+        )  # fmt: skip
+    if off == "residual":
+        return Headline(
+            "These points explain the weights no longer",
+            f"A point left its cell, and {left(state.residual)} of the weights is unexplained. "
+            "Drag it back inside, or undo.",
+            "bad", fold,
+        )  # fmt: skip
+    if off == "margin":
+        return Headline(
+            "A point is off the margin",
+            "The sum of the gradients is still the weights, but training would not stop here.",
+            "warn", fold,
+        )  # fmt: skip
+    if state.now is not state.truth:
+        words = f"{count(n, 'point')} leave {left(state.residual)} unexplained. {state.words}"
+        return Headline("Other points, the same weights", words.rstrip(), "good", fold)
+    if still == n:
+        words = "Neurons hold each of them in place. Drag one freely (Shift) to see what breaks."
+        return Headline(f"All {n} points are pinned", words, "", fold)
+    return Headline(
+        f"{n - still} of {n} points can become two",
+        "Drag one along its line: it becomes two that explain the same weights, until the wall.",
+        "", fold,
+    )  # fmt: skip

@@ -1,0 +1,239 @@
+"""The headline of an attack: what it found, against chance, and after a failure why and what next.
+
+The reasons, in the order in which they are asked for, each from numbers of the frame: the run is
+not at its end; the weights are not near a KKT point; few points hold the margin; other points
+explain the weights as well; the candidates do not explain them yet.
+"""
+
+from __future__ import annotations
+
+import math
+
+from explorer.engine.attacks.target import NO_THEOREM
+from explorer.engine.certificate import Certificate, Light
+from explorer.engine.controls import Origin
+from explorer.engine.roster import AttackState, by_key
+from explorer.engine.scoring import MIN_POINTS, Kind, Unknowable, Verdict
+from explorer.page.frame import Frame
+from explorer.page.words.statement import Action, Headline, count, explained, left
+from explorer.research.words import verdicts
+from explorer.research.words.numbers import share
+
+AS_WELL = 0.02  # arbitrary: share of the norm up to which candidates explain the weights
+MOST = 800  # arbitrary: candidates of one attack
+NEAR = (Light.NEAR, Light.EXACT)
+ANEW = Action("restart", "Attack again")
+OTHERS = "See which others explain them"
+ALTERNATE = Action("points", "Try points that alternate")
+
+
+def outcome(frame: Frame, running: bool) -> Headline:
+    """Return what the attack on screen came to, so far or at its end."""
+    part = frame.attack
+    assert part.state is not None  # the stage has one
+    if part.verdict is None or part.judged is None or not part.judged.t:
+        return _start(frame, part.state, running)
+    fold = _numbers(frame, part.verdict, part.judged)
+    if part.judged is not part.state:
+        title = f"{_met(part.verdict)} at step {part.judged.t:,}"
+        return Headline(title, by_key(part.name).sentence, "", fold)
+    found = _judged(frame, part.verdict, running)
+    words, tone = found.words, found.tone
+    mixed = _mixed(frame)
+    if mixed:
+        words, tone = f"It began with {mixed}, which no attacker has. {words}", "warn"
+    if not _homogeneous(frame):
+        words, tone = f"{words} No theorem covers these biases.", "warn"
+    return Headline(found.title, words, tone, fold, found.action)
+
+
+def _start(frame: Frame, state: AttackState, running: bool) -> Headline:
+    m, mixed = len(state.x), _mixed(frame)
+    if running or state.t:
+        return Headline("The attack is on its way", by_key(frame.attack.name).sentence)
+    press = Action("play", "Attack")
+    if not m:
+        words = by_key(frame.attack.name).sentence
+        return Headline("The attack knows only the weights", words, action=press)
+    if mixed:
+        words = f"No attacker has {mixed}: this start shows where the truth would lead."
+        return Headline(f"{count(m, 'candidate')} at their start", words, "warn", action=press)
+    words = "They know only the weights. Watch them look for the points that the weights remember."
+    return Headline(f"{count(m, 'candidate')} at their start", words, action=press)
+
+
+def _judged(frame: Frame, made: Verdict, running: bool) -> Headline:
+    if made.why_not is Unknowable.NO_CLAIMS and _at_work(frame):
+        words = (
+            "So far no candidate passes the attack’s own test: on the margin, with a multiplier."
+        )
+        return Headline("No claim yet", words, action=None if running else Action("play", "Go on"))
+    if made.why_not is not None:
+        return _unknowable(made, made.why_not)
+    if made.kind is Kind.CANNOT_KNOW:
+        few = f"With {verdicts.sets(made.origin, made.controls)} chance cannot be ruled out."
+        return Headline(_met(made), few)
+    reason, action = _reason(frame, made)
+    if made.kind is Kind.FOUND:
+        return Headline(
+            _met(made), f"{_against(frame, made)}{_traceless(made)}", "good",
+            action=None if _at_work(frame) else _explain(frame, "Could they be elsewhere?"),
+        )  # fmt: skip
+    if running or _at_work(frame):
+        return Headline(_met(made), reason, action=None if running else action)
+    if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
+        title = f"{made.n - made.in_reach} of {made.n} points leave no trace"
+        return Headline(title, reason, "warn", action=action)
+    return Headline(_met(made), reason, "bad" if not made.found else "warn", action=action)
+
+
+def _met(made: Verdict) -> str:
+    """Return how many points of those in reach the claims meet."""
+    if made.in_reach is not None and made.reached is not None and made.in_reach < made.n:
+        return f"{made.reached} of {made.in_reach} points that leave a trace recovered"
+    return f"{made.found} of {made.n} points recovered"
+
+
+def _against(frame: Frame, made: Verdict) -> str:
+    """Return how the claims do on the points, and on sets that the network never saw."""
+    alone = ", from the weights alone" if by_key(frame.attack.name).victim is None else ""
+    alone = "" if _mixed(frame) else alone
+    chance = "none" if not made.chance else f"{made.chance:.2g} on average"
+    return (
+        f"Each within {made.radius:g}{alone}. On {_sets(made)} the same claims match {chance} "
+        f"(p = {made.p_value:.2g})."
+    )
+
+
+def _traceless(made: Verdict) -> str:
+    if made.in_reach is None or made.in_reach == made.n:
+        return ""
+    rest = made.n - made.in_reach
+    which = "The other is" if rest == 1 else f"The other {rest} are"
+    return f" {which} off the margin and {'leaves' if rest == 1 else 'leave'} no trace."
+
+
+def _sets(made: Verdict) -> str:
+    if made.origin is Origin.HELD_OUT:
+        return f"{made.controls} unseen sets"
+    return verdicts.sets(made.origin, made.controls)
+
+
+def _unknowable(made: Verdict, why: Unknowable) -> Headline:
+    if why is Unknowable.NO_CLAIMS:
+        words = "No candidate passes the attack’s own test: on the margin, with a multiplier."
+        return Headline("The attack claims nothing", words, "bad", action=ANEW)
+    if why is Unknowable.FEW_POINTS:
+        words = f"With fewer than {MIN_POINTS} points a match may be luck. Draw more of them."
+        return Headline(_met(made), words, action=Action("draw", "Draw more points"))
+    if why is Unknowable.NO_CONTROLS:
+        return Headline(_met(made), "There are no unseen sets, so chance is not measured.")
+    words = (
+        f"Unseen points alone lie within {made.radius:g} of {made.chance:.2g} of them: the points "
+        "are too close together to tell a find from luck."
+    )
+    return Headline(_met(made), words, "warn", action=Action("draw", "Draw points farther apart"))
+
+
+# --- why so few, and what next ----------------------------------------------------------------
+def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
+    known = None if frame.aim is None else frame.aim.certificate
+    own = by_key(frame.attack.name).victim is not None  # weights of its own training
+    if _at_work(frame):
+        step = 0 if frame.attack.state is None else frame.attack.state.t
+        return f"So far, at step {step:,}: the attack is not at its end.", Action("play", "Go on")
+    if known is not None and known.light not in NEAR and not own:
+        words = f"The points explain only {explained(known.residual)} of these weights: "
+        return f"{words}training has not come near a KKT point.", Action("train", "Train on")
+    apart = _apart(frame, known)
+    if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None and not own:
+        only = "Only 1 does" if made.in_reach == 1 else f"Only {made.in_reach} do"
+        words = f"{only}, and the claims meet {made.reached} of them"
+        return f"{words}{f': {apart}' if apart else ''}.", ALTERNATE
+    if 2 * made.found < made.claims and made.found:
+        wrong = f"Only {made.found} of {made.claims} claims are right"
+        return f"{wrong}{f': {apart}' if apart else ''}.", (
+            _explain(frame, OTHERS) if apart else None
+        ) or ANEW
+    if apart:
+        return f"{apart[0].upper()}{apart[1:]}.", _explain(frame, OTHERS)
+    share_left = _left_by_candidates(frame)
+    if share_left is not None:
+        words = f"The candidates leave {left(share_left)} of the weights unexplained."
+        return words, _more_candidates(frame)
+    doubt = f"{verdicts.doubt(made.p_value, made.controls)}".strip()
+    return doubt or f"{made.found} of {made.claims} claims are right.", ANEW
+
+
+def _at_work(frame: Frame) -> bool:
+    return frame.stage == "attack" and not frame.status.over
+
+
+def _apart(frame: Frame, known: Certificate | None) -> str:
+    """Return that candidates elsewhere explain the weights as well; "" where they do not."""
+    share_left = _left_by_candidates(frame)
+    if share_left is None or known is None:
+        return ""
+    if share_left > max(AS_WELL, known.residual):
+        return ""
+    return (
+        f"other points explain the weights as well ({left(share_left)} is left unexplained, by "
+        f"yours {left(known.residual)})"
+    )
+
+
+def _left_by_candidates(frame: Frame) -> float | None:
+    """Return the share of the norm that candidates leave unexplained, where the attack says it."""
+    state = frame.attack.state
+    numbers = {} if state is None else state.numbers()
+    if "l_stationary" in numbers:
+        return math.sqrt(max(numbers["l_stationary"], 0.0))  # a share of the squared norm
+    return numbers.get("residual")
+
+
+def _explain(frame: Frame, label: str) -> Action | None:
+    """Return the way to the other explanations, where these weights have any."""
+    net = None if frame.target is None else frame.target.net
+    return Action("explain", label) if net and net.homogeneous and net.outputs == 1 else None
+
+
+def _more_candidates(frame: Frame) -> Action:
+    state = frame.attack.state
+    if state is None or not by_key(frame.attack.name).takes_start:
+        return ANEW
+    if not 0 < 2 * len(state.x) <= MOST:
+        return ANEW
+    return Action("candidates", f"Try {2 * len(state.x)} candidates")
+
+
+# --- the frame --------------------------------------------------------------------------------
+def _mixed(frame: Frame) -> str:
+    """Return the share of the truth in the start; "" for none."""
+    mix = frame.attack.mix[0] * frame.attack.mix[1]
+    return f"{mix:.0%} of the truth" if mix else ""
+
+
+def _homogeneous(frame: Frame) -> bool:
+    return frame.target is None or frame.target.net.homogeneous
+
+
+def _numbers(frame: Frame, made: Verdict, at: AttackState) -> tuple[tuple[str, str], ...]:
+    rows = [("judged at step", f"{at.t:,}"), ("points met", f"{made.found} of {made.n}"),
+            ("claims that are right", f"{made.found} of {made.claims}")]  # fmt: skip
+    if made.why_not is None:
+        rows += [
+            ("radius", f"{made.radius:g}"), ("by chance", f"{made.chance:.2g}"),
+            ("chance", verdicts.controls(made)), ("p", f"{made.p_value:.2g}"),
+        ]  # fmt: skip
+    if made.undecided:
+        rows.append(("decided by rounding", f"{made.undecided}"))
+    if made.in_reach is not None:
+        rows.append(("on the margin or with a multiplier", f"{made.in_reach} of {made.n}"))
+    if frame.aim is not None and frame.aim.certificate is not None:
+        rows.append(("residual of the points", share(frame.aim.certificate.residual)))
+    share_left = _left_by_candidates(frame)
+    if share_left is not None and at is frame.attack.state:
+        rows.append(("residual of the candidates", left(share_left)))
+    if not _homogeneous(frame):
+        rows.append(("theorem", NO_THEOREM))
+    return tuple(rows)

@@ -1,0 +1,50 @@
+"""What a headline is made of, and how it writes counts and shares."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from explorer.research.words.numbers import share
+
+
+@dataclass(frozen=True)
+class Action:
+    """The next sensible thing: its key in `page.actions`, and the words of its button."""
+
+    key: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What a page says of a frame.
+
+    Attributes:
+        title: the result in plain words.
+        words: a sentence or two under it.
+        tone: "", "good", "warn" or "bad".
+        fold: names and values of the numbers for experts.
+        action: the next sensible thing, or None.
+    """
+
+    title: str
+    words: str
+    tone: str = ""
+    fold: tuple[tuple[str, str], ...] = ()
+    action: Action | None = None
+
+
+def count(n: int, noun: str) -> str:
+    """Return so many of a thing, such as "1 point" or "2 points"."""
+    return f"{n} {noun}" + ("" if n == 1 else "s")
+
+
+def explained(residual: float) -> str:
+    """Return the share explained where `residual` of the norm is left, rounded down."""
+    return f"{math.floor(1000 * (1 - min(residual, 1.0))) / 10:g}%"
+
+
+def left(residual: float) -> str:
+    """Return the share left unexplained."""
+    return share(residual)
