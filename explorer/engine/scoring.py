@@ -259,6 +259,79 @@ def judge(
     )  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class RecallCurve:
+    """How many points claims meet at each of r radii, and how many points of K controls.
+
+    Attributes:
+        radii: the radii, ascending; in units of the data.
+        found: points of the truth found within each radius (r,), int64.
+        met: which they are (r, n), bool.
+        distances: from each point to its nearest claim of the same label (n,); inf if none.
+        chance: points found on a control, on average over the controls (r,); nan without controls.
+        low: the 5% quantile of the controls (r,); nan without.
+        high: the 95% quantile (r,): nine in ten controls or more are met as often as `low` to
+            `high`.
+        controls: how many controls there are.
+    """
+
+    radii: tuple[float, ...]
+    found: Tensor
+    met: Tensor
+    distances: Tensor
+    chance: Tensor
+    low: Tensor
+    high: Tensor
+    controls: int
+
+    @property
+    def n(self) -> int:
+        """How many points the truth has."""
+        return len(self.distances)
+
+
+def recall_curve(
+    truth: Dataset, controls: Controls, x: Tensor, y: Tensor, radii: Sequence[float]
+) -> RecallCurve:
+    """Return how many points claims meet as more distance counts, beside the same of controls.
+
+    Args:
+        truth: the points (n, d) the network was trained on.
+        controls: sets that stand for chance.
+        x: places of the claims (c, d).
+        y: their labels (c,).
+        radii: distances, in units of the data.
+
+    Returns:
+        The counts of `score` and of `meeting_counts` at each radius.
+
+    Raises:
+        ValueError: as `score`.
+
+    Source: own.
+
+    Example:
+        >>> from explorer import control_sets, preset
+        >>> from explorer.engine.scoring import recall_curve
+        >>> data = preset("moons", n=10)
+        >>> curve = recall_curve(data, control_sets(data), data.x[:4], data.y[:4], (0.01, 0.03))
+        >>> curve.found
+        tensor([4, 4])
+    """
+    order = tuple(sorted(radii))
+    made = score(truth, x, y, order)
+    counts = meeting_counts(controls, x, y, order).double()
+    none = torch.full((len(order),), torch.nan, dtype=torch.float64)
+    mean, low, high = none, none, none
+    if len(controls):
+        mean = counts.mean(0)
+        ends = np.quantile(counts.numpy(), (0.05, 0.95), axis=0, method="inverted_cdf")
+        low, high = torch.from_numpy(ends)
+    return RecallCurve(
+        order, made.found, made.matches >= 0, made.distances, mean, low, high, len(controls)
+    )
+
+
 def doubt(p_value: float, controls: int) -> Doubt | None:
     """Why so many controls at this p-value do not rule chance out; None where they do."""
     if least_p(controls) > LEVEL:

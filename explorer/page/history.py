@@ -13,6 +13,8 @@ S = TypeVar("S")
 MOST_STATES = 400  # arbitrary: finer than the pixels of the timeline
 MOST_BYTES = 96 * 2**20  # arbitrary: a third of what a kernel takes anyway
 MOST_UNDO = 200  # arbitrary
+# Steps that are kept beside those at even distances: twenty a decade, for curves on log steps.
+LOG_STEPS = frozenset(round(10 ** (k / 20)) for k in range(141))
 
 
 def size_of(value: Any) -> int:  # noqa: ANN401 - walks any state
@@ -28,10 +30,11 @@ def size_of(value: Any) -> int:  # noqa: ANN401 - walks any state
 
 @dataclass
 class Timeline(Generic[S]):
-    """States of one run, thinned to fit: every `stride`-th state is kept, and the last.
+    """States of one run, thinned to fit: every `stride`-th state, those of `LOG_STEPS`, the last.
 
     When it is full, every second state is dropped and the stride doubles, so the whole run
-    stays in reach at even distances. Numbers for the curves are kept for each state.
+    stays in reach at even distances, and at even ratios. Numbers for the curves are kept for each
+    state.
     """
 
     states: list[S] = field(default_factory=list)
@@ -47,7 +50,8 @@ class Timeline(Generic[S]):
         t = state.t  # type: ignore[attr-defined]
         if self.last_t >= t:
             self._keep([i for i, s in enumerate(self.states) if s.t < t])  # type: ignore[attr-defined]
-        if self.states and t % self.stride and not always:
+        extra = t in LOG_STEPS and self.bytes + size_of(state) <= MOST_BYTES
+        if self.states and t % self.stride and not extra and not always:
             return
         self.states.append(state)
         self.rows.append({"t": float(t), **row(state)})
@@ -59,7 +63,9 @@ class Timeline(Generic[S]):
         self.stride *= 2
         last = len(self.states) - 1
         times: list[int] = [s.t for s in self.states]  # type: ignore[attr-defined]
-        keep = [i for i, t in enumerate(times) if i in (0, last) or t % self.stride == 0]
+        extra = LOG_STEPS if self.bytes <= MOST_BYTES else ()
+        keep = [i for i, t in enumerate(times)
+                if i in (0, last) or t % self.stride == 0 or t in extra]  # fmt: skip
         self._keep(keep if len(keep) < len(times) else keep[::2])
 
     def _keep(self, indices: list[int]) -> None:

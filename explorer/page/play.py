@@ -150,6 +150,11 @@ def set_layers(session: Session, layers: tuple[str, ...]) -> None:
     session.layers = layers
 
 
+def point_at(session: Session, i: int) -> None:
+    """Mark point i of the truth on the plane, as a pointer on a chart is over it; -1 for none."""
+    session.pointed = i
+
+
 def set_truth_shown(session: Session, shown: bool) -> None:
     """Reveal the points that the attack looks for, or hide them."""
     session.truth_shown = shown

@@ -40,6 +40,7 @@ class Session(HasTraits):
     tool = Enum(("place", "move", "erase"), "place")
     label = Enum((1, -1, 3, 4, 0), 1, help="class to place; 0: by height, in 1-D")
     truth_shown = Bool(True)
+    pointed = Int(-1, help="index of the point under the pointer in a chart; -1: none")
     layers = Tuple(default_value=("map", "lines"), help="what is drawn behind the points")
     axes = Instance(Axes, (), help="the part of the data's space that the plane shows")
     stop_at = Int(-1, help="step at which a run pauses by itself; -1: none")

@@ -25,14 +25,17 @@ def test_marks_lie_on_the_side_of_the_bound_that_the_claims_say() -> None:
     attack.choose(session, "hinge")
     session.attack_config = HingeConfig(grid=20)
     play.go(session, "attack")
-    assert panel.words.value
+    assert panel.view.shown.foot and not panel.view.shown.series
     play.step(session, 3)
     assert len(shapes_of(session.frame, session.axes).lines) > 0
     play.step(session, 500)
     state = session.frame.attack.state
-    needed, other = panel.marks
+    dots = {s.name: s for s in panel.view.shown.series}
+    needed = dots["needed"]
     assert len(needed.x) == int(state.needed.sum()) > 0
-    assert len(needed.x) + len(other.x) == int((~torch.isnan(state.without)).sum())
+    assert (needed.y >= 1).all() and panel.view.shown.rules[0].at == 1
+    total = sum(len(s.x) for s in dots.values())
+    assert total == int((~torch.isnan(state.without)).sum())
     assert len(shapes_of(session.frame, session.axes).rings) == len(needed.x)
-    assert panel.words.value == by_key("hinge").account(state, session.attack_config)
+    assert panel.view.shown.foot == by_key("hinge").account(state, session.attack_config)
     panel.close()

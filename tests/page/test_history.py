@@ -46,6 +46,12 @@ def test_long_run_is_thinned_evenly_and_keeps_its_start() -> None:
     assert [r["t2"] for r in line.rows] == [2.0 * t for t in times]
 
 
+def test_a_long_run_keeps_even_log_steps_until_its_bytes_run_out() -> None:
+    line = run(10 * history.MOST_STATES + 7)
+    due = {t for t in history.LOG_STEPS if t < 10 * history.MOST_STATES}
+    assert due <= {s.t for s in line.states} and len(due) > 50
+
+
 def test_bytes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     size = 8 * 1000
     monkeypatch.setattr(history, "MOST_BYTES", 10 * size)

@@ -9,12 +9,12 @@ from typing import Any
 
 import bqplot as bq
 import ipywidgets as w
-import numpy as np
 
 from explorer.engine.roster import by_key
 from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.session import Session
+from explorer.page.view.chart import Chart, ChartView
 from explorer.style import PLOT_MARGIN
 
 
@@ -113,6 +113,24 @@ class Panel:
         self.box.close()
 
 
+class ChartPanel(Panel):
+    """A chart that fills its card. Subclasses return it for a frame."""
+
+    every_s = 0.2
+
+    def build(self) -> None:
+        """Make the view."""
+        self.widget = self.view = ChartView()
+
+    def chart(self, frame: Frame) -> Chart:
+        """Return what is to be seen of `frame`."""
+        raise NotImplementedError
+
+    def render(self, frame: Frame) -> None:
+        """Show it; an equal chart is not sent again."""
+        self.view.draw(self.chart(frame))
+
+
 def button(label: str, tooltip: str, **traits: Any) -> w.Button:  # noqa: ANN401
     """Return a button with a tooltip."""
     return w.Button(description=label, tooltip=tooltip, **traits)
@@ -158,11 +176,3 @@ def with_title(title: str, body: w.Widget) -> w.VBox:
     """Return a view under its title."""
     head = w.HTML(title).add_class("mx-chart-title")
     return w.VBox([head, body], layout=w.Layout(overflow="visible"))
-
-
-def thin_curve(t: list[float], v: list[float], most: int = 300) -> tuple[np.ndarray, np.ndarray]:
-    """Return at most `most` points of a curve, ends included: more than a chart has pixels."""
-    if len(t) > most:
-        at = np.unique(np.linspace(0, len(t) - 1, most).astype(int))
-        return np.asarray(t)[at], np.asarray(v)[at]
-    return np.asarray(t, dtype=float), np.asarray(v, dtype=float)

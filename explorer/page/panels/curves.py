@@ -1,140 +1,192 @@
-"""Numbers over steps: the margins and residuals of training, the losses of an attack."""
+"""Numbers over steps: margin and unexplained share of training, the losses of an attack."""
 
 from __future__ import annotations
 
-import bqplot as bq
-import ipywidgets as w
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
+from explorer.engine.certificate import Certificate
+from explorer.engine.progress import Progress, with_progress
 from explorer.engine.roster import by_key
+from explorer.engine.training import TrainState
+from explorer.page import branches
 from explorer.page.frame import Frame
-from explorer.page.panels.base import Panel, chart, thin_curve, with_title
-from explorer.style import CURVES
+from explorer.page.job import Job
+from explorer.page.panels.base import ChartPanel
+from explorer.page.stages import train
+from explorer.page.view.chart import Axis, Chart, Series, decades, next_step
+from explorer.style import LINES
 
 FLOOR = 1e-16  # below the rounding of float64: a residual of zero on a log axis
+Curve = tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]  # its name, t, values
 
 
-class CurvesPanel(Panel):
-    """Curves of columns of the timeline. Subclasses say which."""
+class CurvesPanel(ChartPanel):
+    """Columns of the timeline, with a line at the step on screen that can be dragged.
 
-    every_s = 0.2
-    title = ""
-    columns: tuple[tuple[str, str], ...] = ()  # (column, its name on screen)
-    log = True
+    Attributes:
+        columns: each with its name on screen.
+        ratios: whether steps stand on a log axis.
+    """
+
+    title, note = "", ""
+    columns: tuple[tuple[str, str], ...] = ()
+    ratios = True
 
     def build(self) -> None:
-        """One line per column, and the names with their newest values as the legend."""
-        self.x = bq.LinearScale(min=0, max=1, allow_padding=False)
-        self.y = bq.LinearScale(min=0, max=1, allow_padding=False)
-        self.lines = {
-            column: bq.Lines(
-                x=np.zeros(2), y=np.zeros(2), scales={"x": self.x, "y": self.y}, colors=[colour],
-                stroke_width=2,
-            )
-            for (column, _), colour in zip(self.columns, CURVES, strict=False)
-        }  # fmt: skip
-        self.legend = w.HTML()
-        figure = chart("step t", "", list(self.lines.values()), self.x, self.y)
-        self.axes = figure.axes
-        body = w.VBox([figure, self.legend.add_class("mx-note")])
-        body.layout.overflow = "visible"  # the figure's own margin would give it a scrollbar
-        self.widget = with_title(self.title, body)
+        """A drag of the line is a drag of the time slider."""
+        super().build()
+        self.view.on_handle(lambda t: self.command(lambda: self._seek(t))(None))
 
-    def render(self, frame: Frame) -> None:
-        """Redraw from the timeline, at most a few hundred points."""
-        words, curves = [], {}
-        for (column, name), colour in zip(self.columns, CURVES, strict=False):
-            t, v = thin_curve(*self.session.timeline.column(column))
-            newest = f"{v[-1]:.3g}" if len(v) else "–"
-            mark = f"<b style='color:{colour}'>■</b>"
-            words.append(f"<span>{mark} {name} {newest}</span>")
-            t, v = t[v > 0], v[v > 0]
-            curves[column] = (t, np.log10(np.maximum(v, FLOOR)) if self.log else v)
-        self._scale([c for c in curves.values() if len(c[0])])
-        for column, (t, v) in curves.items():
-            line = self.lines[column]
-            if not len(t):
-                t = v = np.zeros(2)  # an empty path is an error to the browser
-            elif len(t) == 1:  # one value: a short level line, to be seen at all
-                t, v = np.array([t[0], t[0] + 0.05 * self.x.max]), np.repeat(v, 2)
-            if not np.array_equal(t, line.x) or not np.array_equal(v, line.y):
-                with line.hold_sync():
-                    line.x, line.y = t, v
-        legend = " &nbsp; ".join(words)
-        if self.legend.value != legend:
-            self.legend.value = legend
+    def _seek(self, t: float) -> None:
+        branches.seek(self.session, self.session.timeline.nearest(round(t)))
 
-    def _scale(self, curves: list[tuple[np.ndarray, np.ndarray]]) -> None:
-        """Bounds that move in jumps, so that the axes stay readable while a run grows."""
-        if not curves:
-            return
-        longest = max(float(t[-1]) for t, _ in curves)
-        low = min(float(v.min()) for _, v in curves)
-        high = max(float(v.max()) for _, v in curves)
-        if self.log:
-            step = max(1.0, np.ceil((high - low) / 5))
-            bottom = step * np.floor(low / step)
-        else:
-            step, bottom = _round_up(max(high, 1e-12)) / 4, 0.0
-        top = max(step * np.ceil(high / step), bottom + step)
-        self._bound(0, 0.0, _round_up(max(longest, 10)), 4)
-        self._bound(1, bottom, top, round((top - bottom) / step))
+    def curves(self) -> list[Curve]:
+        """Return the columns of the timeline of this stage."""
+        found = []
+        for column, name in self.columns:
+            t, v = (np.asarray(a, dtype=float) for a in self.session.timeline.column(column))
+            keep = t >= 1 if self.ratios else t >= 0  # step 0 has no place on a log axis
+            found.append((name, t[keep], v[keep]))
+        return found
 
-    def _bound(self, axis: int, low: float, high: float, parts: int) -> None:
-        """Set an axis' bounds with ticks at equal parts: bqplot rounds the labels of its own."""
-        scale = (self.x, self.y)[axis]
-        if (scale.min, scale.max) != (low, high):
-            with scale.hold_sync():
-                scale.min, scale.max = float(low), float(high)
-            self.axes[axis].tick_values = np.linspace(low, high, parts + 1)
+    def upright(self, values: np.ndarray[Any, Any]) -> Axis:
+        """Return the upright axis for these values."""
+        return Axis(0.0, next_step(max(float(values.max(initial=0.0)), 1e-12)))
+
+    def chart(self, frame: Frame) -> Chart:
+        """Return one line for each column, named at its end with its newest value."""
+        curves = self.curves()
+        values = np.concatenate([v[np.isfinite(v)] for *_, v in curves] or [np.zeros(0)])
+        axis = self.upright(values)
+        series = [
+            Series(t, shown_on(axis, v), name, colour=colour, value=newest(axis, v), end=True,
+                   look={"dashed": dashed, "width": 2 if i == 0 else 1.5})
+            for i, ((name, t, v), (colour, dashed)) in enumerate(zip(curves, LINES, strict=False))
+        ]  # fmt: skip
+        state, last = frame.state, max(self.session.timeline.last_t, 1)
+        low = 1.0 if self.ratios else 0.0
+        x = Axis(low, next_step(max(last, 10)), short="step", log=self.ratios, whole=True)
+        now = None if state is None or not len(values) else float(np.clip(state.t, low, x.high))
+        return Chart(series, x, axis, self.title, self.note, handle=now, handle_name="step",
+                     label=self.words(curves, axis))  # fmt: skip
+
+    def words(self, curves: list[Curve], axis: Axis) -> str:
+        """Return what a screen reader says: the newest values."""
+        told = ", ".join(f"{name} {newest(axis, v)}" for name, _, v in curves if len(v))
+        return f"{self.title}: {told or 'nothing yet'}"
 
 
-def _round_up(value: float) -> float:
-    """Return the next of 1, 2, 4 or 10 times a power of ten."""
-    power = 10.0 ** np.floor(np.log10(value))
-    return float(next(f * power for f in (1, 2, 4, 10) if f * power >= value * (1 - 1e-9)))
+def shown_on(axis: Axis, v: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return values as they are drawn: what has no place on a log axis is a gap."""
+    if not axis.log:
+        return v
+    return np.where(v > 0, np.maximum(v, axis.low), np.nan)
+
+
+def newest(axis: Axis, v: np.ndarray[Any, Any]) -> str:
+    """Return the last value in words."""
+    if not len(v):
+        return ""
+    if axis.percent:
+        return f"{v[-1]:.2g}" if v[-1] and v[-1] < 1e-4 else f"{100 * v[-1]:.2g}%"
+    return f"{v[-1]:.0f}" if axis.whole else f"{v[-1]:.3g}"
 
 
 class MarginCurves(CurvesPanel):
     """The normalised margin of Lyu and Li, and its smoothed lower bound."""
 
     stages = ("train",)
-    title = "Normalised margin q_min / ρ^L"
-    columns = (("gamma_bar", "γ̄ normalised"), ("gamma_tilde", "γ̃ smoothed"))
-    log = False
+    title, note = "Smallest margin", "over the size of the weights: q_min / ρᴸ"
+    columns = (("gamma_bar", "margin"), ("gamma_tilde", "its lower bound"))
+
+    def upright(self, values: np.ndarray[Any, Any]) -> Axis:
+        """Return an axis from 0: before the points are separated there is no margin."""
+        return super().upright(values[values > 0])
+
+    def curves(self) -> list[Curve]:
+        """Return the margins from the step at which there is one."""
+        return [(name, t, np.where(v > 0, v, np.nan)) for name, t, v in super().curves()]
 
 
 class ResidualCurves(CurvesPanel):
-    """How far the weights are from a KKT point: slopes of 0 or 1, and free ones at kinks."""
+    """How much of the weights the points leave unexplained, with free slopes at the kinks.
+
+    While the run pauses, the moments on even log steps that were not looked at are looked at.
+    """
 
     stages = ("train",)
-    title = "KKT residual ‖θ − Σ‖ / ‖θ‖, log₁₀"
-    columns = (("strict", "strict slopes"), ("kink_aware", "kink-aware"))
+    title, note = "Unexplained share of the weights", "‖θ − Σλᵢyᵢ∇Φ(xᵢ)‖ / ‖θ‖"
+    columns = (("unexplained", "unexplained"),)
+
+    def build(self) -> None:
+        """Make the job that fills the curve."""
+        super().build()
+        self.job = Job()
+
+    def upright(self, values: np.ndarray[Any, Any]) -> Axis:
+        """Return a log axis up to 100%."""
+        least = float(np.maximum(values, FLOOR).min(initial=0.1))
+        return Axis(decades(least, 1.0)[0], 1.0, log=True, percent=True)
+
+    def render(self, frame: Frame) -> None:
+        """Show what is known, and look for the rest while nothing runs."""
+        super().render(frame)
+        if not self.session.running and not self.job.busy:
+            self._fill(frame)
+
+    def _fill(self, frame: Frame) -> None:
+        waiting = train.uncertified(self.session)
+        if not waiting:
+            return
+        line = self.session.timeline
+
+        def work(progress: Progress) -> Iterator[tuple[TrainState, Certificate]]:
+            for state in with_progress(waiting, len(waiting), progress):
+                made = train.certificate_of(state, frame.dataset)
+                if made is not None:
+                    yield state, made
+
+        def stale() -> bool:
+            now = self.session.frame
+            return (
+                self.session.running
+                or now.dataset is not frame.dataset
+                or (now.stage != "train" or self.session.timeline is not line)
+            )
+
+        self.job.start(work, lambda part: train.note(self.session, *part), self._filled, stale)
+
+    def _filled(self) -> None:
+        self.view.draw(self.chart(self.session.frame))
+        self.tell_failure(self.job.error)
+
+    def end(self) -> None:
+        """End looking with the page."""
+        self.job.close()
 
 
 class LossCurves(CurvesPanel):
     """The numbers of the present attack over its steps; each attack names its own columns."""
 
     stages = ("attack",)
-    title = "Losses of the attack, log₁₀"
+    title = "Loss of the attack"
+    ratios = False
 
     def seen(self, frame: Frame) -> bool:
         """Return whether the present attack has curves; one without a loss has none."""
         return super().seen(frame) and bool(by_key(frame.attack.name).curves)
 
-    def build(self) -> None:
-        """As many lines as there are colours."""
-        self.columns = tuple((f"unused {i}", "") for i in range(len(CURVES)))
-        super().build()
+    def upright(self, values: np.ndarray[Any, Any]) -> Axis:
+        """Return a log axis, or a plain one for counts."""
+        if len(values) and np.array_equal(values, np.round(values)):
+            return Axis(0.0, next_step(max(float(values.max()), 4.0)), whole=True)
+        positive = np.maximum(values[values > 0], FLOOR) if (values > 0).any() else np.ones(1)
+        return Axis(*decades(float(positive.min()), float(positive.max())), log=True)
 
-    def render(self, frame: Frame) -> None:
-        """The columns of the present attack."""
-        columns = self.session.entry.curves
-        if columns != self.columns:
-            lines = list(self.lines.values())
-            self.columns = columns
-            self.lines = {c: line for (c, _), line in zip(columns, lines, strict=False)}
-            for line in lines:
-                line.x = line.y = np.zeros(2)
-            self.lines |= {f"unused {i}": x for i, x in enumerate(lines[len(columns) :])}
-        super().render(frame)
+    def chart(self, frame: Frame) -> Chart:
+        """Return the columns of the present attack."""
+        self.columns = self.session.entry.curves
+        return super().chart(frame)

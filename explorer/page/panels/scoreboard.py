@@ -1,60 +1,126 @@
-"""What the attack found, beside what is found by chance."""
+"""What the attack found, by how close counts, beside what is found among unseen points."""
 
 from __future__ import annotations
 
-import bqplot as bq
 import ipywidgets as w
 import numpy as np
+from torch import Tensor
 
-from explorer.page.frame import Frame
-from explorer.page.panels.base import Panel, chart, mount, with_title
-from explorer.style import CONTROL, CURVES
+from explorer.engine.attacks.claims import Report
+from explorer.engine.scoring import RADII, RecallCurve, Verdict, recall_curve
+from explorer.page import play
+from explorer.page.frame import Aim, Frame
+from explorer.page.panels.base import Panel
+from explorer.page.view.chart import NOTHING, Axis, Chart, ChartView, Series
+from explorer.page.words.found import points_found, within
+from explorer.research.runs import RADIUS
 
-SERIES = (
-    ("recall", CURVES[0]), ("recall of control", CONTROL),
-    ("precision", CURVES[2]), ("precision of control", "#cccccc"),
-)  # fmt: skip
+NEAREST, FARTHEST = RADIUS / 10, RADIUS * 10  # of the curve; arbitrary
+FINE = tuple(sorted({*RADII, *np.geomspace(NEAREST, FARTHEST, 41).tolist()}))
+COARSE = (NEAREST, *RADII, FARTHEST)  # while the attack runs
+A_ROW = 25  # dots; arbitrary
 
 
 class Scoreboard(Panel):
-    """Recall and precision at several radii; grey: the same claims against one control set."""
+    """Recall against distance with its control, and one dot a point that fills when it is found.
+
+    Attributes:
+        radius: how close counts, as the line was dragged.
+    """
 
     stages = ("attack",)
+    every_s = 0.5
 
     def build(self) -> None:
-        """Grouped bars over the radii, and their counts in words."""
-        self.x = bq.OrdinalScale()
-        self.y = bq.LinearScale(min=0, max=1, allow_padding=False)
-        self.bars = bq.Bars(
-            x=["0.01", "0.03", "0.1"], y=np.zeros((4, 3)), type="grouped",
-            scales={"x": self.x, "y": self.y}, colors=[c for _, c in SERIES],
-        )  # fmt: skip
-        self.counts = w.HTML().add_class("mx-note")
-        legend = " &nbsp; ".join(f"<span><b style='color:{c}'>■</b> {n}</span>" for n, c in SERIES)
-        figure = chart("radius", "share", [self.bars], self.x, self.y, tick_format=".2f",
-                       tick_values=[0, 0.25, 0.5, 0.75, 1])  # fmt: skip
-        figure.axes[0].tick_format = "~g"
-        visible = w.Layout(overflow="visible")
-        self.plot = w.VBox([figure, w.HTML(legend).add_class("mx-note")], layout=visible)
-        self.body = w.VBox([self.counts], layout=visible)
-        self.widget = with_title("Found, one to one", self.body)
+        """Make the curve and the row of dots; a line in the curve decides for both."""
+        self.radius = RADIUS
+        self._of: tuple[Verdict | None, bool] = (None, False)
+        self._claims: tuple[Aim, Report] | None = None
+        self._whole: RecallCurve | None = None
+        self.curve, self.dots = ChartView(), ChartView().add_class("mx-dots")
+        self.curve.on_handle(self._set_radius)
+        self.dots.on_hover(lambda i: play.point_at(self.session, i))
+        self.widget = w.VBox([self.curve, self.dots]).add_class("mx-found")
+
+    def _set_radius(self, radius: float) -> None:
+        self.radius = radius
+        self.command(self._show)(None)
 
     def render(self, frame: Frame) -> None:
-        """The scores of the newest assessment."""
-        mount(self.body, self.plot, frame.attack.scores is not None)
-        if frame.attack.scores is None:
-            self.counts.value = "No score yet: press Play to run the attack."
-            self.bars.y = np.zeros((4, 3))
+        """Compute the curve when there is a new verdict; a running attack gets a coarse one."""
+        of = frame.attack.verdict, self.session.running
+        if of == self._of:
             return
-        truth, control = frame.attack.scores
-        rows = (truth.recall, control.recall, truth.precision, control.precision)
-        values = np.array([[float(v) for v in row] for row in rows])
-        if not np.array_equal(values, self.bars.y):
-            with self.bars.hold_sync():
-                self.bars.x = [f"{r:g}" for r in truth.radii]
-                self.bars.y = values
-        found = ", ".join(
-            f"{int(f)} within {r:g} (control {int(c)})"
-            for f, c, r in zip(truth.found, control.found, truth.radii, strict=True)
-        )
-        self.counts.value = f"Of {frame.truth.n if frame.truth else 0} points: {found}."
+        self._of, self._claims, self._whole = of, None, None
+        aim, state = frame.aim, frame.attack.state
+        if aim is not None and state is not None and frame.attack.verdict is not None:
+            claims = self.session.entry.report(aim.target, state, self.session.attack_config)
+            self._claims = aim, claims
+            self._whole = curve_of(aim, claims, COARSE if self.session.running else FINE)
+        self._show()
+
+    def _show(self) -> None:
+        if self._claims is None or self._whole is None:
+            self.curve.draw(NOTHING)
+            self.dots.draw(NOTHING)
+            return
+        here = curve_of(*self._claims, (self.radius,))
+        self.curve.draw(curve(self._whole, here))
+        self.dots.draw(dots(here))
+
+
+def curve_of(aim: Aim, claims: Report, radii: tuple[float, ...]) -> RecallCurve:
+    """Return how the claims meet the truth and the controls at these radii."""
+    return recall_curve(aim.truth, aim.controls, claims.x, claims.y, radii)
+
+
+def curve(whole: RecallCurve, here: RecallCurve) -> Chart:
+    """Return recall against distance: training points green, unseen points grey with a band.
+
+    Args:
+        whole: at the radii of the curve.
+        here: at the one radius where the line stands; the curve goes through its counts.
+    """
+    radius, n = here.radii[0], whole.n
+    at = int(np.searchsorted(whole.radii, radius))
+
+    def through(values: Tensor, one: Tensor) -> np.ndarray:
+        return np.insert(values.double().numpy(), at, float(one[0]))
+
+    radii = np.insert(np.array(whole.radii), at, radius)
+    x = Axis(whole.radii[0], whole.radii[-1], "distance within which a claim counts", "distance",
+             log=True, ticks=(0.003, 0.01, 0.03, 0.1, 0.3))  # fmt: skip
+    y = Axis(0.0, float(max(n, 1)), short="points recovered", whole=True)
+    chance: list[Series] = []
+    if whole.controls:
+        low, high = through(whole.low, here.low), through(whole.high, here.high)
+        middle = through(whole.chance, here.chance)
+        chance = [
+            Series(radii, high, "90% of sets of unseen points", "band", z=low, colour="ink3"),
+            Series(radii, middle, "unseen points", colour="ink3", end=True),
+        ]
+    found = Series(radii, through(whole.found, here.found), "training points", colour="good",
+                   end=True, look={"width": 2.5})  # fmt: skip
+    title, said = "Recovered, by how close counts", within(here)
+    return Chart([*chance, found], x, y, title, said, handle=radius, handle_name="within",
+                 label=f"{title}. {said}")  # fmt: skip
+
+
+def dots(here: RecallCurve) -> Chart:
+    """Return one dot a training point: full where it is found."""
+    n, met = here.n, here.met[0].numpy()
+    at = np.arange(n)
+    column, row = at % A_ROW, -(at // A_ROW)
+    size = 6.0 if n <= A_ROW else 3.5
+    kinds = (("found", "good", False, met), ("not found", "ink3", True, ~met))
+    series = [
+        Series(column[mine], row[mine], name, "dots", ids=at[mine], colour=colour,
+               look={"size": size, "hollow": hollow})
+        for name, colour, hollow, mine in kinds
+        if mine.any()
+    ]  # fmt: skip
+    below = (n - 1) // A_ROW if n else 0
+    x = Axis(-0.5, max(min(n, A_ROW), 10) - 0.5, hidden=True)
+    y = Axis(-below - 0.5, 0.5, hidden=True)
+    said = f"{int(met.sum())} of {n} points found"
+    return Chart(series, x, y, picks=True, tips=points_found(here), label=said)

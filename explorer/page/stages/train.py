@@ -9,13 +9,14 @@ import torch
 from explorer.engine import certificate as certificates
 from explorer.engine import training
 from explorer.engine.certificate import Certificate
+from explorer.engine.data import Dataset
 from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.exact.finish import Finished
 from explorer.engine.network import Network
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page.frame import Attacking, Frame, Training, numbers
-from explorer.page.history import Timeline
+from explorer.page.history import LOG_STEPS, Timeline
 from explorer.page.session import Session
 from explorer.research.words import weights
 
@@ -66,18 +67,36 @@ def certify(session: Session) -> None:
     """Compute the certificate of the present network, and show it."""
     part, made = session.frame.training, certificate(session.frame)
     if made is not None and part.state is not None:
-        row = {"strict": made.residual_strict, "kink_aware": made.residual}
-        session.branch.train.note(part.state.t, row)
+        note(session, part.state, made)
         part = replace(part, certificate=made, certified=part.state)
     session.show(training=part)
 
 
 def certificate(frame: Frame) -> Certificate | None:
-    """Return the certificate of the present network on the drawn points, where it has one.
+    """Return the certificate of the present network on the drawn points, where it has one."""
+    state = frame.training.state
+    return None if state is None else certificate_of(state, frame.dataset)
+
+
+def certificate_of(state: TrainState, dataset: Dataset) -> Certificate | None:
+    """Return the certificate of a state's network on these points, where it has one.
 
     A network that is not homogeneous has none: no theorem leads it to a KKT point.
     """
-    state = frame.training.state
-    if state is None or not frame.dataset.n or not state.net.homogeneous:
+    if not dataset.n or not state.net.homogeneous:
         return None
-    return certificates.certify(state.net, frame.dataset.x, frame.dataset.y)
+    return certificates.certify(state.net, dataset.x, dataset.y)
+
+
+def uncertified(session: Session) -> list[TrainState]:
+    """Return the kept states at even log steps that have no certificate yet."""
+    line = session.branch.train
+    rows = zip(line.states, line.rows, strict=True)
+    return [
+        s for s, row in rows if s.t in LOG_STEPS and "unexplained" not in row and s.net.homogeneous
+    ]
+
+
+def note(session: Session, state: TrainState, made: Certificate) -> None:
+    """Note the certificate of a kept state of this run for the curves."""
+    session.branch.train.note(state.t, {"unexplained": made.residual})

@@ -1,0 +1,455 @@
+// A small chart: lines, bands, dots, bars and stems on one pair of axes, named at their ends.
+// `frame`: title, note, foot, label; x, y (axes); series, rules, handle, now, tips, lit; arrays
+// `data` (rows of x, y, z, id) and `ends` (where each series ends in it). See chart.py.
+const SMALL = `12px ${FONT}`;
+const SIZES = { dot: 4, gap: 8, handle: 6 };
+
+// --- numbers and ticks --------------------------------------------------------------------------
+const superscript = (n) => String(n).replace(/./g, (c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[+c]));
+const worded = (v, axis = {}) => {
+  if (!Number.isFinite(v)) return "–";
+  if (axis.percent) return v === 0 ? "0%" : `${worded(100 * v)}%`;
+  const size = Math.abs(v);
+  if (v === 0) return "0";
+  if (axis.whole && size < 1e6) return Math.round(v).toLocaleString("en-US");
+  if (size >= 1e6 && axis.whole) return `${+(v / 1e6).toPrecision(3)}M`;
+  if (size >= 1e5 || size < 1e-3) {
+    const power = Math.floor(Math.log10(size) + 1e-9), lead = +(v / 10 ** power).toPrecision(2);
+    return lead === 1 ? `10${superscript(power)}` : `${lead}·10${superscript(power)}`;
+  }
+  return String(+v.toPrecision(3)).replace("-", "−");
+};
+// At most `most` ticks inside an axis: [[value, words]].
+const ticksOf = (axis, most) => {
+  if (axis.ticks) return axis.ticks.map((t) => (Array.isArray(t) ? t : [t, worded(t, axis)]));
+  const { low, high } = axis, made = [];
+  if (axis.log) {
+    const from = Math.ceil(Math.log10(low) - 1e-6), to = Math.floor(Math.log10(high) + 1e-6);
+    const apart = Math.max(1, Math.ceil((to - from + 1) / Math.max(2, most)));
+    for (let p = from; p <= to; p += apart) made.push(10 ** p);
+    if (made.length < 2) for (const f of [2, 5]) for (let p = from - 1; p <= to; p++) {
+      const v = f * 10 ** p;
+      if (v >= low && v <= high) made.push(v);
+    }
+  } else {
+    const raw = (high - low) / Math.max(1, most), power = 10 ** Math.floor(Math.log10(raw));
+    let step = [1, 2, 5, 10].find((f) => f * power >= raw * (1 - 1e-9)) * power;
+    if (axis.whole) step = Math.max(1, Math.round(step));
+    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) made.push(k * step);
+  }
+  return made.sort((a, b) => a - b).map((v) => [v, worded(v, axis)]);
+};
+
+// --- where things stand -------------------------------------------------------------------------
+const scaleOf = (axis, from, to) => {
+  const f = axis.log ? (v) => Math.log(Math.max(v, 1e-300)) : (v) => v;
+  const low = f(axis.low), span = f(axis.high) - low || 1;
+  const at = (v) => from + ((f(v) - low) / span) * (to - from);
+  at.back = (p) => {
+    const v = low + ((p - from) / (to - from)) * span;
+    return Math.min(axis.high, Math.max(axis.low, axis.log ? Math.exp(v) : v));
+  };
+  return at;
+};
+const rowsOf = (frame, k) => {
+  const from = k ? frame.ends.data[k - 1] : 0, rows = [], d = frame.data.data;
+  for (let i = from; i < frame.ends.data[k]; i++)
+    rows.push({ x: d[4 * i], y: d[4 * i + 1], z: d[4 * i + 2], id: d[4 * i + 3] });
+  return rows;
+};
+const NARROW = 400; // px: below, names stand without their values
+const endName = (s, size) => (s.end ? (s.value && size.width >= NARROW ? `${s.name} ${s.value}` : s.name) : "");
+const layOut = (context, frame, size) => {
+  context.font = SMALL;
+  const width = (text) => context.measureText(text).width;
+  const { x, y } = frame;
+  const yTicks = y.hidden ? [] : ticksOf(y, Math.max(2, Math.floor(size.height / 40)));
+  const left = y.hidden ? 8 : 10 + Math.max(8, ...yTicks.map(([, words]) => width(words)));
+  const names = frame.series.map((s) => endName(s, size)).filter(Boolean);
+  const right = size.width - (names.length ? Math.min(12 + Math.max(...names.map(width)), 0.5 * size.width) : 12);
+  const bottom = size.height - (x.hidden ? 6 : x.name ? 34 : 20), top = 8;
+  return { left, right, top, bottom, yTicks, width, X: scaleOf(x, left, right), Y: scaleOf(y, bottom, top) };
+};
+
+// --- painting -----------------------------------------------------------------------------------
+const SHAPES = {
+  circle: (c, x, y, r) => c.arc(x, y, r, 0, 2 * Math.PI),
+  triangle: (c, x, y, r) => { c.moveTo(x, y - 1.15 * r); c.lineTo(x + r, y + 0.75 * r); c.lineTo(x - r, y + 0.75 * r); c.closePath(); },
+  square: (c, x, y, r) => c.rect(x - 0.85 * r, y - 0.85 * r, 1.7 * r, 1.7 * r),
+  diamond: (c, x, y, r) => { c.moveTo(x, y - 1.2 * r); c.lineTo(x + 1.2 * r, y); c.lineTo(x, y + 1.2 * r); c.lineTo(x - 1.2 * r, y); c.closePath(); },
+  cross: (c, x, y, r) => { const k = 0.5 * r; c.moveTo(x - k, y - k); c.lineTo(x + k, y + k); c.moveTo(x + k, y - k); c.lineTo(x - k, y + k); },
+};
+const straight = (c, points, dash = []) => {
+  c.setLineDash(dash);
+  c.beginPath();
+  points.forEach(([x, y], i) => (i ? c.lineTo(x, y) : c.moveTo(x, y)));
+  c.stroke();
+  c.setLineDash([]);
+};
+const paintAxes = (c, frame, at, paints) => {
+  c.font = SMALL;
+  c.fillStyle = paints.ink3;
+  c.strokeStyle = paints.line;
+  c.lineWidth = 1;
+  c.textBaseline = "middle";
+  c.textAlign = "right";
+  for (const [v, words] of at.yTicks) {
+    const y = Math.round(at.Y(v)) + 0.5;
+    if (y < at.top - 6 || y > at.bottom + 1) continue;
+    straight(c, [[at.left, y], [at.right, y]], y > at.bottom - 2 ? [] : [2, 4]);
+    c.fillText(words, at.left - 6, y);
+  }
+  if (frame.x.hidden) return;
+  if (!frame.y.hidden) straight(c, [[at.left, at.bottom + 0.5], [at.right, at.bottom + 0.5]]);
+  c.textBaseline = "alphabetic";
+  let free = -1e9;
+  const ticks = ticksOf(frame.x, Math.max(2, Math.floor((at.right - at.left) / 80)));
+  for (const [v, words] of ticks) {
+    const x = at.X(v), half = at.width(words) / 2;
+    if (x < at.left - 1 || x > at.right + 1 || x - half < free) continue;
+    c.textAlign = "center";
+    c.fillText(words, Math.max(x, half + 1), at.bottom + 15);
+    free = x + half + 8;
+  }
+  if (frame.x.name) {
+    c.textAlign = "center";
+    c.fillText(frame.x.name, (at.left + at.right) / 2, at.bottom + 30);
+  }
+};
+const paintSeries = (c, s, rows, at, paints, lit) => {
+  const ink = paints[s.colour] || paints.ink;
+  const known = rows.filter((r) => Number.isFinite(r.x) && Number.isFinite(r.y));
+  c.strokeStyle = c.fillStyle = ink;
+  c.lineWidth = s.width || 2;
+  c.lineCap = c.lineJoin = "round";
+  c.globalAlpha = s.opacity ?? 1;
+  const points = known.map((r) => [at.X(r.x), at.Y(r.y)]);
+  if (s.kind === "line") {
+    let run = [];
+    const draw = () => {
+      if (run.length > 1) straight(c, run, s.dashed ? [5, 4] : []);
+      else if (run.length) { c.beginPath(); c.arc(run[0][0], run[0][1], 2.5, 0, 7); c.fill(); }
+      run = [];
+    };
+    let before = null;
+    for (const r of rows) {
+      if (!Number.isFinite(r.x) || !Number.isFinite(r.y)) { draw(); before = null; continue; }
+      const p = [at.X(r.x), at.Y(r.y)];
+      if (s.steps && before) run.push([p[0], before[1]]);
+      run.push(p);
+      before = p;
+    }
+    draw();
+  } else if (s.kind === "band" && points.length) {
+    c.globalAlpha = s.opacity ?? 0.18;
+    c.beginPath();
+    points.forEach(([x, y], i) => (i ? c.lineTo(x, y) : c.moveTo(x, y)));
+    [...known].reverse().forEach((r) => c.lineTo(at.X(r.x), at.Y(r.z)));
+    c.closePath();
+    c.fill();
+  } else if (s.kind === "stems") {
+    c.lineWidth = s.width || 3;
+    known.forEach((r, i) => {
+      c.globalAlpha = r.id === lit ? 1 : s.opacity ?? 1;
+      if (r.id >= 0 && r.id === lit) { c.lineWidth = (s.width || 3) + 3; } else c.lineWidth = s.width || 3;
+      straight(c, [[points[i][0], at.Y(Number.isFinite(r.z) ? r.z : 0)], points[i]]);
+    });
+  } else if (s.kind === "dots") {
+    const size = s.size || SIZES.dot;
+    known.forEach((r, i) => {
+      const [x, y] = points[i], on = r.id >= 0 && r.id === lit;
+      c.lineWidth = 1.5;
+      c.setLineDash([]);
+      if (on) {
+        c.strokeStyle = paints.ink;
+        c.beginPath(); c.arc(x, y, size + 4, 0, 2 * Math.PI); c.stroke();
+      }
+      c.fillStyle = c.strokeStyle = ink;
+      c.beginPath();
+      (SHAPES[s.shape] || SHAPES.circle)(c, x, y, size);
+      if (s.hollow || s.shape === "cross") c.stroke(); else c.fill();
+      if (s.core) { c.beginPath(); c.arc(x, y, 0.45 * size, 0, 2 * Math.PI); c.fill(); }
+    });
+  }
+  c.globalAlpha = 1;
+};
+// Names at the right of the lines' ends, pushed apart where they would meet.
+const paintNames = (c, frame, rows, at, paints, size) => {
+  const names = [];
+  frame.series.forEach((s, k) => {
+    const text = endName(s, size), last = rows[k].filter((r) => Number.isFinite(r.x) && Number.isFinite(r.y)).pop();
+    if (text && last) names.push({ k, text, y: at.Y(last.y), x: at.X(last.x), colour: paints[s.colour] || paints.ink });
+  });
+  names.sort((a, b) => a.y - b.y || b.k - a.k);
+  const apart = 15, least = at.top + 4, most = at.bottom - 4;
+  names.forEach((n, i) => { n.at = Math.max(i ? names[i - 1].at + apart : least, Math.min(n.y, most)); });
+  for (let i = names.length - 1; i >= 0; i--)
+    names[i].at = Math.min(names[i].at, i < names.length - 1 ? names[i + 1].at - apart : most);
+  c.font = SMALL;
+  c.textAlign = "left";
+  c.textBaseline = "middle";
+  for (const n of names) {
+    c.fillStyle = n.colour;
+    c.fillText(n.text, Math.min(n.x, at.right) + 6, n.at);
+  }
+};
+const paintRules = (c, frame, at, paints) => {
+  c.font = SMALL;
+  for (const rule of frame.rules || []) {
+    c.strokeStyle = c.fillStyle = paints[rule.colour] || paints.ink2;
+    c.lineWidth = 1;
+    const upright = rule.axis === "x", p = Math.round(upright ? at.X(rule.at) : at.Y(rule.at)) + 0.5;
+    straight(c, upright ? [[p, at.top], [p, at.bottom]] : [[at.left, p], [at.right, p]], [4, 3]);
+    if (!rule.name) continue;
+    const past = upright && p + 8 + at.width(rule.name) > at.right;
+    c.textAlign = upright && !past ? "left" : "right";
+    c.textBaseline = upright ? "top" : "bottom";
+    c.fillText(rule.name, upright ? p + (past ? -5 : 5) : at.right - 2, upright ? at.top : p - 3);
+  }
+};
+const paintHandle = (c, frame, at, paints) => {
+  const { handle } = frame, x = at.X(handle.at);
+  c.strokeStyle = paints.accent;
+  c.lineWidth = 2;
+  straight(c, [[x, at.top], [x, at.bottom]], [3, 4]);
+  c.fillStyle = paints.card;
+  c.beginPath();
+  c.arc(x, at.bottom, SIZES.handle, 0, 2 * Math.PI);
+  c.fill();
+  c.stroke();
+  c.font = SMALL;
+  const words = handle.name ? `${handle.name} ${worded(handle.at, frame.x)}` : worded(handle.at, frame.x);
+  const wide = at.width(words), past = x + 8 + wide > at.right, from = past ? x - 7 - wide : x + 7;
+  c.globalAlpha = 0.85;
+  c.fillRect(from - 2, at.top + 8, wide + 4, 16);
+  c.globalAlpha = 1;
+  c.fillStyle = paints.ink2;
+  c.textAlign = "left";
+  c.textBaseline = "middle";
+  c.fillText(words, from, at.top + 16);
+};
+// What the pointer is over: {at: [x, y], lines: words} of the nearest dots or of all lines there.
+const nearest = (frame, rows, at, px, py) => {
+  let best = null;
+  frame.series.forEach((s, k) => {
+    if (s.kind !== "dots" && s.kind !== "stems") return;
+    for (const r of rows[k]) {
+      const x = at.X(r.x), y = at.Y(r.y);
+      const away = s.kind === "stems" ? Math.abs(x - px) : Math.hypot(x - px, y - py);
+      if (away < (best ? best.away : Math.max(14, 2 * (s.size || 0)))) best = { away, s, r, at: [x, y] };
+    }
+  });
+  if (best) {
+    const tip = frame.tips?.[best.r.id];
+    const plain = `${best.s.name ? `${best.s.name}: ` : ""}${worded(best.r.y, frame.y)} at ${worded(best.r.x, frame.x)}`;
+    return { at: best.at, lines: [tip || plain], id: best.r.id };
+  }
+  const lines = [];
+  let x = null, y = null;
+  frame.series.forEach((s, k) => {
+    if (s.kind !== "line" || !s.name) return;
+    let near = null;
+    for (const r of rows[k]) {
+      if (!Number.isFinite(r.y)) continue;
+      const away = Math.abs(at.X(r.x) - px);
+      if (!near || away < near.away) near = { away, r };
+    }
+    if (!near || near.away > 60) return;
+    if (x === null) [x, y] = [near.r.x, near.r.y];
+    lines.push(`${s.name} ${worded(near.r.y, frame.y)}`);
+  });
+  if (!lines.length) return null;
+  return { at: [at.X(x), at.Y(y)], lines: [`${frame.x.short || frame.x.name || "x"} ${worded(x, frame.x)}`, ...lines], id: -1, upright: true };
+};
+const paintTip = (c, tip, size, at, paints) => {
+  c.font = SMALL;
+  const wide = Math.max(...tip.lines.map(at.width)) + 16, tall = 16 * tip.lines.length + 8;
+  let [x, y] = tip.at;
+  if (tip.upright) {
+    c.strokeStyle = paints.ink3;
+    c.lineWidth = 1;
+    straight(c, [[x, at.top], [x, at.bottom]]);
+  }
+  x = Math.max(2, x + 10 + wide > size.width ? x - wide - 10 : x + 10);
+  y = Math.min(Math.max(2, y - tall - 6), size.height - tall - 2);
+  c.fillStyle = paints.card;
+  c.strokeStyle = paints.line;
+  c.beginPath();
+  c.rect(x, y, wide, tall);
+  c.fill();
+  c.stroke();
+  c.fillStyle = paints.ink;
+  c.textAlign = "left";
+  c.textBaseline = "middle";
+  tip.lines.forEach((words, i) => c.fillText(words, x + 8, y + 12 + 16 * i));
+};
+
+// Draw a frame. It depends on nothing else: a recording can be drawn by it without a kernel.
+const paintChart = (context, frame, size, paints) => {
+  if (!frame || !frame.series || size.width < 40 || size.height < 20) return;
+  const at = layOut(context, frame, size), rows = frame.series.map((_, k) => rowsOf(frame, k));
+  const tip = frame.pointer ? nearest(frame, rows, at, ...frame.pointer) : null;
+  const lit = tip && tip.id >= 0 ? tip.id : frame.lit ?? -1;
+  paintAxes(context, frame, at, paints);
+  paintRules(context, frame, at, paints);
+  context.save();
+  context.beginPath();
+  context.rect(at.left - 12, 0, at.right - at.left + 24, at.bottom + 12);
+  context.clip();
+  frame.series.forEach((s, k) => paintSeries(context, s, rows[k], at, paints, lit));
+  context.restore();
+  paintNames(context, frame, rows, at, paints, size);
+  if (frame.handle) paintHandle(context, frame, at, paints);
+  if (tip) paintTip(context, tip, size, at, paints);
+};
+
+// --- the view -----------------------------------------------------------------------------------
+const ROWS_SAID = 12; // of one line in the table of a screen reader
+const fillTable = (table, frame) => {
+  const cell = (kind, text) => Object.assign(document.createElement(kind), { textContent: text });
+  const row = (kind, ...texts) => { const tr = document.createElement("tr"); tr.append(...texts.map((t) => cell(kind, t))); return tr; };
+  const made = [row("th", "what", frame.x.short || frame.x.name || "x", frame.y.short || frame.y.name || "y")];
+  frame.series.forEach((s, k) => {
+    const rows = rowsOf(frame, k).filter((r) => Number.isFinite(r.y)), last = rows.length - 1;
+    const most = s.kind === "line" || s.kind === "band" ? ROWS_SAID : 200;
+    const picks = new Set(rows.length <= most ? rows.keys() : [...Array(most).keys()].map((i) => Math.round((i * last) / (most - 1))));
+    for (const i of picks) {
+      const r = rows[i], band = s.kind === "band" ? `${worded(r.z, frame.y)} to ` : "";
+      made.push(row("td", frame.tips?.[r.id] || s.name, worded(r.x, frame.x), band + worded(r.y, frame.y)));
+    }
+  });
+  table.replaceChildren(cell("caption", frame.label || frame.title), ...made);
+};
+const build = (el) => {
+  const add = (tag, name, parent) => { const made = document.createElement(tag); made.className = name; parent.append(made); return made; };
+  el.classList.add("mx-chart-view");
+  const head = add("div", "mx-chart-head", el), title = add("b", "", head), note = add("span", "", head);
+  const saves = add("span", "mx-chart-saves", head);
+  for (const kind of ["png", "svg"]) {
+    const one = add("button", "", saves);
+    one.type = "button";
+    one.textContent = kind.toUpperCase();
+    one.dataset.kind = kind;
+  }
+  const plot = add("div", "mx-chart-plot", el), foot = add("div", "mx-chart-foot", el), table = add("table", "mx-said", el);
+  return { head, title, note, saves, plot, foot, table };
+};
+const render = ({ model, el }) => {
+  const parts = build(el), { plot } = parts, view = Math.random();
+  let frame = null, dragging = false, said = null, pick = -1;
+  const sheet = surface(plot, (context, size, paints) => frame && paintChart(context, frame, size, paints));
+  const put = (node, text) => { if (node.textContent !== (text || "")) node.textContent = text || ""; };
+  const describe = () => {
+    const { handle } = frame, picks = frame.picks ? idsOf() : [], live = handle || picks.length;
+    plot.tabIndex = live ? 0 : -1;
+    plot.setAttribute("role", live ? "slider" : "img");
+    plot.setAttribute("aria-label", frame.label || frame.title || "chart");
+    for (const name of ["aria-valuemin", "aria-valuemax", "aria-valuenow", "aria-valuetext"]) if (!live) plot.removeAttribute(name);
+    if (!live) return;
+    const now = handle ? handle.at : Math.max(pick, 0), ends = handle ? [frame.x.low, frame.x.high] : [0, Math.max(...picks)];
+    plot.setAttribute("aria-valuemin", ends[0]);
+    plot.setAttribute("aria-valuemax", ends[1]);
+    plot.setAttribute("aria-valuenow", now);
+    plot.setAttribute("aria-valuetext", handle ? `${handle.name || ""} ${worded(handle.at, frame.x)}` : frame.tips?.[pick] || "no point chosen");
+  };
+  const idsOf = () => {
+    const found = new Set();
+    for (let i = 3; i < frame.data.data.length; i += 4) if (frame.data.data[i] >= 0) found.add(frame.data.data[i]);
+    return [...found].sort((a, b) => a - b);
+  };
+  const take = (newest) => {
+    const { pointer, handle } = frame || {};
+    frame = newest;
+    if (pointer) frame.pointer = pointer;
+    if (dragging && frame.handle) frame.handle.at = handle.at;
+    put(parts.title, frame.title); put(parts.note, frame.note); put(parts.foot, frame.foot);
+    parts.head.style.display = frame.title || frame.note ? "" : "none";
+    parts.foot.style.display = frame.foot ? "" : "none";
+    plot.style.cursor = frame.handle ? "ew-resize" : frame.picks ? "pointer" : "";
+    describe();
+    said ??= setTimeout(() => { said = null; fillTable(parts.table, frame); }, 400);
+  };
+  const unfollow = follow(model, () => sheet.redraw(), take);
+
+  // --- the pointer: the value under it, a point of the row, the handle ---
+  const layout = () => {
+    const r = plot.getBoundingClientRect();
+    return layOut(sheet.canvas.getContext("2d"), frame, { width: r.width, height: r.height });
+  };
+  let sent = 0, waiting = null;
+  const tell = (content, now) => { // at most 25 a second, and always the last
+    clearTimeout(waiting);
+    const rest = sent + 40 - performance.now();
+    if (!now && rest > 0) { waiting = setTimeout(() => tell(content, true), rest); return; }
+    sent = performance.now();
+    model.send(content);
+  };
+  const over = (id) => {
+    if (!frame.picks || id === pick) return;
+    pick = id;
+    tell({ kind: "hover", id }, true);
+  };
+  const place = (e) => { const r = plot.getBoundingClientRect(); return [e.clientX - r.left, e.clientY - r.top]; };
+  const seen = (p) => nearest(frame, frame.series.map((_, k) => rowsOf(frame, k)), layout(), ...p);
+  const pull = (e, now) => {
+    frame.handle.at = layout().X.back(place(e)[0]);
+    tell({ kind: "handle", at: frame.handle.at }, now);
+    describe();
+    sheet.redraw();
+  };
+  plot.addEventListener("pointermove", (e) => {
+    if (!frame) return;
+    if (dragging) { pull(e, false); return; }
+    frame.pointer = place(e);
+    over(seen(frame.pointer)?.id ?? -1);
+    sheet.redraw();
+  });
+  plot.addEventListener("pointerleave", () => {
+    if (!frame) return;
+    delete frame.pointer;
+    over(-1);
+    sheet.redraw();
+  });
+  plot.addEventListener("pointerdown", (e) => {
+    if (!frame || e.button) return;
+    const found = frame.picks ? seen(place(e)) : null;
+    if (found && found.id >= 0) { model.send({ kind: "choose", id: found.id }); return; }
+    if (!frame.handle) return;
+    e.preventDefault();
+    plot.focus({ preventScroll: true });
+    plot.setPointerCapture(e.pointerId);
+    dragging = true;
+    delete frame.pointer;
+    pull(e, true);
+  });
+  const drop = (e) => { if (dragging) { pull(e, true); dragging = false; } };
+  plot.addEventListener("pointerup", drop);
+  plot.addEventListener("pointercancel", () => { dragging = false; });
+  plot.addEventListener("keydown", (e) => {
+    const turn = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[e.key];
+    if (!frame || (!turn && e.key !== "Enter")) return;
+    if (frame.handle && turn) {
+      const at = layout(), step = (e.shiftKey ? 0.1 : 0.02) * (at.right - at.left);
+      frame.handle.at = at.X.back(at.X(frame.handle.at) + turn * step);
+      tell({ kind: "handle", at: frame.handle.at }, true);
+    } else if (frame.picks && turn) {
+      const ids = idsOf(), i = ids.indexOf(pick);
+      over(ids[Math.min(ids.length - 1, Math.max(0, i + turn))]);
+      frame.lit = pick;
+    } else if (frame.picks && pick >= 0) model.send({ kind: "choose", id: pick });
+    else return;
+    e.preventDefault();
+    describe();
+    sheet.redraw();
+  });
+  parts.saves.addEventListener("click", (e) => {
+    const { kind } = e.target.dataset;
+    if (kind && frame) savePicture(plot, (c, size, paints) => paintChart(c, frame, size, paints), kind, frame.name || "chart");
+  });
+  // Nothing is sent to a chart that is folded away or out of the stage.
+  const sight = (yes) => { try { model.send({ kind: "sight", seen: yes, view }); } catch { /* the page has ended */ } };
+  const watcher = new IntersectionObserver((entries) => sight(entries[entries.length - 1].isIntersecting));
+  watcher.observe(plot);
+  return () => { watcher.disconnect(); sight(false); unfollow(); sheet.close(); clearTimeout(said); clearTimeout(waiting); };
+};
+export default { render };
