@@ -11,6 +11,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Certificate
 from explorer.engine.controls import Controls
 from explorer.engine.data import Dataset
+from explorer.engine.energy.landscape import Landscape, Weights
 from explorer.engine.energy.points import check_energy
 from explorer.engine.network import Network
 from explorer.engine.roster import DEFAULT, AttackConfig, AttackState
@@ -19,6 +20,7 @@ from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page.history import History, Timeline
 from explorer.research.explained import Explained
+from explorer.research.grid import Of, Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,29 @@ def first_candidates(target: Target, truth: Dataset) -> Candidates:
     x = truth.x.double()
     check_energy(target.net, x, truth.y, 0.0)
     return Candidates(target, truth, x)
+
+
+@dataclass(frozen=True, eq=False)
+class Starts:
+    """Where attacks start: a place of the triangle of truth, unseen points and noise.
+
+    Attributes:
+        of: the problem whose starts these are.
+        problem: its target and the three sets that are mixed.
+        landscape: the energy of every start.
+        weights: the place of the handle: shares of truth, unseen points and noise.
+        candidates: the points there, or where a run from there has brought them.
+        energy: theirs.
+        trail: of that run, the places so far with their energies, the start first.
+    """
+
+    of: Of
+    problem: Problem
+    landscape: Landscape
+    weights: Weights
+    candidates: Report
+    energy: float
+    trail: tuple[tuple[Weights, float], ...] = ()
 
 
 Stage = str
@@ -150,6 +175,7 @@ class Frame:
     explain: History[Explained] | None = None
     arena: Shown | None = None
     landscape: History[Candidates] | None = None
+    starts: Starts | None = None
     status: Status = Status.RUNNING  # of the run of this stage
 
     @property
@@ -188,6 +214,13 @@ class Frame:
         """Return the points that the arena draws on the plane, if they are of these weights."""
         shown = self.arena if self.stage == "arena" else None
         return shown.claims if shown is not None and shown.target is self.target else None
+
+    @property
+    def candidates(self) -> Report | AttackState | None:
+        """Return what the plane fills beside the truth in the stages with starts."""
+        if self.stage == "landscape":
+            return None if self.starts is None else self.starts.candidates
+        return self.attack.state if self.stage == "attack" else None
 
     @property
     def other_set(self) -> Report | None:

@@ -19,6 +19,10 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
 from explorer.engine.data import PRESETS, Dataset, heldout, preset
 from explorer.engine.data.parity import IMAGE, parity_digits
+from explorer.engine.energy.landscape import Landscape
+from explorer.engine.energy.maps import tau_of
+from explorer.engine.energy.points import check_energy, energy
+from explorer.engine.energy.questions import DROP, STANDARD
 from explorer.engine.energy.starts import (
     NAMES,
     SIDE,
@@ -31,6 +35,7 @@ from explorer.engine.energy.starts import (
 )
 from explorer.engine.exact import maximum_margin
 from explorer.engine.files import safe_name
+from explorer.engine.merging import merge_neurons
 from explorer.engine.progress import Progress, no_progress
 from explorer.engine.roster import ROSTER, AnyAttack, by_key
 from explorer.engine.threads import limit_threads
@@ -163,6 +168,8 @@ def _mean(values: Array) -> Array:
 # The seed is that of everything: points, partition, victim and noise. Bands over seeds are bands
 # over repeated experiments.
 
+ANGLE = 0.02  # radians within which neurons are merged for an energy; arbitrary
+PIXELS = 0.5  # of a map of STANDARD: half width of the band of a kink; arbitrary
 DIGITS = "digits"
 STEPS = 300  # arbitrary: steps per cell; both attacks have left their start by then
 TRAIL = 20  # arbitrary: places kept of a trajectory
@@ -295,10 +302,15 @@ def even(n: int) -> int:
 def problem_of(
     entry: AnyAttack, config: Any, given: Target | None, truth: Dataset, control: Dataset,  # noqa: ANN401
     seed: int, pictures: Pictures | None = None, device: str = "cpu",
+    labels: Tensor | None = None,
 ) -> Problem:  # fmt: skip
-    """What the cells of one seed share. `given`: the attacked weights, where they are there."""
+    """What the cells of one seed share. `given`: the attacked weights, where they are there.
+
+    `labels` (m,): of the candidates; None for `config.m` of them, as many of each class.
+    """
     # Where training itself is seen through, labels and their number are known.
-    y = truth.y if entry.victim else fair_labels(config.m, truth.outputs)
+    y = truth.y if entry.victim else labels
+    y = fair_labels(config.m, truth.outputs) if y is None else y
     generator = torch.Generator().manual_seed(seed)
     size = (len(y), truth.d)
     if pictures is not None:  # pixels U(0, 1), as published for images
@@ -315,6 +327,38 @@ def problem_of(
         return states if device == "cpu" else map(to_cpu, states)
 
     return Problem(target, parts, config, run, entry.config_for)
+
+
+def own_labels(truth: Dataset) -> Tensor | None:
+    """The labels of the truth where its classes differ in size; else None.
+
+    The candidates of a page carry them, so that the corner of the truth is the whole truth.
+    """
+    fair = fair_labels(even(truth.n), truth.outputs)
+    same = len(fair) == truth.n and torch.equal(fair.sort().values, truth.y.to(fair).sort().values)
+    return None if same else truth.y
+
+
+def landscape_of(problem: Problem, attack: str, extent: float) -> Landscape:
+    """The energies of all starts of a problem, as shares of the weights.
+
+    Args:
+        problem: the target and the three sets.
+        attack: key of the attack that starts there.
+        extent: half width of the plane, of which the tolerance of a kink is half a pixel.
+
+    Raises:
+        ValueError: for weights without an energy.
+    """
+    parts, entry = problem.parts, by_key(attack)
+    own = entry.energy
+    if own is not None and entry.victim is not None:
+        return Landscape(parts, lambda x: own(problem.target, x, parts.y))
+    net, y = problem.target.net.to(dtype=torch.float64), parts.y.double()
+    truth, tau = parts.truth.double(), tau_of(extent, STANDARD, PIXELS)
+    check_energy(net, truth, y, tau)
+    merged = merge_neurons(net, ANGLE, DROP, truth).net
+    return Landscape(parts, lambda x: energy(merged, x.double(), y, tau))
 
 
 def open_cell(cell: Cell) -> tuple[Dataset, Target]:
@@ -385,6 +429,19 @@ class Of:
         known = self.target is not None or by_key(self.attack).victim is not None
         return known and self.truth is not None and self.heldout is not None
 
+    def problem(self, k: int = 0) -> Problem:
+        """What the cells of seed number `k` share.
+
+        Raises:
+            ValueError: where there is nothing to attack, or the attack cannot be used on it.
+        """
+        if not self.ready or self.truth is None or self.heldout is None:
+            raise ValueError("No weights to attack: train a network first.")
+        return problem_of(
+            by_key(self.attack), self.config, self.target, self.truth, self.heldout,
+            self.seed + k, self.pictures, labels=own_labels(self.truth),
+        )  # fmt: skip
+
 
 def _block(between: int) -> int:
     """Steps in one go: `between`, or a part of it where that could take longer than a second."""
@@ -421,16 +478,10 @@ class Found:
 
     def prepare(self, seeds: int, progress: Progress = no_progress) -> None:
         """Make what the cells share. ValueError where the attack cannot be used here."""
-        of = self.of
-        if not of.ready or of.truth is None or of.heldout is None:
-            raise ValueError("No weights to attack: train a network first.")
         for k in range(seeds):
             progress(k / seeds)
             if k not in self.problems:
-                self.problems[k] = problem_of(
-                    by_key(of.attack), of.config, of.target, of.truth, of.heldout, of.seed + k,
-                    of.pictures,
-                )  # fmt: skip
+                self.problems[k] = self.of.problem(k)
 
     def run(self, key: Key, progress: Progress = no_progress) -> None:
         """Run one cell and keep it; `progress` is told the share of its steps that are done."""

@@ -27,7 +27,7 @@ from explorer.engine.energy.starts import NAMES, starts
 from explorer.engine.files import FileError, safe_name
 from explorer.engine.roster import by_key
 from explorer.research.experiment import plain
-from explorer.research.grid import Found, Key, Of
+from explorer.research.grid import Found, Key, Of, own_labels
 from explorer.research.records import RowFile, RowKind, csv_of, rows_in, text_of
 
 KEEP = "MARGIN_EXPLORER_KEEP"  # "1" or "0"; `serve` sets it where nobody has
@@ -101,10 +101,11 @@ def identity(of: Of) -> Row:
     if by_key(of.attack).victim is None and of.target is not None:
         net = of.target.net
         weights = _digest(net.theta, json.dumps((net.d, *net.widths, net.outputs)))
+    own = () if own_labels(of.truth) is None else ("own labels",)
     seen = () if of.pictures is None else (json.dumps(of.pictures.shape), of.pictures.mean)
     made: Row = plain({
         "attack": of.attack, "settings": asdict(of.config), "weights": weights,
-        "points": _digest(of.truth.x, of.truth.y, *seen),
+        "points": _digest(of.truth.x, of.truth.y, *seen, *own),
         "heldout": _digest(of.heldout.x, of.heldout.y), "version": _version(),
     })  # fmt: skip
     return made

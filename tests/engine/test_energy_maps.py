@@ -20,10 +20,7 @@ from explorer.engine.energy.maps import (
     ridge,
     split_plane,
     tau_of,
-    triangle_rows,
 )
-from explorer.engine.energy.points import energy
-from explorer.engine.energy.starts import Parts
 from explorer.engine.exact import maximum_margin
 from tests.engine.draws import draw
 
@@ -103,22 +100,6 @@ def test_a_pinned_point_says_so():
                 assert found.pinned and np.isfinite(found.values).all()
                 return
     pytest.fail("no pinned point in eight sets")
-
-
-def test_the_corner_of_truth_has_no_energy():
-    net, x, y = exact_set(2, 6, 3)
-    parts = Parts(y, x, 1.2 * draw(6, 2, seed=40), 1.2 * draw(6, 2, seed=41))
-    rows = list(triangle_rows(net, parts, 0.02, side=4))
-    assert len(rows) == 4 and rows[0][-1] < 1e-10  # no noise, all truth
-    assert [int(np.isfinite(row).sum()) for row in rows] == [4, 3, 2, 1]
-    want = energy(net, parts.start(1 / 2, 2 / 3), y, 0.02)  # a third of each
-    assert rows[1][1] == pytest.approx(want, abs=1e-12)
-    noise, heldout = parts.start(0.0, 0.0), parts.start(0.0, 1.0)
-    assert rows[3][0] == pytest.approx(energy(net, noise, y, 0.02), abs=1e-12)
-    assert rows[0][0] == pytest.approx(energy(net, heldout, y, 0.02), abs=1e-12)
-    many = Parts(torch.ones(60).double(), *(draw(60, 2, seed=s) for s in (1, 2, 3)))
-    with pytest.raises(ValueError, match="up to 50"):
-        next(triangle_rows(net, many, 0.02))
 
 
 @pytest.mark.parametrize("hidden", [False, True])

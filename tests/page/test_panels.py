@@ -16,7 +16,7 @@ from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels import arena as arena_panel
 from explorer.page.panels.base import Panel
-from explorer.page.stages import draw, train
+from explorer.page.stages import draw, landscape, train
 from tests.page.pages import named, of_class, on_plane, send, walk
 
 
@@ -83,21 +83,17 @@ def test_plane_shows_points_by_class_and_areas_by_multiplier(app: App) -> None:
     assert np.ptp(lam) > lam.max() / 2
 
 
-def test_the_landscape_shows_candidates_of_a_run_and_no_mere_start(app: App) -> None:
+def test_the_landscape_shows_the_candidates_at_its_handle(app: App) -> None:
     session = app.session
-
-    def shown() -> int:
-        return len(on_plane(app).get("candidates", ()))
 
     train.jump_to_exact(session)
     play.go(session, "attack")
-    assert shown() == len(session.frame.attack.state.x)
-    play.go(session, "landscape")
-    assert shown() == 0
-    play.go(session, "attack")
     play.step(session, 3)
     play.go(session, "landscape")
-    assert shown() == len(session.frame.attack.state.x)
+    for weights in ((0.0, 0.0, 1.0), (0.5, 0.2, 0.3)):
+        landscape.place_handle(session, weights)
+        shown = on_plane(app)["candidates"]
+        np.testing.assert_allclose(shown[:, 0], session.frame.candidates.x[:, 0] / 2, atol=1e-6)
 
 
 def test_a_panel_is_built_when_it_is_first_seen_and_then_its_tooltips_are_told(app: App) -> None:

@@ -138,6 +138,9 @@ class Attack(Generic[T, C, S]):
             the network; steps None takes as many as they need. None: not offered on images.
         victim: (x (n, d), y (n,), config, generator) -> weights of its own training that it attacks
             in place of the page's; None for attacks on any weights.
+        energy: (weights of its own training, x, y) -> which share of these weights training on the
+            candidates x (m, d) with labels y (m,) misses; for attacks with `victim`. None: see
+            `explorer.engine.energy.points.energy`.
         room: (config, d) -> numbers that a state holds beside its candidates: a file may not ask
             for more than memory has. None: few.
         belongs: (target, state, config) -> whether a state of a file can be one on these weights;
@@ -177,6 +180,7 @@ class Attack(Generic[T, C, S]):
     strided: Callable[[T, S, C, int], Iterator[S]] | None = None
     pictures: Callable[[int, int, int | None], C] | None = None
     victim: Callable[[Tensor, Tensor, C, torch.Generator], T] | None = None
+    energy: Callable[[T, Tensor, Tensor], float] | None = None
     room: Callable[[C, int], int] | None = None
     belongs: Callable[[T, S, C], bool] | None = None
     place: int = 100

@@ -1,16 +1,15 @@
-r"""Slices through the energy: the plane, the line, a point split in two, starts.
+r"""Slices through the energy: the plane, the line, a point split in two.
 
 - The plane and the line: `energy.moving` over places. On the line the breakpoints of Phi and the
   places with |Phi| = 1 are among the places, so that no needle falls between two of them.
 - A point split in two: (alpha, beta) -> E({x + alpha u, x - beta u} and the rest) along a level
   direction u. Zero on the rectangle [0, a+] x [0, a-] of the point's cell, if it is zero at (0, 0).
-- Starts: E of the mixtures of truth, held-out points and noise, on a lattice of their triangle.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,12 +19,10 @@ from torch import Tensor
 
 from explorer.engine.attacks.bilevel.models import with_one
 from explorer.engine.energy.points import Energies, energy, moving_parts, pairs
-from explorer.engine.energy.starts import Parts, mix_from_weights
 from explorer.engine.explanations.cells import KINK, level_directions
 from explorer.engine.explanations.splitting import explanation_of, extent_at
 from explorer.engine.network import Network
 from explorer.engine.piecewise import describe
-from explorer.engine.progress import Progress, no_progress
 
 # --- The bilevel loss of one moving point, with ridge regression on fixed features f as training
 # theta(x) = (F^T F / m + mu I)^{-1} F^T y / m,    l = || theta(x) - theta* ||^2 / 2,
@@ -137,8 +134,6 @@ def _checked_star(star: Tensor, f: Tensor, mu: float) -> None:
 At = Callable[[Tensor], Array]
 Through = Callable[[Tensor, At], Array]
 
-SIDE = 26  # places along a side of the starts' triangle
-MOST_CANDIDATES = 50  # of a start: beyond, a map takes minutes
 AS_LOW = 1e-6  # of ||theta||^2: up to this a split explains the weights; that of `REDUNDANT`
 SAME = 1e-9  # of the half width: places nearer to each other than that are one; arbitrary
 BANDS = 3  # of a kink on the line, each 2 tau |(x, 1)| wide, are no fan yet; arbitrary
@@ -286,32 +281,3 @@ def split_plane(
     values = through(children, shares)
     here = energy(net, x, y, tau)
     return SplitPlane(u, plus, minus, reach, values.reshape(size, size), here, ends is not None)
-
-
-def triangle_rows(
-    net: Network, parts: Parts, tau: float, side: int = SIDE, progress: Progress = no_progress
-) -> Iterator[Array]:
-    """Energies of the starts on a lattice of the triangle, row by row of the weight of noise.
-
-    Row k (side,) has the weight k / (side - 1) of noise, its entry i the weight i / (side - 1) of
-    the truth; the rest is held-out data, and nan stands where nothing is left for it. `progress` is
-    told the share of the places that are done.
-
-    Raises:
-        ValueError: for more than MOST_CANDIDATES candidates, or fewer than 2 places a side.
-    """
-    if len(parts.y) > MOST_CANDIDATES:
-        raise ValueError(
-            f"a map of starts takes up to {MOST_CANDIDATES} candidates; got {len(parts.y)}"
-        )
-    if side < 2:
-        raise ValueError(f"a triangle needs 2 or more places a side; got {side}. Try {SIDE}.")
-    last, done = side - 1, 0
-    for k in range(side):
-        row = np.full(side, np.nan)
-        for i in range(side - k):
-            progress(2 * done / (side * (side + 1)))
-            done += 1
-            mix = mix_from_weights(i / last, (last - k - i) / last, k / last)
-            row[i] = energy(net, parts.start(*mix), parts.y, tau)
-        yield row

@@ -16,6 +16,7 @@ from torch import Tensor
 from explorer.engine.certificate import TAU_TRAINED, certify
 from explorer.engine.data import Dataset
 from explorer.engine.energy import starts
+from explorer.engine.energy.landscape import Landscape
 from explorer.engine.energy.maps import (
     Line,
     SplitPlane,
@@ -24,9 +25,8 @@ from explorer.engine.energy.maps import (
     line,
     split_plane,
     tau_of,
-    triangle_rows,
 )
-from explorer.engine.energy.points import Archetype, Energies, energy, moving_parts
+from explorer.engine.energy.points import Archetype, Energies, check_energy, energy, moving_parts
 from explorer.engine.energy.starts import CORNERS, Parts, partner_points
 from explorer.engine.explanations.alternatives import determination
 from explorer.engine.merging import Merged, merge_neurons
@@ -429,7 +429,10 @@ def parts_of(q: Question) -> Parts:
 
 def _starts(q: Question, net: Network, size: int, progress: Progress) -> Picture:
     side = min(size, TRIANGLE[-1])
-    values = np.stack(list(triangle_rows(net, parts_of(q), q.tau, side, progress)))
+    parts = parts_of(q)
+    check_energy(net, parts.truth, parts.y, q.tau)
+    made = Landscape(parts, lambda x: energy(net, x, parts.y, q.tau))
+    values = made.lattice(side, progress)
     known = values[np.isfinite(values)]
     noise, truth = divmod(int(np.nanargmin(values)), side)
     at = np.array([truth, side - 1 - truth - noise, noise]) / (side - 1) @ CORNERS

@@ -23,6 +23,7 @@ from explorer.page.panels.mixpad import MixPad
 from explorer.page.panels.other import OtherPanel
 from explorer.page.panels.plane import PlanePanel
 from explorer.page.panels.scoreboard import Scoreboard
+from explorer.page.panels.starts import StartsPanel
 from explorer.page.panels.tools import Tools
 from explorer.page.panels.transport import Transport
 from explorer.page.panels.tuner import Tuner
@@ -38,7 +39,8 @@ CHARTS: tuple[type[Panel], ...] = (
     MarginCurves, ResidualCurves, LossCurves, HingesPanel, Scoreboard,
 )  # fmt: skip
 BELOW: tuple[type[Panel], ...] = (
-    ExplainPanel, OtherPanel, MixPad, TrainForm, AttackForm, Tuner, Arena, EnergyPanel, GridPanel,
+    ExplainPanel, OtherPanel, MixPad, TrainForm, AttackForm, Tuner, Arena, StartsPanel,
+    EnergyPanel, GridPanel,
 )  # fmt: skip
 ALL: tuple[type[Panel], ...] = (
     Header,

@@ -151,15 +151,13 @@ def _finished(frame: Frame, look: Look) -> bool:
 def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) -> Arrays:
     """Candidates of the run, or points of the present explanation, or claims of the arena.
 
-    The landscape shows the candidates of a run, and none if there was no run.
+    The landscape shows those at the handle of its triangle.
     """
-    shown: AttackState | Report | Any = frame.claims
+    shown: AttackState | Report | Any = frame.claims or frame.candidates
     if frame.stage == "explain" and frame.explain is not None:
         shown = frame.explain.present.now
-    elif frame.stage in ("attack", "landscape") and frame.attack.state is not None:
-        state = frame.attack.state
-        if frame.stage == "attack" or state.t:
-            shown, values["trail"] = state, state.t
+    elif frame.stage == "attack" and frame.attack.state is not None:
+        values["trail"] = frame.attack.state.t
     if shown is None:
         return {}
     y, lam = _numbers(shown.y), _numbers(shown.lam)

@@ -12,7 +12,7 @@ from explorer.engine.explanations.cells import cell_interval, cell_of, cell_poly
 from explorer.engine.explanations.splitting import extent_at
 from explorer.engine.roster import by_key
 from explorer.page.axes import Axes
-from explorer.page.frame import Candidates, Frame
+from explorer.page.frame import Candidates, Frame, Starts
 from explorer.research.explained import Explained, free_direction
 
 # --- What the explain stage draws: the cell of the point in hand, its level line, pins and masses
@@ -127,10 +127,23 @@ def landscape_shapes(points: Candidates) -> Shapes:
     )
 
 
+def starts_shapes(held: Starts) -> Shapes:
+    """A line from each candidate to the training point that it is mixed from."""
+    parts = held.problem.parts
+    x, truth, y = held.candidates.x, parts.truth, parts.y
+    ends = [v.double().cpu().numpy() for v in (truth, x)]
+    if x.shape[1] == 1:
+        ends = [np.column_stack([v, y.double().cpu().numpy()]) for v in ends]
+    gap = np.full_like(ends[0], np.nan)
+    return Shapes(lines=np.stack([*ends, gap], 1).reshape(-1, 2)[:-1])
+
+
 def shapes_of(frame: Frame, axes: Axes) -> Shapes:
     """Return what the attack on screen draws beside its candidates, or what the stage does."""
     if frame.stage == "explain" and frame.explain is not None:
         return explain_shapes(frame.explain.present, axes)
+    if frame.stage == "landscape" and frame.starts is not None:
+        return starts_shapes(frame.starts)
     if frame.stage == "landscape" and frame.landscape is not None:
         return landscape_shapes(frame.landscape.present)
     draw = by_key(frame.attack.name).shapes

@@ -1,4 +1,4 @@
-"""Commands of the energy maps: choose a point, drag one, go back to the truth."""
+"""Commands of the landscape: move the handle over the starts, and points over their maps."""
 
 from __future__ import annotations
 
@@ -8,10 +8,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.page.frame import Candidates, first_candidates
+from explorer.engine.attacks.claims import Report
+from explorer.engine.energy.landscape import Weights
+from explorer.engine.energy.starts import mix_weights
+from explorer.engine.roster import AttackState
+from explorer.page.frame import Candidates, Starts, first_candidates
 from explorer.page.history import History
 from explorer.page.session import Session
+from explorer.page.stages import attack
+from explorer.research.grid import Of, even, landscape_of
 
+STEPS = 200  # of a run from a start; arbitrary: half a minute for 21 runs of the KKT attack
 NO_PAST, NO_FUTURE = "no point was dragged yet.", "no drag was taken back."
 
 
@@ -39,6 +46,78 @@ def begin(session: Session) -> None:
             session.show(landscape=History(first_candidates(now.target, now.truth)))
         except ValueError:
             session.show(landscape=None)  # the panel says why
+    begin_starts(session)
+
+
+# --- the starts -------------------------------------------------------------------------------
+
+
+def problem(session: Session, steps: int = STEPS, side: int = 5) -> Of:
+    """Return the starts of the present attack on the attacked weights."""
+    now, entry = session.frame, session.entry
+    settings: Any = session.attack_config
+    m = even(now.truth.n) if now.truth is not None else 2
+    config = entry.config_for(replace(settings, steps=steps, m=m), 0.0)  # anew with every start
+    return Of(
+        now.target, now.truth, now.heldout, now.attack.name, config, session.seed, side
+    )  # fmt: skip
+
+
+def begin_starts(session: Session) -> None:
+    """Put the handle at the mix of the session; no handle where there are no such energies."""
+    now = session.frame
+    if now.target is None or not session.entry.takes_start:
+        session.show(starts=None)
+        return
+    of = problem(session)
+    if now.starts is not None and now.starts.of == of:
+        return
+    try:
+        shared = of.problem()
+        session.show(starts=_start(of, shared, landscape_of(shared, of.attack, session.extent),
+                                   mix_weights(*session.mix)))  # fmt: skip
+    except ValueError:
+        session.show(starts=None)  # the panel says why
+
+
+def _start(of: Of, shared: Any, energies: Any, weights: Weights) -> Starts:  # noqa: ANN401
+    x = energies.candidates(weights)
+    report = Report(x, shared.parts.y, torch.ones(len(x), dtype=x.dtype))
+    return Starts(of, shared, energies, weights, report, energies.energy(weights))
+
+
+def starts(session: Session) -> Starts:
+    """Return the place of the handle. ValueError where there is none."""
+    held = session.frame.starts
+    if held is None:
+        raise ValueError("No starts here: choose an attack that starts at given candidates.")
+    return held
+
+
+def choose_attack(session: Session, name: str) -> None:
+    """Turn to another attack, and to its starts. ValueError where it cannot be used here."""
+    attack.choose(session, name)
+    begin_starts(session)
+
+
+def place_handle(session: Session, weights: Weights) -> None:
+    """Put the handle at a place of the triangle: the candidates and their energy follow.
+
+    Raises:
+        ValueError: for weights that are negative or do not sum to 1; the handle stays.
+    """
+    held = starts(session)
+    session.show(starts=_start(held.of, held.problem, held.landscape, weights))
+
+
+def follow_run(session: Session, state: AttackState, place: Weights, energy: float) -> None:
+    """Show a state of the run from the handle, at a place of the triangle with its energy."""
+    held, shown = starts(session), Report(state.x, state.y, state.lam)
+    session.show(starts=replace(held, candidates=shown, energy=energy,
+                                trail=(*held.trail, (place, energy))))  # fmt: skip
+
+
+# --- one point --------------------------------------------------------------------------------
 
 
 def map_point(session: Session, i: int) -> None:

@@ -393,6 +393,16 @@ def victim(
     return BilevelTarget(found.theta, lower)
 
 
+def energy(target: BilevelTarget, x: Tensor, y: Tensor) -> float:
+    """|| theta(x) - theta* ||^2 / || theta* ||^2 of candidates x (m, d) with labels y (m,).
+
+    The lower level is solved from theta*, as at the start of a run.
+    """
+    found = solve(target.lower, x, y, target.theta)
+    size = float(target.theta.square().sum())
+    return float((found.theta - target.theta).square().sum()) / max(size, 1e-300)
+
+
 def pictures(n: int, outputs: int, steps: int | None) -> BilevelConfig:
     """Settings for n training images; `steps` None takes 200."""
     return BilevelConfig(
@@ -407,7 +417,8 @@ ATTACK = Attack(
     config=BilevelConfig, state=BilevelState,
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_upper", "½‖θ(x) − θ*‖²"), ("surrogate", "surrogate ‖∇E‖²")),
-    takes_start=True, victim=victim, shapes=shapes, pictures=pictures,
+    takes_start=True, victim=victim, energy=energy, shapes=shapes,
+    pictures=pictures,
     room=lambda config, d: config.width * (d + 2),
     non_homogeneous=True,  # asks for no margin; see `Attack.refusal`
 )  # fmt: skip

@@ -1,0 +1,93 @@
+"""The energies of all starts computed beside a page: a sketch first, then finer and finer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import perf_counter, sleep
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.engine.energy.landscape import SIDES, Landscape
+from explorer.engine.progress import Progress
+from explorer.page.job import Job, JobState, page_waits
+
+Array = NDArray[np.float64]
+MOST_S = 20.0  # of computing: a finer lattice that would take longer is left out; arbitrary
+REST_S = 0.25  # after the hand has moved: the processor is its own so long; arbitrary
+AT_ONCE = 2  # lattices where no page waits, as in a script: enough to see the shape
+AGAIN_S = 0.01  # between two looks whether the hand rests
+
+
+class Energies:
+    """Computes the lattices of one landscape after the other; `show` takes each look at them.
+
+    Attributes:
+        job: the work, with its share.
+        values: the newest lattice (side, side), or None.
+        complete: whether that is complete, and not read from a coarser one.
+    """
+
+    def __init__(self, show: Callable[[], None], ended: Callable[[], None]) -> None:
+        """`ended` is called when nothing finer follows, or the work was cancelled or failed."""
+        self.job, self.complete = Job(), False
+        self.values: Array | None = None
+        self._show, self._ended = show, ended
+        self._of: Landscape | None = None
+        self._moved_at = -REST_S
+
+    def ask(self, landscape: Landscape | None) -> None:
+        """Compute the energies of this landscape from now on; None: of none."""
+        if landscape is self._of:
+            return
+        self._of, self.values, self.complete = landscape, None, False
+        self.job.cancel()
+        if landscape is not None:
+            self._begin(landscape)
+
+    def hand(self) -> None:
+        """Note that the handle moves: its own energy comes first."""
+        self._moved_at = perf_counter()
+
+    def resume(self) -> None:
+        """Go on after a cancel."""
+        if self._of is not None and self.job.state is JobState.CANCELLED:
+            self._begin(self._of)
+
+    def close(self) -> None:
+        """End the work with its page."""
+        self.job.close()
+
+    def _begin(self, landscape: Landscape) -> None:
+        sides = SIDES if page_waits() else SIDES[:AT_ONCE]
+        places = [side * (side + 1) // 2 for side in sides]
+
+        def work(progress: Progress) -> Iterator[tuple[Array, bool]]:
+            before, spent = None, 0.0
+            for side, count in zip(sides, places, strict=True):
+                done = len(landscape.known)
+                if done and spent / done * (count - done) > MOST_S:
+                    return
+                begun = perf_counter()
+                for look in landscape.looks(side, before, self._patient(progress)):
+                    last = look
+                    yield look, False
+                before, spent = last, spent + perf_counter() - begun
+                yield before, True
+
+        self.job.start(work, self._take, self._ended)
+
+    def _patient(self, progress: Progress) -> Progress:
+        """Wait between two places while the hand moves."""
+
+        def told(share: float) -> None:
+            progress(share)
+            while perf_counter() - self._moved_at < REST_S:
+                sleep(AGAIN_S)
+                progress(share)
+
+        return told
+
+    def _take(self, part: tuple[Array, bool]) -> None:
+        self.values, self.complete = part
+        self._show()

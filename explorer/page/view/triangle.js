@@ -1,0 +1,244 @@
+// The triangle of starts. `paintTriangle(context, frame, size, colours)` is pure; see triangle.py
+// for the arrays of a frame. Beside these it has `handle`, `small`, `focused` and `enabled`.
+const SET_NAMES = ["truth", "unseen", "noise"];
+// Viridis from dark to bright: bright is low. The same in both themes, as are the marks on it.
+const SHADING = ["#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725"];
+const ON_MAP = { halo: "#10131a", path: "#ffffff", ends: ["#5ee08a", "#c9d1da", "#ff9bd2", "#ffffff"] };
+const SNAP = 7; // px to a corner or an edge within which a place is on it
+
+const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+const PALETTE = (() => {
+  const stops = SHADING.map(rgb);
+  return Array.from({ length: 256 }, (_, i) => {
+    const at = (i / 255) * (stops.length - 1), k = Math.min(Math.floor(at), stops.length - 2), t = at - k;
+    return stops[k].map((v, c) => Math.round(v + t * (stops[k + 1][c] - v)));
+  });
+})();
+
+// Corners of truth, unseen and noise in a box of this size.
+const cornersOf = ({ width, height }, small) => {
+  const [aside, above, below] = small ? [10, 20, 20] : [28, 26, 26];
+  const side = Math.max(10, Math.min(width - 2 * aside, ((height - above - below) * 2) / Math.sqrt(3)));
+  const high = (side * Math.sqrt(3)) / 2, x = width / 2, y = above + (height - above - below - high) / 2;
+  return [[x, y], [x - side / 2, y + high], [x + side / 2, y + high]];
+};
+const placeOf = (w, corners) => [0, 1].map((c) => w[0] * corners[0][c] + w[1] * corners[1][c] + w[2] * corners[2][c]);
+const weightsOf = ([x, y], [a, b, c]) => {
+  const det = (b[1] - c[1]) * (a[0] - c[0]) + (c[0] - b[0]) * (a[1] - c[1]);
+  const t = ((b[1] - c[1]) * (x - c[0]) + (c[0] - b[0]) * (y - c[1])) / det;
+  const u = ((c[1] - a[1]) * (x - c[0]) + (a[0] - c[0]) * (y - c[1])) / det;
+  return [t, u, 1 - t - u];
+};
+// The place of the triangle nearest to (x, y), on its edge where that is outside, and on corners
+// and edges where it is nearly so.
+const nearestWeights = (at, corners) => {
+  for (let k = 0; k < 3; k++)
+    if (Math.hypot(at[0] - corners[k][0], at[1] - corners[k][1]) < SNAP) return [0, 1, 2].map((i) => +(i === k));
+  const side = corners[2][0] - corners[1][0], high = corners[1][1] - corners[0][1];
+  let w = weightsOf(at, corners);
+  const close = w.map((v) => v * high < SNAP);
+  if (!close.some(Boolean)) return w;
+  let best = null;
+  for (let k = 0; k < 3; k++) {
+    if (!close[k]) continue;
+    const [a, b] = [0, 1, 2].filter((i) => i !== k), [p, q] = [corners[a], corners[b]];
+    const along = ((at[0] - p[0]) * (q[0] - p[0]) + (at[1] - p[1]) * (q[1] - p[1])) / (side * side);
+    const t = Math.min(1, Math.max(0, along)), x = p[0] + t * (q[0] - p[0]), y = p[1] + t * (q[1] - p[1]);
+    const far = Math.hypot(at[0] - x, at[1] - y);
+    if (best && best.far <= far) continue;
+    const found = [0, 0, 0];
+    found[a] = 1 - t; found[b] = t;
+    best = { far, found };
+  }
+  return best.found;
+};
+
+const pictures = new WeakMap(); // of a lattice: drawn once
+const fillPicture = (fill) => {
+  if (pictures.has(fill.data)) return pictures.get(fill.data);
+  const side = fill.shape[0], last = side - 1, w = 288, h = Math.round((w * Math.sqrt(3)) / 2);
+  const canvas = document.createElement("canvas");
+  canvas.width = w; canvas.height = h;
+  const context = canvas.getContext("2d"), image = context.createImageData(w, h);
+  const corners = [[w / 2, 0], [0, h], [w, h]];
+  const at = (k, i) => fill.data[Math.min(k, last) * side + Math.min(i, last)];
+  for (let y = 0; y < h; y++)
+    for (let x = 0; x < w; x++) {
+      let [t, u, n] = weightsOf([x + 0.5, y + 0.5], corners);
+      if (Math.min(t, u, n) < -0.03) continue; // a rim, for the clip of the edge
+      t = Math.max(0, t); u = Math.max(0, u); n = Math.max(0, n);
+      const sum = t + u + n, row = (n / sum) * last, column = (t / sum) * last;
+      const k = Math.min(Math.floor(row), last), i = Math.min(Math.floor(column), last), a = row - k, b = column - i;
+      const corner = a + b > 1 && k + i + 2 <= last
+        ? [[a + b - 1, at(k + 1, i + 1)], [1 - b, at(k + 1, i)], [1 - a, at(k, i + 1)]]
+        : [[1 - a - b, at(k, i)], [a, at(k + 1, i)], [b, at(k, i + 1)]];
+      let total = 0, value = 0;
+      for (const [weight, shade] of corner) if (shade && weight > 0) { total += weight; value += weight * shade; }
+      if (!total) continue;
+      const colour = PALETTE[Math.round(value / total)], o = 4 * (y * w + x);
+      image.data.set([...colour, 255], o);
+    }
+  context.putImageData(image, 0, 0);
+  pictures.set(fill.data, canvas);
+  return canvas;
+};
+
+const ballPath = (context, x, y, set, r) => {
+  context.beginPath();
+  if (set === 1) context.rect(x - r * 0.85, y - r * 0.85, 1.7 * r, 1.7 * r);
+  else if (set === 2) { context.moveTo(x, y - 1.2 * r); context.lineTo(x + 1.2 * r, y); context.lineTo(x, y + 1.2 * r); context.lineTo(x - 1.2 * r, y); context.closePath(); }
+  else context.arc(x, y, r, 0, 2 * Math.PI);
+};
+const trailPlaces = (frame, corners) => {
+  if (!frame.trails) return [];
+  const [k, t] = frame.trails.shape;
+  return Array.from({ length: k }, (_, run) =>
+    Array.from({ length: t }, (_, i) => {
+      const o = 3 * (run * t + i);
+      return placeOf(frame.trails.data.subarray(o, o + 3), corners);
+    }));
+};
+
+const paintTriangle = (context, frame, size, colours) => {
+  const corners = cornersOf(size, frame.small), [top, left, right] = corners;
+  const outline = () => { context.beginPath(); context.moveTo(...top); context.lineTo(...left); context.lineTo(...right); context.closePath(); };
+  if (frame.fill) {
+    context.save(); outline(); context.clip();
+    context.drawImage(fillPicture(frame.fill), left[0], top[1], right[0] - left[0], left[1] - top[1]);
+    context.restore();
+  } else { outline(); context.fillStyle = colours.soft; context.fill(); }
+  outline(); context.strokeStyle = colours.ink2; context.lineWidth = 1.5; context.lineJoin = "round"; context.stroke();
+  context.fillStyle = colours.ink; context.font = `${frame.small ? 12 : 14}px ${FONT}`; context.textAlign = "center";
+  context.textBaseline = "bottom"; context.fillText(SET_NAMES[0], top[0], top[1] - 5);
+  context.textBaseline = "top";
+  context.fillText(SET_NAMES[1], left[0] + (frame.small ? 6 : 0), left[1] + 6);
+  context.fillText(SET_NAMES[2], right[0] - (frame.small ? 6 : 0), right[1] + 6);
+  const paths = trailPlaces(frame, corners), many = paths.length > 60;
+  context.lineCap = context.lineJoin = "round";
+  for (const [colour, width] of [[faded(ON_MAP.halo, 0.55), many ? 2 : 3.4], [ON_MAP.path, many ? 0.8 : 1.6]]) {
+    context.strokeStyle = colour; context.lineWidth = width;
+    for (const path of paths) {
+      context.beginPath();
+      path.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));
+      context.stroke();
+    }
+  }
+  paths.forEach((path, run) => {
+    const [x, y] = path[path.length - 1], set = frame.ends ? frame.ends.data[run] : 3;
+    ballPath(context, x, y, set, many ? 3 : 4.5);
+    context.fillStyle = ON_MAP.ends[set]; context.fill();
+    context.strokeStyle = ON_MAP.halo; context.lineWidth = 1.2; context.stroke();
+  });
+  if (!frame.handle) return;
+  const [x, y] = placeOf(frame.handle, corners), r = frame.small ? 7 : 9;
+  if (frame.focused) { context.beginPath(); context.arc(x, y, r + 6, 0, 2 * Math.PI); context.strokeStyle = colours.accent; context.lineWidth = 2; context.stroke(); }
+  context.beginPath(); context.arc(x, y, r + 2.5, 0, 2 * Math.PI); context.fillStyle = faded(ON_MAP.halo, 0.35); context.fill();
+  context.beginPath(); context.arc(x, y, r, 0, 2 * Math.PI);
+  context.fillStyle = colours.card; context.fill();
+  context.strokeStyle = frame.enabled === false ? colours.ink3 : colours.accent; context.lineWidth = 4; context.stroke();
+};
+
+function render({ model, el }) {
+  el.classList.add("mx-triangle-view");
+  const pad = document.createElement("div"), said = document.createElement("div");
+  pad.style.cssText = "position:absolute;inset:0;touch-action:none;outline:none";
+  pad.tabIndex = 0;
+  pad.setAttribute("role", "application");
+  pad.setAttribute("aria-roledescription", "triangle of starts");
+  said.className = "mx-said";
+  said.setAttribute("aria-live", "polite");
+  let frame = {}, local = null, focused = false;
+  const drawn = (context, size, paints) =>
+    paintTriangle(context, { ...frame, handle: local || model.get("handle"), small: model.get("small"), enabled: model.get("enabled"), focused }, size, paints);
+  const { redraw, close } = surface(el, drawn);
+  el.append(pad, said);
+
+  // One place at a time is on its way: the newest waits until the last one was taken over.
+  let number = model.get("taken"), waiting = null, sentAt = 0;
+  const send = (weights) => {
+    waiting = null; number += 1; sentAt = performance.now();
+    model.send({ kind: "handle", weights, number });
+  };
+  const move = (weights) => {
+    local = weights; redraw();
+    if (number <= model.get("taken") || performance.now() - sentAt > 2000) send(weights);
+    else waiting = weights;
+  };
+  const taken = () => {
+    if (waiting) send(waiting);
+    else if (!down) local = null;
+    redraw();
+  };
+
+  let down = false;
+  const size = () => pad.getBoundingClientRect();
+  const at = (e) => { const r = size(); return [e.clientX - r.left, e.clientY - r.top]; };
+  const corners = () => cornersOf(size(), model.get("small"));
+  const ballAt = ([x, y]) => {
+    const paths = trailPlaces(frame, corners());
+    let best = -1, near = 8;
+    paths.forEach((path, run) => {
+      const [px, py] = path[path.length - 1], far = Math.hypot(px - x, py - y);
+      if (far < near) { near = far; best = run; }
+    });
+    return best;
+  };
+  pad.addEventListener("pointerdown", (e) => {
+    if (e.button !== 0) return;
+    e.preventDefault(); pad.focus({ preventScroll: true });
+    const place = at(e), [hx, hy] = placeOf(local || model.get("handle"), corners());
+    const held = Math.hypot(place[0] - hx, place[1] - hy) < 16, ball = held ? -1 : ballAt(place);
+    focused = false;
+    if (ball >= 0) { model.send({ kind: "ball", index: ball }); return; }
+    if (!model.get("enabled")) return;
+    pad.setPointerCapture(e.pointerId); down = true;
+    if (!held) move(nearestWeights(place, corners()));
+    redraw();
+  });
+  pad.addEventListener("pointermove", (e) => {
+    if (down) move(nearestWeights(at(e), corners()));
+    else pad.style.cursor = !model.get("enabled") ? "default" : ballAt(at(e)) >= 0 ? "pointer" : "grab";
+  });
+  const up = () => { if (down) { down = false; if (!waiting && number <= model.get("taken")) local = null; redraw(); } };
+  pad.addEventListener("pointerup", up);
+  pad.addEventListener("pointercancel", up);
+  const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  const named = { t: [1, 0, 0], u: [0, 1, 0], n: [0, 0, 1] };
+  pad.addEventListener("keydown", (e) => {
+    if (!model.get("enabled") || e.ctrlKey || e.metaKey || e.altKey) return;
+    const place = arrows[e.key], corner = named[e.key.toLowerCase()];
+    if (!place && !corner) return;
+    e.preventDefault(); e.stopPropagation();
+    focused = true;
+    if (corner) { move(corner); return; }
+    // In a triangle of 100 px a side: the steps do not depend on the screen.
+    const c = [[50, 0], [0, 86.6], [100, 86.6]], step = e.shiftKey ? 10 : 2;
+    const [x, y] = placeOf(local || model.get("handle"), c), to = [x + step * place[0], y + step * place[1]];
+    let w = weightsOf(to, c).map((v) => Math.max(0, v));
+    const sum = w[0] + w[1] + w[2];
+    move(w.map((v) => v / sum));
+  });
+  pad.addEventListener("focus", () => { focused = pad.matches(":focus-visible"); redraw(); });
+  pad.addEventListener("blur", () => { focused = false; redraw(); });
+
+  const text = () => {
+    pad.setAttribute("aria-label", model.get("label"));
+    pad.setAttribute("aria-disabled", String(!model.get("enabled")));
+    said.textContent = model.get("say");
+    redraw();
+  };
+  const place = () => { if (!down && !waiting && number <= model.get("taken")) local = null; redraw(); };
+  for (const name of ["label", "say", "enabled", "small"]) model.on(`change:${name}`, text);
+  model.on("change:handle", place);
+  model.on("change:taken", taken);
+  const picture = (message) => { if (message.kind === "picture") savePicture(el, drawn, message.format, "starts"); };
+  model.on("msg:custom", picture);
+  const unfollow = follow(model, redraw, (newest) => { frame = newest; });
+  text();
+  return () => {
+    unfollow(); close();
+    for (const name of ["label", "say", "enabled", "small"]) model.off(`change:${name}`, text);
+    model.off("change:handle", place); model.off("change:taken", taken); model.off("msg:custom", picture);
+  };
+}
+export default { render };

@@ -1,0 +1,140 @@
+"""What the landscape says of its starts: shares, the scale, and why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+from explorer.engine.energy.landscape import Weights
+from explorer.engine.roster import ROSTER, by_key
+from explorer.page.frame import Frame
+from explorer.page.words.energy import nothing
+from explorer.research.grid import grid_attacks
+
+SETS = ("truth", "unseen", "noise")
+TITLE, UNIT = "Energy of all starts", "share of ‖θ‖² unexplained"
+UNIT_BILEVEL = "‖θ(x) − θ*‖² / ‖θ*‖²"
+EXPLAINED = 0.05  # of the weights: what leaves less explains them; arbitrary
+BESIDE = 0.5  # share of the truth above which a start is beside it; arbitrary
+
+
+def percents(weights: Sequence[float]) -> list[int]:
+    """Return whole per cent that sum to 100, by the largest remainders."""
+    exact = [100 * w for w in weights]
+    whole = [int(np.floor(v)) for v in exact]
+    order = sorted(range(len(exact)), key=lambda i: whole[i] - exact[i])
+    for i in order[: 100 - sum(whole)]:
+        whole[i] += 1
+    return whole
+
+
+def mixture(weights: Weights) -> str:
+    """Return a place of the triangle in words."""
+    return ", ".join(f"{p}% {n}" for p, n in zip(percents(weights), SETS, strict=True))
+
+
+def number(value: float) -> str:
+    """Return an energy as the page prints it."""
+    if not np.isfinite(value):
+        return "–"
+    return f"{value:.2f}" if value >= 0.095 else f"{value:.1g}" if value >= 1e-4 else "below 0.0001"
+
+
+def why_none(frame: Frame) -> str:
+    """Return why the landscape has no starts, and what to choose; "" where it has them."""
+    if frame.starts is not None:
+        return ""
+    if frame.target is None:
+        return nothing(frame)
+    entry = by_key(frame.attack.name)
+    if not entry.takes_start:
+        return f"{entry.title} starts at no candidates of its own: choose {choices()} here."
+    if entry.energy is None:
+        return nothing(frame)
+    return "No unseen points to start from: train a network, and come back."
+
+
+def choices() -> str:
+    """Return the names of the attacks that have starts."""
+    names = [ROSTER[key].title for key in grid_attacks()]
+    return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
+
+
+def title(values: NDArray[np.float64], ranked: bool) -> tuple[str, str]:
+    """Return what the energies of all starts show, in a title and a sentence.
+
+    `values` (side, side): row noise and column truth; `ranked`: whether colours follow ranks.
+    """
+    known = np.isfinite(values)
+    last = len(values) - 1
+    truth = np.broadcast_to(np.arange(last + 1) / max(last, 1), values.shape)[known]
+    low = values[known] <= EXPLAINED
+    count, total = int(low.sum()), int(known.sum())
+    scale = " Nearly all starts have one energy, so colours go by rank." if ranked else ""
+    if not count:
+        least = number(float(values[known].min()))
+        return (
+            "No start explains the weights",
+            f"The best of {total} leaves {least} of them.{scale}",
+        )
+    if (truth[low] > BESIDE).all():
+        return (
+            "Only starts beside the truth explain the weights",
+            f"{count} of {total} starts leave {EXPLAINED:.0%} or less.{scale}",
+        )
+    if count > 0.9 * total:
+        share = f"{count} of {total} leave {EXPLAINED:.0%} or less"
+        return (
+            "Nearly every start explains the weights",
+            f"{share}: the energy tells little of the training points here.{scale}",
+        )
+    return (
+        f"{count} of {total} starts explain the weights",
+        f"They leave {EXPLAINED:.0%} or less, some of them far from the truth.{scale}",
+    )
+
+
+def readout(weights: Weights, energy: float, running: bool = False) -> str:
+    """Return the energy and the three shares beside the triangle, as HTML."""
+    where = "now" if running else "here"
+    rows = [f"<b>{number(energy)}</b> {where}"]
+    rows += [f"{p}% {n}" for p, n in zip(percents(weights), SETS, strict=True)]
+    return "".join(f"<div>{row}</div>" for row in rows)
+
+
+def scale(low: float, top: float, ranked: bool, stops: Sequence[str]) -> str:
+    """Return the legend of the colours, as HTML: bright is low."""
+    colours = ", ".join(reversed(stops))
+    words = "colours by rank" if ranked else "log colours"
+    fill = f"background:linear-gradient(to right, {colours})"
+    return (
+        f"<div style='height:8px;border-radius:4px;{fill}'></div>"
+        f"<div style='display:flex;justify-content:space-between'><span>{number(low)}</span>"
+        f"<span>{number(top)}</span></div><div>{words}, bright is low</div>"
+    )
+
+
+def said(weights: Weights, energy: float) -> str:
+    """Return what a screen reader says of the handle."""
+    return f"{mixture(weights)}: energy {number(energy)}"
+
+
+def unit(attack: str) -> str:
+    """Return what the energies of this attack are shares of."""
+    return UNIT if by_key(attack).energy is None else UNIT_BILEVEL
+
+
+def heading(left: str, right: str) -> str:
+    """Return the title of a card with its unit, as HTML."""
+    return (
+        "<div style='display:flex;justify-content:space-between;gap:8px'>"
+        f"<b>{escape(left)}</b><span class='mx-aside'>{escape(right)}</span></div>"
+    )
+
+
+def html(words: str) -> str:
+    """Return words for an HTML widget."""
+    return escape(words)

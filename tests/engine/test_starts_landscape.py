@@ -1,0 +1,98 @@
+"""The energies of all starts: the corners, the lattices, what is computed once, lines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.engine.data import preset
+from explorer.engine.energy.landscape import SIDES, Landscape, between_places, profile
+from explorer.engine.energy.points import energy
+from explorer.engine.energy.starts import Parts
+from explorer.engine.exact import maximum_margin
+from tests.engine.draws import draw
+
+TAU = 0.02
+
+
+@pytest.fixture
+def made() -> Landscape:
+    x, y = 1.2 * draw(6, 2, seed=3), draw(6, seed=53).sign()
+    net = maximum_margin(x, y).net
+    parts = Parts(y, x, 1.2 * draw(6, 2, seed=40), 1.2 * draw(6, 2, seed=41))
+    return Landscape(parts, lambda z: energy(net, z, y, TAU))
+
+
+def test_the_corners_are_the_three_sets(made: Landscape) -> None:
+    corners = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    values = made.lattice(4)
+    wanted = (made.parts.truth, made.parts.heldout, made.parts.noise)
+    found = (values[0, 3], values[0, 0], values[3, 0])
+    for weights, x, value in zip(corners, wanted, found, strict=True):
+        torch.testing.assert_close(made.candidates(weights), x)
+        assert made.energy(weights) == value == pytest.approx(made.measure(x), abs=1e-12)
+    assert values[0, 3] < 1e-10  # the truth of an exact network explains its weights
+
+
+def test_the_energy_at_a_place_is_that_of_the_lattice(made: Landscape) -> None:
+    values = made.lattice(7)
+    assert int(np.isfinite(values).sum()) == 28
+    for k, i in ((1, 2), (2, 3), (0, 5)):
+        weights = (i / 6, (6 - i - k) / 6, k / 6)
+        fresh = made.measure(made.candidates(weights))
+        assert made.energy(weights) == values[k, i] == pytest.approx(fresh, abs=1e-12)
+    between = (0.31, 0.27, 0.42)
+    assert made.energy(between) == made.measure(made.candidates(between))
+
+
+def test_a_finer_lattice_computes_what_the_coarser_one_has_not(made: Landscape) -> None:
+    asked: list[int] = []
+    counted = Landscape(made.parts, lambda z: (asked.append(1), made.measure(z))[1])
+    for side in SIDES[:3]:
+        values = counted.lattice(side)
+        assert len(asked) == np.isfinite(values).sum() == side * (side + 1) // 2
+    assert np.array_equal(counted.lattice(4)[0], values[0, ::4], equal_nan=True)
+
+
+def test_a_lattice_that_fills_shows_the_coarser_one_where_it_is_not_known(
+    made: Landscape, monkeypatch
+) -> None:
+    monkeypatch.setattr("explorer.engine.energy.landscape.LOOK_S", -1.0)  # a look at each place
+    coarse = made.lattice(4)
+    first, *_, last = made.looks(7, coarse)
+    assert np.array_equal(np.isfinite(first), np.isfinite(last))
+    assert np.array_equal(last, made.lattice(7), equal_nan=True)
+    read = between_places(coarse, 7)
+    assert (first == read).sum() >= np.isfinite(last).sum() - 1
+
+
+@pytest.mark.parametrize("side", [2, 4, 5, 9])
+def test_reading_between_places_is_exact_for_planes(side: int) -> None:
+    def plane(s: int) -> np.ndarray:
+        k, i = np.meshgrid(np.arange(s), np.arange(s), indexing="ij")
+        return np.where(k + i < s, (2 * k - 3 * i) / (s - 1) + 0.5, np.nan)
+
+    np.testing.assert_allclose(between_places(plane(side), 13), plane(13), atol=1e-12)
+
+
+def test_a_line_goes_from_place_to_place(made: Landscape) -> None:
+    found = list(profile(made, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), 5))
+    values = made.lattice(5)
+    np.testing.assert_allclose(found, [values[4 - i, i] for i in range(5)], atol=1e-12)
+
+
+def test_a_place_outside_and_a_lattice_of_one_are_refused(made: Landscape) -> None:
+    with pytest.raises(ValueError, match="non-negative"):
+        made.energy((1.2, -0.2, 0.0))
+    with pytest.raises(ValueError, match="2 or more"):
+        made.lattice(1)
+
+
+def test_more_points_than_fifty_have_a_landscape() -> None:
+    data = preset("circles", n=60)
+    net = maximum_margin(data.x, data.y).net
+    other = preset("circles", n=60, seed=1)
+    parts = Parts(data.y.double(), data.x.double(), other.x.double(), draw(60, 2, seed=1))
+    found = Landscape(parts, lambda z: energy(net, z, parts.y, TAU)).lattice(2)
+    assert np.isfinite(found).sum() == 3 and found[0, 1] < 1e-6

@@ -1,0 +1,200 @@
+"""The triangle of starts on the page: the handle, its energy, the candidates, the map, refusals."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.engine.data import preset
+from explorer.engine.energy.landscape import SIDES
+from explorer.engine.energy.points import energy
+from explorer.page import play
+from explorer.page.apps.explorer import App
+from explorer.page.panels.starts import StartsPanel
+from explorer.page.stages import attack, landscape, train
+from explorer.page.view.triangle import by_rank, shades, weights_in
+from explorer.page.words import starts as words
+from explorer.research.grid import grid_attacks
+from tests.page.pages import opened, send
+
+CORNERS = {"truth": (1.0, 0.0, 0.0), "heldout": (0.0, 1.0, 0.0), "noise": (0.0, 0.0, 1.0)}
+
+
+@pytest.fixture
+def app():
+    made = opened("landscape", "moons", n=8)
+    yield made
+    made.close()
+
+
+def panel(app: App) -> StartsPanel:
+    made = app.panels["StartsPanel"]
+    assert isinstance(made, StartsPanel)
+    return made
+
+
+def drag(app: App, *weights: float) -> None:
+    """What the browser says while the hand moves the handle there."""
+    view = panel(app).view
+    send(view, kind="handle", weights=list(weights), number=view.taken + 1)
+
+
+def test_a_drag_moves_the_handle_the_candidates_and_the_energy_and_nothing_else(app: App) -> None:
+    session, view = app.session, panel(app).view
+    before = session.frame
+    drag(app, 0.5, 0.2, 0.3)
+    held, now = session.frame.starts, session.frame
+    assert held.weights == pytest.approx((0.5, 0.2, 0.3)) and view.taken == 1
+    parts = held.problem.parts
+    mixed = 0.5 * parts.truth + 0.2 * parts.heldout + 0.3 * parts.noise
+    torch.testing.assert_close(now.candidates.x, mixed)
+    assert held.energy == pytest.approx(held.landscape.measure(mixed), abs=1e-12)
+    assert tuple(view.handle) == pytest.approx(held.weights) and "50% truth" in view.say
+    assert "50% truth" in panel(app).read.value
+    assert (now.attack, now.training, now.drawing, now.landscape, now.aim) == (
+        before.attack, before.training, before.drawing, before.landscape, before.aim,
+    )  # fmt: skip
+    assert session.mix == (0.0, 0.0) and not session.message
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_the_candidates_at_a_corner_are_its_set(app: App, name: str) -> None:
+    drag(app, *CORNERS[name])
+    held = app.session.frame.starts
+    torch.testing.assert_close(held.candidates.x, getattr(held.problem.parts, name))
+
+
+def test_at_the_truth_the_energy_is_what_the_truth_leaves_unexplained(app: App) -> None:
+    drag(app, 1, 0, 0)
+    frame = app.session.frame
+    truth = frame.truth
+    left = energy(
+        frame.target.net.to(dtype=torch.float64), truth.x.double(), truth.y.double(), 0.03
+    )
+    assert frame.starts.energy == pytest.approx(left, abs=1e-9) and left < 1e-9
+
+
+def test_classes_of_different_size_start_at_all_their_points() -> None:
+    data = preset("moons", n=8)
+    made = App(data.without([0, 1]))  # of one class
+    play.go(made.session, "train")
+    train.jump_to_exact(made.session)
+    play.go(made.session, "landscape")
+    drag(made, 1, 0, 0)
+    held = made.session.frame.starts
+    assert sorted(held.candidates.x.tolist()) == sorted(made.session.frame.truth.x.tolist())
+    assert held.energy < 1e-9
+    made.close()
+
+
+def test_the_energy_at_a_place_is_that_of_the_map(app: App) -> None:
+    values = panel(app).energies.values
+    last = len(values) - 1
+    for k, i in ((0, 0), (1, 2), (2, 2)):
+        drag(app, i / last, (last - i - k) / last, k / last)
+        assert app.session.frame.starts.energy == pytest.approx(values[k, i], abs=1e-12)
+
+
+def test_the_map_begins_with_a_sketch_and_a_cancel_keeps_it(app: App) -> None:
+    energies, seen = panel(app).energies, []
+
+    async def go() -> None:
+        landscape.choose_attack(app.session, "decoreco")
+        app.session.seed = 3
+        landscape.begin_starts(app.session)
+        while energies.job.busy:
+            if energies.values is not None and len(energies.values) not in seen:
+                seen.append(len(energies.values))
+            if len(seen) == 2:
+                panel(app).cancel.click()
+            await asyncio.sleep(0.001)
+        await energies.job.done()
+
+    asyncio.run(go())
+    assert seen[0] == SIDES[0] and len(seen) < len(SIDES)
+    assert np.isfinite(energies.values).any()
+
+
+def test_another_attack_has_its_own_energies_and_one_without_a_start_says_so(app: App) -> None:
+    first = app.session.frame.starts.energy
+    landscape.choose_attack(app.session, "bilevel")
+    held = app.session.frame.starts
+    assert held.of.attack == "bilevel" and held.energy != first
+    assert words.UNIT_BILEVEL in panel(app).title.value
+    drag(app, 1, 0, 0)
+    assert app.session.frame.starts.energy < 1e-12  # trained on the truth it is what was trained
+    play.go(app.session, "attack")
+    attack.choose(app.session, "hinge")
+    play.go(app.session, "landscape")
+    assert app.session.frame.starts is None and app.session.frame.candidates is None
+    why = panel(app).said.value
+    assert app.session.entry.title in why and "KKT" in why and "Bilevel" in why
+    drag(app, 1, 0, 0)
+    assert "choose an attack" in app.session.message
+
+
+@pytest.mark.parametrize("key", grid_attacks())
+@pytest.mark.parametrize("name", ["moons", "alternating-line"])
+def test_every_attack_with_a_start_has_a_triangle_on_the_plane_and_the_line(
+    key: str, name: str
+) -> None:
+    made = opened("landscape", name, n=6)
+    landscape.choose_attack(made.session, key)
+    drag(made, 0.2, 0.3, 0.5)
+    assert np.isfinite(made.session.frame.starts.energy)
+    for one in made.panels.values():
+        assert one.failure.layout.display == "none", one.failure.value
+    made.close()
+
+
+def test_three_layers_have_a_triangle() -> None:
+    made = App(preset("moons", n=6))
+    play.configure(made.session, widths=(8, 8))
+    play.go(made.session, "train")
+    play.advance(made.session, steps=3000)
+    play.assess(made.session)
+    play.go(made.session, "landscape")
+    values = panel(made).energies.values
+    assert np.isfinite(values).any() and float(np.nanmax(values)) <= 1 + 1e-9
+    made.close()
+
+
+def test_weights_without_an_energy_say_why() -> None:
+    made = App(preset("three-blobs"))
+    play.go(made.session, "train")
+    play.advance(made.session, steps=600)
+    play.assess(made.session)
+    play.go(made.session, "landscape")
+    assert made.session.frame.starts is None and "two classes" in panel(made).said.value
+    made.close()
+
+
+def test_a_message_that_is_no_place_moves_nothing(app: App) -> None:
+    before = app.session.frame.starts
+    for bad in ([1, 0], ["1", 0, 0], [float("nan"), 0, 0], [0, 0, 0], None, [True, 0, 0]):
+        assert weights_in(bad) is None
+        send(panel(app).view, kind="handle", weights=bad, number=1)
+    assert app.session.frame.starts is before
+    assert weights_in([2, -1, 1]) == pytest.approx((0.5, 0.0, 0.5))
+
+
+def test_bright_is_low_and_colours_follow_ranks_where_nearly_all_are_equal() -> None:
+    values = np.array([[1.0, 0.1, 0.01], [0.5, 0.3, np.nan], [0.9, np.nan, np.nan]])
+    for ranked in (False, True):
+        made = shades(values, ranked)
+        known = np.isfinite(values)
+        assert (made[~known] == 0).all() and (made[known] > 0).all()
+        order = np.argsort(values[known])
+        assert (np.diff(made[known][order].astype(int)) < 0).all()
+    assert not by_rank(values)
+    flat = np.where(known, 0.97, np.nan)
+    flat[0, 2] = 1e-3
+    assert by_rank(flat) and "by rank" in words.scale(1e-3, 0.97, True, ("#000000", "#ffffff"))
+
+
+def test_shares_in_per_cent_sum_to_a_hundred() -> None:
+    for weights in np.random.default_rng(0).dirichlet([1, 1, 1], 200):
+        assert sum(words.percents(weights)) == 100
