@@ -35,9 +35,7 @@ N = 20
 def trained(truth, widths, seed):
     config = TrainConfig(widths=widths, steps=10_000 if max(widths) > 100 else 20_000)
     state = training.init(truth, config, torch.Generator().manual_seed(seed))
-    for following in training.iterate(truth, state, config):
-        state = following
-    return state.net
+    return training.advance(truth, state, config, config.steps).net
 
 
 def row(name, widths, seed, config, dtype):
@@ -78,7 +76,7 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(1)  # threads change the rounding, and with it what is found
     config = KKTConfig(m=args.m, steps=args.steps)
-    if args.from_paper:
+    if args.published:
         config = KKTConfig(
             m=args.m, steps=args.steps, multipliers="joint", relu_alpha_start=None,
             relu_alpha=20.0, weight_margin=0.0, merge_angle=0.0,

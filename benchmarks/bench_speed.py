@@ -78,7 +78,7 @@ def trained(width: int, steps: int) -> Target:
     """The alternating circle on 2-width-1, at margin 1."""
     data, config = preset("alternating-circle", 20), TrainConfig(widths=(width,), steps=steps)
     state = training.init(data, config, torch.Generator().manual_seed(0))
-    state = deque(training.iterate(data, state, config), maxlen=1)[0]
+    state = training.advance(data, state, config, steps)
     return Target.of(state.net, state.q_min)
 
 
@@ -232,8 +232,8 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     if args.plain:
-        packed.compiled_steps = lambda: None
-    loops = "compiled loops" if packed.compiled_steps() else "torch's own calls"
+        packed.compiled_module = lambda _: None
+    loops = "compiled loops" if packed.compiled_module("compiled") else "torch's own calls"
     print(f"Blocks on two inputs walk in {loops}.")
     reference.main()
     parts = PARTS | ({"training": training_rows} if args.long or args.only == "training" else {})

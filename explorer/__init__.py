@@ -3,7 +3,7 @@
 from explorer import app; app()                    # the page, in JupyterLab or Voila
 from explorer import membership; membership()      # the page on membership inference
 from explorer import digits; digits()              # the page on real images
-from explorer import preset, maximum_margin        # the engine: torch, numpy, scipy and pydantic
+from explorer import preset, maximum_margin        # the engine, without any widget
 """
 
 from __future__ import annotations

@@ -102,6 +102,7 @@ def installed(root: Path, tmp_path: Path) -> Iterator[Callable[[str], Environmen
 def test_bare(installed) -> None:
     here = installed("")
     here.run("python", "-c", "from explorer import *; print(preset('moons').n)")
+    here.run("python", "-c", COMPILED)
     for words in (("margin-explorer",), ("python", "-m", "explorer")):
         (line,) = here.run(*words, code=1).stderr.splitlines()
         assert "pip install margin-explorer[cli]" in line
@@ -132,10 +133,6 @@ def test_what_goes_with_the_command(installed, extra: str) -> None:
     here = installed(f"cli,{extra}")
     for line in RUNS[extra]:
         here.verb(line)
-
-
-def test_fast(installed) -> None:
-    installed("fast").run("python", "-c", COMPILED)
 
 
 def test_ui(installed, root: Path) -> None:

@@ -1,4 +1,4 @@
-"""`import explorer` and the engine need torch, numpy, scipy and pydantic, and nothing else."""
+"""`import explorer` and the engine need torch, numpy, scipy and pydantic; numba makes them fast."""
 
 from __future__ import annotations
 
@@ -63,6 +63,16 @@ def test_the_road_runs_without_any_optional_library():
     assert "margin-explorer[files]" in saving
     assert "margin-explorer[app]" in app
     assert not (ROOT / "never-written").exists()
+
+
+def test_neither_the_import_nor_a_new_page_loads_numba():
+    program = (
+        "import sys, explorer, explorer.page.apps.explorer as page\n"
+        "from explorer.page.session import Session\n"
+        "Session()\n"
+        "print('ipywidgets' in sys.modules, 'numba' in sys.modules)"
+    )
+    assert run(program).stdout.strip() == "True False"
 
 
 def test_importing_loads_no_optional_library():

@@ -126,7 +126,7 @@ def test_advice_names_an_extra_that_holds_the_missing_library(tmp_path: Path) ->
 
 
 def test_app_holds_all_that_a_page_can_ask_for() -> None:
-    parts = [libraries(extra) for extra in ("cli", "ui", "fast", "images", "rates", "tune")]
+    parts = [libraries(extra) for extra in ("cli", "ui", "images", "rates", "tune")]
     assert libraries("app") == set().union(*parts)
     assert libraries("all") > libraries("app") | libraries("cluster")
     assert not libraries("app") & (libraries("dev") | libraries("test"))

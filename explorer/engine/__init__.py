@@ -1,1 +1,1 @@
-"""The engine: torch, numpy, scipy and pydantic; it never knows that it is watched."""
+"""The engine: torch, numpy, scipy, pydantic and numba; it never knows that it is watched."""

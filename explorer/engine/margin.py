@@ -27,7 +27,7 @@ from explorer.engine.network import Network, phi_all, scaled_network
 
 Loss = Literal["exponential", "logistic"]
 
-_MAX_LOG_GAIN = 600.0  # arbitrary, below log(1.8e308): beyond it gamma_tilde is gamma_bar anyway
+MAX_LOG_GAIN = 600.0  # arbitrary, below log(1.8e308): beyond it gamma_tilde is gamma_bar anyway
 _FAR = 36.0  # log1p(exp(-t)) = exp(-t) in float64 for t > 36
 _TINY_LOG_LOSS = math.log(1e-12)  # below it log(expm1(loss)) = log(loss) to 1e-12
 
@@ -70,7 +70,7 @@ def gamma_bar(q_min: float | Tensor, rho: float | Tensor, order: int) -> float:
 
 def gain_of(log_gain: float) -> float:
     """The factor between carried and true outputs; a log_gain above 600 counts as 600."""
-    return math.exp(min(log_gain, _MAX_LOG_GAIN))
+    return math.exp(min(log_gain, MAX_LOG_GAIN))
 
 
 def _true_margins(q: Tensor, log_gain: float) -> Tensor:

@@ -83,9 +83,7 @@ def trained_network(case: Case, widths: tuple[int, ...]) -> Network:
     """The network of a case, from the case's own seed."""
     data, config = case.dataset(), recipe(widths)
     state = training.init(data, config, torch.Generator().manual_seed(case.source.seed))
-    for following in training.iterate(data, state, config):
-        state = following
-    return state.net
+    return training.advance(data, state, config, config.steps).net
 
 
 @dataclass(frozen=True, eq=False)

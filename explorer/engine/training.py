@@ -7,6 +7,8 @@
 >>> after = training.step(data, state, config)
 >>> after.t, after.log_loss < state.log_loss
 (1, True)
+>>> training.advance(data, state, config, 50).t
+50
 >>> for state in training.iterate(data, state, config):
 ...     pass
 >>> training.terminate(state, config), state.q_min > 0
@@ -24,19 +26,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine import backprop
+from explorer.engine import backprop, optim
 from explorer.engine.classes import check_labels, margins, soft_contrast
 from explorer.engine.data import Dataset
 from explorer.engine.dormant import revived_network
+from explorer.engine.kernels import training_loops
 from explorer.engine.margin import Loss, gain_of, gamma_bar, log_loss, log_slopes, smoothed_margin
 from explorer.engine.network import Network, init_network, scaled_network
-from explorer.engine.optim import batch_mask, momentum_step
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
-from explorer.engine.status import Status, iterates
+from explorer.engine.status import Status
 
 Method = Literal["gradient", "ascent"]
 StepRule = Literal["constant", "loss-scaled"]
@@ -260,58 +263,6 @@ def weights(q: Tensor, norms: Tensor, loss: Loss, gain: float) -> tuple[Tensor, 
     return p, float(total) - math.log(q.shape[0]), float(torch.dot(p, norms))
 
 
-# --- Steps of training with weight decay: gradient descent on mean loss + mu/2 |theta|^2 --------
-# A stationary point satisfies theta = (1 / (n mu)) sum_i (-l'(q_i)) y_i grad Phi(x_i) exactly, at
-# any margin and on networks that are not homogeneous (Buzaglo et al. 2023, restated; see the paper
-# for the original). At any other theta || theta - sum || = || gradient || / mu.
-#
-# Training carries theta as exp(s) theta_c with |theta_c| near 1 (`training`). The decay of theta is
-# that of theta_c, whatever s is, so a step in carried units is
-#
-#     constant:     rate (pull e^{(order - 2) s} g - mu theta_c)
-#     loss-scaled:  rate (share e^{-order s} g / kappa - (1 - share) theta_c)
-#
-# with g, kappa and pull of `TrainState`. The second is the gradient divided by c + mu, where c =
-# pull kappa e^{2 (order - 1) s} bounds the curvature that comes from the margins, mu is that of the
-# decay, and share = c / (c + mu). Where mu goes to 0 it is the step without decay. Both are held to
-# the trust region of the step without decay.
-#
-# The normalised ascent has no such form: it climbs the direction of theta alone, on which a decay
-# of its norm has no effect. `TrainConfig` refuses the two together.
-
-_MAX_EXPONENT = 300.0  # arbitrary: e^300 squared is still a double, and far beyond any trust region
-
-
-def decay_displacement(
-    theta: Tensor, grads: Tensor, order: int, log_scale: float, log_pull: float, kappa: float,
-    reach: float, config: TrainConfig,
-) -> Tensor:  # fmt: skip
-    """The displacement (P,) of the carried weights `theta` (P,) before momentum.
-
-    Args:
-        theta: carried weights.
-        grads: sum_i p_i y_i grad Phi at them (P,).
-        order: degree of homogeneity, or depth where there is none.
-        log_scale: the true weights are exp(log_scale) theta.
-        log_pull: log of the mean of -l'(q_i) at the true weights.
-        kappa: sum_i p_i ||grad Phi||^2 at the carried weights.
-        reach: the longest displacement allowed by the loss-scaled rule.
-        config: with weight_decay above 0.
-    """
-    mu, rate = config.weight_decay, config.rate
-    if config.rule == "constant":
-        pull = math.exp(min(log_pull + (order - 2) * log_scale, _MAX_EXPONENT))
-        return rate * pull * grads - (rate * mu) * theta
-    if kappa == 0:
-        return theta * 0
-    log_curvature = log_pull + math.log(kappa) + 2 * (order - 1) * log_scale
-    log_share = -math.log1p(math.exp(min(math.log(mu) - log_curvature, _MAX_EXPONENT)))
-    pull = math.exp(min(log_share - math.log(kappa) - order * log_scale, _MAX_EXPONENT))
-    move = rate * pull * grads - rate * -math.expm1(log_share) * theta
-    length = math.sqrt(float(torch.dot(move, move)))
-    return move if length <= reach else move * (reach / length)
-
-
 # --- Training to the maximum margin: gradient descent on exponential losses that never overflows
 # Loss(theta) = sum_i l(q_i),  q_i = y_i Phi(theta; x_i),  l(q) = e^{-q} or log(1 + e^{-q})
 #
@@ -337,7 +288,9 @@ def decay_displacement(
 #   p = softmax(-beta_t q / mean q) with beta_t at least geometric in t (theory 1.7). Levels the
 #   margins several times sooner, at a slightly smaller gamma_bar on hard sets.
 
-__all__ = ["TrainConfig", "TrainState", "init", "iterate", "refresh", "step", "terminate"]
+__all__ = [
+    "TrainConfig", "TrainState", "advance", "init", "iterate", "refresh", "step", "terminate",
+]  # fmt: skip
 
 TRUST = 0.1  # measured: at 0.3 hard 1-D sets lose their neurons early, at 0.03 they get stuck
 NORM_RANGE = 16.0  # arbitrary: the carried norm is brought back to [1, 2) when it leaves 16^+-1
@@ -345,10 +298,7 @@ COOLED = 1.0  # arbitrary: p is then neither uniform nor all on the worst point
 
 
 def init(
-    target: Dataset,
-    config: TrainConfig,
-    generator: torch.Generator,
-    net: Network | None = None,
+    target: Dataset, config: TrainConfig, generator: torch.Generator, net: Network | None = None
 ) -> TrainState:
     """Return the first state of a run: a random network, or the given one, at t = 0.
 
@@ -416,13 +366,12 @@ def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
         lr = _rate(state, config)
     if not math.isfinite(lr):
         return replace(state, diverged=True)
-    (theta,), (velocity,) = momentum_step(
+    (theta,), (velocity,) = optim.momentum_step(
         (state.net.theta,), (state.velocity,), (pull,), -lr, config.momentum
     )
     net = state.net.with_theta(theta)
-    following = _evaluate(
-        target, config, state.t + 1, net, state.log_scale, velocity, state.batch_seed
-    )
+    scale, seed = state.log_scale, state.batch_seed
+    following = _evaluate(target, config, state.t + 1, net, scale, velocity, seed)
     return replace(state, diverged=True) if following is None else following
 
 
@@ -495,27 +444,75 @@ def terminate(state: TrainState, config: TrainConfig) -> Status:
     return Status.FINISHED if state.t >= config.steps else Status.RUNNING
 
 
-def iterate(target: Dataset, state: TrainState, config: TrainConfig) -> Iterator[TrainState]:
-    """Return the states after `state`, until `terminate` says that the run is over.
+def advance(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -> TrainState:
+    """Return the state after so many steps, or the last one where the run is over before.
+
+    The steps are those of `step`, to rounding. Two layers of one output, with few inputs, all
+    points in each step and float64 on the CPU take them in compiled loops.
 
     Args:
         target: points x (n, d) and labels y (n,).
         state: the state to go on from.
         config: the settings.
+        steps: how many, 1 or more.
 
     Returns:
-        An iterator; it takes a `step` when the next state is asked for.
+        The state at t + steps, at `config.steps`, or at the end of a run that cannot go on.
     """
-    return iterates(step, terminate, target, state, config)
+    end = min(state.t + steps, config.steps)
+    full = config.batch is None or config.batch >= target.n
+    if full and training_loops.serves(state.net, target.x) and not terminate(state, config).over:
+        state = _walk(target, state, config, end - state.t)
+    while state.t < end and not terminate(state, config).over:
+        state = step(target, state, config)
+    return state
+
+
+def iterate(
+    target: Dataset, state: TrainState, config: TrainConfig, stride: int = 1
+) -> Iterator[TrainState]:
+    """Yield the states after `state`, until `terminate` says that the run is over.
+
+    Args:
+        target: points x (n, d) and labels y (n,).
+        state: the state to go on from.
+        config: the settings.
+        stride: above 1, only the states whose t it divides, and the last one.
+
+    Yields:
+        States; `advance` makes each when it is asked for.
+    """
+    while not terminate(state, config).over:
+        state = advance(target, state, config, stride - state.t % stride)
+        yield state
 
 
 def states(
-    target: Dataset, config: TrainConfig, generator: torch.Generator, net: Network | None = None
-) -> Iterator[TrainState]:
+    target: Dataset, config: TrainConfig, generator: torch.Generator, net: Network | None = None,
+    stride: int = 1,
+) -> Iterator[TrainState]:  # fmt: skip
     """A whole run: the state of `init`, then those of `iterate`."""
     first = init(target, config, generator, net)
     yield first
-    yield from iterate(target, first, config)
+    yield from iterate(target, first, config, stride)
+
+
+def _walk(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -> TrainState:
+    """So many steps in compiled loops; fewer where the run cannot go on."""
+    now = np.array([state.log_scale, state.log_loss, state.log_pull, state.kappa, state.rho])
+    held = (state.net.theta, state.velocity, state.grads, state.q)
+    rule = (
+        config.method == "ascent", config.rule == "constant", config.loss == "logistic",
+        config.rate, config.momentum, config.weight_decay, math.log(config.beta_end),
+        float(config.ascent_steps), TRUST, NORM_RANGE, MAX_EXPONENT, *training_loops.LARGEST,
+    )  # fmt: skip
+    run = training_loops.Walk(*held, now, state.t)
+    run = run.advance(state.net, target.x, target.y, rule, steps)
+    log_scale, log_loss, log_pull, kappa, rho = run.now.tolist()
+    return TrainState(
+        run.t, state.net.with_theta(run.theta), log_scale, run.q, log_loss, run.grads, log_pull,
+        kappa, rho, run.velocity, state.batch_seed, config.loss,
+    )  # fmt: skip
 
 
 def _rate(state: TrainState, config: TrainConfig) -> float:
@@ -537,11 +534,13 @@ def _rate(state: TrainState, config: TrainConfig) -> float:
 
 def _next_displacement(state: TrainState, config: TrainConfig) -> Tensor:
     """The next displacement with weight decay, in the units of the carried weights."""
+    carried = optim.Carried(
+        state.net.theta, state.grads, state.net.depth, state.log_scale, state.log_pull, state.kappa
+    )
+    if config.rule == "constant":
+        return optim.constant_decay(carried, config.weight_decay, config.rate)
     reach = TRUST * (1 - config.momentum) * state.rho
-    return decay_displacement(
-        state.net.theta, state.grads, state.net.depth, state.log_scale, state.log_pull,
-        state.kappa, reach, config,
-    )  # fmt: skip
+    return optim.scaled_decay(carried, config.weight_decay, config.rate, reach)
 
 
 def _evaluate(
@@ -582,7 +581,7 @@ def _evaluate(
     coef = p.to(q)
     if config.batch is not None and config.batch < target.n:
         # Weights from the full loss, the sum over a part: an unbiased estimate of the gradient.
-        coef = coef * batch_mask(target.n, config.batch, t, batch_seed).to(coef)
+        coef = coef * optim.batch_mask(target.n, config.batch, t, batch_seed).to(coef)
     grads = backprop.combined_gradient(net, values, coef)
     return TrainState(
         t, net, log_scale, q, total, grads, log_pull, kappa, rho, velocity, batch_seed, config.loss

@@ -5,8 +5,9 @@
     done = attack(target, KKTConfig(), seed=0, truth=data, certificate=certificate)
     print(verdicts.verdict(done.verdict))
 
-Page, commands, sweeps, arena, grid, tuning and images all use it. A `watch` sees every state of a
-run: it may show progress, end the run early, or raise an error to cancel it.
+Page, commands, sweeps, arena, grid, tuning and images all use it. A `watch` sees the states of a
+run go by, about a hundred or as many as are kept: it may show progress, end the run early, or raise
+an error to cancel it.
 """
 
 from __future__ import annotations
@@ -162,6 +163,15 @@ def stride_of(planned: int, keep: int = KEPT) -> int:
     return max(1, math.ceil(planned / keep))
 
 
+def watched_stride(planned: int, keep: int = KEPT) -> int:
+    """Return the number of steps between two states that a watch sees.
+
+    It divides that of `stride_of`, so that states that are kept are seen; the steps between go
+    faster where no state is made of them.
+    """
+    return math.gcd(stride_of(planned, keep), stride_of(planned))
+
+
 def thin(states: Iterable[State], planned: int, keep: int = KEPT) -> tuple[State, ...]:
     """The first and last state, and those between at even steps: at most about `keep`."""
     stride, kept, last = stride_of(planned, keep), list[State](), None
@@ -198,7 +208,7 @@ def to_the_end(
         state.t < finishing.AFTER or (state.q_min <= 0 and state.t < most)
     ):
         progress(0.0)
-        state = training.step(data, state, config)
+        state = training.advance(data, state, config, 1)
         yield state, None
     for made in finishing.states(state.net, data.x, data.y, progress=progress):
         yield training.with_net(data, state, config, made.net, state.t + made.rounds), made
@@ -220,17 +230,18 @@ def train(
         device: where to train.
         dtype: floating type of the training.
         keep: states to keep, evenly spaced, beside the first and the last.
-        watch: sees every state go by.
+        watch: sees states go by, those that are kept among them; see `watched_stride`.
     """
     placed = data.to(device=device, dtype=dtype)
     solved = maximum_margin(data.x, data.y) if exact else None
     net = solved.net if solved else None
     config = replace(config, steps=0) if exact else config
-    states = training.states(placed, config, torch.Generator().manual_seed(seed), net)
+    between = 1 if finish else watched_stride(config.steps, keep)
+    states = training.states(placed, config, torch.Generator().manual_seed(seed), net, between)
     ended: list[Finished | None] = [None]
     if finish:
         states = _noted(placed, next(states), config, ended)
-    seen = _through(watch, states, config.steps, "training")
+    seen = _through(watch, states, math.ceil(config.steps / between), "training")
     try:
         done = Trained(thin(seen, config.steps, keep), data, solved, ended[-1])
     except finishing.NotSeparated as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from itertools import product
 
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from numba import njit
 from scipy.special import expit
 
-from explorer.engine import kernels
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig, Start, blocks
 from explorer.engine.attacks.kkt.blocks import Replay
@@ -69,7 +67,7 @@ def test_they_walk_as_calls_do(optimizer, margin, prior, biased, sloped, monkeyp
     ends = []
     for plain in (False, True):
         if plain:
-            monkeypatch.setattr(blocks, "compiled_steps", lambda: None)
+            monkeypatch.setattr(blocks, "compiled_module", lambda _: None)
         run = Replay(target, first, config)
         assert isinstance(run.packed[0], blocks.Walked) != plain
         run.advance(9)
@@ -86,21 +84,3 @@ def test_other_inputs_and_single_precision_take_calls():
         target = Target(net.to(dtype=dtype))
         run = Replay(target, kkt.init(target, CONFIG, torch.Generator().manual_seed(1)), CONFIG)
         assert not isinstance(run.packed[0], blocks.Walked)
-
-
-@pytest.mark.parametrize("missing", ["numba", "place"])
-def test_where_they_cannot_be_had_calls_are_taken(missing, monkeypatch):
-    def nowhere(*_, **__):
-        raise RuntimeError("cannot cache function: no locator available")
-
-    blocks.compiled_steps.cache_clear()
-    with monkeypatch.context() as patch:
-        patch.delitem(sys.modules, compiled.__name__)
-        patch.delattr(kernels, "compiled")
-        if missing == "numba":
-            patch.setitem(sys.modules, "numba", None)
-        else:
-            patch.setattr("numba.njit", nowhere)
-        assert blocks.compiled_steps() is None
-    blocks.compiled_steps.cache_clear()
-    assert blocks.compiled_steps() is not None

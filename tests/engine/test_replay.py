@@ -26,7 +26,7 @@ def rng(seed):
 @pytest.fixture(params=[True, False], ids=["loops", "calls"], autouse=True)
 def compiled(request, monkeypatch):
     if not request.param:
-        monkeypatch.setattr(blocks, "compiled_steps", lambda: None)
+        monkeypatch.setattr(blocks, "compiled_module", lambda _: None)
 
 
 @pytest.mark.parametrize("config", [CONFIG, PLAIN], ids=["adam", "sgd"])

@@ -120,12 +120,13 @@ def safe_splits(data: Dataset, config: SafeSplitConfig) -> Iterator[SafeSplit]:
         widths=(config.width,), steps=config.steps, init_scale=config.init_scale, revive=False
     )
     state = training.init(data, planned, torch.Generator().manual_seed(config.seed))
-    marks = {round(config.steps ** (i / (MARKS - 1))) for i in range(MARKS)} | {0}
+    marks = {round(config.steps ** (i / (MARKS - 1))) for i in range(MARKS)}
     yield extents_at(state, data, nu, config)
-    while state.t < config.steps and not training.terminate(state, planned).over:
-        state = training.step(data, state, planned)
-        if state.t in marks:
-            yield extents_at(state, data, nu, config)
+    for mark in sorted(marks):
+        if mark > state.t and not training.terminate(state, planned).over:
+            state = training.advance(data, state, planned, mark - state.t)
+            if state.t == mark:
+                yield extents_at(state, data, nu, config)
 
 
 def extents_at(state: TrainState, data: Dataset, nu: Tensor, config: SafeSplitConfig) -> SafeSplit:

@@ -1,6 +1,6 @@
 """The steps of `packed` as compiled loops, for two inputs.
 
-Needs numba, of the extra `fast`; see `kkt.blocks.compiled_steps`. A step goes through the neurons
+Loaded by `loading.compiled_module`. A step goes through the neurons
 once: of each, the row of m candidates stays in the processor's first cache from z~ = alpha z to its
 share of the gradients. The formulas are those of `desk`, the results equal to rounding.
 

@@ -2,15 +2,14 @@
 
 Columns are candidates; rows are the coordinates of x, a one, and lam / mean. So an optimiser's step
 is one call on everything, and the rows down to the one are what the first layer takes. The steps
-are those of `kkt.step` with `multipliers="joint"`, to rounding. Where numba is installed (the extra
-`fast`), they are compiled loops: see `kernels.compiled`.
+are those of `kkt.step` with `multipliers="joint"`, to rounding. Two inputs in float64
+go through compiled loops: see `kernels.compiled`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -22,6 +21,7 @@ from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loss import KKTState, Scale, apart, evaluate, pulls
 from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.batched import Alpha, few
+from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.kernels.prepared import Prepared
 from explorer.engine.kernels.reference import denormals_flushed
 from explorer.engine.kernels.small import Desk
@@ -38,9 +38,9 @@ def pack_starts(
 
     Groups of one size share a desk: they walk one after another.
     """
-    walk = compiled_steps() if net.weights[0].shape[1] == 2 else None
-    if walk is not None and signed.dtype == torch.float64:
-        return [Walked(walk, net, config, level, signed, held)]
+    loops = compiled_module("compiled") if net.weights[0].shape[1] == 2 else None
+    if loops is not None and signed.dtype == torch.float64:
+        return [Walked(loops.walk, net, config, level, signed, held)]
     groups: Sequence[Any] = apart(net, held[0][0]) or [...]
     desks: dict[Any, Desk] = {}
     made = []
@@ -51,17 +51,6 @@ def pack_starts(
             desks[lead] = Desk(net, lead, m)
         made.append(Packed(desks[lead], net.square, config, level, signed[i], own))
     return made
-
-
-@cache
-def compiled_steps() -> Callable[..., None] | None:
-    """The compiled steps; None where numba is missing, or has no place to keep what it makes."""
-    try:
-        from explorer.engine.kernels import compiled as loops
-    except (ImportError, RuntimeError):
-        return None
-    walk: Callable[..., None] = loops.walk
-    return walk
 
 
 def parameters_of(runs: list[Packed]) -> list[Pair]:
@@ -203,7 +192,7 @@ def _together(x: Tensor, share: Tensor, one: float) -> Tensor:
 # captured as one graph and replayed, so that a step costs no launches; elsewhere the same function
 # runs eagerly. The capture has not run on a GPU yet. On the CPU, two layers of few inputs walk as
 # `pack_starts` says, group by group: the starts of a group take all steps of a block while they lie
-# near the processor; two inputs in compiled loops, where numba is installed.
+# near the processor; two inputs in compiled loops.
 
 BLOCK = 50  # steps of one graph; arbitrary, large against the one launch it costs
 _WARM = 3  # runs before a capture, as torch's notes on CUDA graphs ask for

@@ -1,0 +1,106 @@
+"""Training in compiled loops: which runs they serve, and their arrays; see `compiled_training`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from explorer.engine.kernels.loading import compiled_module
+from explorer.engine.margin import MAX_LOG_GAIN
+from explorer.engine.network import Network
+from explorer.engine.optim import MAX_DECAY
+
+MOST_INPUTS = 16  # arbitrary: beyond it the first layer is a product worth a call of BLAS
+PIECE = 2**24  # points x neurons x steps in one call; Ctrl-C is heard between; arbitrary
+LARGEST = (MAX_DECAY, MAX_LOG_GAIN)  # the last of a rule
+_LANES = 8  # numbers that a processor may take at once; rows of points are filled up to them
+
+Array = npt.NDArray[np.float64]
+Rule = tuple[bool, bool, bool, float, float, float, float, float, float, float, float, float, float]
+
+
+def serves(net: Network, x: Tensor) -> bool:
+    """Whether there are loops for such weights and points x (n, d), n > 0.
+
+    Two layers, one output, few inputs, a bias in the first layer or none, float64, on the CPU.
+    """
+    return (
+        net.depth == 2 and net.outputs == 1 and net.homogeneous and net.d <= MOST_INPUTS
+        and x.shape[0] > 0 and x.device.type == "cpu" and x.dtype == net.dtype == torch.float64
+        and compiled_module("compiled_training") is not None
+    )  # fmt: skip
+
+
+@dataclass(eq=False)
+class Walk:
+    """What a run of training carries; `advance` moves it on.
+
+    Attributes:
+        theta: carried weights (P,).
+        velocity: (P,).
+        grads: (P,).
+        q: margins (n,).
+        now: log_scale, log_loss, log_pull, kappa and rho (5,).
+        t: steps taken.
+    """
+
+    theta: Tensor
+    velocity: Tensor
+    grads: Tensor
+    q: Tensor
+    now: Array
+    t: int
+
+    def advance(self, net: Network, x: Tensor, y: Tensor, rule: Rule, steps: int) -> Walk:
+        """So many steps on; fewer where no gradient is left or the next step is not finite.
+
+        Args:
+            net: a network of this architecture, for its shape.
+            x: points (n, d).
+            y: labels (n,), 1 or -1.
+            rule: see `compiled_training.Rule`.
+            steps: how many.
+        """
+        piece, end, run, sound = (
+            max(1, PIECE // (len(x) * net.widths[0])),
+            self.t + steps,
+            self,
+            True,
+        )
+        columns = _columns(net, x, y)
+        while sound and run.t < end:
+            before, asked = run, min(piece, end - run.t)
+            run, sound = before._walked(net, columns, rule, asked)
+            if not sound:  # its arrays are spoilt: once more, up to there
+                run, _ = before._walked(net, columns, rule, run.t - before.t)
+            sound = sound and run.t == before.t + asked
+        return run
+
+    def _walked(
+        self, net: Network, columns: tuple[Array, Array], rule: Rule, steps: int
+    ) -> tuple[Walk, bool]:
+        """The run where the loops stopped, and whether its numbers are finite."""
+        walk = compiled_module("compiled_training").walk  # type: ignore[union-attr]
+        n, held = len(self.q), (self.theta.clone(), self.velocity.clone(), self.grads.clone())
+        q, now = np.zeros(len(columns[1])), self.now.copy()
+        q[:n] = self.q
+        taken, sound = walk(
+            tuple(v.numpy() for v in held), q, now, *columns, n, net.widths[0],
+            net.biases[0] is not None, self.t, steps, rule,
+        )  # fmt: skip
+        return Walk(*held, torch.from_numpy(q[:n]), now, self.t + taken), sound
+
+
+def _columns(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array]:
+    """Points and labels as `compiled_training` wants them."""
+    n, d = x.shape
+    filled = -(-n // _LANES) * _LANES
+    a, labels = np.zeros((max(3, d + 1), filled)), np.zeros(filled)
+    a[:d, :n], labels[:n] = x.numpy().T, y.numpy()
+    if net.biases[0] is not None:
+        a[-1, :n] = 1.0
+    return a, labels

@@ -1,0 +1,171 @@
+"""Compiled loops of training take the steps that `training.step` takes, state for state."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from explorer.engine import training
+from explorer.engine.data import Dataset, preset
+from explorer.engine.kernels import training_loops
+from explorer.engine.status import Status
+from explorer.engine.training import TrainConfig, TrainState
+from tests.engine.draws import rng
+
+STEPS = 50
+RULES = {
+    "loss-scaled": {},
+    "logistic": {"loss": "logistic"},
+    "constant": {"step_rule": "constant", "lr": 0.3},
+    "constant, logistic": {"step_rule": "constant", "loss": "logistic", "momentum": 0.5},
+    "ascent": {"method": "ascent", "ascent_steps": 100},
+    "decay": {"weight_decay": 1e-2, "momentum": 0.9},
+    "decay, constant": {"weight_decay": 1e-2, "step_rule": "constant"},
+    "without bias": {"bias": False, "momentum": 0.0},
+}
+
+
+def drawn(d: int, n: int) -> Dataset:
+    x = torch.randn(n, d, generator=rng(d + n), dtype=torch.float64)
+    y = torch.where(torch.arange(n) % 2 == 0, 1.0, -1.0).double()
+    return Dataset(x, y)
+
+
+def started(data: Dataset, config: TrainConfig, scale: float = 1.0) -> TrainState:
+    first = training.init(data, config, rng(1))
+    net = first.net.with_theta(first.net.theta * scale)
+    return training.init(data, config, rng(1), net)
+
+
+def gap(mine: TrainState, theirs: TrainState) -> float:
+    """The largest relative difference of any number of two states."""
+    assert (mine.t, mine.batch_seed, mine.loss, mine.diverged) == (
+        theirs.t, theirs.batch_seed, theirs.loss, theirs.diverged
+    )  # fmt: skip
+    ours, others = (
+        (s.net.theta, s.q, s.grads, s.velocity, *(
+            torch.tensor(v).double()
+            for v in (s.log_scale, s.log_loss, math.exp(s.log_pull), s.kappa, s.rho)
+        ))
+        for s in (mine, theirs)
+    )  # fmt: skip
+    sizes = [float(v.norm()) for v in others]
+    return max(
+        float((a - b).norm()) / max(size, 1e-3)
+        for a, b, size in zip(ours, others, sizes, strict=True)
+    )
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (2, 8), (2, 20), (3, 9), (7, 17)])
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_every_state_is_that_of_single_steps(rule: dict, shape: tuple[int, int]) -> None:
+    data, config = drawn(*shape), TrainConfig(widths=(13,), **rule)
+    first = started(data, config)
+    assert training_loops.serves(first.net, data.x)
+    plain, whole = first, training.advance(data, first, config, STEPS)
+    for stepped in training.iterate(data, first, replace(config, steps=STEPS)):
+        plain = training.step(data, plain, config)
+        assert gap(stepped, plain) < 1e-9
+    assert plain.t == STEPS and gap(whole, plain) < 1e-9
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(-300, 300))
+def test_weights_of_any_size_take_the_same_steps(power: int) -> None:
+    data, config = drawn(2, 9), TrainConfig(widths=(6,), steps=3)
+    first = started(data, config, 2.0**power)
+    plain = first
+    for stepped in training.iterate(data, first, config):
+        plain = training.step(data, plain, config)
+        assert stepped.log_scale == pytest.approx(plain.log_scale)
+        torch.testing.assert_close(stepped.net.theta, plain.net.theta, rtol=1e-9, atol=1e-12)
+        if plain.diverged:
+            break
+
+
+@pytest.mark.parametrize("stride", [1, 7, 10])
+def test_a_stride_leaves_states_out_and_changes_none(stride: int) -> None:
+    data, config = drawn(2, 8), TrainConfig(widths=(9,), steps=25)
+    first = started(data, config)
+    states = list(training.iterate(data, first, config, stride))
+    assert [s.t for s in states] == sorted({*range(stride, 26, stride), 25})
+    for state in states:
+        assert gap(state, training.advance(data, first, config, state.t)) < 1e-12
+
+
+def test_calls_of_few_steps_are_one_run(monkeypatch) -> None:
+    data, config = drawn(2, 8), TrainConfig(widths=(9,))
+    first = started(data, config)
+    whole = training.advance(data, first, config, STEPS)
+    monkeypatch.setattr(training_loops, "PIECE", 1)
+    assert gap(training.advance(data, first, config, STEPS), whole) == 0
+
+
+@pytest.mark.parametrize("lr", [1e6, 1e300])
+def test_a_run_diverges_where_single_steps_do(lr: float) -> None:
+    data = preset("moons", 8)
+    config = TrainConfig(widths=(9,), step_rule="constant", lr=lr, steps=300)
+    first = started(data, config)
+    plain = first
+    while not training.terminate(plain, config).over:
+        plain = training.step(data, plain, config)
+    end = training.advance(data, first, config, 300)
+    assert training.terminate(plain, config) is training.terminate(end, config) is Status.DIVERGED
+    assert (end.t, end.diverged) == (plain.t, True)
+    torch.testing.assert_close(end.net.theta, plain.net.theta, rtol=1e-9, atol=0)
+
+
+def test_a_run_ends_where_no_neuron_is_left() -> None:
+    data = Dataset(torch.tensor([[1.0], [2.0]]).double(), torch.tensor([1.0, -1.0]).double())
+    config = TrainConfig(
+        widths=(1,), bias=False, momentum=0.0, step_rule="constant", lr=0.02, steps=500
+    )
+    first = training.init(data, config, rng(0))
+    net = first.net.with_theta(torch.tensor([0.3, 1.0]).double())
+    first = training.init(data, config, rng(0), net)
+    plain = first
+    while not training.terminate(plain, config).over:
+        plain = training.step(data, plain, config)
+    end = training.advance(data, first, config, 500)
+    assert training.terminate(plain, config) is training.terminate(end, config) is Status.DEAD
+    assert 0 < end.t == plain.t < 500
+
+
+def test_the_past_is_not_changed() -> None:
+    data, config = drawn(2, 8), TrainConfig(widths=(9,))
+    first = started(data, config)
+    before = [v.clone() for v in (first.net.theta, first.velocity, first.grads, first.q)]
+    training.advance(data, first, config, 5)
+    after = (first.net.theta, first.velocity, first.grads, first.q)
+    for old, new in zip(before, after, strict=True):
+        assert torch.equal(old, new)
+
+
+def test_what_has_no_loops_takes_single_steps(monkeypatch) -> None:
+    """Three layers, several classes, float32, mini-batches, later biases, no numba."""
+    data = drawn(2, 9)
+    three = Dataset(data.x, torch.tensor([1.0, -1.0, 3.0] * 3).double())
+    cases = [
+        (data, TrainConfig(widths=(5, 4))),
+        (data, TrainConfig(widths=(5,), all_biases=True)),
+        (data, TrainConfig(widths=(5,), batch=4)),
+        (data.to(dtype=torch.float32), TrainConfig(widths=(5,))),
+        (three, TrainConfig(widths=(5,))),
+    ]
+    for points, config in cases:
+        assert_single(points, config)
+    monkeypatch.setattr(training_loops, "compiled_module", lambda _: None)
+    assert_single(data, TrainConfig(widths=(5,)))
+
+
+def assert_single(data: Dataset, config: TrainConfig) -> None:
+    first = training.init(data, config, rng(0))
+    plain = first
+    for _ in range(6):
+        plain = training.step(data, plain, config)
+    assert torch.equal(training.advance(data, first, config, 6).net.theta, plain.net.theta)
