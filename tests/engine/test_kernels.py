@@ -413,7 +413,7 @@ def by_hand(
 def test_steps_are_those_of_the_definition(name, how, optimizer, steps, monkeypatch):
     case = CASES[name]
     if how == "calls":
-        monkeypatch.setattr(blocks, "compiled_steps", lambda: None)
+        monkeypatch.setattr(blocks, "compiled_module", lambda _: None)
     rate = 0.02 if optimizer == "adam" else 1e-4  # plain descent leaves 65 inputs at once
     config = KKTConfig(
         m=2 * case.m, steps=20, multipliers="joint", optimizer=optimizer, weight_margin=0.0,
