@@ -369,7 +369,7 @@ const render = ({ model, el }) => {
     describe();
     said ??= setTimeout(() => { said = null; fillTable(parts.table, frame); }, 400);
   };
-  const unfollow = follow(model, () => sheet.redraw(), take);
+  const unfollow = follow(model, () => sheet.redraw(), take, el);
 
   // --- the pointer: the value under it, a point of the row, the handle ---
   const layout = () => {

@@ -233,7 +233,7 @@ function render({ model, el }) {
   model.on("change:taken", taken);
   const picture = (message) => { if (message.kind === "picture") savePicture(el, drawn, message.format, "starts"); };
   model.on("msg:custom", picture);
-  const unfollow = follow(model, redraw, (newest) => { frame = newest; });
+  const unfollow = follow(model, redraw, (newest) => { frame = newest; }, el);
   text();
   return () => {
     unfollow(); close();
