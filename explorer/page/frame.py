@@ -149,7 +149,7 @@ class Attacking:
         scores: of the truth, of the control.
         verdict: on its claims.
         claims: what it claimed when it was judged.
-        judged: the state that scores, verdict and claims are of: this one, or an earlier one.
+        judged: what scores, verdict and claims are of: this state or an earlier one of the run.
         other: another set that explains the weights.
     """
 

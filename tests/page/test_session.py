@@ -212,6 +212,37 @@ def test_loading_points_of_another_dimension_starts_over_and_undo_returns() -> N
     assert session.frame.dataset.d == 1 and session.label == 0
 
 
+def test_a_new_drawing_starts_anew_and_edited_points_go_on() -> None:
+    session = trained(30)
+    draw.load(session, preset("alternating-line", n=6))
+    assert session.frame.training.state is None and session.frame.stage == "draw"
+    assert not session.branch.train.states
+    play.step(session, 5)
+    assert session.frame.training.state.t == 5, "time 0 and fresh weights"
+    other = Session(preset("alternating-line", n=6))
+    play.step(other, 5)
+    fresh = other.frame.training.state
+    assert torch.equal(session.frame.training.state.net.theta, fresh.net.theta)
+    draw.edit(session, session.frame.dataset.without([0]))
+    assert session.frame.training.state.t == 5
+    play.undo(session)
+    assert session.frame.training.state.t == 5
+    play.undo(session)
+    assert session.frame.dataset.n == 8 and session.frame.training.state is None
+
+
+def test_a_preset_chosen_while_an_attack_runs_leaves_nothing_of_it() -> None:
+    session = trained(1500)
+    play.go(session, "attack")
+    play.step(session, 5)
+    session.running = True
+    draw.load(session, preset("alternating-line", n=6))
+    now = session.frame
+    assert not session.running and now.target is None and now.attack.state is None
+    session.guarded(play.go, session, "attack")
+    assert session.frame.stage == "draw" and session.message
+
+
 def test_points_far_out_widen_the_plane() -> None:
     session = Session()
     draw.load(session, empty(2).with_point([5.0, 0.0], 1))

@@ -10,7 +10,7 @@ from explorer.engine import data, training
 from explorer.engine.data import Dataset
 from explorer.engine.status import Status
 from explorer.page.axes import fitted
-from explorer.page.frame import Stage, Training
+from explorer.page.frame import Attacking, Frame, Stage, Training
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
 
@@ -26,7 +26,7 @@ CLASSES_CHANGED = (
 
 def edit(session: Session, dataset: Dataset, gesture: int | None = None) -> None:
     """Take `dataset` as the drawn set; edits of one gesture are undone together."""
-    restore(session, session.frame.drawing.push(dataset, gesture))
+    _go_on(session, session.frame.drawing.push(dataset, gesture))
 
 
 def add(
@@ -51,7 +51,9 @@ def clear(session: Session) -> None:
 
 
 def load(session: Session, dataset: Dataset) -> None:
-    """Replace the set by another, 1-D or 2-D; one undo brings the old one back.
+    """Begin anew with another set, 1-D or 2-D; one undo brings the old one back.
+
+    What was trained belongs to the old points: the next run has fresh weights and time 0.
 
     Raises:
         ValueError: for points that the plane cannot show.
@@ -64,7 +66,7 @@ def load(session: Session, dataset: Dataset) -> None:
             f"{dataset.d} coordinate(s). Leave some classes out."
         )
     fit(session, dataset, loaded=True)
-    edit(session, dataset)
+    _begin_anew(session, session.frame.drawing.push(dataset))
 
 
 def set_tool(session: Session, tool: str) -> None:
@@ -83,22 +85,47 @@ def history(session: Session) -> History[Dataset]:
 
 
 def restore(session: Session, history: History[Dataset]) -> None:
+    """Show the points of `history`: training goes on with them, unless none of them was there."""
+    old, new = _rows(session.frame.dataset), _rows(history.present)
+    if old and new and not old & new:
+        fit(session, history.present, loaded=True)
+        _begin_anew(session, history)
+    else:
+        _go_on(session, history)
+
+
+def _rows(dataset: Dataset) -> set[tuple[float, ...]]:
+    """Return the points with their labels."""
+    return {(*x, y) for x, y in zip(dataset.x.tolist(), dataset.y.tolist(), strict=True)}
+
+
+def _begin_anew(session: Session, history: History[Dataset]) -> None:
+    """Show the points of `history`, with nothing trained on them."""
+    session.running = False
+    session.branch.train, session.branch.attack = Timeline(), Timeline()
+    held = session.frame.attack
+    session.frame = Frame("draw", history, attack=Attacking(held.name, mix=held.mix))
+    session.show()
+
+
+def _go_on(session: Session, history: History[Dataset]) -> None:
     """Show the points of `history`; training goes on with them, from the present weights."""
     dataset = history.present
     old, state = session.frame, session.frame.training.state
+    if state is not None and (state.net.d, state.net.outputs) != (dataset.d, dataset.outputs):
+        if state.net.outputs != dataset.outputs:
+            session.message = CLASSES_CHANGED
+        fit(session, dataset)
+        _begin_anew(session, history)
+        return
     stage: Stage = "train" if old.aimed else old.stage
     if old.aimed:
         session.running = False
         session.message = "The points changed; the attacked weights belong to the old ones."
-    if state is not None and (state.net.d, state.net.outputs) == (dataset.d, dataset.outputs):
+    if state is not None:
         before, state = state.net, training.refresh(dataset, state, session.train_config)
         if not torch.equal(before.theta, state.net.theta):
             session.message = REVIVED
-    elif state is not None:
-        if state.net.outputs != dataset.outputs:
-            session.message = CLASSES_CHANGED
-        state, stage, session.running = None, "draw", False
-        session.branch.train, session.branch.attack = Timeline(), Timeline()
     fit(session, dataset)
     part = Training(state, weight_decay=old.training.weight_decay)
     session.show(drawing=history, training=part, stage=stage, status=Status.RUNNING)
