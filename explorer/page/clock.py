@@ -8,11 +8,12 @@ stops by itself. Then the kernel of a lost browser becomes idle and can be remov
 from __future__ import annotations
 
 import asyncio
+import math
 from time import perf_counter, process_time
 from typing import Any
 
 from explorer.page import play
-from explorer.page.session import Session
+from explorer.page.session import SLOW_START, Session
 from explorer.research.words import weights
 
 SLICE_S = 0.007  # engine time between two looks at the browser's messages; measured
@@ -21,6 +22,21 @@ SHARE = 0.3  # of the kernel's CPU may go into making frames; the rest is the en
 ASSESS_SHARE = 0.02  # likewise into certificates and verdicts
 WINDOW = 2  # frames on their way at once
 PATIENCE_S = 10.0  # without a drawn frame: then nobody is looking
+FIRST_RATE = 20.0  # steps per second at step 0 of a slow start: each is seen; arbitrary
+
+
+def steps_due(t: int, seconds: float, speed: float) -> float:
+    """Return how many steps a run that stood at step t may take within so many seconds.
+
+    A `SLOW_START` has `FIRST_RATE` at step 0 and doubles it every second, so that the rate at step
+    t is FIRST_RATE + t ln 2: a run that is resumed goes on at the speed it had.
+    """
+    if speed == math.inf:
+        return math.inf
+    if speed != SLOW_START:
+        return seconds * speed
+    doublings = min(seconds, 60.0)  # by then 1e19 steps: as fast as it goes
+    return (FIRST_RATE / math.log(2) + t) * math.expm1(doublings * math.log(2))
 
 
 class Player:
@@ -53,18 +69,19 @@ class Player:
     async def _loop(self) -> None:
         session = self.session
         begun = heard = perf_counter()
-        drawn, taken = session.drawn, 0
+        drawn, taken, speed, first = session.drawn, 0, _speed(session), _step(session)
         next_frame = next_assess = 0.0
         while session.running:
-            rate = session.steps_per_second
-            due = (perf_counter() - begun) * rate - taken if rate != float("inf") else 1e9
+            if _speed(session) != speed:  # what was due until now is forgotten
+                speed, first, taken = _speed(session), _step(session), 0
+                begun = perf_counter()
+            due = min(steps_due(first, perf_counter() - begun, speed) - taken, 1e9)
             if session.stop_at >= 0:
-                state = session.frame.state
-                due = min(due, session.stop_at - (0 if state is None else state.t))
+                due = min(due, session.stop_at - _step(session))
                 if due <= 0:
                     break
             if due >= 1:
-                taken += play.advance(session, seconds=SLICE_S, steps=int(min(due, 1e9)))
+                taken += play.advance(session, seconds=SLICE_S, steps=int(due))
             now = perf_counter()
             if session.drawn != drawn:
                 drawn, heard = session.drawn, now
@@ -82,4 +99,14 @@ class Player:
                 if assessing:
                     next_assess = now + cost / ASSESS_SHARE
                 next_frame = now + max(INTERVAL_S, cost / SHARE)
-            await asyncio.sleep(0 if due >= 1 else min(0.02, (1 - due) / max(rate, 1e-9)))
+            await asyncio.sleep(0 if due >= 1 else min(0.02, (1 - due) / (speed or FIRST_RATE)))
+
+
+def _speed(session: Session) -> float:
+    """Return the speed of the run; steps that were asked for by number are taken at once."""
+    return session.steps_per_second if session.stop_at < 0 else math.inf
+
+
+def _step(session: Session) -> int:
+    state = session.frame.state
+    return 0 if state is None else state.t

@@ -24,6 +24,7 @@ from explorer.page.frame import Branch, Frame
 from explorer.page.history import History, Timeline
 
 LIVE_STEPS = 10_000_000  # planned steps of a live run: about an hour at the usual speed
+SLOW_START = 0.0  # in place of a speed: a run begins slowly and doubles its speed every second
 
 
 class Session(HasTraits):
@@ -44,7 +45,7 @@ class Session(HasTraits):
     layers = Tuple(default_value=("map", "lines"), help="what is drawn behind the points")
     axes = Instance(Axes, (), help="the part of the data's space that the plane shows")
     stop_at = Int(-1, help="step at which a run pauses by itself; -1: none")
-    steps_per_second = Float(float("inf"))
+    steps_per_second = Float(SLOW_START, help="inf: as fast as it goes; 0: `SLOW_START`")
     trails: Any = List(help="runs of the grid of starts: weights of truth, held-out data and noise")
     branches = List(Instance(Branch))
     branch_index = Int(0)

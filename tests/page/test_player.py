@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from time import perf_counter
 
@@ -11,13 +12,13 @@ import pytest
 from explorer.engine.data import preset
 from explorer.page import clock
 from explorer.page import play as play_stage
-from explorer.page.clock import Player
-from explorer.page.session import Session
+from explorer.page.clock import Player, steps_due
+from explorer.page.session import SLOW_START, Session
 from explorer.page.stages import draw as draw_stage
 
 
 def session_in_training() -> Session:
-    session = Session(preset("alternating-line"))
+    session = Session(preset("alternating-line"), steps_per_second=math.inf)
     play_stage.go(session, "train")
     return session
 
@@ -134,3 +135,44 @@ def test_a_long_number_of_steps_runs_as_a_run_and_pauses_at_its_end(
     asyncio.run(run())
     assert session.frame.training.state.t == 300
     assert session.stop_at == -1
+
+
+# --- pace ---------------------------------------------------------------------------------------
+def test_a_slow_start_begins_at_twenty_steps_a_second_and_doubles_every_second() -> None:
+    def rate(seconds: float) -> float:
+        return (steps_due(0, seconds + 1e-4, SLOW_START) - steps_due(0, seconds, SLOW_START)) / 1e-4
+
+    assert rate(0) == pytest.approx(20, rel=1e-3)
+    for seconds in range(8):
+        assert rate(seconds + 1) == pytest.approx(2 * rate(seconds), rel=1e-6)
+    assert steps_due(0, 1e6, SLOW_START) > 1e18, "full speed, and no overflow"
+
+
+@pytest.mark.parametrize("speed", [SLOW_START, 10.0])
+def test_a_pause_changes_nothing_about_the_pace(speed: float) -> None:
+    first = steps_due(0, 3.0, speed)
+    assert first + steps_due(int(first), 2.0, speed) == pytest.approx(
+        steps_due(0, 5.0, speed), abs=4
+    )
+
+
+def test_the_clock_keeps_the_pace_of_a_slow_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, seen, rest = [0.0], [], asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        now[0] += max(seconds, 0.001)
+        await rest(0)
+
+    monkeypatch.setattr(clock, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    session = session_in_training()
+    session.steps_per_second = SLOW_START
+
+    def until() -> bool:
+        seen.append((now[0], session.frame.training.state.t))
+        return now[0] > 5
+
+    play(session, until)
+    assert all(t <= steps_due(0, seconds, SLOW_START) + 1 for seconds, t in seen)
+    seconds, t = seen[-1]
+    assert t >= 0.9 * steps_due(0, seconds - 0.1, SLOW_START) > 100

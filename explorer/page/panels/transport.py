@@ -9,9 +9,10 @@ import ipywidgets as w
 from explorer.page import branches, play
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel, button
+from explorer.page.session import SLOW_START
 
-SPEEDS = (("1 step/s", 1.0), ("10 steps/s", 10.0), ("100 steps/s", 100.0),
-          ("1000 steps/s", 1000.0), ("as fast as it goes", float("inf")))  # fmt: skip
+SPEEDS = (("slow, then ever faster", SLOW_START), ("1 step/s", 1.0), ("10 steps/s", 10.0),
+          ("100 steps/s", 100.0), ("1000 steps/s", 1000.0), ("as fast as it goes", float("inf")))  # fmt: skip
 TICKS = 1000  # of the slider: fixed, for a browser answers a moving range with values of its own
 
 
@@ -37,7 +38,7 @@ class Transport(Panel):
         steps = button("Step × n", "Pause, and take n steps at once")
         steps.on_click(self.command(lambda: play.go_on(session, self.many.value)))
         speed = w.Dropdown(
-            options=SPEEDS, value=float("inf"), tooltip="Steps per second while playing",
+            options=SPEEDS, value=SLOW_START, tooltip="Steps per second while playing",
             layout=w.Layout(width="160px"),
         )  # fmt: skip
         speed.observe(self._on_speed, names=["value"])
