@@ -21,7 +21,7 @@ const faded = (colour, opacity) =>
 // {name: {data, shape}} and plain values of one message.
 const unpack = (message, buffers) => {
   const kinds = { f: Float32Array, u: Uint8Array, i: Int32Array };
-  const frame = { ...message.values, number: message.frame };
+  const frame = { ...message.values, number: message.frame, sent: message.sent };
   message.arrays.forEach(([name, kind, shape], i) => {
     const b = buffers[i], bytes = b.buffer.slice(b.byteOffset, b.byteOffset + b.byteLength);
     frame[name] = { data: new kinds[kind](bytes), shape };
@@ -68,7 +68,7 @@ const follow = (model, redraw, take, el) => {
   const answer = () => {
     waiting = 0;
     model.send({ kind: "drawn", frame: newest.number });
-    el.dispatchEvent(new CustomEvent("mx-drawn", { bubbles: true, detail: newest }));
+    el.dispatchEvent(new CustomEvent("mx-drawn", { bubbles: true, detail: { frame: newest.number, sent: newest.sent } }));
   };
   const onMessage = (message, buffers) => {
     if (message.kind !== "frame") return;

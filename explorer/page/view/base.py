@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from time import time
 from typing import Any
 
 import anywidget
@@ -60,7 +61,10 @@ class CanvasView(anywidget.AnyWidget):
             rows.append([name, kind, list(array.shape)])
             buffers.append(array.tobytes())
         self._number += 1
-        content = {"kind": "frame", "frame": self._number, "arrays": rows, "values": values}
+        content = {
+            "kind": "frame", "frame": self._number, "sent": time() * 1000, "arrays": rows,
+            "values": values,
+        }  # fmt: skip
         self._newest = (content, buffers)
         self.send(content, buffers)
         return self._number

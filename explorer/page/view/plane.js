@@ -164,7 +164,7 @@ const paintPoints = (context, frame, paints, { X, Y, unit }) => {
   const many = Math.min(1, Math.max(0.65, Math.sqrt(60 / (frame.points?.shape[0] || 1))));
   eachRow(frame.points, ([x, y, label, share, traceless]) => {
     const colour = traceless ? paints.ink3 : paintOf(label, paints), plain = frame.hollow ? 8 : 6.5;
-    const r = unit * (share < 0 ? plain * many : 3 + 5.4 * Math.sqrt(Math.max(0, share)));
+    const r = unit * (share < 0 ? plain * many : 3.4 + 5 * Math.sqrt(Math.max(0, share)));
     shape(context, X(x), Y(y), label, r);
     context.globalAlpha = frame.hollow ? 0.65 : 1;
     context.fillStyle = frame.hollow ? paints.card : colour; context.fill();
@@ -299,7 +299,7 @@ const paintTicks = (context, { across, up }, size, paints) => {
 
 // --- a line: the graph of Phi -----------------------------------------------------------------
 const paintGraph = (context, frame, paints, { X, Y }, size) => {
-  const levels = [[0, paints.ink, 1.6, []]];
+  const levels = [[0, paints.ink3, 1.2, []]];
   const margin = 1 / frame.view[3];
   if (frame.graph) levels.push([margin, paints.pos, 1.4, [6, 4]], [-margin, paints.neg, 1.4, [6, 4]]);
   for (const [level, colour, width, dash] of levels) {
@@ -318,7 +318,7 @@ const paintGraph = (context, frame, paints, { X, Y }, size) => {
   context.save();
   context.beginPath(); context.rect(0, 0, size.width, size.height); context.clip();
   polyline(context, frame.graph, X, Y);
-  context.strokeStyle = paints.good; context.lineWidth = 3; context.lineJoin = "round"; context.stroke();
+  context.strokeStyle = paints.ink; context.lineWidth = 2.5; context.lineJoin = "round"; context.stroke();
   context.restore();
 };
 
