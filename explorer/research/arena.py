@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ class Line:
         distance: median over points and then runs, to the nearest claim of the same label.
         residual: mean share of |theta| the claims leave unexplained; nan where not homogeneous.
         seconds: mean of a run.
+        cpu: mean CPU seconds of a run, of its own thread; nan where they were not counted.
         kind: the verdict's word.
         p_value: chance of as many matches on the controls; nan where it cannot be known.
         chance: points of each control met within `RADIUS`, over the runs.
@@ -78,6 +79,7 @@ class Line:
     sure: int = 0
     p_adjusted: float = float("nan")
     origin: Origin = Origin.GIVEN
+    cpu: float = float("nan")
 
     @property
     def compared(self) -> str:
@@ -113,7 +115,7 @@ def fight(
 ) -> dict[str, Any]:  # fmt: skip
     """Run one attack on a given network. Return a row like those of a sweep, also for a failure."""
     row = {"status": "done", "message": "", "trial": {"attack": key, "seed": seed}}
-    begun = perf_counter()
+    begun, worked = perf_counter(), thread_time()
     try:
         result = run_attack(ring, key, given or {}, seed, watch)
     except Refused as why:
@@ -122,7 +124,11 @@ def fight(
         return {**row, "status": "failed", "message": str(error), "result": {}, "seconds": {}}
     result["n"] = ring.truth.n
     made: dict[str, Any] = plain(
-        {**row, "result": result, "seconds": {"attack": perf_counter() - begun}}
+        {
+            **row,
+            "result": result,
+            "seconds": {"attack": perf_counter() - begun, "cpu": thread_time() - worked},
+        }
     )
     return made
 
@@ -175,6 +181,7 @@ def _line(key: str, rows: list[Row], controls: int) -> Line:
         float(np.mean(residuals)) if residuals else float("nan"),
         float(np.mean([row["seconds"]["attack"] for row in good])), kind, p_value,
         tuple(int(v) for v in chance[:, AT]), *_determined_counts(results), origin=_origin(results),
+        cpu=float(np.mean([row["seconds"].get("cpu", np.nan) for row in good])),
     )  # fmt: skip
 
 

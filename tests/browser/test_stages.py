@@ -88,14 +88,20 @@ def a_point_is_dragged_into_two_that_explain_the_same(app: Explorer) -> None:
 
 def an_arena_runs_and_a_click_shows_the_claims(app: Explorer) -> None:
     app.press("5 Arena")
-    app.page.locator(".mx-app label", has_text="KKT reconstruction").click()
-    app.page.locator(".mx-app label", has_text="Hinges").click()
+    table = app.page.locator(".mx-table")
+    expect(table.locator("input:checked").first).to_be_visible()
+    for box in table.locator("input:checked").all():
+        box.uncheck()
+    for name in ("Hinges", "Model inversion"):
+        table.get_by_label(f"Run {name}").check()
     field(app.page, "seeds").fill("1")
     app.press("Run the arena")
-    row = app.page.locator(".mx-arena-row")
-    expect(row.first).to_contain_text("Hinges")
+    rows = table.locator("tr.mx-can")
+    expect(rows).to_have_count(3)  # and another set
     expect(app.button("Run the arena")).to_be_visible()
-    row.first.locator("button").click()
+    line = rows.filter(has_text="Model inversion")
+    line.locator("td").nth(2).click()
+    expect(line).to_have_class(re.compile("mx-on"))
     expect(app.verdict).to_contain_text("within 0.03")
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
-import ipywidgets as w
 import pytest
 
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import preset
+from explorer.engine.intervals import share
+from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.panels.arena import CANCEL, EMPTY, RUN
-from tests.page.pages import on_plane
+from explorer.page.panels.arena import CANCEL, RUN
+from tests.page.pages import on_plane, send
 
 
 @pytest.fixture
@@ -26,6 +27,14 @@ def app():
     play.go(session, "arena")
     yield made
     made.close()
+
+
+def only(app: App, *keys: str) -> None:
+    """Tick these attacks and no others."""
+    for r in app.panels["Arena"].table.rows:
+        if r["ticked"] != (r["key"] in keys):
+            send(app.panels["Arena"].table, kind="tick", key=r["key"], ticked=r["key"] in keys)
+    assert {r["key"] for r in app.panels["Arena"].table.rows if r["ticked"]} == {*keys}
 
 
 def run(app: App, cancelled: bool = False) -> None:
@@ -46,32 +55,53 @@ def run(app: App, cancelled: bool = False) -> None:
     assert panel.failure.layout.display == "none", panel.failure.value
 
 
-def test_runs_draws_bars_and_shows_the_best_claims(app: App) -> None:
+def row(app: App, key: str) -> dict:
+    (found,) = [r for r in app.panels["Arena"].table.rows if r["key"] == key]
+    return found
+
+
+def test_it_opens_with_several_attacks_ticked_and_says_which_cannot_run(app: App) -> None:
+    rows = app.panels["Arena"].table.rows
+    assert [r["key"] for r in rows] == list(ROSTER)
+    assert sum(r["ticked"] for r in rows) >= 3
+    for r in rows:
+        assert r["off"] == bool(r["words"]) and not (r["off"] and r["ticked"])
+    assert "one input" in row(app, "univariate")["words"] and row(app, "bilevel")["off"]
+
+
+def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None:
     panel = app.panels["Arena"]
-    assert panel.said.value == EMPTY and panel.plot.children == ()
-    panel.boxes["univariate"].value = True
+    only(app, "kkt", "inversion")
     run(app)
-    kkt, univariate = panel.lines()
-    assert kkt.runs == 3 and univariate.runs == 0 and "one input" in univariate.message
-    assert panel.go.description == RUN and panel.progress.value == 1
-    assert panel.chart in panel.plot.children
-    assert panel.bars[0].x[-1] == kkt.recall[1].value
-    show = [x for row in panel.table.children for x in row.children if isinstance(x, w.Button)]
-    assert [b.disabled for b in show] == [False, True, False]
-    show[0].click()
+    for line in panel.lines():
+        assert line.runs == 3
+        shown = row(app, line.key)
+        assert shown["share"] == [line.recall[1].value, line.recall[1].low, line.recall[1].high]
+        known = share(line.chance, [line.n] * len(line.chance))
+        assert shown["chance"] == [known.value, known.low, known.high]
+        right, false, chance, seconds = shown["cells"]
+        assert right == f"{line.found[1]} of {line.claims}"
+        assert int(false) == line.claims - line.found[1]
+        assert chance.startswith(f"{line.control[1] * line.n:.2g} (")
+        assert float(seconds) == pytest.approx(line.cpu, rel=0.1) and line.cpu > 0
+    assert panel.go.description == RUN and panel.progress.layout.display == "none"
+    send(panel.table, kind="choose", key="inversion")
     claims = app.session.frame.claims
-    assert claims is not None
+    assert claims is not None and panel.table.chosen == "inversion"
     assert len(on_plane(app)["candidates"]) == len(claims.x)
     assert app.session.frame.arena.sentence in app.panels["Header"].sentence.value
-    show[2].click()  # another set that explains the weights
+    send(panel.table, kind="choose", key="other")  # another set that explains the weights
     assert app.session.frame.claims is panel.other.other
     assert "as well" in app.session.frame.arena.sentence
+    send(panel.table, kind="choose", key="hinge")  # it did not run: nothing to draw
+    assert panel.table.chosen == "other"
     play.go(app.session, "attack")
     assert app.session.frame.claims is None
 
 
 def test_cancel_keeps_what_is_done_and_the_page_goes_on(app: App) -> None:
     panel = app.panels["Arena"]
+    only(app, "kkt")
     app.session.attack_config = KKTConfig(m=100, steps=100_000)
     run(app, cancelled=True)
     assert "0 of 3" in panel.said.value
@@ -80,16 +110,18 @@ def test_cancel_keeps_what_is_done_and_the_page_goes_on(app: App) -> None:
 
 def test_other_weights_clear_the_board(app: App) -> None:
     panel = app.panels["Arena"]
+    only(app, "inversion")
     run(app)
-    assert panel.rows
+    assert panel.rows and panel.table.chosen
     play.go(app.session, "train")
     play.step(app.session, 50)
     play.go(app.session, "arena")
-    assert panel.rows == [] and panel.said.value == EMPTY and app.session.frame.claims is None
+    assert panel.rows == [] and panel.table.chosen == "" and app.session.frame.claims is None
+    assert not any("share" in r for r in panel.table.rows)
 
 
 def test_nothing_chosen_is_said(app: App) -> None:
     panel = app.panels["Arena"]
-    panel.boxes["kkt"].value = False
+    only(app)
     panel.go.click()
     assert "tick" in app.session.message

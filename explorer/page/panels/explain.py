@@ -125,7 +125,7 @@ class ExplainPanel(Panel):
         self.run_farthest.on_click(
             self.command(lambda: self._start(farthest, 80, self._show_farthest))
         )
-        self.progress = progress_bar(self.job, "Linear programs solved", "120px", kept=False)
+        self.progress = progress_bar(self.job, "Linear programs solved", "120px")
         self.said = w.HTML().add_class("mx-note")
         row = w.HBox([self.run_forced, self.run_farthest, self.progress, self.cancel])
         return with_title("All training sets at once", w.VBox([row.add_class("mx-row"), self.said]))

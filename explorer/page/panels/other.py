@@ -47,7 +47,7 @@ class OtherPanel(Panel):
         self.shown.observe(self._on_toggle, names=["value"])
         self.job = Job()
         self.stop = cancel_button(self.job, "Stop looking for another set")
-        self.progress = progress_bar(self.job, "Share of the search", "120px", kept=False)
+        self.progress = progress_bar(self.job, "Share of the search", "120px")
         self.said = w.HTML().add_class("mx-note")
         row = w.HBox([self.shown, self.progress, self.stop]).add_class("mx-row")
         self.widget = with_title(

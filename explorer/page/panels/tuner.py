@@ -305,7 +305,6 @@ class Tuner(Panel):
             play.tell(self.session, f"{dropped}The search was cancelled.")
             self.job.cancel()
         self.target, self.rows = None, []
-        self.progress.value = 0
         self.draw()
 
     def _same_weights(self, frame: Frame) -> bool:

@@ -47,25 +47,28 @@ class JobButton:
 
 
 def cancel_button(job: Job, tooltip: str) -> w.Button:
-    """Return a button that cancels the job, enabled while it runs."""
-    made = w.Button(description="Cancel", tooltip=tooltip, disabled=True)
+    """Return a button that cancels the job; it is there while the job goes on."""
+    made = w.Button(description="Cancel", tooltip=tooltip)
     made.on_click(lambda _: job.cancel())
-
-    def show() -> None:
-        made.disabled = job.state is not JobState.RUNNING
-
-    job.observe(show)
+    while_busy(job, made, lambda: setattr(made, "disabled", job.state is not JobState.RUNNING))
     return made
 
 
-def progress_bar(
-    job: Job, tooltip: str = "", width: str = "160px", kept: bool = True
-) -> w.FloatProgress:
-    """A bar of the share that is done; when the job ends it stays where `kept`, else it empties."""
+def progress_bar(job: Job, tooltip: str = "", width: str = "160px") -> w.FloatProgress:
+    """Return a bar of the share that is done; it is there while the job goes on."""
     bar = w.FloatProgress(value=0, min=0, max=1, layout=w.Layout(width=width), tooltip=tooltip)
-
-    def show() -> None:
-        bar.value = job.share if kept or job.busy else 0.0
-
-    job.observe(show)
+    while_busy(job, bar, lambda: setattr(bar, "value", job.share))
     return bar
+
+
+def while_busy(job: Job, widget: w.DOMWidget, show: Callable[[], None]) -> None:
+    """Show the widget while the job goes on, with `show` at each change: nothing where none is."""
+
+    def follow() -> None:
+        display = "" if job.busy else "none"
+        if widget.layout.display != display:
+            widget.layout.display = display
+        show()
+
+    follow()
+    job.observe(follow)
