@@ -491,9 +491,6 @@ class Found:
         stride = max(1, problem.config.steps // (KEPT if self.of.side <= SIDE else FEWEST))
         between = gcd(stride, max(1, problem.config.steps // TRAIL))  # those of the trail are seen
 
-        config = problem.config_for(problem.config, b) if b else problem.config
-        between = by_key(self.of.attack).stride(config, between)
-
         def watched() -> Iterator[Any]:
             last = None
             for last in problem.states(a, b, _block(between)):

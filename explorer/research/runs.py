@@ -361,7 +361,7 @@ def attack(
         aimed = entry.target_for(target, truth.x, truth.y, config, drawn.initial_seed())
     aimed = placed(aimed, entry, device)
     planned = entry.step_count(config, KEPT)  # attacks of few steps plan none
-    stride = entry.stride(config, stride_of(planned, keep))  # states that nobody keeps are left out
+    stride = watched_stride(planned, keep)
     following = entry.states(aimed, config, drawn, start, stride)
     seen = _through(watch, following, math.ceil(planned / stride), "attack")
     states = thin(seen, planned, keep)

@@ -35,7 +35,7 @@ def target(trained) -> Target:
 
 
 def test_a_start_a_grid_and_a_run_end_in_one_state(target) -> None:
-    entry, control = replace(ATTACK, in_blocks=None), heldout(DATA, 1)
+    entry, control = ATTACK, heldout(DATA, 1)
     problem = problem_of(entry, CONFIG, target, DATA, control, 3)
     *_, cell = problem.states(1.0, 0.5)
     start = attack_start(DATA, control, CONFIG.m, CONFIG.sigma_x, 3, (1.0, 0.5))

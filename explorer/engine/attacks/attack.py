@@ -21,7 +21,7 @@ from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.shapes import Shapes
 from explorer.engine.attacks.target import NO_THEOREM, Target
 from explorer.engine.sizes import Size
-from explorer.engine.status import Status, iterates
+from explorer.engine.status import Status
 
 MOST_CURVES = 4  # as many as there are colours on the page
 # Of every state, without a declaration of its own.
@@ -131,9 +131,10 @@ class Attack(Generic[T, C, S]):
         several: whether it understands networks with one output per class.
         anywhere: whether it runs on the device of the weights; else on the CPU alone.
         non_homogeneous: whether it makes sense where the network is not homogeneous.
-        in_blocks: (config) -> whether a run goes faster where states between are left out.
+        leap: (target, state, config, steps) -> the state so many steps on, or the last one where
+            the run is over before, sooner than by single steps; None: by those.
         strided: (target, state, config, stride) -> those states after `state` whose t the stride
-            divides, and the last one; there where `in_blocks` is.
+            divides, and the last one; None: by `leap`.
         pictures: (n, outputs, steps) -> settings that suit n training images and so many outputs of
             the network; steps None takes as many as they need. None: not offered on images.
         victim: (x (n, d), y (n,), config, generator) -> weights of its own training that it attacks
@@ -176,7 +177,7 @@ class Attack(Generic[T, C, S]):
     several: bool = False
     anywhere: bool = False
     non_homogeneous: bool = False
-    in_blocks: Callable[[C], bool] | None = None
+    leap: Callable[[T, S, C, int], S] | None = None
     strided: Callable[[T, S, C, int], Iterator[S]] | None = None
     pictures: Callable[[int, int, int | None], C] | None = None
     victim: Callable[[Tensor, Tensor, C, torch.Generator], T] | None = None
@@ -265,34 +266,44 @@ class Attack(Generic[T, C, S]):
         given = Start(*start) if start is not None and self.takes_start else None
         return self.first(target, config, generator, given)
 
-    def stride(self, config: C, wanted: int) -> int:
-        """Return the stride at which a run goes fastest.
-
-        Args:
-            config: the settings.
-            wanted: the stride at which states are wanted, in steps.
-
-        Returns:
-            `wanted` where this attack goes faster when states between are left out, else 1.
-        """
-        return wanted if self.in_blocks is not None and self.in_blocks(config) else 1
-
-    def iterate(self, target: T, state: S, config: C, stride: int = 1) -> Iterator[S]:
-        """Return the states after `state`, to the end of the run.
+    def advance(self, target: T, state: S, config: C, steps: int) -> S:
+        """Return the state after so many steps, or the last one where the run is over before.
 
         Args:
             target: the attacked weights.
             state: the state to go on from.
             config: the settings.
-            stride: above 1, from the method of this name, only the states whose t it divides, and
-                the last one.
+            steps: how many, 1 or more.
 
         Returns:
-            An iterator; a step is taken when the next state is asked for.
+            The state.
         """
-        if stride == 1 or self.strided is None:
-            return iterates(self.step, self.terminate, target, state, config)
-        return self.strided(target, state, config, stride)
+        if self.leap is not None and not self.terminate(state, config).over:
+            return self.leap(target, state, config, steps)
+        for _ in range(steps):
+            if self.terminate(state, config).over:
+                break
+            state = self.step(target, state, config)
+        return state
+
+    def iterate(self, target: T, state: S, config: C, stride: int = 1) -> Iterator[S]:
+        """Yield the states after `state`, to the end of the run.
+
+        Args:
+            target: the attacked weights.
+            state: the state to go on from.
+            config: the settings.
+            stride: above 1, only the states whose t it divides, and the last one.
+
+        Yields:
+            States; steps are taken when the next one is asked for.
+        """
+        if self.strided is not None:
+            yield from self.strided(target, state, config, stride)
+            return
+        while not self.terminate(state, config).over:
+            state = self.advance(target, state, config, stride - state.t % stride)
+            yield state
 
     def states(
         self, target: T, config: C, generator: torch.Generator,
@@ -305,7 +316,7 @@ class Attack(Generic[T, C, S]):
             config: the settings.
             generator: all that is drawn is drawn from it, so that a seed repeats a run.
             start: candidates x (m, d) and labels y (m,) to begin at, for attacks that take them.
-            stride: as in `iterate`; 1 for attacks that it makes no faster.
+            stride: as in `iterate`.
 
         Yields:
             States.
@@ -315,7 +326,7 @@ class Attack(Generic[T, C, S]):
         """
         first = self.init(target, config, generator, start)
         yield first
-        yield from self.iterate(target, first, config, self.stride(config, stride))
+        yield from self.iterate(target, first, config, stride)
 
     def config_for(self, config: C, mix_data: float) -> C:
         """Return settings that are made fit for a start with held-out data in it.

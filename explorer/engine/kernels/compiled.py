@@ -161,3 +161,250 @@ def walk(
             _move(p[b], mean[b], square[b], grad[b], row, rule)
             _pull(p[b], signed[b], row, net, work)
             _gather(p[b], grad[b], signed[b], row[5], how, work)
+
+
+# --- Projected multipliers -----------------------------------------------------------------------
+# least || theta - sum_j c_j g_j ||^2 + ridge |c - floor|^2, c >= floor, as `descent` says, with the
+# candidates as rows: of each the k neurons lie side by side, and one that no multiplier carries is
+# passed over. Gram matrices are made of the candidates alone that were active at the step before
+# and of those that the residual asks for; the active ones among them are found by block principal
+# pivoting (Kim and Park 2011), one factor a round.
+
+_TOLERANCE = 1e-13  # arbitrary: of the largest gain, which a candidate must have to become active
+_PATIENCE = 3  # exchanges of all that may not help, before they are made one by one; as published
+
+
+@njit(**FAST)
+def _lay(
+    p: Array, row: Array, net: Net, s: Array, r: Array, work: Array, bias: float, size: Array
+) -> None:
+    """Slopes s and values r (m, k) behind the ReLU; Phi and its slopes into work; ||g_j||^2."""
+    first, times, v, slopes = net
+    w1, w2, w0, t1, t2 = first[0], first[1], first[2], times[0], times[1]
+    for j in range(p.shape[1]):
+        x1, x2, sj, rj = p[0, j], p[1, j], s[j], r[j]
+        phi, on1, on2, square_s, square_r = 0.0, 0.0, 0.0, 0.0, 0.0
+        for k in range(len(v)):
+            z = w1[k] * x1 + w2[k] * x2 + w0[k]
+            slope = sigmoid(row[4] * slopes[k] * z)
+            z = 0.0 if z < 0 else z
+            sj[k], rj[k] = slope, z
+            phi += v[k] * z
+            square_r += z * z
+            square_s += v[k] * v[k] * slope * slope
+        for k in range(len(v) if row[5] > 0 else 0):
+            on1 += w1[k] * t1[k] * sj[k]
+            on2 += w2[k] * t2[k] * sj[k]
+        work[6, j], work[7, j], work[8, j] = phi, on1, on2
+        size[j] = square_s * (bias + x1 * x1 + x2 * x2) + square_r
+
+
+@njit(**FAST)
+def _left(c: Array, p: Array, net: Net, s: Array, r: Array, left: Array) -> float:
+    """What c leaves of theta, as it pulls, into left (4, k); its squared norm."""
+    first, times, v, _ = net
+    w1, w2, w0, t1, t2, t0 = first[0], first[1], first[2], times[0], times[1], times[2]
+    left[:] = 0.0
+    l1, l2, l0, lv = left[0], left[1], left[2], left[3]
+    for j in range(len(c)):
+        if c[j] != 0:
+            cj, x1, x2, sj, rj = c[j], p[0, j], p[1, j], s[j], r[j]
+            for k in range(len(v)):
+                cs = cj * sj[k]
+                l1[k] += cs * x1
+                l2[k] += cs * x2
+                l0[k] += cs
+                lv[k] += cj * rj[k]
+    total = 0.0
+    for k in range(len(v)):
+        a, b, d = w1[k] - l1[k] * t1[k], w2[k] - l2[k] * t2[k], w0[k] - l0[k] * t0[k]
+        e = v[k] - lv[k]
+        total += a * a + b * b + d * d + e * e
+        l1[k], l2[k], l0[k], lv[k] = a * t1[k], b * t2[k], d * t0[k], e
+    return total
+
+
+@njit(**FAST)
+def _gains(p: Array, s: Array, r: Array, left: Array, signed: Array, gain: Array) -> None:
+    """<what is left, g_j> times `signed`, for each candidate."""
+    l1, l2, l0, lv = left[0], left[1], left[2], left[3]
+    for j in range(len(gain)):
+        x1, x2, sj, rj, total = p[0, j], p[1, j], s[j], r[j], 0.0
+        for k in range(len(lv)):
+            total += (l1[k] * x1 + l2[k] * x2 + l0[k]) * sj[k] + lv[k] * rj[k]
+        gain[j] = total * signed[j]
+
+
+@njit(**FAST)
+def _onto(p: Array, row: Array, net: Net, s: Array, r: Array, left: Array, work: Array) -> None:
+    """The gradient on x of the candidates that carry a multiplier, into rows 3 and 4 of work."""
+    first, _, v, slopes = net
+    w1, w2 = first[0], first[1]
+    l1, l2, l0, lv = left[0], left[1], left[2], left[3]
+    for j in range(p.shape[1]):
+        on1, on2 = 0.0, 0.0
+        if work[0, j] != 0:
+            x1, x2, sj = p[0, j], p[1, j], s[j]
+            for k in range(len(v)):
+                t = (l1[k] * x1 + l2[k] * x2 + l0[k]) * sj[k]
+                u = (t - t * sj[k]) * row[4] * slopes[k] + lv[k] * sj[k]
+                on1 += w1[k] * u + l1[k] * sj[k]
+                on2 += w2[k] * u + l2[k] * sj[k]
+        work[3, j], work[4, j] = on1, on2
+
+
+@njit(**FAST)
+def _factored(gram: Array, at: Array, n: int, ridge: float, low: Array) -> bool:
+    """The lower factor of the rows and columns `at`, plus the ridge; False where there is none."""
+    for a in range(n):
+        for b in range(a):
+            s = gram[at[a], at[b]]
+            for q in range(b):
+                s -= low[a, q] * low[b, q]
+            low[a, b] = s / low[b, b]
+        s = gram[at[a], at[a]] + ridge
+        for q in range(a):
+            s -= low[a, q] * low[a, q]
+        if s <= 0:
+            return False
+        low[a, a] = np.sqrt(s)
+    return True
+
+
+@njit(**FAST)
+def _pivoted(
+    gram: Array, right: Array, n: int, on: Array, above: Array, ridge: float, tol: float, low: Array
+) -> bool:
+    """Least 1/2 above' (gram + ridge) above - right' above, above >= 0; `on` is the guess."""
+    at, bad = np.empty(n, np.int64), np.empty(n, np.bool_)
+    fewest, left = n + 1, _PATIENCE
+    for _ in range(10 * n + 10):
+        size = 0
+        for i in range(n):
+            above[i] = 0.0
+            if on[i]:
+                at[size] = i
+                size += 1
+        if not _factored(gram, at, size, ridge, low):
+            return False
+        for a in range(size):
+            s = right[at[a]]
+            for q in range(a):
+                s -= low[a, q] * above[at[q]]
+            above[at[a]] = s / low[a, a]
+        for a in range(size - 1, -1, -1):
+            s = above[at[a]] / low[a, a]
+            above[at[a]] = s
+            for q in range(a):
+                above[at[q]] -= low[a, q] * s
+        count, last = 0, -1
+        for i in range(n):
+            if on[i]:
+                bad[i] = above[i] < 0
+            else:
+                gain = right[i]
+                for a in range(size):
+                    gain -= gram[i, at[a]] * above[at[a]]
+                bad[i] = gain > tol
+            if bad[i]:
+                count, last = count + 1, i
+        if count == 0:
+            return True
+        left = _PATIENCE if count < fewest else left - 1
+        fewest = min(fewest, count)
+        for i in range(n):
+            if bad[i] and (left >= 0 or i == last):
+                on[i] = not on[i]
+    return False
+
+
+@njit(**FAST)
+def _solve(
+    p: Array, signed: Array, row: Array, net: Net, how: How, work: Array, active: Array,
+    bias: float, ridge: float,
+) -> float:  # fmt: skip
+    """Multipliers into p[3], what they leave and its pull into work; nan where none are found."""
+    m, width, floor = p.shape[1], len(net[2]), how[2]
+    s, r, left = np.empty((m, width)), np.empty((m, width)), np.empty((4, width))
+    size, right, c, gain = np.empty(m), np.empty(m), work[0], work[5]
+    _lay(p, row, net, s, r, work, bias, size)
+    trace, tol = 0.0, 0.0
+    for j in range(m):
+        trace += size[j] * signed[j] * signed[j]
+        c[j] = floor * signed[j]
+        p[3, j] = floor
+    loss = _left(c, p, net, s, r, left)
+    _gains(p, s, r, left, signed, right)
+    for j in range(m):
+        tol = max(tol, _TOLERANCE * abs(right[j]))
+    at, known, most = np.empty(m, np.int64), np.zeros(m, np.bool_), 0
+    back, relu = np.empty((m, width)), np.empty((m, width))
+    gram, low = np.empty((m, m)), np.empty((m, m))
+    on, above, asked = np.zeros(m, np.bool_), np.empty(m), np.empty(m)
+    gain[:] = right
+    wanted = active.copy() if active.any() else right > tol
+    while wanted.any():
+        before = most
+        for j in range(m):
+            if wanted[j]:
+                known[j], on[most], at[most], asked[most] = True, True, j, right[j]
+                for k in range(width):
+                    back[most, k], relu[most, k] = net[2][k] * s[j, k], r[j, k]
+                most += 1
+        rows = np.dot(back[before:most], back[:most].T)
+        values = np.dot(relu[before:most], relu[:most].T)
+        for a in range(before, most):
+            i = at[a]
+            for b in range(a + 1):
+                j = at[b]
+                inner = bias + p[0, i] * p[0, j] + p[1, i] * p[1, j]
+                value = rows[a - before, b] * inner + values[a - before, b]
+                gram[a, b] = gram[b, a] = value * signed[i] * signed[j]
+        if not _pivoted(gram, asked, most, on, above, ridge * trace, tol, low):
+            return np.nan
+        for a in range(most):
+            p[3, at[a]] = floor + above[a]
+            c[at[a]] = p[3, at[a]] * signed[at[a]]
+        loss = _left(c, p, net, s, r, left)
+        _gains(p, s, r, left, signed, gain)
+        for j in range(m):
+            wanted[j] = gain[j] > tol and not known[j]
+    for j in range(m):
+        active[j] = p[3, j] > floor
+        gain[j] = gain[j] / signed[j]
+    _onto(p, row, net, s, r, left, work)
+    return loss
+
+
+@njit(cache=True, **FAST)
+def project(
+    held: tuple[Array, Array, Array, Array],
+    signed: Array,
+    table: Array,
+    net: Net,
+    how: How,
+    rule: Rule,
+    bias: float,
+    ridge: float,
+    outs: tuple[Array, Array, Array],
+) -> bool:
+    """A step of each start for each row of the table, in place, its multipliers solved for.
+
+    As in `walk`, but w and times are (3, k). Returns False where a number is not finite or no
+    multipliers are found: the arrays are then spoilt. `outs` at the end: what is left of
+    ||theta||^2 (b,), Phi (b, m) and the gradient on lam / mean (b, m).
+    """
+    p, mean, square, grad = held
+    left, phi, on_share = outs
+    work = np.empty((9, p.shape[2]))
+    for b in range(len(p)):
+        active = p[b, 3] > how[2]
+        for row in table:
+            _move(p[b], mean[b], square[b], grad[b], row, rule)
+            left[b] = _solve(p[b], signed[b], row, net, how, work, active, bias, ridge)
+            if not abs(left[b]) < np.inf:
+                return False
+            _gather(p[b], grad[b], signed[b], row[5], how, work)
+            on_share[b], phi[b] = grad[b, 3], work[6]
+            grad[b, 3] = 0.0
+    return True

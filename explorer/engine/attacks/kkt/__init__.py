@@ -36,16 +36,17 @@ from explorer.engine.attacks.descent import annealing_for, descent_status, desce
 from explorer.engine.attacks.kkt.blocks import Replay
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loss import KKTState, evaluate
+from explorer.engine.attacks.kkt.projected import Projected, serves
 from explorer.engine.attacks.target import Target
 from explorer.engine.optim import Moments
-from explorer.engine.status import Status, iterates
+from explorer.engine.status import Status
 
 __all__ = [
     "KKTConfig",
     "KKTState",
     "Report",
     "Start",
-    "in_blocks",
+    "advance",
     "init",
     "iterate",
     "report",
@@ -175,23 +176,31 @@ def terminate(state: KKTState, config: KKTConfig) -> Status:
     return descent_status(state, config.steps, state.grad_x, state.grad_lam)
 
 
-def in_blocks(config: KKTConfig) -> bool:
-    """Return whether a run goes faster where states between are left out.
+def advance(target: Target, state: KKTState, config: KKTConfig, steps: int) -> KKTState:
+    """Return the state after so many steps, or the last one where the run is over before.
 
-    Its steps are then taken in blocks, by `Replay`.
+    The steps are those of `step`, to rounding, and faster: see `blocks` and `projected`.
 
     Args:
+        target: the attacked weights.
+        state: the state to go on from.
         config: the settings.
+        steps: how many, 1 or more.
 
     Returns:
-        True for joint multipliers.
+        The state at t + steps, at `config.steps`, or at the end of a run that cannot go on.
 
     Example:
-        >>> from explorer import KKTConfig, kkt
-        >>> kkt.in_blocks(KKTConfig(multipliers="joint")), kkt.in_blocks(KKTConfig())
-        (True, False)
+        >>> import torch
+        >>> from explorer import KKTConfig, Target, kkt, maximum_margin, preset
+        >>> data, config = preset("alternating-line", n=3), KKTConfig(m=6, steps=10)
+        >>> target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
+        >>> state = kkt.init(target, config, torch.Generator().manual_seed(0))
+        >>> kkt.advance(target, state, config, 4).t
+        4
     """
-    return config.multipliers == "joint"
+    steps = min(steps, config.steps - state.t)
+    return _leap(target, state, config, steps, None)[0]
 
 
 def iterate(
@@ -203,8 +212,8 @@ def iterate(
         target: the attacked weights.
         state: the state to go on from.
         config: the settings.
-        stride: above 1, only the states whose t it divides, and the last one. Where `in_blocks`,
-            the steps between are then taken in one go: the same states, to rounding.
+        stride: above 1, only the states whose t it divides, and the last one: the same states, to
+            rounding, and sooner.
 
     Yields:
         States.
@@ -218,25 +227,39 @@ def iterate(
         >>> [later.t for later in kkt.iterate(target, state, config, stride=4)]
         [4, 8, 10]
     """
-    if stride == 1:
-        return iterates(step, terminate, target, state, config)
-    return _strides(target, state, config, stride)
-
-
-def _strides(target: Target, state: KKTState, config: KKTConfig, stride: int) -> Iterator[KKTState]:
-    run: Replay | None = None
+    run: Replay | Projected | None = None
     while not terminate(state, config).over:
-        steps, before = min(stride - state.t % stride, config.steps - state.t), state
-        if in_blocks(config):
-            run = run or Replay(target, state, config)
-            run.advance(steps)
-            state = run.state()
-        if state is before or not bool(_finite(state).all()) or not _moving(state):
-            run, state = None, before  # one by one, to where it ends
-            for _ in range(steps):
-                if not terminate(state, config).over:
-                    state = step(target, state, config)
+        steps = min(stride - state.t % stride, config.steps - state.t)
+        state, run = _leap(target, state, config, steps, run)
         yield state
+
+
+def _leap(
+    target: Target, state: KKTState, config: KKTConfig, steps: int, run: Replay | Projected | None
+) -> tuple[KKTState, Replay | Projected | None]:
+    """The state so many steps on, and the run that has come to it, if one can take it up there."""
+    run = run or _run_from(target, state, config, steps)
+    if run is not None:
+        run.advance(steps)
+        after = run.state()
+        if bool(_finite(after).all()) and _moving(after):
+            return after, run
+    for _ in range(steps):  # one by one, to where it ends
+        if not terminate(state, config).over:
+            state = step(target, state, config)
+    return state, None
+
+
+def _run_from(
+    target: Target, state: KKTState, config: KKTConfig, steps: int
+) -> Replay | Projected | None:
+    """What takes many steps faster than `step`; None where nothing does."""
+    if terminate(state, config).over:
+        return None
+    if config.multipliers == "joint":
+        return Replay(target, state, config) if steps > 1 else None  # its losses are one step more
+    net = target.prepared_network(config.merge_angle, config.same_slopes)
+    return Projected(target, net, state, config) if serves(net, state) else None
 
 
 def _moving(state: KKTState) -> bool:
@@ -351,6 +374,6 @@ ATTACK = Attack(
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
-    takes_start=True, suit=annealing_for, anywhere=True, non_homogeneous=True, in_blocks=in_blocks,
+    takes_start=True, suit=annealing_for, anywhere=True, non_homogeneous=True, leap=advance,
     strided=iterate, pictures=pictures,
 )  # fmt: skip

@@ -198,6 +198,28 @@ BLOCK = 50  # steps of one graph; arbitrary, large against the one launch it cos
 _WARM = 3  # runs before a capture, as torch's notes on CUDA graphs ask for
 
 
+def step_table(config: KKTConfig, t: int, moved: int, steps: int) -> list[list[float]]:
+    """A row of six numbers for each step after t, the optimiser having moved so many times.
+
+    The rates of x and of lam, Adam's second correction, the share of the rates, alpha and the
+    margin's weight.
+    """
+    rows = []
+    for now in range(t, t + steps):
+        moved += 1
+        first, second = 1.0, 1.0
+        if config.optimizer == "adam":
+            first -= config.momentum**moved
+            second -= BETA_SQUARE**moved
+        margin = config.weight_margin * min((now + 1) / config.steps, 1.0)
+        share = config.rate(now) / first
+        rows.append([
+            config.lr_x * share, config.lr_lam * share, second**-0.5, share,
+            config.alpha(now + 1), margin,
+        ])  # fmt: skip
+    return rows
+
+
 class Replay:
     """The buffers of one run, x (m, d) or (b, m, d), moved on by `advance`."""
 
@@ -253,25 +275,9 @@ class Replay:
         )
 
     def _rows(self, steps: int) -> list[list[float]]:
-        """The table: a row of six numbers for each step.
-
-        The rates of x and of lam, Adam's second correction, the share of the rates, alpha and the
-        margin's weight.
-        """
-        config, rows = self.config, []
-        for _ in range(steps):
-            rate, self.moved = config.rate(self.t), self.moved + 1
-            self.t += 1
-            first, second = 1.0, 1.0
-            if config.optimizer == "adam":
-                first -= config.momentum**self.moved
-                second -= BETA_SQUARE**self.moved
-            margin = config.weight_margin * min(self.t / config.steps, 1.0)
-            share = rate / first
-            rows.append([
-                config.lr_x * share, config.lr_lam * share, second**-0.5, share,
-                config.alpha(self.t), margin,
-            ])  # fmt: skip
+        """The rows of `step_table` for the next steps, which count as taken."""
+        rows = step_table(self.config, self.t, self.moved, steps)
+        self.t, self.moved = self.t + steps, self.moved + steps
         return rows
 
     def _step(self, row: list[float] | Tensor) -> None:

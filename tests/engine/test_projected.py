@@ -1,0 +1,161 @@
+"""Compiled loops of the projected attack take the steps that `kkt.step` takes.
+
+Multipliers of candidates that lie close together are hardly determined: what rounding makes of them
+is checked by the conditions of their least-squares problem, not by their values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.descent import RIDGE
+from explorer.engine.attacks.kkt import KKTConfig, KKTState, Start, projected
+from explorer.engine.attacks.target import Target
+from explorer.engine.kernels.reference import normal_equations, signals_at
+from explorer.engine.network import init_network
+from tests.engine.draws import rng
+
+CONFIG = KKTConfig(m=8, steps=40, lr_x=0.01)
+CASES = {
+    "usual": {},
+    "line": {"d": 1},
+    "sgd": {"optimizer": "sgd", "lr_x": 1e-3},
+    "no margin": {"weight_margin": 0.0},
+    "box": {"prior": 0.5},
+    "floor": {"lam_min": 0.2},
+    "without bias": {"bias": False},
+    "merged slopes": {"same_slopes": True, "merge_angle": 0.5},
+    "not merged": {"merge_angle": 0.0, "relu_alpha_start": None},
+    "many starts": {"starts": (3,)},
+}
+NUMBERS = (
+    "x", "lam", "l_stationary", "l_dual", "l_prior", "l_margin", "loss", "grad_x", "grad_lam",
+)  # fmt: skip
+
+
+def begun(
+    d: int = 2, bias: bool = True, starts: tuple[int, ...] = (), m: int = 8, **more: object
+) -> tuple[Target, KKTConfig, KKTState]:
+    """A target, settings and a first state; the network has k > m neurons."""
+    config = replace(CONFIG, m=m, **more)
+    net = init_network(d, (30,), generator=rng(3), bias=bias, first_scale=0.7)
+    x = 1.5 * torch.randn(*starts, m, d, generator=rng(4), dtype=torch.float64)
+    y = torch.where(torch.arange(m) < m // 2, 1.0, -1.0).double()
+    target = Target(net)
+    return target, config, kkt.init(target, config, rng(5), Start(x, y))
+
+
+def same(mine: KKTState, theirs: KKTState, share: float) -> None:
+    assert mine.t == theirs.t and mine.moments.t == theirs.moments.t
+    pairs = [(getattr(mine, name), getattr(theirs, name)) for name in NUMBERS]
+    for some in ("mean", "square"):
+        pairs += zip(getattr(mine.moments, some), getattr(theirs.moments, some), strict=True)
+    for ours, wanted in pairs:
+        size = max(float(wanted.abs().max()), 1e-3)
+        torch.testing.assert_close(ours, wanted, rtol=0, atol=share * size)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_state_is_that_of_single_steps(case: dict) -> None:
+    target, config, first = begun(**case)
+    assert projected.serves(target.prepared_network(config.merge_angle), first)
+    plain = first
+    for stepped in kkt.iterate(target, first, replace(config, steps=config.steps)):
+        plain = kkt.step(target, plain, config)
+        same(stepped, plain, 1e-8)
+        if plain.t == 25:
+            break
+    same(kkt.advance(target, first, config, 25), plain, 1e-8)
+    assert bool((plain.lam <= config.lam_min * target.mass / 8 * 1.001).any())  # some are held
+
+
+def problem(target: Target, config: KKTConfig, state: KKTState) -> tuple[Tensor, Tensor]:
+    """Gram matrix and gains of the candidates' own gradients, by the definition."""
+    at = signals_at(target.merged(config.merge_angle), state.x, config.alpha(state.t))
+    gram, inner = normal_equations(at)
+    return gram * state.y * state.y[:, None], inner * state.y
+
+
+@pytest.mark.parametrize("m", [20, 60, 120])
+def test_multipliers_are_the_best_there_are(m: int) -> None:
+    """Also where candidates outnumber what determines them."""
+    target, config, state = begun(m=m, steps=300)
+    for _ in range(6):
+        state = kkt.advance(target, state, config, 40)
+        gram, inner = problem(target, config, state)
+        gains = inner - gram @ state.lam - RIDGE * gram.trace() * state.lam
+        size = float(inner.abs().max())
+        assert bool((state.lam >= 0).all()) and float(gains.max()) <= 1e-9 * size
+        assert float((gains * state.lam).abs().max()) <= 1e-9 * size * float(state.lam.max())
+        plain = kkt.step(target, state, config)
+        assert float(plain.loss) == pytest.approx(
+            float(kkt.advance(target, state, config, 1).loss), rel=1e-7
+        )
+
+
+def test_candidates_in_one_place_are_solved_for() -> None:
+    target, config, _ = begun()
+    x = torch.full((8, 2), 0.3).double()
+    x[5] += 1e-9
+    y = torch.tensor([1.0, 1, 1, 1, -1, -1, -1, -1]).double()
+    first = kkt.init(target, config, rng(5), Start(x, y))
+    state, plain = kkt.advance(target, first, config, 1), kkt.step(target, first, config)
+    assert state.t == 1 and not state.diverged
+    assert float(state.loss) == pytest.approx(float(plain.loss), rel=1e-6)
+    assert single(target, state, config, 5).t == kkt.advance(target, state, config, 5).t == 6
+
+
+def single(target: Target, state: KKTState, config: KKTConfig, steps: int) -> KKTState:
+    for _ in range(steps):
+        state = kkt.step(target, state, config)
+    return state
+
+
+def test_moments_of_a_joint_run_go_on() -> None:
+    target, config, state = begun()
+    state = single(target, state, replace(config, multipliers="joint"), 4)
+    same(kkt.advance(target, state, config, 6), single(target, state, config, 6), 1e-8)
+
+
+def test_a_run_diverges_where_single_steps_do() -> None:
+    target, config, first = begun(optimizer="sgd", lr_x=1e120, decay=1.0, steps=400)
+    slow = first
+    while not kkt.terminate(slow, config).over:
+        slow = kkt.step(target, slow, config)
+    fast = kkt.advance(target, first, config, 400)
+    assert slow.diverged and fast.diverged and slow.t == fast.t < 400
+    torch.testing.assert_close(fast.x, slow.x, rtol=1e-6, atol=0)
+
+
+def test_the_past_is_not_changed() -> None:
+    target, config, first = begun()
+    before = first.x.clone(), first.lam.clone(), first.moments.mean[0].clone()
+    states = list(kkt.iterate(target, first, replace(config, steps=9), 3))
+    assert [s.t for s in states] == [3, 6, 9]
+    assert not torch.equal(states[0].x, states[1].x)
+    for old, new in zip(before, (first.x, first.lam, first.moments.mean[0]), strict=True):
+        assert torch.equal(old, new)
+
+
+@pytest.mark.parametrize("case", [{"d": 3}, {"dtype": torch.float32}, {"widths": (7, 6)}])
+def test_what_has_no_loops_takes_single_steps(case: dict) -> None:
+    dtype, d = case.get("dtype", torch.float64), case.get("d", 2)
+    net = init_network(d, case.get("widths", (9,)), generator=rng(1), first_scale=0.7)
+    target, config = Target(net.to(dtype=dtype)), replace(CONFIG, m=6)
+    assert_single(target, config)
+
+
+def test_without_compiled_loops_there_are_single_steps(monkeypatch) -> None:
+    monkeypatch.setattr(projected, "compiled_module", lambda _: None)
+    assert_single(Target(init_network(2, (9,), generator=rng(1), first_scale=0.7)), CONFIG)
+
+
+def assert_single(target: Target, config: KKTConfig) -> None:
+    first = kkt.init(target, config, rng(2))
+    plain = single(target, first, config, 4)
+    assert torch.equal(kkt.advance(target, first, config, 4).x, plain.x)
