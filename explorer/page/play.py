@@ -219,12 +219,15 @@ def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9)
     if state is None or (now.aimed and not attacking):
         return 0
     line = session.timeline
-    status = engine.terminate(state, config)
-    while not status.over and taken < steps and perf_counter() - begun < seconds:
-        state = engine.step(target, state, config)
+    status, at_once = engine.terminate(state, config), 1
+    while not status.over and taken < steps and (spent := perf_counter() - begun) < seconds:
+        before, due = state.t, line.stride - state.t % line.stride  # states that it keeps are made
+        state = engine.advance(target, state, config, min(at_once, due, steps - taken))
         status = engine.terminate(state, config)
         line.append(state, numbers)
-        taken += 1
+        taken += state.t - before
+        if perf_counter() - begun - spent < (seconds - spent) / 8:
+            at_once *= 2
     if attacking:
         session.put(attack=replace(now.attack, state=state), status=status)
     else:
