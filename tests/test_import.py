@@ -86,3 +86,12 @@ def test_every_public_name_is_there_and_listed_in_order():
         assert getattr(explorer, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = explorer.nothing
+
+
+def test_no_verb_waits_for_the_statistics_of_scipy():
+    program = (
+        "import sys, explorer.commands.road, explorer.roster; print('scipy.stats' in sys.modules)"
+    )
+    assert (
+        run(program.replace("explorer.roster", "explorer.engine.roster")).stdout.strip() == "False"
+    )
