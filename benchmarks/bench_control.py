@@ -1,100 +1,176 @@
 """How often claims that know no single point pass for a find, by the control that judges them.
 
-    python benchmarks/bench_control.py [--sets 100]
+    python benchmarks/bench_control.py [--sets 200]
 
-Claims are a fresh draw of the very law that the points came from: they know the kind and no point.
-A sound control rejects chance (p <= 0.05) for a twentieth of them at most. Controls: those of a set
-drawn by hand, which know the points alone (`data.heldout`), and true draws of the law. "Half found"
-counts the same for claims of which half lie on training points: what a control must still see.
+Claims are a fresh draw of the very law that the points came from: they know the shape and no point.
+A sound control rules chance out (p <= 0.05) for a twentieth of them at most. The sets are judged as
+drawings, whose source nobody knows (`control_sets`), and the presets also with it. "Resampled" is
+the same by the first of the four ways alone. Power: claims are the points themselves, each about
+0.007 off; "half": of such claims every second is one of another draw.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from explorer.engine.controls import COUNT, Controls, Origin, control_sets
-from explorer.engine.data import PLANE, Dataset, preset
-from explorer.engine.scoring import LEVEL, RADII, Verdict, judge
+from explorer.engine.controls import control_sets
+from explorer.engine.data import PLANE, PRESETS, Dataset, heldout, preset
+from explorer.engine.scoring import LEVEL, RADII, judge
 
 RADIUS = RADII[1]
-Law = Callable[[int], Dataset]
+NEAR = 0.007  # arbitrary: what good attacks reach
+Law = Callable[[torch.Generator], Dataset]
 
 
-def clicks(spread: float) -> Law:
-    """Four groups of three clicks, by hand."""
-    centres = torch.tensor([[1, 1], [-1, -1], [1, -1], [-1, 1]], dtype=torch.float64)
-    y = torch.tensor([1, 1, -1, -1], dtype=torch.float64).repeat(3)
-
-    def draw(seed: int) -> Dataset:
-        noise = torch.randn(12, 2, generator=torch.Generator().manual_seed(seed)).double()
-        return Dataset(centres.repeat(3, 1) + spread * noise, y)
-
-    return draw
+def uniform(generator: torch.Generator, *shape: int) -> Tensor:
+    """Numbers in [0, 1)."""
+    return torch.rand(*shape, generator=generator, dtype=torch.float64)
 
 
-def everywhere(seed: int) -> Dataset:
+def hand(generator: torch.Generator, x: Tensor, jitter: float) -> Tensor:
+    """The points as a hand places them."""
+    return x + jitter * torch.randn(x.shape, generator=generator, dtype=torch.float64)
+
+
+def in_turn(n: int, run: int = 1) -> Tensor:
+    """Labels +1 and -1 in runs of so many. (n,)."""
+    return 1 - 2 * (torch.arange(n) // run % 2).double()
+
+
+def around(generator: torch.Generator, n: int, uneven: float = 0.0) -> Tensor:
+    """Directions (n, 2) in equal steps, at any phase; `uneven`: jitter in steps."""
+    steps = torch.arange(n).double() + n * uniform(generator, 1)
+    steps = steps + uneven * torch.randn(n, generator=generator, dtype=torch.float64)
+    angle = 2 * math.pi * steps / n
+    return torch.stack([angle.cos(), angle.sin()], 1)
+
+
+def ring(jitter: float, run: int = 1, uneven: float = 0.0) -> Law:
+    """Twenty points on a circle, labels in turn."""
+    return lambda g: Dataset(hand(g, around(g, 20, uneven), jitter), in_turn(20, run))
+
+
+def star(jitter: float) -> Law:
+    """Five points out, five in."""
+    radius = torch.tensor([1.2, 0.5]).double().repeat(5)[:, None]
+    return lambda g: Dataset(hand(g, radius * around(g, 10), jitter), in_turn(10))
+
+
+def clusters(spread: float) -> Law:
+    """Four groups of three clicks."""
+    centres = torch.tensor([[1, 1], [-1, -1], [1, -1], [-1, 1]]).double().repeat(3, 1)
+    y = torch.tensor([1, 1, -1, -1]).double().repeat(3)
+    return lambda g: Dataset(hand(g, centres, spread), y)
+
+
+def grid(jitter: float, chequered: bool = True) -> Law:
+    """Five by four points 0.5 apart, anywhere within a period of the pattern."""
+    i, k = (v.flatten() for v in torch.meshgrid(torch.arange(5), torch.arange(4), indexing="ij"))
+    x = 0.5 * torch.stack([i, k], 1) - torch.tensor([1.0, 0.75]).double()
+    y = 1 - 2 * ((i + k) % 2).double() if chequered else torch.where(i < 3, 1.0, -1.0).double()
+    period = 1.0 if chequered else 0.5
+    return lambda g: Dataset(hand(g, x + period * (uniform(g, 1, 2) - 0.5), jitter), y)
+
+
+def anywhere(g: torch.Generator) -> Dataset:
     """Twenty points anywhere on the inner plane, labels in turn."""
-    x = torch.rand(20, 2, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return Dataset((2 * x - 1) * 0.75 * PLANE, torch.tensor([1.0, -1.0]).double().repeat(10))
+    return Dataset((2 * uniform(g, 20, 2) - 1) * 0.75 * PLANE, in_turn(20))
 
 
-def of_preset(name: str, noise: float) -> Law:
-    """A preset whose source is forgotten."""
+def of_preset(name: str) -> Law:
+    """A preset whose source is forgotten. Regular ones come at any phase: see `ring`."""
 
-    def draw(seed: int) -> Dataset:
-        data = preset(name, 20, noise, seed)
+    def draw(g: torch.Generator) -> Dataset:
+        data = preset(name, 20, None, int(torch.randint(2**31, (), generator=g)))
         return Dataset(data.x, data.y)
 
     return draw
 
 
+REGULAR = {name for name, row in PRESETS.items() if row.d == 1 or name.endswith("-circle")}
 LAWS: dict[str, Law] = {
-    "groups of clicks 0.02 wide": clicks(0.02),
-    "groups of clicks 0.1 wide": clicks(0.1),
-    "anywhere": everywhere,
-    "moons": of_preset("moons", 0.06),
-    "circles": of_preset("circles", 0.02),
-    "blobs 0.35 wide": of_preset("blobs", 0.35),
+    "ring, exact": ring(0.0),
+    "ring": ring(0.01),
+    "ring, pairs": ring(0.01, run=2),
+    "ring, uneven": ring(0.01, uneven=0.25),
+    "star, exact": star(0.0),
+    "star": star(0.01),
+    "clusters 0.02 wide": clusters(0.02),
+    "clusters 0.1 wide": clusters(0.1),
+    "grid, exact": grid(0.0),
+    "grid": grid(0.01),
+    "grid of halves": grid(0.01, chequered=False),
+    "uniform": anywhere,
+    **{name: of_preset(name) for name in PRESETS if name not in REGULAR},
 }
 
 
-def outcome(truth: Dataset, controls: Controls, claims: tuple[Tensor, Tensor]) -> str:
-    """One of "ruled out", "not" and "cannot know"."""
-    made: Verdict = judge(truth, controls, *claims, RADIUS)
-    if made.p_value != made.p_value:
-        return "cannot know"
-    return "ruled out" if made.p_value <= LEVEL else "not"
+@dataclass
+class Counts:
+    """Of how many sets chance is ruled out, see the head of this file."""
+
+    null: int = 0
+    resampled: int = 0
+    unknown: int = 0
+    power: int = 0
+    half: int = 0
 
 
-def row(law: Law, sets: int) -> list[str]:
-    """Shares of so many sets where chance is ruled out, see the head of this file."""
-    counts = dict.fromkeys(("drawn", "unknown", "true", "half"), 0)
+def ruled_out(p_value: float) -> bool:
+    """Whether chance is; it is not where nothing can be known."""
+    return p_value <= LEVEL
+
+
+def counts(law: Law, sets: int, more: bool = False) -> Counts:
+    """Counts over so many draws of a law; `more`: with the sequential test."""
+    made = Counts()
     for seed in range(sets):
-        truth, other = law(seed), law(10_000 + seed)
-        own, first = control_sets(truth), 20_000 + 2 * COUNT * seed
-        true = Controls(tuple(law(first + k) for k in range(COUNT)), Origin.HELD_OUT)
-        said = outcome(truth, own, (other.x, other.y))
-        counts["drawn"] += said == "ruled out"
-        counts["unknown"] += said == "cannot know"
-        counts["true"] += outcome(truth, true, (other.x, other.y)) == "ruled out"
-        x = other.x.clone()
-        x[::2] = truth.x[::2] + 0.005  # pairs of equal labels: every second claim is right
-        counts["half"] += outcome(truth, own, (x, truth.y)) == "ruled out"
-    return [f"{counts[name] / sets:.0%}" for name in ("drawn", "unknown", "true", "half")]
+        g = torch.Generator().manual_seed(seed)
+        truth, other = law(g), law(g)
+        controls = control_sets(truth)
+        null = judge(truth, controls, other.x, other.y, RADIUS, more=more).p_value
+        made.null += ruled_out(null)
+        made.unknown += null != null
+        alone = judge(truth, replace(controls, beside=()), other.x, other.y, RADIUS).p_value
+        made.resampled += ruled_out(alone)
+        near = hand(g, truth.x, NEAR)
+        made.power += ruled_out(judge(truth, controls, near, truth.y, RADIUS, more=more).p_value)
+        half = torch.where((torch.arange(truth.n) % 4 < 2)[:, None], near, other.x)
+        made.half += ruled_out(judge(truth, controls, half, truth.y, RADIUS, more=more).p_value)
+    return made
+
+
+def known(name: str, sets: int) -> int:
+    """Of how many draws of a preset chance is ruled out for claims that are another draw of it."""
+    out = 0
+    for seed in range(sets):
+        truth = preset(name, seed=seed)
+        other = heldout(truth, 10**6 + seed)
+        out += ruled_out(judge(truth, control_sets(truth), other.x, other.y, RADIUS).p_value)
+    return out
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", type=int, default=100)
+    parser.add_argument("--sets", type=int, default=200)
+    parser.add_argument("--more", action="store_true", help="the sequential test")
     args = parser.parse_args()
-    print("| law | find by chance | cannot know | find by chance, true draws | half found |")
-    print("|---|---|---|---|---|")
+    print("| drawing | find by chance | resampled alone | cannot know | power | half |")
+    print("|---|---|---|---|---|---|")
     for name, law in LAWS.items():
-        print(f"| {name} | {' | '.join(row(law, args.sets))} |", flush=True)
+        row = counts(law, args.sets, args.more)
+        shares = (row.null, row.resampled, row.unknown, row.power, row.half)
+        print(f"| {name} | {' | '.join(f'{v / args.sets:.1%}' for v in shares)} |", flush=True)
+    print("\n| preset, its source known | find by chance |\n|---|---|")
+    for name in PRESETS:
+        if name != "two-points":  # fewer points than a verdict needs
+            print(f"| {name} | {known(name, args.sets) / args.sets:.1%} |", flush=True)
 
 
 if __name__ == "__main__":

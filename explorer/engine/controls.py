@@ -5,8 +5,8 @@ Whoever makes the sets gives their origin: a verdict repeats it and guesses noth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -19,9 +19,11 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 
 from explorer.engine.data import Dataset, heldout
+from explorer.engine.data.drawings import rephased, shifted, turned
 
 Array = np.ndarray[Any, Any]
 COUNT = 99  # the smallest p-value is then 1/100; arbitrary
+MOST = 999  # where there is time and the first do not suffice; arbitrary
 
 
 class Origin(Enum):
@@ -35,6 +37,9 @@ class Origin(Enum):
 
     HELD_OUT = "held-out"
     RESAMPLED = "resampled"
+    TURNED = "turned"
+    SHIFTED = "shifted"
+    REPHASED = "re-phased"
     GIVEN = "control"
 
 
@@ -44,8 +49,11 @@ class Controls:
 
     Attributes:
         sets: as many points each as the truth, best of all; of its dimension.
-        origin: HELD_OUT for sets of the source that the truth came from, RESAMPLED for sets made
-            from the points of the truth; GIVEN where nobody says.
+        origin: HELD_OUT for sets of the source that the truth came from; RESAMPLED, TURNED, SHIFTED
+            and REPHASED for sets made from the points of the truth; GIVEN where nobody says.
+        beside: controls made in other ways. Claims must beat each of them: a drawing does not say
+            of which law it is, and where one of the ways follows that law, the largest p holds.
+        truth: the points that all of these were made for, so that more can be; None for others.
 
     Example:
         >>> from explorer import Controls, preset
@@ -56,6 +64,8 @@ class Controls:
 
     sets: tuple[Dataset, ...]
     origin: Origin = Origin.GIVEN
+    beside: tuple[Controls, ...] = ()
+    truth: Dataset | None = None
 
     @staticmethod
     def of(given: Controls | Sequence[Dataset]) -> Controls:
@@ -72,6 +82,36 @@ class Controls:
     def __len__(self) -> int:
         return len(self.sets)
 
+    @property
+    def ways(self) -> tuple[Controls, ...]:
+        """These controls, then those beside them."""
+        return (self, *self.beside)
+
+    @cached_property
+    def most(self) -> Controls:
+        """The largest number of controls, made in the same ways.
+
+        The first of them are these. Sets that were given stay as many as they are.
+        """
+        if self.truth is None or len(self) >= MOST:
+            return self
+        return control_sets(self.truth, MOST)
+
+    def with_change(self, change: Callable[[Dataset, int], Dataset]) -> Controls:
+        """Return controls with each set changed.
+
+        No more can then be made.
+
+        Args:
+            change: returns another set for a set and its number, from 1.
+
+        Returns:
+            Controls of the same origin.
+        """
+        sets = tuple(change(one, k) for k, one in enumerate(self.sets, 1))
+        beside = tuple(way.with_change(change) for way in self.beside)
+        return replace(self, sets=sets, beside=beside, truth=None)
+
     @cached_property
     def together(self) -> tuple[cKDTree, Array, Array]:
         """A tree of all points (N, d), their labels (N,), and which set each is of (N,)."""
@@ -81,14 +121,18 @@ class Controls:
 
 
 def control_sets(truth: Dataset, count: int = COUNT) -> Controls:
-    """Return control sets for a truth, each drawn by `heldout` with a seed of its own.
+    """Return control sets for a truth.
+
+    A preset is drawn again by `heldout`, with a seed for each set. Points drawn by hand have no
+    source: they are resampled by `heldout` and, beside that, turned about their centre, shifted and
+    re-phased (`drawings`), because a ring, a star or a grid gives its points away to any other.
 
     Args:
         truth: the points that a network was trained on.
-        count: how many sets, with the seeds 1 to `count`. 99 let the p-value go down to 0.01.
+        count: how many sets of each kind; 99 let the p-value go down to 0.01.
 
     Returns:
-        The controls. Their origin is HELD_OUT, or RESAMPLED where the truth was drawn by hand.
+        The controls, with their origin.
 
     Example:
         >>> from explorer import control_sets, preset
@@ -97,7 +141,17 @@ def control_sets(truth: Dataset, count: int = COUNT) -> Controls:
         (3, 6)
     """
     sets = tuple(heldout(truth, seed) for seed in range(1, count + 1))
-    return Controls(sets, Origin.RESAMPLED if truth.source is None else Origin.HELD_OUT)
+    if truth.source is not None:
+        return Controls(sets, Origin.HELD_OUT, truth=truth)
+    ways = {Origin.SHIFTED: shifted}
+    if truth.d == 2:
+        ways |= {Origin.TURNED: turned, Origin.REPHASED: rephased}
+    beside = tuple(
+        Controls(tuple(Dataset(x.to(truth.x), truth.y) for x in make(truth, count)), origin)
+        for origin, make in ways.items()
+        if truth.n
+    )
+    return Controls(sets, Origin.RESAMPLED, beside, truth)
 
 
 def least_p(count: int) -> float:

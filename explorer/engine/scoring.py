@@ -6,9 +6,10 @@ around one point therefore count once, and a claim for nothing lowers the precis
 
 Chance is measured, not assumed: the same claims are scored against sets of the same kind that the
 network has never seen. The p-value is that of a permutation test (Phipson and Smyth 2010),
-(1 + #{controls scored at least as well}) / (K + 1). It asks whether the claims know this training
-set rather than its kind; it does not say which single claim is right. What stands for chance, and
-where it came from, `controls.Controls` holds.
+(1 + #{controls scored at least as well}) / (K + 1), or of a sequential one (Besag and Clifford
+1991). As well is: as many points found or, if just as many, as many within half of the radius, and
+so on. It asks whether the claims know this training set rather than its kind; it does not say which
+single claim is right. What stands for chance, and where it came from, `controls.Controls` holds.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ RADII = (0.01, 0.03, 0.1)  # those of the measured baselines; arbitrary, in unit
 LEVEL = 0.05  # the usual one; with fewer than 19 controls no p-value is as small
 CROWDED = 0.5  # arbitrary: share of truth that points of the controls meet by themselves
 MIN_POINTS = 3  # arbitrary: below, one lucky claim is a third of the score or more
+FINER = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)  # of the radius, where counts tie; arbitrary
+ENOUGH = 10  # controls as good as the truth after which no more are asked; arbitrary
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +108,8 @@ class Verdict:
     Attributes:
         kind: the verdict.
         why_not: why nothing can be said; None where something can, and p then has a value.
-        p_value: chance of as many matches on the controls; nan where it cannot be known.
+        p_value: chance of as many and as near matches on the controls; nan where it cannot be
+            known. Of controls made in several ways the largest.
         n: points of the truth.
         claims: how many places are claimed.
         found: points that they meet.
@@ -115,8 +119,8 @@ class Verdict:
         undecided: matches that rounding decides on, at the edge of the radius.
         in_reach: points on the margin or with a multiplier; None where that is not known.
         reached: how many of these are met; None likewise.
-        origin: where the controls came from.
-        controls: how many there are.
+        origin: where the controls came from that gave this p.
+        controls: how many of them there are.
 
     Example:
         >>> from explorer import control_sets, judge, preset
@@ -199,10 +203,12 @@ def judge(
     y: Tensor,
     radius: float,
     on_margin: Tensor | None = None,
+    more: bool = False,
 ) -> Verdict:
     """Return what may be said of claims at one radius, against controls.
 
-    The p-value is (1 + number of controls that the claims meet as often) / (K + 1), for K controls.
+    The p-value is (1 + number of controls that the claims meet as well) / (K + 1), for K controls;
+    of controls made in several ways the largest holds.
 
     Args:
         truth: the points the network was trained on.
@@ -213,6 +219,8 @@ def judge(
         radius: distance within which a point counts as found, in units of the data.
         on_margin: which points lie on the margin (n,) bool, where that is known. The others have
             lam = 0: an attack on the KKT conditions cannot see them.
+        more: whether more controls are made (`Controls.most`) where few of the first are met as
+            well. The number then depends on the outcome, and p is that of Besag and Clifford.
 
     Returns:
         The verdict with its numbers; `sentence` says it in English.
@@ -220,7 +228,8 @@ def judge(
     Raises:
         ValueError: as `score`, or where `on_margin` has another length than `truth`.
 
-    Source: Phipson and Smyth 2010 for the p-value; the words of the verdict are our own.
+    Source: Phipson and Smyth 2010 for the p-value, Besag and Clifford 1991 for the sequential one;
+        the words of the verdict and the largest over several ways are our own.
 
     Example:
         >>> from explorer import control_sets, judge, preset
@@ -231,8 +240,10 @@ def judge(
     if on_margin is not None and on_margin.shape != (truth.n,):
         raise ValueError(f"on_margin must be ({truth.n},); got {tuple(on_margin.shape)}")
     controls = Controls.of(controls)
-    around = (radius * (1 - EDGE), radius, radius * (1 + EDGE))
-    fewest, found, most = (int(count) for count in score(truth, x, y, around).found)
+    finer = tuple(radius * share for share in FINER)
+    around = (radius * (1 - EDGE), radius * (1 + EDGE), *finer)
+    fewest, most, *met = (int(count) for count in score(truth, x, y, around).found)
+    found = met[0]
     alone = math.nan
     if len(controls) and truth.n >= MIN_POINTS and len(x):
         alone = float(meeting_counts(controls, truth.x, truth.y, (radius,)).double().mean())
@@ -243,19 +254,18 @@ def judge(
             why_not=why_not, radius=radius, chance=alone, origin=controls.origin,
             controls=len(controls),
         )  # fmt: skip
-    chance = meeting_counts(controls, x, y, (radius,))[:, 0]
-    p_value = (1 + int((chance >= found).sum())) / (len(chance) + 1)
+    p_value, way, chance = _chance(controls, x, y, finer, met, more)
     in_reach, reached = truth.n, found
     if on_margin is not None:
         within = Dataset(truth.x[on_margin], truth.y[on_margin])
         in_reach, reached = within.n, int(score(within, x, y, (radius,)).found)
-    kind = kind_of(found, truth.n, (reached, in_reach), len(x), p_value, len(controls))
+    kind = kind_of(found, truth.n, (reached, in_reach), len(x), p_value, len(way))
     return Verdict(
         kind=kind, p_value=p_value, n=truth.n, claims=len(x), found=found, radius=radius,
-        chance=float(chance.double().mean()), undecided=most - fewest,
+        chance=chance, undecided=most - fewest,
         in_reach=None if on_margin is None else in_reach,
         reached=None if on_margin is None else reached,
-        origin=controls.origin, controls=len(controls),
+        origin=way.origin, controls=len(way),
     )  # fmt: skip
 
 
@@ -330,6 +340,33 @@ def recall_curve(
     return RecallCurve(
         order, made.found, made.matches >= 0, made.distances, mean, low, high, len(controls)
     )
+
+
+def _chance(
+    controls: Controls, x: Tensor, y: Tensor, radii: Sequence[float], met: Sequence[int], more: bool
+) -> tuple[float, Controls, float]:
+    """The largest p of all ways, the controls that gave it, and what claims meet on them."""
+    found = []
+    for k, way in enumerate(controls.ways):
+        counts = meeting_counts(way, x, y, radii)
+        if more and controls.truth is not None and int(as_well(counts, met).sum()) < ENOUGH:
+            way = controls.most.ways[k]
+            counts = meeting_counts(way, x, y, radii)
+        equal = as_well(counts, met)
+        p_value = (1 + int(equal.sum())) / (len(equal) + 1)
+        if more and int(equal.sum()) >= ENOUGH:
+            p_value = ENOUGH / (int(equal.nonzero()[ENOUGH - 1]) + 1)
+        found.append((p_value, way, float(counts[:, 0].double().mean())))
+    return max(found, key=lambda one: (one[0], one[2]))
+
+
+def as_well(counts: Tensor, met: Sequence[int]) -> Tensor:
+    """Of which sets (K,) claims meet as many points (K, r) as `met`; the first radius counts most.
+
+    A smaller radius decides only where all before it tie.
+    """
+    weight = 3 ** torch.arange(len(met)).flip(0)  # no sum of signs outweighs an earlier one
+    return ((counts - torch.tensor(met)).sign() * weight).sum(1) >= 0
 
 
 def doubt(p_value: float, controls: int) -> Doubt | None:

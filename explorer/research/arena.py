@@ -9,7 +9,7 @@ controls; the sentence adjusts it for the choice of the best attack.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter, thread_time
 from typing import Any
 
@@ -27,6 +27,7 @@ from explorer.research.words import verdicts
 AT = RADII.index(RADIUS)
 
 Row = Mapping[str, Any]
+Counts = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,13 @@ class Line:
         cpu: mean CPU seconds of a run, of its own thread; nan where they were not counted.
         kind: the verdict's word.
         p_value: chance of as many matches on the controls; nan where it cannot be known.
-        chance: points of each control met within `RADIUS`, over the runs.
+        chance: points of each control met within `RADIUS`, over the runs; of controls made in
+            several ways, those that gave `p_value`.
         determined: points that the weights determine, over the runs; -1 where not computed.
         sure: how many of those were found within `RADIUS`.
         p_adjusted: p of the best of all attacks that ran; see `scoring.adjusted_p_values`.
         origin: how the controls were made.
+        ways: `chance` for each way in which controls were made.
     """
 
     key: str
@@ -80,6 +83,7 @@ class Line:
     p_adjusted: float = float("nan")
     origin: Origin = Origin.GIVEN
     cpu: float = float("nan")
+    ways: Mapping[Origin, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def compared(self) -> str:
@@ -143,9 +147,25 @@ def lines_of(rows: Iterable[Row]) -> list[Line]:
     fewest = min(counts, default=0)  # rows of older files have ten
     lines = [_line(key, group, fewest) for key, group in groups.items()]
     known = [line for line in lines if line.p_value == line.p_value]
-    p = adjusted_p_values([line.found[AT] for line in known], [line.chance for line in known])
-    ps = dict(zip((line.key for line in known), p, strict=True))
+    ps: dict[str, float] = {}
+    for way in set[Origin]().union(*(line.ways for line in known)):
+        some = [line for line in known if way in line.ways]
+        p = adjusted_p_values([line.found[AT] for line in some], [line.ways[way] for line in some])
+        for line, value in zip(some, p, strict=True):
+            ps[line.key] = max(value, ps.get(line.key, 0.0))  # as `judge`: the largest holds
     return [replace(line, p_adjusted=ps.get(line.key, float("nan"))) for line in lines]
+
+
+def _ways(results: list[Row], controls: int) -> dict[Origin, Counts]:
+    """What claims meet on so many controls of each way, over the runs. Each (K, radii)."""
+    common = set.intersection(*(set(result.get("beside", {})) for result in results))
+    ways = {_origin(results): [result["chance"] for result in results]}
+    ways |= {Origin(way): [result["beside"][way] for result in results] for way in sorted(common)}
+    return {way: np.array([c[:controls] for c in counts]).sum(0) for way, counts in ways.items()}
+
+
+def _p_value(chance: Counts, found: int) -> float:
+    return (1 + int((chance[:, AT] >= found).sum())) / (1 + len(chance))
 
 
 def _line(key: str, rows: list[Row], controls: int) -> Line:
@@ -160,12 +180,14 @@ def _line(key: str, rows: list[Row], controls: int) -> Line:
         return np.array([result[name] for result in results])
 
     n, claims, found, reach = of("n"), of("claims"), of("found"), of("found_reach")
-    chance = np.array([result["chance"][:controls] for result in results]).sum(0)  # (K, radii)
+    ways = _ways(results, controls)
     at = range(len(RADII))
     total, p_value = int(found[:, AT].sum()), float("nan")
     kind = Kind.CANNOT_KNOW
+    hardest = max(ways, key=lambda way: _p_value(ways[way], total))
+    chance = ways[hardest]
     if any(result["p_value"] is not None for result in results):
-        p_value = (1 + int((chance[:, AT] >= total).sum())) / (1 + len(chance))
+        p_value = _p_value(chance, total)
         within = int(reach[:, AT].sum()), int(of("reach").sum())
         kind = kind_of(total, int(n.sum()), within, int(claims.sum()), p_value, len(chance))
     distances = [r["distance"] for r in results if r["distance"] is not None]
@@ -180,8 +202,9 @@ def _line(key: str, rows: list[Row], controls: int) -> Line:
         float(np.median(distances)) if distances else float("nan"),
         float(np.mean(residuals)) if residuals else float("nan"),
         float(np.mean([row["seconds"]["attack"] for row in good])), kind, p_value,
-        tuple(int(v) for v in chance[:, AT]), *_determined_counts(results), origin=_origin(results),
+        tuple(int(v) for v in chance[:, AT]), *_determined_counts(results), origin=hardest,
         cpu=float(np.mean([row["seconds"].get("cpu", np.nan) for row in good])),
+        ways={way: tuple(int(v) for v in counts[:, AT]) for way, counts in ways.items()},
     )  # fmt: skip
 
 

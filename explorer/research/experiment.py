@@ -200,7 +200,8 @@ def run_attack(
 
     Returns:
         n, reach (points in reach), claims, found and found_reach at each of `RADII`, chance (what
-        each control scores at each radius), controls (where they came from), distance (median to
+        each control scores at each radius), controls (where they came from), beside (chance on
+        controls made in other ways, by where they came from), distance (median to
         the nearest claim of the same label), residual, matched (which points were found within
         `RADIUS`), kind, sentence and p_value of the verdict, and the claims x, y, lam.
 
@@ -225,12 +226,13 @@ def judge_claims(ring: Ring, claims: Report) -> dict[str, Any]:
     x, y = claims.x, claims.y
     found = judgement(claims, truth, ring.controls, ring.certificate)
     all_of, of_reach, verdict = found.scores[0], score(within, x, y), found.verdict
-    chance = meeting_counts(ring.controls, x, y, RADII).tolist()
+    chance, *beside = (meeting_counts(way, x, y, RADII).tolist() for way in ring.controls.ways)
+    others = (way.origin.value for way in ring.controls.beside)
     distance = float(all_of.distances.median()) if truth.n else float("inf")
     return {
         "reach": int(reach.sum()), "claims": len(x), "radii": list(RADII),
         "found": all_of.found.tolist(), "found_reach": of_reach.found.tolist(), "chance": chance,
-        "controls": ring.controls.origin.value,
+        "controls": ring.controls.origin.value, "beside": dict(zip(others, beside, strict=True)),
         "distance": distance if distance < float("inf") else None,
         "residual": _residual(ring.target, claims),
         "matched": (all_of.matches[RADII.index(RADIUS)] >= 0).tolist(),
@@ -473,13 +475,10 @@ def _ring(text: str) -> Ring:
     )
     truth = flip_labels(clean, row.label_noise, row.seed)
     done = _train(row, truth)
-    drawn = control_sets(clean)
-    controls = replace(
-        drawn,
-        sets=tuple(
-            flip_labels(one, row.label_noise, row.seed + k) for k, one in enumerate(drawn.sets, 1)
-        ),
-    )
+    controls = control_sets(clean)
+    if row.label_noise:
+        share = row.label_noise
+        controls = controls.with_change(lambda one, k: flip_labels(one, share, row.seed + k))
     target = Target.of(done.net, done.q_min)
     return Ring(target, truth, controls, done.certificate, done.states[-1].gamma_bar)
 

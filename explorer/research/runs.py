@@ -379,7 +379,7 @@ def attack(
 
 
 def judgement(
-    claims: Report, truth: Dataset, controls: Controls, made: Certificate | None
+    claims: Report, truth: Dataset, controls: Controls, made: Certificate | None, more: bool = False
 ) -> Judgement:
     """What may be said of the claims of an attack, against the truth and the controls.
 
@@ -389,7 +389,8 @@ def judgement(
         controls: sets that stand for chance.
         made: the certificate of the attacked network on the truth; None where there is none, as
             for a victim of the attack's own training.
+        more: whether to make more controls where the first do not suffice; see `judge`.
     """
-    verdict = judge(truth, controls, claims.x, claims.y, RADIUS, in_reach(made, truth.n))
+    verdict = judge(truth, controls, claims.x, claims.y, RADIUS, in_reach(made, truth.n), more)
     first, control = (score(data, claims.x, claims.y) for data in (truth, controls.sets[0]))
     return Judgement((first, control), verdict)

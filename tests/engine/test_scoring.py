@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -11,9 +12,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.bench_control import LAWS, counts
 from explorer.engine.controls import Controls, Origin, control_sets, meeting_counts
-from explorer.engine.data import Dataset, preset, read_csv
-from explorer.engine.scoring import RADII, Doubt, Kind, Unknowable, adjusted_p_values, judge, score
+from explorer.engine.data import Dataset, empty, preset, read_csv
+from explorer.engine.scoring import (
+    RADII,
+    Doubt,
+    Kind,
+    Unknowable,
+    adjusted_p_values,
+    as_well,
+    judge,
+    score,
+)  # fmt: skip
 
 RADIUS = 0.03
 
@@ -133,12 +144,79 @@ def test_what_claims_meet_out_of_reach_is_not_recovered():
     assert (verdict.in_reach, verdict.reached, verdict.found) == (2, 0, 2)
 
 
-def test_points_drawn_by_hand_are_judged_by_resampled_ones_and_said_so():
+def test_points_drawn_by_hand_must_beat_every_way_of_making_controls():
     truth = preset("alternating-circle", n=20)
     drawn = Dataset(truth.x, truth.y)
-    verdict = judge(drawn, controls(drawn), truth.x, truth.y, RADIUS)
-    assert verdict.kind is Kind.FOUND
-    assert (verdict.origin, verdict.controls) == (Origin.RESAMPLED, 99)
+    x = truth.x + 0.005
+    ways = control_sets(drawn).ways
+    assert [way.origin for way in ways] == [
+        Origin.RESAMPLED, Origin.SHIFTED, Origin.TURNED, Origin.REPHASED
+    ]  # fmt: skip
+    assert all(len(way) == 99 for way in ways)
+    verdict = judge(drawn, control_sets(drawn), x, truth.y, RADIUS)
+    alone = {way.origin: judge(drawn, replace(way, beside=()), x, truth.y, RADIUS) for way in ways}
+    assert verdict.kind is Kind.FOUND and verdict.controls == 99
+    assert verdict.p_value == max(one.p_value for one in alone.values())
+    assert verdict.p_value == alone[verdict.origin].p_value
+    assert verdict.chance == alone[verdict.origin].chance
+
+
+def test_sets_made_from_a_drawing_keep_its_shape():
+    ring = preset("alternating-circle", n=20)
+    _, shifted, turned, rephased = control_sets(Dataset(ring.x, ring.y), 5).ways
+    for one in (*turned.sets, *rephased.sets):  # of a ring both are the ring at another phase
+        assert one.x.norm(dim=1).tolist() == pytest.approx([1] * 20)
+        assert torch.equal(one.y, ring.y)
+        apart = torch.cdist(one.x, one.x).fill_diagonal_(9).amin(1)
+        assert apart.tolist() == pytest.approx([2 * math.sin(math.pi / 20)] * 20)
+        assert float(torch.cdist(one.x, ring.x).min()) > 1e-4
+    spacing = 2 * math.sin(math.pi / 10)  # of one class
+    for one in shifted.sets:
+        move = one.x - ring.x
+        assert float((move - move[0]).abs().max()) < 1e-12
+        assert 0 < float(move.abs().max()) <= spacing / 2
+    line = preset("alternating-line", n=6)
+    assert [way.origin for way in control_sets(Dataset(line.x, line.y), 2).ways] == [
+        Origin.RESAMPLED, Origin.SHIFTED
+    ]  # fmt: skip
+    assert not control_sets(empty(2), 2).beside
+
+
+def test_of_counts_that_tie_the_nearer_decides():
+    truth = preset("alternating-circle", n=20)
+    near, mid, far = (Dataset(truth.x + off, truth.y) for off in (0.001, 0.019, 9))
+    sets = Controls((near,) * 10 + (mid,) * 9 + (far,) * 80, Origin.HELD_OUT)
+    p_at = {
+        off: judge(truth, sets, truth.x + off, truth.y, RADIUS).p_value for off in (1e-3, -1e-3)
+    }
+    assert p_at == {1e-3: pytest.approx(0.11), -1e-3: pytest.approx(0.01)}
+
+
+@given(st.lists(st.lists(st.integers(0, 5), min_size=3, max_size=3), min_size=1, max_size=8))
+def test_counts_are_compared_as_words_in_a_dictionary(counts):
+    table = torch.tensor(counts)
+    assert as_well(table, counts[0]).tolist() == [c >= counts[0] for c in counts]
+
+
+def test_more_controls_are_asked_only_where_few_do_as_well():
+    truth = preset("moons", n=12)
+    sets = control_sets(truth)
+    assert sets.most.sets[0].x.equal(sets.sets[0].x) and len(sets.most) == 999
+    sure = judge(truth, sets, truth.x, truth.y, RADIUS, more=True)
+    assert (sure.controls, sure.p_value) == (999, 0.001)
+    none = judge(truth, sets, truth.x + 5, truth.y, RADIUS, more=True)
+    assert (none.controls, none.p_value) == (99, 1.0)  # the first ten do as well
+    own = list(sets.sets)  # sets of one's own stay as many as they are
+    assert judge(truth, own, truth.x, truth.y, RADIUS, more=True).controls == 99
+
+
+def test_the_sequential_p_is_that_of_besag_and_clifford():
+    truth = preset("alternating-circle", n=20)
+    far = Dataset(truth.x + 9, truth.y)
+    sets = Controls(((far,) * 4 + (truth,)) * 19, Origin.HELD_OUT)  # the tenth hit is set 50
+    assert judge(truth, sets, truth.x, truth.y, RADIUS, more=True).p_value == 10 / 50
+    few = Controls((truth,) * 9 + (far,) * 90, Origin.HELD_OUT)
+    assert judge(truth, few, truth.x, truth.y, RADIUS, more=True).p_value == 10 / 100
 
 
 def test_groups_of_clicks_close_together_are_no_find():
@@ -156,6 +234,16 @@ def test_groups_of_clicks_close_together_are_no_find():
         verdict = judge(truth, controls(truth, 10), claims.x, claims.y, RADIUS)
         rejected += verdict.p_value <= 0.1
     assert rejected <= 4  # at 0.1, and Silverman's bandwidth alone: 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", LAWS)
+def test_claims_that_know_the_shape_and_no_point_are_seldom_a_find(law):
+    """The share is at most 5%, and sampling: 7 of 60 are passed once in 100 laws (binomial)."""
+    made = counts(LAWS[law], 60)
+    assert made.null <= 7
+    if law.startswith("ring"):
+        assert made.power == 60 - made.unknown
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,18 @@ def test_the_table_and_the_sentence_name_resampled_sets() -> None:
     assert arena.table([line])[0]["controls"] == line.compared
 
 
+def test_of_controls_made_in_several_ways_the_hardest_counts() -> None:
+    """The first attack is met as well by a tenth of the turned sets."""
+    made = [row(found=(1, 5, 8)), row("inversion", found=(1, 7, 8))]
+    for one in made:
+        turned = [[0, 6, 9]] * 9 + [[0, 0, 0]] * 90
+        one["result"] |= {"controls": "resampled", "beside": {"turned": turned}}
+    first, other = lines_of(made)
+    assert first.p_value == first.p_adjusted == pytest.approx(0.1)
+    assert first.origin is Origin.TURNED and sum(first.chance) == 54
+    assert other.p_value == other.p_adjusted == pytest.approx(0.01)
+
+
 def test_one_run_agrees_with_the_judge() -> None:
     truth = preset("moons", 12, seed=1)
     controls = control_sets(truth)

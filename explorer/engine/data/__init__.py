@@ -1,14 +1,12 @@
 """The room of the truth: datasets, presets, the held-out partition, files.
 
-One import for all of it; the parts live in `dataset`, `presets` and `datafiles`.
+One import for all of it; the parts live in `dataset`, `presets`, `drawings` and `files`.
 """
 
 from __future__ import annotations
 
-import numpy as np
-import torch
-
 from explorer.engine.data.dataset import Dataset, Source, empty
+from explorer.engine.data.drawings import generator_of, resampled
 from explorer.engine.data.files import DataError, read_csv, read_npz, write_csv, write_npz
 from explorer.engine.data.presets import BOX, MAX_POINTS, PRESETS, Preset, fold
 
@@ -31,7 +29,6 @@ __all__ = [
 
 PLANE = 2.0  # half width of the drawing plane
 MAX_NOISE = 10.0  # arbitrary: beyond it the folded points are uniform in the box
-MIN_BANDWIDTH = 0.01  # arbitrary: the bootstrap of a class of equal points still moves
 
 
 def preset(name: str, n: int | None = None, noise: float | None = None, seed: int = 0) -> Dataset:
@@ -66,7 +63,7 @@ def preset(name: str, n: int | None = None, noise: float | None = None, seed: in
         raise ValueError(f"noise must be from 0 to {MAX_NOISE:g}; got {noise}")
     if seed < 0:
         raise ValueError(f"seed must be at least 0; got {seed}")
-    x, y = row.draw(n, noise, _generator(seed), False)
+    x, y = row.draw(n, noise, generator_of(seed), False)
     return Dataset(x, y, Source(name, n, noise, seed))
 
 
@@ -97,33 +94,14 @@ def heldout(dataset: Dataset, seed: int = 0) -> Dataset:
     """
     source = dataset.source
     if source is None:
-        return _bootstrap(dataset, _generator(seed, dataset.n, 1))
-    generator = _generator(seed, source.seed, 2)
+        return _bootstrap(dataset, seed)
+    generator = generator_of(seed, source.seed, 2)
     x, y = PRESETS[source.preset].draw(source.n, source.noise, generator, True)
     return Dataset(x, y).to(dtype=dataset.x.dtype, device=dataset.x.device)
 
 
-def _generator(*seeds: int) -> torch.Generator:
-    if len(seeds) == 1:
-        return torch.Generator().manual_seed(seeds[0])
-    # Mixed, so that the control of seed 0 is not the dataset of seed 1.
-    return torch.Generator().manual_seed(int(np.random.SeedSequence(seeds).generate_state(1)[0]))
-
-
-def _bootstrap(dataset: Dataset, generator: torch.Generator) -> Dataset:
-    x, d = dataset.x.to("cpu", torch.float64), dataset.d
-    fresh = x.clone()
-    for label in sorted({-1.0, 1.0, *dataset.y.tolist()}):
-        members = (dataset.y.to("cpu") == label).nonzero().squeeze(1)
-        count = members.numel()
-        if not count:
-            continue
-        width = (4 / ((d + 2) * count)) ** (1 / (d + 4)) * x[members].std(0, correction=0)
-        apart = torch.cdist(x[members], x[members]).fill_diagonal_(torch.inf).amin(1)
-        width = torch.minimum(width, apart[:, None]).clamp_min(MIN_BANDWIDTH)
-        chosen = torch.randint(count, (count,), generator=generator)
-        noise = torch.randn(count, d, generator=generator, dtype=torch.float64)
-        fresh[members] = x[members][chosen] + width[chosen] * noise
-    if bool((x.abs() <= PLANE).all()):
+def _bootstrap(dataset: Dataset, seed: int) -> Dataset:
+    fresh = resampled(dataset, seed)
+    if bool((dataset.x.abs() <= PLANE).all()):
         fresh = fold(fresh, PLANE)  # a set drawn on the plane keeps its control on the plane
     return Dataset(fresh.to(dataset.x), dataset.y)

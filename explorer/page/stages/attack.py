@@ -121,7 +121,8 @@ def judge(session: Session) -> None:
         claims = session.entry.report(aim.target, attack.state, session.attack_config)
         own = session.entry.victim is not None  # weights of its own training
         known = None if own else aim.certificate
-        made = judgement(claims, aim.truth, aim.controls, known)
+        more = not session.running  # while it runs, the first controls must do
+        made = judgement(claims, aim.truth, aim.controls, known, more)
         attack = replace(
             attack, scores=made.scores, verdict=made.verdict, claims=claims, judged=attack.state
         )

@@ -15,6 +15,12 @@ _KINDS = {
     "find.",
     Kind.CANNOT_KNOW: "Cannot know: this comparison would say the same of a good and a bad attack.",
 }
+_MADE = {
+    Origin.RESAMPLED: "resampled around the points",
+    Origin.TURNED: "made by turning the points about their centre",
+    Origin.SHIFTED: "made by shifting the points as one",
+    Origin.REPHASED: "made by moving the points along their outline",
+}
 
 
 def kind(made: Kind) -> str:
@@ -25,8 +31,8 @@ def kind(made: Kind) -> str:
 def sets(origin: Origin, count: int) -> str:
     """Return how many controls there are and where they came from, such as "99 held-out sets"."""
     noun = "set" if count == 1 else "sets"
-    if origin is Origin.RESAMPLED:
-        return f"{count} {noun} resampled around the points"
+    if origin in _MADE:
+        return f"{count} {noun} {_MADE[origin]}"
     return f"{count} {origin.value} {noun}"
 
 

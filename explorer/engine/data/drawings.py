@@ -1,0 +1,96 @@
+"""Other sets of the shape of a drawing, made from its points alone: what stands for its source.
+
+A drawing does not say what law it follows, so there are four guesses. Resampled: groups and clouds.
+Turned about the centre: rings and stars. Shifted by up to half of the way to a neighbour: grids,
+lines and tight groups. Re-phased, each point moved by one share of the way round to the next of its
+class: closed curves that are no circles. Each keeps how many points a class has.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.engine.data.dataset import Dataset
+
+MIN_BANDWIDTH = 0.01  # arbitrary: the bootstrap of a class of equal points still moves
+
+
+def generator_of(*seeds: int) -> torch.Generator:
+    """A generator of several seeds, mixed: the control of seed 0 is not the set of seed 1."""
+    if len(seeds) == 1:
+        return torch.Generator().manual_seed(seeds[0])
+    return torch.Generator().manual_seed(int(np.random.SeedSequence(seeds).generate_state(1)[0]))
+
+
+def resampled(dataset: Dataset, seed: int) -> Tensor:
+    """Points (n, d) of a smoothed bootstrap of each class.
+
+    The bandwidth is Silverman's (1986, eq. 4.14) or, where that is less, the distance of a point's
+    nearest neighbour: Silverman's alone smears groups that stand close together.
+    """
+    generator = generator_of(seed, dataset.n, 1)
+    x, d = dataset.x.to("cpu", torch.float64), dataset.d
+    fresh = x.clone()
+    for label in sorted({-1.0, 1.0, *dataset.y.tolist()}):
+        members = (dataset.y.to("cpu") == label).nonzero().squeeze(1)
+        count = members.numel()
+        if not count:
+            continue
+        width = (4 / ((d + 2) * count)) ** (1 / (d + 4)) * x[members].std(0, correction=0)
+        apart = torch.cdist(x[members], x[members]).fill_diagonal_(torch.inf).amin(1)
+        width = torch.minimum(width, apart[:, None]).clamp_min(MIN_BANDWIDTH)
+        chosen = torch.randint(count, (count,), generator=generator)
+        noise = torch.randn(count, d, generator=generator, dtype=torch.float64)
+        fresh[members] = x[members][chosen] + width[chosen] * noise
+    return fresh
+
+
+def turned(dataset: Dataset, count: int) -> Tensor:
+    """The points turned about their mean by uniform angles. (n, 2) -> (count, n, 2)."""
+    x = dataset.x.to("cpu", torch.float64)
+    angle = 2 * math.pi * _uniform(dataset, 2, count)
+    rows = [angle.cos(), -angle.sin(), angle.sin(), angle.cos()]
+    return (x - x.mean(0)) @ torch.stack(rows, 1).view(-1, 2, 2).mT + x.mean(0)
+
+
+def shifted(dataset: Dataset, count: int) -> Tensor:
+    """The points moved as one, by up to half of a step along each axis. (n, d) -> (count, n, d).
+
+    The step is the median distance between nearest neighbours of one class.
+    """
+    x = dataset.x.to("cpu", torch.float64)
+    apart = torch.cdist(x, x).fill_diagonal_(torch.inf)
+    near = apart.masked_fill(dataset.y[:, None] != dataset.y[None], torch.inf).amin(1)
+    near = near[near.isfinite()]
+    step = max(float(near.median()) if len(near) else 0.0, MIN_BANDWIDTH)
+    move = _uniform(dataset, 3, count * dataset.d).view(count, 1, dataset.d)
+    return x + (move - 0.5) * step
+
+
+def rephased(dataset: Dataset, count: int) -> Tensor:
+    """Each point moved a share of the way round to the next of its class, in angle and radius.
+
+    The share is one for all points of a set, uniform in [0, 1). (n, 2) -> (count, n, 2).
+    """
+    x = dataset.x.to("cpu", torch.float64)
+    centre = x.mean(0)
+    radius, angle = (x - centre).norm(dim=1), torch.atan2(*(x - centre).T.flip(0))
+    wider, further = radius.clone(), angle.clone()
+    for label in dataset.y.unique():
+        members = (dataset.y == label).nonzero().squeeze(1).cpu()
+        order = members[angle[members].argsort()]
+        wider[order], further[order] = radius[order.roll(-1)], angle[order.roll(-1)]
+        further[order[-1]] += 2 * math.pi
+    share = _uniform(dataset, 4, count)[:, None]
+    radius, angle = radius + share * (wider - radius), angle + share * (further - angle)
+    return centre + torch.stack([radius * angle.cos(), radius * angle.sin()], -1)
+
+
+def _uniform(dataset: Dataset, kind: int, count: int) -> Tensor:
+    """Numbers in [0, 1): the first are the same whatever the count."""
+    drawn = np.random.default_rng((dataset.n, kind)).random(count)
+    return torch.from_numpy(drawn)
