@@ -35,7 +35,7 @@ page = app(preset("two-points"))
 play.go(page.session, "train")
 train.jump_to_exact(page.session)
 play.go(page.session, "attack")
-tuner = page.panels["Tuner"]
+tuner = page.panel("Tuner")
 tuner.go.click()
 while tuner.job.busy and not tuner.rows:
     await asyncio.sleep(0.1)

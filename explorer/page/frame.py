@@ -81,9 +81,9 @@ STAGES: tuple[tuple[Stage, str, str], ...] = (
     ("draw", "1 Draw", "Draw points of two classes, on the plane up to four"),
     ("train", "2 Train", "Train a network on them"),
     ("attack", "3 Attack", "Recover them from its weights"),
-    ("explain", "4 Explain", "Which other points explain the same weights"),
-    ("arena", "5 Arena", "Set several attacks side by side on these weights"),
-    ("landscape", "6 Landscape", "Run an attack from all starts at once, and see where it ends"),
+    ("landscape", "4 Landscape", "Run an attack from all starts at once, and see where it ends"),
+    ("explain", "5 Explain", "Which other points explain the same weights"),
+    ("arena", "6 Compare", "Set several attacks side by side on these weights"),
 )
 BEFORE: tuple[Stage, ...] = ("draw", "train")
 

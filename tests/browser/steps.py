@@ -12,6 +12,8 @@ from explorer.serve import server as serve
 Place = tuple[float, float]  # shares of the plane, from its left and from its top
 HALF = 2.0  # the plane goes from -2 to 2
 NEGATIVE, POSITIVE = "▲ −1", "● +1"
+TOOLS = {NEGATIVE, POSITIVE, "Place", "Move", "Erase", "Undo", "Redo", "Clear"}
+FURTHER = {"Step × n", "New seed"}
 VERDICT = re.compile(r"\d+ of \d+ found within 0\.03; chance finds \d+")
 NEAR_KKT = re.compile("^(Approaching|Near|A KKT point)")
 
@@ -31,7 +33,7 @@ class Explorer:
         self.verdict = page.locator(".mx-verdict")
         self.message = page.locator(".mx-message")
         self.said = page.locator(".mx-plane .mx-said")
-        self.where = page.locator(".mx-transport").get_by_text(re.compile("^step "))
+        self.where = page.locator(".mx-transport .mx-where")
 
     def visit(self, url: str) -> Explorer:
         """Open the page and wait until it can be drawn on."""
@@ -48,17 +50,31 @@ class Explorer:
 
     # --- controls ---------------------------------------------------------------------------
     def button(self, name: str) -> Locator:
-        """A button by its words; some begin with an icon, which counts as text by name."""
-        return self.page.locator(".mx-app button").filter(
-            has_text=re.compile(rf"^\s*{re.escape(name)}\s*$")
-        )
+        """A button by its words, or by its name where it shows an icon alone."""
+        words = re.compile(rf"^\s*{re.escape(name)}\s*$")
+        shown = self.page.locator(".mx-app button").filter(has_text=words)
+        return shown.or_(self.page.locator(f'.mx-app button[aria-label="{name}"]')).first
 
     def press(self, name: str) -> None:
+        """Press a button; the tools, and the menu of further steps, are opened for it."""
+        if name in TOOLS and not self.button(name).is_visible():
+            self.button("Edit the points").click()
+        if name in FURTHER and not self.button(name).is_visible():
+            self.button("More steps").click()
         self.button(name).click()
 
+    def preset(self, title: str) -> None:
+        """Draw a ready-made set, in the draw stage."""
+        self.page.locator(".mx-thumb").filter(has_text=re.compile(f"^{title}$")).click()
+
     def fold(self, title: str) -> None:
-        """Open or close a folded part."""
-        self.page.locator(".jupyter-widget-Collapse-header", has_text=title).click()
+        """Open or close a fold of the side, or a folded part within it."""
+        kinds = ".mx-fold, .jupyter-widget-Collapse-header:visible"
+        self.page.locator(kinds, has_text=title).first.click()
+
+    def branches(self) -> Locator:
+        """The marks of the branches on the time line."""
+        return self.page.locator(".mx-mark")
 
     def box(self) -> dict[str, float]:
         """The plane on the screen, scrolled into view."""

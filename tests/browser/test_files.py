@@ -19,9 +19,9 @@ def test_points_leave_as_csv_and_come_back_and_a_run_opens_elsewhere(
 ) -> None:
     page = new_page()
     app = Explorer(page).visit(voila_server.url)
-    page.get_by_title("Draw a ready-made dataset").select_option(label="Moons (2-D)")
+    app.preset("Moons")
     app.expect_points(24)
-    app.fold("Files")
+    app.fold("Save and open")
     link = page.locator("a[download='points.csv']")
     with page.expect_download() as download:
         link.click()
@@ -37,9 +37,10 @@ def test_points_leave_as_csv_and_come_back_and_a_run_opens_elsewhere(
         assert (float(x1), float(x2)) == pytest.approx([float(v) for v in row[:2]], abs=6e-4)
         assert int(y) == int(row[2])
 
+    app.fold("Save and open")
     app.press("Clear")
     app.expect_points(0)
-    app.fold("Files")
+    app.fold("Save and open")
     choose(app, "Import CSV", saved)
     app.expect_points(24)
     expect(link).to_be_visible()
@@ -61,16 +62,18 @@ def test_points_leave_as_csv_and_come_back_and_a_run_opens_elsewhere(
 
     # A run is saved, and opened by another visitor.
     saved = tmp_path / "run.safetensors"
-    page.get_by_title("Draw a ready-made dataset").select_option(label="XOR (2-D)")
+    app.fold("Save and open")
+    app.preset("XOR")
     app.press("Step × n")
     expect(app.where).to_have_text("step 100 of 100")
+    app.fold("Save and open")
     app.press("Save the run")
     with page.expect_download() as download:
         page.locator("a[download='run.safetensors']").click()
     download.value.save_as(saved)
 
     other = Explorer(new_page()).visit(voila_server.url)
-    other.fold("Files")
+    other.fold("Save and open")
     choose(other, "Open a run or weights", saved)
     expect(other.where).to_have_text("step 100 of 100")
     expect(other.verdict).to_have_text(app.verdict.inner_text())

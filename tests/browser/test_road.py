@@ -39,7 +39,7 @@ def test_mouse_draws_trains_attacks_reads_the_verdict_and_goes_back_in_time(
 ) -> None:
     app = Explorer(page).visit(voila_server.url)
     app.draw_twelve()
-    app.fold("Files")
+    app.fold("Save and open")
     assert_points(app, [*((p, 1) for p in BLUE), *((p, -1) for p in (*ORANGE, *stroke()))])
 
     app.press("Play")
@@ -49,9 +49,9 @@ def test_mouse_draws_trains_attacks_reads_the_verdict_and_goes_back_in_time(
     app.click(LATE)
     app.expect_points(13)
     app.wait_for_step(app.step() + 50)
-    app.press("↶ Undo")
+    app.press("Undo")
     app.expect_points(12)
-    app.press("↷ Redo")
+    app.press("Redo")
     app.expect_points(13)
     app.wait_for_step(app.step() + 50)
     expect(app.button("Pause")).to_be_visible()  # it never stopped
@@ -88,17 +88,15 @@ def test_mouse_draws_trains_attacks_reads_the_verdict_and_goes_back_in_time(
 
 def time_goes_back_and_branches(app: Explorer) -> None:
     page = app.page
-    page.get_by_title("Draw a ready-made dataset").select_option(label="Moons (2-D)")
+    app.preset("Moons")
     for end in (100, 200, 300):
         app.press("Step × n")
         expect(app.where).to_have_text(f"step {end} of {end}")
 
-    handle = page.locator(".mx-timeline [role=slider]")
-    handle.scroll_into_view_if_needed()
-    place = handle.bounding_box()
-    track = page.locator(".mx-timeline .noUi-base").bounding_box()
-    assert place is not None and track is not None
-    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    handle = page.locator(".mx-timeline .mx-time")
+    track = handle.bounding_box()
+    assert track is not None
+    page.mouse.move(track["x"] + track["width"] - 9, track["y"] + track["height"] / 2)
     page.mouse.down()
     page.mouse.move(track["x"] + track["width"] / 2, track["y"], steps=5)
     page.mouse.up()
@@ -106,14 +104,13 @@ def time_goes_back_and_branches(app: Explorer) -> None:
     handle.press("Home")
     expect(app.where).to_have_text("step 0 of 300")
 
-    app.press("Branch here")
-    branches = page.get_by_title("Lines of time")
-    expect(branches.locator("option")).to_have_count(2)
+    app.press("Branch")
+    expect(app.branches()).to_have_count(2)
     app.press("Step × n")
     expect(app.where).to_have_text("step 100 of 100")
-    branches.select_option(index=0)
+    app.branches().nth(0).click()
     expect(app.where).to_have_text("step 0 of 300")
-    branches.select_option(index=1)
+    app.branches().nth(1).click()
     expect(app.where).to_have_text("step 100 of 100")
 
 

@@ -42,6 +42,7 @@ def test_the_list_follows_the_weights(app: App) -> None:
 
 
 def test_tooltips_of_forms_that_are_made_later_reach_the_page(app: App) -> None:
+    app.unfold("More settings")
     before = set(app.access.tips)
     attack.choose(app.session, "hinge")
     assert set(app.access.tips) - before

@@ -90,7 +90,7 @@ def test_a_page_shows_every_class() -> None:
     shown = on_plane(app)
     assert all(len(of_class(shown["points"], label)) == 6 for label in LABELS)
     assert shown["map"].shape[0] == 4 and shown["margins"]
-    words = [option[0] for option in app.panels["Tools"].label.options]
+    words = [row["name"] for row in app.panels["Tools"].view.state["classes"]]
     assert words == ["● 1", "▲ 2", "■ 3", "◆ 4"]
     assert "6 ◆" in _drawn(app)
     app.close()
@@ -98,7 +98,7 @@ def test_a_page_shows_every_class() -> None:
 
 def _drawn(app: App) -> str:
     play.go(app.session, "draw")
-    return str(app.panels["Header"].sentence.value)
+    return str(app.panels["Headline"].said)
 
 
 def test_files_keep_the_class() -> None:

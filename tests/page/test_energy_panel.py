@@ -313,7 +313,7 @@ def test_out_of_sight_nothing_is_refined(app: App) -> None:
 
 def test_runs_over_the_map_are_hidden_and_go_with_their_network(app: App) -> None:
     energy, session = panel(app), app.session
-    grid = app.panels["GridPanel"].grid
+    grid = app.panel("GridPanel").grid
     grid.steps.value = 2
     grid.run()
     energy.kind.value = "starts"

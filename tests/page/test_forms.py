@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import pytest
 
+from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
 from explorer.engine.settings import setting, settings
+from explorer.page import play
 from explorer.page.panels.forms import AttackSettings, Form, TrainForm
 from explorer.page.parts.settings import Row, rows_of
 from explorer.page.session import Session
@@ -20,8 +22,9 @@ GOLDEN = json.loads((Path(__file__).parent / "forms.json").read_text(encoding="u
 
 
 def form_of(key: str) -> Form:
-    session = Session()
+    session = Session(preset("moons"))
     if key == "train":
+        play.go(session, "train")
         return TrainForm(session)
     session.attack_config = ROSTER[key].config()
     return AttackSettings(session, key)

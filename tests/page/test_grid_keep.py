@@ -39,7 +39,7 @@ def opened(n: int = N, seed: int = 0) -> App:
 
 
 def panel(app: App) -> GridBox:
-    made = app.panels["GridPanel"]
+    made = app.panel("GridPanel")
     assert isinstance(made, GridPanel)
     return made.grid
 

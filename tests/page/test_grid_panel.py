@@ -25,7 +25,7 @@ def app():
 
 
 def panel(app: App) -> GridBox:
-    made = app.panels["GridPanel"]
+    made = app.panel("GridPanel")
     assert isinstance(made, GridPanel)
     made.grid.steps.value = 3
     return made.grid

@@ -16,7 +16,7 @@ from explorer.page.session import Session
 from explorer.page.stages import attack, draw, explain, train
 from explorer.page.words.headline import headline
 from explorer.research.explained import FARTHEST
-from tests.page.pages import classes
+from tests.page.pages import send
 
 NAME = "two points"
 
@@ -56,12 +56,12 @@ def test_the_list_opens_beside_the_page_and_says_how_far() -> None:
     app.session.observe(lambda change: seen.append(change["new"]), names=["message"])
 
     async def run() -> None:
-        header.scenario.value = "inversion"
+        send(header.view, kind="example", value="inversion")
         await header.job.done()
 
     asyncio.run(run())
     assert any("%" in message for message in seen)
-    assert header.scenario.value == "" and app.session.frame.stage == "attack"
+    assert app.session.frame.stage == "attack"
     app.close()
 
 
@@ -70,7 +70,7 @@ def test_landscape_asks_for_starts_rather_than_for_play() -> None:
     train.jump_to_exact(app.session)
     play.go(app.session, "attack")
     play.go(app.session, "landscape")
-    words = app.panels["Header"].sentence.value
+    words = app.panels["Headline"].said
     assert "starts" in words and "Play" not in words
     app.close()
 
@@ -79,16 +79,16 @@ def test_an_attack_that_began_at_the_truth_says_so_and_is_no_find() -> None:
     app = App(preset("circles", n=12, seed=1))
     train.jump_to_exact(app.session)
     play.go(app.session, "attack")
-    header = app.panels["Header"]
-    assert "attacker" not in header.sentence.value
+    panel = app.panels["Headline"]
+    assert "attacker" not in panel.said
     attack.remix(app.session, 0.5, 1.0)
-    assert "50%" in header.sentence.value
+    assert "50%" in panel.said
     attack.remix(app.session, 1.0, 1.0)
     assert app.session.frame.attack.verdict.kind.name == "FOUND"
-    assert "100%" in header.sentence.value
-    assert "warn" in classes(header.verdict)
+    assert "100%" in panel.said
+    assert panel.view.state["tone"] == "warn"
     attack.remix(app.session, 0.0, 0.0)
-    assert "attacker" not in header.sentence.value
+    assert "attacker" not in panel.said
     app.close()
 
 

@@ -8,23 +8,26 @@ from dataclasses import replace
 import pytest
 
 from explorer.engine.data import preset
+from explorer.page import play
 from explorer.page.apps.digits import DigitsApp
 from explorer.page.apps.explorer import App
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.job import JobState
 from explorer.page.stages import attack
-from tests.page.pages import opened
+from tests.page.pages import opened, send
 from tests.page.test_digits import TINY
 
 
 def exact_solution():
     page = App(preset("moons", n=60))
+    play.go(page.session, "train")
     form = page.panels["TrainForm"]
     return page, form.job, form.jump.click, form.jump.click
 
 
 def finishing():
     page = App(preset("moons", n=60))
+    play.go(page.session, "train")
     form = page.panels["TrainForm"]
     return page, form.finishing, form.finish.click, form.finish.click
 
@@ -43,7 +46,7 @@ def farthest_set():
 
 def other_set():
     page = opened("attack", "moons", n=10)
-    panel = page.panels["OtherPanel"]
+    panel = page.panel("OtherPanel")
 
     def press() -> None:
         panel.shown.value = True
@@ -59,7 +62,7 @@ def arena():
 
 def tuning():
     page = opened("attack", "alternating-line", n=6)
-    panel = page.panels["Tuner"]
+    panel = page.panel("Tuner")
     return page, panel.job, panel.go.click, panel.go.click
 
 
@@ -72,7 +75,7 @@ def margins():
 
 def grid_of_starts():
     page = opened("landscape", "moons", n=6)
-    grid = page.panels["GridPanel"].grid
+    grid = page.panel("GridPanel").grid
     return page, grid.job, grid.go.click, grid.go.click
 
 
@@ -91,7 +94,7 @@ def example():
     header = page.panels["Header"]
 
     def press() -> None:
-        header.scenario.value = "inversion"
+        send(header.view, kind="example", value="inversion")
 
     return page, header.job, press, None
 

@@ -26,7 +26,7 @@ def opened(data: Dataset, exact: bool = True) -> App:
 
 
 def panel(app: App) -> OtherPanel:
-    made = app.panels["OtherPanel"]
+    made = app.panel("OtherPanel")
     assert isinstance(made, OtherPanel) and made.box.children
     return made
 

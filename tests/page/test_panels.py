@@ -13,11 +13,12 @@ import pytest
 from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
 from explorer.page import play
-from explorer.page.apps.explorer import App
+from explorer.page.apps.explorer import FOLDS, App
+from explorer.page.frame import STAGES
 from explorer.page.panels import arena as arena_panel
 from explorer.page.panels.base import Panel
 from explorer.page.stages import draw, landscape, train
-from tests.page.pages import named, of_class, on_plane, send, walk
+from tests.page.pages import of_class, on_plane, send, walk
 
 
 @pytest.fixture
@@ -36,16 +37,15 @@ def test_the_whole_road_by_its_buttons(app: App, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("explorer.page.play.AT_ONCE_S", float("inf"))  # however loaded the machine
     session = app.session
     header, transport = app.panels["Header"], app.panels["Transport"]
-    header.stage.value = "train"
-    transport.many.value = 1500
-    named(app.widget, w.Button, "Step × n").click()
+    send(header.view, kind="stage", value="train")
+    send(transport.view, kind="steps", value=1500)
     assert session.frame.training.state.t == 1500
-    assert "KKT" in header.sentence.value
-    header.stage.value = "attack"
-    transport.many.value = 20
-    named(app.widget, w.Button, "Step × n").click()
+    assert "KKT" in app.panels["Headline"].said
+    send(header.view, kind="stage", value="attack")
+    send(transport.view, kind="steps", value=20)
     assert session.frame.attack.state.t == 20
-    assert "of 8" in header.sentence.value or "claim" in header.sentence.value
+    said = app.panels["Headline"].said
+    assert "of 8" in said or "claim" in said
     no_failures(app)
 
 
@@ -62,12 +62,47 @@ def test_every_stage_of_every_kind_of_preset_renders(app: App, name: str) -> Non
     no_failures(app)
 
 
-def test_a_refused_turn_leaves_the_stage_button_where_it_was(app: App) -> None:
-    header = app.panels["Header"]
+def test_a_refused_turn_leaves_the_tab_where_it_was_and_says_why(app: App) -> None:
+    header, notice = app.panels["Header"].view, app.panels["Notice"].view
     draw.clear(app.session)
-    header.stage.value = "train"
-    assert header.stage.value == "draw"
-    assert "No points" in header.message.value
+    send(header, kind="stage", value="train")
+    assert header.state["now"] == "draw"
+    assert "No points" in notice.state["words"]
+    send(notice, kind="close")
+    assert app.session.message == notice.state["words"] == ""
+
+
+def test_the_tabs_say_what_is_done_and_why_others_are_not_to_be_had(app: App) -> None:
+    def states() -> dict[str, str]:
+        return {row["key"]: row["state"] for row in app.panels["Header"].view.state["stages"]}
+
+    draw.clear(app.session)
+    assert set(states().values()) == {"open", "later"} and states()["draw"] == "open"
+    tips = [row["tip"] for row in app.panels["Header"].view.state["stages"]]
+    assert all("Not yet" in tip for tip in tips[1:])
+    draw.load(app.session, preset("alternating-line"))
+    assert states()["draw"] == "done" and states()["train"] == "open"
+    train.jump_to_exact(app.session)
+    assert states()["train"] == "done" and states()["attack"] == "open"
+    play.go(app.session, "attack")
+    play.step(app.session, 3)
+    assert states()["attack"] == "done"
+
+
+@pytest.mark.parametrize("content", [
+    {}, {"kind": "stage"}, {"kind": "stage", "value": ["draw"]}, {"kind": "example", "value": {}},
+    {"kind": "steps", "value": "9"}, {"kind": "seek", "value": float("nan")},
+    {"kind": "select", "value": 7}, {"kind": "speed", "value": -1}, {"kind": "label", "value": {}},
+    {"kind": "layer", "value": []}, {"kind": "preset", "value": {}}, {"kind": "redraw", "value": 3},
+    {"kind": "seed", "value": -1}, {"kind": "fold", "value": 3}, {"kind": 3},
+])  # fmt: skip
+def test_what_no_hand_can_send_changes_nothing(app: App, content: dict) -> None:
+    before = app.session.frame
+    for name in ("Header", "Transport", "Tools", "Presets"):
+        send(app.panels[name].view, **content)
+    send(app.folds, **content)
+    assert app.session.frame is before and app.open == ""
+    no_failures(app)
 
 
 def test_plane_shows_points_by_class_and_areas_by_multiplier(app: App) -> None:
@@ -113,9 +148,9 @@ def test_hidden_truth_is_gone_from_the_plane_and_comes_back(app: App) -> None:
     play.go(session, "train")
     play.step(session, 2000)
     play.go(session, "attack")
-    app.panels["Tools"].truth.value = False
+    send(app.panels["Tools"].view, kind="layer", value="truth")
     assert "points" not in on_plane(app)
-    app.panels["Tools"].truth.value = True
+    send(app.panels["Tools"].view, kind="layer", value="truth")
     assert len(on_plane(app)["points"]) == 8 and on_plane(app)["hollow"]
 
 
@@ -144,7 +179,7 @@ def test_a_broken_view_says_so_in_its_box_and_the_others_go_on(
     play.go(app.session, "train")
     assert "on purpose" in app.panels["MarginsPanel"].failure.value
     play.step(app.session, 5)
-    assert "5" in app.panels["Transport"].where.value
+    assert "5" in app.panels["Transport"].view.state["where"]
 
 
 def test_an_attack_that_cannot_draw_leaves_the_page_answering(
@@ -167,11 +202,10 @@ def said_by(panel: Panel) -> list[w.HTML]:
 
 
 def test_a_refused_setting_jumps_back(app: App) -> None:
-    form = app.panels["AttackForm"]
     play.go(app.session, "train")
     play.step(app.session, 2000)
     play.go(app.session, "attack")
-    form = app.panels["AttackForm"].forms["kkt"]
+    form = app.panel("AttackForm").forms["kkt"]
     number = next(r.widget for r in form.all if r.field == "m")
     before = number.value
     number.value = 41
@@ -182,22 +216,29 @@ def test_a_refused_setting_jumps_back(app: App) -> None:
 def test_every_control_explains_itself(app: App) -> None:
     kinds = (w.Button, w.Dropdown, w.IntSlider, w.FloatSlider, w.BoundedIntText,
              w.BoundedFloatText, w.Checkbox, w.FileUpload)  # fmt: skip
-    controls = [x for p in app.panels.values() for x in walk(p.widget) if isinstance(x, kinds)]
-    assert len(controls) > 30
+    train.jump_to_exact(app.session)
+    for stage, *_ in STAGES:
+        play.go(app.session, stage)
+        for title in FOLDS:
+            app.unfold(title)
+    built = [panel.widget for panel in app.panels.values() if panel.widget is not None]
+    controls = [x for widget in built for x in walk(widget) if isinstance(x, kinds)]
+    assert len(controls) > 80
     assert [x for x in controls if not x.tooltip] == []
 
 
 def test_closing_unfollows_the_session(app: App) -> None:
     app.close()
-    before = app.panels["Header"].sentence.value
+    before = app.panels["Headline"].said
     draw.load(app.session, preset("moons"))
-    assert app.panels["Header"].sentence.value == before
+    assert app.panels["Headline"].said == before
 
 
 def solve(app: App, meanwhile: Callable[[w.Button], None]) -> None:
     """Press the button for many points, do something, and wait for the end."""
 
     async def run() -> None:
+        play.go(app.session, "train")
         form = app.panels["TrainForm"]
         form.jump.click()
         await asyncio.sleep(0)
@@ -218,6 +259,9 @@ def test_many_points_are_solved_beside_the_page(app: App) -> None:
 def test_solving_can_be_cancelled_and_leaves_edited_points_alone(app: App) -> None:
     draw.load(app.session, preset("alternating-line", n=50))
     solve(app, lambda jump: jump.click())
-    assert app.session.frame.training.state is None and "cancelled" in app.session.message
+    assert app.session.frame.training.state.t == 0 and "cancelled" in app.session.message
     solve(app, lambda jump: draw.edit(app.session, app.session.frame.dataset.without([0])))
-    assert app.session.frame.training.state is None and "changed meanwhile" in app.session.message
+    assert (
+        app.session.frame.training.certificate is None
+        and "changed meanwhile" in app.session.message
+    )

@@ -34,7 +34,7 @@ def app(monkeypatch):
 
 
 def tuner(app):
-    panel = app.panels["Tuner"]
+    panel = app.panel("Tuner")
     panel.trials.value = 3
     return panel
 
@@ -289,7 +289,7 @@ def test_published_settings_and_back(app) -> None:
     named(panel.widget, w.Button, "Load").click()
     now = session.frame
     assert session.attack_config == KKTConfig.from_paper(now.target, "MNIST kcf9bhbi", 100, 2000)
-    form = app.panels["AttackForm"].forms["kkt"]
+    form = app.panel("AttackForm").forms["kkt"]
     shown = {row.field: row.widget.value for row in form.all}
     assert shown["multipliers"] == "joint"
     assert shown["lr_x"] == session.attack_config.lr_x  # no bound of the form cuts it
@@ -321,10 +321,10 @@ def test_biases_everywhere_are_said_on_the_page(app) -> None:
     play.go(session, "train")
     play.configure(session, all_biases=True)
     play.step(session, 800)
-    header = app.panels["Header"]
-    assert "no theorem" in header.sentence.value.lower()
+    headline = app.panels["Headline"]
+    assert "no theorem" in headline.said.lower()
     play.go(session, "attack")
     play.step(session, 3)
-    assert "no theorem" in header.sentence.value.lower()
+    assert "no theorem" in headline.said.lower()
     for name, panel in app.panels.items():
         assert panel.failure.layout.display == "none", (name, panel.failure.value)

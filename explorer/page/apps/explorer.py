@@ -1,6 +1,8 @@
-"""The main page: which panels it has, in which order."""
+"""The main page: which panels it has, and where they stand."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import ipywidgets as w
 
@@ -14,14 +16,17 @@ from explorer.page.panels.curves import LossCurves, MarginCurves, ResidualCurves
 from explorer.page.panels.energy import EnergyPanel
 from explorer.page.panels.explain import ExplainPanel
 from explorer.page.panels.files import Files
-from explorer.page.panels.forms import AttackForm, TrainForm
+from explorer.page.panels.forms import AttackForm, NetworkForm, TrainForm, TrainMore
 from explorer.page.panels.grid import GridPanel
 from explorer.page.panels.header import Header
+from explorer.page.panels.headline import Headline
 from explorer.page.panels.hinges import HingesPanel
 from explorer.page.panels.margins import MarginsPanel
 from explorer.page.panels.mixpad import MixPad
+from explorer.page.panels.notice import Notice
 from explorer.page.panels.other import OtherPanel
 from explorer.page.panels.plane import PlanePanel
+from explorer.page.panels.presets import Presets
 from explorer.page.panels.scoreboard import Scoreboard
 from explorer.page.panels.starts import StartsPanel
 from explorer.page.panels.tools import Tools
@@ -29,30 +34,27 @@ from explorer.page.panels.transport import Transport
 from explorer.page.panels.tuner import Tuner
 from explorer.page.panels.univariate import UnivariatePanel
 from explorer.page.parts.access import Access, tips_of
+from explorer.page.parts.controls import Folds
 from explorer.page.parts.page import show, under_voila
 from explorer.page.session import Session
 from explorer.style import CSS
 
-# Every view once: where it stands, and in which order. A new panel is one row here.
-LEFT: tuple[type[Panel], ...] = (PlanePanel, Tools)
-CHARTS: tuple[type[Panel], ...] = (
-    MarginCurves, ResidualCurves, LossCurves, HingesPanel, Scoreboard,
+# Every view once, in the order in which it stands. A new panel is one row here.
+PLANE: tuple[type[Panel], ...] = (PlanePanel, Tools, Notice)
+CARDS: tuple[type[Panel], ...] = (
+    Presets, NetworkForm, ResidualCurves, MarginsPanel, TrainForm, Scoreboard, Chooser, MixPad,
+    LossCurves, UnivariatePanel, StartsPanel, EnergyPanel, ExplainPanel, Arena,
 )  # fmt: skip
-BELOW: tuple[type[Panel], ...] = (
-    ExplainPanel, OtherPanel, MixPad, TrainForm, AttackForm, Tuner, Arena, StartsPanel,
-    EnergyPanel, GridPanel,
-)  # fmt: skip
-ALL: tuple[type[Panel], ...] = (
-    Header,
-    *LEFT,
-    Chooser,
-    MarginsPanel,
-    UnivariatePanel,
-    *CHARTS,
-    *BELOW,
-    Transport,
-    Files,
-)
+# What opens over the side; a title is in sight while one of its panels belongs to the stage.
+FILES = "Save and open"
+FOLDS: dict[str, tuple[type[Panel], ...]] = {
+    "More settings": (TrainMore, AttackForm),
+    "More curves": (MarginCurves, HingesPanel),
+    "Tune": (Tuner,),
+    "Another set": (OtherPanel,),
+    "Grid of starts": (GridPanel,),
+    FILES: (Files,),
+}
 
 
 class App:
@@ -65,40 +67,98 @@ class App:
         limit_threads()  # many kernels share one machine
         self.session = Session(dataset, seed=seed)
         self.player = Player(self.session)
-        self.panels = {kind.__name__: kind(self.session) for kind in ALL}
-        box = {kind: self.panels[kind.__name__].box for kind in ALL}
-        left = w.VBox([box[kind] for kind in LEFT]).add_class("mx-left")
-        charts = w.HBox([box[kind] for kind in CHARTS]).add_class("mx-charts")
-        above = (Chooser, MarginsPanel, UnivariatePanel)
-        right = w.VBox([*(box[k] for k in above), charts, *(box[k] for k in BELOW)])
-        body = w.Box([left, right.add_class("mx-right")]).add_class("mx-body")
+        self.open = ""  # the fold that is open
+        header = Header(self.session, lambda: self.toggle(FILES))
+        shown = (*PLANE, Headline, *CARDS, Transport)
+        folded = [kind for kinds in FOLDS.values() for kind in kinds]
+        made = [header, *(kind(self.session) for kind in shown)]
+        made += [kind(self.session, unfolded=False) for kind in folded]
+        self.panels: dict[str, Panel] = {type(panel).__name__: panel for panel in made}
+        self.folds = Folds({"fold": self.toggle}, titles=[], open="").add_class("mx-folds")
+        self.cards = w.Box().add_class("mx-cards")
+        self.drawer = w.Box().add_class("mx-drawer")
         self.access = Access()
-        for panel in self.panels.values():
-            panel.box.observe(self._tell_tips, names=["children"])
-        self._tell_tips()
-        rows = [w.HTML(CSS), self.access, box[Header], body, box[Transport], box[Files]]
-        self.widget = w.VBox(rows).add_class("mx-app")
+        self.widget = self._laid_out()
+        self._place()
+        self.session.observe(self._place, names=["shown"])  # after the panels
         if scenario is not None:
-            header = self.panels["Header"]
-            assert isinstance(header, Header)
             header.open(scenario, beside=under_voila())
 
-    def _tell_tips(self, _: object = None) -> None:
+    def _laid_out(self) -> w.Box:
+        """Head, plane and side, transport: the grid itself is in page.css."""
+        box = {name: panel.box for name, panel in self.panels.items() if panel.on_screen}
+        plane = w.Box([box[kind.__name__] for kind in PLANE]).add_class("mx-stage")
+        side = w.Box([box["Headline"], self.cards, self.drawer, self.folds]).add_class("mx-side")
+        main = w.Box([plane, side]).add_class("mx-main")
+        head = w.Box([w.HTML(CSS), self.access]).add_class("mx-unseen")
+        screen = w.Box([head, box["Header"], main, box["Transport"]]).add_class("mx-screen")
+        return w.Box([screen]).add_class("mx-app").add_class("mx-explorer")
+
+    def _place(self, _: Any = None) -> None:  # noqa: ANN401 - a change
+        """Put the panels that are on screen where they belong; the others cost nothing."""
+        frame = self.session.frame
+        titles = [
+            title for title, kinds in FOLDS.items()
+            if any(self.panels[kind.__name__].seen(frame) for kind in kinds)
+        ]  # fmt: skip
+        if self.open and self.open not in titles:
+            self.unfold("")
+        self.folds.show(titles=titles, open=self.open)
+        moved = _fill(self.cards, [self.panels[kind.__name__] for kind in CARDS])
+        drawn = FOLDS.get(self.open, ())
+        if _fill(self.drawer, [self.panels[kind.__name__] for kind in drawn]) or moved:
+            self._tell_tips()
+
+    def toggle(self, title: Any) -> None:  # noqa: ANN401 - from a browser
+        """Open the fold of this title, or close it if it is open."""
+        if isinstance(title, str) and title in FOLDS:
+            self.unfold("" if title == self.open else title)
+
+    def unfold(self, title: str) -> None:
+        """Open the fold of this title alone; an empty title closes all."""
+        self.open = title
+        for name, kinds in FOLDS.items():
+            for kind in kinds:
+                panel = self.panels[kind.__name__]
+                if panel.unfolded != (name == title):
+                    panel.unfold(name == title)
+        self._place()
+
+    def panel(self, name: str) -> Panel:
+        """Return a panel; the fold in which it stands is opened."""
+        for title, kinds in FOLDS.items():
+            if name in [kind.__name__ for kind in kinds] and title != self.open:
+                self.unfold(title)
+        return self.panels[name]
+
+    def _tell_tips(self, _: Any = None) -> None:  # noqa: ANN401 - a change
         """Tooltips of all controls there are by now: many are made when they are looked at."""
         made = [panel.widget for panel in self.panels.values() if panel.widget is not None]
         for widget in made:
             if isinstance(widget, w.Box):
                 widget.observe(self._tell_tips, names=["children"])
-        self.access.tips = {k: tip for widget in made for k, tip in tips_of(widget).items()}
+        tips = {k: tip for widget in made for k, tip in tips_of(widget).items()}
+        if tips != self.access.tips:
+            self.access.tips = tips
 
     def close(self) -> None:
         """Stop the clock and free the widgets; a second call does nothing."""
         if self.widget.comm is None:
             return
         self.player.close()
+        self.session.unobserve(self._place, names=["shown"])
         for panel in self.panels.values():
             panel.close()
         self.widget.close()
+
+
+def _fill(box: w.Box, panels: list[Panel]) -> bool:
+    """Show those of the panels that are on screen, in their order; return whether any moved."""
+    children = tuple(panel.box for panel in panels if panel.on_screen)
+    moved = box.children != children
+    if moved:
+        box.children = children
+    return moved
 
 
 _shown: App | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from html import escape
 from time import perf_counter
 from typing import Any
@@ -12,7 +13,7 @@ import ipywidgets as w
 
 from explorer.engine.roster import by_key
 from explorer.page import play
-from explorer.page.frame import Frame
+from explorer.page.frame import Aim, Frame
 from explorer.page.session import Session
 from explorer.page.view.chart import Chart, ChartView
 from explorer.style import PLOT_MARGIN
@@ -25,17 +26,36 @@ class Panel:
     """
 
     widget: w.Widget | None = None
+    look: tuple[str, ...] = ("mx-card",)  # style classes of its box
     stages: tuple[str, ...] = ()  # drawn in these stages only; empty: in all
     state: type | None = None  # in the attack stage, for attacks with such a state; None: for all
     every_s = 0.0  # while running, no oftener: what is read rather than watched can be slower
 
-    def __init__(self, session: Session) -> None:
-        """Follow the session."""
+    def __init__(self, session: Session, unfolded: bool = True) -> None:
+        """Follow the session. A panel in a fold is built when the fold is first opened."""
         self.session, self._drawn_s = session, 0.0
-        self.failure = w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
-        self.box = w.VBox(layout=w.Layout(overflow="visible"))
+        self.unfolded, self.on_screen = unfolded, False
+        self._aim: Aim | None = None  # when it was drawn last
         session.observe(self._on_frame, names=["shown"])
         self._draw(session.frame)
+
+    @cached_property
+    def box(self) -> w.VBox:
+        """What the page places: the widget, and below it how it failed."""
+        made = w.VBox(layout=w.Layout(overflow="visible"))
+        for name in self.look:
+            made.add_class(name)
+        return made
+
+    @cached_property
+    def failure(self) -> w.HTML:
+        """The place for failures, hidden while there is none."""
+        return w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
+
+    def unfold(self, unfolded: bool) -> None:
+        """Put it in sight, or out of it, whatever the stage."""
+        self.unfolded = unfolded
+        self._draw(self.session.frame)
 
     def build(self) -> None:
         """Make `self.widget`."""
@@ -59,23 +79,28 @@ class Panel:
 
     def _draw(self, frame: Frame) -> None:
         # Taken out rather than hidden: a hidden bqplot figure fails on its size of zero.
-        seen = self.seen(frame)
+        belongs = self.seen(frame)
+        seen = belongs and self.unfolded
         if seen and self.widget is None:
             self.build()
-        if seen != bool(self.box.children):
-            self.box.children = [self.widget, self.failure] if seen else []
-        if not seen and self.widget is not None:
+        if seen != self.on_screen:
+            self.on_screen = seen
+            self.box.children = [self.widget] if seen else []
+        if not belongs and self.widget is not None:
             self.unseen(frame)
+        if not seen:  # in a fold that is closed it only forgets what it found on other weights
+            if not belongs or self.widget is None or frame.aim is self._aim:
+                return
         now = perf_counter()
-        if not seen or (self.session.running and now - self._drawn_s < self.every_s):
+        if self.session.running and now - self._drawn_s < self.every_s:
             return
-        self._drawn_s = now
+        self._drawn_s, self._aim = now, frame.aim
         try:
             self.render(frame)
         except Exception as error:  # one broken view must not take the page down
             self.fail(error)
         else:
-            if self.failure.layout.display != "none":
+            if "failure" in vars(self) and self.failure.layout.display != "none":
                 self.failure.layout.display = "none"
 
     def fail(self, error: Exception) -> None:
@@ -83,6 +108,8 @@ class Panel:
         what = escape(f"{type(error).__name__}: {error}")
         self.failure.value = f"This view failed: {what}. The others go on; press Reset."
         self.failure.layout.display = ""
+        if self.widget is not None and self.failure not in self.box.children:
+            self.box.children = [self.widget, self.failure]
 
     def tell_failure(self, error: Exception | None) -> None:
         """Show how a job failed: a refusal on the page, another error in this panel's own box."""
@@ -110,7 +137,7 @@ class Panel:
         self.session.unobserve(self._on_frame, names=["shown"])
         if self.widget is not None:
             self.end()
-        self.box.close()
+            self.box.close()
 
 
 class ChartPanel(Panel):

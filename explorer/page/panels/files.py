@@ -17,7 +17,7 @@ from explorer.page.stages import draw
 
 
 class Files(Panel):
-    """Folded at the foot of the page; a refused file changes nothing on screen."""
+    """In a fold of the side; a refused file changes nothing on screen."""
 
     def build(self) -> None:
         """Two rows: the points, and the run; then the code."""
@@ -35,11 +35,11 @@ class Files(Panel):
         rows = [w.HBox([self.points, csv]).add_class("mx-row"),
                 w.HBox([save, self.saved, run]).add_class("mx-row")]  # fmt: skip
         self.fold = w.Accordion(
-            children=[w.VBox(rows), self.table, self.code], selected_index=None,
-            titles=("Files", "Points as a table", "The Python and the command that do the same"),
+            children=[self.table, self.code], selected_index=None,
+            titles=("Points as a table", "The Python and the command that do the same"),
         )  # fmt: skip
         self.fold.observe(lambda _: self.render(self.session.frame), names=["selected_index"])
-        self.widget = self.fold
+        self.widget = w.VBox([*rows, self.fold])
 
     def _read_points(self, name: str, content: bytes) -> None:
         try:
@@ -60,12 +60,11 @@ class Files(Panel):
     def render(self, frame: Frame) -> None:
         """Update what is unfolded, and nothing else."""
         opened = self.fold.selected_index
+        data = write_csv(frame.dataset).encode()
+        self._put(self.points, link("points.csv", "text/csv", data))
         if opened == 0:
-            data = write_csv(frame.dataset).encode()
-            self._put(self.points, link("points.csv", "text/csv", data))
-        elif opened == 1:
             self._put(self.table, _table(frame))
-        elif opened == 2:
+        elif opened == 1:
             self._put(self.code, f"<pre>{escape(files.as_code(self.session))}</pre>")
 
     def _put(self, widget: w.HTML, value: str) -> None:

@@ -33,31 +33,30 @@ class Form(Panel):
 
     config_trait = ""
     kind: type[Any]  # the class of settings
+    parts: tuple[str, ...] = ("sight", "more")  # which rows: those in sight, the rarely used ones
+    fields: frozenset[str] | None = None  # of these settings alone
+    without: frozenset[str] = frozenset()
 
     def actions(self) -> list[w.Widget]:
         """Buttons beside the settings."""
         return []
 
     def build(self) -> None:
-        """Lay the rows out in two columns where there is room."""
-        shown, folded = rows_of(self.kind)
-        self.all = [*shown, *folded]
-        boxes: list[w.Widget] = [self._box(shown, self.actions())]
-        if folded:
-            boxes.append(
-                w.Accordion(
-                    children=[self._box(folded)], selected_index=None, titles=("More settings",)
-                )
-            )
-        self.widget = w.VBox(boxes)
+        """Lay the rows out in as many columns as there is room for."""
+        rows = dict(zip(("sight", "more"), rows_of(self.kind), strict=True))
+        self.all = [
+            row for part in self.parts for row in rows[part]
+            if row.field not in self.without and (self.fields is None or row.field in self.fields)
+        ]  # fmt: skip
+        fields = w.Box([row.widget for row in self.all]).add_class("mx-form")
+        self.widget = w.VBox(
+            [fields, w.HBox(made).add_class("mx-row")] if (made := self.actions()) else [fields]
+        )
         self._setting = False
         self._fill()
         for row in self.all:
             row.widget.observe(self._changed(row), names=["value"])
         self.session.observe(lambda _: self._fill(), names=[self.config_trait])
-
-    def _box(self, rows: list[Row], more: list[w.Widget] | None = None) -> w.HBox:
-        return w.HBox([*(row.widget for row in rows), *(more or [])]).add_class("mx-row")
 
     def _changed(self, row: Row) -> Callable[[dict[str, Any]], None]:
         def put(change: dict[str, Any]) -> None:
@@ -83,11 +82,28 @@ class Form(Panel):
             self._setting = False
 
 
-class TrainForm(Form):
-    """Architecture, loss and optimiser."""
+NETWORK = frozenset({"widths"})
 
-    stages = ("draw", "train")
-    config_trait, kind = "train_config", TrainConfig
+
+class NetworkForm(Form):
+    """How large the network is: the one choice to make while drawing."""
+
+    stages = ("draw",)
+    config_trait, kind, fields = "train_config", TrainConfig, NETWORK
+
+
+class TrainMore(Form):
+    """The rarely used settings of training."""
+
+    stages = ("train",)
+    config_trait, kind, parts = "train_config", TrainConfig, ("more",)
+
+
+class TrainForm(Form):
+    """Architecture, loss and optimiser; and the two ways to the end without training."""
+
+    stages = ("train",)
+    config_trait, kind, parts = "train_config", TrainConfig, ("sight",)
 
     def actions(self) -> list[w.Widget]:
         """Return the button that solves for the limit without training."""

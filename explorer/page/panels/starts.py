@@ -34,7 +34,7 @@ class StartsPanel(Panel):
         self.view.on_handle(self._on_handle)
         self.title = w.HTML()
         self.read, self.scale, self.said = w.HTML(), w.HTML(), w.HTML()
-        self.bar = progress_bar(self.energies.job, "Share of the map computed", "112px", kept=False)
+        self.bar = progress_bar(self.energies.job, "Share of the map computed", "112px")
         self.cancel = cancel_button(self.energies.job, "Keep the map as it is")
         self.energies.job.observe(self._on_job)
         self.aside = w.VBox([self.read, self.scale, self.bar, self.cancel])

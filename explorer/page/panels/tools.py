@@ -1,117 +1,95 @@
-"""The tools under the plane: class, tool, undo, layers."""
+"""The tools on the plane: class, tool, undo, layers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
-
-import ipywidgets as w
 
 from explorer.page import play
 from explorer.page.frame import Frame
-from explorer.page.panels.base import Panel, button
-from explorer.page.session import Session
+from explorer.page.panels.base import Panel
+from explorer.page.parts.controls import Palette
 from explorer.page.stages import draw
+from explorer.page.words.screen import legend
 
-TOOLS = (("Place", "place"), ("Move", "move"), ("Erase", "erase"))
-TOOL_TIPS = ("Click adds a point, drag sprays", "Drag a point", "Click or drag over points")
-CLASSES = (("● +1", 1), ("▲ −1", -1))
-FURTHER = (("■ 3", 3), ("◆ 4", 4))
-SEVERAL = (("● 1", 1), ("▲ 2", -1), *FURTHER)
-LEGENDS = {
-    "draw": "The axes stay the same from drawing to attack.",
-    "train": "Thin: Φ = ± margin; thick: Φ = 0; grey: neurons. Area: multiplier λ.",
-    "classes": "Thin: a class leads by the margin; thick: two classes tie; grey: neurons.",
-    "attack": "Hollow: the truth. Filled: candidates, area by multiplier λ.",
-    "explain": "Hollow: the truth. Filled: points that explain the weights too, area by λ.",
-    "landscape": "Hollow: the truth. Filled: candidates of the last run, or of the clicked cell.",
-    "arena": "Hollow: the truth. Filled: claims of the chosen attack, area by multiplier λ.",
+# sign, name, tooltip, value of the label, colour
+CLASSES = (("●", "● +1", "blue circle (key 1)", 1, "pos"),
+           ("▲", "▲ −1", "orange triangle (key 2)", -1, "neg"))  # fmt: skip
+FURTHER = (("■", "■ 3", "green square (key 3)", 3, "third"),
+           ("◆", "◆ 4", "purple diamond (key 4)", 4, "fourth"))  # fmt: skip
+BY_HEIGHT = (("↕", "by height", "above the axis +1, below it −1", 0, ""),)
+SEVERAL = (("●", "● 1", "blue circle (key 1)", 1, "pos"),
+           ("▲", "▲ 2", "orange triangle (key 2)", -1, "neg"), *FURTHER)  # fmt: skip
+FIELDS = ("sign", "name", "tip", "value", "colour")
+LAYERS = {
+    "map": ("Map", "Sign and size of Φ as colour, with its levels at 0 and ± margin"),
+    "lines": ("Neurons", "Lines on which a neuron switches, by path weight"),
 }
-CLASS_TIPS = ("blue circle (key 1)", "orange triangle (key 2)")
-FLAT_TIPS = (*CLASS_TIPS, "above the axis +1, below it −1")
-PLANE_TIPS = (*CLASS_TIPS, "green square (key 3)", "purple diamond (key 4)")
-BY_HEIGHT = ("by height", 0)
+TRUTH = "truth"
 
 
 class Tools(Panel):
     """Class and tool of the next points, undo and redo, and the layers of the plane."""
 
+    look = ("mx-tools-box",)
+
     def build(self) -> None:
-        """One row under the plane."""
+        """One control over the plane."""
         session = self.session
-        self.tool = w.ToggleButtons(options=TOOLS, tooltips=TOOL_TIPS, value=session.tool)
-        self.label = w.ToggleButtons(options=(*CLASSES, *FURTHER), value=session.label or 1,
-                                     tooltips=PLANE_TIPS)  # fmt: skip
-        self._shown = (0, False)  # dimension, and whether there are further classes
-        for toggle in (self.tool, self.label):
-            toggle.style.button_width = "auto"
-        self.tool.observe(self._setter(draw.set_tool), names=["value"])
-        self.label.observe(self._setter(draw.set_label), names=["value"])
-        undo = button("↶ Undo", "Take the last edit back (Ctrl+Z on the plane)")
-        undo.on_click(self.command(lambda: play.undo(session)))
-        redo = button("↷ Redo", "Do the undone edit again (Ctrl+Y on the plane)")
-        redo.on_click(self.command(lambda: play.redo(session)))
-        clear = button("Clear", "Erase all points; undo brings them back")
-        clear.on_click(self.command(lambda: draw.clear(session)))
-        self.drawing = w.HBox([self.label, self.tool, undo, redo, clear]).add_class("mx-row")
-        self.truth = _check("truth", "Reveal or hide the points that the attack looks for")
-        self.truth.observe(self._setter(play.set_truth_shown), names=["value"])
-        self.layers = {
-            "map": _check("map", "Sign and size of Φ as colour, with its levels at 0 and ± margin"),
-            "lines": _check("neurons", "Lines on which a neuron switches, by path weight"),
-        }
-        for layer in self.layers.values():
-            layer.observe(self._on_layer, names=["value"])
-        self.legend = w.HTML("hollow: the truth; filled: candidates, area by λ").add_class(
-            "mx-note"
-        )
-        shown = w.HBox([*self.layers.values(), self.truth, self.legend]).add_class("mx-row")
-        self.widget = w.VBox([self.drawing, shown])
-        session.observe(self._on_session, names=["tool", "label"])
+        self.view = self.widget = Palette({
+            "label": self._on_label,
+            "tool": self._on_tool,
+            "undo": self.command(lambda: play.undo(session)),
+            "redo": self.command(lambda: play.redo(session)),
+            "clear": self.command(lambda: draw.clear(session)),
+            "edit": self.command(lambda: play.go(session, "draw")),
+            "layer": self._on_layer,
+        }).add_class("mx-tools")  # fmt: skip
+        session.observe(self._on_session, names=["tool", "label", "layers", "truth_shown"])
 
-    def _setter(self, command: Callable[[Session, Any], None]) -> Callable[[dict[str, Any]], None]:
-        def put(change: dict[str, Any]) -> None:
-            command(self.session, change["new"])
+    def _on_label(self, value: Any) -> None:  # noqa: ANN401 - from a browser
+        if value in [row[3] for row in classes_of(self.session.frame, self.session.label)]:
+            draw.set_label(self.session, value)
 
-        return put
+    def _on_tool(self, value: Any) -> None:  # noqa: ANN401 - from a browser
+        if value in ("place", "move", "erase"):
+            draw.set_tool(self.session, value)
 
-    def _on_layer(self, _: Any) -> None:  # noqa: ANN401
-        play.set_layers(self.session, tuple(name for name, box in self.layers.items() if box.value))
+    def _on_layer(self, key: Any) -> None:  # noqa: ANN401 - from a browser
+        session = self.session
+        if key == TRUTH:
+            play.set_truth_shown(session, not session.truth_shown)
+        elif isinstance(key, str) and key in LAYERS:
+            shown = set(session.layers) ^ {key}
+            play.set_layers(session, tuple(name for name in LAYERS if name in shown))
 
     def _on_session(self, _: Any) -> None:  # noqa: ANN401
-        self.tool.value = self.session.tool
-        data = self.session.frame.dataset
-        flat = data.d == 1 or self.session.label == 0
-        several = SEVERAL if data.outputs > 1 else (*CLASSES, *FURTHER)
-        options = (*CLASSES, BY_HEIGHT) if flat else several
-        if self.label.options != options:
-            wanted = self.session.label
-            self.label.tooltips = FLAT_TIPS if flat else PLANE_TIPS
-            self.label.options = options
-            draw.set_label(self.session, wanted)
-        self.label.value = self.session.label
+        self._draw(self.session.frame)
 
     def render(self, frame: Frame) -> None:
         """Show the drawing tools in drawing stages, and the switch of the truth in the attack."""
-        attack = frame.aimed
-        for box, shown in (
-            (self.drawing, not attack),
-            (self.truth, attack),
-        ):
-            display = "" if shown else "none"
-            if box.layout.display != display:
-                box.layout.display = display
-        several = frame.dataset.outputs > 1
-        stage = "classes" if frame.stage == "train" and several else frame.stage
-        legend = LEGENDS.get(stage, LEGENDS["attack"])
-        if self.legend.value != legend:
-            self.legend.value = legend
-        if self._shown != (frame.dataset.d, several):
-            self._shown = (frame.dataset.d, several)
-            self._on_session(None)
+        session = self.session
+        self.view.show(
+            stage=frame.stage, drawing=not frame.aimed, folded=frame.stage != "draw",
+            classes=[dict(zip(FIELDS, row, strict=True))
+                     for row in classes_of(frame, session.label)],
+            label=session.label, tool=session.tool, legend=legend(frame), chips=self._chips(frame),
+        )  # fmt: skip
+
+    def _chips(self, frame: Frame) -> list[dict[str, Any]]:
+        chips = [] if frame.stage == "draw" else [
+            {"key": key, "name": name, "tip": tip, "on": key in self.session.layers}
+            for key, (name, tip) in LAYERS.items()
+        ]  # fmt: skip
+        if frame.aimed:
+            shown = self.session.truth_shown
+            name = "Hide the truth" if shown else "Reveal the truth"
+            tip = "The points that the attack looks for: hide them, guess, reveal them"
+            chips.append({"key": TRUTH, "name": name, "tip": tip, "on": shown})
+        return chips
 
 
-def _check(name: str, tip: str) -> w.Checkbox:
-    return w.Checkbox(
-        value=True, description=name, indent=False, tooltip=tip, layout=w.Layout(width="auto")
-    )
+def classes_of(frame: Frame, label: int) -> tuple[tuple[Any, ...], ...]:
+    """Return the classes that can be drawn: in 1-D two, on the plane up to four."""
+    if frame.dataset.d == 1 or label == 0:
+        return (*CLASSES, *BY_HEIGHT)
+    return SEVERAL if frame.dataset.outputs > 1 else (*CLASSES, *FURTHER)

@@ -3,19 +3,9 @@
 function render({ model, el }) {
   el.style.display = "none";
   const plain = (e) => e.textContent.replaceAll("\u200b", "").trim();
-  // Pages lie beside one another under voila/render; the first one also at the root.
-  const link = (a) => {
-    const at = window.location, page = a.dataset.page;
-    const rendered = at.pathname.match(/^(.*\/voila\/render\/)(.*\/)?[^/]*$/);
-    const lab = at.pathname.match(/^(.*\/)(?:lab|notebooks|doc)(?:\/|$)/);
-    if (lab) a.href = `${lab[1]}lab/tree/notebooks/${page}`;
-    else a.href = (rendered ? rendered[1] + (rendered[2] || "") : `${at.pathname.replace(/[^/]*$/, "")}voila/render/`)
-      + page + at.search;
-  };
   const mend = () => {
     const app = el.closest(".mx-app");
     if (!app) return;
-    app.querySelectorAll("a[data-page]").forEach(link);
     for (const head of app.querySelectorAll(".jupyter-widget-Collapse-header:not([tabindex])")) {
       head.tabIndex = 0;
       head.setAttribute("role", "button");
@@ -43,6 +33,31 @@ function render({ model, el }) {
       if (name && !control.title && box && !box.title) box.title = tips[name] || "";
     }
   };
+  // The explorer is as high as what scrolls around it: the window under Voila, the notebook in Lab.
+  const fit = () => {
+    const app = el.closest(".mx-explorer");
+    if (!app) return;
+    let around = app.parentElement;
+    while (around && !/auto|scroll/.test(getComputedStyle(around).overflowY)) around = around.parentElement;
+    const rest = around && around !== document.body && around !== document.documentElement ? around.clientHeight : window.innerHeight;
+    app.style.setProperty("--mx-height", `${Math.max(rest - (rest < window.innerHeight ? 8 : 0), 420)}px`);
+    return around;
+  };
+  // F presents, again F or Escape ends it; not while one types.
+  const key = (e) => {
+    const app = el.closest(".mx-explorer");
+    if (!app || e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented) return;
+    if (e.target.closest?.("input, select, textarea, [contenteditable=true], .cm-editor")) return;
+    if (e.key === "Escape" ? !model.get("present") : e.key.toLowerCase() !== "f") return;
+    if (!app.contains(e.target) && e.target !== document.body && document.body.dataset.voila === undefined) return;
+    model.set("present", e.key !== "Escape" && !model.get("present"));
+    model.save_changes();
+  };
+  const present = () => el.closest(".mx-explorer")?.classList.toggle("mx-present", model.get("present"));
+  document.addEventListener("keydown", key);
+  window.addEventListener("resize", fit);
+  model.on("change:present", present);
+  const sized = new ResizeObserver(fit);
   let timer = null;
   const soon = () => { timer = timer || setTimeout(() => { timer = null; mend(); }, 500); };
   const watch = new MutationObserver(soon);
@@ -50,9 +65,17 @@ function render({ model, el }) {
     const app = el.closest(".mx-app");
     if (!app) return void setTimeout(begin, 200);
     watch.observe(app, { childList: true, subtree: true });
+    const around = fit();
+    if (around) sized.observe(around);
+    present();
     mend();
   };
   begin();
-  return () => { watch.disconnect(); clearTimeout(timer); };
+  return () => {
+    watch.disconnect(); sized.disconnect(); clearTimeout(timer);
+    document.removeEventListener("keydown", key);
+    window.removeEventListener("resize", fit);
+    model.off("change:present", present);
+  };
 }
 export default { render };

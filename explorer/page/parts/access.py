@@ -1,4 +1,4 @@
-"""Focus, tooltips and names where ipywidgets gives none; it draws nothing."""
+"""What the page's hosts do not give: its height, a key, tooltips and names; it draws nothing."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from pathlib import Path
 
 import anywidget
 import ipywidgets as w
-from traitlets import Dict
+from traitlets import Bool, Dict
 
 
 class Access(anywidget.AnyWidget):
-    """Adds them to its page; `tips` maps the text of a control to its tooltip."""
+    """Adds them to its page.
+
+    Attributes:
+        tips: the tooltip of each control, by its text.
+        present: whether the page is shown to a class: a large plane, no settings.
+    """
 
     _esm = Path(__file__).with_name("access.js")
     tips = Dict().tag(sync=True)
+    present = Bool(False).tag(sync=True)
 
 
 def tips_of(root: w.Widget) -> dict[str, str]:

@@ -1,0 +1,94 @@
+"""Ready-made sets of points: a picture of each, how many points, how noisy, which seed."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+from explorer.engine.data import PRESETS, preset
+from explorer.page import play
+from explorer.page.frame import Frame
+from explorer.page.panels.base import Panel
+from explorer.page.parts.controls import Thumbs
+from explorer.page.stages import draw
+
+LOOKS = {1: ("circle", "pos"), -1: ("triangle", "neg"), 3: ("square", "third"),
+         4: ("diamond", "fourth")}  # fmt: skip
+MOST_SEED = 2**31 - 1
+
+
+class Presets(Panel):
+    """The first card of the draw stage."""
+
+    stages = ("draw",)
+
+    def build(self) -> None:
+        """One control."""
+        self.view = self.widget = Thumbs({
+            "preset": self._on_preset, "redraw": self._on_redraw, "seed": self._on_seed,
+            "another": self.command(self._another),
+        }, sets=thumbs()).add_class("mx-presets")  # fmt: skip
+        self.session.observe(lambda _: self._draw(self.session.frame), names=["seed"])
+
+    def _on_preset(self, name: Any) -> None:  # noqa: ANN401 - from a browser
+        if isinstance(name, str) and name in PRESETS:
+            row = PRESETS[name]
+            self.command(lambda: self._load(name, row.n, row.noise))(None)
+
+    def _on_redraw(self, value: Any) -> None:  # noqa: ANN401 - from a browser
+        given = value if isinstance(value, dict) else {}
+        n, noise = given.get("n"), given.get("noise")
+        if isinstance(n, int) and isinstance(noise, int | float) and math.isfinite(noise):
+            self.command(lambda: self._load(self._chosen(), n, float(noise)))(None)
+
+    def _on_seed(self, value: Any) -> None:  # noqa: ANN401 - from a browser
+        if isinstance(value, int) and 0 <= value <= MOST_SEED:
+            self.command(lambda: self._reseed(value))(None)
+
+    def _another(self) -> None:
+        self._reseed(min(self.session.seed + 1, MOST_SEED))
+
+    def _reseed(self, seed: int) -> None:
+        """Draw the chosen set with another seed; points drawn by hand stay."""
+        play.set_seed(self.session, seed)
+        source = self.session.frame.dataset.source
+        if source is not None:
+            self._load(source.preset, source.n, source.noise)
+
+    def _chosen(self) -> str:
+        source = self.session.frame.dataset.source
+        if source is None:
+            raise ValueError("Choose a set first; points drawn by hand have no source.")
+        return source.preset
+
+    def _load(self, name: str, n: int, noise: float) -> None:
+        draw.load(self.session, preset(name, n, noise, self.session.seed))
+
+    def render(self, frame: Frame) -> None:
+        """Show which set is drawn, and its numbers."""
+        source = frame.dataset.source
+        shown: dict[str, Any] = {"chosen": "", "seed": self.session.seed}
+        if source is not None:
+            row = PRESETS[source.preset]
+            shown |= {"chosen": source.preset, "n": source.n, "noise": source.noise,
+                      "low": row.n_min, "high": row.n_max}  # fmt: skip
+        self.view.show(**{"n": 20, "noise": 0.0, "low": 1, "high": 200, **shown})
+
+
+@cache
+def thumbs() -> list[dict[str, Any]]:
+    """Return every preset with its points, scaled to ±1 for a small picture."""
+    return [_thumb(key) for key in PRESETS]
+
+
+def _thumb(key: str) -> dict[str, Any]:
+    row, data = PRESETS[key], preset(key)
+    x = data.x if data.d == 2 else data.x.repeat(1, 2) * data.x.new_tensor([1.0, 0.0])
+    scale = 1.0 / max(float(x.abs().max()), 1e-9)
+    points = [
+        [round(a * scale, 2), round(b * scale, 2), *LOOKS[label]]
+        for (a, b), label in zip(x.tolist(), data.y.int().tolist(), strict=True)
+    ]
+    tip = f"{row.title} ({row.d}-D). {row.sentence}"
+    return {"key": key, "title": row.title, "tip": tip, "points": points}

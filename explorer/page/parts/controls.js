@@ -1,0 +1,62 @@
+// What all controls share: elements, icons, menus that close, and one way to and from the kernel.
+// A control defines `build(el, send, model)`, which returns `update(state)`.
+const ICONS = {
+  pencil: "M4 16l1-4 8-8 3 3-8 8z",
+  move: "M10 3v14M3 10h14M10 3l-2 2M10 3l2 2M10 17l-2-2M10 17l2-2M3 10l2-2M3 10l2 2M17 10l-2-2M17 10l-2 2",
+  eraser: "M8 16l-5-5 7-7 6 6-6 6zM8 16h9",
+  undo: "M8 5L4 9l4 4M4 9h8a4 4 0 0 1 0 8H9",
+  redo: "M12 5l4 4-4 4M16 9H8a4 4 0 0 0 0 8h3",
+  bin: "M4 6h12M8 6V4h4v2M6 6l1 11h6l1-11M9 9v5M11 9v5",
+  start: "M5 4v5h5M5 9a6 6 0 1 1 1.2 5.2",
+  step: "M6 4l7 6-7 6zM15 4v12",
+  play: "M6 3.5l11 6.5-11 6.5z",
+  pause: "M6 4h3v12H6zM11 4h3v12h-3z",
+  branch: "M6 3v14M6 12c0-4 8-2 8-7M12 6l2-2 2 2",
+  more: "M5 8l5 5 5-5",
+  close: "M5 5l10 10M15 5L5 15",
+  theme: "M10 3a7 7 0 1 0 0 14zM10 3a7 7 0 0 1 0 14",
+};
+const icon = (name, filled = false) =>
+  `<svg viewBox="0 0 20 20" aria-hidden="true" class="mx-icon${filled ? " filled" : ""}"><path d="${ICONS[name]}"/></svg>`;
+// An element; `more.on` are listeners, other names properties, and those with a dash attributes.
+const make = (tag, className, more = {}, ...children) => {
+  const e = document.createElement(tag);
+  e.className = className;
+  for (const [name, value] of Object.entries(more)) {
+    if (name === "on") for (const [kind, call] of Object.entries(value)) e.addEventListener(kind, call);
+    else if (name.includes("-") || name === "role") e.setAttribute(name, value);
+    else e[name] = value;
+  }
+  e.append(...children);
+  return e;
+};
+const put = (e, name, value) => { if (e[name] !== value) e[name] = value; };
+const attribute = (e, name, value) => { if (e.getAttribute(name) !== value) e.setAttribute(name, value); };
+// A button that opens a box below it; a click elsewhere, Escape and a choice close it.
+const menu = (className, label, title, content) => {
+  const box = make("div", "mx-menu-box", { hidden: true, "aria-label": title, role: "group" }, ...content);
+  const button = make("button", "mx-ghost", { type: "button", title, "aria-expanded": "false" });
+  button.innerHTML = label;
+  const root = make("div", `mx-menu ${className}`, {}, button, box);
+  const set = (open) => { box.hidden = !open; button.setAttribute("aria-expanded", String(open)); };
+  button.addEventListener("click", () => set(box.hidden));
+  const outside = (e) => { if (!box.hidden && !e.composedPath().includes(root)) set(false); };
+  document.addEventListener("pointerdown", outside);
+  root.addEventListener("focusout", (e) => { if (e.relatedTarget && !root.contains(e.relatedTarget)) set(false); });
+  root.addEventListener("keydown", (e) => {
+    if (e.key !== "Escape" || box.hidden) return;
+    e.stopPropagation();
+    set(false);
+    button.focus();
+  });
+  return { root, button, box, set, close: () => document.removeEventListener("pointerdown", outside) };
+};
+const render = ({ model, el }) => {
+  const closers = [];
+  const update = build(el, (kind, value = null) => model.send({ kind, value }), (call) => closers.push(call));
+  const show = () => update(model.get("state"));
+  model.on("change:state", show);
+  show();
+  return () => { model.off("change:state", show); closers.forEach((call) => call()); };
+};
+export default { render };

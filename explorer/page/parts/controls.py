@@ -1,0 +1,88 @@
+"""Controls of the page that the browser builds by itself: one widget each, whatever they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anywidget
+from traitlets import Dict
+
+HERE = Path(__file__).parent
+SHARED = (HERE / "controls.js").read_text(encoding="utf-8")
+
+
+def script(name: str) -> str:
+    """Return the browser's half of a control: its own file, and what all controls share."""
+    return f"{(HERE / name).read_text(encoding='utf-8')}\n{SHARED}"
+
+
+class Control(anywidget.AnyWidget):
+    """A control: `state` says what it shows; what a hand does comes back as a message.
+
+    Attributes:
+        state: plain values, sent whole when one of them changes.
+        commands: for each kind of message what is called with its value, which is not checked.
+    """
+
+    state = Dict().tag(sync=True)
+
+    def __init__(self, commands: dict[str, Callable[[Any], None]], **state: Any) -> None:  # noqa: ANN401
+        """Show `state`; call `commands`."""
+        super().__init__(state=state)
+        self.commands = commands
+        self.on_msg(self._take)
+
+    def show(self, **state: Any) -> None:  # noqa: ANN401 - plain values
+        """Change some values of the state; the browser is told if they differ."""
+        new = {**self.state, **state}
+        if new != self.state:
+            self.state = new
+
+    def _take(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
+        kind = content.get("kind") if isinstance(content, dict) else None
+        if isinstance(kind, str) and kind in self.commands:
+            self.commands[kind](content.get("value"))
+
+
+class Head(Control):
+    """The name of the page, the tabs of its stages, and the menus beside them."""
+
+    _esm = script("head.js")
+
+
+class Palette(Control):
+    """The tools on the plane's left edge and the layers at its foot."""
+
+    _esm = script("palette.js")
+
+
+class Toast(Control):
+    """A notice over the plane, with a button that closes it."""
+
+    _esm = script("toast.js")
+
+
+class TimeBar(Control):
+    """Play, step, speed, the time line with its branches."""
+
+    _esm = script("time_bar.js")
+
+
+class Title(Control):
+    """The headline, the sentence under it, its numbers, and the next sensible thing to do."""
+
+    _esm = script("title.js")
+
+
+class Thumbs(Control):
+    """Ready-made sets of points as small pictures, with n, noise and seed."""
+
+    _esm = script("thumbs.js")
+
+
+class Folds(Control):
+    """A row of buttons, each of which opens a drawer over the side."""
+
+    _esm = script("folds.js")

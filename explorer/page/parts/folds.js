@@ -1,0 +1,23 @@
+// Buttons at the foot of the side; each opens a drawer over it.
+const build = (el, send, onClose) => {
+  const row = make("div", "mx-fold-row", { role: "group", "aria-label": "More" });
+  el.append(row);
+  let now = {};
+  const escape = (e) => {
+    const side = el.closest(".mx-side");
+    if (e.key === "Escape" && now.open && side && side.contains(e.target)) send("fold", now.open);
+  };
+  document.addEventListener("keydown", escape);
+  onClose(() => document.removeEventListener("keydown", escape));
+  return (state) => {
+    now = state;
+    if (!state.titles) return;
+    const focused = row.contains(document.activeElement) ? document.activeElement.textContent : null;
+    row.replaceChildren(...state.titles.map((title) => make("button", "mx-fold", {
+      type: "button", textContent: title, title: `${title}: open or close`,
+      "aria-expanded": String(title === state.open), on: { click: () => send("fold", title) },
+    })));
+    if (focused) [...row.children].find((b) => b.textContent === focused)?.focus();
+    el.closest(".mx-side")?.classList.toggle("open", Boolean(state.open));
+  };
+};

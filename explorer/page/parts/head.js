@@ -1,0 +1,116 @@
+// The head: name, stages, menus, theme. The theme is the visitor's choice, else JupyterLab's, else
+// the one that the address asks for, else the system's.
+const LOGO = `<svg width="24" height="24" viewBox="0 0 24 24" aria-hidden="true"><rect width="24" height="24" rx="6" fill="var(--mx-pos)" opacity=".18"/><path d="M0 24 24 0V18a6 6 0 0 1-6 6Z" fill="var(--mx-neg)" opacity=".3"/><path d="M3 21 21 3" stroke="var(--mx-ink)" stroke-width="2"/><circle cx="8" cy="9" r="2.4" fill="var(--mx-pos)"/><circle cx="16" cy="15.5" r="2.4" fill="var(--mx-neg)"/></svg>`;
+
+const tabsOf = (send) => {
+  const list = make("div", "mx-tabs", { role: "tablist", "aria-label": "Stages" });
+  const buttons = new Map();
+  list.addEventListener("keydown", (e) => {
+    const all = [...list.children], at = all.indexOf(document.activeElement);
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: all.length - 1 }[e.key];
+    if (to === undefined || at < 0) return;
+    e.preventDefault();
+    all[(to + all.length) % all.length].focus();
+  });
+  const update = (stages, now) => {
+    for (const { key, title, tip, state } of stages) {
+      if (!buttons.has(key)) {
+        const [number, ...words] = title.split(" ");
+        const made = make("button", "mx-tab", { type: "button", role: "tab", on: { click: () => send("stage", key) } },
+          make("span", "mx-tab-number", { textContent: number }), " ", words.join(" "));
+        buttons.set(key, made);
+        list.append(made);
+      }
+      const b = buttons.get(key), on = key === now;
+      attribute(b, "aria-selected", String(on));
+      if (on) attribute(b, "aria-current", "step"); else b.removeAttribute("aria-current");
+      put(b, "title", tip);
+      put(b, "className", `mx-tab ${on ? "now" : state}`);
+    }
+  };
+  return { list, update };
+};
+
+const themeOf = (el) => {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const names = { auto: "as the system", light: "light", dark: "dark" };
+  const button = make("button", "mx-ghost mx-theme", { type: "button" });
+  const chosen = () => { try { return localStorage.getItem("mx-theme") || "auto"; } catch { return "auto"; } };
+  const wanted = () => {
+    if (chosen() !== "auto") return chosen();
+    const asked = new URLSearchParams(location.search).get("theme");
+    const lab = document.body.dataset.voila ? null : document.body.dataset.jpThemeLight;
+    if (lab) return lab === "true" ? "light" : "dark";
+    if (asked === "light" || asked === "dark") return asked;
+    return system.matches ? "dark" : "light";
+  };
+  const apply = () => {
+    const theme = wanted(), app = el.closest(".mx-app");
+    for (const e of [app, document.documentElement]) if (e && e.dataset.theme !== theme) e.dataset.theme = theme;
+    const words = `Theme: ${names[chosen()]}`;
+    button.innerHTML = icon("theme");
+    button.title = words;
+    button.setAttribute("aria-label", words);
+    button.dataset.choice = chosen();
+  };
+  button.addEventListener("click", () => {
+    const order = ["auto", "light", "dark"], next = order[(order.indexOf(chosen()) + 1) % 3];
+    try { localStorage.setItem("mx-theme", next); } catch { /* without storage the choice is not kept */ }
+    apply();
+  });
+  const watch = new MutationObserver(apply);
+  watch.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+  system.addEventListener("change", apply);
+  apply();
+  setTimeout(apply, 0); // once more when the page is around it
+  return { button, close: () => { watch.disconnect(); system.removeEventListener("change", apply); } };
+};
+
+// Pages lie beside one another under voila/render; the first one also at the root.
+const address = (page) => {
+  const at = window.location;
+  const rendered = at.pathname.match(/^(.*\/voila\/render\/)(.*\/)?[^/]*$/);
+  const lab = at.pathname.match(/^(.*\/)(?:lab|notebooks|doc)(?:\/|$)/);
+  if (lab) return `${lab[1]}lab/tree/notebooks/${page}`;
+  return (rendered ? rendered[1] + (rendered[2] || "") : `${at.pathname.replace(/[^/]*$/, "")}voila/render/`) + page + at.search;
+};
+
+const build = (el, send, onClose) => {
+  const brand = make("div", "mx-brand");
+  brand.innerHTML = `${LOGO}<span>Margin Explorer</span>`;
+  const tabs = tabsOf(send), theme = themeOf(el);
+  const right = make("div", "mx-head-right");
+  el.append(brand, tabs.list, right);
+  onClose(theme.close);
+  let built = false;
+  const menus = (state) => {
+    built = true;
+    const examples = menu("mx-examples", `Examples ${icon("more")}`, "Ready runs: points, network and attack",
+      state.examples.flatMap(({ group, rows }) => [
+        make("div", "mx-menu-head", { textContent: group }),
+        ...rows.map(({ name, sentence }) => make("button", "mx-menu-row", {
+          type: "button", title: sentence, on: { click: () => { examples.set(false); send("example", name); } },
+        }, make("b", "", { textContent: name }), make("span", "", { textContent: sentence }))),
+      ]));
+    const lessons = menu("mx-lessons", `Lessons ${icon("more")}`, "Lessons and further pages",
+      state.lessons.map(({ page, title }) =>
+        make("a", "mx-menu-row", { href: address(page), target: "_blank", textContent: title })));
+    const share = make("button", "mx-ghost", {
+      type: "button", textContent: "Share", title: "Save and open points, runs, weights and code",
+      on: { click: () => send("share") },
+    });
+    const help = menu("mx-help", "?", "Help: keys, and what the plane shows", [make("div", "mx-help-text")]);
+    help.button.setAttribute("aria-label", "Help");
+    right.append(examples.root, lessons.root, share, theme.button, help.root);
+    for (const one of [examples, lessons, help]) onClose(one.close);
+    return help.box.firstChild;
+  };
+  let text = null;
+  return (state) => {
+    if (!state.stages) return;
+    tabs.update(state.stages, state.now);
+    if (!built) text = menus(state);
+    const rows = [state.legend, ...state.keys.map(([k, words]) => `<kbd>${k}</kbd> ${words}`)];
+    put(text, "innerHTML", rows.map((row) => `<p>${row}</p>`).join(""));
+  };
+};

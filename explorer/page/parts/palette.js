@@ -1,0 +1,49 @@
+// Tools on the plane's left edge, folded to one pencil where nobody draws; layers at its foot.
+const build = (el, send) => {
+  let unfolded = false, last = "", now = {};
+  const palette = make("div", "mx-palette", { role: "toolbar", "aria-label": "Drawing tools", "aria-orientation": "vertical" });
+  const chips = make("div", "mx-chips", { role: "group", "aria-label": "What the plane shows" });
+  el.append(palette, chips);
+  const tool = (html, name, title, on, click, colour = "") => {
+    const b = make("button", "mx-tool", { type: "button", title, "aria-label": name, on: { click } });
+    b.innerHTML = html;
+    if (on !== null) b.setAttribute("aria-pressed", String(on));
+    if (colour) b.style.color = `var(--mx-${colour})`;
+    return b;
+  };
+  const line = () => make("hr", "");
+  const draw = () => {
+    const { classes, label, tool: held, drawing, legend } = now;
+    const focused = el.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
+    if (!drawing) {
+      palette.replaceChildren(tool(icon("pencil"), "Edit the points", "Edit the points: back to Draw", null, () => send("edit")));
+    } else if (now.folded && !unfolded) {
+      palette.replaceChildren(tool(icon("pencil"), "Edit the points", "Edit the points: the run goes on with them", null, () => { unfolded = true; draw(); }));
+    } else {
+      const tools = [["place", "Place", "pencil", "Place: a click adds a point, a drag sprays (P)"],
+        ["move", "Move", "move", "Move: drag a point (M)"], ["erase", "Erase", "eraser", "Erase: click or drag over points (E)"]];
+      palette.replaceChildren(
+        ...classes.map((c) => tool(c.sign, c.name, c.tip, c.value === label, () => send("label", c.value), c.colour)),
+        line(),
+        ...tools.map(([key, name, i, tip]) => tool(icon(i), name, tip, key === held, () => send("tool", key))),
+        line(),
+        tool(icon("undo"), "Undo", "Take the last edit back (Ctrl+Z on the plane)", null, () => send("undo")),
+        tool(icon("redo"), "Redo", "Do the undone edit again (Ctrl+Y on the plane)", null, () => send("redo")),
+        tool(icon("bin"), "Clear", "Erase all points; undo brings them back", null, () => send("clear")),
+      );
+      if (now.folded) palette.append(line(), tool(icon("close"), "Fold the tools", "Fold the tools", null, () => { unfolded = false; draw(); }));
+    }
+    chips.replaceChildren(...now.chips.map(({ key, name, tip, on }) => make("button", `mx-chip${on ? " on" : ""}`, {
+      type: "button", textContent: name, title: tip, "aria-pressed": String(on), on: { click: () => send("layer", key) },
+    })));
+    if (focused) [...el.querySelectorAll("button")].find((b) => b.getAttribute("aria-label") === focused || b.textContent === focused)?.focus();
+    palette.title = legend;
+  };
+  return (state) => {
+    if (!state.classes) return;
+    if (state.stage !== last) unfolded = false;
+    last = state.stage;
+    now = state;
+    draw();
+  };
+};

@@ -1,0 +1,52 @@
+// Ready-made sets as small pictures; below, how many points, how noisy, which seed.
+const SHAPES = {
+  circle: (x, y) => `<circle cx="${x}" cy="${y}" r="2.4"/>`,
+  triangle: (x, y) => `<path d="M${x} ${y - 3}l2.9 5h-5.8z"/>`,
+  square: (x, y) => `<path d="M${x - 2.2} ${y - 2.2}h4.4v4.4h-4.4z"/>`,
+  diamond: (x, y) => `<path d="M${x} ${y - 3}l3 3-3 3-3-3z"/>`,
+};
+const picture = (points) => {
+  const dots = points.map(([x, y, shape, colour]) =>
+    `<g fill="var(--mx-${colour})">${SHAPES[shape]((50 + 30 * x).toFixed(1), (35 - 30 * y).toFixed(1))}</g>`);
+  return `<svg viewBox="0 0 100 70" aria-hidden="true">${dots.join("")}</svg>`;
+};
+const build = (el, send) => {
+  const grid = make("div", "mx-thumbs", { role: "group", "aria-label": "Start from a set" });
+  const field = (name, type, more, title) => {
+    const input = make("input", "", { type, title, "aria-label": name, ...more });
+    const shown = make("b", "");
+    const box = make("label", "mx-field", {}, make("span", "", {}, name, type === "range" ? shown : ""), input);
+    return { box, input, shown };
+  };
+  const n = field("points", "range", { min: 1, max: 200, step: 1 }, "Number of points of the set");
+  const noise = field("noise", "range", { min: 0, max: 1, step: 0.01 }, "Noise, in units of the plane");
+  const seed = field("seed", "number", { min: 0, max: 2147483647, step: 1 }, "Seed of the set, the first weights and the attack: the same seed, the same run");
+  const again = make("button", "mx-flat", {
+    type: "button", textContent: "↻ another", title: "Draw the set with the next seed",
+    on: { click: () => send("another") },
+  });
+  el.append(make("div", "mx-card-title", { textContent: "Start from a set" }), grid,
+    make("div", "mx-fields", {}, n.box, noise.box, make("div", "mx-field-row", {}, seed.box, again)));
+  const redraw = () => send("redraw", { n: Number(n.input.value), noise: Number(noise.input.value) });
+  for (const f of [n, noise]) {
+    f.input.addEventListener("input", () => { f.shown.textContent = f.input.value; });
+    f.input.addEventListener("change", redraw);
+  }
+  seed.input.addEventListener("change", () => send("seed", Number(seed.input.value)));
+  const tiles = new Map();
+  return (state) => {
+    if (!state.sets) return;
+    for (const { key, title, tip, points } of state.sets) if (!tiles.has(key)) {
+      const tile = make("button", "mx-thumb", { type: "button", title: tip, on: { click: () => send("preset", key) } });
+      tile.innerHTML = picture(points);
+      tile.append(make("span", "", { textContent: title }));
+      tiles.set(key, tile);
+      grid.append(tile);
+    }
+    for (const [key, tile] of tiles) attribute(tile, "aria-pressed", String(key === state.chosen));
+    n.input.min = state.low; n.input.max = state.high;
+    for (const [f, value] of [[n, state.n], [noise, state.noise], [seed, state.seed]])
+      if (document.activeElement !== f.input || f.input.type === "range") { put(f.input, "value", String(value)); f.shown.textContent = value; }
+    n.input.disabled = noise.input.disabled = again.disabled = !state.chosen;
+  };
+};

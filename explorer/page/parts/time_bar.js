@@ -1,0 +1,60 @@
+// The bar at the foot: back, play, step, speed, the time line with its branches.
+const TICKS = 1000, EVERY_MS = 40;
+const build = (el, send, onClose) => {
+  const flat = (name, title, i, kind) => {
+    const b = make("button", "mx-square", { type: "button", title, "aria-label": name, on: { click: () => send(kind) } });
+    b.innerHTML = icon(i);
+    return b;
+  };
+  const reset = flat("Reset", "Back to step 0 of this stage with the same seed", "start", "reset");
+  const play = make("button", "mx-play", { type: "button", on: { click: () => send("toggle") } });
+  const step = flat("Step", "Pause, and take one full-batch step", "step", "step");
+  const many = make("input", "", { type: "number", min: 2, max: 100000, value: 100, title: "Steps of the next button", "aria-label": "n steps" });
+  const steps = make("button", "mx-menu-row", { type: "button", textContent: "Step × n", title: "Pause, and take n steps at once", on: { click: () => send("steps", Number(many.value)) } });
+  const reseed = make("button", "mx-menu-row", { type: "button", textContent: "New seed", title: "Back to step 0 with another random initialisation", on: { click: () => send("reseed") } });
+  const further = menu("mx-up", icon("more"), "More steps, and another seed", [make("label", "mx-menu-row", {}, "n steps ", many), steps, reseed]);
+  further.button.setAttribute("aria-label", "More steps");
+  const speed = make("select", "mx-select", { title: "Steps per second while playing", "aria-label": "Speed", on: { change: () => send("speed", speed.selectedIndex) } });
+  const time = make("input", "mx-time", { type: "range", min: 0, max: TICKS, value: 0, title: "Scrub back through the run; play goes on from there", "aria-label": "Time" });
+  const marks = make("div", "mx-marks", { role: "group", "aria-label": "Branches" });
+  const line = make("div", "mx-timeline", {}, time, marks);
+  const where = make("span", "mx-where", { role: "status", "aria-live": "off" });
+  const branch = make("button", "mx-flat", { type: "button", title: "Keep this run; go on from this moment on a new branch", on: { click: () => send("branch") } });
+  branch.innerHTML = `${icon("branch")} Branch`;
+  el.append(reset, play, step, further.root, speed, line, where, branch);
+  onClose(further.close);
+
+  let held = false, timer = null;
+  const seek = () => { timer = null; send("seek", Number(time.value) / TICKS); };
+  time.addEventListener("input", () => { held = true; if (!timer) timer = setTimeout(seek, EVERY_MS); fill(); });
+  time.addEventListener("change", () => { clearTimeout(timer); seek(); held = false; });
+  const fill = () => time.style.setProperty("--at", `${(100 * time.value) / TICKS}%`);
+
+  return (state) => {
+    if (!state.speeds) return;
+    const running = state.running;
+    const name = running ? "Pause" : "Play";
+    if (play.getAttribute("aria-label") !== name) {
+      play.setAttribute("aria-label", name);
+      play.title = running ? "Pause the run" : "Run the present stage";
+      play.innerHTML = icon(running ? "pause" : "play", true);
+    }
+    if (speed.options.length !== state.speeds.length)
+      speed.replaceChildren(...state.speeds.map((words) => make("option", "", { textContent: words })));
+    put(speed, "selectedIndex", state.speed);
+    for (const b of [reset, play, step, further.button, time, branch, speed]) put(b, "disabled", !state.playable);
+    if (!held) put(time, "value", String(state.time));
+    fill();
+    attribute(time, "aria-valuetext", state.where);
+    put(where, "textContent", state.where);
+    const shown = JSON.stringify(state.branches);
+    if (marks.dataset.shown === shown) return;
+    marks.dataset.shown = shown;
+    marks.replaceChildren(...state.branches.map(({ index, name: words, at, on }) => {
+      const b = make("button", `mx-mark${on ? " on" : ""}`, { type: "button", title: words, "aria-label": words, on: { click: () => send("select", index) } });
+      if (on) b.setAttribute("aria-current", "true");
+      b.style.left = `${100 * at}%`;
+      return b;
+    }));
+  };
+};

@@ -1,0 +1,24 @@
+// The headline of a screen, one sentence, and the next sensible thing to do.
+const build = (el, send, onClose) => {
+  const title = make("h1", "mx-title"), words = make("p", "mx-words");
+  const told = make("div", "mx-told", { "aria-live": "polite" }, title, words);
+  const action = make("button", "mx-action", { type: "button", on: { click: () => send("act") } });
+  const numbers = make("dl", "mx-numbers-list");
+  const fold = menu("mx-numbers", `Numbers ${icon("more")}`, "The numbers behind the headline", [numbers]);
+  el.append(told, make("div", "mx-title-row", {}, action, fold.root));
+  onClose(fold.close);
+  return (state) => {
+    put(title, "textContent", (state.title || "").replace(/[.:]$/, ""));
+    put(words, "textContent", state.words || "");
+    for (const tone of ["good", "warn", "bad"]) el.classList.toggle(tone, state.tone === tone);
+    action.hidden = !state.action;
+    put(action, "textContent", state.action || "");
+    const rows = state.fold || [];
+    fold.root.hidden = !rows.length;
+    const shown = JSON.stringify(rows);
+    if (numbers.dataset.shown === shown) return;
+    numbers.dataset.shown = shown;
+    numbers.replaceChildren(...rows.flatMap(([name, value]) => [
+      make("dt", "", { textContent: name }), make("dd", "", { textContent: value })]));
+  };
+};

@@ -1,0 +1,49 @@
+"""What the frame of the screen says: tooltips of the stages, keys, what the plane shows."""
+
+from __future__ import annotations
+
+from explorer.page.frame import Frame, Stage
+
+KEYS = (
+    ("F", "present: a large plane, no settings; F or Escape ends it"),
+    ("1 to 4", "on the plane: the class of the next points"),
+    ("P, M, E", "on the plane: place, move, erase"),
+    ("arrows, Enter", "on the plane: move the cursor, act"),
+    ("Ctrl+Z, Ctrl+Y", "on the plane: undo, redo"),
+)
+LEGENDS = {
+    "draw": "The axes stay the same from drawing to attack.",
+    "train": "Thin: Φ = ± margin; thick: Φ = 0; grey: neurons. Area: multiplier λ.",
+    "classes": "Thin: a class leads by the margin; thick: two classes tie; grey: neurons.",
+    "attack": "Hollow: the truth. Filled: candidates, area by multiplier λ.",
+    "explain": "Hollow: the truth. Filled: points that explain the weights too, area by λ.",
+    "landscape": "Hollow: the truth. Filled: candidates of the last run, or of the clicked cell.",
+    "arena": "Hollow: the truth. Filled: claims of the chosen attack, area by multiplier λ.",
+}
+
+
+def legend(frame: Frame) -> str:
+    """Return what the marks on the plane mean in this stage."""
+    several = frame.stage == "train" and frame.dataset.outputs > 1
+    return LEGENDS["classes" if several else frame.stage]
+
+
+def stage_tip(frame: Frame, stage: Stage, tip: str) -> str:
+    """Return the tooltip of a stage: what it is for, and why it cannot be had yet."""
+    state = frame.training.state
+    if stage == "draw":
+        return tip
+    if not frame.dataset.n:
+        return f"{tip}. Not yet: draw points first."
+    if stage == "train":
+        return tip
+    if state is None:
+        return f"{tip}. Not yet: train a network first."
+    if not float(state.q.min()) > 0:
+        return f"{tip}. Not yet: the network does not separate the points."
+    return tip
+
+
+def opening_words(name: str, share: float | None = None) -> str:
+    """Return what the page says while it trains for an example."""
+    return f"Training for the example {name!r}{'' if share is None else f': {share:.0%}'} …"
