@@ -133,8 +133,7 @@ def as_code(session: Session) -> str:
         f"config = TrainConfig({_difference(session.train_config, TrainConfig())})",
         f"generator = torch.Generator().manual_seed({session.seed})",
         "state = training.init(data, config, generator)",
-        f"while state.t < {t}:",
-        "    state = training.step(data, state, config)",
+        f"state = training.advance(data, state, config, {t})",
         "print(sentence(certify(state.net, data.x, data.y)))",
     ]
     if now.attack.state is not None:
@@ -147,8 +146,7 @@ def as_code(session: Session) -> str:
             f"target = attack.target_for(target, data.x, data.y, config, {session.seed})",
             f"generator = torch.Generator().manual_seed({session.seed})",
             "found = attack.init(target, config, generator, start)",
-            f"while found.t < {a}:",
-            "    found = attack.step(target, found, config)",
+            f"found = attack.advance(target, found, config, {a})",
             "print(attack.report(target, found, config).x)",
         ]
     return "\n".join([*lines, "", f"# the same from the command line:\n# {_command(session, t)}"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Generic, TypeVar
@@ -15,6 +16,7 @@ MOST_BYTES = 96 * 2**20  # arbitrary: a third of what a kernel takes anyway
 MOST_UNDO = 200  # arbitrary
 # Steps that are kept beside those at even distances: twenty a decade, for curves on log steps.
 LOG_STEPS = frozenset(round(10 ** (k / 20)) for k in range(141))
+_IN_ORDER = sorted(LOG_STEPS)
 
 
 def size_of(value: Any) -> int:  # noqa: ANN401 - walks any state
@@ -58,6 +60,12 @@ class Timeline(Generic[S]):
         self.bytes += size_of(state)
         while len(self.states) > MOST_STATES or (self.bytes > MOST_BYTES and len(self.states) > 2):
             self._thin()
+
+    def next_kept(self, t: int) -> int:
+        """Return the first step after `t` whose state would be kept."""
+        after = bisect_right(_IN_ORDER, t)
+        extra = _IN_ORDER[after:][:1] if self.bytes <= MOST_BYTES else []
+        return min([t + self.stride - t % self.stride, *extra])
 
     def _thin(self) -> None:
         self.stride *= 2

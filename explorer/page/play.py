@@ -221,7 +221,7 @@ def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9)
     line = session.timeline
     status, at_once = engine.terminate(state, config), 1
     while not status.over and taken < steps and (spent := perf_counter() - begun) < seconds:
-        before, due = state.t, line.stride - state.t % line.stride  # states that it keeps are made
+        before, due = state.t, line.next_kept(state.t) - state.t  # states that it keeps are made
         state = engine.advance(target, state, config, min(at_once, due, steps - taken))
         status = engine.terminate(state, config)
         line.append(state, numbers)

@@ -39,7 +39,7 @@ def attacked(app: App, steps: int = 60) -> None:
 
 def chart_of(app: App, name: str, view: str = "view") -> Chart:
     """What a panel's chart holds."""
-    return getattr(app.panels[name], view).shown
+    return getattr(app.panel(name), view).shown
 
 
 def named(chart: Chart, name: str) -> Series:
@@ -124,10 +124,10 @@ def test_curves_hold_the_numbers_of_the_timeline_and_the_step_on_screen(app: App
     assert all(drawn[a] == b for a, b in zip(t, v, strict=True) if a in drawn and b > 0)
     assert len(drawn) > 100 and max(drawn) == 600
     assert chart_of(app, "MarginCurves").handle == 600
-    send(app.panels["MarginCurves"].view, kind="handle", at=100.2)
+    send(app.panel("MarginCurves").view, kind="handle", at=100.2)
     assert app.session.frame.training.state.t == 100
     assert chart_of(app, "MarginCurves").handle == 100
-    assert app.panels["Transport"].time.value == pytest.approx(1000 * 100 / 600, abs=1)
+    assert app.panels["Transport"].view.state["time"] == pytest.approx(1000 * 100 / 600, abs=1)
 
 
 def test_the_unexplained_share_has_a_value_at_every_even_log_step(app: App) -> None:
@@ -194,7 +194,7 @@ def test_a_dot_under_the_pointer_is_told_to_the_session(app: App) -> None:
 def test_charts_of_other_stages_are_left_alone(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     play.step(app.session, 600)
     browsers = [Browser(app.panels[name].view, monkeypatch) for name in
-                ("MarginCurves", "ResidualCurves", "MarginsPanel")]  # fmt: skip
+                ("ResidualCurves", "MarginsPanel")]  # fmt: skip
     for one in browsers:
         one.look(True)
     before = [one.frames for one in browsers]
