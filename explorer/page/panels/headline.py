@@ -1,8 +1,6 @@
-"""The headline of the screen: what this frame shows, in plain words."""
+"""The headline of the screen: what this frame shows, in plain words, and what to do next."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from explorer.page.actions import act
 from explorer.page.frame import Frame
@@ -12,31 +10,33 @@ from explorer.page.words.headline import headline
 
 
 class Headline(Panel):
-    """The sentence of the present frame, its tone as a colour."""
+    """Title and sentence of the present frame, its tone as a colour, its next action."""
 
     look = ("mx-headline-box",)
 
     def build(self) -> None:
         """One control."""
-        self.view = self.widget = Title({"act": self._on_act})
-        self.widget.add_class("mx-headline").add_class("mx-verdict")
-        self.action = ""  # the key of the button's action
+        self.key = ""  # of the action that is offered
+        self.view = self.widget = Title({"act": self.command(self._act)}).add_class("mx-headline")
+        self.view.add_class("mx-verdict")
+        self.session.observe(lambda _: self._draw(self.session.frame), names=["running"])
 
-    def _on_act(self, _: Any) -> None:  # noqa: ANN401 - from a browser
-        self.command(lambda: act(self.session, self.action))(None)
+    def _act(self) -> None:
+        if self.key:
+            act(self.session, self.key)
 
     def render(self, frame: Frame) -> None:
         """Show the headline of this frame."""
-        said = headline(frame, self.session.running)
-        self.action = "" if said.action is None else said.action.key
+        made = headline(frame, self.session.running)
+        self.key = "" if made.action is None else made.action.key
         self.view.show(
-            title=said.title, words=said.words, tone=said.tone,
-            fold=[list(row) for row in said.fold],
-            action="" if said.action is None else said.action.label,
+            title=made.title, words=made.words, tone=made.tone,
+            fold=[list(pair) for pair in made.fold],
+            action="" if made.action is None else made.action.label,
         )  # fmt: skip
 
     @property
     def said(self) -> str:
         """All that it says now."""
         state = self.view.state
-        return f"{state['title']} {state['words']}".strip()
+        return f"{state['title']} {state['words']}"

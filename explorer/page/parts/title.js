@@ -8,7 +8,7 @@ const build = (el, send, onClose) => {
   el.append(told, make("div", "mx-title-row", {}, action, fold.root));
   onClose(fold.close);
   return (state) => {
-    put(title, "textContent", (state.title || "").replace(/[.:]$/, ""));
+    put(title, "textContent", state.title || "");
     put(words, "textContent", state.words || "");
     for (const tone of ["good", "warn", "bad"]) el.classList.toggle(tone, state.tone === tone);
     action.hidden = !state.action;
