@@ -81,7 +81,7 @@ def a_point_is_dragged_into_two_that_explain_the_same(app: Explorer) -> None:
     app.page.get_by_role("button", name="Anywhere").click()
     app.drag(TWO[0][0], (0.75, 0.4))
     expect(app.verdict).to_contain_text("3 points")
-    expect(app.page.get_by_text("A point on its way to two")).to_be_visible()
+    expect(app.page.get_by_text("While you drag")).to_be_visible()
     app.press("↶ Undo step")
     expect(app.verdict).to_contain_text("2 points explain the weights")
 

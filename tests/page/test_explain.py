@@ -95,7 +95,7 @@ def test_a_pinned_point_says_so_and_moves_only_freely(app: App) -> None:
     x = state(app).now.x[i]
     app.session.guarded(explain.pull, app.session, x + 0.1)
     assert "pinned" in app.session.message
-    assert "pinned" in app.panels["ExplainPanel"].words.value
+    assert "pinned" in app.panels["ExplainPanel"].drag.shown.foot
     explain.set_free(app.session, True)
     app.session.guarded(explain.pull, app.session, x + 0.1)
     assert state(app).residual > 1e-3
@@ -125,14 +125,14 @@ def test_the_linear_programs_run_and_show_their_sets(app: App) -> None:
     panel = app.panels["ExplainPanel"]
 
     async def press() -> None:
-        for one in (panel.run_forced, panel.run_farthest):
-            one.click()
-            await panel.job.done()
+        for one in (panel.forced, panel.farthest):
+            one.button.click()
+            await one.job.done()
 
     asyncio.run(press())
     assert state(app).forced is not None and len(state(app).forced) == state(app).truth.n
     assert state(app).now is not state(app).truth
-    assert "explain" in panel.said.value
+    assert "explain" in panel.forced.said.value and panel.farthest.said.value
     no_failures(app)
 
 

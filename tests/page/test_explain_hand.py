@@ -15,7 +15,6 @@ from explorer.engine.explanations.splitting import extent_at, margins
 from explorer.page import history, play
 from explorer.page.apps.explorer import App
 from explorer.page.job import JobState
-from explorer.page.panels.explain import nice_ceiling
 from explorer.page.stages import explain
 from explorer.research import explained
 from explorer.research.explained import Explained, free_direction, lengths, split_toward
@@ -146,54 +145,80 @@ def test_trained_weights_are_explained_by_points_near_their_margin() -> None:
     made.close()
 
 
-def test_the_chart_and_the_bar_show_the_numbers_of_the_drag(app: App) -> None:
+def test_the_chart_shows_the_numbers_of_the_drag(app: App) -> None:
     panel, i = app.panels["ExplainPanel"], movable(app)[0]
     explain.set_free(app.session, True)
     explain.choose(app.session, i)
+    assert not panel.drag.shown.series
     app.session.guarded(explain.pull, app.session, state(app).now.x[i] + torch.tensor([0.5, 0.4]))
     slide, off = state(app).slide, state(app).residual
     assert off > 1e-3
-    assert panel.bar.value == pytest.approx(off)
-    assert [float(panel.here.x[0]), float(panel.here.y[0])] == pytest.approx([slide.at, off])
-    shown = np.abs(slide.curve[:, 0].numpy()) <= panel.x.max
-    curve = slide.curve.numpy()[shown]
-    assert panel.residual.x == pytest.approx(curve[:, 0])
-    assert panel.residual.y == pytest.approx(curve[:, 1])
-    assert panel.margin.y == pytest.approx(np.minimum(curve[:, 2], panel.y.max))
-    assert panel.y.max >= curve[:, 1].max()
-    assert [nice_ceiling(v) for v in (0.05, 1.0, 1.1, 4.1, 9.0, 0.61)] == pytest.approx(
-        [0.06, 1, 2, 6, 10, 0.8]
+    shown = panel.drag.shown
+    named = {s.name: s for s in shown.series}
+    assert [*named["now"].x, *named["now"].y] == pytest.approx([slide.at, off])
+    assert shown.handle == pytest.approx(slide.at)
+    inside = np.abs(slide.curve[:, 0].numpy()) <= shown.x.high
+    curve = slide.curve.numpy()[inside]
+    assert named["unexplained"].x == pytest.approx(curve[:, 0])
+    assert named["unexplained"].y == pytest.approx(curve[:, 1])
+    assert named["margin error"].y == pytest.approx(np.minimum(curve[:, 2], shown.y.high))
+    assert shown.y.high >= curve[:, 1].max()
+
+
+def test_the_line_of_the_chart_drags_the_point(app: App) -> None:
+    panel, i = app.panels["ExplainPanel"], movable(app)[0]
+    explain.choose(app.session, i)
+    app.session.guarded(explain.pull, app.session, state(app).now.x[i] + 1e-3)
+    slide = state(app).slide
+    send(panel.drag, kind="handle", at=0.5 * slide.extent.plus)
+    assert state(app).slide.at == pytest.approx(0.5 * slide.extent.plus)
+    torch.testing.assert_close(
+        state(app).now.x[i], slide.before.x[i] + 0.5 * slide.extent.plus * slide.u
     )
+    assert panel.drag.shown.handle == pytest.approx(state(app).slide.at)
+
+
+def test_every_point_is_a_dot_pinned_or_free_and_a_click_takes_it(app: App) -> None:
+    panel = app.panels["ExplainPanel"]
+    dots = {s.name: s.ids.tolist() for s in panel.dots.shown.series if s.name}
+    assert dots["free"] == movable(app)
+    assert sorted([*dots["free"], *dots["pinned"]]) == list(range(state(app).now.n))
+    send(panel.dots, kind="choose", id=movable(app)[0])
+    assert state(app).selected == movable(app)[0] == panel.dots.shown.lit
+    send(panel.dots, kind="hover", id=3)
+    assert app.session.pointed == 3
 
 
 def test_forced_points_are_counted_and_one_program_runs_at_a_time(app: App) -> None:
     panel = app.panels["ExplainPanel"]
 
     async def press() -> None:
-        panel.run_forced.click()
+        panel.forced.button.click()
         await asyncio.sleep(0)
-        panel.run_farthest.click()
-        assert panel.job.state is JobState.RUNNING and not panel.cancel.disabled
-        await panel.job.done()
+        panel.farthest.button.click()
+        assert panel.forced.job.state is JobState.RUNNING
+        assert [one.cancel.layout.display for one in (panel.forced, panel.farthest)] == ["", "none"]
+        await panel.forced.job.done()
+        await panel.farthest.job.done()
 
     asyncio.run(press())
     count = int((state(app).forced > FORCED * state(app).truth.mass).sum())
     assert 0 < count < state(app).truth.n
-    assert f"{count} of {state(app).truth.n} support" in panel.said.value
+    assert f"{count} of {state(app).truth.n} support" in panel.forced.said.value
     assert state(app).now is state(app).truth  # the second program was never begun
-    assert panel.cancel.disabled
+    assert panel.forced.cancel.layout.display == "none"
 
 
-@pytest.mark.parametrize("which", ["run_forced", "run_farthest"])
+@pytest.mark.parametrize("which", ["forced", "farthest"])
 def test_a_cancelled_program_changes_nothing_and_says_so(app: App, which: str) -> None:
-    panel, before = app.panels["ExplainPanel"], state(app)
+    question, before = getattr(app.panels["ExplainPanel"], which), state(app)
 
     async def press() -> None:
-        getattr(panel, which).click()
+        question.button.click()
         await asyncio.sleep(0)
-        panel.cancel.click()
-        await panel.job.done()
+        question.cancel.click()
+        await question.job.done()
 
     asyncio.run(press())
-    assert panel.said.value.startswith("Cancelled")
-    assert state(app) is before and panel.progress.layout.display == "none"
+    assert question.said.value.startswith("Cancelled")
+    assert state(app) is before and question.progress.layout.display == "none"

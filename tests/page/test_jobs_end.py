@@ -34,14 +34,14 @@ def finishing():
 
 def forced_mass():
     page = opened("explain", "moons", n=24)
-    panel = page.panels["ExplainPanel"]
-    return page, panel.job, panel.run_forced.click, panel.cancel.click
+    row = page.panels["ExplainPanel"].forced
+    return page, row.job, row.button.click, row.cancel.click
 
 
 def farthest_set():
     page = opened("explain", "moons", n=24)
-    panel = page.panels["ExplainPanel"]
-    return page, panel.job, panel.run_farthest.click, panel.cancel.click
+    row = page.panels["ExplainPanel"].farthest
+    return page, row.job, row.button.click, row.cancel.click
 
 
 def other_set():

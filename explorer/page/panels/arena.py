@@ -212,7 +212,7 @@ def refusal(key: str, target: Target | None) -> str:
     if ROSTER[key].victim is not None:
         return "attacks weights of its own training, not these"
     why = "" if target is None else ROSTER[key].refusal(target)
-    return why.partition(": ")[2] or why
+    return (why.partition(": ")[2] or why).partition(";")[0]
 
 
 def cells_of(line: Line) -> dict[str, Any]:
@@ -242,8 +242,8 @@ def bar_of(made: Share) -> list[float]:
 
 
 def interval(made: Share, n: int) -> str:
-    """Return the ends of an interval as counts of n, such as "17.1 to 20"."""
-    return f"{made.low * n:.3g} to {made.high * n:.3g}"
+    """Return the ends of an interval as counts of n, such as "17 to 20"."""
+    return f"{made.low * n:.2g} to {made.high * n:.2g}"
 
 
 def other_row(other: Otherwise | None) -> dict[str, Any]:

@@ -65,7 +65,11 @@ function render({ model, el }) {
       first.append(name);
       line.append(first);
       if (row.cells) line.append(bars(row), ...row.cells.map((t) => make("td", "", t)));
-      else line.append(Object.assign(make("td", "mx-words", row.words || ""), { colSpan: model.get("head").length }));
+      else {
+        const words = Object.assign(make("td", "mx-words"), { colSpan: model.get("head").length, title: row.words || "" });
+        words.append(make("div", "", row.words || ""));
+        line.append(words);
+      }
       if (can) line.onclick = () => model.send({ kind: "choose", key: row.key });
       table.append(line);
     }

@@ -1,0 +1,62 @@
+"""What the explain stage says of points, of the one in hand, and of what every set shares."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from explorer.engine.explanations.programs import Sample
+from explorer.research.explained import Explained
+from explorer.research.words.numbers import digits
+
+TITLE, NOTE = "Can this point be somewhere else?", "each dot is one of the points on screen"
+DRAG, WALL = "While you drag", "wall: a neuron switches"
+UP_TO_WALL = "up to the wall both halves explain the weights as well"
+
+
+def counts(state: Explained) -> str:
+    """Return how many points are free, and how many are pinned."""
+    pinned = int(state.pinned.sum())
+    return f"● free along a line: {state.now.n - pinned}   ✕ pinned where they are: {pinned}"
+
+
+def points(state: Explained) -> list[str]:
+    """Return of each point whether it can move, and its multiplier."""
+    return [
+        f"point {i + 1}: {'pinned' if fixed else 'free along a line'}, λ = {float(lam):.3g}"
+        for i, (fixed, lam) in enumerate(zip(state.pinned, state.now.lam, strict=True))
+    ]
+
+
+def hand(state: Explained) -> str:
+    """Return what is known of the point in hand, or how to take one."""
+    if state.slide is not None:
+        slide = state.slide
+        ends = [
+            f"{v:.2f}" if np.isfinite(v) else "∞" for v in (slide.extent.minus, slide.extent.plus)
+        ]
+        return f"The cell reaches from −{ends[0]} to +{ends[1]} here; dragged by {slide.at:+.2f}."
+    if state.selected is None:
+        return "Click a filled point on the plane and drag it along its green line."
+    i = state.selected
+    if bool(state.pinned[i]):
+        count = state.kinks(i)
+        stand = "neuron stands" if count == 1 else "neurons stand"
+        return f"Point {i + 1} is pinned ({count} {stand} on it)."
+    return f"Point {i + 1} in hand, λ = {float(state.now.lam[i]):.3g}: drag it along its line."
+
+
+def measured(state: Explained) -> str:
+    """Return the numbers of the set on screen."""
+    return (
+        f"Unexplained {digits(state.residual, '.1e')}, margin error "
+        f"{digits(state.margin_error, '.1e')}, slackness {digits(state.slackness, '+.1e')}."
+    )
+
+
+def forced(sample: Sample, count: int, of: int) -> str:
+    """Return how many points every training set has, over which sets."""
+    return (
+        f"{count} of {of} support points are certain (ringed): every training set on the margin "
+        f"within ±{sample.extent:g} that explains the weights to {sample.tolerance:.0e} has mass "
+        f"within {sample.radius:g} of each, at least the share of λ written there."
+    )
