@@ -47,3 +47,14 @@ def with_progress(rounds: Iterable[T], of: int, progress: Progress) -> Iterator[
     for done, one in enumerate(rounds):
         progress(min(1.0, done / max(of, 1)))
         yield one
+
+
+def share_after(rounds: int, each: float) -> float:
+    """Return the share told after so many rounds of an unknown number.
+
+    Each takes the share `each` of what is left, so that the bar always moves and never is full.
+
+    >>> share_after(0, 0.2), share_after(2, 0.5)
+    (0.0, 0.75)
+    """
+    return float(1.0 - (1.0 - each) ** rounds)

@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from explorer.engine.attacks.target import Target
+from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
+from explorer.engine.explanations import programs
 from explorer.engine.explanations.cells import (
     attackers_direction,
     cell_extent,
@@ -434,3 +436,20 @@ def test_a_trained_network_is_explained_up_to_what_training_left() -> None:
     target = Target.of(last.net, last.q_min)
     e = explanation_of(target.merged(0.02), data.x, data.y, TAU_TRAINED)
     assert residual(target.merged(0.02), e) < 0.1
+
+
+def test_points_that_join_by_columns_give_the_optimum_of_all_points(monkeypatch) -> None:
+    data = preset("alternating-circle", n=12)
+    net = maximum_margin(data.x, data.y).net
+    sample = programs.sample_of(net, data.x, data.y, extent=2.0, grid=20)
+    found, shares = [], []
+    for many in (10**9, 20):
+        monkeypatch.setattr(programs, "MANY", many)
+        monkeypatch.setattr(programs, "COLUMNS", 10)
+        sample.rows.clear()
+        found.append(programs.farthest(sample, shares.append))
+    whole, joined = found
+    assert joined.distance == pytest.approx(whole.distance, rel=1e-6)
+    assert joined.residual < 1e-6
+    of_joined = shares[2:]
+    assert len(of_joined) > 3 and of_joined == sorted(of_joined)  # rounds, and each is said

@@ -50,10 +50,11 @@ from explorer.engine.exact.faces import (
 )
 from explorer.engine.exact.newton import Point, polish
 from explorer.engine.network import Network
-from explorer.engine.progress import Progress, between, no_progress
+from explorer.engine.progress import Progress, between, no_progress, share_after
 
 MAX_POINTS_EXACT = 200  # the most a user can draw (Dataset); d = 2 lists about n^2 cones
 _ROUNDS = 200  # linear programs; arbitrary, ten times what random sets of 15 points need
+_EACH = 0.15  # arbitrary: of what is left of the bar, for a round; 200 points take ten or so
 _NEWTON_FROM = 0.1  # arbitrary: with max |h| further above 1, faces are still guesses
 _LINES = 4  # arbitrary: see _hinges
 PROVED = 1e-8  # what is called polished is above the optimum by a smaller share, rounding counted
@@ -110,7 +111,7 @@ def maximum_margin(
         x: points (n, d), d in {1, 2}, finite.
         y: labels (n,) in {-1, +1}.
         tol: how far max |h| may exceed 1.
-        progress: told the rounds of the linear program, as a share of the most there can be.
+        progress: told before each round of an unknown number; see `share_after`.
 
     Returns:
         The network at margin 1, in float64, with its multipliers and the numbers that prove it.
@@ -209,7 +210,7 @@ def _exactly(wt: list[list[float]], v: list[float], x: list[float]) -> float:
 def _solve(faces: Faces, y: Array, tol: float, progress: Progress) -> tuple[Point, float, bool]:
     u, sign = _hinges(faces)
     for done in range(_ROUNDS):
-        share = done / _ROUNDS
+        share = share_after(done, _EACH)
         progress(share)
         point = _linear_program(faces, y, u, sign)
         progress(share)

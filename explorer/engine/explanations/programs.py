@@ -16,6 +16,11 @@ their sum with the signs and sizes of theta,
 
 where <theta, y g> = order on the margin (Euler), so that it bounds the mass. This is the cutting
 plane method (Kelley 1960) on a linear program.
+
+Likewise few of many points have a positive multiplier. Where all rows are taken at once, and the
+points are many, the program begins with those that are known to satisfy it, and points of negative
+reduced cost join (column generation, Dantzig and Wolfe 1960). At its end no point has one, so the
+solution is one of the whole program, to the solver's own tolerance.
 """
 
 from __future__ import annotations
@@ -25,7 +30,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import linprog
+from scipy.optimize import OptimizeResult, linprog
 from scipy.sparse import csr_matrix, eye_array, hstack, vstack
 from torch import Tensor
 
@@ -34,13 +39,16 @@ from explorer.engine.explanations.sampling import GRID, check_plane, kinks_of, m
 from explorer.engine.explanations.splitting import USED, Explanation, fitted_explanation, residual
 from explorer.engine.gradients import gradient
 from explorer.engine.network import Network, phi
-from explorer.engine.progress import Progress, between, no_progress
+from explorer.engine.progress import Progress, between, no_progress, share_after
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 WHOLE = 1000  # arbitrary: up to so many components all rows are taken at once, as in two layers
 START = 200  # arbitrary: rows at first, those that 0 misses most
 BATCH = 100  # arbitrary: rows that join at most per round
+MANY = 2000  # arbitrary: from so many points on, columns join the program as they are missed
+EACH = 0.2  # arbitrary: of what is left of the bar, for a round of an unknown number
+COLUMNS = 400  # arbitrary: points that join at most per round
 MISSED = 1e-7  # the feasibility tolerance of HiGHS: what its own solutions may miss of a row
 
 
@@ -54,6 +62,7 @@ class Rows:
         room: by how much each component may be missed.
         owner: multiplier of each kink variable (r,).
         slack: where above 0, z has one more entry t, and the room is room + slack t.
+        given: how many points, the first ones, are known to satisfy the program; 0 for none.
         taken: rows that are in the program, i for C z <= theta + room and P + i for the other side.
     """
 
@@ -62,6 +71,7 @@ class Rows:
     room: float
     owner: Index
     slack: float = 0.0
+    given: int = 0
     taken: list[int] = field(default_factory=list)
     _made: list[csr_matrix] = field(default_factory=list, repr=False)
 
@@ -81,7 +91,8 @@ class Rows:
         Args:
             cost: (m + r,), or (m + r + 1,) with slack.
             without: points (m,) bool that may have no mass; None for none.
-            progress: called before each round, of which there is no telling how many come.
+            progress: called before each round. There is no telling how many come; see
+                `share_after`.
 
         Raises:
             ValueError: where there is no such point, with the solver's reason.
@@ -89,8 +100,15 @@ class Rows:
         if not self.taken:
             first = np.argsort(np.concatenate([self.theta, -self.theta]), kind="stable")
             self.taken.extend((np.arange(len(first)) if self.whole else first[:START]).tolist())
+        m = self.columns.shape[1] - len(self.owner)
+        if self.whole and self.given and not self.slack and without is None and m > MANY:
+            found = self._by_columns(cost, m, progress)
+            if found is not None:
+                return found
+        rounds = 0
         while True:
-            progress(0.0)
+            progress(share_after(rounds, EACH))
+            rounds += 1
             done = self._solved(cost, without)
             if done is None or self.whole:
                 break
@@ -102,8 +120,43 @@ class Rows:
             raise ValueError("the linear program has no solution")
         return done
 
+    def _by_columns(self, cost: Array, m: int, progress: Progress) -> tuple[Array, float] | None:
+        """The program on few points, which those of negative reduced cost join; None if empty."""
+        part = np.zeros(m, dtype=bool)
+        part[: self.given] = part[self.owner] = True
+        part[np.argsort(cost[:m], kind="stable")[:COLUMNS]] = True
+        end = MISSED * max(1.0, float(np.abs(cost).max()))
+        kinks, rounds = np.ones(len(self.owner), dtype=bool), 0
+        while True:
+            progress(share_after(rounds, EACH))
+            rounds += 1
+            own = np.concatenate([part, kinks])
+            numbers = np.cumsum(part) - 1
+            fewer = Rows(self.columns[:, own], self.theta, self.room, numbers[self.owner])
+            fewer.taken.extend(self.taken)
+            done = fewer._solve(cost[own], None)
+            if done is None:
+                return None
+            lower = done.ineqlin.marginals[: len(self.taken)]
+            weight = np.zeros(2 * len(self.theta))
+            weight[self.taken] = lower
+            weight = weight[: len(self.theta)] - weight[len(self.theta) :]
+            reduced = cost[:m] - weight @ self.columns[:, :m]
+            reduced[part] = 0.0  # theirs the solver knows
+            worst = -float(reduced.min(initial=0.0))
+            if worst <= end:
+                z = np.zeros(len(cost))
+                z[own] = done.x
+                return z, float(done.fun)
+            part[np.argsort(reduced, kind="stable")[:COLUMNS]] = True
+
     def _solved(self, cost: Array, without: NDArray[np.bool_] | None) -> tuple[Array, float] | None:
-        """The program on the rows taken; None where it is empty."""
+        """Return a solution on the rows taken with its cost; None where there is none."""
+        done = self._solve(cost, without)
+        return None if done is None else (done.x, float(done.fun))
+
+    def _solve(self, cost: Array, without: NDArray[np.bool_] | None) -> OptimizeResult | None:
+        """Return what the solver says of the program on the rows taken; None where it is empty."""
         count, r = len(self.theta), len(self.owner)
         m = self.columns.shape[1] - r
         taken = np.array(self.taken)
@@ -131,7 +184,7 @@ class Rows:
             high[:m][without] = 0.0
         ends = np.stack([np.zeros(len(cost)), high], axis=1)
         done = linprog(cost, A_ub=self._made[0], b_ub=b, bounds=ends, method="highs")
-        return (done.x, float(done.fun)) if done.status == 0 else None
+        return done if done.status == 0 else None
 
     def _missed(self, z: Array) -> list[int]:
         """The rows that z misses most, at most `BATCH`, none that is taken."""
@@ -327,7 +380,8 @@ def _solve(sample: Sample, cost: Array, progress: Progress = no_progress) -> tup
     """The point of the polytope of least cost on the multipliers. -> (z, cost)."""
     if not sample.rows:
         room = sample.tolerance * float(sample.net.rho)
-        sample.rows.append(Rows(sample.columns, sample.net.theta.numpy(), room, sample.owner))
+        theta = sample.net.theta.numpy()
+        sample.rows.append(Rows(sample.columns, theta, room, sample.owner, given=sample.truth.n))
     try:
         costs = np.concatenate([cost, np.zeros(len(sample.owner))])
         return sample.rows[0].least(costs, progress=progress)
@@ -400,7 +454,7 @@ class Farthest:
 def farthest(sample: Sample, progress: Progress = no_progress) -> Farthest:
     """Max sum_q lam_q dist(q, truth) over all explanations of the sample, by mass."""
     gap = torch.cdist(sample.x, sample.truth.x).amin(dim=1).numpy()
-    z = _solve(sample, -gap, progress)[0]
+    z = _solve(sample, -gap, between(progress, 0.0, 0.9))[0]
     progress(0.9)  # arbitrary: the least squares are the quicker part
     z = _least_squares_on(sample, z)
     made = explanation_at(sample, z)

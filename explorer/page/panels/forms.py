@@ -16,7 +16,7 @@ from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.job import Job, JobState
 from explorer.page.panels.base import Panel
-from explorer.page.parts.job_row import JobButton
+from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.parts.settings import Row, rows_of
 from explorer.page.session import Session
 from explorer.page.stages import train
@@ -122,7 +122,8 @@ class TrainForm(Form):
         )  # fmt: skip
         self.finish = press_end.widget
         self.finish.on_click(self.command(press_end.press))
-        return [self.jump, self.finish]
+        bars = [progress_bar(job, "Share done") for job in (self.job, self.finishing)]
+        return [self.jump, self.finish, *bars]
 
     def _jump(self) -> None:
         """Solve at once, or beside the page if that takes longer; edited points stay."""
