@@ -18,12 +18,15 @@ const FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
 const faded = (colour, opacity) =>
   colour + Math.round(255 * Math.min(1, Math.max(0, opacity))).toString(16).padStart(2, "0");
 
-// {name: {data, shape}} and plain values of one message.
-const unpack = (message, buffers) => {
+// {name: {data, shape}} and plain values of one message. An array of kind "=" is that of the frame
+// before; a browser that has none gets the whole frame soon.
+const unpack = (message, buffers, before) => {
   const kinds = { f: Float32Array, u: Uint8Array, i: Int32Array };
+  let i = 0;
   const frame = { ...message.values, number: message.frame, sent: message.sent };
-  message.arrays.forEach(([name, kind, shape], i) => {
-    const b = buffers[i], bytes = b.buffer.slice(b.byteOffset, b.byteOffset + b.byteLength);
+  message.arrays.forEach(([name, kind, shape]) => {
+    if (kind === "=") { if (before?.[name]) frame[name] = before[name]; return; }
+    const b = buffers[i++], bytes = b.buffer.slice(b.byteOffset, b.byteOffset + b.byteLength);
     frame[name] = { data: new kinds[kind](bytes), shape };
   });
   return frame;
@@ -72,7 +75,7 @@ const follow = (model, redraw, take, el) => {
   };
   const onMessage = (message, buffers) => {
     if (message.kind !== "frame") return;
-    newest = unpack(message, buffers);
+    newest = unpack(message, buffers, newest);
     take(newest);
     redraw(); // before the answer, in the same animation frame
     if (!waiting) waiting = requestAnimationFrame(answer);

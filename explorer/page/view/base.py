@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from time import time
 from typing import Any
@@ -29,8 +29,10 @@ def script(name: str) -> str:
 class CanvasView(anywidget.AnyWidget):
     """A canvas that draws the newest frame it was sent.
 
-    A frame is one message: plain values, and arrays as bytes. It is sent again to a browser that
-    opens later. After drawing it the browser answers with its number, from `requestAnimationFrame`.
+    A frame is one message: plain values, and arrays as bytes. An array that is the very object of
+    the frame before is not sent again, so it must not change in between. A browser that opens later
+    gets the whole frame. After drawing it the browser answers with its number, from
+    `requestAnimationFrame`.
 
     Attributes:
         label: what a screen reader says of the picture.
@@ -44,7 +46,9 @@ class CanvasView(anywidget.AnyWidget):
         super().__init__(**traits)
         self.drawn = 0
         self._number = 0
-        self._newest: tuple[dict[str, Any], list[bytes]] | None = None
+        # Arrays of the newest frame by name, as given and as sent.
+        self._last: dict[str, tuple[ArrayLike, NDArray[Any]]] = {}
+        self._values: dict[str, Any] = {}
         self._on_drawn: list[Callable[[int], None]] = []
         self.on_msg(self._answer)
 
@@ -54,20 +58,28 @@ class CanvasView(anywidget.AnyWidget):
         Returns:
             The number of the frame.
         """
+        whole = {name: (given, packed(given)) for name, given in arrays.items()}
+        same = {
+            name for name, (given, _) in whole.items()
+            if name in self._last and given is self._last[name][0]
+        }  # fmt: skip
+        self._number, self._last, self._values = self._number + 1, whole, values
+        self._dispatch(same)
+        return self._number
+
+    def _dispatch(self, same: Collection[str] = ()) -> None:
+        """Send the newest frame, without the bytes of arrays that the browser has already."""
         rows, buffers = [], []
-        for name, given in arrays.items():
-            array = packed(given)
-            kind = {"f": "f", "u": "u", "i": "i"}[array.dtype.kind]
+        for name, (_, array) in self._last.items():
+            kind = "=" if name in same else array.dtype.kind
             rows.append([name, kind, list(array.shape)])
-            buffers.append(array.tobytes())
-        self._number += 1
+            if name not in same:
+                buffers.append(array.tobytes())
         content = {
             "kind": "frame", "frame": self._number, "sent": time() * 1000, "arrays": rows,
-            "values": values,
+            "values": self._values,
         }  # fmt: skip
-        self._newest = (content, buffers)
         self.send(content, buffers)
-        return self._number
 
     @property
     def number(self) -> int:
@@ -77,15 +89,7 @@ class CanvasView(anywidget.AnyWidget):
     @property
     def frame(self) -> dict[str, Any]:
         """Return arrays and values of the newest frame, as a browser reads them."""
-        if self._newest is None:
-            return {}
-        content, buffers = self._newest
-        rows = zip(content["arrays"], buffers, strict=True)
-        arrays = {
-            name: np.frombuffer(bytes_, KINDS[kind]).reshape(shape)
-            for (name, kind, shape), bytes_ in rows
-        }
-        return {**content["values"], **arrays}
+        return {**self._values, **{name: array for name, (_, array) in self._last.items()}}
 
     def on_drawn(self, call: Callable[[int], None]) -> None:
         """Call `call(number)` after each frame that a browser has drawn."""
@@ -93,8 +97,8 @@ class CanvasView(anywidget.AnyWidget):
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
         kind = content.get("kind") if isinstance(content, dict) else None
-        if kind == "ready" and self._newest is not None:
-            self.send(*self._newest)
+        if kind == "ready" and self._number:
+            self._dispatch()
         elif kind == "drawn" and isinstance(number := content.get("frame"), int):
             self.drawn = max(self.drawn, min(number, self._number))
             for call in self._on_drawn:

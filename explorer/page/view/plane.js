@@ -89,33 +89,39 @@ const mapPicture = (map, paints) => {
   return picture;
 };
 
-// Where a grid (s, s) is `level`: marching squares, each piece of its own.
-const levelPath = (context, f, start, s, level, { width, height }) => {
-  const dx = width / (s - 1), dy = height / (s - 1);
+// Where a grid (s, s) of a map is `level`: marching squares, each piece x, y, x, y of its own, in
+// steps of the grid. Kept with the map, which is painted many times while only points move.
+const cutsOf = (map, start, s, level) => {
+  const kept = (map.cuts ||= {}), key = `${start} ${level}`;
+  if (kept[key]) return kept[key];
+  const f = valuesOf(map), cuts = (kept[key] = []);
   for (let row = 0; row < s - 1; row++) {
     for (let k = 0, at = start + row * s; k < s - 1; k++, at++) {
       const a = f[at] - level, b = f[at + 1] - level, d = f[at + s] - level, e = f[at + s + 1] - level;
       const top = a > 0 !== b > 0, right = b > 0 !== e > 0, low = d > 0 !== e > 0, left = a > 0 !== d > 0;
       if (!(top || right || low || left)) continue;
-      const cuts = [];
-      if (top) cuts.push((k + a / (a - b)) * dx, row * dy);
-      if (right) cuts.push((k + 1) * dx, (row + b / (b - e)) * dy);
-      if (low) cuts.push((k + d / (d - e)) * dx, (row + 1) * dy);
-      if (left) cuts.push(k * dx, (row + a / (a - d)) * dy);
-      for (let i = 0; i + 3 < cuts.length; i += 4) {
-        context.moveTo(cuts[i], cuts[i + 1]);
-        context.lineTo(cuts[i + 2], cuts[i + 3]);
-      }
+      if (top) cuts.push(k + a / (a - b), row);
+      if (right) cuts.push(k + 1, row + b / (b - e));
+      if (low) cuts.push(k + d / (d - e), row + 1);
+      if (left) cuts.push(k, row + a / (a - d));
     }
   }
+  return cuts;
 };
 const paintLevels = (context, frame, size, paints) => {
-  const map = frame.map, s = map.shape[map.shape.length - 1], f = valuesOf(map);
+  const map = frame.map, s = map.shape[map.shape.length - 1];
+  const dx = size.width / (s - 1), dy = size.height / (s - 1);
   const classes = map.shape.length > 2 ? map.shape[0] : 1;
   const line = (colour, width, opacity, starts, level) => {
     context.strokeStyle = colour; context.lineWidth = width; context.globalAlpha = opacity;
     context.beginPath();
-    for (const start of starts) levelPath(context, f, start, s, level, size);
+    for (const start of starts) {
+      const cuts = cutsOf(map, start, s, level);
+      for (let i = 0; i < cuts.length; i += 4) {
+        context.moveTo(cuts[i] * dx, cuts[i + 1] * dy);
+        context.lineTo(cuts[i + 2] * dx, cuts[i + 3] * dy);
+      }
+    }
     context.stroke();
   };
   context.save();
