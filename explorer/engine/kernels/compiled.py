@@ -167,11 +167,11 @@ def walk(
 # least || theta - sum_j c_j g_j ||^2 + ridge |c - floor|^2, c >= floor, as `descent` says, with the
 # candidates as rows: of each the k neurons lie side by side, and one that no multiplier carries is
 # passed over. Gram matrices are made of the candidates alone that were active at the step before
-# and of those that the residual asks for; the active ones among them are found by block principal
-# pivoting (Kim and Park 2011), one factor a round.
+# and of those that the residual asks for; the active ones among them are found as by Lawson and
+# Hanson, from those of the step before, one row of the factor for each that enters.
 
 _TOLERANCE = 1e-13  # arbitrary: of the largest gain, which a candidate must have to become active
-_PATIENCE = 3  # exchanges of all that may not help, before they are made one by one; as published
+_NOTHING = 1e-14  # arbitrary: the share of a multiplier that is left of one that goes to 0
 
 
 @njit(**FAST)
@@ -254,9 +254,9 @@ def _onto(p: Array, row: Array, net: Net, s: Array, r: Array, left: Array, work:
 
 
 @njit(**FAST)
-def _factored(gram: Array, at: Array, n: int, ridge: float, low: Array) -> bool:
-    """The lower factor of the rows and columns `at`, plus the ridge; False where there is none."""
-    for a in range(n):
+def _factored(gram: Array, at: Array, first: int, n: int, ridge: float, low: Array) -> bool:
+    """Rows `first` to n of the lower factor of gram[at, at] + ridge; False where there is none."""
+    for a in range(first, n):
         for b in range(a):
             s = gram[at[a], at[b]]
             for q in range(b):
@@ -272,49 +272,64 @@ def _factored(gram: Array, at: Array, n: int, ridge: float, low: Array) -> bool:
 
 
 @njit(**FAST)
-def _pivoted(
-    gram: Array, right: Array, n: int, on: Array, above: Array, ridge: float, tol: float, low: Array
+def _solved(right: Array, at: Array, n: int, low: Array, best: Array) -> None:
+    """What solves the equations of a factor, into best[:n]."""
+    for a in range(n):
+        s = right[at[a]]
+        for q in range(a):
+            s -= low[a, q] * best[q]
+        best[a] = s / low[a, a]
+    for a in range(n - 1, -1, -1):
+        best[a] = s = best[a] / low[a, a]
+        for q in range(a):
+            best[q] -= low[a, q] * s
+
+
+@njit(**FAST)
+def _active_set(
+    gram: Array, right: Array, n: int, above: Array, ridge: float, tol: float, low: Array
 ) -> bool:
-    """Least 1/2 above' (gram + ridge) above - right' above, above >= 0; `on` is the guess."""
-    at, bad = np.empty(n, np.int64), np.empty(n, np.bool_)
-    fewest, left = n + 1, _PATIENCE
-    for _ in range(10 * n + 10):
-        size = 0
-        for i in range(n):
-            above[i] = 0.0
-            if on[i]:
-                at[size] = i
-                size += 1
-        if not _factored(gram, at, size, ridge, low):
+    """Least 1/2 above' (gram + ridge) above - right' above, above >= 0, on from `above`."""
+    at, best, refused = np.empty(n, np.int64), np.empty(n), np.zeros(n, np.bool_)
+    size, first, entered = 0, 0, -1
+    for i in range(n):
+        if above[i] > 0:
+            at[size] = i
+            size += 1
+    for _ in range(20 * n + 20):
+        if not _factored(gram, at, first, size, ridge, low):
             return False
+        _solved(right, at, size, low, best)
+        t = 1.0
         for a in range(size):
-            s = right[at[a]]
-            for q in range(a):
-                s -= low[a, q] * above[at[q]]
-            above[at[a]] = s / low[a, a]
-        for a in range(size - 1, -1, -1):
-            s = above[at[a]] / low[a, a]
-            above[at[a]] = s
-            for q in range(a):
-                above[at[q]] -= low[a, q] * s
-        count, last = 0, -1
-        for i in range(n):
-            if on[i]:
-                bad[i] = above[i] < 0
+            if best[a] <= 0:
+                t = min(t, above[at[a]] / (above[at[a]] - best[a]) if above[at[a]] > 0 else 0.0)
+        first, kept = size, 0
+        for a in range(size):
+            i = at[a]
+            value = above[i] + t * (best[a] - above[i])
+            if best[a] <= 0 and value <= _NOTHING * above[i]:
+                above[i], first = 0.0, min(first, a)
+                refused[i] = refused[i] or i == entered
             else:
-                gain = right[i]
-                for a in range(size):
-                    gain -= gram[i, at[a]] * above[at[a]]
-                bad[i] = gain > tol
-            if bad[i]:
-                count, last = count + 1, i
-        if count == 0:
-            return True
-        left = _PATIENCE if count < fewest else left - 1
-        fewest = min(fewest, count)
+                above[i] = value
+                at[kept] = i
+                kept += 1
+        if kept < size or t < 1:
+            size = kept
+            continue
+        gain, entered = tol, -1
         for i in range(n):
-            if bad[i] and (left >= 0 or i == last):
-                on[i] = not on[i]
+            if above[i] == 0 and not refused[i]:
+                s = right[i]
+                for a in range(size):
+                    s -= gram[i, at[a]] * above[at[a]]
+                if s > gain:
+                    gain, entered = s, i
+        if entered < 0:
+            return True
+        at[size] = entered
+        size += 1
     return False
 
 
@@ -328,8 +343,10 @@ def _solve(
     s, r, left = np.empty((m, width)), np.empty((m, width)), np.empty((4, width))
     size, right, c, gain = np.empty(m), np.empty(m), work[0], work[5]
     _lay(p, row, net, s, r, work, bias, size)
-    trace, tol = 0.0, 0.0
+    trace, tol, before_it = 0.0, 0.0, np.zeros(m)
     for j in range(m):
+        if active[j]:
+            before_it[j] = max(p[3, j] - floor, 0.0)
         trace += size[j] * signed[j] * signed[j]
         c[j] = floor * signed[j]
         p[3, j] = floor
@@ -340,14 +357,14 @@ def _solve(
     at, known, most = np.empty(m, np.int64), np.zeros(m, np.bool_), 0
     back, relu = np.empty((m, width)), np.empty((m, width))
     gram, low = np.empty((m, m)), np.empty((m, m))
-    on, above, asked = np.zeros(m, np.bool_), np.empty(m), np.empty(m)
+    above, asked = np.empty(m), np.empty(m)
     gain[:] = right
     wanted = active.copy() if active.any() else right > tol
     while wanted.any():
         before = most
         for j in range(m):
             if wanted[j]:
-                known[j], on[most], at[most], asked[most] = True, True, j, right[j]
+                known[j], at[most], asked[most], above[most] = True, j, right[j], before_it[j]
                 for k in range(width):
                     back[most, k], relu[most, k] = net[2][k] * s[j, k], r[j, k]
                 most += 1
@@ -360,7 +377,7 @@ def _solve(
                 inner = bias + p[0, i] * p[0, j] + p[1, i] * p[1, j]
                 value = rows[a - before, b] * inner + values[a - before, b]
                 gram[a, b] = gram[b, a] = value * signed[i] * signed[j]
-        if not _pivoted(gram, asked, most, on, above, ridge * trace, tol, low):
+        if not _active_set(gram, asked, most, above, ridge * trace, tol, low):
             return np.nan
         for a in range(most):
             p[3, at[a]] = floor + above[a]
