@@ -136,7 +136,7 @@ def load_run(
     session.attack_config = config
     attack.remix(session, *mix)
     line, last = session.branch.attack, states[-1]
-    for state in states[1:]:
+    for state in states:  # the first one takes the place of that of the page's own start
         line.append(state, numbers, always=True)
     session.branch.loaded = last
     status = session.entry.terminate(last, config)

@@ -14,6 +14,7 @@ from typing import Any
 
 from explorer.page import play
 from explorer.page.session import SLOW_START, Session
+from explorer.page.stages import landscape
 from explorer.research.words import weights
 
 SLICE_S = 0.007  # engine time between two looks at the browser's messages; measured
@@ -21,6 +22,8 @@ INTERVAL_S = 1 / 25  # at most 25 frames a second: smooth, and cheaper than 30
 SHARE = 0.3  # of the kernel's CPU may go into making frames; the rest is the engine's
 ASSESS_SHARE = 0.02  # likewise into certificates and verdicts
 WINDOW = 2  # frames on their way at once
+LONGEST_S = 0.1  # that the handle of the landscape travels between two frames; arbitrary
+UNWATCHED = "Paused: no page has drawn a frame for 10 seconds."
 PATIENCE_S = 10.0  # without a drawn frame: then nobody is looking
 FIRST_RATE = 20.0  # steps per second at step 0 of a slow start: each is seen; arbitrary
 
@@ -59,12 +62,28 @@ class Player:
 
     async def _play(self) -> None:
         try:
-            await self._loop()
+            await (self._travel() if self.session.frame.stage == "landscape" else self._loop())
         except Exception as error:  # a task's error would vanish unseen
             self.session.message = f"Stopped: {type(error).__name__}: {error}"
         finally:
             self.session.running, self.session.stop_at = False, -1
             play.assess(self.session)
+
+    async def _travel(self) -> None:
+        """Carry the handle of the landscape round its triangle, a place for each drawn frame."""
+        session, moved = self.session, perf_counter()
+        heard, drawn = moved, session.drawn
+        while session.running and session.frame.stage == "landscape":
+            now = perf_counter()
+            if session.drawn != drawn:
+                drawn, heard = session.drawn, now
+            if now - heard > PATIENCE_S:
+                session.message = UNWATCHED
+                break
+            if session.shown - session.drawn < WINDOW:
+                landscape.travel(session, min(now - moved, LONGEST_S))
+                moved = now
+            await asyncio.sleep(INTERVAL_S)
 
     async def _loop(self) -> None:
         session = self.session
@@ -89,7 +108,7 @@ class Player:
                 session.message = weights.status(session.frame.status)
                 break
             if now - heard > PATIENCE_S:
-                session.message = "Paused: no page has drawn a frame for 10 seconds."
+                session.message = UNWATCHED
                 break
             if now >= next_frame and session.shown - session.drawn < WINDOW:
                 assessing = now >= next_assess

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
@@ -20,7 +22,8 @@ from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page.history import History, Timeline
 from explorer.research.explained import Explained
-from explorer.research.grid import Of, Problem
+from explorer.research.grid import Problem
+from explorer.research.landscape import Of
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +67,8 @@ class Starts:
         candidates: the points there, or where a run from there has brought them.
         energy: theirs.
         trail: of that run, the places so far with their energies, the start first.
+        energies: of all starts on a lattice (side, side), row noise and column truth; None before
+            they are known.
     """
 
     of: Of
@@ -73,6 +78,7 @@ class Starts:
     candidates: Report
     energy: float
     trail: tuple[tuple[Weights, float], ...] = ()
+    energies: NDArray[np.float64] | None = None
 
 
 Stage = str

@@ -61,7 +61,9 @@ def standing(session: Session, stage: Stage) -> Status:
 
 def assess(session: Session) -> None:
     """Compute the certificate or the verdict of the present moment, and show it."""
-    if session.frame.aimed:
+    if session.frame.stage == "landscape":  # its handle claims nothing
+        session.show()
+    elif session.frame.aimed:
         attack.judge(session)
     else:
         train.certify(session)
@@ -112,11 +114,17 @@ def _undoable(session: Session) -> Undoable:
 
 
 def play(session: Session) -> None:
-    """Let the present stage run; training begins where there is none."""
+    """Let the present stage run; training begins where there is none, the handle travels.
+
+    Raises:
+        ValueError: in the landscape of an attack without starts.
+    """
     if not session.frame.aimed and session.frame.training.state is None:
         train.begin(session)
     elif session.frame.stage == "draw":
         go(session, "train")
+    elif session.frame.stage == "landscape":
+        landscape.starts(session)
     session.running = True
 
 

@@ -46,7 +46,6 @@ class Session(HasTraits):
     axes = Instance(Axes, (), help="the part of the data's space that the plane shows")
     stop_at = Int(-1, help="step at which a run pauses by itself; -1: none")
     steps_per_second = Float(SLOW_START, help="inf: as fast as it goes; 0: `SLOW_START`")
-    trails: Any = List(help="runs of the grid of starts: weights of truth, held-out data and noise")
     branches = List(Instance(Branch))
     branch_index = Int(0)
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from math import gcd
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,6 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.classes import fair_labels
 from explorer.engine.data import PRESETS, Dataset, heldout, preset
 from explorer.engine.data.parity import IMAGE, parity_digits
-from explorer.engine.energy.landscape import Landscape
-from explorer.engine.energy.maps import tau_of
-from explorer.engine.energy.points import check_energy, energy
-from explorer.engine.energy.questions import DROP, STANDARD
 from explorer.engine.energy.starts import (
     NAMES,
     SIDE,
@@ -35,8 +30,6 @@ from explorer.engine.energy.starts import (
 )
 from explorer.engine.exact import maximum_margin
 from explorer.engine.files import safe_name
-from explorer.engine.merging import merge_neurons
-from explorer.engine.progress import Progress, no_progress
 from explorer.engine.roster import ROSTER, AnyAttack, by_key
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
@@ -168,8 +161,6 @@ def _mean(values: Array) -> Array:
 # The seed is that of everything: points, partition, victim and noise. Bands over seeds are bands
 # over repeated experiments.
 
-ANGLE = 0.02  # radians within which neurons are merged for an energy; arbitrary
-PIXELS = 0.5  # of a map of STANDARD: half width of the band of a kink; arbitrary
 DIGITS = "digits"
 STEPS = 300  # arbitrary: steps per cell; both attacks have left their start by then
 TRAIL = 20  # arbitrary: places kept of a trajectory
@@ -266,21 +257,50 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 
 def outcome(parts: Parts, states: Iterable[Any]) -> dict[str, Any]:
     """Return the result of a run as plain data. The trajectory holds about TRAIL places."""
-    trail: list[tuple[int, tuple[float, float, float]]] = []
-    first = last = None
+    trace = Trace(parts)
     for state in states:
-        first, last = first or state, state
-        trail.append((state.t, parts.weights(state.x)))
-        if len(trail) > 2 * TRAIL:
-            trail = [*trail[:-1:2], trail[-1]] if len(trail) % 2 == 0 else trail[::2]
-    if first is None or last is None:
-        raise ValueError("a run has at least its first state; got none")
-    return {
-        "start": dict(zip(("truth", "heldout", "noise"), parts.distances(first.x), strict=True)),
-        **dict(zip(("truth", "heldout", "noise"), parts.distances(last.x), strict=True)),
-        "steps": last.t, "numbers": last.numbers(), "first_numbers": first.numbers(),
-        "trail": [list(w) for _, w in trail],
-    }  # fmt: skip
+        trace.add(state)
+    return trace.result()
+
+
+class Trace:
+    """A run as it goes: where on the triangle it is, and at its end the result as plain data.
+
+    Attributes:
+        places: about TRAIL places so far, weights of truth, held-out data and noise.
+        last: the newest state, or None.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        """A run that has not begun."""
+        self._parts = parts
+        self._first: Any = None
+        self.places: list[list[float]] = []
+        self.last: Any = None
+
+    def add(self, state: Any) -> None:  # noqa: ANN401 - of any attack
+        """Note a state."""
+        self._first, self.last = self._first or state, state
+        places = [*self.places, list(self._parts.weights(state.x))]
+        if len(places) > 2 * TRAIL:
+            places = [*places[:-1:2], places[-1]] if len(places) % 2 == 0 else places[::2]
+        self.places = places
+
+    def result(self) -> dict[str, Any]:
+        """Return distances at the start and at the end, numbers and trajectory.
+
+        Raises:
+            ValueError: for a run without a state.
+        """
+        first, last, parts = self._first, self.last, self._parts
+        if first is None or last is None:
+            raise ValueError("a run has at least its first state; got none")
+        return {
+            "start": dict(zip(NAMES, parts.distances(first.x), strict=True)),
+            **dict(zip(NAMES, parts.distances(last.x), strict=True)),
+            "steps": last.t, "numbers": last.numbers(), "first_numbers": first.numbers(),
+            "trail": self.places,
+        }  # fmt: skip
 
 
 @lru_cache(maxsize=8)  # arbitrary: seeds that follow each other in one worker
@@ -329,38 +349,6 @@ def problem_of(
     return Problem(target, parts, config, run, entry.config_for)
 
 
-def own_labels(truth: Dataset) -> Tensor | None:
-    """The labels of the truth where its classes differ in size; else None.
-
-    The candidates of a page carry them, so that the corner of the truth is the whole truth.
-    """
-    fair = fair_labels(even(truth.n), truth.outputs)
-    same = len(fair) == truth.n and torch.equal(fair.sort().values, truth.y.to(fair).sort().values)
-    return None if same else truth.y
-
-
-def landscape_of(problem: Problem, attack: str, extent: float) -> Landscape:
-    """The energies of all starts of a problem, as shares of the weights.
-
-    Args:
-        problem: the target and the three sets.
-        attack: key of the attack that starts there.
-        extent: half width of the plane, of which the tolerance of a kink is half a pixel.
-
-    Raises:
-        ValueError: for weights without an energy.
-    """
-    parts, entry = problem.parts, by_key(attack)
-    own = entry.energy
-    if own is not None and entry.victim is not None:
-        return Landscape(parts, lambda x: own(problem.target, x, parts.y))
-    net, y = problem.target.net.to(dtype=torch.float64), parts.y.double()
-    truth, tau = parts.truth.double(), tau_of(extent, STANDARD, PIXELS)
-    check_energy(net, truth, y, tau)
-    merged = merge_neurons(net, ANGLE, DROP, truth).net
-    return Landscape(parts, lambda x: energy(merged, x.double(), y, tau))
-
-
 def open_cell(cell: Cell) -> tuple[Dataset, Target]:
     """Points and weights of a cell's saved run.
 
@@ -398,115 +386,3 @@ def _target(cell: Cell, truth: Dataset) -> Target:
     config = TrainConfig(widths=(cell.width,), method="ascent", steps=TrainConfig.ascent_steps)
     trained = train(truth, config, cell.seed, keep=1)
     return Target.of(trained.net, trained.q_min)
-
-
-# --- The grid of starts on the weights of a page: cell by cell, kept, so that it can go on later
-
-KEPT = 20  # arbitrary: states kept of a run on a coarse grid, for the timeline
-MOST_STEPS = 500  # arbitrary: in one go; a third of a second of a joint attack on 2-100-100-1
-FEWEST = 2  # states kept of a run on a finer one: its start and its end
-MOST_NUMBERS = 2**22  # arbitrary: coordinates in all states kept; a state takes some six times that
-
-Key = tuple[int, float, float]  # number of the seed, mix_truth, mix_data
-
-
-@dataclass(frozen=True)
-class Of:
-    """Which problem: equal settings on the very same weights and points are the same one."""
-
-    target: Target | None
-    truth: Dataset | None
-    heldout: Dataset | None
-    attack: str
-    config: Any
-    seed: int
-    side: int
-    pictures: Pictures | None = None
-
-    @property
-    def ready(self) -> bool:
-        """Whether there is something to attack: weights, or a victim of the attack's own."""
-        known = self.target is not None or by_key(self.attack).victim is not None
-        return known and self.truth is not None and self.heldout is not None
-
-    def problem(self, k: int = 0) -> Problem:
-        """What the cells of seed number `k` share.
-
-        Raises:
-            ValueError: where there is nothing to attack, or the attack cannot be used on it.
-        """
-        if not self.ready or self.truth is None or self.heldout is None:
-            raise ValueError("No weights to attack: train a network first.")
-        return problem_of(
-            by_key(self.attack), self.config, self.target, self.truth, self.heldout,
-            self.seed + k, self.pictures, labels=own_labels(self.truth),
-        )  # fmt: skip
-
-
-def _block(between: int) -> int:
-    """Steps in one go: `between`, or a part of it where that could take longer than a second."""
-    parts = (k for k in range(MOST_STEPS // 10, MOST_STEPS + 1) if between % k == 0)
-    return between if between <= MOST_STEPS else max(parts, default=between)
-
-
-@dataclass(eq=False)
-class Found:
-    """The known cells of one problem.
-
-    Attributes:
-        of: the problem.
-        rows: finished cells, as `maps.maps` takes them.
-        states: kept states of cells, the first and the last among them, of pictures the last alone;
-            those of the oldest cells go where there would be too many.
-        problems: what the cells of each seed share.
-    """
-
-    of: Of
-    rows: dict[Key, dict[str, Any]] = field(default_factory=dict)
-    states: dict[Key, list[Any]] = field(default_factory=dict)
-    problems: dict[int, Problem] = field(default_factory=dict)
-
-    def todo(self, seeds: int) -> list[Key]:
-        """Return the unfinished cells, those of the first seed first."""
-        all_of = [(k, a, b) for k in range(seeds) for a, b in starts(self.of.side)]
-        return [key for key in all_of if key not in self.rows]
-
-    def share(self, seeds: int) -> float:
-        """Return the share of finished cells."""
-        total = len(starts(self.of.side)) * seeds
-        return 1 - len(self.todo(seeds)) / total
-
-    def prepare(self, seeds: int, progress: Progress = no_progress) -> None:
-        """Make what the cells share. ValueError where the attack cannot be used here."""
-        for k in range(seeds):
-            progress(k / seeds)
-            if k not in self.problems:
-                self.problems[k] = self.of.problem(k)
-
-    def run(self, key: Key, progress: Progress = no_progress) -> None:
-        """Run one cell and keep it; `progress` is told the share of its steps that are done."""
-        k, a, b = key
-        problem = self.problems[k]
-        kept: list[Any] = []
-        stride = max(1, problem.config.steps // (KEPT if self.of.side <= SIDE else FEWEST))
-        between = gcd(stride, max(1, problem.config.steps // TRAIL))  # those of the trail are seen
-
-        def watched() -> Iterator[Any]:
-            last = None
-            for last in problem.states(a, b, _block(between)):
-                if last.t % stride == 0 and self.of.pictures is None:
-                    kept.append(last)
-                if last.t % between == 0:
-                    yield last
-                progress(last.t / max(problem.config.steps, 1))
-            if last is not None and last.t % between:
-                yield last
-            if not kept or kept[-1] is not last:
-                kept.append(last)
-
-        result = outcome(problem.parts, watched())
-        self.states[key] = kept
-        numbers = sum(state.x.numel() for state in kept)
-        while len(self.states) > max(1, MOST_NUMBERS // numbers):
-            del self.states[next(iter(self.states))]
-        self.rows[key] = {"mix_truth": a, "mix_data": b, "seed": k, "result": result}

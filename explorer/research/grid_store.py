@@ -23,11 +23,11 @@ from typing import Any
 
 from torch import Tensor
 
-from explorer.engine.energy.starts import NAMES, starts
+from explorer.engine.energy.starts import NAMES, places_of, start_of
 from explorer.engine.files import FileError, safe_name
 from explorer.engine.roster import by_key
 from explorer.research.experiment import plain
-from explorer.research.grid import Found, Key, Of, own_labels
+from explorer.research.landscape import Key, Of, Runs, own_labels
 from explorer.research.records import RowFile, RowKind, csv_of, rows_in, text_of
 
 KEEP = "MARGIN_EXPLORER_KEEP"  # "1" or "0"; `serve` sets it where nobody has
@@ -53,6 +53,7 @@ def cell_of(row: Row) -> Row:
     if any(len(place) != len(NAMES) for place in result["trail"]) or not trail:
         raise ValueError("a trail is made of three weights a place")
     numbers = [*(result[n] for n in NAMES), *(result["start"][n] for n in NAMES), *trail]
+    numbers += [result["energy"]] if "energy" in result else []
     if not all(type(v) in (int, float) and abs(v) <= MOST_DISTANCE for v in numbers):
         raise ValueError("a distance is not a number")
     if not all(type(v) in (int, float) and 0 <= v <= 1 for v in shares):
@@ -125,7 +126,7 @@ def file_of(of: Row, where: Path) -> RowFile:
     return RowFile(where / f"{_digest(json.dumps(of, sort_keys=True))}.jsonl", CELLS)
 
 
-def row_of(found: Found, key: Key, of: Row) -> Row:
+def row_of(found: Runs, key: Key, of: Row) -> Row:
     """A finished cell as a line; its seed is that of the noise, whatever the page's."""
     k, a, b = key
     seed = found.of.seed + k
@@ -136,25 +137,27 @@ def row_of(found: Found, key: Key, of: Row) -> Row:
     }  # fmt: skip
 
 
-def take(found: Found, rows: Iterable[Mapping[str, Any]], of: Row) -> tuple[int, int]:
-    """Take rows up as finished cells. -> how many were new, how many lie on no cell of this grid.
+def take(found: Runs, rows: Iterable[Mapping[str, Any]], of: Row) -> tuple[int, int]:
+    """Take rows up as finished runs. -> how many were new, how many have an earlier seed.
+
+    They may lie on this lattice or beside it.
 
     Raises:
         ValueError: where a row is of another problem; nothing is taken then.
     """
-    lie = {(round(a, 9), round(b, 9)): (a, b) for a, b in starts(found.of.side)}
+    lie = {(round(a, 9), round(b, 9)): (a, b) for a, b in places_of(found.of.side)}
     new: dict[Key, Row] = {}
     aside = 0
     for row in rows:
         other = difference(of, row["of"])
         if other:
             raise ValueError(other)
-        cell = lie.get((round(row["mix_truth"], 9), round(row["mix_data"], 9)))
+        mix = start_of(row["mix_truth"], row["mix_data"])
+        a, b = lie.get((round(mix[0], 9), round(mix[1], 9)), mix)
         k = row["seed"] - found.of.seed
-        if cell is None or k < 0:
+        if k < 0:
             aside += 1
-        elif (k, *cell) not in found.rows:
-            a, b = cell
+        elif (k, a, b) not in found.rows:
             new[k, a, b] = {"mix_truth": a, "mix_data": b, "seed": k, "result": row["result"]}
     found.rows |= new
     return len(new), aside
@@ -184,7 +187,7 @@ def difference(mine: Row, theirs: Mapping[str, Any]) -> str:
 class Keeper:
     """The rows of one problem: on the page, in a file where one is kept, and to take along."""
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: Runs) -> None:
         """Take up what the user's cache folder has of this problem, where there is such a folder.
 
         Whatever is wrong with the file is said in `words`; the grid then runs without it.
@@ -240,7 +243,7 @@ class Keeper:
             raise FileError(f"{safe_name(name)}: {error} What was found here stays.") from error
         for key in self.found.rows:
             self.add(key)
-        left = f" {aside} lie on no cell of this grid and were left aside." if aside else ""
+        left = f" {aside} have an earlier seed than this page and were left aside." if aside else ""
         return f"{taken} cells of {safe_name(name)} taken up.{left}"
 
     def forget(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from explorer.engine.data import preset
-from explorer.engine.energy.landscape import SIDES, Landscape, between_places, profile
+from explorer.engine.energy.landscape import SIDES, Landscape, between_places, read_lattice
 from explorer.engine.energy.points import energy
 from explorer.engine.energy.starts import Parts
 from explorer.engine.exact import maximum_margin
@@ -76,10 +76,11 @@ def test_reading_between_places_is_exact_for_planes(side: int) -> None:
     np.testing.assert_allclose(between_places(plane(side), 13), plane(13), atol=1e-12)
 
 
-def test_a_line_goes_from_place_to_place(made: Landscape) -> None:
-    found = list(profile(made, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0), 5))
-    values = made.lattice(5)
-    np.testing.assert_allclose(found, [values[4 - i, i] for i in range(5)], atol=1e-12)
+def test_reading_a_lattice_that_is_not_full_says_nothing_of_what_is_missing() -> None:
+    values = np.array([[0.0, 1.0, 2.0], [np.nan, 4.0, np.nan], [5.0, np.nan, np.nan]])
+    edge = np.array([[0.25, 0.75, 0.0], [1.0, 0.0, 0.0], [0.75, 0.0, 0.25], [0.0, 0.5, 0.5]])
+    found = read_lattice(values, edge)
+    assert found[:3].tolist() == [0.5, 2.0, 3.0] and np.isnan(found[3])
 
 
 def test_a_place_outside_and_a_lattice_of_one_are_refused(made: Landscape) -> None:

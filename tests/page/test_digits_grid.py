@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from explorer.page.apps.digits import DigitsApp
-from explorer.page.parts.grid_box import GridBox
-from explorer.research import grid as live
+from explorer.page.parts.runs_box import RunsBox
+from explorer.research import landscape as live
 from explorer.research.grid_store import KEEP, folder
 from tests.page.test_digits import TINY, well
-from tests.page.test_grid_keep import hand_in, offered
+from tests.page.test_runs_keep import hand_in, offered
 
 
 @pytest.fixture
@@ -24,31 +24,32 @@ def page() -> Iterator[DigitsApp]:
     made.close()
 
 
-def ready(page: DigitsApp) -> GridBox:
+def ready(page: DigitsApp) -> RunsBox:
     page.run_training()
     page.grid.grid.steps.value = 2
     return page.grid.grid
 
 
 def test_a_grid_of_starts_runs_and_a_click_shows_its_end(page: DigitsApp) -> None:
-    said = page.grid.grid.said
-    assert page.grid.grid.go.disabled and not page.grid.grid.body.children
-    assert said.value.startswith("Train the")
+    said, sent = page.grid.said, []
+    page.grid.view.show = sent.append
+    assert page.grid.grid.go.disabled and said.value.startswith("Train the")
     page.grid.grid.side.value = 11
-    assert "from 111 mixtures" in said.value
-    page.grid.grid.side.value = 5
+    assert "66 starts" in page.grid.grid.go.description
+    page.grid.grid.side.value = 6
     page.run_training()
-    assert not page.grid.grid.go.disabled and said.value.startswith("Press Run")
+    assert not page.grid.grid.go.disabled and "button" in said.value
     page.grid.grid.steps.value = 2
     page.grid.grid.run()
-    assert "Of 25 cells" in page.grid.grid.said.value and page.grid.grid.progress.value == 1.0
-    page.grid.grid.load(1.0, 1.0)  # began at the training images, which two steps do not leave
-    assert "λ₁ = 1, λ₂ = 1: 10 of 10" in page.sentence.value
-    assert "training images" in page.grid.grid.cells.said.value
+    assert sum(page.grid.grid.counts()) == 21 and not said.value
+    assert sent[-1]["trails"].shape[0] == 21 and "fill" not in sent[-1]
+    page.grid.grid.load((0, 1.0, 1.0))  # began at the training images: two steps do not leave them
+    assert "10 of" in page.sentence.value and "100% truth" in page.sentence.value
+    assert "training images" in page.grid.grid.said.value
     page.controls.attack.value = "inversion"
     assert page.grid.grid.go.disabled  # it takes no start
     page.controls.seed.value = 1
-    assert not page.grid.grid.body.children and page.grid.grid.found is None
+    assert page.grid.grid.found is None and not sent[-1]
     well(page)
 
 
@@ -72,7 +73,7 @@ def test_a_cancelled_grid_keeps_its_cells_and_goes_on(page: DigitsApp) -> None:
     well(page)
 
 
-async def some(grid: GridBox, cells: int) -> None:
+async def some(grid: RunsBox, cells: int) -> None:
     """Run until so many cells are done, then cancel."""
     grid.run()
     while len(grid.found.rows) < cells:
@@ -101,7 +102,7 @@ def test_cells_are_kept_on_disk_and_a_new_page_goes_on(
         assert offered(again)["grid.jsonl"] == lines
         key = next(iter(done))
         assert not again.found.states
-        again.load(*key[1:])  # it has no states: it runs again, and ends where it did
+        again.load(key)  # it has no states: it runs again, and ends where it did
         (last,) = again.found.states[key]
         assert again.found.problems[0].parts.distances(last.x)[0] == done[key]["result"]["truth"]
         assert "training images" in second.sentence.value
@@ -119,14 +120,14 @@ def test_saved_cells_are_taken_up_and_those_of_other_images_refused(page: Digits
     lines, done = offered(grid)["grid.jsonl"], len(grid.found.rows)
     grid.files.forget.click()
     grid.files.forget.click()
-    assert not grid.found.rows and not grid.body.children
+    assert not grid.found.rows
     hand_in(grid, lines)
     assert len(grid.found.rows) == done
     assert f"{done} cells" in page.sentence.value
-    grid.side.value = 11  # of five steps, 0, 1/2 and 1 lie on eleven too
+    grid.side.value = 11  # on which the coarser ones lie too
     assert not grid.found.rows and grid.found.of.side == 11
     hand_in(grid, lines)
-    assert 0 < len(grid.found.rows) <= done
+    assert len(grid.found.rows) == done
     page.controls.seed.value = 1
     page.run_training()
     hand_in(grid, lines)
@@ -152,6 +153,6 @@ def test_states_of_the_oldest_cells_go_where_there_are_too_many(
     grid.run()
     assert len(grid.found.rows) == 21 and len(grid.found.states) == 3
     gone = next(key for key in grid.found.rows if key not in grid.found.states)
-    grid.load(*gone[1:])
+    grid.load(gone)
     assert gone in grid.found.states and len(grid.found.states) == 3
     well(page)

@@ -12,13 +12,12 @@ import torch
 from explorer.engine.data import preset
 from explorer.engine.energy import questions
 from explorer.engine.energy.questions import MAPS, STANDARD, Answers
-from explorer.engine.energy.starts import CORNERS
 from explorer.engine.progress import no_progress
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.energy import ON, STOP, EnergyPanel
 from explorer.page.parts.energy_charts import LADDER, colour_bar, energy_png, span_of
-from explorer.page.stages import draw, landscape, train
+from explorer.page.stages import landscape, train
 from explorer.page.words.energy import COMPUTING, HOVER
 from explorer.research.words import energy as words
 from explorer.research.words import sentence
@@ -82,34 +81,14 @@ def test_a_click_chooses_and_a_drag_moves_and_is_undone(app: App) -> None:
     assert landscape.candidates(session).x[0].tolist() == pytest.approx(place)
 
 
-@pytest.mark.parametrize("kind", MAPS)
+@pytest.mark.parametrize("kind", [kind for kind in MAPS if kind != "starts"])
 def test_every_map_is_drawn(app: App, kind: str) -> None:
     energy = panel(app)
     energy.kind.value = kind
-    known = int(np.isfinite(energy.picture.values).sum())
-    side = len(energy.picture.values)
-    wanted = side * (side + 1) // 2 if kind == "starts" else energy.picture.values.size
-    assert energy.picture.kind == kind and known == wanted
+    assert energy.picture.kind == kind and np.isfinite(energy.picture.values).all()
     assert energy.body.children and energy.failure.layout.display == "none"
     send(energy.map.pad, events=[{"kind": "hover", "x": 0.5, "y": 0.5}])
     assert "=" in energy.where.value
-
-
-def test_the_starts_are_a_triangle_with_names_and_a_reading(app: App) -> None:
-    energy = panel(app)
-    axes, marks = energy.map.figure.axes, energy.map.triangle
-    assert axes[0].visible and not len(marks.names.text)
-    energy.kind.value = "starts"
-    assert not axes[0].visible and list(marks.names.text) == ["truth", "held-out", "noise"]
-    top = {"kind": "cursor", "x": float(CORNERS[0, 0]), "y": float(CORNERS[0, 1])}
-    send(energy.map.pad, events=[top])
-    assert energy.where.value.startswith("100% truth")
-    assert float(energy.where.value.split()[-1]) == pytest.approx(energy.picture.here, rel=0.01)
-    send(energy.map.pad, events=[{"kind": "hover", "x": 0.02, "y": 0.97}])
-    assert energy.where.value == words.mixture(0, 1)
-    assert energy.map.pad.stops == 0  # arrows move a cursor that reads
-    energy.kind.value = "point"
-    assert axes[0].visible and not len(marks.names.text) and energy.map.pad.stops == 8
 
 
 def test_settings_ask_anew(app: App) -> None:
@@ -309,28 +288,6 @@ def test_out_of_sight_nothing_is_refined(app: App) -> None:
     asyncio.run(go())
     play.go(session, "landscape")
     assert energy.work.asked is not None and energy.shown.index == 2
-
-
-def test_runs_over_the_map_are_hidden_and_go_with_their_network(app: App) -> None:
-    energy, session = panel(app), app.session
-    grid = app.panel("GridPanel").grid
-    grid.steps.value = 2
-    grid.run()
-    energy.kind.value = "starts"
-    drawn = len(energy.map.triangle.ends.x)
-    assert drawn == 21 and "white: runs" in energy.bar.value
-    assert energy.runs.layout.display == ""
-    energy.runs.value = False
-    assert not len(energy.map.triangle.ends.x) and "white" not in energy.bar.value
-    energy.runs.value = True
-    assert len(energy.map.triangle.ends.x) == drawn
-    draw.load(session, preset("xor", n=8))
-    train.jump_to_exact(session)
-    play.go(session, "landscape")
-    assert energy.picture.kind == "starts"
-    assert not session.trails and not len(energy.map.triangle.ends.x)
-    energy.kind.value = "point"
-    assert energy.runs.layout.display == "none"
 
 
 def test_a_reading_is_of_the_map_on_screen(app: App) -> None:

@@ -75,8 +75,14 @@ def margins():
 
 def grid_of_starts():
     page = opened("landscape", "moons", n=6)
-    grid = page.panel("GridPanel").grid
-    return page, grid.job, grid.go.click, grid.go.click
+    runs = page.panel("StartsPanel").runs
+    return page, runs.job, runs.go.click, runs.go.click
+
+
+def attack_from_the_handle():
+    page = opened("landscape", "moons", n=6)
+    panel = page.panel("StartsPanel")
+    return page, panel.attack_job, panel.here.widget.click, panel.here.widget.click
 
 
 def energy():
@@ -111,7 +117,7 @@ def trained_experiment():
 
 JOBS = [
     exact_solution, finishing, forced_mass, farthest_set, other_set, arena, tuning, margins,
-    grid_of_starts, energy, example, training_on_images, trained_experiment,
+    grid_of_starts, attack_from_the_handle, energy, example, training_on_images, trained_experiment,
 ]  # fmt: skip
 
 

@@ -127,8 +127,12 @@ def test_the_landscape_shows_the_candidates_at_its_handle(app: App) -> None:
     play.go(session, "landscape")
     for weights in ((0.0, 0.0, 1.0), (0.5, 0.2, 0.3)):
         landscape.place_handle(session, weights)
-        shown = on_plane(app)["candidates"]
-        np.testing.assert_allclose(shown[:, 0], session.frame.candidates.x[:, 0] / 2, atol=1e-6)
+        shown = on_plane(app)
+        held = session.frame.starts.candidates
+        places = session.axes.shares(np.column_stack([held.x, held.y]))  # on a line, by label
+        np.testing.assert_allclose(shown["candidates"][:, :2], places, atol=1e-6)
+        ends = shown["lines"][1::3]  # from the point that each is mixed from
+        np.testing.assert_allclose(ends, places, atol=1e-6)
 
 
 def test_a_panel_is_built_when_it_is_first_seen_and_then_its_tooltips_are_told(app: App) -> None:
@@ -160,8 +164,7 @@ def test_candidates_move_with_the_mix(app: App) -> None:
     play.step(session, 2000)
     play.go(session, "attack")
     before = of_class(on_plane(app)["candidates"], 1)[:, 0]
-    app.panels["MixPad"].sliders[1].value = 1.0
-    app.panels["MixPad"].sliders[0].value = 1.0
+    send(app.panels["MixPad"].view, kind="handle", weights=[1, 0, 0], number=1)
     after = 2 * of_class(on_plane(app)["candidates"], 1)[:, 0]
     truth = session.frame.truth
     allowed = truth.x[truth.y == 1, 0].numpy()

@@ -14,9 +14,11 @@ from explorer.engine.energy.points import energy
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.starts import StartsPanel
+from explorer.page.shades import by_rank, shades
 from explorer.page.stages import attack, landscape, train
-from explorer.page.view.triangle import by_rank, shades, weights_in
+from explorer.page.view.triangle import weights_in
 from explorer.page.words import starts as words
+from explorer.page.words.headline import sentence
 from explorer.research.grid import grid_attacks
 from tests.page.pages import opened, send
 
@@ -50,7 +52,7 @@ def test_a_drag_moves_the_handle_the_candidates_and_the_energy_and_nothing_else(
     assert held.weights == pytest.approx((0.5, 0.2, 0.3)) and view.taken == 1
     parts = held.problem.parts
     mixed = 0.5 * parts.truth + 0.2 * parts.heldout + 0.3 * parts.noise
-    torch.testing.assert_close(now.candidates.x, mixed)
+    torch.testing.assert_close(now.starts.candidates.x, mixed)
     assert held.energy == pytest.approx(held.landscape.measure(mixed), abs=1e-12)
     assert tuple(view.handle) == pytest.approx(held.weights) and "50% truth" in view.say
     assert "50% truth" in panel(app).read.value
@@ -109,7 +111,7 @@ def test_the_map_begins_with_a_sketch_and_a_cancel_keeps_it(app: App) -> None:
             if energies.values is not None and len(energies.values) not in seen:
                 seen.append(len(energies.values))
             if len(seen) == 2:
-                panel(app).cancel.click()
+                panel(app).stop.click()
             await asyncio.sleep(0.001)
         await energies.job.done()
 
@@ -129,11 +131,11 @@ def test_another_attack_has_its_own_energies_and_one_without_a_start_says_so(app
     play.go(app.session, "attack")
     attack.choose(app.session, "hinge")
     play.go(app.session, "landscape")
-    assert app.session.frame.starts is None and app.session.frame.candidates is None
+    assert app.session.frame.starts is None
     why = panel(app).said.value
     assert app.session.entry.title in why and "KKT" in why and "Bilevel" in why
     drag(app, 1, 0, 0)
-    assert "choose an attack" in app.session.message
+    assert "choose" in app.session.message
 
 
 @pytest.mark.parametrize("key", grid_attacks())
@@ -198,3 +200,56 @@ def test_bright_is_low_and_colours_follow_ranks_where_nearly_all_are_equal() -> 
 def test_shares_in_per_cent_sum_to_a_hundred() -> None:
     for weights in np.random.default_rng(0).dirichlet([1, 1, 1], 200):
         assert sum(words.percents(weights)) == 100
+
+
+def test_play_carries_the_handle_round_the_edges(app: App) -> None:
+    session, seen = app.session, []
+    landscape.place_handle(session, (0.4, 0.3, 0.3))  # from within it begins at the truth
+    landscape.travel(session, 1.0)
+    assert session.frame.starts.weights == (1.0, 0.0, 0.0)
+    for _ in range(48):
+        seen.append(session.frame.starts.weights)
+        landscape.travel(session, landscape.PERIOD_S / 48)
+    assert session.frame.starts.weights == pytest.approx((1.0, 0.0, 0.0), abs=1e-9)
+    assert seen[16] == pytest.approx((0, 1, 0), abs=1e-9)
+    assert seen[32] == pytest.approx((0, 0, 1), abs=1e-9)
+    assert all(min(weights) < 1e-9 for weights in seen)
+
+
+def test_play_and_pause_in_the_landscape(app: App) -> None:
+    session = app.session
+
+    async def go() -> set[tuple[float, ...]]:
+        places = set()
+        play.play(session)
+        while len(places) < 4:
+            play.acknowledge(session, session.shown)
+            places.add(session.frame.starts.weights)
+            await asyncio.sleep(0.001)
+        play.pause(session)
+        return places
+
+    assert len(asyncio.run(go())) == 4
+    play.go(session, "attack")
+    attack.choose(session, "hinge")
+    play.go(session, "landscape")
+    with pytest.raises(ValueError, match="choose"):
+        play.play(session)
+
+
+def test_the_headline_tells_what_the_map_of_its_frame_shows(app: App) -> None:
+    frame = app.session.frame
+    assert np.array_equal(frame.starts.energies, panel(app).energies.values, equal_nan=True)
+    title, said = words.headline(frame)
+    assert title in sentence(frame)[0] and said in sentence(frame)[0]
+    low = int((frame.starts.energies <= words.EXPLAINED).sum())
+    assert str(low) in f"{title} {said}"
+
+
+def test_the_small_triangle_of_the_attack_moves_its_start(app: App) -> None:
+    session = app.session
+    play.go(session, "attack")
+    view = app.panels["MixPad"].view
+    send(view, kind="handle", weights=[0.5, 0.25, 0.25], number=1)
+    assert session.mix == pytest.approx((2 / 3, 0.75)) and session.frame.attack.state.t == 0
+    assert tuple(view.handle) == pytest.approx((0.5, 0.25, 0.25)) and view.taken == 1

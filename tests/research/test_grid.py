@@ -27,10 +27,7 @@ from explorer.engine.energy.starts import (
 from explorer.engine.exact import maximum_margin
 from explorer.engine.roster import by_key
 from explorer.research.grid import (
-    MOST_STEPS,
     Cell,
-    Found,
-    Of,
     band,
     grid_attacks,
     grid_rows,
@@ -39,6 +36,7 @@ from explorer.research.grid import (
     problem_of,
     run_cell,
 )
+from explorer.research.landscape import MOST_STEPS, Of, Runs
 from explorer.research.sweep import sweep, threads
 
 
@@ -210,9 +208,9 @@ def test_long_cells_can_be_ended_between_blocks_and_keep_the_same_states() -> No
     target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
     config = KKTConfig(m=4, steps=12_000, multipliers="joint")
     shares: list[float] = []
-    found = Found(Of(target, data, heldout(data, 1), "kkt", config, 0, 5))
+    found = Runs(Of(target, data, heldout(data, 1), "kkt", config, 0, 6))
     found.prepare(1)
-    found.run((0, 0.0, 0.0), shares.append)
+    found.run_again((0, 0.0, 0.0), shares.append)
     assert max(b - a for a, b in pairwise([0.0, *shares])) <= MOST_STEPS / config.steps
     ends = [state.t for state in found.states[0, 0.0, 0.0]]
     assert ends == list(range(0, 12_001, 600))

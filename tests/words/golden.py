@@ -50,6 +50,7 @@ from explorer.page.frame import Aim, Attacking, Frame, Shown, Training
 from explorer.page.history import History
 from explorer.page.words import energy as page_energy
 from explorer.page.words import membership as page_membership
+from explorer.page.words import starts as page_starts
 from explorer.page.words import univariate as page_univariate
 from explorer.page.words.headline import headline
 from explorer.research import arena, explained
@@ -530,6 +531,42 @@ def of_headlines() -> Named:
             yield f"headline, {frame.stage}, {name}, played", played
 
 
+def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
+    """The words of the triangle of starts."""
+    says = page_starts
+    hinges = replace(begun, attack=replace(begun.attack, name="hinge"))
+    for name, frame in (("no weights", empty), ("no start", hinges), ("three classes", several)):
+        yield f"starts, none, {name}", says.why_none(frame)
+    lattice = np.where(np.add.outer(range(4), range(4)) < 4, 0.9, np.nan)
+    for name, cells in (
+        ("none explains", ()), ("truth alone", ((0, 3), (0, 2))), ("all", None),
+        ("some", ((0, 0), (0, 3))),
+    ):  # fmt: skip
+        values = lattice - 0.89 if cells is None else lattice.copy()
+        for cell in cells or ():
+            values[cell] = 0.01
+        for ranked in (False, True):
+            title, words = says.title(values, ranked)
+            yield f"starts, {name}, {'ranks' if ranked else 'logs'}", f"{title}: {words}"
+    place = (0.333, 0.333, 0.334)
+    yield "starts, readout", says.readout(place, 0.0123)
+    yield "starts, readout of a run", says.readout(place, 1e-9, True)
+    yield "starts, scale", says.scale(0.01, 0.97, True, ("#000000", "#ffffff"))
+    yield "starts, said", says.said(place, 0.5)
+    yield "starts, all", says.attack_all(21)
+    row = {"result": {"truth": 0.1, "heldout": 0.2, "noise": 0.3, "energy": 0.02}}
+    yield "starts, a run", says.run((0, 0.5, 0.5), row)
+    yield "starts, a run of another seed", says.run((1, 0.5, 0.5), row)
+    yield "starts, loaded", says.loaded((0.5, 0.5), 200)
+    yield "starts, ends", says.ends([3, 2, 1], 4)
+    for kind in says.PROFILES:
+        yield f"starts, profile, {kind}", says.profile(kind, kind == "edges")
+        yield f"starts, profile said, {kind}", says.profile_label(kind, 0.5, 0.5)
+    yield "starts, profile said, after", says.profile_label("noise", 0.5, 0.01)
+    yield "starts, first", says.first("")
+    yield "starts, first, not yet", says.first("Train the network first.")
+
+
 def of_page() -> Named:
     """The words of panels, where they are functions."""
     points = Dataset(torch.tensor([[0.0, 1.0], [1.0, 0.0]]), torch.tensor([1.0, -1.0]))
@@ -544,11 +581,12 @@ def of_page() -> Named:
     yield "no energy, else", page_energy.nothing(attacked(NET))
     yield "energy, sketch", page_energy.picture_words(replace(PICTURE, about=None))
     yield "energy, reference", page_energy.reference(PICTURE)
-    yield "energy, legend", page_energy.legend(PICTURE, True, True)
+    yield "energy, legend", page_energy.legend(PICTURE, True)
     yield (
         "energy, legend of a split",
-        page_energy.legend(replace(PICTURE, kind="split", free=(0.5, 0.2)), False, False),
+        page_energy.legend(replace(PICTURE, kind="split", free=(0.5, 0.2)), False),
     )
+    yield from starts_words(empty, attacked(NET), attacked(SEVERAL))
     walk = dict(walks())
     yield "univariate panel, proven", page_univariate.claims(walk["proven"])
     yield "univariate panel, likely", page_univariate.claims(walk["likely"])

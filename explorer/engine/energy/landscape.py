@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 Weights = tuple[float, float, float]  # of truth, unseen points and noise; they sum to 1
 SIDES = (4, 7, 13, 25, 49)  # 10, 28, 91, 325 and 1225 places; each lattice holds the one before
 LOOK_S = 0.3  # between two looks at a lattice that is being computed; arbitrary
+NEAR = 1e-9  # of a step of the lattice: rounding
 AS_ONE = 1e-9  # of a weight: places nearer to each other are one; far below a pixel
 
 
@@ -119,30 +120,33 @@ def _spread(side: int) -> list[tuple[int, int]]:
 
 
 def between_places(values: Array, side: int) -> Array:
-    """A lattice read at the places of another, linearly within its small triangles (side, side)."""
-    old, last = len(values) - 1, side - 1
+    """A complete lattice read at the places of another (side, side)."""
+    last = side - 1
     k, i = np.meshgrid(np.arange(side), np.arange(side), indexing="ij")
     inside = k + i <= last
-    row, column = k * old / last, i * old / last
-    a, b = np.minimum(row.astype(int), old), np.minimum(column.astype(int), old)
-    u, v = row - a, column - b
-    upper = u + v > 1  # of the two triangles of a cell
-
-    def at(x: NDArray[np.int64], y: NDArray[np.int64]) -> Array:
-        known: Array = np.nan_to_num(values[np.minimum(x, old), np.minimum(y, old)])
-        return known
-
-    lower = (1 - u - v) * at(a, b) + u * at(a + 1, b) + v * at(a, b + 1)
-    above = (u + v - 1) * at(a + 1, b + 1) + (1 - v) * at(a + 1, b) + (1 - u) * at(a, b + 1)
-    return np.where(inside, np.where(upper, above, lower), np.nan)
+    out = np.full((side, side), np.nan)
+    weights = np.stack([i, last - i - k, k], -1)[inside] / last
+    out[inside] = read_lattice(values, weights)
+    return out
 
 
-def profile(
-    landscape: Landscape, first: Weights, last: Weights, count: int,
-    progress: Progress = no_progress,
-) -> Iterator[float]:  # fmt: skip
-    """Energies of `count` starts along a line of the triangle, from one place to another."""
-    for t in np.linspace(0, 1, count).tolist():
-        progress(t)
-        a, b = ((1 - t) * p + t * q for p, q in zip(first[:2], last[:2], strict=True))
-        yield landscape.energy((a, b, 1 - a - b))
+def read_lattice(values: Array, places: Array) -> Array:
+    """A lattice (side, side) read at places (p, 3), linearly within its small triangles (p,).
+
+    Row noise and column truth. nan where a corner of the small triangle is not known.
+    """
+    last = len(values) - 1
+    row, column = places[:, 2] * last, places[:, 0] * last
+    a = np.clip(np.floor(row + NEAR).astype(int), 0, last)
+    b = np.clip(np.floor(column + NEAR).astype(int), 0, last)
+    u, v = np.clip(row - a, 0, 1), np.clip(column - b, 0, 1)
+    upper = (u + v > 1 + NEAR) & (a + b + 2 <= last)  # of the two triangles of a rhombus
+
+    def at(x: NDArray[np.int64], y: NDArray[np.int64], share: Array) -> Array:
+        found = values[np.minimum(x, last), np.minimum(y, last)]
+        return np.where(np.abs(share) < NEAR, 0.0, share * found)
+
+    below = at(a, b, 1 - u - v) + at(a + 1, b, u) + at(a, b + 1, v)
+    above = at(a + 1, b + 1, u + v - 1) + at(a + 1, b, 1 - v) + at(a, b + 1, 1 - u)
+    found: Array = np.where(upper, above, below)
+    return found

@@ -125,8 +125,13 @@ def place_rays(net: Network, places: Tensor, y: Tensor, tau: float) -> Rays:
 
 def crowded_count(net: Network, places: Tensor, tau: float) -> int:
     """How many places have more kinks than `place_rays` frees: there energies are upper bounds."""
-    inputs, values, _ = forward_signals(net, places)
-    return int((_kink_counts(_nearest(net, inputs, values, tau)) > _most(net)).sum())
+    return int((_kinks_of(net, places, tau) > _most(net)).sum())
+
+
+def _kinks_of(net: Network, x: Tensor, tau: float) -> Tensor:
+    """How many kinks each point has (p,)."""
+    inputs, values, _ = forward_signals(net, x)
+    return _kink_counts(_nearest(net, inputs, values, tau))
 
 
 def _most(net: Network) -> int:
@@ -140,10 +145,11 @@ def set_rays(net: Network, x: Tensor, y: Tensor, tau: float) -> Rays:
     enough, the rays that `fit_multipliers` uses take the place of those of such points: each is of
     the cone of its point, so energies are upper bounds, and nearly exact at this very set.
     """
-    for most in range(MOST_SET, MOST_KINKS - 1, -1):
-        made = rays(net, x, y, tau, most)
-        if len(made.owner) <= MOST_RAYS:
-            break
+    kinks = _kinks_of(net, x, tau)
+    allowed = range(MOST_SET, MOST_KINKS - 1, -1)
+    fits = (k for k in allowed if int((2 ** kinks.clamp_max(k)).sum()) <= MOST_RAYS)
+    most = next(fits, MOST_KINKS)
+    made = rays(net, x, y, tau, most)
     if not made.cut:
         return made
     fit = fit_multipliers(net, x, y, tau)

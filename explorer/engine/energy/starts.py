@@ -219,6 +219,32 @@ def starts(side: int) -> list[tuple[float, float]]:
     return sorted(all_of, key=rank)
 
 
+def mix_of(truth: int, heldout: int, noise: int) -> tuple[float, float]:
+    """(mix_truth, mix_data) of whole weights over their sum; equal places have equal numbers.
+
+    At noise alone it is (0, 0), as in `start_of`.
+    """
+    data = truth + heldout
+    return (truth / data, data / (data + noise)) if data else (0.0, 0.0)
+
+
+def places_of(side: int) -> list[tuple[float, float]]:
+    """The starts (mix_truth, mix_data) of a lattice on the triangle, s (s + 1) / 2 of them.
+
+    Their weights are the whole multiples of 1 / (side - 1), so that they lie evenly, where the
+    grid of `starts` crowds them at noise. Corners and edges come first.
+
+    Raises:
+        ValueError: for fewer than 2 places a side.
+    """
+    if side < 2:
+        raise ValueError(f"a triangle needs 2 or more places a side; got side={side}. Try 6.")
+    last = side - 1
+    all_of = [(i, last - k - i, k) for k in range(side) for i in range(side - k)]
+    ordered = sorted(all_of, key=lambda place: -place.count(0))
+    return [mix_of(*place) for place in ordered]
+
+
 def start_of(mix_truth: float, mix_data: float) -> tuple[float, float]:
     """The start that a cell shares: (0, 0) for the whole row mix_data = 0."""
     mix_weights(mix_truth, mix_data)

@@ -1,4 +1,4 @@
-"""The grid of starts on the digits page; a click on a cell shows the end of its run."""
+"""Attacks from all starts on the digits page; a press on the end of a run shows it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import ipywidgets as w
+
 from explorer.engine.attacks.target import Target
 from explorer.engine.data.images import Draw
+from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.training import TrainState
-from explorer.page.panels.base import chart, with_title
-from explorer.page.parts.grid_box import GridBox
-from explorer.research.grid import Found, Key, Of, even, grid_attacks
+from explorer.page.panels.base import with_title
+from explorer.page.parts.runs_box import RunsBox
+from explorer.page.view.triangle import TriangleView
+from explorer.page.words import starts as words
+from explorer.research.grid import even, grid_attacks
 from explorer.research.image_runs import Aimed, ImageRun
+from explorer.research.landscape import Key, Of, Runs
 
 STEPS = 100  # arbitrary: about half a minute for 21 runs on 20 digits
 UNTRAINED = "Train the network first."
@@ -21,9 +27,7 @@ Ready = Callable[[], tuple[Draw, ImageRun, TrainState | None]]
 
 
 class DigitsGrid:
-    """The grid of the digits page; `show` takes the end of a run, `tell` a sentence."""
-
-    click = "Hover for numbers; click a cell to see its candidates beside the training images."
+    """The triangle of the digits page; `show` takes the end of a run, `tell` a sentence."""
 
     def __init__(
         self, ready: Ready, show: Callable[[Aimed, AttackState, str], None],
@@ -33,8 +37,16 @@ class DigitsGrid:
         self._ready, self._show, self.tell, self._failed = ready, show, tell, failed
         self._aimed: tuple[TrainState, Target] | None = None
         self._why = UNTRAINED
-        self.grid = GridBox(self, self._guard, chart, with_title, STEPS)
-        self.widget = self.grid.widget
+        self.view = TriangleView(
+            label=words.RUNS_LABEL, enabled=False, layout=w.Layout(height="240px", width="100%")
+        )
+        self.said, self.counts = w.HTML().add_class("mx-note"), w.HTML()
+        self.grid = RunsBox(self, self._guard, STEPS)
+        self.view.on_ball(self.grid.press)
+        self.view.handle = (0.0, 0.0, 1.0)
+        row = w.HBox([self.grid.go, self.grid.progress, self.counts]).add_class("mx-row")
+        body = w.VBox([self.said, self.view, row, self.grid.widget])
+        self.widget = with_title(words.WHERE_ENDS, body)
         for control in (self.grid.side, self.grid.steps):
             control.observe(lambda _: self.allow(self._why), names=["value"])
         self.allow(UNTRAINED)
@@ -58,16 +70,9 @@ class DigitsGrid:
         self.grid.files.open.disabled = self.grid.go.disabled
         if not why:
             self._guard(lambda: self.grid.take(self.problem()))(None)
-        self.grid.invite()
+        self.drawn()
 
     # --- what the grid asks of its page -------------------------------------------------------
-    def empty(self, count: int) -> str:
-        """What to do first."""
-        return (
-            f"{self._why or 'Press Run the grid.'} The grid runs the attack from {count} mixtures "
-            "of the training images, held-out ones and noise."
-        )
-
     def problem(self) -> Of:
         """The cells of what is chosen now."""
         drawn, run, trained = self._ready()
@@ -88,13 +93,20 @@ class DigitsGrid:
             self._aimed = trained, Target.of(trained.net, trained.q_min)
         return self._aimed[1]
 
-    def drawn(self, trails: list[Any]) -> None:
-        """Nothing else on this page shows them."""
+    def drawn(self) -> None:
+        """Draw the runs on the triangle; before there are any, say what to do first."""
+        if not hasattr(self, "grid"):
+            return
+        self.view.show(self.grid.arrays())
+        counts, found = self.grid.counts(), self.grid.found
+        rolling = 0 if found is None else len(found.rolling)
+        self.counts.value = words.ends(counts, rolling) if sum(counts) + rolling else ""
+        self.said.value = "" if sum(counts) + rolling else words.first(self._why)
 
-    def show(self, found: Found, key: Key) -> str:
+    def show(self, found: Runs, key: Key) -> str:
         """The end of the run from a cell."""
         target = found.problems[0].target
-        title, (_, a, b) = by_key(found.of.attack).title, key
-        words = f"{title} from λ₁ = {a:g}, λ₂ = {b:g}"
-        self._show(Aimed(target, target.net), found.states[key][-1], words)
-        return f"λ₁ = {a:g}, λ₂ = {b:g}: its candidates stand beside the training images above."
+        title = by_key(found.of.attack).title
+        place = words.mixture(mix_weights(key[1], key[2]))
+        self._show(Aimed(target, target.net), found.states[key][-1], f"{title} from {place}")
+        return f"The run from {place}: its candidates stand beside the training images above."

@@ -17,7 +17,6 @@ from explorer.page.panels.energy import EnergyPanel
 from explorer.page.panels.explain import ExplainPanel
 from explorer.page.panels.files import Files
 from explorer.page.panels.forms import AttackForm, NetworkForm, TrainForm, TrainMore
-from explorer.page.panels.grid import GridPanel
 from explorer.page.panels.header import Header
 from explorer.page.panels.headline import Headline
 from explorer.page.panels.hinges import HingesPanel
@@ -52,7 +51,6 @@ FOLDS: dict[str, tuple[type[Panel], ...]] = {
     "More curves": (MarginCurves, HingesPanel),
     "Tune": (Tuner,),
     "Another set": (OtherPanel,),
-    "Grid of starts": (GridPanel,),
     FILES: (Files,),
 }
 

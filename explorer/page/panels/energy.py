@@ -67,16 +67,17 @@ class EnergyPanel(Panel):
         rows = (
             [self.kind, self.point, self.others],
             [self.pixels, self.angle, self.kappa],
-            [self.back, self.undo, self.redo, self.stop, self.progress, self.runs],
+            [self.back, self.undo, self.redo, self.stop, self.progress],
         )
         self.rows = tuple(w.HBox(row).add_class("mx-row") for row in rows)
         self.whole = w.VBox([*self.rows, self.said, self.body], layout={"overflow": "visible"})
         self.widget = with_title("Energy: where else could a point be?", self.whole)
-        self.session.observe(self._on_runs, names=["trails"])
 
     def _controls(self) -> None:
         session = self.session
-        self.kind = choice("map", "What moves", *((title, key) for key, title in MAPS.items()))
+        self.kind = choice(
+            "map", "What moves", *((title, key) for key, title in MAPS.items() if key != "starts")
+        )
         self.point = w.Dropdown(
             options=[("1", 0)], description="point", tooltip="Whose map; or click it on the plane",
             layout=w.Layout(width="150px"), style={"description_width": "40px"},
@@ -96,11 +97,6 @@ class EnergyPanel(Panel):
         self.kappa = real("margin price", "κ: charges points in use that are off the margin",
                           0.0, 100.0)  # fmt: skip
         self.kappa.value = 0.0
-        self.runs = w.Checkbox(
-            value=True, description="runs", indent=False, layout=w.Layout(width="80px"),
-            tooltip="Draw the runs of the grid below over the map of all starts",
-        )  # fmt: skip
-        self.runs.observe(self._on_runs, names=["value"])
         for control in (self.kind, self.others, self.pixels, self.angle, self.kappa):
             control.observe(self._on_control, names=["value"])
         self.point.observe(self._on_point, names=["value"])
@@ -175,9 +171,7 @@ class EnergyPanel(Panel):
         self._setting = False
         held = frame.landscape
         self.undo.disabled, self.redo.disabled = not held.past, not held.future
-        starts = self.kind.value == "starts"
-        self.map.pad.stops = 0 if starts else count
-        self.runs.layout.display = "" if starts else "none"
+        self.map.pad.stops = count
         if q.same(self.work.asked):
             return
         if self.picture is None:
@@ -249,9 +243,9 @@ class EnergyPanel(Panel):
             view = self.curve.widget
         else:
             self.map.show(picture, x, points.y.numpy(), truth, points.mapped)
-            self.map.pad.stops = 0 if picture.kind == "starts" else len(x)  # arrows then read
+            self.map.pad.stops = len(x)
             view = self.map.widget
-        self._on_runs()
+        self._legend(picture)
         self.said.value = escape(picture_words(picture) + merging(q, self.work.answers))
         self.body.remove_class("mx-old")
         children = (view, self.where, self.bar)
@@ -265,21 +259,11 @@ class EnergyPanel(Panel):
         elif self._at is not None:
             self.where.value = escape(reading(picture, *self._at))
 
-    def _on_runs(self, _: Any = None) -> None:  # noqa: ANN401
-        """Draw the runs of the grid over the map of all starts if wanted, and the legend."""
-        picture = self.picture
-        if picture is None:
-            return
-        starts = picture.kind == "starts"
-        trails = self.session.trails if starts and self.runs.value else []
+    def _legend(self, picture: Picture) -> None:
         bar = "" if picture.curve is not None else colour_bar(picture, *span_of(picture))
-        if picture.curve is None:
-            self.map.triangle.show(trails)
         lowest = picture.curve is not None or len(self.map.lowest.x) > 0
-        words = legend(picture, lowest, bool(trails))
-        self.bar.value = f"{bar}{reference(picture)}<div>{words}</div>"
+        self.bar.value = f"{bar}{reference(picture)}<div>{legend(picture, lowest)}</div>"
 
     def end(self) -> None:
         """Cancel work in progress."""
         self.work.close()
-        self.session.unobserve(self._on_runs, names=["trails"])

@@ -21,8 +21,8 @@ from explorer.page import branches, play
 from explorer.page.frame import Frame
 from explorer.page.job import Job, JobState
 from explorer.page.panels.base import Panel, button, chart
-from explorer.page.parts.grid_cells import Pick
 from explorer.page.parts.job_row import JobButton, progress_bar
+from explorer.page.parts.pick import Pick
 from explorer.page.parts.settings import choice, whole
 from explorer.research import runs, tuning
 from explorer.research.tuning import Trial, TuneConfig

@@ -15,19 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from explorer.engine.energy.questions import STANDARD, TRIANGLE, Answers, Picture, Question
-from explorer.engine.energy.starts import raster
+from explorer.engine.energy.questions import STANDARD, Answers, Picture, Question
 from explorer.engine.progress import Progress
 from explorer.page.job import Job, JobState, page_waits
-from explorer.page.parts.grid_charts import SHADING, TriangleMarks
 from explorer.page.parts.pad import Pad
+from explorer.page.shades import SHADING
 from explorer.style import CURVES, INK, NEGATIVE, PLOT_MARGIN, POSITIVE
 
 Array = NDArray[np.float64]
 DECADES = 4.0  # of the colours below the highest value; arbitrary
 FLOOR = 1e-12  # of ||theta||^2: rounding
 NOWHERE = np.zeros(2)
-NAMES_ASIDE = np.array([[0.0, 0.05], [0.05, -0.07], [-0.02, -0.07]])  # beside the corners
 MOST_LOWEST = 0.02  # of the places, for a mark on the lowest; arbitrary
 DARK = "#222222"  # of rings on bright places; white on the others
 
@@ -100,7 +98,6 @@ class EnergyMap:
             x=NOWHERE, y=NOWHERE, scales=scales, colors=["white"], stroke_width=2,
             line_style="dashed",
         )  # fmt: skip
-        self.triangle = TriangleMarks(scales, NAMES_ASIDE, "white", 14, around=DARK, align="middle")
         self.others = [
             _dots(scales, colour, marker, 45)
             for colour, marker in ((POSITIVE, "circle"), (NEGATIVE, "triangle-up"))
@@ -116,8 +113,7 @@ class EnergyMap:
                     tick_format="~g"),
         ]  # fmt: skip
         marks = [
-            self.image, self.wall, *self.triangle.all, *self.others, self.truth, self.here,
-            self.lowest,
+            self.image, self.wall, *self.others, self.truth, self.here, self.lowest,
         ]  # fmt: skip
         self.figure = bq.Figure(
             marks=marks, axes=axes, fig_margin=PLOT_MARGIN, padding_x=0, padding_y=0,
@@ -139,9 +135,7 @@ class EnergyMap:
         left, right, bottom, up = picture.box
         self._front = 1 - self._front
         image = self._images[self._front]
-        starts = picture.kind == "starts"
-        values = raster(picture.values) if starts else picture.values
-        image.value = energy_png(values, low, top)
+        image.value = energy_png(picture.values, low, top)
         with self.image.hold_sync():
             self.image.x, self.image.y = np.array([left, right]), np.array([bottom, up])
             self.image.image = image
@@ -152,8 +146,7 @@ class EnergyMap:
             if (scale.min, scale.max) != (a, b):
                 scale.min, scale.max = a, b
                 axis.tick_values = np.linspace(a, b, 5)
-            axis.label, axis.visible = name, not starts
-        self.triangle.frame(starts)
+            axis.label = name
         self._points(picture, x, y, truth, index)
         self._wall(picture)
 
@@ -291,7 +284,7 @@ PACE_S = 1e-4  # of a pixel, before one was computed; arbitrary
 
 def ladder_of(q: Question) -> tuple[int, ...]:
     """Return the sizes of the maps of one question, coarse first."""
-    return TRIANGLE if q.kind == "starts" else LADDER
+    return LADDER
 
 
 class Viewer(Protocol):

@@ -33,6 +33,11 @@ class JobButton:
         self.widget = w.Button(description=label, tooltip=tooltip, **traits)
         job.observe(self._show)
 
+    def name(self, label: str) -> None:
+        """Change what the button says while no job runs."""
+        self._label = label
+        self._show()
+
     def press(self) -> None:
         """Start the job, or cancel it."""
         if self.job.busy:

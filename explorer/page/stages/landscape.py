@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
 from explorer.engine.energy.landscape import Weights
 from explorer.engine.energy.starts import mix_weights
-from explorer.engine.roster import AttackState
+from explorer.engine.roster import AttackState, by_key
 from explorer.page.frame import Candidates, Starts, first_candidates
 from explorer.page.history import History
 from explorer.page.session import Session
 from explorer.page.stages import attack
-from explorer.research.grid import Of, even, landscape_of
+from explorer.research.grid import even
+from explorer.research.landscape import SIDES, Of, landscape_of
 
+EDGE = 1e-9  # a share below is none: rounding
 STEPS = 200  # of a run from a start; arbitrary: half a minute for 21 runs of the KKT attack
 NO_PAST, NO_FUTURE = "no point was dragged yet.", "no drag was taken back."
 
@@ -52,7 +56,7 @@ def begin(session: Session) -> None:
 # --- the starts -------------------------------------------------------------------------------
 
 
-def problem(session: Session, steps: int = STEPS, side: int = 5) -> Of:
+def problem(session: Session, steps: int = STEPS, side: int = SIDES[0]) -> Of:
     """Return the starts of the present attack on the attacked weights."""
     now, entry = session.frame, session.entry
     settings: Any = session.attack_config
@@ -74,7 +78,7 @@ def begin_starts(session: Session) -> None:
         return
     try:
         shared = of.problem()
-        session.show(starts=_start(of, shared, landscape_of(shared, of.attack, session.extent),
+        session.show(starts=_start(of, shared, landscape_of(shared, of.attack),
                                    mix_weights(*session.mix)))  # fmt: skip
     except ValueError:
         session.show(starts=None)  # the panel says why
@@ -107,7 +111,56 @@ def place_handle(session: Session, weights: Weights) -> None:
         ValueError: for weights that are negative or do not sum to 1; the handle stays.
     """
     held = starts(session)
-    session.show(starts=_start(held.of, held.problem, held.landscape, weights))
+    placed = _start(held.of, held.problem, held.landscape, weights)
+    session.show(starts=replace(placed, energies=held.energies))
+
+
+def know(session: Session, energies: NDArray[np.float64]) -> None:
+    """Take over the energies of all starts (side, side), for the headline."""
+    held = starts(session)
+    if held.energies is not energies:
+        session.show(starts=replace(held, energies=energies))
+
+
+PERIOD_S = 12.0  # of the way round the triangle at Play; arbitrary
+
+
+def travel(session: Session, seconds: float) -> None:
+    """Carry the handle on along the edges: truth, unseen points, noise, truth.
+
+    From within the triangle it begins at the truth. ValueError where there is no handle.
+    """
+    truth, unseen, noise = starts(session).weights
+    gone = 3.0  # edges behind it
+    if noise <= EDGE:
+        gone = 1 - truth
+    elif truth <= EDGE:
+        gone = 1 + noise
+    elif unseen <= EDGE:
+        gone = 2 + truth
+    gone = (gone + 3 * seconds / PERIOD_S) % 3 if gone < 3 else 0.0
+    edge, share = divmod(gone, 1)
+    here = [0.0, 0.0, 0.0]
+    here[int(edge)], here[(int(edge) + 1) % 3] = 1 - share, share
+    place_handle(session, (here[0], here[1], here[2]))
+
+
+def settings_of_run(session: Session, mix: tuple[float, float]) -> Any:  # noqa: ANN401
+    """Return the settings of a whole run from a mix: the attack's own length, one start."""
+    of = starts(session).of
+    steps = getattr(session.attack_config, "steps", STEPS)
+    return by_key(of.attack).config_for(replace(of.config, steps=steps), mix[1])
+
+
+def show_run(
+    session: Session, mix: tuple[float, float], first: AttackState, last: AttackState
+) -> None:
+    """Put the handle where a run began, and show the candidates at which it ended."""
+    place_handle(session, mix_weights(*mix))
+    held = starts(session)
+    for state in (first, last):
+        place = held.problem.parts.weights(state.x)
+        follow_run(session, state, place, held.landscape.measure(state.x))
 
 
 def follow_run(session: Session, state: AttackState, place: Weights, energy: float) -> None:
@@ -143,11 +196,6 @@ def reset(session: Session) -> None:
     start = held.present.truth.x.double()
     if not torch.equal(start, held.present.x):
         session.show(landscape=held.push(replace(held.present, x=start)))
-
-
-def set_trails(session: Session, trails: list[Any]) -> None:
-    """Set the runs of the grid of starts that the map of all starts draws."""
-    session.trails = trails
 
 
 def restore(session: Session, history: History[Candidates]) -> None:

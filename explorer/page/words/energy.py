@@ -46,13 +46,11 @@ def nothing(frame: Frame) -> str:
     return "No energy here: it needs weights of two classes with a hidden layer."
 
 
-def legend(picture: Picture, lowest: bool, runs: bool) -> str:
-    """Return the legend of this picture; the `lowest` place and `runs` may be in it."""
-    words = [] if picture.kind in ("starts", "split") else [POINT]
+def legend(picture: Picture, lowest: bool) -> str:
+    """Return the legend of this picture; the `lowest` place may be in it."""
+    words = [] if picture.kind == "split" else [POINT]
     if lowest:
         words.append(LOWEST)
-    if runs:
-        words.append("white: runs of the grid below, a dot where each ended")
     if picture.free is not None and min(picture.free) > 0:
         words.append("dashed: edge of free splits")
     if picture.curve is not None and picture.kind == "point":

@@ -12,7 +12,7 @@ from explorer.engine.data import Dataset
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page.frame import Frame, Training
-from explorer.page.words import energy
+from explorer.page.words import energy, starts
 from explorer.page.words.outcome import outcome
 from explorer.page.words.statement import Action, Headline, count, explained, left
 from explorer.research.explained import FARTHEST, Explained, misfit
@@ -167,6 +167,9 @@ def _certificate_numbers(made: Certificate) -> list[tuple[str, str]]:
 def _landscape(frame: Frame) -> Headline:
     if frame.landscape is None:
         return Headline("These weights have no energy", energy.nothing(frame), "warn")
+    found = starts.headline(frame)
+    if found is not None:
+        return Headline(*found)
     return Headline(
         "Which starts lead to the truth?",
         "Each place is a start: a mix of training points, unseen points and noise. Drag the "

@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from explorer.engine.energy.landscape import Weights
+from explorer.engine.energy.starts import NAMES, mix_weights
 from explorer.engine.roster import ROSTER, by_key
 from explorer.page.frame import Frame
+from explorer.page.shades import by_rank
 from explorer.page.words.energy import nothing
 from explorer.research.grid import grid_attacks
+from explorer.research.landscape import Key
 
 SETS = ("truth", "unseen", "noise")
 TITLE, UNIT = "Energy of all starts", "share of ‖θ‖² unexplained"
 UNIT_BILEVEL = "‖θ(x) − θ*‖² / ‖θ*‖²"
+ATTACK_HERE = "Attack from here"
+CHANGED = "The points or the weights changed: the attacks were cancelled."
+LABEL = (
+    "Triangle of starts with truth, unseen points and noise at its corners. Arrows move the handle "
+    "(Shift: further); T, U and N put it to a corner."
+)
+START = "Start"
+START_LABEL = f"{LABEL} Moving it starts the attack anew."
+RUNS_LABEL = "Triangle of starts with truth, unseen points and noise at its corners, and runs on it"
+WHERE_ENDS = "Where attacks end, over all starts"
+PROFILES = {
+    "noise": "From noise through the handle to the truth",
+    "unseen": "From unseen points through the handle to the truth",
+    "edges": "Along the edges: truth, unseen, noise, truth",
+}
 EXPLAINED = 0.05  # of the weights: what leaves less explains them; arbitrary
 BESIDE = 0.5  # share of the truth above which a start is beside it; arbitrary
 
@@ -31,9 +50,10 @@ def percents(weights: Sequence[float]) -> list[int]:
     return whole
 
 
-def mixture(weights: Weights) -> str:
-    """Return a place of the triangle in words."""
-    return ", ".join(f"{p}% {n}" for p, n in zip(percents(weights), SETS, strict=True))
+def mixture(weights: Weights, short: bool = False) -> str:
+    """Return a place of the triangle in words; `short` without the sets that have no share."""
+    shares = zip(percents(weights), SETS, strict=True)
+    return ", ".join(f"{p}% {n}" for p, n in shares if p or not short)
 
 
 def number(value: float) -> str:
@@ -51,7 +71,7 @@ def why_none(frame: Frame) -> str:
         return nothing(frame)
     entry = by_key(frame.attack.name)
     if not entry.takes_start:
-        return f"{entry.title} starts at no candidates of its own: choose {choices()} here."
+        return f"{entry.title} does not begin at given candidates: choose {choices()}."
     if entry.energy is None:
         return nothing(frame)
     return "No unseen points to start from: train a network, and come back."
@@ -61,6 +81,14 @@ def choices() -> str:
     """Return the names of the attacks that have starts."""
     names = [ROSTER[key].title for key in grid_attacks()]
     return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
+
+
+def headline(frame: Frame) -> tuple[str, str] | None:
+    """Return title and sentence of the landscape from the energies that are known; else None."""
+    held = frame.starts
+    if held is None or held.energies is None:
+        return None
+    return title(held.energies, by_rank(held.energies))
 
 
 def title(values: NDArray[np.float64], ranked: bool) -> tuple[str, str]:
@@ -115,6 +143,61 @@ def scale(low: float, top: float, ranked: bool, stops: Sequence[str]) -> str:
         f"<div style='display:flex;justify-content:space-between'><span>{number(low)}</span>"
         f"<span>{number(top)}</span></div><div>{words}, bright is low</div>"
     )
+
+
+def attack_all(count: int) -> str:
+    """Return the label of the button that attacks from all places."""
+    return f"Attack from all {count} starts"
+
+
+def first(why: str) -> str:
+    """Return what to do before there are runs; `why` not, where that is known."""
+    return escape(
+        f"{why or 'Press the button below.'} The attack then runs from mixtures of the training "
+        "images, unseen ones and noise, side by side."
+    )
+
+
+def run(key: Key, row: Mapping[str, Any]) -> str:
+    """Return a finished run in the list: where it began and where it ended."""
+    seed, *mix = key
+    result = row["result"]
+    nearest = SETS[int(np.argmin([result[name] for name in NAMES]))]
+    again = f" (seed {seed + 1})" if seed else ""
+    energy = result.get("energy")
+    left = "" if energy is None else f", energy {number(energy)}"
+    return f"from {mixture(mix_weights(*mix))}{again}: ends nearest to {nearest}{left}"
+
+
+def loaded(mix: tuple[float, float], t: int) -> str:
+    """Return which run is on the plane."""
+    return (
+        f"The run from {mixture(mix_weights(*mix))}: the candidates on the plane are those of step "
+        f"{t}. The Attack stage has its timeline."
+    )
+
+
+def profile(kind: str, after: bool) -> str:
+    """Return the title of the profile, as HTML."""
+    lines = "dashed: at the start" + (" · solid: after the attack" if after else "")
+    return f"<b>{escape(PROFILES[kind])}</b> <span class='mx-aside'>{lines}</span>"
+
+
+def profile_label(kind: str, start: float, now: float) -> str:
+    """Return what a screen reader says of the profile."""
+    after = f", after the run {number(now)}" if now != start else ""
+    return f"{PROFILES[kind]}: energy {number(start)} at the handle{after}."
+
+
+def ends(counts: Sequence[int], rolling: int) -> str:
+    """Return how many runs ended nearest to each set, as the legend of their ends, in HTML."""
+    marks = "●■◆"
+    rows = [
+        f"<div class='mx-end-{name}'>{mark} {name} {count}</div>"
+        for name, mark, count in zip(SETS, marks, counts, strict=True)
+    ]
+    rows += [f"<div>○ rolling {rolling}</div>"] if rolling else []
+    return f"<div>ends nearest to</div>{''.join(rows)}"
 
 
 def said(weights: Weights, energy: float) -> str:

@@ -25,8 +25,9 @@ from explorer.engine.data import Dataset
 from explorer.engine.store import load
 from explorer.research.arena import arena_rows, lines_of
 from explorer.research.experiment import Trial, key_of, run_trial, trials
-from explorer.research.grid import Found, Of, grid_rows, maps, of_sweep, run_cell
+from explorer.research.grid import grid_rows, maps, of_sweep, run_cell
 from explorer.research.grid_store import CELLS, Keeper, identity, take
+from explorer.research.landscape import Of, Runs
 from explorer.research.records import RowFile, rows_in, write_csv
 from explorer.research.sweep import ROWS, sweep
 from explorer.research.tuning import (
@@ -97,11 +98,11 @@ def target() -> Target:
     return Target(load(RUN.read_bytes()).train_states[-1].net)
 
 
-def page() -> Found:
+def page() -> Runs:
     """The problem of a grid on a page, of points that no rounding changes."""
     truth = load(RUN.read_bytes()).dataset
     other, config = Dataset(-truth.x, truth.y), KKTConfig(m=6, steps=12)
-    return Found(Of(target(), truth, other, "kkt", config, 0, 2))
+    return Runs(Of(target(), truth, other, "kkt", config, 0, 2))
 
 
 def numbers(folder: Path) -> dict[str, Any]:

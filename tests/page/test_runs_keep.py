@@ -1,4 +1,4 @@
-"""Cells of the grid outside the kernel: kept on disk, downloaded, taken up, refused, forgotten."""
+"""Runs outside the kernel: kept on disk, downloaded, taken up, refused, forgotten."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ import torch
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.panels.grid import GridPanel
-from explorer.page.parts.grid_box import GridBox
-from explorer.page.stages import train
+from explorer.page.panels.starts import StartsPanel
+from explorer.page.parts.runs_box import RunsBox
+from explorer.page.stages import landscape, train
 from explorer.research import grid_store as grid_keep
 from explorer.research.grid import grid_attacks
 from explorer.research.grid_store import CELLS, KEEP, MOST_FILES, folder
+from explorer.research.landscape import SIDES
 from explorer.research.records import rows_in, text_of
 from explorer.serve import server
-from tests.page.test_grid_panel import run
+from tests.page.test_runs import run
 
 N = 6
 
@@ -38,13 +39,13 @@ def opened(n: int = N, seed: int = 0) -> App:
     return made
 
 
-def panel(app: App) -> GridBox:
-    made = app.panel("GridPanel")
-    assert isinstance(made, GridPanel)
-    return made.grid
+def panel(app: App) -> RunsBox:
+    made = app.panel("StartsPanel")
+    assert isinstance(made, StartsPanel)
+    return made.runs
 
 
-def offered(grid: GridBox) -> dict[str, bytes]:
+def offered(grid: RunsBox) -> dict[str, bytes]:
     """The files in the page's links."""
     found = re.findall(
         r"download='([^']+)' href='data:[^;]+;base64,([^']+)'", grid.files.links.value
@@ -52,7 +53,7 @@ def offered(grid: GridBox) -> dict[str, bytes]:
     return {name: base64.b64decode(coded) for name, coded in found}
 
 
-def hand_in(grid: GridBox, content: bytes, name: str = "mine.jsonl") -> None:
+def hand_in(grid: RunsBox, content: bytes, name: str = "mine.jsonl") -> None:
     when = datetime(2026, 1, 1, tzinfo=UTC)
     file = {"name": name, "type": "", "size": len(content), "content": memoryview(content)}
     grid.files.open.value = ({**file, "last_modified": when},)
@@ -99,14 +100,14 @@ def test_a_grid_goes_on_in_a_new_kernel_and_is_forgotten(home, monkeypatch) -> N
     grid = panel(app)
     assert grid.found.rows.keys() == done.keys() and not grid.found.states
     assert f"{len(done)} cells" in grid.files.said.value
-    assert str(path) in grid.files.said.value and grid.body.children
+    assert str(path) in grid.files.said.value
     run(grid)
     assert len(grid.found.rows) == 21 == len(rows_in(path.read_bytes(), CELLS))
     assert all(grid.found.rows[key]["result"] == row["result"] for key, row in done.items())
     grid.files.forget.click()
     assert len(grid.found.rows) == 21 and path.exists()  # asked once
     grid.files.forget.click()
-    assert not grid.found.rows and not path.exists() and not grid.body.children
+    assert not grid.found.rows and not path.exists()
     assert grid.files.forget.disabled and not grid.files.links.value
     app.close()
 
@@ -152,10 +153,10 @@ def test_what_is_downloaded_is_taken_up_in_another_kernel(home) -> None:
     assert offered(grid)["grid.jsonl"] == files["grid.jsonl"]
     hand_in(grid, files["grid.jsonl"])
     assert "0 cells of mine.jsonl" in app.session.message  # nothing twice
-    assert app.panels["GridPanel"].failure.layout.display == "none"
+    assert app.panel("StartsPanel").failure.layout.display == "none"
     # A click runs the cell again: it ends where it ended before.
     key = next(k for k in done if k[2] > 0)
-    grid.load(*key[1:])
+    grid.load(key)
     last = grid.found.states[key][-1]
     assert app.session.frame.attack.state is last
     assert grid.found.problems[0].parts.distances(last.x)[0] == done[key]["result"]["truth"]
@@ -167,7 +168,7 @@ def test_every_attack_with_a_start_can_be_kept(home, key: str) -> None:
     app = opened()
     grid = panel(app)
     try:
-        grid.host.attack.value = key
+        app.panel("StartsPanel").attack.value = key
         assert grid.found.of.attack == key or app.session.message  # refused on this network
         run(grid, until=1)
         (text, table), of = grid.keeper.texts(), grid.keeper.of
@@ -178,21 +179,20 @@ def test_every_attack_with_a_start_can_be_kept(home, key: str) -> None:
         app.close()
 
 
-def test_a_coarser_grid_lies_on_a_finer_one_and_seeds_keep_their_number(home) -> None:
+def test_a_coarser_triangle_lies_on_a_finer_one_and_seeds_keep_their_number(home) -> None:
     app = opened()
     run(panel(app))
     lines = offered(panel(app))["grid.jsonl"]
     grid = panel(app)
-    grid.side.value = 11
+    grid.side.value = SIDES[1]
     hand_in(grid, lines)
-    assert len(grid.found.rows) == 7  # of 0, 1/2 and 1
-    assert "14 lie" in app.session.message
-    grid.side.value = 5
+    assert len(grid.found.rows) == 21 and len(grid.found.todo(1)) == 66 - 21
+    grid.side.value = SIDES[0]
     app.session.seed = 1
-    app.session.show()
+    landscape.begin_starts(app.session)
     assert not grid.found.rows
     hand_in(grid, lines)
-    assert not grid.found.rows and "21 lie" in app.session.message
+    assert not grid.found.rows and "21 have" in app.session.message
     app.close()
 
 
@@ -221,7 +221,7 @@ def test_cells_of_another_problem_are_refused_and_nothing_is_lost(home) -> None:
         hand_in(grid, content)
         assert "here stays" in app.session.message
         assert (
-            grid.found.rows == before and app.panels["GridPanel"].failure.layout.display == "none"
+            grid.found.rows == before and app.panel("StartsPanel").failure.layout.display == "none"
         )
     app.close()
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from html import escape
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ipywidgets as w
-
-from explorer.engine.energy.starts import NAMES
-from explorer.research.grid import WORDS, Key
 
 
 class Pick:
@@ -43,41 +39,3 @@ class Pick:
         # By index: a value of None, though offered, leaves a dropdown blank.
         self.list.index = known.index(value) if value in known else 0
         self._setting = False
-
-
-# --- One cell of a grid: chosen from a list, by keyboard as well, with what is said of it -------
-
-Cell = tuple[float, float]
-
-
-class GridCells:
-    """A list of the finished cells, and a sentence."""
-
-    def __init__(self, load: Callable[[Cell], None]) -> None:
-        """`load` is called with (lambda_1, lambda_2) of a chosen cell."""
-        self.chosen: Cell | None = None
-        self.pick = Pick(
-            "cell", "The cells that are done, with their mean distances: choosing one loads its "
-            "run, as a click on the maps does", load,
-        )  # fmt: skip
-        self.list = self.pick.list
-        self.said = w.HTML().add_class("mx-note")
-        self.widget = w.VBox([self.list, self.said], layout=w.Layout(overflow="visible"))
-
-    def fill(self, rows: Mapping[Key, Mapping[str, Any]]) -> None:
-        """List these cells, those of the first seed."""
-        options = [
-            (f"λ₁ {a:g}, λ₂ {b:g}: {_distances(row)}", (a, b))
-            for (k, a, b), row in sorted(rows.items())
-            if k == 0
-        ]
-        self.pick.fill(options, self.chosen)
-
-    def tell(self, cell: Cell | None, words: str) -> None:
-        """`cell` is the one that is shown now."""
-        self.chosen, self.said.value = cell, escape(words)
-        self.pick.choose(cell)
-
-
-def _distances(row: Mapping[str, Any]) -> str:
-    return ", ".join(f"{row['result'][n]:.3g} to {WORDS[n]}" for n in NAMES)

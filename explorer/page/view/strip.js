@@ -1,0 +1,59 @@
+// The profile of an energy along a path of the triangle. `paintStrip(context, frame, size, colours)`
+// is pure. A frame holds: `start` and `end` (k, 2), places along the path (0 to 1) with energies,
+// broken where a value is nan; `marks` [[place, name]]; `handle` [place, energy]; `fall` [energies]
+// of the run from the handle; `top`, the highest energy that is drawn.
+const paintStrip = (context, frame, size, colours) => {
+  const left = 14, right = 14, above = 8, below = 20;
+  const X = (s) => left + s * (size.width - left - right);
+  const Y = (e) => size.height - below - (Math.min(e, frame.top) / (frame.top || 1)) * (size.height - above - below);
+  context.lineCap = context.lineJoin = "round";
+  context.strokeStyle = colours.line; context.lineWidth = 1;
+  context.beginPath(); context.moveTo(X(0), Y(0)); context.lineTo(X(1), Y(0)); context.stroke();
+  context.font = `12px ${FONT}`; context.fillStyle = colours.ink2; context.textBaseline = "top";
+  for (const [s, name] of frame.marks || []) {
+    context.textAlign = s < 0.02 ? "left" : s > 0.98 ? "right" : "center";
+    context.fillText(name, X(s), size.height - below + 4);
+    if (s > 0.02 && s < 0.98) { context.beginPath(); context.moveTo(X(s), Y(0)); context.lineTo(X(s), above); context.stroke(); }
+  }
+  const line = (rows) => {
+    let open = false;
+    context.beginPath();
+    for (let i = 0; i < rows.shape[0]; i++) {
+      const s = rows.data[2 * i], e = rows.data[2 * i + 1];
+      if (Number.isNaN(e)) { open = false; continue; }
+      if (open) context.lineTo(X(s), Y(e)); else context.moveTo(X(s), Y(e));
+      open = true;
+    }
+    context.stroke();
+  };
+  if (frame.start) { context.strokeStyle = colours.ink2; context.lineWidth = 1.6; context.setLineDash([6, 5]); line(frame.start); context.setLineDash([]); }
+  if (frame.end) { context.strokeStyle = colours.good; context.lineWidth = 2.4; line(frame.end); }
+  if (!frame.handle) return;
+  const [s, e] = frame.handle;
+  if (frame.fall && frame.fall.length > 1) {
+    const last = frame.fall[frame.fall.length - 1];
+    context.strokeStyle = colours.good; context.lineWidth = 2.4;
+    context.beginPath(); context.moveTo(X(s), Y(frame.fall[0])); context.lineTo(X(s), Y(last)); context.stroke();
+    context.fillStyle = colours.good;
+    context.beginPath(); context.arc(X(s), Y(last), 4.5, 0, 2 * Math.PI); context.fill();
+  }
+  context.beginPath(); context.arc(X(s), Y(frame.fall && frame.fall.length ? frame.fall[0] : e), 6, 0, 2 * Math.PI);
+  context.fillStyle = colours.card; context.fill();
+  context.strokeStyle = colours.accent; context.lineWidth = 3; context.stroke();
+};
+
+function render({ model, el }) {
+  el.classList.add("mx-strip-view");
+  el.setAttribute("role", "img");
+  let frame = null;
+  const drawn = (context, size, paints) => frame && paintStrip(context, frame, size, paints);
+  const { redraw, close } = surface(el, drawn);
+  const text = () => el.setAttribute("aria-label", model.get("label"));
+  model.on("change:label", text);
+  const picture = (message) => { if (message.kind === "picture") savePicture(el, drawn, message.format, "profile"); };
+  model.on("msg:custom", picture);
+  const unfollow = follow(model, redraw, (newest) => { frame = newest; }, el);
+  text();
+  return () => { unfollow(); close(); model.off("change:label", text); model.off("msg:custom", picture); };
+}
+export default { render };

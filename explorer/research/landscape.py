@@ -1,0 +1,258 @@
+"""The landscape of starts on the weights of a page: its energies, and the runs from its places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import gcd
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.engine.attacks.target import Target
+from explorer.engine.classes import fair_labels
+from explorer.engine.data import PLANE, Dataset
+from explorer.engine.energy.landscape import Landscape
+from explorer.engine.energy.maps import tau_of
+from explorer.engine.energy.points import check_energy, energy
+from explorer.engine.energy.questions import DROP, STANDARD
+from explorer.engine.energy.starts import NAMES, Pictures, mix_of, places_of
+from explorer.engine.merging import merge_neurons
+from explorer.engine.progress import Progress, no_progress
+from explorer.engine.roster import by_key
+from explorer.research.grid import TRAIL, Problem, Trace, even, problem_of
+
+Array = NDArray[np.float64]
+ANGLE = 0.02  # radians within which neurons are merged for an energy; arbitrary
+PIXELS = 0.5  # of a map of STANDARD of the usual plane: half the band of a kink; arbitrary
+SIDES = (6, 11, 26)  # places a side of the triangle from which attacks run: 21, 66, 351 in all
+
+
+def own_labels(truth: Dataset) -> Tensor | None:
+    """The labels of the truth where its classes differ in size; else None.
+
+    The candidates of a page carry them, so that the corner of the truth is the whole truth.
+    """
+    fair = fair_labels(even(truth.n), truth.outputs)
+    same = len(fair) == truth.n and torch.equal(fair.sort().values, truth.y.to(fair).sort().values)
+    return None if same else truth.y
+
+
+def landscape_of(problem: Problem, attack: str) -> Landscape:
+    """The energies of all starts of a problem, as shares of the weights.
+
+    Args:
+        problem: the target and the three sets.
+        attack: key of the attack that starts there.
+
+    Raises:
+        ValueError: for weights without an energy.
+    """
+    parts, entry = problem.parts, by_key(attack)
+    own = entry.energy
+    if own is not None and entry.victim is not None:
+        return Landscape(parts, lambda x: own(problem.target, x, parts.y))
+    net, y = problem.target.net.to(dtype=torch.float64), parts.y.double()
+    truth, tau = parts.truth.double(), tau_of(PLANE, STANDARD, PIXELS)
+    check_energy(net, truth, y, tau)
+    merged = merge_neurons(net, ANGLE, DROP, truth).net
+    return Landscape(parts, lambda x: energy(merged, x.double(), y, tau))
+
+
+# --- Runs from many places, side by side, kept so that they can go on later
+
+KEPT = 20  # arbitrary: states kept of a run on a coarse grid, for the timeline
+MOST_STEPS = 500  # arbitrary: in one go; a third of a second of a joint attack on 2-100-100-1
+TOGETHER = 21  # runs side by side; arbitrary: as many as the coarsest triangle has
+ROLLING = 3  # in place of the number of a set: a run that has not ended
+FEWEST = 2  # states kept of a run on a finer one: its start and its end
+MOST_NUMBERS = 2**22  # arbitrary: coordinates in all states kept; a state takes some six times that
+
+Key = tuple[int, float, float]  # number of the seed, mix_truth, mix_data
+
+
+@dataclass(frozen=True)
+class Of:
+    """Which problem: equal settings on the very same weights and points are the same one."""
+
+    target: Target | None
+    truth: Dataset | None
+    heldout: Dataset | None
+    attack: str
+    config: Any
+    seed: int
+    side: int
+    pictures: Pictures | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is something to attack: weights, or a victim of the attack's own."""
+        known = self.target is not None or by_key(self.attack).victim is not None
+        return known and self.truth is not None and self.heldout is not None
+
+    def problem(self, k: int = 0) -> Problem:
+        """What the cells of seed number `k` share.
+
+        Raises:
+            ValueError: where there is nothing to attack, or the attack cannot be used on it.
+        """
+        if not self.ready or self.truth is None or self.heldout is None:
+            raise ValueError("No weights to attack: train a network first.")
+        return problem_of(
+            by_key(self.attack), self.config, self.target, self.truth, self.heldout,
+            self.seed + k, self.pictures, labels=own_labels(self.truth),
+        )  # fmt: skip
+
+
+def _block(between: int) -> int:
+    """Steps in one go: `between`, or a part of it where that could take longer than a second."""
+    parts = (k for k in range(MOST_STEPS // 10, MOST_STEPS + 1) if between % k == 0)
+    return between if between <= MOST_STEPS else max(parts, default=between)
+
+
+@dataclass(eq=False)
+class Runs:
+    """The known runs of one problem.
+
+    Attributes:
+        of: the problem.
+        rows: finished runs, as `maps.maps` takes them, with the energy of their end.
+        states: kept states of runs, the first and the last among them, of pictures the last alone;
+            those of the oldest runs go where there would be too many.
+        problems: what the runs of each seed share.
+        rolling: runs that were begun and have not ended.
+        measure: the energy of candidates, kept with each run; None where there is none.
+    """
+
+    of: Of
+    rows: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    states: dict[Key, list[Any]] = field(default_factory=dict)
+    problems: dict[int, Problem] = field(default_factory=dict)
+    rolling: dict[Key, Trace] = field(default_factory=dict)
+    measure: Callable[[Tensor], float] | None = None
+    _live: dict[Key, Iterator[None]] = field(default_factory=dict)
+
+    def todo(self, seeds: int) -> list[Key]:
+        """Return the runs that are not finished, those of the first seed first."""
+        all_of = [(k, a, b) for k in range(seeds) for a, b in places_of(self.of.side)]
+        return [key for key in all_of if key not in self.rows]
+
+    def share(self, seeds: int) -> float:
+        """Return the share of finished runs."""
+        total = len(places_of(self.of.side)) * seeds
+        return 1 - len(self.todo(seeds)) / total
+
+    def prepare(self, seeds: int, progress: Progress = no_progress) -> None:
+        """Make what the runs share. ValueError where the attack cannot be used here."""
+        for k in range(seeds):
+            progress(k / seeds)
+            if k not in self.problems:
+                self.problems[k] = self.of.problem(k)
+
+    def roll(self, keys: list[Key], progress: Progress = no_progress) -> Iterator[None]:
+        """Run from these places, TOGETHER side by side; yield whenever all have gone on a bit.
+
+        What `progress` ends goes on where it was when the same places are asked for again.
+        """
+        for low in range(0, len(keys), TOGETHER):
+            group = [key for key in keys[low : low + TOGETHER] if key not in self.rows]
+            while group:
+                for key in group:
+                    progress((low + self._share_of(keys[low : low + TOGETHER])) / len(keys))
+                    self._go_on(key)
+                group = [key for key in group if key not in self.rows]
+                yield
+
+    def run_again(self, key: Key, progress: Progress = no_progress) -> None:
+        """Run from one place, whether or not it is known, for its states."""
+        for _ in self._run(key):
+            progress(self._part_of(key))
+
+    def _go_on(self, key: Key) -> None:
+        try:
+            next(self._live.setdefault(key, self._run(key)), None)
+        except BaseException:  # it would look like one that has ended
+            self._live.pop(key, None)
+            self.rolling.pop(key, None)
+            raise
+
+    def _share_of(self, group: list[Key]) -> float:
+        """How many runs of a group are done, parts of them counted."""
+        return sum(
+            1.0 if key in self.rows else self._part_of(key) for key in group
+        )  # fmt: skip
+
+    def _part_of(self, key: Key) -> float:
+        trace, problem = self.rolling.get(key), self.problems.get(key[0])
+        if trace is None or trace.last is None or problem is None:
+            return 0.0
+        return float(min(1.0, trace.last.t / max(problem.config.steps, 1)))
+
+    def _run(self, key: Key) -> Iterator[None]:
+        """One run, from place to place of its trail; it is kept when it has ended."""
+        k, a, b = key
+        problem = self.problems[k]
+        kept: list[Any] = []
+        steps, pictures = problem.config.steps, self.of.pictures is not None
+        stride = max(1, steps // (KEPT if self.of.side <= SIDES[0] else FEWEST))
+        between = gcd(stride, max(1, steps // TRAIL))  # those of the trail are seen
+        pace = _block(between)
+        trace = self.rolling[key] = Trace(problem.parts)
+        last = None
+        for last in problem.states(a, b, pace):
+            trace.last = last
+            if last.t % stride == 0 and not pictures:
+                kept.append(last)
+            if last.t % between == 0:
+                trace.add(last)
+            if last.t % pace == 0:
+                yield
+        if last is not None and last.t % between:
+            trace.add(last)
+        if not kept or kept[-1] is not last:
+            kept.append(last)
+        self._keep(key, trace, kept)
+
+    def _keep(self, key: Key, trace: Trace, kept: list[Any]) -> None:
+        k, a, b = key
+        result = trace.result()
+        if self.measure is not None:
+            result["energy"] = self.measure(trace.last.x)
+        self.states[key] = kept
+        numbers = sum(state.x.numel() for state in kept)
+        while len(self.states) > max(1, MOST_NUMBERS // numbers):
+            del self.states[next(iter(self.states))]
+        self.rows[key] = {"mix_truth": a, "mix_data": b, "seed": k, "result": result}
+        del self.rolling[key]
+        self._live.pop(key, None)
+
+    # --- what is drawn --------------------------------------------------------------------------
+    def trails(self) -> list[tuple[Key, list[list[float]], int]]:
+        """Return each run with its places and the set it ends nearest to: 0 to 2, 3 if it rolls."""
+        made = [(key, row["result"]["trail"], nearest_set(row)) for key, row in self.rows.items()]
+        return made + [(key, t.places, ROLLING) for key, t in list(self.rolling.items())
+                       if t.places]  # fmt: skip
+
+    def ends(self) -> Array:
+        """Return the energy of each end, mean over seeds, on the lattice of starts (side, side).
+
+        Row noise and column truth, as `Landscape.lattice`; nan where no run ended.
+        """
+        last = self.of.side - 1
+        out = np.full((last + 1, last + 1), np.nan)
+        for k in range(last + 1):
+            for i in range(last + 1 - k):
+                mix = mix_of(i, last - k - i, k)
+                found = [row["result"].get("energy", np.nan) for key, row in self.rows.items()
+                         if key[1:] == mix]  # fmt: skip
+                if found:
+                    out[k, i] = float(np.mean(found))
+        return out
+
+
+def nearest_set(row: dict[str, Any]) -> int:
+    """Return the set that a finished run ends nearest to, as its number in NAMES."""
+    return int(np.argmin([row["result"][name] for name in NAMES]))

@@ -1,0 +1,132 @@
+"""The triangle of starts in a browser: dragged by mouse, touch and keys, attacked from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from explorer.serve import server as serve
+
+CELLS = (
+    "from explorer import app",
+    "from explorer.page import play",
+    "from explorer.page.stages import train",
+    "from explorer.engine.data import preset",
+    "made = app(preset('moons', n=8))",
+    "play.go(made.session, 'train')",
+    "train.jump_to_exact(made.session)",
+    "play.go(made.session, 'attack')",
+    "play.configure(made.session, steps=60)",
+    "play.go(made.session, 'landscape')",
+)
+SHARES = re.compile(r"(\d+)% truth, (\d+)% unseen, (\d+)% noise")
+
+
+@pytest.fixture(scope="module")
+def landscape_server() -> Iterator[serve.Server]:
+    """A page that opens on the landscape of eight points."""
+    with serve.start(port=0, cells=("\n".join(CELLS),)) as server:
+        yield server
+
+
+class Triangle:
+    """The triangle on a page, and what it says."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        page.goto(url)
+        self.page, view = page, page.locator(".mx-triangle-view").first
+        self.pad, self.said = view.get_by_role("application"), view.locator(".mx-said")
+        self.pad.wait_for(timeout=90_000)
+        expect(self.said).to_contain_text("100% noise")
+        self.pad.scroll_into_view_if_needed()
+        box = self.pad.bounding_box()
+        assert box is not None
+        # As triangle.js lays it out: 28 px aside, 26 above and below, sides of one length.
+        width, height = box["width"], box["height"]
+        side = min(width - 56, (height - 52) * 2 / 3**0.5)
+        high = side * 3**0.5 / 2
+        x, y = box["x"] + width / 2, box["y"] + 26 + (height - 52 - high) / 2
+        self.corners = {
+            "truth": (x, y), "unseen": (x - side / 2, y + high), "noise": (x + side / 2, y + high),
+        }  # fmt: skip
+
+    def at(self, *weights: float) -> tuple[float, float]:
+        """The place on the screen of three shares."""
+        pairs = list(zip(weights, self.corners.values(), strict=True))
+        return sum(w * c[0] for w, c in pairs), sum(w * c[1] for w, c in pairs)
+
+    def shares(self) -> tuple[int, ...]:
+        """Per cent of truth, unseen points and noise, as a screen reader hears them."""
+        found = SHARES.search(self.said.text_content() or "")
+        assert found is not None
+        return tuple(map(int, found.groups()))
+
+    def rests_at(self, *wanted: int) -> None:
+        """Wait until the shares are these, but for a pixel."""
+        near = "|".join(
+            f"{a}% truth, {b}% unseen, {100 - a - b}% noise"
+            for a in range(wanted[0] - 2, wanted[0] + 3)
+            for b in range(wanted[1] - 2, wanted[1] + 3)
+        )
+        expect(self.said).to_contain_text(re.compile(near))
+
+
+def test_the_handle_is_dragged_by_mouse_and_by_keys(
+    page: Page, landscape_server: serve.Server
+) -> None:
+    triangle = Triangle(page, landscape_server.url)
+    page.mouse.move(*triangle.at(0, 0, 1))
+    page.mouse.down()
+    page.mouse.move(*triangle.at(0.4, 0.2, 0.4), steps=20)
+    triangle.rests_at(40, 20, 40)
+    page.mouse.move(*triangle.at(1, 0, 0), steps=20)
+    page.mouse.up()
+    triangle.rests_at(100, 0, 0)
+    expect(triangle.said).to_contain_text("energy below")  # an exact network
+    page.mouse.click(*triangle.at(0.2, 0.5, 0.3))
+    triangle.rests_at(20, 50, 30)
+    x, y = triangle.corners["unseen"]
+    page.mouse.move(*triangle.at(0.2, 0.5, 0.3))
+    page.mouse.down()
+    page.mouse.move(x - 60, y + 60, steps=5)  # beyond the corner it stays in the triangle
+    page.mouse.up()
+    triangle.rests_at(0, 100, 0)
+    page.keyboard.press("n")
+    triangle.rests_at(0, 0, 100)
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Shift+ArrowUp")
+    expect(triangle.said).not_to_contain_text("100% noise")
+    assert triangle.shares()[0] > 0
+    page.keyboard.press("t")
+    triangle.rests_at(100, 0, 0)
+
+
+def test_the_handle_is_dragged_by_touch(touch_page: Page, landscape_server: serve.Server) -> None:
+    triangle = Triangle(touch_page, landscape_server.url)
+    fingers = touch_page.context.new_cdp_session(touch_page)
+    start, end = triangle.at(0, 0, 1), triangle.at(0.3, 0.4, 0.3)
+    for i in range(6):
+        x, y = (a + i / 5 * (b - a) for a, b in zip(start, end, strict=True))
+        kind = "touchMove" if i else "touchStart"
+        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+    fingers.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    triangle.rests_at(30, 40, 30)
+
+
+def test_attacks_roll_from_the_handle_and_from_all_places(
+    page: Page, landscape_server: serve.Server
+) -> None:
+    triangle = Triangle(page, landscape_server.url)
+    page.mouse.click(*triangle.at(0.3, 0.4, 0.3))
+    triangle.rests_at(30, 40, 30)
+    page.get_by_role("button", name="Attack from here").click()
+    expect(page.locator(".mx-starts")).to_contain_text(re.compile(r"now"))
+    triangle.rests_at(30, 40, 30)  # the handle stays where the run began
+    page.get_by_role("button", name="Attack from all 21 starts").click()
+    expect(page.locator(".mx-starts")).to_contain_text(re.compile(r"rolling \d+"))
+    expect(page.locator(".mx-starts")).not_to_contain_text("rolling")
+    counts = re.findall(r"(?:truth|unseen|noise) (\d+)", page.locator(".mx-starts").inner_text())
+    assert sum(map(int, counts)) == 21

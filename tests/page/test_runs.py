@@ -1,0 +1,353 @@
+"""Attacks from the handle and from all places: run, cancel, go on, load, change the problem."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.engine.data import preset
+from explorer.engine.energy.starts import mix_from_weights, mix_of, places_of
+from explorer.page import branches, play
+from explorer.page.apps.explorer import App
+from explorer.page.panels.starts import StartsPanel
+from explorer.page.parts.job_row import CANCELLING
+from explorer.page.parts.runs_box import CANCEL, RunsBox, trail_arrays
+from explorer.page.stages import attack, draw, landscape
+from explorer.research.landscape import ROLLING, SIDES
+from tests.page.pages import opened, send
+
+PLACES = 21
+
+
+@pytest.fixture
+def app():
+    made = opened("landscape", "moons", n=8)
+    yield made
+    made.close()
+
+
+def card(app: App) -> StartsPanel:
+    made = app.panels["StartsPanel"]
+    assert isinstance(made, StartsPanel)
+    return made
+
+
+def panel(app: App) -> RunsBox:
+    made = card(app).runs
+    made.steps.value = 3
+    return made
+
+
+def run(box: RunsBox, until: int | None = None) -> None:
+    """Press the button and wait; cancel once `until` runs are done."""
+
+    async def go() -> None:
+        box.go.click()
+        while box.busy:
+            if until is not None and len(box.found.rows) >= until:
+                box.cancel()
+            await asyncio.sleep(0.001)
+
+    asyncio.run(go())
+
+
+def whole(app: App) -> None:
+    """No panel has failed."""
+    for name, one in app.panels.items():
+        assert one.failure.layout.display == "none", (name, one.failure.value)
+
+
+# --- from the handle --------------------------------------------------------------------------
+def test_an_attack_from_the_handle_begins_at_its_candidates_and_is_kept(app: App) -> None:
+    session, panel = app.session, card(app)
+    weights = (0.25, 0.5, 0.25)
+    landscape.place_handle(session, weights)
+    before = session.frame.starts
+    play.go(session, "attack")
+    play.configure(session, steps=30)
+    play.go(session, "landscape")
+    landscape.place_handle(session, weights)
+    panel.here.widget.click()
+    held = session.frame.starts
+    assert held.trail[0][0] == pytest.approx(weights)
+    assert held.trail[0][1] == pytest.approx(before.energy, abs=1e-12)
+    assert len(held.trail) == 31 and held.weights == pytest.approx(weights)
+    assert (
+        held.energy
+        == held.trail[-1][1]
+        == pytest.approx(held.landscape.measure(held.candidates.x), abs=1e-12)
+    )
+    first, last = session.branch.attack.states[0], session.branch.attack.states[-1]
+    torch.testing.assert_close(first.x, before.candidates.x)
+    assert session.frame.attack.state is last and last.t == 30
+    assert session.mix == pytest.approx(mix_from_weights(*weights))
+    assert session.frame.attack.verdict is not None
+    whole(app)
+
+
+def test_a_drag_ends_the_attack_from_the_handle(app: App) -> None:
+    panel = card(app)
+
+    async def go() -> None:
+        panel.here.widget.click()
+        while len(app.session.frame.starts.trail) < 2:
+            await asyncio.sleep(0.001)
+        send(panel.view, kind="handle", weights=[0.5, 0.5, 0.0], number=1)
+        await panel.attack_job.done()
+
+    asyncio.run(go())
+    assert app.session.frame.starts.weights == pytest.approx((0.5, 0.5, 0.0))
+    assert not app.session.frame.starts.trail
+
+
+# --- from all places --------------------------------------------------------------------------
+def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App) -> None:
+    box = panel(app)
+    box.steps.value = 60
+    assert str(PLACES) in box.go.description
+
+    async def some() -> None:
+        box.go.click()
+        while not box.found.rolling or len(box.found.trails()) < PLACES:
+            await asyncio.sleep(0.001)
+        box.cancel()
+        await box.job.done()
+
+    asyncio.run(some())
+    rolled = {key: trace.last.t for key, trace in box.found.rolling.items()}
+    assert not box.found.rows and max(rolled.values()) < 60
+    assert (box.arrays()["ends"] == ROLLING).all()  # all side by side
+    run(box)
+    assert len(box.found.rows) == PLACES and not box.found.rolling
+    assert all(row["result"]["steps"] == 60 for row in box.found.rows.values())
+    assert sum(box.counts()) == PLACES and ROLLING not in box.arrays()["ends"]
+    whole(app)
+    fresh = opened("landscape", "moons", n=8)  # in one go: the same runs
+    other = card(fresh).runs
+    other.steps.value = 60
+    other.run()
+    for key, row in box.found.rows.items():
+        assert row["result"] == other.found.rows[key]["result"]
+    fresh.close()
+
+
+def test_the_ends_of_the_runs_are_a_map_and_a_profile(app: App) -> None:
+    box, panel_ = panel(app), card(app)
+    assert panel_.fill.disabled
+    run(box)
+    assert not panel_.fill.disabled
+    ends, last = box.found.ends(), SIDES[0] - 1
+    assert np.isfinite(ends).sum() == PLACES
+    for k, i in ((0, 0), (2, 1), (0, last)):
+        mix = mix_of(i, last - i - k, k)
+        x = box.found.states[0, *mix][-1].x
+        assert ends[k, i] == pytest.approx(app.session.frame.starts.landscape.measure(x), abs=1e-12)
+    sent: list[dict] = []
+    panel_.view.show = lambda arrays, **_: sent.append(arrays)
+    panel_.strip.show = lambda arrays, **values: sent.append({**arrays, **values})
+    panel_.fill.value = "end"
+    fill, profile = sent[-2:]
+    assert (fill["fill"] > 0).sum() == PLACES and {"start", "end", "handle"} <= set(profile)
+
+
+def test_finer_triangles_and_more_seeds(app: App) -> None:
+    box = panel(app)
+    box.seeds.value = 2
+    assert "42 starts" in box.go.description
+    run(box)
+    assert len(box.found.rows) == 2 * PLACES
+    box.side.value = SIDES[1]
+    assert "132 starts" in box.go.description and not box.found.rows
+    run(box, until=3)
+    assert 3 <= len(box.found.rows) < 132
+    assert all(len(kept) <= 4 for kept in box.found.states.values())
+
+
+def test_a_run_is_put_on_the_plane_from_its_end_and_from_the_list(app: App) -> None:
+    box, session = panel(app), app.session
+    run(box)
+    with pytest.raises(ValueError, match="not ended"):
+        box.load((0, 0.1, 0.1))
+    keys = [key for key, _, _ in box.found.trails()]
+    send(card(app).view, kind="ball", index=5)
+    mix = keys[5][1:]
+    kept = box.found.states[keys[5]]
+    assert session.mix == mix and session.frame.attack.state is kept[-1]
+    assert session.frame.starts.candidates.x is kept[-1].x
+    torch.testing.assert_close(session.branch.attack.states[0].x, kept[0].x)
+    assert session.branch.attack.states[-1].t == 3 and len(box.found.rows) == PLACES
+    names = [name for name, _ in box.pick.list.options]
+    assert len(names) == PLACES + 1 and "truth" in names[1] and "energy" in names[1]
+    box.pick.list.value = keys[7]
+    assert session.mix == keys[7][1:] and "step 3" in box.said.value
+    send(card(app).view, kind="ball", index=999)
+    play.go(session, "attack")
+    assert session.frame.attack.state is box.found.states[keys[7]][-1]
+    whole(app)
+
+
+def test_another_attack_has_runs_of_its_own_and_the_old_ones_are_kept(app: App) -> None:
+    box = panel(app)
+    card(app).attack.value = "bilevel"
+    assert app.session.frame.attack.name == "bilevel"
+    run(box)
+    held = box.found
+    assert len(held.rows) == PLACES
+    truth = held.rows[0, 1.0, 1.0]["result"]
+    assert truth["truth"] == 0 and truth["steps"] == 0 and truth["energy"] < 1e-12
+    card(app).attack.value = "kkt"
+    assert box.found is not held and not box.found.rows
+    card(app).attack.value = "bilevel"
+    assert box.found is held
+
+
+def test_the_stage_opens_after_an_attack_that_takes_no_start(app: App) -> None:
+    play.go(app.session, "attack")
+    attack.choose(app.session, "hinge")
+    play.go(app.session, "landscape")
+    whole(app)
+    assert card(app).attack in card(app).whole.children and card(app).attack.value is None
+    card(app).attack.value = "kkt"
+    run(panel(app), until=1)
+    assert card(app).runs.found.rows and app.session.frame.starts is not None
+
+
+def press_and_wait(box: RunsBox, act) -> None:
+    """Run, and `act` once all roll; until the work has ended."""
+
+    async def go() -> None:
+        box.go.click()
+        while len(box.found.trails()) < PLACES:
+            await asyncio.sleep(0.001)
+        assert box.go.description == CANCEL
+        act()
+        while box.busy:
+            await asyncio.sleep(0.001)
+
+    asyncio.run(go())
+
+
+def test_runs_end_with_their_problem_even_out_of_sight(app: App) -> None:
+    box, session = panel(app), app.session
+    box.side.value, box.steps.value = SIDES[2], 50
+
+    def elsewhere() -> None:
+        play.go(session, "attack")  # the same weights: the runs go on
+        assert not box.ending
+        play.go(session, "draw")
+        draw.load(session, preset("xor", n=8))
+        assert box.ending and "were cancelled" in session.message
+
+    press_and_wait(box, elsewhere)
+    assert len(box.found.rows) < 351
+
+
+def test_training_on_ends_runs_of_the_weights_before(app: App) -> None:
+    box, session = panel(app), app.session
+    box.side.value, box.steps.value = SIDES[2], 50
+
+    def train_on() -> None:
+        play.go(session, "train")
+        play.step(session, 1)
+
+    press_and_wait(box, train_on)
+    assert len(box.found.rows) < 351
+
+
+def test_a_second_press_on_cancel_does_not_run_again(app: App, monkeypatch) -> None:
+    box, now = panel(app), [100.0]
+    monkeypatch.setattr("explorer.page.parts.job_row.perf_counter", lambda: now[0])
+    box.steps.value = 100
+
+    def twice() -> None:
+        box.go.click()
+        assert box.ending and box.go.description == CANCELLING
+        box.go.click()
+
+    press_and_wait(box, twice)
+    assert len(box.found.rows) < PLACES and "Attack" in box.go.description
+
+    async def press() -> bool:
+        box.go.click()
+        began = box.busy
+        box.cancel()
+        if began:
+            await box.job.done()
+        return began
+
+    now[0] += 0.4  # a double click whose second half comes after the end
+    assert not asyncio.run(press())
+
+
+def test_the_run_that_was_there_is_kept_on_its_branch(app: App) -> None:
+    box, session = panel(app), app.session
+    play.go(session, "attack")
+    play.configure(session, m=6, lr_x=0.011)
+    play.step(session, 7)
+    before, config = session.frame.attack.state, session.attack_config
+    play.go(session, "landscape")
+    run(box)
+    first, second = (key for key, _, _ in box.found.trails()[3:5])
+    box.load(first)
+    assert len(session.branches) == 2 and "branch “main”" in box.said.value
+    assert session.attack_config.m == 8
+    box.load(second)  # a loaded run can be loaded again: no branch for it
+    assert len(session.branches) == 2 and "branch" not in box.said.value
+    branches.select(session, 0)
+    assert session.frame.attack.state is before and session.frame.stage == "attack"
+    assert session.attack_config == config and session.mix == (0.0, 0.0)
+    assert [s.t for s in session.branch.attack.states] == list(range(8))
+    branches.select(session, 1)
+    assert session.mix == second[1:] and session.frame.attack.state.t == 3
+    play.go(session, "attack")
+    branches.seek(session, 1)
+    play.step(session, 1)  # played on from the middle, it is a run of one's own
+    box.load(first)
+    assert len(session.branches) == 3
+    while len(session.branches) < branches.MOST_BRANCHES:
+        branches.branch(session)
+    play.step(session, 1)
+    held = session.frame.attack.state
+    with pytest.raises(ValueError, match="At most 8 branches"):
+        box.load(second)
+    assert session.frame.attack.state is held
+
+
+def test_a_run_that_fails_is_told_and_does_not_hold_the_others_up(app: App, monkeypatch) -> None:
+    box = panel(app)
+    problem = box.host.problem().problem()
+    real, broken = type(problem).states, [True]
+
+    def states(self, a, b, stride=1):
+        if broken[0] and (a, b) == (1.0, 1.0):
+            raise ValueError("no such start")
+        return real(self, a, b, stride)
+
+    monkeypatch.setattr(type(problem), "states", states)
+    run(box)
+    assert "such start" in app.session.message and len(box.found.rows) < PLACES
+    broken[0] = False
+    run(box)
+    assert len(box.found.rows) == PLACES
+
+
+def test_places_lie_evenly_corners_first_and_coarse_ones_are_among_the_fine() -> None:
+    for side in SIDES:
+        places = places_of(side)
+        assert len(set(places)) == len(places) == side * (side + 1) // 2
+        assert set(places[:3]) == {(0.0, 0.0), (0.0, 1.0), (1.0, 1.0)}
+    assert set(places_of(SIDES[0])) <= set(places_of(SIDES[1])) and set(places_of(6)) <= set(
+        places_of(26)
+    )
+    with pytest.raises(ValueError, match="2 or more"):
+        places_of(1)
+
+
+def test_runs_of_different_length_are_one_array_and_stay_at_their_ends() -> None:
+    made = trail_arrays([(0, [[1.0, 0, 0], [0, 1.0, 0]], 1), (1, [[0, 0, 1.0]], ROLLING)])
+    assert made["trails"].shape == (2, 2, 3) and made["ends"].tolist() == [1, ROLLING]
+    assert made["trails"][1].tolist() == [[0, 0, 1], [0, 0, 1]]
+    assert trail_arrays([]) == {}
