@@ -131,6 +131,12 @@ def _go_on(session: Session, history: History[Dataset]) -> None:
     session.show(drawing=history, training=part, stage=stage, status=Status.RUNNING)
 
 
+def refit(session: Session) -> None:
+    """Let the plane show the drawn points as if they had just been loaded."""
+    fit(session, session.frame.dataset, loaded=True)
+    session.show()
+
+
 def fit(session: Session, dataset: Dataset, loaded: bool = False) -> None:
     """Make the plane hold all points; on a line the height gives the label until one is chosen.
 

@@ -189,6 +189,7 @@ const download = (name, href) => {
 // Save what `draw` draws in `el`, as "png" (twice the size on screen) or "svg".
 const savePicture = (el, draw, kind, name) => {
   const r = el.getBoundingClientRect(), size = { width: r.width, height: r.height }, paints = colours(el);
+  if (!r.width || !r.height) return; // out of sight
   const drawOn = (context) => {
     context.fillStyle = paints.card;
     context.fillRect(0, 0, size.width, size.height);

@@ -299,7 +299,8 @@ const paintTicks = (context, { across, up }, size, paints) => {
     context.strokeStyle = faded(paints.card, 0.7); context.lineWidth = 3; context.strokeText(words, x, y);
     context.fillStyle = paints.ink2; context.fillText(words, x, y);
   };
-  for (const [x, words] of across) write(words, x, size.height - 7, "center", "alphabetic");
+  // On top: the page has its layers at the bottom.
+  for (const [x, words] of across) write(words, x, 6, "center", "top");
   for (const [y, words] of up) write(words, size.width - 7, y, "right", "middle");
 };
 
@@ -360,7 +361,8 @@ function render({ model, el }) {
   const memory = {};
   let frame = null;
   const paint = (context, size, paints) => {
-    if (frame) paintPlane(context, { ...frame, scale: model.get("present") ? 1.6 : 1 }, size, paints);
+    const scale = model.get("present") ? 1.6 : 1;
+    if (frame) paintPlane(context, { ...frame, scale }, size, paints);
   };
   const shown = surface(el, paint);
   const pad = attachPad(model, el);

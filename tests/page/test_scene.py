@@ -1,0 +1,214 @@
+"""The plane of each stage holds the frame's own numbers, and results stand for the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from explorer.engine.attacks.claims import MERGE_RADIUS
+from explorer.engine.attacks.shapes import EMPTY, Shapes
+from explorer.engine.certificate import in_reach
+from explorer.engine.data import Dataset, preset
+from explorer.engine.network import phi
+from explorer.page import play
+from explorer.page.apps.explorer import App
+from explorer.page.axes import Axes
+from explorer.page.parts.scene import Look, backdrop, network, scene
+from explorer.page.session import Session
+from explorer.page.stages import draw, explain, landscape, train
+from tests.page.pages import on_plane, opened
+
+NEAR = 1e-6  # of a share of the plane: float32
+
+
+def trained(name: str = "alternating-circle", steps: int = 4000, **given) -> Session:
+    session = Session(preset(name, **given))
+    play.go(session, "train")
+    play.advance(session, steps=steps)
+    play.assess(session)
+    return session
+
+
+def attacked(steps: int = 800, **given) -> Session:
+    session = trained(**given)
+    play.go(session, "attack")
+    play.step(session, steps)
+    return session
+
+
+def shown(session: Session, **look) -> dict:
+    """The scene of the present moment, as arrays and values together."""
+    chosen = Look(session.layers, **look)
+    net, unit = network(session.frame)
+    behind = {} if net is None else backdrop(net, unit, session.axes, chosen)
+    arrays, values = scene(session.frame, session.axes, chosen, EMPTY, behind)
+    return {**values, **arrays}
+
+
+def places(axes: Axes, rows: np.ndarray) -> np.ndarray:
+    return axes.centre + rows[:, :2] * axes.half
+
+
+def test_drawing_shows_the_points_and_nothing_else() -> None:
+    session = Session(preset("moons", n=14))
+    seen = shown(session)
+    assert {"map", "neurons", "candidates", "claims"}.isdisjoint(seen) and not seen["hollow"]
+    np.testing.assert_allclose(places(session.axes, seen["points"]), session.frame.dataset.x)
+    np.testing.assert_array_equal(seen["points"][:, 2], session.frame.dataset.y)
+
+
+def test_training_shows_phi_over_the_margin_and_multipliers() -> None:
+    session = trained()
+    seen, state = shown(session), session.frame.training.state
+    unit = float(state.q.min())
+    side = np.linspace(-1, 1, len(seen["map"]))
+    at = torch.from_numpy(session.axes.centre + np.array([side[-1], side[0]]) * session.axes.half)
+    exact = float(phi(state.net, at[None])) / unit
+    assert seen["map"][-1, -1] == pytest.approx(exact, rel=1e-4, abs=1e-4), "last row at the bottom"
+    assert seen["margins"] and len(seen["neurons"]) > 0
+    lam = session.frame.training.certificate.lam
+    np.testing.assert_allclose(seen["points"][:, 3], lam / lam.max())
+
+
+def test_an_attack_shows_its_candidates_and_the_hollow_truth() -> None:
+    session = attacked()
+    state, seen = session.frame.attack.state, shown(session, running=True)
+    np.testing.assert_allclose(places(session.axes, seen["candidates"]), state.x, atol=1e-12)
+    np.testing.assert_allclose(seen["candidates"][:, 3], (state.lam / state.lam.max()).clamp_min(0))
+    assert seen["trail"] == state.t and seen["hollow"]
+    assert (seen["candidates"][:, 4] == 1).all() and "claims" not in seen, "no results in a run"
+
+
+def test_results_are_the_claims_and_matches_of_the_verdict() -> None:
+    session = attacked()
+    frame, seen = session.frame, shown(session)
+    claims, verdict = frame.attack.claims, frame.attack.verdict
+    assert verdict.found > 0
+    np.testing.assert_allclose(places(session.axes, seen["claims"]), claims.x, atol=1e-12)
+    assert len(seen["claims"]) == verdict.claims
+    assert seen["claims"][:, 2].sum() == len(seen["links"]) == verdict.found
+    claim, point = seen["links"][:, :2], seen["links"][:, 2:]
+    away = np.linalg.norm((claim - point) * session.axes.half, axis=1)
+    assert away.max() <= verdict.radius
+    truth = (frame.truth.x.numpy() - session.axes.centre) / session.axes.half
+    assert np.abs(point[:, None] - truth[None]).max(2).min(1).max() < NEAR
+    used = seen["candidates"][:, 4] == 1
+    apart = torch.cdist(frame.attack.state.x, claims.x)
+    apart[frame.attack.state.y[:, None] != claims.y[None]] = torch.inf
+    near = (apart.amin(1) <= MERGE_RADIUS).numpy() & (frame.attack.state.lam > 0).numpy()
+    np.testing.assert_array_equal(used, near)
+    assert 0 < used.sum() < len(used)
+
+
+def test_points_off_the_margin_go_grey_at_the_end_alone() -> None:
+    session = _clusters()
+    frame = session.frame
+    reach = in_reach(frame.training.certificate, frame.truth.n)
+    assert reach is not None and 0 < int(reach.sum()) < frame.truth.n
+    np.testing.assert_array_equal(shown(session)["points"][:, 4] == 0, reach)
+    assert not shown(session, running=True)["points"][:, 4].any()
+
+
+def _clusters() -> Session:
+    session = Session(preset("blobs", n=20))
+    play.go(session, "train")
+    train.jump_to_exact(session)
+    play.go(session, "attack")
+    play.step(session, 5)
+    return session
+
+
+def test_results_go_when_another_moment_is_shown() -> None:
+    session = attacked(steps=60)
+    assert "claims" in shown(session)
+    state = session.frame.attack.state
+    other = replace(session.frame.attack, state=replace(state, t=state.t + 1))
+    session.put(attack=other)  # a state that was not judged
+    assert "claims" not in shown(session) and not shown(session)["points"][:, 4].any()
+
+
+def test_a_hidden_truth_takes_everything_with_it_that_would_tell_it() -> None:
+    session = attacked()
+    seen = shown(session, truth_shown=False)
+    assert {"points", "claims", "links"}.isdisjoint(seen) and "candidates" in seen
+
+
+def test_the_explain_stage_shows_its_explanation_and_the_landscape_a_run() -> None:
+    session = opened("explain", "moons", n=12, seed=1).session
+    now = explain.explanation(session).now
+    seen = shown(session)
+    np.testing.assert_allclose(places(session.axes, seen["candidates"]), now.x, atol=1e-12)
+    assert "trail" not in seen and seen["margins"]
+    play.go(session, "landscape")
+    assert "candidates" not in shown(session)
+    play.go(session, "attack")
+    play.step(session, 3)
+    play.go(session, "landscape")
+    assert shown(session)["trail"] == 3 and "claims" not in shown(session)
+    assert landscape.candidates(session).x.shape == (12, 2)
+
+
+def test_a_line_shows_the_graph_with_heights_in_margins() -> None:
+    session = trained("alternating-line", steps=2000)
+    seen, net = shown(session), session.frame.training.state.net
+    assert seen["flat"] and {"map", "neurons"}.isdisjoint(seen)
+    at = places(session.axes, seen["graph"])
+    exact = phi(net, torch.from_numpy(at[:, :1])).numpy() / float(
+        session.frame.training.state.q.min()
+    )
+    np.testing.assert_allclose(at[:, 1], exact, atol=1e-9)
+    np.testing.assert_array_equal(
+        places(session.axes, seen["points"])[:, 1], session.frame.dataset.y
+    )
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1e-3, 0.0), (1e3, 0.0), (1.0, 500.0), (1e-3, 5.0)])
+def test_axes_hold_data_of_any_scale_and_stay_through_all_stages(
+    scale: float, shift: float
+) -> None:
+    data = preset("moons", n=14)
+    app = App(Dataset(data.x * scale + shift, data.y))
+    session, axes = app.session, app.session.axes
+    points = on_plane(app)["points"][:, :2]
+    assert np.abs(points).max() <= 1 and np.ptp(points, axis=0).max() > 0.5, "they fill the plane"
+    play.go(session, "train")
+    train.jump_to_exact(session)
+    for stage in ("attack", "landscape", "explain", "arena", "train", "draw"):
+        play.go(session, stage)
+        assert session.axes is axes
+        np.testing.assert_allclose(on_plane(app)["points"][:, :2], points, atol=NEAR)
+        assert app.panels["PlanePanel"].failure.layout.display == "none"
+    app.close()
+
+
+def test_points_by_hand_leave_the_axes_and_undo_of_a_far_set_brings_them_back() -> None:
+    session = Session()
+    for x in (0.0, 0.3, 1.9):
+        draw.add(session, [((x, -x), 1.0)])
+        assert session.axes == Axes()
+    draw.load(session, Dataset(preset("moons").x * 1e-3, preset("moons").y))
+    assert session.axes.x[1] < 0.01
+    play.undo(session)
+    assert session.axes == Axes()
+
+
+def test_refit_shows_points_that_were_drawn_in_a_corner_large() -> None:
+    session = Session()
+    draw.add(session, [((1.7 + 0.1 * x, 1.8), 1.0 - 2 * x) for x in (0, 1)])
+    draw.refit(session)
+    assert session.axes.holds(session.frame.dataset) and session.axes.x[1] < 0.1
+
+
+def test_shapes_of_an_attack_come_in_shares_of_the_plane() -> None:
+    axes = Axes((10.0, 2.0), (-4.0, 4.0))
+    shapes = Shapes(
+        rings=np.array([[12.0, -4.0]]), spans=((8.0, 10.0),), texts=((10.0, 0.0, "here"),)
+    )
+    session = Session(preset("moons", n=6))
+    arrays, values = scene(session.frame, axes, Look(), shapes, {})
+    np.testing.assert_allclose(arrays["rings"], [[1.0, 0.0]])
+    np.testing.assert_allclose(arrays["spans"], [[-1.0, 0.0]])
+    assert values["texts"] == [[0.0, 1.0, "here"]] and values["view"] == [10.0, -4.0, 2.0, 4.0]
