@@ -149,8 +149,8 @@ from explorer.page.stages import train
 page = App(preset("moons", n=8))
 train.jump_to_exact(page.session)
 play.go(page.session, "attack")
-page.panels["Chooser"].attack.value = "sample"
-form = page.panels["AttackForm"].forms["sample"]
+page.panels["Chooser"].view.commands["choose"]("sample")
+form = page.panel("AttackForm").forms["sample"]
 {row.field: row.widget for row in form.all}["pace"].value = 0.25
 play.step(page.session, 3)
 now = page.session.frame.attack

@@ -9,6 +9,7 @@ from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.chooser import UNFIT
 from explorer.page.stages import attack, draw, train
+from tests.page.pages import send
 
 
 @pytest.fixture
@@ -22,14 +23,15 @@ def app():
 
 def test_an_attack_that_does_not_fit_says_so_and_the_present_one_stays(app: App) -> None:
     chooser = app.panels["Chooser"]
-    words = {key: title for title, key in chooser.attack.options}
+    words = {row["key"]: row["name"] for row in chooser.view.state["options"]}
     assert [key for key, title in words.items() if title.endswith(UNFIT)] == ["univariate"]
     before = app.session.frame.attack.state
-    chooser.attack.value = "univariate"
-    assert chooser.attack.value == "kkt" and app.session.frame.attack.state is before
+    send(chooser.view, kind="choose", value="univariate")
+    assert chooser.view.state["value"] == "kkt" and app.session.frame.attack.state is before
     assert "not apply" in app.session.message
-    chooser.attack.value = "hinge"
-    assert app.session.frame.attack.name == "hinge" and "this project" in chooser.words.value
+    send(chooser.view, kind="choose", value="hinge")
+    assert app.session.frame.attack.name == "hinge"
+    assert "this project" in chooser.view.state["words"]
 
 
 def test_the_list_follows_the_weights(app: App) -> None:
@@ -37,7 +39,7 @@ def test_the_list_follows_the_weights(app: App) -> None:
     play.go(app.session, "draw")
     train.jump_to_exact(app.session)
     play.go(app.session, "attack")
-    words = [title for title, _ in app.panels["Chooser"].attack.options]
+    words = [row["name"] for row in app.panels["Chooser"].view.state["options"]]
     assert not any(title.endswith(UNFIT) for title in words)
 
 

@@ -13,7 +13,7 @@ from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
 from explorer.engine.settings import setting, settings
 from explorer.page import play
-from explorer.page.panels.forms import AttackSettings, Form, TrainForm
+from explorer.page.panels.forms import AttackSettings, Form, NetworkForm, TrainForm
 from explorer.page.parts.settings import Row, rows_of
 from explorer.page.session import Session
 
@@ -71,7 +71,7 @@ def test_of_an_optional_setting_0_stands_for_none() -> None:
 
 
 def test_the_two_widgets_of_the_widths_make_equal_layers() -> None:
-    form = form_of("train")
+    form = NetworkForm(Session(preset("moons")))
     layers, width = (row for row in form.all if row.field == "widths")
     layers.widget.value, width.widget.value = 2, 30
     assert form.session.train_config.widths == (30, 30)

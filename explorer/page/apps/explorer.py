@@ -44,6 +44,7 @@ CARDS: tuple[type[Panel], ...] = (
     Presets, NetworkForm, ResidualCurves, MarginsPanel, TrainForm, Scoreboard, Chooser, MixPad,
     LossCurves, UnivariatePanel, StartsPanel, EnergyPanel, ExplainPanel, Arena,
 )  # fmt: skip
+HALF = (Chooser, MixPad)  # these two stand side by side
 # What opens over the side; a title is in sight while one of its panels belongs to the stage.
 FILES = "Save and open"
 FOLDS: dict[str, tuple[type[Panel], ...]] = {
@@ -72,10 +73,13 @@ class App:
         made = [header, *(kind(self.session) for kind in shown)]
         made += [kind(self.session, unfolded=False) for kind in folded]
         self.panels: dict[str, Panel] = {type(panel).__name__: panel for panel in made}
+        for half in HALF:
+            self.panels[half.__name__].look += ("mx-half",)
         self.folds = Folds({"fold": self.toggle}, titles=[], open="").add_class("mx-folds")
         self.cards = w.Box().add_class("mx-cards")
         self.drawer = w.Box().add_class("mx-drawer")
         self.access = Access()
+        self.access.observe(self._on_present, names=["present"])
         self.widget = self._laid_out()
         self._place()
         self.session.observe(self._place, names=["shown"])  # after the panels
@@ -128,6 +132,12 @@ class App:
             if name in [kind.__name__ for kind in kinds] and title != self.open:
                 self.unfold(title)
         return self.panels[name]
+
+    def _on_present(self, change: dict[str, Any]) -> None:
+        """Draw larger points while the page is shown to a class."""
+        plane = self.panels["PlanePanel"]
+        assert isinstance(plane, PlanePanel)
+        plane.view.present = change["new"]
 
     def _tell_tips(self, _: Any = None) -> None:  # noqa: ANN401 - a change
         """Tooltips of all controls there are by now: many are made when they are looked at."""

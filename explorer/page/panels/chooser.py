@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
-
-import ipywidgets as w
 
 from explorer.engine.attacks.target import Target
 from explorer.engine.roster import ROSTER
 from explorer.page.frame import Frame
-from explorer.page.panels.base import Panel, button
+from explorer.page.panels.base import Panel
+from explorer.page.parts.controls import Segments
 from explorer.page.stages import attack
 
 UNFIT = " (not for this network)"
+SHORT = {"kkt": "KKT", "hinge": "Hinges", "bilevel": "Bilevel"}  # in sight, in this order
+AGAIN = "Attack the newest weights"
 
 
 class Chooser(Panel):
@@ -22,45 +22,36 @@ class Chooser(Panel):
     stages = ("attack",)
 
     def build(self) -> None:
-        """The choice and a button in one row; below, what the chosen attack does."""
-        self.attack = w.Dropdown(
-            options=_options(None), description="attack", layout=w.Layout(width="340px"),
-            tooltip="Which attack runs on these weights; the arena sets several side by side",
-        )  # fmt: skip
-        self.attack.style.description_width = "initial"
-        self.attack.observe(self._on_attack, names=["value"])
-        again = button("Attack the newest weights", "Take the present network as the target anew")
-        again.on_click(self.command(lambda: attack.begin(self.session)))
-        self.words = w.HTML().add_class("mx-note").add_class("mx-chosen")
-        row = w.HBox([self.attack, again]).add_class("mx-row")
-        self.widget = w.VBox([row, self.words])
-        self._setting = False
-        self._target: Target | None = None
+        """One control."""
+        self.view = self.widget = Segments(
+            {"choose": self._on_attack,
+             "again": self.command(lambda: attack.begin(self.session))},
+            title="Attack", first=len(SHORT), againTip="Take the present network as the target",
+        ).add_class("mx-chooser")  # fmt: skip
+        self._listed: Target | None = None
 
-    def _on_attack(self, change: dict[str, Any]) -> None:
-        if not self._setting:
-            self.command(lambda: attack.choose(self.session, change["new"]))(None)
-            self.render(self.session.frame)  # where the choice was refused
+    def _on_attack(self, key: Any) -> None:  # noqa: ANN401 - from a browser
+        if isinstance(key, str) and key in ROSTER:
+            self.command(lambda: attack.choose(self.session, key))(None)
 
     def render(self, frame: Frame) -> None:
         """Show the present attack; the list marks attacks that do not suit these weights."""
-        self._setting = True
-        try:
-            if frame.target is not self._target:
-                self._target = frame.target
-                self.attack.options = _options(frame.target)
-            if self.attack.value != frame.attack.name:
-                self.attack.value = frame.attack.name
-        finally:
-            self._setting = False
+        if frame.target is not self._listed or not self.view.state.get("options"):
+            self._listed = frame.target
+            self.view.show(options=_options(frame.target))
         entry = ROSTER[frame.attack.name]
         paper = "Of this project" if entry.paper == "own" else entry.paper
-        words = f"{escape(paper)}: {escape(entry.sentence)}"
-        if self.words.value != words:
-            self.words.value = words
+        self.view.show(
+            value=frame.attack.name, words=f"{paper}: {entry.sentence}",
+            again="" if frame.newest else AGAIN,
+        )  # fmt: skip
 
 
-def _options(target: Target | None) -> list[tuple[str, str]]:
-    """Return (words, key) of every attack."""
+def _options(target: Target | None) -> list[dict[str, Any]]:
+    """Return name, short name and tooltip of every attack; those in sight come first."""
     unfit = {k for k, row in ROSTER.items() if target is not None and row.refusal(target)}
-    return [(row.title + UNFIT * (key in unfit), key) for key, row in ROSTER.items()]
+    return [
+        {"key": key, "name": ROSTER[key].title + UNFIT * (key in unfit), "fits": key not in unfit,
+         "short": SHORT.get(key, ROSTER[key].title), "tip": ROSTER[key].sentence}
+        for key in (*(k for k in SHORT if k in ROSTER), *(k for k in ROSTER if k not in SHORT))
+    ]  # fmt: skip

@@ -34,8 +34,8 @@ class Form(Panel):
     config_trait = ""
     kind: type[Any]  # the class of settings
     parts: tuple[str, ...] = ("sight", "more")  # which rows: those in sight, the rarely used ones
-    fields: frozenset[str] | None = None  # of these settings alone
-    without: frozenset[str] = frozenset()
+    fields: frozenset[str] = frozenset()  # these too
+    without: frozenset[str] = frozenset()  # but not these
 
     def actions(self) -> list[w.Widget]:
         """Buttons beside the settings."""
@@ -45,8 +45,8 @@ class Form(Panel):
         """Lay the rows out in as many columns as there is room for."""
         rows = dict(zip(("sight", "more"), rows_of(self.kind), strict=True))
         self.all = [
-            row for part in self.parts for row in rows[part]
-            if row.field not in self.without and (self.fields is None or row.field in self.fields)
+            row for part in ("sight", "more") for row in rows[part]
+            if row.field in self.fields or (part in self.parts and row.field not in self.without)
         ]  # fmt: skip
         fields = w.Box([row.widget for row in self.all]).add_class("mx-form")
         self.widget = w.VBox(
@@ -89,14 +89,14 @@ class NetworkForm(Form):
     """How large the network is: the one choice to make while drawing."""
 
     stages = ("draw",)
-    config_trait, kind, fields = "train_config", TrainConfig, NETWORK
+    config_trait, kind, parts, fields = "train_config", TrainConfig, (), NETWORK
 
 
 class TrainMore(Form):
-    """The rarely used settings of training."""
+    """The size of the network, which begins anew, and the rarely used settings of training."""
 
     stages = ("train",)
-    config_trait, kind, parts = "train_config", TrainConfig, ("more",)
+    config_trait, kind, parts, fields = "train_config", TrainConfig, ("more",), NETWORK
 
 
 class TrainForm(Form):
@@ -104,6 +104,7 @@ class TrainForm(Form):
 
     stages = ("train",)
     config_trait, kind, parts = "train_config", TrainConfig, ("sight",)
+    without = NETWORK
 
     def actions(self) -> list[w.Widget]:
         """Return the button that solves for the limit without training."""

@@ -11,9 +11,9 @@ from explorer.page.panels.base import Panel
 from explorer.page.parts.controls import TimeBar
 from explorer.page.session import SLOW_START
 
-SPEEDS = (("slow, then ever faster", SLOW_START), ("1 step/s", 1.0),
-          ("10 steps/s", 10.0), ("100 steps/s", 100.0),
-          ("1000 steps/s", 1000.0), ("as fast as it goes", float("inf")))  # fmt: skip
+SPEEDS = (("ever faster", SLOW_START), ("1 step/s", 1.0), ("10 steps/s", 10.0),
+          ("100 steps/s", 100.0), ("1000 steps/s", 1000.0),
+          ("as fast as it goes", float("inf")))  # fmt: skip
 TICKS = 1000  # of the time line
 MOST_STEPS = 100_000  # at one press
 PLAYED = ("draw", "train", "attack")  # stages that have a run

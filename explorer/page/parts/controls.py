@@ -82,6 +82,12 @@ class Thumbs(Control):
     _esm = script("thumbs.js")
 
 
+class Segments(Control):
+    """One of several: the first few side by side, the others behind "more"."""
+
+    _esm = script("segments.js")
+
+
 class Folds(Control):
     """A row of buttons, each of which opens a drawer over the side."""
 
