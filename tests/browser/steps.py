@@ -29,10 +29,10 @@ class Explorer:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.plane = page.locator(".mx-plane .mx-pad-surface")
+        self.plane = page.locator(".mx-stage .mx-pad-surface")
         self.verdict = page.locator(".mx-verdict")
         self.message = page.locator(".mx-message")
-        self.said = page.locator(".mx-plane .mx-said")
+        self.said = page.locator(".mx-stage .mx-said")
         self.where = page.locator(".mx-transport .mx-where")
 
     def visit(self, url: str) -> Explorer:

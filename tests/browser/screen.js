@@ -1,0 +1,86 @@
+// What is wrong with the screen of the explorer, as words; empty lists where nothing is.
+const nameOf = (e) =>
+  `${e.tagName} ${e.className?.baseVal ?? e.className} ${(e.ariaLabel || e.innerText || "").slice(0, 30)}`;
+const scrolls = (e) => /auto|scroll/.test(getComputedStyle(e).overflow);
+
+// The part of an element's box that the scrolling boxes around it let see.
+const seenBox = (e, app) => {
+  const r = e.getBoundingClientRect(), box = { l: r.left, t: r.top, r: r.right, b: r.bottom };
+  for (let up = e.parentElement; up && up !== app; up = up.parentElement) {
+    if (!scrolls(up)) continue;
+    const u = up.getBoundingClientRect();
+    box.l = Math.max(box.l, u.left); box.t = Math.max(box.t, u.top);
+    box.r = Math.min(box.r, u.right); box.b = Math.min(box.b, u.bottom);
+  }
+  return box;
+};
+
+// Out of the viewport, on top of one another, missing; or a page that scrolls.
+const misplaced = () => {
+  const wrong = new Set(), app = document.querySelector(".mx-explorer");
+  for (let e = app.parentElement; e; e = e.parentElement)
+    if (scrolls(e) && (e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1))
+      wrong.add(`scrolls: ${nameOf(e)} ${e.scrollWidth} x ${e.scrollHeight}`);
+  for (const e of app.querySelectorAll("*"))
+    if (/auto|scroll/.test(getComputedStyle(e).overflowX) && e.scrollWidth > e.clientWidth + 1 && !e.matches(".mx-fold-row"))
+      wrong.add(`scrolls sideways: ${nameOf(e)}`);
+  const kinds = "button, input, select, textarea, summary, a, [role=slider], h1, .mx-words, .mx-stage, .mx-where, canvas, .mx-card";
+  const parts = [...app.querySelectorAll(kinds)]
+    .filter((e) => e.checkVisibility({ visibilityProperty: true, opacityProperty: true }))
+    .map((e) => [e, seenBox(e, app)])
+    .filter(([, b]) => b.r - b.l > 1 && b.b - b.t > 1);
+  for (const [e, b] of parts)
+    if (b.l < -1 || b.t < -1 || b.r > innerWidth + 1 || b.b > innerHeight + 1)
+      wrong.add(`outside: ${nameOf(e)} ${[b.l, b.t, b.r, b.b].map(Math.round)}`);
+  const controls = parts.filter(([e]) => e.matches("button, input, select, textarea, a, summary") && !e.closest(".bqplot"));
+  controls.forEach(([e, a], i) => controls.slice(i + 1).forEach(([f, b]) => {
+    const wide = Math.min(a.r, b.r) - Math.max(a.l, b.l), high = Math.min(a.b, b.b) - Math.max(a.t, b.t);
+    if (wide > 2 && high > 2 && !e.contains(f) && !f.contains(e)) wrong.add(`overlap: ${nameOf(e)} | ${nameOf(f)}`);
+  }));
+  const plane = app.querySelector(".mx-stage").getBoundingClientRect();
+  if (Math.abs(plane.width - plane.height) > 2) wrong.add(`no square: ${plane.width} x ${plane.height}`);
+  for (const must of [".mx-tabs", ".mx-palette", ".mx-transport", ".mx-title"])
+    if (!app.querySelector(must)?.checkVisibility()) wrong.add(`not in sight: ${must}`);
+  return [...wrong];
+};
+
+const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
+const luminance = (rgb) => {
+  const [r, g, b] = rgb.map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const ground = (e) => {
+  for (; e; e = e.parentElement) {
+    const [r, g, b, opacity = 1] = channels(getComputedStyle(e).backgroundColor);
+    if (opacity > 0.99) return [r, g, b];
+  }
+  return [255, 255, 255];
+};
+
+// Text too near in colour to what it stands on: WCAG AA asks for 4.5, and for 3 of large text.
+const pale = () => {
+  const wrong = new Set();
+  for (const e of document.querySelectorAll(".mx-explorer *")) {
+    if (!e.checkVisibility({ visibilityProperty: true }) || e.closest("svg, canvas, :disabled, [aria-disabled=true]")) continue;
+    const own = [...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.textContent).join("").replaceAll("\u200b", "").trim();
+    if (!own || (e.closest(".mx-stage") && !e.closest("button, .mx-message"))) continue;
+    const style = getComputedStyle(e), [a, b] = [luminance(channels(style.color).slice(0, 3)), luminance(ground(e))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const least = parseFloat(style.fontSize) >= 24 || /^[●▲■◆]$/.test(own) ? 2.8 : 4.5; // a sign is told by its shape too
+    if (ratio < least) wrong.add(`${ratio.toFixed(2)}: ${nameOf(e)} ${style.color} on ${ground(e)}`);
+  }
+  return [...wrong];
+};
+
+// A ground that belongs to the other theme.
+const patches = () => {
+  const wrong = new Set(), dark = document.querySelector(".mx-explorer").dataset.theme === "dark";
+  const filled = ".mx-action, .mx-play, .mx-mark, .mod-primary, .progress-bar, .noUi-connect";
+  for (const e of [document.body, ...document.querySelectorAll(".mx-explorer, .mx-explorer *")]) {
+    if (!e.checkVisibility({ visibilityProperty: true }) || e.matches(filled)) continue;
+    const { width, height } = e.getBoundingClientRect();
+    const [r, g, b, opacity = 1] = channels(getComputedStyle(e).backgroundColor);
+    if (opacity > 0.5 && width * height > 400 && (dark ? r + g + b > 300 : r + g + b < 500)) wrong.add(nameOf(e));
+  }
+  return [...wrong];
+};
