@@ -83,7 +83,8 @@ def rest(page: Page) -> None:
 
 
 def opened(page: Page, url: str) -> None:
-    page.goto(url)
+    page.goto(url, wait_until="commit")
+    page.locator(".mx-opening-own").click()  # an empty plane
     page.get_by_text("Energy: where else could a point be?").wait_for(timeout=120_000)
     page.wait_for_function("window.watched")
     time.sleep(2)

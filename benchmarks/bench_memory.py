@@ -45,7 +45,8 @@ def row(name: str, pids: list[int]) -> None:
 def opened(browser: Browser, url: str) -> Page:
     """The page of one visitor, with its points."""
     page = browser.new_context(viewport={"width": 1366, "height": 900}).new_page()
-    page.goto(url)
+    page.goto(url, wait_until="commit")
+    page.locator(".mx-opening-own").click()  # an empty plane
     page.locator(".mx-plane .mx-pad-surface").wait_for(timeout=120_000)
     circle = page.get_by_title("Draw a ready-made dataset")
     circle.select_option(label="Alternating circle (2-D)")

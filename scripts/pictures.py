@@ -138,7 +138,8 @@ def main() -> None:
         browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
         for theme in serve.THEMES:
             page = browser.new_page(viewport=SCREEN)
-            page.goto(f"{server.url}?theme={theme}")
+            page.goto(f"{server.url}?theme={theme}", wait_until="commit")
+            page.locator(".mx-opening-own").click()  # an empty plane
             page.locator(".mx-plane .mx-pad-surface").wait_for()
             page.wait_for_timeout(1500)  # the layout settles
             if theme == "light":

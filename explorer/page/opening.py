@@ -1,14 +1,22 @@
-"""Open a page on a scenario: its points, its settings, trained as far as the row says."""
+"""Open a page on a scenario, trained as far as its row says, or where the recording ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
-from explorer.page import play
+from explorer.page import files, play
 from explorer.page.session import LIVE_STEPS, Session
 from explorer.page.stages import attack, draw, train
 from explorer.research.scenarios import by_name
+
+RECORDED = Path(__file__).with_name("opening.safetensors")  # made by scripts/opening.py
+
+
+def open_recorded(session: Session) -> None:
+    """Show the run that was recorded for the opening, at its end: drawn, trained, attacked."""
+    files.open_file(session, RECORDED.read_bytes())
 
 
 def open_scenario(session: Session, name: str) -> None:

@@ -58,8 +58,13 @@ def _title(path: Path) -> str:
     return next((line.removeprefix("# ") for line in lines if line.startswith("# ")), named)
 
 
-def write_pages(folder: Path, cells: tuple[str, ...]) -> Path:
+def write_pages(folder: Path, cells: tuple[str, ...], opening: bool = False) -> Path:
     """Write all pages into a folder of ours, on our kernel; the first one has these cells alone.
+
+    Args:
+        folder: where to write.
+        cells: the code of the first page.
+        opening: whether a recording is played there while the kernel starts.
 
     Returns:
         The first one's path.
@@ -69,11 +74,11 @@ def write_pages(folder: Path, cells: tuple[str, ...]) -> Path:
         notebook["metadata"]["kernelspec"] = _KERNELSPEC
         (folder / page.name).write_text(json.dumps(notebook), encoding="utf-8")
     first = folder / FIRST
-    first.write_text(json.dumps(_notebook(cells)), encoding="utf-8")
+    first.write_text(json.dumps(_notebook(cells, opening)), encoding="utf-8")
     return first
 
 
-def _notebook(cells: tuple[str, ...]) -> dict[str, object]:
+def _notebook(cells: tuple[str, ...], opening: bool) -> dict[str, object]:
     """Return a notebook of these code cells alone."""
     return {
         "cells": [
@@ -89,6 +94,7 @@ def _notebook(cells: tuple[str, ...]) -> dict[str, object]:
         ],
         "metadata": {
             "kernelspec": _KERNELSPEC,
+            "opening": opening,
             "title": "Margin Explorer",
         },
         "nbformat": 4,

@@ -165,7 +165,7 @@ def start(
     if importlib.util.find_spec("voila") is None:
         raise ServeError("Serving needs Voila. Install it: pip install 'margin-explorer[app]'")
     folder = tempfile.TemporaryDirectory(prefix="margin-explorer-", ignore_cleanup_errors=True)
-    first = write_pages(Path(folder.name), cells)
+    first = write_pages(Path(folder.name), cells, opening=cells == CELLS)
     port = free_port(host, port)
     command = [
         *(sys.executable, "-m", "voila", str(first)),

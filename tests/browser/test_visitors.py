@@ -7,7 +7,7 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from explorer.serve import server
-from tests.browser.steps import NEGATIVE, Explorer
+from tests.browser.steps import NEGATIVE, Explorer, no_marks
 
 
 def test_two_visitors_never_see_each_other(
@@ -15,7 +15,11 @@ def test_two_visitors_never_see_each_other(
 ) -> None:
     pages = [new_page(), new_page()]
     for page in pages:
-        page.goto(voila_server.url)  # both kernels start at once
+        page.goto(voila_server.url, wait_until="commit")  # both kernels start at once
+    for page in pages:
+        page.locator(".mx-opening-own").click()
+    for page in pages:
+        no_marks(page)
     one, two = (Explorer(page).ready() for page in pages)
     for i in range(5):
         place = (0.2 + 0.15 * i, 0.3)

@@ -9,6 +9,7 @@ import ipywidgets as w
 from explorer.engine.data import Dataset
 from explorer.engine.threads import limit_threads
 from explorer.page.clock import Player
+from explorer.page.opening import open_recorded
 from explorer.page.panels.arena import Arena
 from explorer.page.panels.base import Panel
 from explorer.page.panels.chooser import Chooser
@@ -35,7 +36,9 @@ from explorer.page.panels.univariate import UnivariatePanel
 from explorer.page.parts.access import Access, tips_of
 from explorer.page.parts.controls import Folds
 from explorer.page.parts.page import show, under_voila
+from explorer.page.parts.welcome import Welcome
 from explorer.page.session import Session
+from explorer.page.stages import draw
 from explorer.style import CSS
 
 # Every view once, in the order in which it stands. A new panel is one row here.
@@ -80,9 +83,12 @@ class App:
         self.drawer = w.Box().add_class("mx-drawer")
         self.access = Access()
         self.access.observe(self._on_present, names=["present"])
+        self.welcome = Welcome(lambda: draw.begin_own(self.session))
         self.widget = self._laid_out()
         self._place()
         self.session.observe(self._place, names=["shown"])  # after the panels
+        if scenario is None and dataset is None and under_voila():
+            open_recorded(self.session)  # what the template has just played
         if scenario is not None:
             header.open(scenario, beside=under_voila())
 
@@ -92,7 +98,7 @@ class App:
         plane = w.Box([box[kind.__name__] for kind in PLANE]).add_class("mx-stage")
         side = w.Box([box["Headline"], self.cards, self.drawer, self.folds]).add_class("mx-side")
         main = w.Box([plane, side]).add_class("mx-main")
-        head = w.Box([w.HTML(CSS), self.access]).add_class("mx-unseen")
+        head = w.Box([w.HTML(CSS), self.access, self.welcome]).add_class("mx-unseen")
         screen = w.Box([head, box["Header"], main, box["Transport"]]).add_class("mx-screen")
         return w.Box([screen]).add_class("mx-app").add_class("mx-explorer")
 

@@ -69,6 +69,11 @@ def load(session: Session, dataset: Dataset) -> None:
     _begin_anew(session, session.frame.drawing.push(dataset))
 
 
+def begin_own(session: Session) -> None:
+    """Begin with nothing drawn, on the plane; one undo brings the points back."""
+    load(session, data.empty(2))
+
+
 def set_tool(session: Session, tool: str) -> None:
     """Take up "place", "move" or "erase"."""
     session.tool = tool

@@ -56,7 +56,11 @@ def _start(frame: Frame, state: AttackState, running: bool) -> Headline:
         words = by_key(frame.attack.name).sentence
         return Headline("The attack knows only the weights", words, action=press)
     if mixed:
-        words = f"No attacker has {mixed}: this start shows where the truth would lead."
+        words = f"They have {mixed}, which no attacker has"
+        made = frame.attack.verdict
+        if made is not None:
+            words += f", and meet {made.found} of {made.n} points before the first step"
+        words += "."
         return Headline(f"{count(m, 'candidate')} at their start", words, "warn", action=press)
     words = "They know only the weights. Watch them look for the points that the weights remember."
     return Headline(f"{count(m, 'candidate')} at their start", words, action=press)

@@ -45,6 +45,18 @@ c.VoilaConfiguration.template = "margin-explorer"
 c.VoilaConfiguration.allow_template_override = "NO"
 c.VoilaConfiguration.allow_theme_override = "YES"
 
+# What the first page shows while its kernel starts: the look of the page, and its plane's own code.
+_PACKAGE = Path(__file__).resolve().parents[2]
+_OPENING = Path(__file__).parent / "nbconvert" / "templates" / "margin-explorer" / "opening.js"
+_VIEW = _PACKAGE / "page" / "view"
+_SCRIPTS = (_VIEW / "base.js", _VIEW / "plane.js", _OPENING)
+c.VoilaConfiguration.resources = {
+    "opening": {
+        "css": (_PACKAGE / "page.css").read_text(encoding="utf-8"),
+        "script": "\n".join(path.read_text(encoding="utf-8") for path in _SCRIPTS),
+    }
+}
+
 # What fails shows no path of this machine: neither in a cell nor, later, on the page's socket.
 c.VoilaConfiguration.show_tracebacks = False
 c.VoilaConfiguration.strip_sources = True

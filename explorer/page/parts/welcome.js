@@ -1,0 +1,92 @@
+// After the opening: tell the kernel what the visitor wished for; at the first visit three marks,
+// one after the other. They are never shown again, and Escape or a click elsewhere ends them.
+const KEY = "mx-marks-seen";
+const seen = () => { try { return localStorage.getItem(KEY) !== null; } catch { return true; } };
+const keep = () => { try { localStorage.setItem(KEY, "1"); } catch { /* without storage: seen() */ } };
+const GAP = 12;
+
+const STYLE = `position:fixed;z-index:80;max-width:280px;padding:12px 14px;border-radius:12px;font-size:14px;line-height:1.45;
+  background:var(--mx-ink);color:var(--mx-card);box-shadow:0 8px 24px #00000040`;
+const BUTTON = `margin-left:auto;border:0;border-radius:8px;padding:4px 12px;font:inherit;font-weight:600;cursor:pointer;
+  background:var(--mx-card);color:var(--mx-ink)`;
+
+// In a large part near its foot; else beside it: to its right where there is room, or under it.
+const put = (box, part) => {
+  const r = part.getBoundingClientRect(), b = box.getBoundingClientRect();
+  const large = r.width > 1.2 * b.width && r.height > 2 * b.height;
+  if (large) {
+    box.style.left = `${r.left + (r.width - b.width) / 2}px`;
+    box.style.top = `${r.bottom - b.height - 6 * GAP}px`;
+    return;
+  }
+  const fits = r.right + GAP + b.width < innerWidth;
+  const left = fits ? r.right + GAP : Math.min(r.left, innerWidth - b.width - GAP);
+  const top = fits ? Math.max(r.top + GAP, GAP) : r.bottom + GAP;
+  box.style.left = `${Math.max(GAP, left)}px`;
+  box.style.top = `${Math.min(Math.max(GAP, top), innerHeight - b.height - GAP)}px`;
+};
+
+const showMarks = (app, marks, onClose) => {
+  let at = -1, box = null, part = null;
+  const place = () => { if (box && part) put(box, part); };
+  const close = () => {
+    box?.remove();
+    box = null;
+    document.removeEventListener("keydown", key, true);
+    document.removeEventListener("pointerdown", outside, true);
+    removeEventListener("resize", place);
+  };
+  const key = (e) => {
+    if (e.key !== "Escape") return;
+    e.stopPropagation();
+    close();
+  };
+  const outside = (e) => { if (!box?.contains(e.target)) close(); };
+  const next = () => {
+    box?.remove();
+    do at += 1; while (at < marks.length && !(part = visible(app, marks[at][0])));
+    if (at >= marks.length) return void close();
+    box = document.createElement("div");
+    box.className = "mx-mark-box";
+    box.style.cssText = STYLE;
+    box.setAttribute("role", "status");
+    const words = document.createElement("div"), row = document.createElement("div"), button = document.createElement("button");
+    words.textContent = marks[at][1];
+    row.style.cssText = "display:flex;align-items:center;gap:12px;margin-top:8px;font-size:12px";
+    row.append(`${at + 1} of ${marks.length}`, button);
+    button.type = "button";
+    button.textContent = at + 1 < marks.length ? "Next" : "Done";
+    button.style.cssText = BUTTON;
+    button.addEventListener("click", next);
+    box.append(words, row);
+    app.append(box);
+    place();
+  };
+  keep();
+  document.addEventListener("keydown", key, true);
+  document.addEventListener("pointerdown", outside, true);
+  addEventListener("resize", place);
+  onClose(close);
+  next();
+};
+const visible = (app, selector) => {
+  const part = app.querySelector(selector);
+  return part && part.getBoundingClientRect().width > 0 ? part : null;
+};
+
+function render({ model, el }) {
+  el.style.display = "none";
+  let gone = false;
+  const closing = [() => { gone = true; }];
+  const begin = (wish) => {
+    if (gone) return;
+    if (wish) model.send({ wish });
+    const app = el.closest(".mx-app");
+    if (app && !seen()) showMarks(app, model.get("marks"), (call) => closing.push(call));
+  };
+  // In a notebook there is no opening: the marks come when the plane has been drawn.
+  const drawn = () => new Promise((done) => document.addEventListener("mx-drawn", () => done(""), { once: true }));
+  (window.mxOpening ? window.mxOpening.ended : drawn()).then(begin);
+  return () => { for (const call of closing) call(); };
+}
+export default { render };

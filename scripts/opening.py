@@ -1,0 +1,174 @@
+"""Make the opening: a recording of a real run, and the run that the page goes on from.
+
+    python scripts/opening.py
+
+Twenty points on a circle are drawn, a network is trained on them and attacked, and each frame is
+what the page would show at that step. `opening.bin` is played before a kernel is there, by the
+code that draws the plane; `opening.safetensors` holds the states at its end, and some before.
+
+The recording is one gzip file: a line of JSON, then the numbers of all arrays, one after the other.
+An array stands for all frames after it, until it is given again or dropped. Places are int16, in
+units of 1 / `UNIT` of the plane's half size; the map is uint8, as `plane.js` reads it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from explorer.engine import store
+from explorer.engine.data import Dataset, empty, preset
+from explorer.engine.threads import limit_threads
+from explorer.page import files, play
+from explorer.page.axes import Axes
+from explorer.page.frame import Frame
+from explorer.page.parts import drawing
+from explorer.page.parts.scene import Arrays, Look, backdrop, network, scene
+from explorer.page.parts.shapes import shapes_of
+from explorer.page.session import Session
+from explorer.page.stages import draw
+from explorer.page.words.headline import headline
+from explorer.page.words.welcome import DRAWN
+
+HERE = Path(__file__).resolve().parents[1] / "explorer"
+RECORDING = HERE / "serve/voila/nbconvert/templates/margin-explorer/static/opening.bin"
+RUN = HERE / "page" / "opening.safetensors"
+
+PRESET, TRAINED, ATTACKED = "alternating-circle", 6000, 2000  # measured: all 20 points are found
+RATE = 16  # frames a second
+SCENES = {"draw": 20, "train": 54, "attack": 46, "end": 10}  # frames: about eight seconds
+MAP, UNIT = 61, 8192  # samples a side; of int16
+KEPT = 5  # states of each run in the file of the run
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One frame: what the plane shows, and what stands beside it."""
+
+    scene: str
+    arrays: Arrays
+    values: dict[str, Any]
+    words: dict[str, str]
+
+
+def steps(name: str) -> list[int]:
+    """The steps that are shown: near one another at first, then ever farther apart."""
+    if name == "train":
+        return np.geomspace(8, TRAINED, SCENES[name]).round().astype(int).tolist()
+    return (ATTACKED * np.linspace(0, 1, SCENES[name]) ** 2).round().astype(int).tolist()
+
+
+def run(session: Session) -> Iterator[tuple[str, Frame]]:
+    """Draw, train and attack; yield each frame with its scene."""
+    points = preset(PRESET)
+    for i in range(SCENES["draw"]):
+        count = round(points.n * (i + 1) / (SCENES["draw"] - 4))
+        held = min(count, points.n)
+        session.frame = Frame("draw", draw.history(session).amend(
+            Dataset(points.x[:held], points.y[:held])))  # fmt: skip
+        yield "draw", session.frame
+    draw.load(session, points)
+    play.go(session, "train")
+    for name in ("train", "attack"):
+        play.go(session, name)
+        for t in steps(name):
+            state = session.frame.state
+            assert state is not None
+            play.advance(session, steps=t - state.t)
+            play.assess(session)
+            yield name, session.frame
+    for _ in range(SCENES["end"]):
+        yield "end", session.frame
+
+
+def pictures(session: Session) -> Iterator[Picture]:
+    """Yield the frames of the recording."""
+    behind: tuple[Any, Arrays] = (None, {})
+    for name, frame in run(session):
+        look = Look(running=name != "end")
+        net, unit = network(frame)
+        if net is not None and behind[0] is not net:
+            made = backdrop(net, unit, session.axes, Look(layers=("lines",)))
+            behind = net, {**made, "map": pale(drawing.field(net, session.axes, MAP) / unit)}
+        back = {} if net is None else behind[1]
+        arrays, values = scene(frame, session.axes, look, shapes_of(frame, session.axes), back)
+        yield Picture(name, arrays, values, words_of(name, frame))
+
+
+def words_of(name: str, frame: Frame) -> dict[str, str]:
+    """What stands beside the plane."""
+    said = headline(frame, running=name != "end")
+    title, words = DRAWN if name == "draw" else (said.title, said.words)
+    return {"title": title, "words": words, "tone": said.tone, "step": step(frame)}
+
+
+def step(frame: Frame) -> str:
+    """The step of the run on screen, as the page writes it."""
+    return "" if frame.state is None or frame.stage == "draw" else f"step {frame.state.t:,}"
+
+
+def pale(values: np.ndarray) -> np.ndarray:
+    """Phi over the margin as bytes: b for (b - 128) / 50."""
+    return np.clip(np.round(128 + 50 * values), 0, 255).astype(np.uint8)
+
+
+def packed(array: np.ndarray) -> np.ndarray:
+    """An array as the recording holds it."""
+    if array.dtype == np.uint8:
+        return array
+    return np.clip(np.round(UNIT * array), -32768, 32767).astype("<i2")
+
+
+def encoded(every: list[Picture]) -> bytes:
+    """The recording."""
+    frames, body, known = [], [], {}
+    for one in every:
+        rows = []
+        for name, array in one.arrays.items():
+            held = packed(array)
+            data = held.tobytes()
+            if known.get(name) != (held.shape, data):
+                known[name] = (held.shape, data)
+                rows.append([name, "u" if held.dtype == np.uint8 else "h", list(held.shape)])
+                body.append(data)
+        dropped = [name for name in known if name not in one.arrays]
+        for name in dropped:
+            del known[name]
+        frames.append({"scene": one.scene, "arrays": rows, "drop": dropped, "values": one.values,
+                       **one.words})  # fmt: skip
+    head = json.dumps({"rate": RATE, "unit": UNIT, "frames": frames}, ensure_ascii=False)
+    return gzip.compress(f"{head}\n".encode() + b"".join(body), 9, mtime=0)
+
+
+def thinned(states: list[Any]) -> list[Any]:
+    """The first, the last, and some between."""
+    kept = np.linspace(0, len(states) - 1, KEPT).round().astype(int)
+    return [states[i] for i in sorted(set(kept.tolist()))]
+
+
+def opening() -> tuple[bytes, bytes, list[Picture]]:
+    """The recording, the run at its end, and the frames that were recorded."""
+    limit_threads()  # as a page does: sums of several threads end in other last bits
+    session = Session(empty(2), axes=Axes())
+    every = list(pictures(session))
+    for line in (session.branch.train, session.branch.attack):
+        line.states = thinned(line.states)
+    return encoded(every), store.dump(files.as_run(session)), every
+
+
+def main() -> None:
+    recording, saved, every = opening()
+    for path, data in ((RECORDING, recording), (RUN, saved)):
+        path.write_bytes(data)
+        print(f"{path.relative_to(HERE.parent)}  {len(data) / 1000:.0f} kB")
+    print(f"{len(every)} frames, {len(every) / RATE:.1f} s; {every[-1].words['title']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""The opening: a picture that moves before the kernel is there, and a page that goes on from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from explorer.serve.server import Server
+from tests.browser.steps import Explorer
+
+STARTED = "name => performance.getEntriesByName(name)[0]?.startTime ?? -1"
+PATIENCE_MS = 90_000  # a kernel may start slowly on a busy machine
+
+
+def played(page: Page) -> Page:
+    """Wait until the live page has taken over."""
+    page.locator("#opening").wait_for(state="attached")
+    expect(page.locator("#opening")).to_have_count(0, timeout=PATIENCE_MS)
+    return page
+
+
+def test_a_picture_moves_before_the_kernel_is_there_and_the_page_goes_on_from_its_end(
+    page: Page, voila_server: Server
+) -> None:
+    page.goto(voila_server.url, wait_until="commit")
+    told = page.locator(".mx-opening-title")
+    expect(told).to_contain_text("of 20")  # a count of the run itself
+    seen = told.inner_text()
+    expect(told).not_to_have_text(seen)  # it moves
+    last = page.evaluate(
+        """() => new Promise(done => {
+             const read = () => document.querySelector('.mx-opening-title');
+             let words = '';
+             const look = () => {
+               if (!read()) return done(words);
+               words = read().innerText;
+               requestAnimationFrame(look);
+             };
+             look();
+           })"""
+    )
+    first, live = (page.evaluate(STARTED, name) for name in ("mx-first-picture", "mx-live"))
+    assert 0 < first < live
+    app = Explorer(page)
+    app.expect_points(20)
+    expect(app.verdict).to_contain_text(last)  # the very state
+
+
+def test_draw_your_own_clears_the_plane(page: Page, voila_server: Server) -> None:
+    page.goto(voila_server.url, wait_until="commit")
+    page.locator(".mx-opening-own").click()
+    Explorer(played(page)).expect_points(0)
+
+
+def test_a_click_ends_the_recording_at_its_last_frame(page: Page, voila_server: Server) -> None:
+    page.goto(voila_server.url, wait_until="commit")
+    expect(page.locator(".mx-opening-title")).to_contain_text("of 20")
+    page.locator(".mx-opening-now").click()
+    Explorer(played(page)).expect_points(20)
+
+
+def test_who_wants_no_motion_sees_the_last_frame(
+    new_page: Callable[..., Page], voila_server: Server
+) -> None:
+    page = new_page(reduced_motion="reduce")
+    page.goto(voila_server.url, wait_until="commit")
+    seen = page.evaluate(
+        """() => new Promise(done => {
+             const all = new Set();
+             const look = () => {
+               const e = document.querySelector('.mx-opening-step');
+               if (!e && document.querySelector('.mx-plane')) return done([...all]);
+               if (e?.innerText) all.add(e.innerText);
+               requestAnimationFrame(look);
+             };
+             look();
+           })"""
+    )
+    assert len(seen) == 1 and "2,000" in seen[0]
+
+
+def test_three_marks_at_the_first_visit_and_never_again(page: Page, voila_server: Server) -> None:
+    page.goto(voila_server.url, wait_until="commit")
+    page.locator(".mx-opening-now").click()
+    mark = page.locator(".mx-mark-box")
+    expect(played(page).locator(".mx-mark-box")).to_contain_text("1 of")
+    mark.get_by_role("button").click()
+    expect(mark).to_contain_text("2 of")
+    page.keyboard.press("Escape")
+    expect(mark).to_have_count(0)
+    page.goto(voila_server.url, wait_until="commit")
+    page.locator(".mx-opening-now").click()
+    Explorer(played(page)).expect_points(20)
+    expect(mark).to_have_count(0)

@@ -1,0 +1,90 @@
+"""The recording of the opening is of a real run, and the page goes on where it ends."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from explorer.page.apps.explorer import App
+from explorer.page.opening import RECORDED, open_recorded
+from explorer.page.parts.scene import Look, scene
+from explorer.page.parts.shapes import shapes_of
+from explorer.page.session import Session
+from explorer.page.words.headline import headline
+
+LIMIT = 300_000  # bytes of the recording
+CLOSE = 0.015  # of the plane's half size, 2: the radius within which a claim counts
+
+
+@pytest.fixture(scope="module")
+def script(root: Path) -> dict[str, Any]:
+    """The names of scripts/opening.py."""
+    return runpy.run_path(str(root / "scripts" / "opening.py"))
+
+
+def frames_of(recording: bytes) -> list[dict[str, Any]]:
+    """Every frame with all its arrays, read as a browser reads them."""
+    head, _, body = gzip.decompress(recording).partition(b"\n")
+    held, made, at = {}, [], 0
+    told = json.loads(head)
+    for frame in told["frames"]:
+        for name, kind, shape in frame["arrays"]:
+            size = int(np.prod(shape)) * (2 if kind == "h" else 1)
+            raw = np.frombuffer(body[at : at + size], "<i2" if kind == "h" else "u1")
+            held[name] = raw.reshape(shape) / (told["unit"] if kind == "h" else 1)
+            at += size
+        for name in frame["drop"]:
+            del held[name]
+        made.append({**frame, "arrays": dict(held)})
+    assert at == len(body)
+    return made
+
+
+def test_the_recording_is_small_and_has_all_scenes(script: dict[str, Any]) -> None:
+    recording = script["RECORDING"].read_bytes()
+    frames = frames_of(recording)
+    assert len(recording) < LIMIT
+    assert 7 * script["RATE"] < len(frames) < 9 * script["RATE"]
+    assert list(dict.fromkeys(f["scene"] for f in frames)) == ["draw", "train", "attack", "end"]
+    counts = [len(f["arrays"]["points"]) for f in frames]
+    assert counts == sorted(counts) and counts[-1] == 20
+    assert {"points", "candidates", "claims", "links", "map", "neurons"} <= {*frames[-1]["arrays"]}
+
+
+def test_a_run_of_today_ends_where_the_recording_ends(script: dict[str, Any]) -> None:
+    recording, _, every = script["opening"]()
+    kept, made = frames_of(script["RECORDING"].read_bytes()), frames_of(recording)
+    assert [f["title"] for f in kept[-1:]] == [f["title"] for f in made[-1:]]
+    assert len(kept) == len(made) == len(every)
+    for name in ("points", "links"):  # another arithmetic may add a wrong claim
+        np.testing.assert_allclose(kept[-1]["arrays"][name], made[-1]["arrays"][name], atol=CLOSE)
+
+
+def test_the_page_opens_on_the_last_frame(
+    script: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session()
+    open_recorded(session)
+    last = frames_of(script["RECORDING"].read_bytes())[-1]
+    frame, axes = session.frame, session.axes
+    arrays, values = scene(frame, axes, Look(), shapes_of(frame, axes), {})
+    for name in ("points", "candidates", "claims", "links"):
+        np.testing.assert_allclose(arrays[name], last["arrays"][name], atol=1 / script["UNIT"])
+    assert values == last["values"]
+    said = headline(frame)
+    assert (said.title, said.words, said.tone) == (last["title"], last["words"], last["tone"])
+    monkeypatch.setenv("SERVER_SOFTWARE", "voila/0.5")
+    app = App()
+    assert headline(app.session.frame).title == said.title
+    app.welcome.own()
+    assert app.session.frame.dataset.n == 0 and app.session.frame.stage == "draw"
+    app.close()
+    monkeypatch.delenv("SERVER_SOFTWARE")
+    assert App().session.frame.dataset.n == 0, "a notebook begins with an empty plane"
+    assert RECORDED.stat().st_size < LIMIT
