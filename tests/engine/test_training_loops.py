@@ -61,10 +61,17 @@ def gap(mine: TrainState, theirs: TrainState) -> float:
     )
 
 
-@pytest.mark.parametrize("shape", [(1, 5), (2, 8), (2, 20), (3, 9), (7, 17)])
+# Points (d, n) and widths: two layers go by loops over neurons, the others by products of matrices.
+SHAPES = [
+    (1, 5, (13,)), (2, 8, (13,)), (2, 20, (13,)), (3, 9, (13,)), (7, 17, (13,)), (20, 6, (13,)),
+    (2, 9, (8, 7)), (3, 5, (9, 8, 7)), (20, 6, (5, 4)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("d", "n", "widths"), SHAPES)
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_every_state_is_that_of_single_steps(rule: dict, shape: tuple[int, int]) -> None:
-    data, config = drawn(*shape), TrainConfig(widths=(13,), **rule)
+def test_every_state_is_that_of_single_steps(rule: dict, d: int, n: int, widths: tuple) -> None:
+    data, config = drawn(d, n), TrainConfig(widths=widths, **rule)
     first = started(data, config)
     assert training_loops.serves(first.net, data.x)
     plain, whole = first, training.advance(data, first, config, STEPS)
@@ -74,10 +81,10 @@ def test_every_state_is_that_of_single_steps(rule: dict, shape: tuple[int, int])
     assert plain.t == STEPS and gap(whole, plain) < 1e-9
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.integers(-300, 300))
-def test_weights_of_any_size_take_the_same_steps(power: int) -> None:
-    data, config = drawn(2, 9), TrainConfig(widths=(6,), steps=3)
+@settings(max_examples=30, deadline=None)
+@given(st.integers(-300, 300), st.sampled_from([(6,), (5, 4)]))
+def test_weights_of_any_size_take_the_same_steps(power: int, widths: tuple[int, ...]) -> None:
+    data, config = drawn(2, 9), TrainConfig(widths=widths, steps=3)
     first = started(data, config, 2.0**power)
     plain = first
     for stepped in training.iterate(data, first, config):
@@ -106,10 +113,11 @@ def test_calls_of_few_steps_are_one_run(monkeypatch) -> None:
     assert gap(training.advance(data, first, config, STEPS), whole) == 0
 
 
+@pytest.mark.parametrize("widths", [(9,), (7, 5)])
 @pytest.mark.parametrize("lr", [1e6, 1e300])
-def test_a_run_diverges_where_single_steps_do(lr: float) -> None:
+def test_a_run_diverges_where_single_steps_do(lr: float, widths: tuple[int, ...]) -> None:
     data = preset("moons", 8)
-    config = TrainConfig(widths=(9,), step_rule="constant", lr=lr, steps=300)
+    config = TrainConfig(widths=widths, step_rule="constant", lr=lr, steps=300)
     first = started(data, config)
     plain = first
     while not training.terminate(plain, config).over:
@@ -147,11 +155,11 @@ def test_the_past_is_not_changed() -> None:
 
 
 def test_what_has_no_loops_takes_single_steps(monkeypatch) -> None:
-    """Three layers, several classes, float32, mini-batches, later biases, no numba."""
+    """Several classes, float32, mini-batches, later biases, no numba."""
     data = drawn(2, 9)
     three = Dataset(data.x, torch.tensor([1.0, -1.0, 3.0] * 3).double())
     cases = [
-        (data, TrainConfig(widths=(5, 4))),
+        (data, TrainConfig(widths=(5, 4), all_biases=True)),
         (data, TrainConfig(widths=(5,), all_biases=True)),
         (data, TrainConfig(widths=(5,), batch=4)),
         (data.to(dtype=torch.float32), TrainConfig(widths=(5,))),

@@ -1,7 +1,10 @@
-"""The steps of `training` as compiled loops, for two layers, one output and few inputs.
+"""The steps of `training` as compiled loops, for one output.
 
-Loaded by `loading.compiled_module`. A step goes through the neurons twice, forward and back, each
-time over the row of n points; the formulas are those of `training`, the results equal to rounding.
+Loaded by `loading.compiled_module`. The formulas are those of `training`, the results equal to
+rounding. Two layers and few inputs (`walk`): a step goes through the neurons twice, forward and
+back, each time over the row of n points. Any depth (`walk_deep`): products of matrices, but of the
+gradient no more than some rows at a time, which move their weights while they lie near the
+processor; so a step reads and writes theta and the velocity once.
 
 Shapes: theta, velocity, grads (P,) in the order of `Network.theta`; a (D, n) the points, one per
 column, over a row of ones where there is a bias; y (n,). Columns beyond the last point are zero, so
@@ -117,9 +120,11 @@ def _log_sum(values: Array, n: int) -> float:
 
 
 @njit(**FAST)
-def _pulls(q: Array, norms: Array, y: Array, pull: Array, n: int, rule: Rule, now: Array) -> None:
+def _pulls(
+    q: Array, norms: Array, y: Array, pull: Array, n: int, order: int, rule: Rule, now: Array
+) -> None:
     """log_loss, log_pull and kappa of margins q into `now`; p_i y_i into pull. See `training`."""
-    logistic, gain = rule[2], math.exp(min(2 * now[LOG_SCALE], rule[12]))
+    logistic, gain = rule[2], math.exp(min(order * now[LOG_SCALE], rule[12]))
     each = np.empty(n)
     for i in range(n):
         t = gain * q[i]
@@ -146,48 +151,38 @@ def _pulls(q: Array, norms: Array, y: Array, pull: Array, n: int, rule: Rule, no
 
 
 @njit(**FAST)
-def _factors(theta: Array, grads: Array, rule: Rule, now: Array) -> tuple[float, float]:
-    """By how much the next displacement follows grads, and by how much theta decays."""
-    constant, rate, mu = rule[1], rule[3], rule[5]
-    kappa, log_scale = now[KAPPA], now[LOG_SCALE]
+def _factors(rule: Rule, now: Array, order: int, gg: float, gt: float) -> tuple[float, float]:
+    """By how much the next displacement follows g = grads, and by how much theta decays.
+
+    gg = <g, g> and gt = <g, theta>.
+    """
+    constant, rate, mu, scale = rule[1], rule[3], rule[5], now[LOG_SCALE]
+    exponent, kappa = now[LOG_PULL] + (order - 2) * scale, now[KAPPA]
     reach = rule[8] * (1 - rule[4]) * now[RHO]
     if mu == 0 and constant:
-        return (rate * math.exp(now[LOG_PULL]) if now[LOG_PULL] < rule[10] else np.inf), 0.0
+        return (rate * math.exp(exponent) if exponent < rule[10] else np.inf), 0.0
     if constant:
-        return rate * math.exp(min(now[LOG_PULL], rule[11])), rate * mu
+        return rate * math.exp(min(exponent, rule[11])), rate * mu
     if kappa == 0:
         return 0.0, 0.0
-    square = 0.0
     if mu == 0:
-        for g in grads:
-            square += g * g
-        gain = math.exp(min(2 * log_scale, rule[10]))
-        if gain == 0 or square == 0:
+        gain = math.exp(min(order * scale, rule[10]))
+        if gain == 0 or gg == 0:
             return 0.0, 0.0
-        return min(rate / (kappa * gain), reach / math.sqrt(square)), 0.0
-    log_curvature = now[LOG_PULL] + math.log(kappa) + 2 * log_scale
+        return min(rate / (kappa * gain), reach / math.sqrt(gg)), 0.0
+    log_curvature = now[LOG_PULL] + math.log(kappa) + 2 * (order - 1) * scale
     log_share = -math.log1p(math.exp(min(math.log(mu) - log_curvature, rule[11])))
-    follow = rate * math.exp(min(log_share - math.log(kappa) - 2 * log_scale, rule[11]))
+    follow = rate * math.exp(min(log_share - math.log(kappa) - order * scale, rule[11]))
     decay = -rate * math.expm1(log_share)
-    for i in range(len(grads)):
-        square += (follow * grads[i] - decay * theta[i]) ** 2
-    length = math.sqrt(square)
+    square = follow * follow * gg - 2 * follow * decay * gt + (decay * now[RHO]) ** 2
+    length = math.sqrt(max(square, 0.0))
     share = 1.0 if length <= reach else reach / length
     return follow * share, decay * share
 
 
 @njit(**FAST)
-def _move(held: Arrays, rule: Rule, now: Array) -> bool:
-    """Heavy ball, in place; the norm comes back to [1, 2) where it left its range."""
-    theta, velocity, grads = held
-    follow, decay = _factors(theta, grads, rule, now)
-    if not abs(follow) < np.inf:
-        return False
-    momentum, square = rule[4], 0.0
-    for i in range(len(theta)):
-        velocity[i] = momentum * velocity[i] + (follow * grads[i] - decay * theta[i])
-        theta[i] += velocity[i]
-        square += theta[i] * theta[i]
+def _normed(theta: Array, velocity: Array, square: float, rule: Rule, now: Array) -> bool:
+    """Bring the norm back to [1, 2) where it left its range; False where it is not finite."""
     rho = math.sqrt(square)
     if not rho < np.inf:
         return False
@@ -203,7 +198,35 @@ def _move(held: Arrays, rule: Rule, now: Array) -> bool:
 
 
 @njit(**FAST)
-def _heat(q: Array, n: int, t: int, rule: Rule, now: Array) -> None:
+def _push(
+    theta: Array, velocity: Array, g: Array, follow: float, decay: float, momentum: float
+) -> float:
+    """Heavy ball, in place; the squared norm of what theta becomes."""
+    square = 0.0
+    for i in range(len(theta)):
+        velocity[i] = momentum * velocity[i] + (follow * g[i] - decay * theta[i])
+        theta[i] += velocity[i]
+        square += theta[i] * theta[i]
+    return square
+
+
+@njit(**FAST)
+def _move(held: Arrays, rule: Rule, now: Array) -> bool:
+    """One step of two layers; False where it would not be finite."""
+    theta, velocity, grads = held
+    gg, gt = 0.0, 0.0
+    for i in range(len(grads)):
+        gg += grads[i] * grads[i]
+        gt += grads[i] * theta[i]
+    follow, decay = _factors(rule, now, 2, gg, gt)
+    if not abs(follow) < np.inf:
+        return False
+    square = _push(theta, velocity, grads, follow, decay, rule[4])
+    return _normed(theta, velocity, square, rule, now)
+
+
+@njit(**FAST)
+def _heat(q: Array, n: int, t: int, order: int, rule: Rule, now: Array) -> None:
     """The log_scale of the ascent at margins q; see `training._ascent_scale`."""
     mean = 0.0
     for i in range(n):
@@ -211,7 +234,7 @@ def _heat(q: Array, n: int, t: int, rule: Rule, now: Array) -> None:
             return
         mean += q[i] / n
     log_beta = min(1.0, t / rule[7]) * rule[6]
-    now[LOG_SCALE] = max(now[LOG_SCALE], (log_beta - math.log(mean)) / 2)
+    now[LOG_SCALE] = max(now[LOG_SCALE], (log_beta - math.log(mean)) / order)
 
 
 @njit(cache=True, **FAST)
@@ -254,8 +277,8 @@ def walk(
         for i in range(n):
             q[i] *= y[i]
         if rule[0]:
-            _heat(q, n, t + step + 1, rule, now)
-        _pulls(q, norms, y, pull, n, rule, now)
+            _heat(q, n, t + step + 1, 2, rule, now)
+        _pulls(q, norms, y, pull, n, 2, rule, now)
         if not (abs(now[LOG_LOSS]) < np.inf and now[KAPPA] < np.inf):
             return step, False
         _backward(pull, v, a, z, onto_w, grads[len(theta) - k :])
@@ -266,4 +289,138 @@ def walk(
                 grads[k * d + j] = onto_w[j, size - 1]
         if now[KAPPA] == 0:
             return step + 1, True
+    return steps, True
+
+
+# --- Any depth -----------------------------------------------------------------------------------
+# Neurons are rows and points columns. `a` and `b` hold, one layer after another, what each layer
+# reads (k_{l-1}, n) and the derivative of Phi by its pre-activations (k_l, n), as in `backprop`.
+
+_ROWS = 2**15  # arbitrary: weights that move together with their gradient, 256 KB of each
+
+
+@njit(**FAST)
+def _up(theta: Array, widths: Array, biased: bool, a: Array, n: int) -> Array:
+    """Fill `a` but for the points, which lie there; Phi (n,)."""
+    at, start, depth = 0, 0, len(widths) - 1
+    for layer in range(depth):
+        below, k = widths[layer], widths[layer + 1]
+        read = a[start : start + below * n].reshape(below, n)
+        z = np.dot(theta[at : at + k * below].reshape(k, below), read)
+        at, start = at + k * below, start + below * n
+        if layer == depth - 1:
+            return z[0]
+        out = a[start : start + k * n].reshape(k, n)
+        for j in range(k):
+            shift = theta[at + j] if biased and layer == 0 else 0.0
+            for i in range(n):
+                value = z[j, i] + shift
+                out[j, i] = value if value > 0 else 0.0
+        at += k if biased and layer == 0 else 0
+    return np.empty(n)
+
+
+@njit(**FAST)
+def _down(theta: Array, widths: Array, a: Array, b: Array, n: int) -> None:
+    """Fill `b`, from the output down."""
+    depth, at, read, sent = len(widths) - 1, len(theta), len(a), len(b)
+    b[sent - n :] = 1.0
+    above = b[sent - n :].reshape(1, n)
+    sent -= n
+    for layer in range(depth - 1, 0, -1):
+        below, k = widths[layer], widths[layer + 1]
+        at, read = at - k * below, read - below * n
+        back = np.dot(theta[at : at + k * below].reshape(k, below).T, above)
+        out, on = b[sent - below * n : sent].reshape(below, n), a[read : read + below * n]
+        for j in range(below):
+            for i in range(n):
+                out[j, i] = back[j, i] if on[j * n + i] > 0 else 0.0
+        sent, above = sent - below * n, out
+
+
+@njit(**FAST)
+def _lengths(a: Array, b: Array, widths: Array, biased: bool, n: int) -> tuple[Array, Array]:
+    """Kernel <grad Phi(x_i), grad Phi(x_j)> (n, n), and its diagonal (n,)."""
+    read, sent, kernel = 0, 0, np.zeros((n, n))
+    for layer in range(len(widths) - 1):
+        below, k = widths[layer], widths[layer + 1]
+        u, v = a[read : read + below * n].reshape(below, n), b[sent : sent + k * n].reshape(k, n)
+        inputs, signals = np.dot(u.T, u), np.dot(v.T, v)
+        if biased and layer == 0:
+            inputs += 1.0
+        kernel += inputs * signals
+        read, sent = read + below * n, sent + k * n
+    return kernel, np.diag(kernel).copy()
+
+
+@njit(**FAST)
+def _push_all(
+    held: Arrays, widths: Array, biased: bool, a: Array, b: Array, pull: Array, n: int,
+    how: tuple[float, float, float],
+) -> float:  # fmt: skip
+    """Move all weights (`how`: follow, decay, momentum); or where momentum < 0 write grads."""
+    theta, velocity, grads = held
+    follow, decay, momentum = how
+    at, read, sent, square = 0, 0, 0, 0.0
+    for layer in range(len(widths) - 1):
+        below, k = widths[layer], widths[layer + 1]
+        u, v = a[read : read + below * n].reshape(below, n), b[sent : sent + k * n].reshape(k, n)
+        weighted = v * pull
+        rows = max(1, _ROWS // below)
+        for first in range(0, k, rows):
+            some = weighted[first : first + rows]
+            g = np.dot(some, u.T).reshape(len(some) * below)
+            here = slice(at + first * below, at + first * below + len(g))
+            if momentum < 0:
+                grads[here] = g
+            else:
+                square += _push(theta[here], velocity[here], g, follow, decay, momentum)
+        at, read, sent = at + k * below, read + below * n, sent + k * n
+        if biased and layer == 0:
+            here = slice(at, at + k)
+            if momentum < 0:
+                grads[here] = weighted.sum(1)
+            else:
+                square += _push(
+                    theta[here], velocity[here], weighted.sum(1), follow, decay, momentum
+                )
+            at += k
+    return square
+
+
+@njit(cache=True, **FAST)
+def walk_deep(
+    held: Arrays, q: Array, now: Array, x: Array, y: Array, widths: Array, biased: bool,
+    t: int, steps: int, rule: Rule,
+) -> tuple[int, bool]:  # fmt: skip
+    """As `walk`, for any depth: x (d, n), q and y (n,), widths from d to 1."""
+    theta, velocity, _ = held
+    n, order = len(y), len(widths) - 1
+    a, b, pull = np.empty(widths[:-1].sum() * n), np.empty(widths[1:].sum() * n), np.zeros(n)
+    a[: x.size] = x.reshape(x.size)
+    gg, gt = 0.0, 0.0
+    for step in range(steps + 1):  # the first makes the gradient's factors where the run is
+        if step:
+            follow, decay = _factors(rule, now, order, gg, gt)
+            if not abs(follow) < np.inf:
+                return step - 1, False
+            how = (follow, decay, rule[4])
+            square = _push_all(held, widths, biased, a, b, pull, n, how)
+            if not _normed(theta, velocity, square, rule, now):
+                return step - 1, False
+        phi = _up(theta, widths, biased, a, n)
+        _down(theta, widths, a, b, n)
+        kernel, norms = _lengths(a, b, widths, biased, n)
+        for i in range(n):
+            q[i] = phi[i] * y[i]
+        if rule[0] and step:
+            _heat(q, n, t + step, order, rule, now)
+        _pulls(q, norms, y, pull, n, order, rule, now)
+        if not (abs(now[LOG_LOSS]) < np.inf and now[KAPPA] < np.inf):
+            return max(step - 1, 0), False
+        gg = max(np.dot(pull, np.dot(kernel, pull)), 0.0)
+        gt = order * np.dot(pull, phi)
+        if step and (step == steps or now[KAPPA] == 0):
+            _push_all(held, widths, biased, a, b, pull, n, (0.0, 0.0, -1.0))
+            return step, True
     return steps, True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from explorer.engine.optim import MAX_DECAY
 MOST_INPUTS = 16  # arbitrary: beyond it the first layer is a product worth a call of BLAS
 PIECE = 2**24  # points x neurons x steps in one call; Ctrl-C is heard between; arbitrary
 LARGEST = (MAX_DECAY, MAX_LOG_GAIN)  # the last of a rule
+_FUSED = 64  # weights that products take in the time of a neuron in loops; arbitrary
 _LANES = 8  # numbers that a processor may take at once; rows of points are filled up to them
 
 Array = npt.NDArray[np.float64]
@@ -26,10 +28,10 @@ Rule = tuple[bool, bool, bool, float, float, float, float, float, float, float, 
 def serves(net: Network, x: Tensor) -> bool:
     """Whether there are loops for such weights and points x (n, d), n > 0.
 
-    Two layers, one output, few inputs, a bias in the first layer or none, float64, on the CPU.
+    One output, a bias in the first layer or none, float64, on the CPU.
     """
     return (
-        net.depth == 2 and net.outputs == 1 and net.homogeneous and net.d <= MOST_INPUTS
+        net.depth > 1 and net.outputs == 1 and net.homogeneous
         and x.shape[0] > 0 and x.device.type == "cpu" and x.dtype == net.dtype == torch.float64
         and compiled_module("compiled_training") is not None
     )  # fmt: skip
@@ -65,12 +67,8 @@ class Walk:
             rule: see `compiled_training.Rule`.
             steps: how many.
         """
-        piece, end, run, sound = (
-            max(1, PIECE // (len(x) * net.widths[0])),
-            self.t + steps,
-            self,
-            True,
-        )
+        work = len(x) * (net.widths[0] if _narrow(net) else len(self.theta) // _FUSED + 1)
+        piece, end, run, sound = max(1, PIECE // work), self.t + steps, self, True
         columns = _columns(net, x, y)
         while sound and run.t < end:
             before, asked = run, min(piece, end - run.t)
@@ -84,20 +82,34 @@ class Walk:
         self, net: Network, columns: tuple[Array, Array], rule: Rule, steps: int
     ) -> tuple[Walk, bool]:
         """The run where the loops stopped, and whether its numbers are finite."""
-        walk = compiled_module("compiled_training").walk  # type: ignore[union-attr]
-        n, held = len(self.q), (self.theta.clone(), self.velocity.clone(), self.grads.clone())
-        q, now = np.zeros(len(columns[1])), self.now.copy()
+        loops: Any = compiled_module("compiled_training")
+        held = (self.theta.clone(), self.velocity.clone(), self.grads.clone())
+        arrays, biased = tuple(v.numpy() for v in held), net.biases[0] is not None
+        n, q, now = len(self.q), np.zeros(len(columns[1])), self.now.copy()
         q[:n] = self.q
-        taken, sound = walk(
-            tuple(v.numpy() for v in held), q, now, *columns, n, net.widths[0],
-            net.biases[0] is not None, self.t, steps, rule,
-        )  # fmt: skip
+        if not steps:
+            return self, True
+        if _narrow(net):
+            shape = (n, net.widths[0], biased, self.t)
+            taken, sound = loops.walk(arrays, q, now, *columns, *shape, steps, rule)
+        else:
+            widths = np.array([net.d, *net.widths, 1])
+            taken, sound = loops.walk_deep(
+                arrays, q, now, *columns, widths, biased, self.t, steps, rule
+            )
         return Walk(*held, torch.from_numpy(q[:n]), now, self.t + taken), sound
+
+
+def _narrow(net: Network) -> bool:
+    """Whether loops over neurons take less than products of matrices."""
+    return net.depth == 2 and net.d <= MOST_INPUTS
 
 
 def _columns(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array]:
     """Points and labels as `compiled_training` wants them."""
     n, d = x.shape
+    if not _narrow(net):
+        return np.ascontiguousarray(x.numpy().T), np.ascontiguousarray(y.numpy())
     filled = -(-n // _LANES) * _LANES
     a, labels = np.zeros((max(3, d + 1), filled)), np.zeros(filled)
     a[:d, :n], labels[:n] = x.numpy().T, y.numpy()
