@@ -7,6 +7,7 @@ is checked by the conditions of their least-squares problem, not by their values
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.descent import RIDGE
-from explorer.engine.attacks.kkt import KKTConfig, KKTState, Start, projected
+from explorer.engine.attacks.kkt import KKTConfig, KKTState, Start, active, projected
 from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.reference import normal_equations, signals_at
 from explorer.engine.network import init_network
@@ -39,14 +40,15 @@ NUMBERS = (
 
 
 def begun(
-    d: int = 2, bias: bool = True, starts: tuple[int, ...] = (), m: int = 8, **more: object
-) -> tuple[Target, KKTConfig, KKTState]:
-    """A target, settings and a first state; the network has k > m neurons."""
+    d: int = 2, bias: bool = True, starts: tuple[int, ...] = (), m: int = 8,
+    widths: tuple[int, ...] = (30,), dtype: torch.dtype = torch.float64, **more: object,
+) -> tuple[Target, KKTConfig, KKTState]:  # fmt: skip
+    """A target, settings and a first state."""
     config = replace(CONFIG, m=m, **more)
-    net = init_network(d, (30,), generator=rng(3), bias=bias, first_scale=0.7)
+    net = init_network(d, widths, generator=rng(3), bias=bias, first_scale=0.7)
     x = 1.5 * torch.randn(*starts, m, d, generator=rng(4), dtype=torch.float64)
     y = torch.where(torch.arange(m) < m // 2, 1.0, -1.0).double()
-    target = Target(net)
+    target = Target(net.to(dtype=dtype))
     return target, config, kkt.init(target, config, rng(5), Start(x, y))
 
 
@@ -81,10 +83,44 @@ def problem(target: Target, config: KKTConfig, state: KKTState) -> tuple[Tensor,
     return gram * state.y * state.y[:, None], inner * state.y
 
 
+DEEP = {
+    "usual": {},
+    "many inputs": {"d": 65},
+    "box": {"prior": 0.5},
+    "without bias": {"bias": False},
+    "merged slopes": {"same_slopes": True, "merge_angle": 0.5},
+    "four layers": {"widths": (9, 8, 7)},
+    "wide": {"widths": (40, 50), "m": 6},
+}
+
+
+@pytest.mark.parametrize("case", DEEP.values(), ids=DEEP)
+def test_deep_steps_are_those_of_all_candidates(case: dict, monkeypatch) -> None:
+    target, config, state = begun(**{"widths": (12, 9), "m": 20} | case)
+    states, kept = [state], active.compiled_module
+    for _ in range(12):
+        states.append(kkt.step(target, states[-1], config))
+    for before, after in pairwise(states):
+        monkeypatch.setattr(active, "compiled_module", lambda _: None)
+        same(after, kkt.step(target, before, config), 1e-7)
+        monkeypatch.setattr(active, "compiled_module", kept)
+    assert any(bool((s.lam == 0).any()) for s in states[1:])
+
+
+def test_deep_steps_in_single_precision_explain_as_much(monkeypatch) -> None:
+    target, config, state = begun(widths=(12, 9), m=20, dtype=torch.float32)
+    mine = single(target, state, config, 1)
+    monkeypatch.setattr(active, "compiled_module", lambda _: None)
+    theirs = single(target, state, config, 1)
+    assert mine.x.dtype == mine.lam.dtype == mine.loss.dtype == torch.float32
+    assert float(mine.loss) == pytest.approx(float(theirs.loss), rel=1e-4)
+
+
+@pytest.mark.parametrize("widths", [(30,), (12, 9)])
 @pytest.mark.parametrize("m", [20, 60, 120])
-def test_multipliers_are_the_best_there_are(m: int) -> None:
+def test_multipliers_are_the_best_there_are(m: int, widths: tuple[int, ...]) -> None:
     """Also where candidates outnumber what determines them."""
-    target, config, state = begun(m=m, steps=300)
+    target, config, state = begun(m=m, steps=300, widths=widths)
     for _ in range(6):
         state = kkt.advance(target, state, config, 40)
         gram, inner = problem(target, config, state)

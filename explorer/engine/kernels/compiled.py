@@ -170,7 +170,7 @@ def walk(
 # and of those that the residual asks for; the active ones among them are found as by Lawson and
 # Hanson, from those of the step before, one row of the factor for each that enters.
 
-_TOLERANCE = 1e-13  # arbitrary: of the largest gain, which a candidate must have to become active
+_TOLERANCE = 1e-13  # arbitrary: of the largest gain, above which a candidate becomes active
 _NOTHING = 1e-14  # arbitrary: the share of a multiplier that is left of one that goes to 0
 
 
@@ -425,3 +425,10 @@ def project(
             on_share[b], phi[b] = grad[b, 3], work[6]
             grad[b, 3] = 0.0
     return True
+
+
+@njit(cache=True, **FAST)
+def settle(gram: Array, right: Array, above: Array, ridge: float, tol: float) -> bool:
+    """The multipliers of `_active_set` in place of the guess `above`; False where there are none."""
+    n = len(right)
+    return _active_set(gram, right, n, above, ridge, tol, np.empty((n, n)))

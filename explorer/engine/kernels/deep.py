@@ -315,6 +315,40 @@ class Columns(Pass):
             below = layer.layer_input
         return whole, inner
 
+    def inner(self) -> Tensor:
+        """<theta, grad Phi(x_i)> (m,)."""
+        own = [(layer.b * layer.z).sum(0) for layer in self.layers]  # <b, z> of each layer
+        return self.phi + torch.stack(own).sum(0).div_(self.scale)
+
+    def sizes(self) -> Tensor:
+        """||grad Phi(x_i)||^2 (m,)."""
+        whole, below = self.layers[-1].layer_input.square().sum(0), self.x
+        for layer in self.layers:
+            whole += layer.b.square().sum(0) * below.square().sum(0)
+            below = layer.layer_input
+        return whole / self.scale**2
+
+    def cross(self, at: Tensor) -> Tensor:
+        """<grad Phi(x_i), grad Phi(x_j)> of all i and of j in `at` (p,) -> (m, p)."""
+        top, below = self.layers[-1].layer_input, self.x
+        whole = top.T @ top[:, at]
+        for layer in self.layers:
+            b, a = layer.b, below
+            whole += (b.T @ b[:, at]).mul_(a.T @ a[:, at])
+            below = layer.layer_input
+        return whole.div_(self.scale**2)
+
+    def only(self, at: Tensor) -> Columns:
+        """The same at the candidates `at` (p,) alone, on arrays of its own."""
+        some = Columns(self.net, len(at))
+        some.scale, some.alphas, some._phi = self.scale, self.alphas, self._phi[at]
+        some.x = self.x[:, at]
+        for ours, whole in zip(some.layers, self.layers, strict=True):
+            names = ("z", "s", "b", "layer_input") if whole is self.layers[-1] else None
+            for name in names or ("z", "s", "b", "outer", "layer_input"):
+                torch.index_select(getattr(whole, name), 1, at, out=getattr(ours, name))
+        return some
+
     def slope(self) -> Tensor:
         """See `Pass`."""
         return (self.layers[0].wt @ self.layers[0].b).T.contiguous()

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.descent import DescentState, cone_coefficients
+from explorer.engine.attacks.kkt.active import active_fit
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.batched import Alpha, Prepared, reused_pass
@@ -191,6 +192,11 @@ def _share_left(
         made = _by_group(groups, len(x), of)
         return (made[0], made[1], made[2]), made[3], made[4], made[5] if sloped else None
     run = reused_pass(net, x, alpha)
+    if floor == 0 and x.ndim == 2:
+        along = run.slope() if sloped else None
+        if (made := active_fit(run, y, lam, 1 / net.square)) is not None:
+            fit, lam = made
+            return (fit.loss, fit.grad_x, fit.grad_c), lam, run.phi, along
     if floor is not None:
         gram, inner = run.normal()
         lam = cone_coefficients(gram * (y.unsqueeze(-1) * y.unsqueeze(-2)), inner * y, floor)
