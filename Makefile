@@ -1,4 +1,5 @@
 # make app    install into .venv (once) and open the app       make test   every test but the slow
+# make class  the app for a class of 30 on the network
 # make check  lint, types, import rules, fast tests            make long   the slow tests
 # make bench  the measurements of benchmarks/                  make pictures  README's pictures
 # make docs   the site of docs/, into build/docs
@@ -19,7 +20,7 @@ STAMP := $(VENV)/.installed
 APP_STAMP := $(VENV)/.installed-app
 DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: app test check lint arithmetics bench long pictures docs install clean
+.PHONY: app class test check lint arithmetics bench long pictures docs install clean
 .DEFAULT_GOAL := app
 
 install: $(STAMP)
@@ -38,6 +39,9 @@ $(STAMP) $(APP_STAMP) $(DOCS_STAMP): pyproject.toml constraints.txt
 
 app: $(APP_STAMP)
 	$(BIN)/margin-explorer serve --port $(PORT) $(ARGS)
+
+class: $(APP_STAMP)
+	$(BIN)/margin-explorer serve --class 30 --host 0.0.0.0 --port $(PORT) $(ARGS)
 
 test: $(STAMP)
 	chromium=$$(scripts/chromium.sh $(BIN)/python) && \

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import psutil
 from playwright.sync_api import Browser, Page, sync_playwright
+from processes import kernels_of
 
 from explorer.serve import server as serve
 
@@ -69,10 +70,10 @@ def main() -> None:
     print(f"{options.visitors} visitors; MB   PSS: median, most   private: median, most")
     with serve.start(port=0) as server, sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
-        own = psutil.Process(server.process.pid)
+        own = server.process.pid
         pages = [opened(browser, server.url) for _ in range(options.visitors)]
         pages[-1].wait_for_timeout(SETTLE_MS)
-        kernels = [child.pid for child in own.children()]
+        kernels = [kernel.pid for kernel in kernels_of(own)]
         row("a kernel, its page open", kernels)
         for page in pages:
             press(page, "Play")
@@ -95,18 +96,19 @@ def main() -> None:
         pages[-1].wait_for_timeout(1000 * options.seconds)
         row(f"after {options.seconds:g} s of the grid", kernels)
         real_images(browser, server.url, own, options.seconds)
-        row("the server itself", [own.pid])
+        row("the server itself", [own])
+        row("what it forks from", [psutil.Process(kernels[0]).ppid()])
         browser.close()
 
 
-def real_images(browser: Browser, url: str, own: psutil.Process, seconds: float) -> None:
+def real_images(browser: Browser, url: str, own: int, seconds: float) -> None:
     """The kernel of one visitor of the page on real images: trained, and under attack."""
-    before = {child.pid for child in own.children()}
+    before = {kernel.pid for kernel in kernels_of(own)}
     page = browser.new_context(viewport={"width": 1366, "height": 900}).new_page()
     page.goto(f"{url}voila/render/digits.ipynb")
     train = page.locator(".mx-app button", has_text="Train")
     train.wait_for(timeout=120_000)
-    kernels = [child.pid for child in own.children() if child.pid not in before]
+    kernels = [kernel.pid for kernel in kernels_of(own) if kernel.pid not in before]
     train.click()
     page.get_by_text("The network is trained").wait_for(timeout=600_000)
     row("real images, trained", kernels)

@@ -136,7 +136,6 @@ def serve(
     port: Annotated[int, base.option("--port", "A free one is taken when it is not.")] = 8866,
     open_browser: Annotated[bool, base.option("--open/--no-open", "Open the page.")] = True,
     theme: Annotated[str, base.option("--theme", "light or dark.")] = "light",
-    preheat: Annotated[int, base.option("--preheat", "Kernels that wait ready.", min=0)] = 0,
     host: Annotated[
         str, base.option("--host", "0.0.0.0 serves a class on the network.")
     ] = "127.0.0.1",
@@ -144,14 +143,20 @@ def serve(
         list[str] | None,
         base.option("--allow-host", "A further name of this server, such as a proxy's."),
     ] = None,
+    class_size: Annotated[
+        int, base.option("--class", "How many visitors have a place at once; 0: any.", min=0)
+    ] = 0,
+    per_address: Annotated[
+        int, base.option("--per-address", "How many places one address may have; 0: all.", min=0)
+    ] = 0,
 ) -> None:
     """Open the app in a browser."""
     from explorer.serve import server
 
     try:
         server.serve(
-            port=port, open_browser=open_browser, theme=theme, preheat=preheat, host=host,
-            allow_hosts=tuple(allow_host or ()),
+            port=port, open_browser=open_browser, theme=theme, host=host,
+            allow_hosts=tuple(allow_host or ()), class_size=class_size, per_address=per_address,
         )  # fmt: skip
     except server.ServeError as error:
         raise RunFailed(str(error)) from error

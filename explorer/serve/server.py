@@ -27,10 +27,10 @@ from explorer.research.pages import write_pages
 # Holds Voila's settings file, under nbconvert/templates the page's template, and under kernels
 # a Python kernel that keeps no history file and only logs errors.
 SETTINGS = Path(__file__).with_name("voila")
-TIED = "MARGIN_EXPLORER_TIED"
 HOSTS = "MARGIN_EXPLORER_HOSTS"  # read by voila.py
 KEEP = "MARGIN_EXPLORER_KEEP"  # read by research/grid_store.py; importing it would import torch
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # read by page/parts/digits_controls.py; likewise
+MEMORY = 2**30  # arbitrary: twice what was measured after every part of the page was used
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 THEMES = ("light", "dark")
 DEFAULT_PORT = 8866  # Voila's own
@@ -95,10 +95,11 @@ def serve(
     port: int = DEFAULT_PORT,
     open_browser: bool = True,
     theme: str = "light",
-    preheat: int = 0,
     host: str = "127.0.0.1",
     block: bool = True,
     allow_hosts: tuple[str, ...] = (),
+    class_size: int = 0,
+    per_address: int = 0,
 ) -> Server:
     """Start the app, print its address, open it, and (with `block`) stay until interrupted.
 
@@ -106,18 +107,22 @@ def serve(
         port: the port to listen on; when it is taken, a free one is used instead.
         open_browser: open the page, where there is a screen to open it on.
         theme: "light" or "dark".
-        preheat: how many kernels wait ready for the next visitors; docs/guide.md says what each
-            takes.
         host: the interface to listen on; the default is reached from this machine only.
         block: stay until the server ends or the user interrupts, then close it.
         allow_hosts: further names that visitors may use for this server, such as a proxy's; a
             request for any other is refused. With one, visitors are taken to come from elsewhere.
+        class_size: how many visitors have a place at once; further ones wait on a page that tries
+            again by itself. Each kernel has one core and MEMORY bytes. 0: no limit of any of them.
+        per_address: how many places one address may have, but this machine's own; 0: all.
 
     Raises:
         ServeError: a library is missing, or the server does not come up.
         ValueError: an argument has no meaning.
     """
-    server = start(port=port, theme=theme, preheat=preheat, host=host, allow_hosts=allow_hosts)
+    server = start(
+        port=port, theme=theme, host=host, allow_hosts=allow_hosts, class_size=class_size,
+        per_address=per_address,
+    )  # fmt: skip
     try:
         print(f"Margin Explorer: {server.url}", flush=True)
         if open_browser and _has_screen():
@@ -138,41 +143,47 @@ def serve(
 def start(
     port: int = DEFAULT_PORT,
     theme: str = "light",
-    preheat: int = 0,
     host: str = "127.0.0.1",
     cull_after_s: int | None = None,
     cull_every_s: int | None = None,
     cells: tuple[str, ...] = CELLS,
     allow_hosts: tuple[str, ...] = (),
+    class_size: int = 0,
+    per_address: int = 0,
+    memory: int = MEMORY,
 ) -> Server:
     """Start the server and return as soon as it listens; nothing is printed or opened.
 
     Args:
         port: as in `serve`.
         theme: as in `serve`.
-        preheat: as in `serve`.
         host: as in `serve`.
         cull_after_s: a kernel without a page is ended after this many idle seconds (75).
         cull_every_s: how often the server looks for such kernels (15).
         cells: the code of the notebook that is served, one entry per cell.
         allow_hosts: as in `serve`.
+        class_size: as in `serve`.
+        per_address: as in `serve`.
+        memory: bytes that a kernel of a class may take beside those that all share.
 
     Raises:
         ServeError: a library is missing, or the server does not come up.
         ValueError: an argument has no meaning.
     """
-    _check(port, theme, preheat, allow_hosts)
+    _check(port, theme, allow_hosts, class_size, per_address)
     if importlib.util.find_spec("voila") is None:
         raise ServeError("Serving needs Voila. Install it: pip install 'margin-explorer[app]'")
     folder = tempfile.TemporaryDirectory(prefix="margin-explorer-", ignore_cleanup_errors=True)
     first = write_pages(Path(folder.name), cells, opening=cells == CELLS)
     port = free_port(host, port)
     command = [
-        *(sys.executable, "-m", "voila", str(first)),
+        *(sys.executable, "-m", "explorer.serve", str(first)),
         *("--no-browser", f"--Voila.ip={host}", f"--port={port}", "--Voila.port_retries=0"),
         *(f"--theme={theme}", "--Voila.log_level=ERROR"),
-        *(f"--preheat_kernel={preheat > 0}", f"--pool_size={int(preheat)}"),
     ]
+    if class_size:
+        command += [f"--ForkProvisioner.memory={memory}", "--ForkProvisioner.one_core=True"]
+    command += [f"--Room.most={class_size}", f"--Room.most_each={per_address}"]
     for name, value in (("cull_idle_timeout", cull_after_s), ("cull_interval", cull_every_s)):
         if value is not None:
             command.append(f"--MappingKernelManager.{name}={value}")
@@ -194,14 +205,17 @@ def start(
     return server
 
 
-def _check(port: int, theme: str, preheat: int, allow_hosts: tuple[str, ...]) -> None:
+def _check(
+    port: int, theme: str, allow_hosts: tuple[str, ...], class_size: int, per_address: int
+) -> None:
     """Raise ValueError for an argument of `start` that has no meaning."""
     if not 0 <= port <= LAST_PORT:
         raise ValueError(f"port must be 0 (any free one) to {LAST_PORT}; got {port}")
     if theme not in THEMES:
         raise ValueError(f"theme must be one of {', '.join(THEMES)}; got {theme!r}")
-    if preheat < 0:
-        raise ValueError(f"preheat is a number of kernels, 0 or more; got {preheat}")
+    for name, count in (("class_size", class_size), ("per_address", per_address)):
+        if count < 0:
+            raise ValueError(f"{name} is a number of visitors, or 0 for no limit; got {count}")
     wrong = [name for name in allow_hosts if not HOST_NAME.fullmatch(name)]
     if wrong:
         raise ValueError(
@@ -224,7 +238,6 @@ def environment(host: str, allow_hosts: tuple[str, ...]) -> dict[str, str]:
     env.setdefault(KEEP, alone)
     env.setdefault(FOLDERS, alone)
     env[HOSTS] = ",".join(allow_hosts)
-    env[TIED] = "1"  # read by voila.py
     return env
 
 

@@ -275,10 +275,12 @@ def test_wrong_weights_for_the_points_exit_with_2(call, weights):
 def test_serve_hands_its_options_on(call, monkeypatch):
     given = {}
     monkeypatch.setattr(server, "serve", lambda **options: given.update(options))
-    call("serve", "--port", 9000, "--no-open", "--theme", "dark", "--preheat", 2, "--host", "::1",
-         "--allow-host", "a.example", "--allow-host", "b.example")  # fmt: skip
-    expected = {"port": 9000, "open_browser": False, "theme": "dark", "preheat": 2, "host": "::1",
-                "allow_hosts": ("a.example", "b.example")}  # fmt: skip
+    call("serve", "--port", 9000, "--no-open", "--theme", "dark", "--host", "::1",
+         "--allow-host", "a.example", "--allow-host", "b.example", "--class", 30,
+         "--per-address", 3)  # fmt: skip
+    expected = {"port": 9000, "open_browser": False, "theme": "dark", "host": "::1",
+                "allow_hosts": ("a.example", "b.example"), "class_size": 30,
+                "per_address": 3}  # fmt: skip
     assert given == expected
 
     def broken(**options):

@@ -22,9 +22,10 @@ from traitlets.config.loader import PyFileConfigLoader
 pytest.importorskip("voila")
 pytest.importorskip("websocket")
 
+
 from explorer.research.pages import pages
 from explorer.serve import server as serve
-from tests.serve.visits import PATIENCE_S, connected, kernel_of, read_page, status, within
+from tests.serve.visits import PATIENCE_S, ask, connected, kernel_of, read_page, status, within
 
 CELLS = ("import ipywidgets", "ipywidgets.Button(description='Hello')")
 CULL_AFTER_S, CULL_EVERY_S = 3, 1
@@ -87,15 +88,6 @@ def test_every_visit_has_a_kernel_that_ends_with_its_page_or_is_culled(
     assert within(PATIENCE_S, lambda: status(kept_url) == 404)
 
 
-def test_waiting_kernels_are_not_culled_and_serve_the_next_visit() -> None:
-    cells = ("import os", "'waited: ' + os.environ['VOILA_PREHEAT']")
-    with serve.start(port=0, preheat=1, cull_after_s=1, cull_every_s=1, cells=cells) as server:
-        time.sleep(5)  # the pool is filled, and idle for longer than others are kept
-        page = read_page(server)
-        assert "waited: True" in page
-        assert status(f"{server.url}api/kernels/{kernel_of(page)}") == 200
-
-
 def test_taken_port_is_replaced_by_a_free_one() -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
@@ -138,8 +130,9 @@ def test_server_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(("wrong", "words"), [
-    ({"theme": "blue"}, "light"), ({"preheat": -1}, "0"), ({"port": 99999}, "65535"),
-    ({"port": -1}, "65535")])  # fmt: skip
+    ({"theme": "blue"}, "light"), ({"port": 99999}, "65535"), ({"port": -1}, "65535"),
+    ({"class_size": -1}, "class_size"), ({"per_address": -1}, "per_address"),
+])  # fmt: skip
 def test_wrong_argument_is_named(wrong: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         serve.start(**wrong)  # type: ignore[arg-type]
@@ -209,3 +202,54 @@ def test_kernels_talk_over_sockets_but_in_a_jupyter_server(monkeypatch: pytest.M
     monkeypatch.setattr(tempfile, "gettempdir", lambda: "/tmp" + 43 * "x")  # 112 characters in all
     loaded = PyFileConfigLoader("voila.py", path=str(serve.SETTINGS)).load_config()
     assert "transport" not in loaded.KernelManager
+
+
+def test_a_full_room_says_so_and_lets_in_later() -> None:
+    with serve.start(port=0, cells=CELLS, class_size=1) as server:
+        kernel = kernel_of(read_page(server))
+        with connected(server, kernel):
+            for address in ("", "voila/render/lesson-01-univariate.ipynb"):
+                code, headers, words = ask(server.url + address)
+                assert code == 503 and headers["Retry-After"]
+                assert "http-equiv='refresh'" in words and "room is full" in words
+                assert "default-src 'none'" in headers["Content-Security-Policy"]
+            assert status(f"{server.url}api/kernels/{kernel}") == 200
+            assert status(f"{server.url}voila/api/shutdown/{kernel}", "POST") == 204
+        assert kernel_of(read_page(server)) != kernel
+
+
+def test_one_address_has_so_many_places() -> None:
+    """Not this machine's own, from where a proxy asks for many."""
+    with serve.start(port=0, cells=CELLS, host="0.0.0.0", class_size=9, per_address=1) as server:
+        port = int(server.url.rsplit(":", 1)[1].strip("/"))
+        other = f"http://{own_address()}:{port}/"
+        with connected(server, kernel_of(read_page(server))):
+            with connected(server, kernel_of(read_page(server))):
+                code, _, page = ask(other)
+                assert code == 200
+                with connected(server, kernel_of(page)):
+                    code, _, words = ask(other)
+                    assert code == 503 and "Your address" in words
+                    assert status(server.url) == 200
+
+
+def own_address() -> str:
+    """An address of this machine on its network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # for documentation; nothing is sent
+        except OSError:
+            pytest.skip("this machine has no address but its own")
+        return str(probe.getsockname()[0])
+
+
+def test_a_kernel_that_no_page_met_ends_soon_and_one_whose_page_asks_stays() -> None:
+    with serve.start(port=0, cells=CELLS) as server:
+        left, asking, met = (kernel_of(read_page(server)) for _ in range(3))
+        with connected(server, met):
+            ends = time.monotonic() + 14  # 10, and the next look
+            while time.monotonic() < ends:
+                time.sleep(2)
+                assert status(f"{server.url}api/kernels/{asking}") == 200
+            assert status(f"{server.url}api/kernels/{left}") == 404
+            assert status(f"{server.url}api/kernels/{met}") == 200

@@ -73,12 +73,12 @@ def connected(
 
 
 def frame(kind: str = "kernel_info_request", channel: str = "shell", content: object = None,
-          buffers: Sequence[bytes] = ()) -> bytes:  # fmt: skip
+          buffers: Sequence[bytes] = (), metadata: object = None) -> bytes:  # fmt: skip
     """A message as the protocol has it."""
     # A kernel takes no message twice.
     header = {"msg_id": str(next(NUMBERS)), "msg_type": kind, "session": "s", "username": "",
               "version": "5.3", "date": "2020-01-01T00:00:00Z"}  # fmt: skip
-    parts = [json.dumps(part).encode() for part in (header, {}, {}, content or {})]
+    parts = [json.dumps(part).encode() for part in (header, {}, metadata or {}, content or {})]
     return packed([channel.encode(), *parts, *buffers])
 
 

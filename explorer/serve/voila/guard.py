@@ -29,6 +29,8 @@ LEAST_OFFSETS = 2 + len(PARTS)  # of the channel, of each part, and the end
 MOST_BUFFERS = 1000  # arbitrary; a widget sends a few
 MOST_READ = 2**20  # bytes of JSON read here; of what is longer only a content may be, unread
 PROTOCOL_ERROR, UNREADABLE = 1002, 1007  # close codes of RFC 6455
+# As a kernel writes it: in a value, quotation marks would be escaped.
+FRAMES = (b'"msg_type": "comm_msg"', b'"msg_type":"comm_msg"')
 # A reason has 123 bytes at most.
 NO_PROTOCOL = f"Only the subprotocol {PROTOCOL} is spoken here. Does a proxy remove its header?"
 
@@ -119,10 +121,15 @@ class CheckedConnection(ZMQChannelsWebsocketConnection):
         """Pass a message to the page, except prints of the kernel that the visitor may not see.
 
         What fails behind a widget is printed with its traceback, and so with paths of this machine.
+        Frames are most of all messages: what its header calls one is passed on unread.
         """
+        _, parts = self.session.feed_identities(outgoing_msg)
+        header = bytes(parts[1])  # after the signature
+        if any(mark in header for mark in FRAMES) and not isinstance(stream, str):
+            self._on_zmq_reply(stream, parts[1:])
+            return
         if not self.multi_kernel_manager.allow_tracebacks:
-            _, parts = self.session.feed_identities(outgoing_msg)
-            if self.session.unpack(parts[1]).get("msg_type") == "stream":  # after the signature
+            if self.session.unpack(header).get("msg_type") == "stream":
                 return
         super().handle_outgoing_message(stream, outgoing_msg)
 
@@ -199,6 +206,8 @@ WORDS = {
     404: "There is nothing at this address.",
 }
 FAILED = "The server failed at this page. Its log says why; reloading starts afresh."
+FULL = "The room is full. {} This page tries again every {} seconds by itself: leave it open."
+AGAIN_S = 5  # arbitrary
 THEMES = ("light", "dark", "JupyterLab Light", "JupyterLab Dark")
 
 
@@ -214,10 +223,12 @@ class Headers(OutputTransform):
         return status_code, headers, chunk
 
 
-def page_of(sentence: str) -> str:
-    """Return a page of one sentence, in the browser's own colours."""
+def page_of(sentence: str, again_s: int = 0) -> str:
+    """Return a page of one sentence, in the browser's own colours, asked again by itself or not."""
+    again = f"<meta http-equiv='refresh' content='{again_s}'>" if again_s else ""
     return (
-        "<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>Margin Explorer</title>"
+        f"<!DOCTYPE html><html lang='en'><meta charset='utf-8'>{again}"
+        "<title>Margin Explorer</title>"
         "<style>:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }</style>"
         f"<p role='alert'>{escape(sentence)}</p></html>"
     )
@@ -251,7 +262,23 @@ class _Guarded:
 
 
 class GuardedPage(_Guarded, TornadoVoilaHandler):
-    """A notebook as a page."""
+    """A notebook as a page, while there is room for another kernel."""
+
+    async def get(self, path: str | None = None) -> None:
+        """Answer with the page, or with one that tries again by itself."""
+        room = self.kernel_manager
+        if not hasattr(room, "full"):  # a Jupyter server's
+            await super().get(path)
+            return
+        why = room.full(self.request.remote_ip)
+        if not why:
+            with room.visit(self.request.remote_ip):
+                await super().get(path)
+            return
+        self.set_status(503)
+        self.set_header("Retry-After", str(AGAIN_S))
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.finish(page_of(FULL.format(why, AGAIN_S), AGAIN_S))
 
 
 class GuardedTree(_Guarded, TornadoVoilaTreeHandler):

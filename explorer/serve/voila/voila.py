@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import sys
-import threading
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from tempfile import gettempdir
@@ -20,9 +18,10 @@ from typing import Any
 import voila.app
 import voila.server_extension
 from jupyter_server.base.handlers import JupyterHandler
-from voila.request_info_handler import RequestInfoSocketHandler
 from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
 from voila.static_file_handler import TemplateStaticFileHandler
+
+from explorer.serve import warm
 
 c = get_config()  # noqa: F821  (given by traitlets)
 
@@ -37,7 +36,12 @@ def _load(name: str) -> ModuleType:
     return sys.modules[key]
 
 
-guard = _load("guard")
+guard, fork, room = _load("guard"), _load("fork"), _load("room")
+
+# Our own server forks its kernels; a Jupyter server, and any other's, starts them as ever.
+if warm.current is not None:
+    fork.register()
+    c.KernelProvisionerFactory.default_provisioner_name = fork.NAME
 
 # The template that asks no host but this one, whatever a query says. Of themes a query may choose
 # light or dark: guard.py forgets any other.
@@ -75,6 +79,9 @@ for _server in (voila.app, voila.server_extension):
 
 # Inside a Jupyter server the page would be told of a CDN for formulas; the app writes none.
 c.VoilaConfiguration.page_config_hook = lambda config, **_: {**config, "fullMathjaxUrl": None}
+
+# At most so many kernels as the operator says, and none that its page never met.
+c.VoilaConfiguration.multi_kernel_manager_class = room.Room
 
 # A page that closes says so and its kernel goes at once; a browser that dies says nothing, and
 # its kernel goes when it has been idle and alone this long. Both numbers together, with the ten
@@ -130,16 +137,9 @@ def _guard(server: Any) -> None:
 
 
 def _repair(handlers: list[Any]) -> list[Any]:
-    """Return Voila's handlers without the socket that gives a waiting kernel its visitor's query.
-
-    None of our pages uses it, and anybody could open it.
-    """
+    """Return Voila's handlers with ours in the place of one."""
     ours = {TemplateStaticFileHandler: guard.TemplateFiles}
-    return [
-        (address, ours.get(handler, handler), *rest)
-        for address, handler, *rest in handlers
-        if handler is not RequestInfoSocketHandler
-    ]
+    return [(address, ours.get(handler, handler), *rest) for address, handler, *rest in handlers]
 
 
 def _further_pages(server: Any, handlers: list[Any]) -> list[Any]:
@@ -156,16 +156,3 @@ def _further_pages(server: Any, handlers: list[Any]) -> list[Any]:
 
 
 _guard(voila.app.Voila)
-
-
-def _end_with_parent() -> None:
-    """Wait until the process that started us is gone, then end, and our kernels with us."""
-    # Not through sys.stdin: a thread that holds its lock breaks the interpreter's shutdown.
-    while os.read(0, 4096):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-# Taken out at once: neither a second reading of this file nor a kernel is to see it.
-if os.environ.pop("MARGIN_EXPLORER_TIED", ""):
-    threading.Thread(target=_end_with_parent, daemon=True).start()

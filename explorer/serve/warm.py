@@ -1,0 +1,342 @@
+"""Kernels forked from one warm process, which has imported all that a page needs.
+
+A kernel started afresh spends seconds on importing PyTorch and holds a copy of its own; a forked
+one is there at once and shares those pages of memory. Two halves: `Warm` is the server's, `main`
+is the program of the warm process. A line of JSON asks for a kernel; a line of JSON answers.
+
+Between the halves: the server writes requests to the warm process's standard input and reads its
+answers; when the server is gone the requests end, and so does the warm process. Every kernel holds
+the reading end of a pipe that nobody writes to: the server alone has its other end, so a kernel
+reads its end when the server is gone, for whatever reason. It outlives the warm process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+POSSIBLE = sys.platform == "linux"  # macOS forbids much after a fork; Windows has none
+PROGRAM = (sys.executable, "-m", "explorer.serve.warm")
+LAUNCHER = ["-m", "ipykernel_launcher"]  # what a command must begin with, after the interpreter
+FORK = "MARGIN_EXPLORER_FORK"  # 0: kernels are started one by one
+NICENESS = 5  # arbitrary: of kernels, below the server that carries everybody's messages
+OWN = Path("/proc/self")
+
+
+class ForkError(RuntimeError):
+    """No kernel could be forked; the message says why."""
+
+
+# --- the server's half ------------------------------------------------------------------------
+class Warm:
+    """The warm process, kept alive: where it ends it is replaced, unless it never became ready."""
+
+    def __init__(
+        self, program: Sequence[str] = PROGRAM, env: Mapping[str, str] | None = None
+    ) -> None:
+        """Start it; nothing waits until it is ready. `env` is added to our environment."""
+        if not POSSIBLE:
+            raise ForkError("this system does not fork a Python with its libraries")
+        if os.environ.get(FORK) == "0":
+            raise ForkError(f"{FORK} is 0")
+        self._program = list(program)
+        self._env = {**os.environ, **(env or {})}
+        self._line = threading.Lock()  # one request at a time
+        self._said = threading.Event()
+        self._ready = False
+        # Its writing end is never passed on: it closes when this process ends.
+        self._held, self._alive = os.pipe()
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        """Start a warm process, and a thread that replaces it when it ends."""
+        process = subprocess.Popen(
+            [*self._program, str(self._held)],
+            env=self._env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=[self._held],
+        )
+        threading.Thread(target=self._replace, args=(process,), daemon=True).start()
+        return process
+
+    def _replace(self, ended: subprocess.Popen[bytes]) -> None:
+        """Wait until it ends, then start the next before a visitor asks for it."""
+        ended.wait()
+        with self._line, contextlib.suppress(ForkError):
+            if ended is self._process:
+                self._living()
+
+    def _living(self) -> subprocess.Popen[bytes]:
+        """Return the warm process, a new one if it has ended."""
+        if self._process.poll() is not None:
+            if not self._ready:  # the next would end likewise
+                raise ForkError(f"the warm process ended with status {self._process.returncode}")
+            self._ready = False
+            _close_pipes(self._process)
+            self._process = self._start()
+        return self._process
+
+    def close(self) -> None:
+        """End the warm process and every kernel of it; it is not replaced."""
+        with self._line:
+            self._ready = False
+            self._process.kill()
+            self._process.wait()
+            _close_pipes(self._process)
+            os.close(self._alive)
+            os.close(self._held)
+
+    @property
+    def pid(self) -> int:
+        """Return the warm process's number."""
+        return self._process.pid
+
+    def fork(self, request: Mapping[str, Any]) -> int:
+        """Return the number of a new kernel's process; waits until the warm process is ready.
+
+        Args:
+            request: `argv`, what follows LAUNCHER in the command; `env`; `cwd`, or None; `memory`,
+                how many bytes it may take beside those shared, or 0; `core`, the one processor core
+                to run on, or None.
+
+        Raises:
+            ForkError: there is none.
+        """
+        line = (json.dumps(dict(request)) + "\n").encode()
+        with self._line:
+            for _ in range(2):  # where it was killed meanwhile, its successor is asked
+                process = self._living()
+                assert process.stdin is not None and process.stdout is not None
+                with contextlib.suppress(OSError):
+                    if not self._ready:
+                        self._ready = process.stdout.readline() == READY
+                    process.stdin.write(line)
+                    process.stdin.flush()
+                    answer = process.stdout.readline()
+                    if answer:
+                        return int(json.loads(answer)["pid"])
+                process.wait()
+        raise ForkError("the warm process ended while it was asked")
+
+    def say_once(self, error: Exception) -> None:
+        """Say in the log, the first time alone, that kernels are started afresh, and why."""
+        if not self._said.is_set():
+            self._said.set()
+            print(WORDS.format(error), file=sys.stderr, flush=True)
+
+
+def _close_pipes(process: subprocess.Popen[bytes]) -> None:
+    """Close our ends of a process that has ended."""
+    for pipe in (process.stdin, process.stdout):
+        with contextlib.suppress(OSError):  # what was not sent any more
+            if pipe:
+                pipe.close()
+
+
+# The server's; None where kernels are started one by one.
+current: Warm | None = None
+WORDS = "Kernels are started one by one, which takes each visitor seconds more: {}."
+
+
+class Forked:
+    """A forked kernel as `subprocess.Popen` would have it: not our child, but watched as well."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, pid: int) -> None:
+        """Watch the process.
+
+        Raises:
+            ForkError: it is gone already, or this system cannot watch it.
+        """
+        self.pid = pid
+        self.returncode: int | None = None
+        try:
+            self._end = os.fdopen(os.pidfd_open(pid), "rb", buffering=0)
+        except OSError as error:
+            raise ForkError(f"a forked kernel cannot be watched ({error})") from error
+
+    def poll(self) -> int | None:
+        """Return None while it lives, then 0: its status is not told to us."""
+        if self.returncode is None and select.select([self._end], [], [], 0)[0]:
+            self.returncode = 0
+            self._end.close()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return when it has ended.
+
+        Raises:
+            subprocess.TimeoutExpired: it has not, after that many seconds.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while self.poll() is None:
+            if end is not None and time.monotonic() > end:
+                raise subprocess.TimeoutExpired(["kernel"], timeout or 0.0)
+            time.sleep(0.02)
+        return 0
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._end.fileno(), number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+
+# --- the warm process's half ------------------------------------------------------------------
+READY = b"{}\n"
+_FOLDER = str(Path.cwd())
+
+
+def main() -> None:
+    """Import, then fork a kernel for each line of standard input, until it ends."""
+    held = int(sys.argv[1])
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system collects the children
+    _import_all()
+    answers.write(READY)
+    answers.flush()
+    for line in sys.stdin.buffer:
+        check_forkable()
+        request = json.loads(line)
+        pid = os.fork()
+        if not pid:
+            answers.close()
+            become_kernel(request, held)
+        answers.write((json.dumps({"pid": pid}) + "\n").encode())
+        answers.flush()
+
+
+def _import_all() -> None:
+    """Import what a page needs, and put it out of the garbage collector's reach.
+
+    A collection would write to every page of memory, and so copy it into the child.
+    """
+    import gc
+    import importlib
+
+    from explorer.engine.threads import limit_threads
+
+    for name in ("explorer.page.apps.explorer", "ipykernel.ipkernel", "ipykernel.kernelapp"):
+        importlib.import_module(name)
+    limit_threads()
+    with contextlib.suppress(ImportError, RuntimeError):  # without numba, or its folder
+        importlib.import_module("explorer.engine.kernels.compiled")
+    gc.collect()
+    gc.freeze()
+
+
+def check_forkable() -> None:
+    """Raise ForkError where a child would not work: threads, sockets and widgets do not survive."""
+    import zmq
+    from ipywidgets.widgets import widget
+
+    threads = len(list((OWN / "task").iterdir()))
+    if threads > 1:
+        raise ForkError(f"{threads - 1} threads besides the first were started by an import")
+    if zmq.Context._instance is not None:
+        raise ForkError("an import made a ZeroMQ context")
+    if widget._instances:
+        made = ", ".join(sorted(type(each).__name__ for each in widget._instances.values()))
+        raise ForkError(f"an import made widgets, which no page would know: {made}")
+
+
+def become_kernel(request: Mapping[str, Any], held: int) -> NoReturn:
+    """Be a kernel, in the child, and end."""
+    status = 1
+    try:
+        os.setsid()  # a group of its own, that its workers can be ended with it
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.environ.clear()
+        os.environ.update(request["env"])
+        if request.get("cwd"):
+            os.chdir(request["cwd"])
+        _take_share(request.get("memory") or 0, request.get("core"))
+        _draw_seeds()
+        threading.Thread(target=_end_with_server, args=(held,), daemon=True).start()
+        _run_kernel(list(request["argv"]))
+        status = 0
+    finally:
+        # Not through the caller: its loop is the warm process's. Python's own end is left out too,
+        # as it would copy what is shared.
+        os._exit(status)
+
+
+def _take_share(memory: int, core: int | None) -> None:
+    """Come after the server, and take no more than what is allowed."""
+    import resource
+
+    os.nice(NICENESS)
+    # Where each session has a share of the processor, niceness counts within it alone.
+    with contextlib.suppress(OSError):
+        (OWN / "autogroup").write_text(str(NICENESS))
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+    if memory:
+        shared = int((OWN / "status").read_text().partition("VmData:")[2].split()[0])  # kB
+        limit = shared * 1024 + memory
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
+def _draw_seeds() -> None:
+    """Draw every generator's seed anew: a forked kernel would else repeat its siblings' numbers."""
+    import numpy as np
+    import torch
+
+    random.seed()
+    np.random.seed(int.from_bytes(os.urandom(4), "little"))  # noqa: NPY002 - the global one
+    torch.seed()
+
+
+def _end_with_server(held: int) -> None:
+    """Wait until the server is gone, then end with all our workers."""
+    os.read(held, 1)  # nobody writes: it returns at the end
+    os.killpg(0, signal.SIGKILL)
+
+
+def _run_kernel(argv: list[str]) -> None:
+    """Run until the kernel is shut down."""
+    import atexit
+
+    import ipywidgets
+    from ipykernel.kernelapp import IPKernelApp
+
+    sys.argv = ["ipykernel_launcher", *argv]
+    if sys.path[0] == _FOLDER:
+        del sys.path[0]  # as the launcher does; the kernel puts its own there
+    # A parent that is always there: without one it prints how to attach a console.
+    kernel = IPKernelApp.instance(parent_handle=1)
+    kernel.initialize(argv)
+    # It registers this when it is imported inside a kernel, and it was imported before.
+    ipywidgets.register_comm_target()
+    kernel.start()
+    atexit._run_exitfuncs()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError):  # the server is gone
+        main()

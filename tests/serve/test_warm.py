@@ -1,0 +1,165 @@
+"""Kernels are forked from one warm process: apart from each other, and never left behind."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("voila")
+pytest.importorskip("websocket")
+
+import psutil
+
+from explorer.serve import server as serve
+from explorer.serve import warm
+from tests.serve.visits import (
+    PATIENCE_S,
+    answers,
+    ask,
+    connected,
+    frame,
+    kernel_of,
+    read_page,
+    within,
+)
+
+pytestmark = pytest.mark.skipif(not warm.POSSIBLE, reason="kernels are forked on Linux alone")
+
+TELLS = """
+import builtins, os, random, sys
+import ipywidgets, numpy, torch
+print('forked:', b'explorer.serve.warm' in open('/proc/self/cmdline', 'rb').read())
+print('numbers:', random.random(), numpy.random.rand(), torch.rand(1).item())
+print('seen:', getattr(builtins, 'left_here', None), os.environ.get('LEFT_HERE'))
+builtins.left_here = os.environ['LEFT_HERE'] = 'mine'
+print('threads:', torch.get_num_threads(), 'nice:', os.nice(0))
+"""
+CELLS = (TELLS, "ipywidgets.Button(description='Hello')")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[serve.Server]:
+    with serve.start(port=0, cells=CELLS) as running:
+        yield running
+
+
+def kernels(server: serve.Server) -> list[psutil.Process]:
+    """The processes of the server's kernels."""
+    return [each for child in psutil.Process(server.process.pid).children()
+            for each in child.children()]  # fmt: skip
+
+
+def warm_one(server: serve.Server) -> psutil.Process:
+    """The warm process."""
+    (found,) = (child for child in psutil.Process(server.process.pid).children()
+                if "explorer.serve.warm" in child.cmdline())  # fmt: skip
+    return found
+
+
+def test_a_forked_kernel_opens_the_page_with_its_widgets(server: serve.Server) -> None:
+    page = read_page(server)
+    assert "forked: True" in page and "threads: 1" in page
+    assert "Button(description" in page
+    assert answers(server, kernel_of(page))
+    # The page asks for its widgets over a target that is registered in a kernel alone.
+    states = {"comm_id": "all", "target_name": "jupyter.widget.control", "data": {}}
+    asks = {"comm_id": "all", "data": {"method": "request_states"}}
+    with connected(server, kernel_of(page)) as link:
+        link.send_binary(frame("comm_open", content=states, metadata={"version": "1.0.0"}))
+        link.send_binary(frame("comm_msg", content=asks))
+        while b"update_states" not in (said := link.recv()):
+            pass
+        assert b"ButtonModel" in said
+
+
+def test_two_kernels_draw_other_numbers_and_see_nothing_of_each_other(
+    server: serve.Server,
+) -> None:
+    one, two = (read_page(server) for _ in range(2))
+    drawn = [re.findall(r"numbers: (\S+) (\S+) (\S+)", page)[0] for page in (one, two)]
+    assert all(a != b for a, b in zip(*drawn, strict=True))
+    assert "seen: None None" in one and "seen: None None" in two
+
+
+def test_a_killed_warm_process_is_replaced_and_its_kernels_live_on(server: serve.Server) -> None:
+    kernel = kernel_of(read_page(server))
+    with connected(server, kernel):
+        before = warm_one(server)
+        before.kill()
+        before.wait(PATIENCE_S)
+        assert answers(server, kernel)
+        assert "forked: True" in read_page(server)
+        assert warm_one(server).pid != before.pid
+
+
+def test_a_killed_kernel_is_told_as_gone(server: serve.Server) -> None:
+    known = {each.pid for each in kernels(server)}
+    kernel = kernel_of(read_page(server))
+    (process,) = (each for each in kernels(server) if each.pid not in known)
+    with connected(server, kernel):
+        process.kill()
+        address = f"{server.url}api/kernels/{kernel}"
+        assert within(PATIENCE_S, lambda: ask(address)[0] == 404)
+
+
+def test_kernels_and_the_warm_process_end_with_a_killed_server() -> None:
+    with serve.start(port=0, cells=CELLS) as server:
+        read_page(server)
+        left = [warm_one(server), *kernels(server)]
+        assert len(left) == 2
+        server.process.kill()
+        _, alive = psutil.wait_procs(left, PATIENCE_S)
+        assert not alive
+
+
+def test_where_no_kernel_can_be_forked_they_start_as_ever_and_the_log_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(warm.FORK, "0")
+    with serve.start(port=0, cells=CELLS) as server:
+        for _ in range(2):
+            assert "forked: False" in read_page(server)
+    assert capfd.readouterr().err.count("one by one") == 1
+
+
+def test_a_warm_process_that_cannot_begin_is_given_up(capfd: pytest.CaptureFixture[str]) -> None:
+    failing = warm.Warm([sys.executable, "-c", "raise SystemExit(3)"])
+    for _ in range(2):
+        with pytest.raises(warm.ForkError) as raised:
+            failing.fork({"argv": []})
+        failing.say_once(raised.value)
+    failing.close()
+    said = capfd.readouterr().err
+    assert said.count("one by one") == 1
+
+
+SPOILED = {
+    "thread": "from threading import Event, Thread; Thread(target=Event().wait, daemon=1).start()",
+    "ZeroMQ": "import zmq; zmq.Context.instance()",
+    "Button": "import ipywidgets; made = ipywidgets.Button()",
+}
+
+
+@pytest.mark.parametrize("what", SPOILED)
+def test_what_does_not_survive_a_fork_is_refused(what: str) -> None:
+    program = f"{SPOILED[what]}\nfrom explorer.serve import warm\nwarm.check_forkable()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "ForkError" in done.stderr and what in done.stderr
+
+
+def test_a_forked_process_is_watched_to_its_end() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        forked = warm.Forked(child.pid)
+        assert forked.poll() is None
+        with pytest.raises(subprocess.TimeoutExpired):
+            forked.wait(0.1)
+        forked.kill()
+        assert forked.wait() == 0
+        forked.kill()  # a second call does nothing
+    with pytest.raises(warm.ForkError):
+        warm.Forked(child.pid)
