@@ -22,7 +22,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -30,6 +30,8 @@ POSSIBLE = sys.platform == "linux"  # macOS forbids much after a fork; Windows h
 PROGRAM = (sys.executable, "-m", "explorer.serve.warm")
 LAUNCHER = ["-m", "ipykernel_launcher"]  # what a command must begin with, after the interpreter
 FORK = "MARGIN_EXPLORER_FORK"  # 0: kernels are started one by one
+REHEARSAL = "explorer.page.apps.rehearsal"  # by name, as a notebook names a page: another layer
+MOST_STARTS = 3  # without a kernel; arbitrary
 NICENESS = 5  # arbitrary: of kernels, below the server that carries everybody's messages
 OWN = Path("/proc/self")
 
@@ -40,7 +42,7 @@ class ForkError(RuntimeError):
 
 # --- the server's half ------------------------------------------------------------------------
 class Warm:
-    """The warm process, kept alive: where it ends it is replaced, unless it never became ready."""
+    """The warm process, kept alive: where it ends it is replaced, unless that goes on and on."""
 
     def __init__(
         self, program: Sequence[str] = PROGRAM, env: Mapping[str, str] | None = None
@@ -54,13 +56,14 @@ class Warm:
         self._env = {**os.environ, **(env or {})}
         self._line = threading.Lock()  # one request at a time
         self._said = threading.Event()
-        self._ready = False
+        self._ready, self._starts = False, 0
         # Its writing end is never passed on: it closes when this process ends.
         self._held, self._alive = os.pipe()
         self._process = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
         """Start a warm process, and a thread that replaces it when it ends."""
+        self._starts += 1
         process = subprocess.Popen(
             [*self._program, str(self._held)],
             env=self._env,
@@ -81,7 +84,7 @@ class Warm:
     def _living(self) -> subprocess.Popen[bytes]:
         """Return the warm process, a new one if it has ended."""
         if self._process.poll() is not None:
-            if not self._ready:  # the next would end likewise
+            if self._starts >= MOST_STARTS:  # the next would end likewise
                 raise ForkError(f"the warm process ended with status {self._process.returncode}")
             self._ready = False
             _close_pipes(self._process)
@@ -116,7 +119,7 @@ class Warm:
         """
         line = (json.dumps(dict(request)) + "\n").encode()
         with self._line:
-            for _ in range(2):  # where it was killed meanwhile, its successor is asked
+            for _ in range(MOST_STARTS):  # where it was killed meanwhile, its successor is asked
                 process = self._living()
                 assert process.stdin is not None and process.stdout is not None
                 with contextlib.suppress(OSError):
@@ -126,6 +129,7 @@ class Warm:
                     process.stdin.flush()
                     answer = process.stdout.readline()
                     if answer:
+                        self._starts = 0
                         return int(json.loads(answer)["pid"])
                 process.wait()
         raise ForkError("the warm process ended while it was asked")
@@ -215,10 +219,17 @@ def main() -> None:
     os.dup2(2, 1)  # what a library prints is no answer
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system collects the children
-    _import_all()
+    rest = _prepare()
+    next(rest)
     answers.write(READY)
     answers.flush()
-    for line in sys.stdin.buffer:
+    while True:
+        # The rest is done while nobody waits. There is one request at a time, so none is buffered.
+        while not select.select([0], [], [], 0)[0] and next(rest, False):
+            pass
+        line = sys.stdin.buffer.readline()
+        if not line:
+            return
         check_forkable()
         request = json.loads(line)
         pid = os.fork()
@@ -229,23 +240,24 @@ def main() -> None:
         answers.flush()
 
 
-def _import_all() -> None:
-    """Import what a page needs, and put it out of the garbage collector's reach.
+def _prepare() -> Iterator[bool]:
+    """Import what a page needs, and rehearse it part by part; yield when a page can be forked.
 
-    A collection would write to every page of memory, and so copy it into the child.
+    What is there is put out of the garbage collector's reach: a collection would write to every
+    page of memory, and so copy it into each child.
     """
     import gc
-    import importlib
+    from importlib import import_module
 
-    from explorer.engine.threads import limit_threads
-
-    for name in ("explorer.page.apps.explorer", "ipykernel.ipkernel", "ipykernel.kernelapp"):
-        importlib.import_module(name)
-    limit_threads()
-    with contextlib.suppress(ImportError, RuntimeError):  # without numba, or its folder
-        importlib.import_module("explorer.engine.kernels.compiled")
+    for name in ("ipykernel.ipkernel", "ipykernel.kernelapp", "ipykernel.debugger"):
+        import_module(name)
+    for _ in import_module(REHEARSAL).rehearse():
+        gc.collect()
+        gc.freeze()
+        yield True
     gc.collect()
     gc.freeze()
+    yield True
 
 
 def check_forkable() -> None:

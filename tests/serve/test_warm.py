@@ -137,6 +137,22 @@ def test_a_warm_process_that_cannot_begin_is_given_up(capfd: pytest.CaptureFixtu
     assert said.count("one by one") == 1
 
 
+def test_a_rehearsed_process_can_fork_and_its_next_page_works() -> None:
+    program = """
+import ipykernel.ipkernel
+from explorer.page.apps.rehearsal import rehearse
+from explorer.serve import warm
+for _ in rehearse():
+    warm.check_forkable()
+warm.check_forkable()
+from explorer.page.apps.explorer import App
+print(len(App().panels))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 1
+
+
 SPOILED = {
     "thread": "from threading import Event, Thread; Thread(target=Event().wait, daemon=1).start()",
     "ZeroMQ": "import zmq; zmq.Context.instance()",

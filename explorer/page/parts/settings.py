@@ -7,18 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import ipywidgets as w
 
 from explorer.engine.settings import Setting, schema
 
-
-@cache
-def wide_layout() -> w.Layout:
-    """Return the one layout of all rows; made when a page is, since an import makes no widget."""
-    return w.Layout(width="250px")
+WIDE = "250px"
 
 
 @dataclass(frozen=True)
@@ -34,23 +29,23 @@ class Row:
 def choice(name: str, tip: str, *options: Any) -> w.Dropdown:  # noqa: ANN401
     """Return a dropdown over (words, value) or plain values."""
     return _with_name(
-        w.Dropdown(options=options, description=name, tooltip=tip, layout=wide_layout())
+        w.Dropdown(options=options, description=name, tooltip=tip, layout=w.Layout(width=WIDE))
     )
 
 
 def whole(name: str, tip: str, low: int, high: int) -> w.BoundedIntText:
     """Return a field for a whole number between two bounds."""
     return _with_name(
-        w.BoundedIntText(min=low, max=high, description=name, tooltip=tip, layout=wide_layout(),
-                         continuous_update=False)
+        w.BoundedIntText(min=low, max=high, description=name, tooltip=tip,
+                         layout=w.Layout(width=WIDE), continuous_update=False)
     )  # fmt: skip
 
 
 def real(name: str, tip: str, low: float, high: float) -> w.BoundedFloatText:
     """Return a field for a real number between two bounds."""
     return _with_name(
-        w.BoundedFloatText(min=low, max=high, description=name, tooltip=tip, layout=wide_layout(),
-                           continuous_update=False)
+        w.BoundedFloatText(min=low, max=high, description=name, tooltip=tip,
+                           layout=w.Layout(width=WIDE), continuous_update=False)
     )  # fmt: skip
 
 
