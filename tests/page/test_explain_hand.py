@@ -15,6 +15,7 @@ from explorer.engine.explanations.splitting import extent_at, margins
 from explorer.page import history, play
 from explorer.page.apps.explorer import App
 from explorer.page.job import JobState
+from explorer.page.parts.shapes import pointed_at, shapes_of
 from explorer.page.stages import explain
 from explorer.research import explained
 from explorer.research.explained import Explained, free_direction, lengths, split_toward
@@ -222,3 +223,27 @@ def test_a_cancelled_program_changes_nothing_and_says_so(app: App, which: str) -
     asyncio.run(press())
     assert question.said.value.startswith("Cancelled")
     assert state(app) is before and question.progress.layout.display == "none"
+
+
+def test_both_halves_are_marked_with_their_shares_of_the_multiplier(app: App) -> None:
+    i = movable(app)[0]
+    explain.choose(app.session, i)
+    assert len(shapes_of(app.session.frame, app.session.axes).hands) == 1
+    app.session.guarded(explain.pull, app.session, state(app).now.x[i] + 0.05)
+    now = state(app).now
+    drawn = shapes_of(app.session.frame, app.session.axes)
+    both = now.x[[i, now.n - 1]].numpy()
+    assert drawn.hands == pytest.approx(both) and drawn.lines == pytest.approx(both)
+    total = float(now.lam[i] + now.lam[-1])
+    assert total == pytest.approx(float(state(app).truth.lam[i]))
+    said = [words for *_, words in drawn.texts if "λ" in words]
+    assert said == [f"{float(now.lam[k]) / total:.0%} of λ" for k in (i, now.n - 1)]
+
+
+def test_a_point_under_the_pointer_in_a_chart_is_marked_on_the_plane(app: App) -> None:
+    play.point_at(app.session, 2)
+    assert pointed_at(app.session.frame, 2) == pytest.approx(state(app).now.x[2:3].numpy())
+    play.point_at(app.session, 10**6)  # gone meanwhile
+    assert len(pointed_at(app.session.frame, 10**6)) == 0
+    play.point_at(app.session, -1)
+    assert app.panels["PlanePanel"].failure.layout.display == "none"

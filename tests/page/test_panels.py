@@ -226,7 +226,7 @@ def test_every_control_explains_itself(app: App) -> None:
             app.unfold(title)
     built = [panel.widget for panel in app.panels.values() if panel.widget is not None]
     controls = [x for widget in built for x in walk(widget) if isinstance(x, kinds)]
-    assert len(controls) > 80
+    assert len(controls) > 60
     assert [x for x in controls if not x.tooltip] == []
 
 

@@ -29,7 +29,7 @@ from explorer.research.runs import RADIUS, watch_of
 
 RUN, CANCEL = "Run the arena", "Cancel the arena"
 HEAD = ("recovered", "claims right", "false", "by chance", "CPU s")
-NOTE = "bars: share of the points · lines: 95% interval · grey: the same claims on unseen points"
+NOTE = "lines: 95% intervals · grey: unseen points"
 OTHER = "other"  # key of the row of another set
 TICKED = ("kkt", "hinge", "decoreco", "inversion", "univariate")  # at first, where they apply
 SEEDS = 3  # arbitrary: the fewest with a spread

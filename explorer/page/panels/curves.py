@@ -91,7 +91,10 @@ def newest(axis: Axis, v: np.ndarray[Any, Any]) -> str:
     if not len(v):
         return ""
     if axis.percent:
-        return f"{v[-1]:.2g}" if v[-1] and v[-1] < 1e-4 else f"{100 * v[-1]:.2g}%"
+        share = 100 * v[-1]
+        return (
+            f"{share:.1f}%" if share >= 1 else f"{share:.2g}%" if share >= 1e-2 else f"{v[-1]:.1e}"
+        )
     return f"{v[-1]:.0f}" if axis.whole else f"{v[-1]:.3g}"
 
 

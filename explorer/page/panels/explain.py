@@ -70,7 +70,7 @@ class ExplainPanel(Panel):
     def _hand(self) -> w.Widget:
         session = self.session
         self.free = w.ToggleButtons(
-            options=[("Along the level line", False), ("Anywhere", True)], value=False,
+            options=[("Along its line", False), ("Anywhere", True)], value=False,
             tooltips=FREE_TIPS,
         )  # fmt: skip
         self.free.style.button_width = "auto"
@@ -78,12 +78,12 @@ class ExplainPanel(Panel):
         rows = (
             ("Split widest", "Split the point in hand to the walls of its cell, or to the edge",
              explain.split_widest),
-            ("Merge the two", "Merge the point in hand with the one chosen before it (M)",
+            ("Merge two", "Merge the point in hand with the one chosen before it (M)",
              explain.combine),
-            ("↶ Undo step", "Take the last split or merge back (Ctrl+Z on the plane)",
+            ("↶", "Take the last split or merge back (Ctrl+Z on the plane)",
              play.undo),
-            ("↷ Redo step", "Do it again (Ctrl+Y on the plane)", play.redo),
-            ("Back to the truth", "Show the points it was trained on", explain.reset),
+            ("↷", "Do it again (Ctrl+Y on the plane)", play.redo),
+            ("To the truth", "Show the points it was trained on", explain.reset),
         )  # fmt: skip
         made = []
         for label, tip, call in rows:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from explorer.engine.attacks.shapes import EMPTY
 from explorer.page import play
@@ -11,7 +14,7 @@ from explorer.page.frame import Frame
 from explorer.page.gestures import ExplainHand, Gestures, LandscapeHand
 from explorer.page.panels.base import Panel
 from explorer.page.parts.scene import Arrays, Look, backdrop, network, scene
-from explorer.page.parts.shapes import shapes_of
+from explorer.page.parts.shapes import pointed_at, shapes_of
 from explorer.page.session import Session
 from explorer.page.view.plane import PlaneView
 from explorer.style import COLOURS
@@ -50,7 +53,7 @@ class PlanePanel(Panel):
         self.view.on_msg(self._on_pad)
         self.view.on_drawn(self._on_drawn)
         self.widget = self.view.add_class("mx-plane")
-        session.observe(self._on_tool, names=["tool", "label", "truth_shown", "layers"])
+        session.observe(self._on_tool, names=["tool", "label", "truth_shown", "layers", "pointed"])
         self._on_tool(None)
 
     def _on_pad(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from the browser
@@ -92,6 +95,9 @@ class PlanePanel(Panel):
         shapes = EMPTY
         try:
             shapes = shapes_of(frame, session.axes)
+            if session.pointed >= 0:  # in a chart; marked as what is in hand
+                at = pointed_at(frame, session.pointed)
+                shapes = replace(shapes, hands=np.concatenate([shapes.hands, at]))
         finally:  # or a run would wait for a page that does not answer
             arrays, values = scene(frame, session.axes, look, shapes, self._backdrop(frame, look))
             self._sent.append((self.view.show(arrays, **values), session.shown))

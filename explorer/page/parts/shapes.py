@@ -33,9 +33,10 @@ def explain_shapes(state: Explained, axes: Axes) -> Shapes:
     if state.slide is not None:
         e, i = state.slide.before, state.slide.i
     cell = cell_of(state.net, e.x[i], e.at(i))
-    hand = [tuple(state.now.x[state.selected].tolist())]
+    halves = _halves(state)
+    hand = [_place_now(state, i) for i in halves or [state.selected]]
+    texts += _shares(state, halves, axes)
     if flat:
-        hand = [(hand[0][0], float(state.now.y[state.selected]))]
         return Shapes(
             spans=(cell_interval(cell, e.x[i], axes.reach),), hands=_table(hand),
             rings=_table(rings), texts=tuple(texts),
@@ -44,8 +45,43 @@ def explain_shapes(state: Explained, axes: Axes) -> Shapes:
     lines = np.vstack([corners, corners[:1]]) if len(corners) > 2 else NONE
     return Shapes(
         area=lines, strong=_line(state, axes), hands=_table(hand), rings=_table(rings),
-        texts=tuple(texts),
+        lines=_table(hand) if halves else NONE, texts=tuple(texts),
     )  # fmt: skip
+
+
+def pointed_at(frame: Frame, i: int) -> Array:
+    """Return where the point i stands that a pointer is over in a chart; no place for none."""
+    if frame.stage == "explain" and frame.explain is not None:
+        x, y = frame.explain.present.now.x, frame.explain.present.now.y
+    else:
+        points = frame.truth if frame.aimed and frame.truth is not None else frame.dataset
+        x, y = points.x, points.y
+    if not 0 <= i < len(x):
+        return NONE
+    place = x[i].tolist()
+    return _table([(place[0], place[1] if len(place) > 1 else float(y[i]))])
+
+
+def _halves(state: Explained) -> list[int]:
+    """Return the two points that the one in hand became, while it is dragged."""
+    if state.slide is None or state.selected is None or state.mate is None:
+        return []
+    return [state.selected, state.mate]
+
+
+def _shares(state: Explained, halves: list[int], axes: Axes) -> list[tuple[float, float, str]]:
+    """Return what share of the multiplier each half has."""
+    lam = [float(state.now.lam[i]) for i in halves]
+    out = []
+    for i, own in zip(halves, lam, strict=True):
+        x, y = _place_now(state, i)
+        out.append((_aside(x, axes), y - ASIDE * axes.y[1], f"{own / sum(lam):.0%} of λ"))
+    return out
+
+
+def _place_now(state: Explained, i: int) -> tuple[float, float]:
+    x = state.now.x[i].tolist()
+    return (x[0], x[1]) if len(x) > 1 else (x[0], float(state.now.y[i]))
 
 
 def _line(state: Explained, axes: Axes) -> Array:

@@ -221,12 +221,13 @@ const paintHandle = (c, frame, at, paints) => {
   const words = handle.name ? `${handle.name} ${worded(handle.at, frame.x)}` : worded(handle.at, frame.x);
   const wide = at.width(words), past = x + 8 + wide > at.right, from = past ? x - 7 - wide : x + 7;
   c.globalAlpha = 0.85;
-  c.fillRect(from - 2, at.top + 8, wide + 4, 16);
+  const y = at.top + 0.4 * (at.bottom - at.top);
+  c.fillRect(from - 2, y - 8, wide + 4, 16);
   c.globalAlpha = 1;
   c.fillStyle = paints.ink2;
   c.textAlign = "left";
   c.textBaseline = "middle";
-  c.fillText(words, from, at.top + 16);
+  c.fillText(words, from, y);
 };
 // What the pointer is over: {at: [x, y], lines: words} of the nearest dots or of all lines there.
 const nearest = (frame, rows, at, px, py) => {
@@ -365,6 +366,7 @@ const render = ({ model, el }) => {
     put(parts.title, frame.title); put(parts.note, frame.note); put(parts.foot, frame.foot);
     parts.head.style.display = frame.title || frame.note ? "" : "none";
     parts.foot.style.display = frame.foot ? "" : "none";
+    el.classList.toggle("mx-empty", !frame.series.length);
     plot.style.cursor = frame.handle ? "ew-resize" : frame.picks ? "pointer" : "";
     describe();
     said ??= setTimeout(() => { said = null; fillTable(parts.table, frame); }, 400);
@@ -449,7 +451,7 @@ const render = ({ model, el }) => {
   // Nothing is sent to a chart that is folded away or out of the stage.
   const sight = (yes) => { try { model.send({ kind: "sight", seen: yes, view }); } catch { /* the page has ended */ } };
   const watcher = new IntersectionObserver((entries) => sight(entries[entries.length - 1].isIntersecting));
-  watcher.observe(plot);
+  watcher.observe(el);
   return () => { watcher.disconnect(); sight(false); unfollow(); sheet.close(); clearTimeout(said); clearTimeout(waiting); };
 };
 export default { render };
