@@ -69,8 +69,8 @@ def tuning():
 def margins():
     page = opened("attack", "alternating-line", n=6)
     attack.choose(page.session, "univariate")
-    panel = page.panels["UnivariatePanel"]
-    return page, panel.job, panel.go.click, panel.go.click
+    row = page.panels["UnivariatePanel"].sweep
+    return page, row.job, row.button.click, row.cancel.click
 
 
 def grid_of_starts():

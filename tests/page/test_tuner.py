@@ -8,7 +8,6 @@ import re
 from dataclasses import replace
 
 import ipywidgets as w
-import numpy as np
 import pytest
 
 from explorer.engine.attacks import kkt
@@ -21,7 +20,7 @@ from explorer.page.stages import attack
 from explorer.research import tuning as tune
 from explorer.research.tuning import Trial
 from explorer.research.words import weights
-from tests.page.pages import click_mark, named, opened
+from tests.page.pages import named, opened, send
 
 
 @pytest.fixture
@@ -54,12 +53,10 @@ def run(panel, until=None):
     asyncio.run(through())
 
 
-def test_it_is_folded_at_first_and_holds_its_figure_only_when_open(app) -> None:
-    panel = tuner(app)
-    assert panel.fold.selected_index is None
-    assert panel.plot.children == ()
-    panel.fold.selected_index = 0
-    assert panel.plot.children == (panel.front.chart, panel.front.list)
+def drawn(panel, name):
+    """The series of this name in the chart of trials."""
+    (found,) = [s for s in panel.front.view.shown.series if s.name == name]
+    return found
 
 
 def test_tuning_draws_the_front_and_says_what_the_best_is_worth(app) -> None:
@@ -67,8 +64,8 @@ def test_tuning_draws_the_front_and_says_what_the_best_is_worth(app) -> None:
     run(panel)
     assert len(panel.rows) == 3
     assert panel.progress.layout.display == "none"  # a bar is there while it runs
-    assert len(panel.front.dots.x) == 3
-    assert len(panel.front.best.x) == 1
+    assert len(drawn(panel, "trials").x) == 3
+    assert len(drawn(panel, "chosen").x) == 1
     assert "best of 3" in panel.said.value
     assert "The defaults:" in panel.said.value
     assert panel.go.description == "Tune"
@@ -79,7 +76,7 @@ def test_a_trial_is_loaded_by_a_click(app) -> None:
     panel = tuner(app)
     run(panel)
     before = app.session.attack_config
-    click_mark(panel.front.dots, 2)
+    send(panel.front.view, kind="choose", id=2)
     config = app.session.attack_config
     assert config != before
     assert config == tune.full_length(panel.rows[2], before.m, before.steps)
@@ -101,11 +98,11 @@ def test_the_drawing_has_all_that_ran_their_front_and_a_ring_around_the_best(app
     panel = tuner(app)
     panel.rows = list(ROWS)
     panel.draw()
-    logs = np.log10([0.1, 0.2, 0.4])
-    assert panel.front.dots.x == pytest.approx(logs) and list(panel.front.dots.y) == [1.0, 0.5, 3.0]
-    assert panel.front.line.x == pytest.approx([logs[0], logs[2], 0.0])  # to the right edge
-    assert list(panel.front.line.y) == [1.0, 3.0, 3.0]
-    assert panel.front.best.x == pytest.approx(logs[2:]) and list(panel.front.best.y) == [3.0]
+    dots, front, best = (drawn(panel, name) for name in ("trials", "best of both", "chosen"))
+    assert dots.x == pytest.approx([0.1, 0.2, 0.4]) and list(dots.y) == [1.0, 0.5, 3.0]
+    assert front.x == pytest.approx([0.1, 0.4, 1.0])  # to the right edge
+    assert list(front.y) == [1.0, 3.0, 3.0] and panel.front.view.shown.x.high == 1.0
+    assert list(best.x) == [0.4] and list(best.y) == [3.0]
     panel.load(1)  # the second dot
     assert app.session.attack_config.lr_x == 0.02 and "Trial 2" in panel.said.value
 
@@ -303,7 +300,7 @@ def test_new_weights_forget_the_trials(app) -> None:
     run(panel)
     attack.begin(app.session)
     assert panel.rows == []
-    assert len(panel.front.dots.x) == 0
+    assert len(drawn(panel, "trials").x) == 0
 
 
 def test_it_belongs_to_the_kkt_attack_alone(app) -> None:

@@ -17,10 +17,11 @@ from explorer.engine.data import preset
 from explorer.engine.roster import by_key
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.panels.univariate import SWEEP_WORDS, UnivariatePanel
+from explorer.page.panels.univariate import UnivariatePanel
 from explorer.page.parts.settings import rows_of
 from explorer.page.parts.shapes import shapes_of
 from explorer.page.stages import attack, train
+from explorer.page.view.chart import ChartView, Series
 from tests.page.pages import on_plane
 
 
@@ -38,6 +39,11 @@ def app():
 def panel(app: App) -> UnivariatePanel:
     found = app.panels["UnivariatePanel"]
     assert isinstance(found, UnivariatePanel)
+    return found
+
+
+def drawn(view: ChartView, name: str) -> Series:
+    (found,) = [s for s in view.shown.series if s.name == name]
     return found
 
 
@@ -61,7 +67,7 @@ def test_the_walk_is_told_and_drawn(app):
     assert state.phase == "done"
     assert len(shapes_of(session.frame, session.axes).rings) == int(state.proven.sum()) == 5
     assert "5 of 5" in panel(app).bar_words.value
-    assert len(panel(app).fits.x) == 5
+    assert len(drawn(panel(app).bars, "one explanation").x) == 5
     assert session.frame.attack.verdict.kind.name == "FOUND"
 
 
@@ -92,8 +98,12 @@ def test_likely_points_are_drawn_and_told_otherwise(app):
     assert "not proven" in here.bar_words.value and "◇" in here.bar_words.value
     assert "exact KKT" in here.bar_words.value
     assert "nothing is" in here.rules.value and "must be" not in here.rules.value
-    assert np.nanmax(here.spans["likely"].y) > 0 and not here.spans["proven"].y.any()
-    assert here.spans["likely"].stroke_width < here.spans["proven"].stroke_width
+    likely, proven = (drawn(here.bars, name) for name in ("likely", "proven"))
+    assert np.nanmax(likely.y) > 0 and not len(proven.y)
+    assert likely.look["width"] < proven.look["width"]
+    rows = state.likely.numpy()
+    assert likely.x == pytest.approx(state.x[rows, 0].numpy())
+    assert (np.asarray(likely.z) <= state.least[rows].numpy()).all()
 
 
 def test_assumptions_stay_on_screen(app):
@@ -115,20 +125,22 @@ def test_the_margin_is_swept_and_can_be_cancelled(app):
     here = panel(app)
 
     async def swept(cancel: bool) -> None:
-        here.go.click()
+        here.sweep.button.click()
         await asyncio.sleep(0)
-        assert here.go.description == "Cancel" and here.progress in here.sweep_row.children
+        assert here.sweep.progress.layout.display == here.sweep.cancel.layout.display == ""
         if cancel:
             await asyncio.sleep(0)
-            here.go.click()
-        await here.job.done()
-        assert here.go.description == SWEEP_WORDS
+            here.sweep.cancel.click()
+        await here.sweep.job.done()
+        assert here.sweep.progress.layout.display == "none"
 
     asyncio.run(swept(True))
-    assert "cancelled" in here.sweep_words.value
+    assert "cancelled" in here.sweep.said.value and here.swept.children == ()
     asyncio.run(swept(False))
-    assert len(here.miss_line.x) == 41
-    assert "to 1.00" in here.sweep_words.value
+    assert here.swept.children == (here.miss, here.sizes)
+    assert len(drawn(here.miss, "least miss").x) == 41
+    assert (np.diff(drawn(here.sizes, "candidates").x) > 0).all()
+    assert "to 1.00" in here.sweep.said.value
 
 
 def test_the_verb_prints_groups_and_proofs_and_draws(tmp_path, monkeypatch):

@@ -192,13 +192,6 @@ def chart(
     return figure.add_class("mx-chart")
 
 
-def mount(box: w.Box, child: w.Widget, filled: bool) -> None:
-    """Put `child` first in `box` while it has something to show: no empty axes."""
-    if filled != (child in box.children):
-        rest = [c for c in box.children if c is not child]
-        box.children = [child, *rest] if filled else rest
-
-
 def with_title(title: str, body: w.Widget) -> w.VBox:
     """Return a view under its title."""
     head = w.HTML(title).add_class("mx-chart-title")

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from html import escape
-from typing import Any, cast
+from typing import cast
 
-import bqplot as bq
 import ipywidgets as w
 import numpy as np
 
@@ -20,14 +19,14 @@ from explorer.engine.progress import Progress, between, no_progress
 from explorer.page import branches, play
 from explorer.page.frame import Frame
 from explorer.page.job import Job, JobState
-from explorer.page.panels.base import Panel, button, chart
+from explorer.page.panels.base import Panel, button
 from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.parts.pick import Pick
 from explorer.page.parts.settings import choice, whole
+from explorer.page.view.chart import Axis, Chart, ChartView, Series, decades, next_step
 from explorer.research import runs, tuning
 from explorer.research.tuning import Trial, TuneConfig
 from explorer.research.words import verdicts
-from explorer.style import CURVES, INK, PROVEN
 
 # --- The trials of a search: a scatter with its front, and the same as a list for the keyboard --
 
@@ -35,28 +34,10 @@ from explorer.style import CURVES, INK, PROVEN
 class Front:
     """Shows trials that did not fail; a chosen one is given by its index among them."""
 
-    def __init__(self, load: Callable[[int], None], chart: Callable[..., bq.Figure]) -> None:
-        """`load` is called with the index; `chart` is that of panels."""
-        self.x = bq.LinearScale(min=-3, max=0, allow_padding=False)
-        self.y = bq.LinearScale(min=0, max=1, allow_padding=False)
-        scales = {"x": self.x, "y": self.y}
-        self.line = bq.Lines(
-            x=np.zeros(2), y=np.zeros(2), scales=scales, colors=[CURVES[0]], stroke_width=2,
-            interpolation="step-after",
-        )  # fmt: skip
-        self.dots = bq.Scatter(
-            x=np.zeros(0), y=np.zeros(0), scales=scales, colors=[INK], default_size=64,
-            stroke="white",
-        )  # fmt: skip
-        self.best = bq.Scatter(
-            x=np.zeros(0), y=np.zeros(0), scales=scales, colors=[PROVEN], default_size=260,
-            fill=False, stroke=PROVEN, stroke_width=2.5,
-        )  # fmt: skip
-        self.dots.on_element_click(lambda _, event: load(event["data"]["index"]))
-        self.chart = chart("residual, log₁₀", "agreement", [self.line, self.best, self.dots],
-                           self.x, self.y)  # fmt: skip
-        self.chart.axes[0].tick_values = [-3, -2, -1, 0]
-        self.chart.axes[0].tick_format = "d"
+    def __init__(self, load: Callable[[int], None]) -> None:
+        """`load` is called with the index."""
+        self.view = ChartView()
+        self.view.on_choose(load)
         self.pick = Pick(
             "trial", "The trials, with what the weights tell of each: choosing one loads its "
             "settings, as a click on its dot does", load,
@@ -64,42 +45,40 @@ class Front:
         self.list = self.pick.list
 
     def draw(self, trials: Sequence[Trial], chosen: Trial | None) -> None:
-        """Draw all trials, their front, and a circle around the `chosen` best."""
-        good, ahead = [t for t in trials if not t.failure], tuning.front(trials)
-        top = max([1.0, *(t.agreement for t in good)])
-        logs = [_log(t) for t in good]
-        high = int(np.ceil(max([0.0, *logs])))
-        self._bound(int(np.floor(min([-1.0, *logs]))), high, top)
-        x, y = (np.array(v) for v in ([_log(t) for t in ahead], [t.agreement for t in ahead]))
-        if len(x):  # to the right edge: whatever is worse there is beaten
-            x, y = np.append(x, float(high)), np.append(y, y[-1])
-        for mark, (px, py) in (
-            (self.line, (x, y) if len(x) else (np.zeros(2), np.zeros(2))),
-            (self.dots, _places(good)),
-            (self.best, _places([chosen] if chosen else [])),
-        ):
-            with mark.hold_sync():
-                mark.x, mark.y = px, py
+        """Draw all trials, their front, and a ring around the `chosen` best."""
+        good = [t for t in trials if not t.failure]
+        self.view.draw(front_chart(good, tuning.front(trials), chosen))
         self.pick.fill([(_words(t), i) for i, t in enumerate(good)], self.list.value)
 
-    def _bound(self, low: int, high: int, top: float) -> None:
-        ceiling = float(np.ceil(top * 1.1))
-        self.x.min, self.x.max = float(low), float(high)
-        self.y.max = ceiling
-        self.chart.axes[0].tick_values = list(range(low, high + 1))
-        self.chart.axes[1].tick_values = np.linspace(0, ceiling, 5)
+
+def front_chart(good: Sequence[Trial], ahead: Sequence[Trial], chosen: Trial | None) -> Chart:
+    """Return agreement against residual: the trials as dots, their front, the best in a ring."""
+    residual = np.array([_residual(t) for t in good])
+    x = Axis(*decades(float(residual.min(initial=0.1)), float(residual.max(initial=1.0))),
+             "residual", log=True)  # fmt: skip
+    y = Axis(0.0, next_step(1.1 * max([1.0, *(t.agreement for t in good)])), short="agreement")
+    edge, best = [_residual(t) for t in ahead], [t for t in good if t is chosen]
+    level = [t.agreement for t in ahead]
+    if edge:  # to the right edge: whatever is worse there is beaten
+        edge, level = [*edge, x.high], [*level, level[-1]]
+    series = [
+        Series(edge, level, "best of both", colour="ink3", end=True, look={"steps": True}),
+        Series([_residual(t) for t in best], [t.agreement for t in best], "chosen", "dots",
+               colour="good", look={"size": 9, "hollow": True}),
+        Series(residual, [t.agreement for t in good], "trials", "dots", ids=np.arange(len(good)),
+               look={"size": 4.5}),
+    ]  # fmt: skip
+    title = "Agreement of three noises, by residual"
+    return Chart(series, x, y, title, "high and left is best", picks=True,
+                 tips=[_words(t) for t in good], label=f"{title}: {len(good)} trials")  # fmt: skip
 
 
 def _words(trial: Trial) -> str:
     return f"{trial.number}: residual {trial.residual:.3g}, agreement {trial.agreement:.3g}"
 
 
-def _log(trial: Trial) -> float:
-    return float(np.log10(min(max(trial.residual, 1e-16), 10.0)))
-
-
-def _places(trials: list[Trial]) -> tuple[Any, Any]:
-    return np.array([_log(t) for t in trials]), np.array([t.agreement for t in trials])
+def _residual(trial: Trial) -> float:
+    return min(max(trial.residual, 1e-16), 10.0)
 
 
 TUNE, CANCEL = "Tune", "Cancel tuning"
@@ -113,13 +92,13 @@ SIZE: dict[str, int] = {}  # of a trial, where it is not that of TuneConfig
 
 
 class Tuner(Panel):
-    """Tune, watch the front, click a trial; or take published settings. Folded at first."""
+    """Tune, watch the front, click a trial; or take published settings."""
 
     stages = ("attack",)
     state = KKTState
 
     def build(self) -> None:
-        """Make controls above a scatter that exists only while unfolded."""
+        """Make controls above the trials as a chart and as a list."""
         self.target: Target | None = None
         self.rows: list[Trial] = []
         self.config = TuneConfig()  # of the search whose trials these are
@@ -145,21 +124,10 @@ class Tuner(Panel):
         self.go.on_click(self.command(press.press))
         self.progress = progress_bar(self.job, "Trials done")
         self.said = w.HTML(EMPTY).add_class("mx-note")
-        self.front = Front(lambda index: self.command(lambda: self.load(index))(None), chart)
-        self.plot = w.VBox(layout=w.Layout(overflow="visible"))
+        self.front = Front(lambda index: self.command(lambda: self.load(index))(None))
         head = w.HBox([self.ready, load]).add_class("mx-row")
         run = w.HBox([self.kind, self.trials, self.go, self.progress]).add_class("mx-row")
-        inside = w.VBox([head, run, self.plot, self.said], layout=w.Layout(overflow="visible"))
-        self.fold = w.Accordion(
-            children=[inside], selected_index=None,
-            titles=("Tune without the truth",),
-        )  # fmt: skip
-        self.fold.observe(self._on_fold, names=["selected_index"])
-        self.widget = self.fold
-
-    def _on_fold(self, change: dict[str, Any]) -> None:
-        # A figure that is hidden fails on its size of zero: it is taken out instead.
-        self.plot.children = [] if change["new"] is None else [self.front.chart, self.front.list]
+        self.widget = w.VBox([head, run, self.front.view, self.front.list, self.said])
 
     # --- settings ---------------------------------------------------------------------------
     def _load_ready(self) -> None:
