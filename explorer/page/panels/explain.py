@@ -76,9 +76,9 @@ class ExplainPanel(Panel):
         self.free.style.button_width = "auto"
         self.free.observe(self._on_free, names=["value"])
         rows = (
-            ("Split widest", "Split the point in hand to the walls of its cell, or to the edge",
+            ("Split", "Split the point in hand to the walls of its cell, or to the edge",
              explain.split_widest),
-            ("Merge two", "Merge the point in hand with the one chosen before it (M)",
+            ("Merge", "Merge the point in hand with the one chosen before it (M)",
              explain.combine),
             ("↶", "Take the last split or merge back (Ctrl+Z on the plane)",
              play.undo),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import ipywidgets as w
 import numpy as np
 from torch import Tensor
 
-from explorer.engine.attacks.claims import Report
+from explorer.engine.controls import Controls
 from explorer.engine.scoring import RADII, RecallCurve, Verdict, recall_curve
 from explorer.page import play
 from explorer.page.frame import Aim, Frame
@@ -18,6 +21,7 @@ from explorer.research.runs import RADIUS
 NEAREST, FARTHEST = RADIUS / 10, RADIUS * 10  # of the curve; arbitrary
 FINE = tuple(sorted({*RADII, *np.geomspace(NEAREST, FARTHEST, 41).tolist()}))
 COARSE = (NEAREST, *RADII, FARTHEST)  # while the attack runs
+FEW = 50  # points: of more, all controls at all radii would take half a second; arbitrary
 A_ROW = 25  # dots; arbitrary
 
 
@@ -35,7 +39,7 @@ class Scoreboard(Panel):
         """Make the curve and the row of dots; a line in the curve decides for both."""
         self.radius = RADIUS
         self._of: tuple[Verdict | None, bool] = (None, False)
-        self._claims: tuple[Aim, Report] | None = None
+        self._met: Callable[[tuple[float, ...]], RecallCurve] | None = None
         self._whole: RecallCurve | None = None
         self.curve, self.dots = ChartView(), ChartView().add_class("mx-dots")
         self.curve.on_handle(self._set_radius)
@@ -51,27 +55,31 @@ class Scoreboard(Panel):
         of = frame.attack.verdict, self.session.running
         if of == self._of:
             return
-        self._of, self._claims, self._whole = of, None, None
+        self._of, self._met, self._whole = of, None, None
         aim, state = frame.aim, frame.attack.state
         if aim is not None and state is not None and frame.attack.verdict is not None:
             claims = self.session.entry.report(aim.target, state, self.session.attack_config)
-            self._claims = aim, claims
-            self._whole = curve_of(aim, claims, COARSE if self.session.running else FINE)
+            met = self._met = partial(
+                recall_curve, aim.truth, controls_of(aim, frame.attack.verdict), claims.x, claims.y
+            )
+            self._whole = met(COARSE if self.session.running else FINE)
         self._show()
 
     def _show(self) -> None:
-        if self._claims is None or self._whole is None:
+        if self._met is None or self._whole is None:
             self.curve.draw(NOTHING)
             self.dots.draw(NOTHING)
             return
-        here = curve_of(*self._claims, (self.radius,))
+        here = self._met((self.radius,))
         self.curve.draw(curve(self._whole, here))
         self.dots.draw(dots(here))
 
 
-def curve_of(aim: Aim, claims: Report, radii: tuple[float, ...]) -> RecallCurve:
-    """Return how the claims meet the truth and the controls at these radii."""
-    return recall_curve(aim.truth, aim.controls, claims.x, claims.y, radii)
+def controls_of(aim: Aim, verdict: Verdict) -> Controls:
+    """Return the controls that the verdict is set against; of many points the first of them."""
+    more = verdict.controls > len(aim.controls) and aim.truth.n <= FEW
+    ways = (aim.controls.most if more else aim.controls).ways
+    return next((way for way in ways if way.origin is verdict.origin), ways[0])
 
 
 def curve(whole: RecallCurve, here: RecallCurve) -> Chart:

@@ -63,7 +63,7 @@ const layOut = (context, frame, size) => {
   context.font = SMALL;
   const width = (text) => context.measureText(text).width;
   const { x, y } = frame;
-  const yTicks = y.hidden ? [] : ticksOf(y, Math.max(2, Math.floor(size.height / 40)));
+  const yTicks = y.hidden ? [] : ticksOf(y, Math.max(2, Math.floor(size.height / 32)));
   const left = y.hidden ? 8 : 10 + Math.max(8, ...yTicks.map(([, words]) => width(words)));
   const names = frame.series.map((s) => endName(s, size)).filter(Boolean);
   const right = size.width - (names.length ? Math.min(12 + Math.max(...names.map(width)), 0.5 * size.width) : 12);

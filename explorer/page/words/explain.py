@@ -6,7 +6,7 @@ import numpy as np
 
 from explorer.engine.explanations.programs import Sample
 from explorer.research.explained import Explained
-from explorer.research.words.numbers import digits
+from explorer.research.words.numbers import digits, share
 
 TITLE, NOTE = "Can this point be somewhere else?", "each dot is one of the points on screen"
 DRAG, WALL = "While you drag", "wall: a neuron switches"
@@ -48,7 +48,7 @@ def hand(state: Explained) -> str:
 def measured(state: Explained) -> str:
     """Return the numbers of the set on screen."""
     return (
-        f"Unexplained {digits(state.residual, '.1e')}, margin error "
+        f"Unexplained {share(state.residual)}, margin error "
         f"{digits(state.margin_error, '.1e')}, slackness {digits(state.slackness, '+.1e')}."
     )
 

@@ -11,7 +11,7 @@ def within(here: RecallCurve) -> str:
     if not here.controls:
         return f"{truth}; no unseen points to compare with"
     chance, low, high = (float(v[0]) for v in (here.chance, here.low, here.high))
-    return f"{truth}; unseen {chance:.2g} (90% of sets: {low:.0f} to {high:.0f})"
+    return f"{truth}; unseen {chance:.2g} (90% of {here.controls} sets: {low:.0f} to {high:.0f})"
 
 
 def points_found(here: RecallCurve) -> list[str]:
