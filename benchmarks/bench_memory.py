@@ -87,7 +87,7 @@ def main() -> None:
         row(f"after {options.seconds:g} s of the attack", kernels)
         for page in pages:
             press(page, "5 Arena")
-            press(page, "Run the arena")
+            press(page, "Run the attacks")
         pages[-1].wait_for_timeout(1000 * options.seconds)
         row(f"after {options.seconds:g} s of the arena", kernels)
         for page in pages:

@@ -18,6 +18,7 @@ from explorer.page.stages import landscape
 from explorer.research.words import weights
 
 SLICE_S = 0.007  # engine time between two looks at the browser's messages; measured
+HEAVY_SLICE_S = 0.05  # of steps in a thread; arbitrary: the page has its loop to itself then
 INTERVAL_S = 1 / 25  # at most 25 frames a second: smooth, and cheaper than 30
 SHARE = 0.3  # of the kernel's CPU may go into making frames; the rest is the engine's
 ASSESS_SHARE = 0.02  # likewise into certificates and verdicts
@@ -100,10 +101,10 @@ class Player:
                 if due <= 0:
                     break
             if due >= 1:
-                taken += play.advance(session, seconds=SLICE_S, steps=int(due))
+                taken += await self._advance(int(due))
             now = perf_counter()
-            if session.drawn != drawn:
-                drawn, heard = session.drawn, now
+            if session.drawn != drawn or (play.heavy(session) and session.drawn == session.shown):
+                drawn, heard = session.drawn, now  # no frame is on its way during a heavy step
             if session.frame.status.over:
                 session.message = weights.status(session.frame.status)
                 break
@@ -119,6 +120,13 @@ class Player:
                     next_assess = now + cost / ASSESS_SHARE
                 next_frame = now + max(INTERVAL_S, cost / SHARE)
             await asyncio.sleep(0 if due >= 1 else min(0.02, (1 - due) / (speed or FIRST_RATE)))
+
+    async def _advance(self, steps: int) -> int:
+        """Take steps; heavy ones in a thread, so that the page answers meanwhile."""
+        if not play.heavy(self.session):
+            return play.advance(self.session, seconds=SLICE_S, steps=steps)
+        work, take = play.steps_beside(self.session, steps, HEAVY_SLICE_S)
+        return take(await asyncio.to_thread(work))
 
 
 def _speed(session: Session) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Protocol
@@ -10,6 +11,7 @@ from explorer.engine import training
 from explorer.engine.status import Status
 from explorer.page.frame import BEFORE, Stage, numbers
 from explorer.page.history import History
+from explorer.page.job import page_waits
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw, explain, landscape, train
 
@@ -245,9 +247,56 @@ def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9)
     return taken
 
 
+def heavy(session: Session) -> bool:
+    """Return whether a single step of this stage may take a second."""
+    return session.frame.stage == "attack" and session.entry.heavy
+
+
+def steps_beside(
+    session: Session, steps: int, seconds: float
+) -> tuple[Callable[[], list[Any]], Callable[[list[Any]], int]]:
+    """Return work that takes steps of the attack, for a thread, and the command that shows them.
+
+    Args:
+        session: stays as it is while the work goes on.
+        steps: how many at most, 1 or more.
+        seconds: after these the work takes no further step.
+
+    Returns:
+        The work, which returns states; and a command that takes them and returns how many steps
+        they are: none where the run was paused meanwhile, or is another one.
+    """
+    now, entry, config = session.frame, session.entry, session.attack_config
+    first: Any = now.attack.state
+
+    def work() -> list[Any]:
+        made, begun = [first], perf_counter()
+        while len(made) <= steps and not entry.terminate(made[-1], config).over:
+            made.append(entry.step(now.target, made[-1], config))
+            if perf_counter() - begun > seconds:
+                break
+        return made[1:]
+
+    def take(made: list[Any]) -> int:
+        same = session.frame.attack.state is first and session.attack_config is config
+        if not same or not session.running or session.frame.stage != "attack":
+            return 0
+        for state in made:
+            session.timeline.append(state, numbers)
+        last = made[-1] if made else first
+        part = replace(session.frame.attack, state=last)
+        session.put(attack=part, status=entry.terminate(last, config))
+        return len(made)
+
+    return work, take
+
+
 def step(session: Session, n: int = 1) -> None:
-    """Pause, and take n steps."""
+    """Pause, and take n steps; heavy ones beside the page, as a run that pauses by itself."""
     _pause_in_run(session)
+    if heavy(session) and page_waits():
+        _run_to(session, n)
+        return
     advance(session, steps=n)
     assess(session)
 
@@ -263,9 +312,19 @@ def _pause_in_run(session: Session) -> None:
 
 def go_on(session: Session, n: int) -> None:
     """Take n steps: at once if that is quick, else as a run that pauses by itself."""
+    if heavy(session) and page_waits():
+        step(session, n)
+        return
     _pause_in_run(session)
     taken = advance(session, seconds=AT_ONCE_S, steps=n)
     assess(session)
     now = session.frame
-    if now.state is not None and taken < n and not now.status.over:
-        session.stop_at, session.running = now.state.t + n - taken, True
+    if taken < n and not now.status.over:
+        _run_to(session, n - taken)
+
+
+def _run_to(session: Session, n: int) -> None:
+    """Let the run go on for n steps."""
+    state = session.frame.state
+    if state is not None:
+        session.stop_at, session.running = state.t + n, True

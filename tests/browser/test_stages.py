@@ -95,10 +95,10 @@ def an_arena_runs_and_a_click_shows_the_claims(app: Explorer) -> None:
     for name in ("Hinges", "Model inversion"):
         table.get_by_label(f"Run {name}").check()
     field(app.page, "seeds").fill("1")
-    app.press("Run the arena")
+    app.press("Run the attacks")
     rows = table.locator("tr.mx-can")
     expect(rows).to_have_count(3)  # and another set
-    expect(app.button("Run the arena")).to_be_visible()
+    expect(app.button("Run the attacks")).to_be_visible()
     line = rows.filter(has_text="Model inversion")
     line.locator("td").nth(2).click()
     expect(line).to_have_class(re.compile("mx-on"))

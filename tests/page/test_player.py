@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import math
+import threading
 from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
 
 import pytest
 
 from explorer.engine.data import preset
+from explorer.engine.roster import ROSTER
 from explorer.page import clock
 from explorer.page import play as play_stage
 from explorer.page.clock import Player, steps_due
 from explorer.page.session import SLOW_START, Session
+from explorer.page.stages import attack, train
 from explorer.page.stages import draw as draw_stage
 
 
@@ -176,3 +180,82 @@ def test_the_clock_keeps_the_pace_of_a_slow_start(monkeypatch: pytest.MonkeyPatc
     assert all(t <= steps_due(0, seconds, SLOW_START) + 1 for seconds, t in seen)
     seconds, t = seen[-1]
     assert t >= 0.9 * steps_due(0, seconds - 0.1, SLOW_START) > 100
+
+
+def attacked(monkeypatch: pytest.MonkeyPatch, step: Callable[..., object]) -> Session:
+    """A session in the attack stage, whose heavy attack takes such steps."""
+    session = Session(preset("alternating-circle", n=6), steps_per_second=math.inf)
+    train.jump_to_exact(session)
+    attack.choose(session, "hinge")
+    monkeypatch.setitem(ROSTER, "hinge", replace(ROSTER["hinge"], step=step))
+    play_stage.go(session, "attack")
+    return session
+
+
+@pytest.mark.parametrize("by", ["play", "step"])
+def test_the_page_answers_while_a_heavy_step_is_taken(monkeypatch, by: str) -> None:
+    begun, answered = threading.Event(), threading.Event()
+    real = ROSTER["hinge"].step
+
+    def step(*args: object) -> object:
+        begun.set()
+        assert answered.wait(30), "the loop was blocked by the step"
+        return real(*args)
+
+    session = attacked(monkeypatch, step)
+
+    async def run() -> None:
+        player = Player(session)
+        if by == "play":
+            session.running = True
+        else:
+            play_stage.step(session, 2)
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        answered.set()  # by the loop, in the middle of a step
+        while session.running and session.frame.attack.state.t < 2:
+            session.drawn = session.shown
+            await asyncio.sleep(0.001)
+        session.running = False
+        await asyncio.sleep(0.05)
+        player.close()
+
+    asyncio.run(run())
+    assert session.frame.attack.state.t == 2 or by == "play"
+    assert session.frame.attack.state.t >= 2 and session.timeline.last_t >= 2
+
+
+def test_a_heavy_step_that_was_paused_is_dropped(monkeypatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    real = ROSTER["hinge"].step
+
+    def step(*args: object) -> object:
+        begun.set()
+        assert go_on.wait(30)
+        return real(*args)
+
+    session = attacked(monkeypatch, step)
+    before = session.frame.attack.state
+
+    async def run() -> None:
+        player = Player(session)
+        session.running = True
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        play_stage.pause(session)
+        go_on.set()
+        for _ in range(100):
+            await asyncio.sleep(0.001)
+        player.close()
+
+    asyncio.run(run())
+    assert session.frame.attack.state is before and not session.running
+
+
+def test_a_heavy_attack_in_a_script_takes_its_steps_at_once() -> None:
+    session = Session(preset("alternating-circle", n=6))
+    train.jump_to_exact(session)
+    attack.choose(session, "hinge")
+    play_stage.go(session, "attack")
+    play_stage.step(session, 3)
+    assert session.frame.attack.state.t == 3

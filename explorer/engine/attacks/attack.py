@@ -146,6 +146,7 @@ class Attack(Generic[T, C, S]):
             for more than memory has. None: few.
         belongs: (target, state, config) -> whether a state of a file can be one on these weights;
             None: each can.
+        heavy: whether a single step may take a second; a page then takes its steps in a thread.
         place: its order on the page, the least first.
 
     Raises:
@@ -184,6 +185,7 @@ class Attack(Generic[T, C, S]):
     energy: Callable[[T, Tensor, Tensor], float] | None = None
     room: Callable[[C, int], int] | None = None
     belongs: Callable[[T, S, C], bool] | None = None
+    heavy: bool = False
     place: int = 100
 
     def __post_init__(self) -> None:

@@ -293,7 +293,7 @@ def belongs(target: Target, state: CertifiedState, config: CertifiedConfig) -> b
 
 
 ATTACK = Attack(
-    place=7, key="certified_places", title="Certified places", paper="own",
+    place=7, heavy=True, key="certified_places", title="Certified places", paper="own",
     sentence="Places that must hold a training point of a label: without one the weights would be "
     "farther from every explanation than the stated radius.",
     config=CertifiedConfig, state=CertifiedState,

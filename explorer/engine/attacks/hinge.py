@@ -495,7 +495,7 @@ def _lines(state: HingeState) -> Array:
 
 
 ATTACK = Attack(
-    place=5, key="hinge", title="Hinges", paper="own",
+    place=5, heavy=True, key="hinge", title="Hinges", paper="own",
     sentence="Crossings of the kinks and the margin as candidates, fitted by a convex program; "
     "claims the places that no other explanation can do without.",
     config=HingeConfig, state=HingeState,

@@ -376,7 +376,7 @@ def _weight(state: PooledState, i: int) -> str:
 
 
 ATTACK = Attack(
-    place=6, key="pooled", title="Pooled", paper="own",
+    place=6, heavy=True, key="pooled", title="Pooled", paper="own",
     sentence="Claims of several KKT reconstructions and crossings in one explanation; claims the "
     "places that no other explanation can do without.",
     config=PooledConfig, state=PooledState,

@@ -27,11 +27,11 @@ from explorer.research.arena import Line
 from explorer.research.experiment import Otherwise, Ring, otherwise
 from explorer.research.runs import RADIUS, watch_of
 
-RUN, CANCEL = "Run the arena", "Cancel the arena"
+RUN, CANCEL = "Run the attacks", "Cancel the runs"
 HEAD = ("recovered", "claims right", "false", "by chance", "CPU s")
 NOTE = "lines: 95% intervals · grey: unseen points"
 OTHER = "other"  # key of the row of another set
-TICKED = ("kkt", "hinge", "decoreco", "inversion", "univariate")  # at first, where they apply
+TICKED = 4  # at first: of those that can be run, the first of the list; arbitrary
 SEEDS = 3  # arbitrary: the fewest with a spread
 RUNS_SHARE = 0.7  # of the bar; the rest is the search for another set; arbitrary
 
@@ -48,7 +48,7 @@ class Arena(Panel):
         self.other: Otherwise | None = None
         self.running = ""  # key of the attack that runs
         self.job = Job()
-        self.ticked = set(TICKED)
+        self._ticks: dict[str, bool] = {}  # by hand
         self._suits: tuple[Target | None, dict[str, str]] = (None, {})
         self.table = TableView(head=list(HEAD), note=NOTE)
         self.table.on_tick(self._tick)
@@ -71,15 +71,19 @@ class Arena(Panel):
 
     # --- running ----------------------------------------------------------------------------
     def _tick(self, key: str, ticked: bool) -> None:
-        (self.ticked.add if ticked else self.ticked.discard)(key)
+        self._ticks[key] = ticked
         self.draw()
+
+    def ticked(self) -> list[str]:
+        """Return the attacks that are ticked and can be run, in the order of the list."""
+        suit = [key for key, why in self._refusals(self.session.frame.target).items() if not why]
+        return [key for key in suit if self._ticks.get(key, key in suit[:TICKED])]
 
     def _start(self) -> None:
         now = self.session.frame
         if now.target is None or now.truth is None or now.aim is None:
             raise ValueError("No weights to attack: train a network first.")
-        refused = self._refusals(now.target)
-        chosen = [key for key in ROSTER if key in self.ticked and not refused[key]]
+        chosen = self.ticked()
         if not chosen:
             raise ValueError("No attack is chosen: tick at least one.")
         gamma = now.training.state.gamma_bar if now.training.state is not None else float("nan")
@@ -142,8 +146,11 @@ class Arena(Panel):
         """Draw one row for each attack, with what its runs found."""
         lines = {line.key: line for line in self.lines()}
         refused = self._refusals(self.session.frame.target)
-        truth = self.session.frame.truth
-        rows = [self._row(key, lines.get(key), refused[key]) for key in ROSTER]
+        truth, ticked = self.session.frame.truth, self.ticked()
+        rows = [
+            {**self._row(key, lines.get(key), refused[key]), "ticked": key in ticked}
+            for key in ROSTER
+        ]
         if self.other is not None or self.running == OTHER:
             rows.append(other_row(self.other))
         n = "" if truth is None else f" of {truth.n}"
@@ -162,7 +169,7 @@ class Arena(Panel):
         entry = ROSTER[key]
         row = {
             "key": key, "title": entry.title, "tip": f"{entry.paper}: {entry.sentence}",
-            "ticked": key in self.ticked and not refused, "off": bool(refused), "drawn": False,
+            "off": bool(refused), "drawn": False,
         }  # fmt: skip
         words = refused or ("running …" if self.running == key else "")
         if line is None or not line.runs:

@@ -92,7 +92,9 @@ def uncertified(session: Session) -> list[TrainState]:
     """Return the kept states at even log steps that have no certificate yet."""
     line = session.branch.train
     rows = zip(line.states, line.rows, strict=True)
-    return [s for s, row in rows if s.t in LOG_STEPS and "unexplained" not in row and s.net.homogeneous]
+    return [
+        s for s, row in rows if s.t in LOG_STEPS and "unexplained" not in row and s.net.homogeneous
+    ]
 
 
 def note(session: Session, state: TrainState, made: Certificate) -> None:
