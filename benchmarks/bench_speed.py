@@ -3,7 +3,7 @@
     python benchmarks/bench_speed.py            every row but the training (some minutes, one core)
     python benchmarks/bench_speed.py --long     the training with the published settings too
     python benchmarks/bench_speed.py --only deep     one part of it
-    python benchmarks/bench_speed.py --plain    blocks without the compiled loops of numba
+    python benchmarks/bench_speed.py --plain    blocks of the joint attack without compiled loops
 
 The reference is `benchmarks/reference.py`: plain autograd with a double backward. Both sides flush
 denormals, run on one thread in float64 and take turns; each figure is the median of the repeats.
@@ -74,9 +74,9 @@ class Run:
         self.state = kkt.step(self.target, self.state, self.config)
 
 
-def trained(width: int, steps: int) -> Target:
-    """The alternating circle on 2-width-1, at margin 1."""
-    data, config = preset("alternating-circle", 20), TrainConfig(widths=(width,), steps=steps)
+def trained(*widths: int, steps: int = 20_000) -> Target:
+    """The alternating circle on these widths, at margin 1."""
+    data, config = preset("alternating-circle", 20), TrainConfig(widths=widths, steps=steps)
     state = training.init(data, config, torch.Generator().manual_seed(0))
     state = training.advance(data, state, config, steps)
     return Target.of(state.net, state.q_min)
@@ -95,7 +95,7 @@ class Blocks:
 
 def circle_rows(repeats: int) -> Iterator[Row]:
     """2-1000-1, m = 40, on a trained network: the same network, merged, and 25 starts at once."""
-    target, m = trained(1000, 20_000), 40
+    target, m = trained(1000), 40
     _, x, y, lam = reference.problem(2, (1,), m)
     x, lam = 0.7 * x, 2 * lam * target.mass / m
     theirs = reference.Reference(target.net, x, y, lam, ALPHA)
@@ -131,6 +131,79 @@ def circle_rows(repeats: int) -> Iterator[Row]:
     first = kkt.init(target, usual, torch.Generator().manual_seed(0))
     whole = [(lambda n=n: deque(kkt.iterate(target, first, usual, n), 0), 1) for n in (1, 20)]
     yield "200 steps of the usual joint attack, in blocks of 20", *medians(whole, repeats), ""
+
+
+class Autograd:
+    """The same network in torch.nn, cross-entropy and SGD: what a user would write."""
+
+    def __init__(self, widths: tuple[int, ...]) -> None:
+        data, layers, below = preset("alternating-circle", 20), [], 2
+        for i, width in enumerate(widths):
+            layers += [torch.nn.Linear(below, width, bias=i == 0), torch.nn.ReLU()]
+            below = width
+        net = torch.nn.Sequential(*layers, torch.nn.Linear(below, 1, bias=False))
+        self.net, self.x, self.wanted = net.double(), data.x, (data.y + 1) / 2
+        self.optimiser = torch.optim.SGD(self.net.parameters(), lr=1e-3)
+
+    def step(self) -> None:
+        """One step, and its loss as a number."""
+        out = self.net(self.x)[:, 0]
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(out, self.wanted)
+        self.optimiser.zero_grad()
+        loss.backward()
+        self.optimiser.step()
+        loss.item()
+
+
+def step_rows(repeats: int) -> Iterator[Row]:
+    """The default training step, in blocks as `train` takes them: 200 of its 20,000 steps."""
+    data = preset("alternating-circle", 20)
+    asked = {(100,): "50 x", (1000,): "5 x", (100, 100): "3 x", (1000, 1000): "1.5 x"}
+    for widths, wanted in asked.items():
+        config = TrainConfig(widths=widths, steps=10**9)
+        state = training.init(data, config, torch.Generator().manual_seed(0))
+        held, times = [training.advance(data, state, config, 20)], 20 if max(widths) < 1000 else 5
+        block = 200 if widths != (1000, 1000) else 50
+
+        def ours(held: list = held, config: TrainConfig = config, block: int = block) -> None:
+            held[0] = training.advance(data, held[0], config, block)
+
+        a, b = medians([(Autograd(widths).step, times), (ours, 1)], repeats)
+        name = "-".join(map(str, (2, *widths, 1)))
+        yield f"training step, {name}, against autograd and SGD", a, b / block, wanted
+
+
+def default_rows(repeats: int) -> Iterator[Row]:
+    """The default attack in blocks of 20, as `attack` takes them, over its first 400 steps."""
+    cases = [
+        (2, (1000,), 40, "30 x"), (2, (1000,), 100, "10 x"), (2, (100, 100), 100, "2 x"),
+        (2, (1000, 1000), 100, "2.5 x"), (64, (1000, 1000), 200, "2 x"),
+    ]  # fmt: skip
+    for d, widths, m, wanted in cases:
+        net, x, y, lam = reference.problem(d, widths, m)
+        target = trained(*widths) if d == 2 and sum(widths) <= 1000 else Target(net)
+        theirs = reference.Reference(target.net, x, y, lam, ALPHA)
+        config, wide = KKTConfig(m=m), sum(widths) > 1000
+        first = kkt.init(target, config, torch.Generator().manual_seed(0))
+        steps = 20 if wide else 400
+
+        def ours(target=target, first=first, config=config, steps=steps) -> None:
+            for state in kkt.iterate(target, first, config, 20):
+                if state.t >= steps:
+                    return
+
+        a, b = medians([(theirs.step, 2 if wide else 20), (ours, 1)], min(repeats, 5))
+        name = "-".join(map(str, (d, *widths, 1)))
+        yield f"default attack, {name}, m = {m}, in blocks of 20", a, b / steps, wanted
+        if len(widths) > 1:
+            single = Target(target.net.to(dtype=torch.float32))
+            first = kkt.init(single, config, torch.Generator().manual_seed(0))
+
+            def ours32(single=single, first=first, config=config, steps=steps) -> None:
+                ours(single, first, config, steps)
+
+            a, b = medians([(theirs.step, 2 if wide else 20), (ours32, 1)], min(repeats, 5))
+            yield f"the same in float32 (reference in float64), m = {m}", a, b / steps, ""
 
 
 def _passes(net: Prepared, groups: list[slice], x: torch.Tensor) -> Callable[[], None]:
@@ -208,8 +281,8 @@ def training_rows(repeats: int) -> Iterator[Row]:
         # chosen on this set; the default rate 1, made for every set, takes 1.5 times the steps
         config = TrainConfig(widths=(1000,), steps=20_000, lr=3.0)
         state = training.init(data, config, torch.Generator().manual_seed(0))
-        for state in training.iterate(data, state, config):  # noqa: B020
-            if state.t % 10 == 0 and 0 < float(state.q.max()) <= 1.1 * state.q_min:
+        for state in training.iterate(data, state, config, 10):  # noqa: B020
+            if 0 < float(state.q.max()) <= 1.1 * state.q_min:
                 return
 
     fast = statistics.median(seconds(ours, 1) for _ in range(repeats))
@@ -219,7 +292,10 @@ def training_rows(repeats: int) -> Iterator[Row]:
     yield f"training to 10%, 2-1000-1, against {epochs:,} published epochs", slow, fast, "300 x"
 
 
-PARTS = {"circle": circle_rows, "deep": deep_rows, "exact": exact_rows}
+PARTS = {
+    "step": step_rows, "default": default_rows, "circle": circle_rows, "deep": deep_rows,
+    "exact": exact_rows,
+}  # fmt: skip
 
 
 def main() -> None:

@@ -429,6 +429,6 @@ def project(
 
 @njit(cache=True, **FAST)
 def settle(gram: Array, right: Array, above: Array, ridge: float, tol: float) -> bool:
-    """The multipliers of `_active_set` in place of the guess `above`; False where there are none."""
+    """Put the multipliers of `_active_set` in place of the guess `above`; False where it fails."""
     n = len(right)
     return _active_set(gram, right, n, above, ridge, tol, np.empty((n, n)))

@@ -194,8 +194,8 @@ def _share_left(
     run = reused_pass(net, x, alpha)
     if floor == 0 and x.ndim == 2:
         along = run.slope() if sloped else None
-        if (known := active_fit(run, y, lam, 1 / net.square)) is not None:
-            fit, lam = known
+        if (settled := active_fit(run, y, lam, 1 / net.square)) is not None:
+            fit, lam = settled
             return (fit.loss, fit.grad_x, fit.grad_c), lam, run.phi, along
     if floor is not None:
         gram, inner = run.normal()
