@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from explorer.engine.attacks.kkt import KKTConfig, KKTState, Report, Start
     from explorer.engine.attacks.target import Target
     from explorer.engine.certificate import Certificate, Light, certify
+    from explorer.engine.classes import class_labels
     from explorer.engine.controls import Controls, Origin, control_sets
     from explorer.engine.data import (
         PRESETS,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from explorer.engine.exact import Exact, maximum_margin
     from explorer.engine.margin import normalise, q_of
     from explorer.engine.merging import merge_neurons
+    from explorer.engine.modules import ModelError, network_of
     from explorer.engine.network import Network, phi, scaled_network
     from explorer.engine.roster import ROSTER, by_key
     from explorer.engine.scoring import RADII, Kind, Score, Verdict, judge, score
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from explorer.page.apps.digits import digits as digits
     from explorer.page.apps.explorer import app as app
     from explorer.page.apps.membership import membership as membership
+    from explorer.research.audit import Audit, audit
     from explorer.research.words import sentence
 
 __version__ = "0.1.0"
@@ -50,6 +53,7 @@ __all__ = [
     "PRESETS",
     "RADII",
     "ROSTER",
+    "Audit",
     "Certificate",
     "Controls",
     "DataError",
@@ -59,6 +63,7 @@ __all__ = [
     "KKTState",
     "Kind",
     "Light",
+    "ModelError",
     "Network",
     "Origin",
     "Report",
@@ -73,8 +78,10 @@ __all__ = [
     "TrainState",
     "Verdict",
     "__version__",
+    "audit",
     "by_key",
     "certify",
+    "class_labels",
     "control_sets",
     "empty",
     "heldout",
@@ -85,6 +92,7 @@ __all__ = [
     "maximum_margin",
     "merge_neurons",
     "mix_init",
+    "network_of",
     "normalise",
     "phi",
     "preset",
@@ -104,6 +112,7 @@ _NAMES = {
     "explorer.engine.attacks.kkt": "KKTConfig KKTState Report Start",
     "explorer.engine.attacks.target": "Target",
     "explorer.engine.certificate": "Certificate Light certify",
+    "explorer.engine.classes": "class_labels",
     "explorer.engine.controls": "Controls Origin control_sets",
     "explorer.engine.data": (
         "PRESETS DataError Dataset Source empty heldout preset read_csv write_csv"
@@ -112,12 +121,14 @@ _NAMES = {
     "explorer.engine.exact": "Exact maximum_margin",
     "explorer.engine.margin": "normalise q_of",
     "explorer.engine.merging": "merge_neurons",
+    "explorer.engine.modules": "ModelError network_of",
     "explorer.engine.network": "Network phi scaled_network",
     "explorer.engine.roster": "ROSTER by_key",
     "explorer.engine.scoring": "RADII Kind Score Verdict judge score",
     "explorer.engine.status": "Status",
     "explorer.engine.store": "Run StoreError import_weights load_run save_run",
     "explorer.engine.training": "TrainConfig TrainState",
+    "explorer.research.audit": "Audit audit",
     "explorer.research.words": "sentence",
 }
 _MODULES = {"kkt": "explorer.engine.attacks.kkt", "training": "explorer.engine.training"}

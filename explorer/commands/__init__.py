@@ -9,6 +9,7 @@ VERBS = {
         "road",
         "Attack trained weights; without the truth nobody can say which claims hold.",
     ),
+    "audit": ("audit", "Audit a trained model: what its weights give away of its training points."),
     "show": ("road", "Say what a file holds."),
     "serve": ("road", "Open the app in a browser."),
     "weight-decay": (

@@ -14,6 +14,10 @@ several classes tie as runner-up, each of their covectors gives a subgradient.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,6 +27,75 @@ MAX_CLASSES = 10  # the ten digits
 def label_of(index: int) -> int:
     """The label of class `index`, counted from 0: 1, -1, 3, 4, ..."""
     return -1 if index == 1 else index + 1
+
+
+def class_labels(
+    y: Any,  # noqa: ANN401 - whatever numpy reads
+    outputs: int | None = None,
+    classes: Sequence[Any] | None = None,
+) -> tuple[Tensor, tuple[Any, ...]]:
+    """Return labels -1 and +1, or 1, -1, 3, 4, ..., for classes of any kind.
+
+    Classes are numbered in their order: numbers by size, words by alphabet, False before True. With
+    one output the first is -1 and the second +1: the sign of Phi. With C outputs class k is the one
+    of output k; whole numbers from 0 to C - 1 are taken as they are.
+
+    Args:
+        y: classes (n,): numbers, bool or words, as a list, array, tensor or column.
+        outputs: how many outputs the network has; None takes one for two classes, else one each.
+        classes: all classes in their order, where `y` may lack some.
+
+    Returns:
+        The labels (n,) in float64, and the classes in their order.
+
+    Raises:
+        ValueError: where there are more classes than outputs tell apart, a class is missing or is
+            not among `classes`, or there are too many.
+
+    Example:
+        >>> from explorer import class_labels
+        >>> class_labels(["cat", "dog", "cat"])
+        (tensor([-1.,  1., -1.], dtype=torch.float64), ('cat', 'dog'))
+        >>> class_labels([0, 1, 2, 1])[0]  # three classes: labels 1, -1, 3
+        tensor([ 1., -1.,  3., -1.], dtype=torch.float64)
+    """
+    given = [
+        _plain(v) for v in np.asarray(y.detach().cpu() if isinstance(y, Tensor) else y).ravel()
+    ]
+    known = _classes(given, outputs) if classes is None else tuple(_plain(c) for c in classes)
+    count = outputs if outputs is not None else (1 if len(known) <= 2 else len(known))
+    if len(known) > min(max(count, 2), MAX_CLASSES):
+        raise ValueError(
+            f"{len(known)} classes; {count} output{'s' * (count > 1)} tell {max(count, 2)} apart, "
+            f"and at most {MAX_CLASSES} are supported: {known[:12]}"
+        )
+    other = sorted({repr(v) for v in given if v not in known})
+    if other:
+        raise ValueError(f"expected classes among {known}; got {', '.join(other[:9])}")
+    number = {value: k for k, value in enumerate(known)}
+    made = [2 * number[v] - 1 if count == 1 else label_of(number[v]) for v in given]
+    return torch.tensor(made, dtype=torch.float64), known
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - a class
+    """A class as a Python value: whole numbers as int, so that 1.0 and 1 are one class."""
+    held = value.item() if isinstance(value, np.generic) else value
+    if held is None or held != held:
+        raise ValueError("a class is missing (nan or None); remove that point")
+    return int(held) if isinstance(held, float) and held == round(held) else held
+
+
+def _classes(given: list[Any], outputs: int | None) -> tuple[Any, ...]:
+    """The classes in their order; usual pairs and 0 to C - 1 whole, though `given` lacks some."""
+    found = set(given)
+    pairs: list[tuple[Any, ...]] = [(-1, 1), (0, 1)]
+    usual = pairs if outputs in (None, 1) else [tuple(range(outputs or 0))]
+    for row in usual:
+        if found <= set(row) and not any(isinstance(v, bool) for v in found):
+            return row
+    if found <= {False, True} and outputs in (None, 1):
+        return (False, True)
+    return tuple(sorted(found, key=lambda v: (isinstance(v, str), v)))
 
 
 def labels(outputs: int) -> tuple[int, ...]:

@@ -40,6 +40,7 @@ class Origin(Enum):
     TURNED = "turned"
     SHIFTED = "shifted"
     REPHASED = "re-phased"
+    POOLED = "pooled"
     GIVEN = "control"
 
 
@@ -50,7 +51,8 @@ class Controls:
     Attributes:
         sets: as many points each as the truth, best of all; of its dimension.
         origin: HELD_OUT for sets of the source that the truth came from; RESAMPLED, TURNED, SHIFTED
-            and REPHASED for sets made from the points of the truth; GIVEN where nobody says.
+            and REPHASED for sets made from the points of the truth; POOLED for sets of training and
+            held-out points together; GIVEN where nobody says.
         beside: controls made in other ways. Claims must beat each of them: a drawing does not say
             of which law it is, and where one of the ways follows that law, the largest p holds.
         truth: the points that all of these were made for, so that more can be; None for others.

@@ -14,7 +14,7 @@ FOLDER = _SHIPPED if _SHIPPED.is_dir() else _SOURCE
 FIRST = "explorer.ipynb"
 KERNEL = "margin-explorer"  # the folder of that name under voila/kernels
 _KERNELSPEC = {"display_name": "Margin Explorer", "language": "python", "name": KERNEL}
-FOR_JUPYTER = {"sweep.ipynb"}  # fills the machine for minutes: not for thirty visitors
+FOR_JUPYTER = {"audit.ipynb", "sweep.ipynb"}  # fill the machine: not for thirty visitors
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ DATA = {"demo", "train", "weight-decay", "energy", "explain", "tune", "univariat
         "bilevel", "sweep", "arena"}  # fmt: skip
 DEVICE = {"demo", "train", "attack", "energy", "explain", "tune", "univariate", "grid", "sweep",
           "arena", "digits"}  # fmt: skip
-SEEDED = DATA | DEVICE | {"membership"}
+SEEDED = DATA | DEVICE | {"audit", "membership"}
 FEW = ("--set", "attack_config.m=4", "--set", "attack_config.steps=5")
 
 

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from explorer.engine.attacks import certified, hinge, pooled, univariate
 from explorer.engine.attacks.certified import CertifiedConfig, CertifiedState
+from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.hinge import HingeConfig, HingeState
 from explorer.engine.attacks.pooled import PooledConfig, PooledState
 from explorer.engine.attacks.target import Target
@@ -54,7 +55,9 @@ from explorer.page.words import starts as page_starts
 from explorer.page.words import univariate as page_univariate
 from explorer.page.words.headline import headline
 from explorer.research import arena, explained
+from explorer.research.audit import Audit, Coordinates, Tried
 from explorer.research.grid import maps
+from explorer.research.words import audit as audit_words
 from explorer.research.words import energy, explanations, sentence, verdicts, weights
 
 KEPT = Path(__file__).with_name("golden.json")
@@ -370,6 +373,49 @@ def line(**changes: object) -> arena.Line:
     return arena.Line(**{**given, **changes})
 
 
+OF_FOUR = replace(VERDICT, n=4, found=3, claims=5)
+
+
+def audited() -> Audit:
+    """An audit of four points by one attack."""
+    points = Dataset(torch.zeros(4, 2).double(), tensor(1, 1, -1, -1))
+    where = Coordinates("as given", tensor(0, 0), tensor(1, 1))
+    claims = Report(points.x, points.y, points.y)
+    tried = Tried("kkt", "KKT reconstruction", claims, OF_FOUR, 2.0)
+    return Audit(
+        NET, points, ("down", "up"), where, 1.0, 0.03, CERTIFICATE.q, CERTIFICATE, (tried,),
+        Controls(()),
+    )  # fmt: skip
+
+
+def of_audits() -> Named:
+    """What an audit says, and what it rests on."""
+    made = audited()
+    (tried,) = made.tried
+    yield "audit", made.sentence
+    two = replace(made, tried=(tried, replace(tried, verdict=replace(OF_FOUR, p_value=0.4))))
+    yield "audit, two attacks", two.sentence
+    chance = replace(tried, verdict=replace(OF_FOUR, p_value=0.4))
+    yield "audit, chance", replace(made, tried=(chance,)).sentence
+    none = replace(OF_FOUR, why_not=Unknowable.NO_CLAIMS, p_value=math.nan)
+    yield "audit, no claims", replace(made, tried=(replace(tried, verdict=none),)).sentence
+    failed = replace(tried, verdict=None, message="Stopped.")
+    yield "audit, failed", replace(made, tried=(failed,)).sentence
+    yield "audit, no attack", replace(made, tried=()).sentence
+    wrong = replace(made, q=tensor(1, -1, 2, 3))
+    yield "audit, wrong side", wrong.sentence
+    yield "audit, one attack", audit_words.tried(made, tried)
+    yield "audit, one attack ended", audit_words.tried(made, replace(tried, ended=True))
+    other = replace(made.coordinates, name="standardised")
+    cases = (
+        made, wrong, replace(made, net=BIASED, certificate=None), replace(made, certificate=None),
+        replace(made, net=replace(NET, assumed_relu=True), coordinates=other),
+    )  # fmt: skip
+    for k, case in enumerate(cases):
+        for one in audit_words.assumptions(case):
+            yield f"audit, assumption {one.name} {k}", f"{one.met}: {one.words}"
+
+
 def of_research() -> Named:
     """Boards, grids, explanations on screen, and a search beside the defaults."""
     one = line()
@@ -620,7 +666,7 @@ def made() -> dict[str, str]:
     """All sentences by name."""
     parts = (
         enums, of_weights, of_verdicts, of_explanations, of_energy, of_membership, of_attacks,
-        of_research, of_headlines, of_page,
+        of_audits, of_research, of_headlines, of_page,
     )  # fmt: skip
     found: dict[str, str] = {}
     for name, text in (pair for part in parts for pair in part()):

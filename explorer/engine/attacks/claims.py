@@ -95,12 +95,16 @@ def merge_candidates(x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report
     return Report(merged.x[order], merged.y[order], merged.lam[order])
 
 
-def claims(target: Target, x: Tensor, y: Tensor, lam: Tensor, banded: bool = True) -> Report:
+def claims(
+    target: Target, x: Tensor, y: Tensor, lam: Tensor, banded: bool = True,
+    radius: float = MERGE_RADIUS,
+) -> Report:  # fmt: skip
     """The candidates x (m, d), y and lam (m,) that pass the three filters of this file.
 
-    Unless `banded`, the third is left out: weight decay puts no point on a margin.
+    Unless `banded`, the third is left out: weight decay puts no point on a margin. `radius` is that
+    of the first, in units of the data.
     """
-    merged = merge_candidates(x, y, lam, MERGE_RADIUS)
+    merged = merge_candidates(x, y, lam, radius)
     q = q_of(target.net, merged.x, merged.y) / target.level
     on_margin = (q - 1).abs() <= (MARGIN_BAND if banded else torch.inf)
     mean = merged.lam[merged.lam > 0].mean() if bool((merged.lam > 0).any()) else 0.0

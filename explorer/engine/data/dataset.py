@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from explorer.engine.classes import outputs_for, valid
+from explorer.engine.classes import class_labels, outputs_for, valid
 from explorer.engine.data.presets import MAX_POINTS
 
 
@@ -81,6 +83,31 @@ class Dataset:
                 "labels must be -1 or 1, and 3, 4, ... for further classes; "
                 f"got {sorted(set(self.y.tolist()))}"
             )
+
+    @classmethod
+    def of(cls, x: Any, y: Any, outputs: int | None = None) -> Dataset:  # noqa: ANN401 - arrays
+        """Return the set of points and classes in arrays of any kind.
+
+        Args:
+            x: points (n, d) of real numbers, or (n,) on a line: NumPy, torch, pandas or lists.
+                More axes, as of images, become one.
+            y: their classes (n,): numbers, bool or words; see `class_labels`.
+            outputs: how many outputs the network has that was trained on them.
+
+        Returns:
+            A set in float64 without a source.
+
+        Raises:
+            ValueError: where x holds no finite numbers, or x and y differ in length.
+
+        Example:
+            >>> import numpy as np
+            >>> from explorer import Dataset
+            >>> Dataset.of(np.array([[0.0, 1.0], [2.0, 3.0]]), ["no", "yes"]).y.tolist()
+            [-1.0, 1.0]
+        """
+        points = points_of(x)
+        return cls(points, class_labels(y, outputs)[0])
 
     @property
     def n(self) -> int:
@@ -189,6 +216,15 @@ class Dataset:
         if not 0 <= index < self.n:
             raise ValueError(f"no point {index}; the set holds points 0 to {self.n - 1}")
         return index
+
+
+def points_of(x: Any) -> Tensor:  # noqa: ANN401 - whatever numpy reads
+    """Points (n, d) in float64 on the CPU, of arrays of any kind; see `Dataset.of`."""
+    try:
+        given = np.asarray(x.detach().cpu() if isinstance(x, Tensor) else x, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"points must be numbers in an array (n, d): {error}") from error
+    return torch.from_numpy(np.ascontiguousarray(given).reshape(len(given), -1).copy())
 
 
 def empty(d: int) -> Dataset:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -113,6 +115,72 @@ def _read_csv(text: str | bytes) -> Dataset:
     table = np.array([_numbers(line, row, head) for line, row in rows[1:]], dtype=np.float64)
     lines = [line for line, _ in rows[1:]]
     return _dataset(table[:, :-1], table[:, -1], lines, several=head[-1] == CLASS)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Points with classes of any kind, as a file holds them.
+
+    Attributes:
+        x: points (n, d), float64.
+        y: their classes (n,): numbers or words.
+        names: of the coordinates.
+    """
+
+    x: np.ndarray
+    y: Sequence[float | str]
+    names: tuple[str, ...]
+
+
+LABELS = ("y", "class", "label", "target")  # columns that are taken for the classes
+
+
+def read_table(data: bytes, label: str | None = None) -> Table:
+    """Read points with classes of any kind from a CSV with a header, or from an NPZ archive.
+
+    Args:
+        data: the content of the file.
+        label: the column of the classes; None takes one of `LABELS`, or the last.
+
+    Returns:
+        The table.
+
+    Raises:
+        DataError: for a file that is no such table; the message says where.
+    """
+    _size(len(data))
+    if is_archive(data):
+        made = read_npz(data)
+        whole = class_numbers(made.y) - 1 if made.outputs > 1 else made.y.int()
+        return Table(made.x.numpy(), whole.tolist(), tuple(f"x{i + 1}" for i in range(made.d)))
+    with reading("the table", "Write it as UTF-8 text with commas.", DataError):
+        lines = [row for row in csv.reader(io.StringIO(data.decode("utf-8-sig"))) if any(row)]
+    if len(lines) < 2 or len(lines[0]) < 2:
+        raise DataError("expected a header, and one line per point: coordinates and a class")
+    head = [name.strip() for name in lines[0]]
+    if label is not None and label not in head:
+        raise DataError(f"no column {safe_name(label)}; there are {safe_name(head[:12])}")
+    usual = next((name for name in LABELS if name in head), head[-1])
+    at = head.index(label or usual)
+    names = [name for i, name in enumerate(head) if i != at]
+    x: list[list[float]] = []
+    y: list[float | str] = []
+    for number, row in enumerate(lines[1:], 2):
+        if len(row) != len(head):
+            raise DataError(f"line {number}: expected {len(head)} values; got {len(row)}")
+        x.append(_numbers(number, [cell for i, cell in enumerate(row) if i != at], names))
+        y.append(_class(row[at].strip()))
+    if any(isinstance(value, str) for value in y):
+        y = [row[at].strip() for row in lines[1:]]
+    return Table(np.array(x, dtype=np.float64), y, tuple(names))
+
+
+def _class(cell: str) -> float | str:
+    """A class as a number if the cell holds one."""
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
 
 
 def write_npz(dataset: Dataset) -> bytes:

@@ -19,6 +19,7 @@ _MADE = {
     Origin.RESAMPLED: "resampled around the points",
     Origin.TURNED: "made by turning the points about their centre",
     Origin.SHIFTED: "made by shifting the points as one",
+    Origin.POOLED: "drawn from the training and the held-out points together",
     Origin.REPHASED: "made by moving the points along their outline",
 }
 

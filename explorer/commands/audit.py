@@ -1,0 +1,70 @@
+"""The verb `audit`: what a trained model gives away of its training points, in one call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from explorer.commands import base
+from explorer.commands.outputs import check_files
+from explorer.engine.data.files import Table, read_table
+from explorer.engine.store import read_file
+from explorer.research import audit_report, runs
+from explorer.research.audit import Audit
+from explorer.research.audit import audit as auditing
+from explorer.research.words.audit import assumptions
+
+LABEL = "Column of the classes; y, class, label or target, or the last one."
+
+
+def audit(
+    model: Annotated[Path, typer.Argument(help="Weights: a state_dict, or a saved run.")],
+    data: Annotated[Path, typer.Argument(help="Training points: a CSV with a header, or NPZ.")],
+    heldout: Annotated[
+        Path | None,
+        base.option("--heldout", "Points of the same source that were not trained on."),
+    ] = None,
+    label: Annotated[str | None, base.option("--label", LABEL)] = None,
+    attacks: Annotated[
+        list[str] | None, base.option("--attack", "An attack of the roster; those that fit.")
+    ] = None,
+    steps: base.Length = None,
+    radius: Annotated[
+        float | None, base.option("--radius", "Of a find, as a share of the points' spread.")
+    ] = None,
+    seed: base.Seed = 0,
+    out: Annotated[
+        Path | None,
+        base.option("--out", "The audit as .html, .json, .csv, .svg, .pdf or .png."),
+    ] = None,
+    as_json: base.Json = False,
+) -> None:
+    """Audit a trained model: what its weights give away of its training points."""
+    check_files(out)
+    _, net, _ = runs.open_run(model)
+    points, others = (_table(path, label) for path in (data, heldout))
+    assert points is not None
+    found = auditing(
+        net, points.x, points.y, None if others is None else (others.x, others.y),
+        attacks=attacks or None, radius=radius, seed=seed, steps=steps, watch=base.watch,
+    )  # fmt: skip
+    if out is not None:
+        found.save(out)
+    base.show_result(as_json, audit_report.as_json(found), "Audit", _rows(found, out))
+
+
+def _table(path: Path | None, label: str | None) -> Table | None:
+    return None if path is None else read_table(read_file(path), label)
+
+
+def _rows(found: Audit, out: Path | None) -> list[tuple[str, str]]:
+    met = {True: "met", False: "not met", None: "not known"}
+    rows = [("verdict", found.sentence), ("network", repr(found.net))]
+    rows += [(one.name, f"{met[one.met]}: {one.words}") for one in assumptions(found)]
+    rows += [(title, words) for title, _, _, words in audit_report.attack_rows(found)]
+    return rows if out is None else [*rows, ("written", str(out))]
+
+
+VERBS: dict[str, Any] = {"audit": audit}

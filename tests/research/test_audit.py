@@ -1,0 +1,219 @@
+"""One call on a model and its data: the same points at every scale, fair controls, one verdict."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from explorer.engine.classes import class_numbers
+from explorer.engine.controls import Origin
+from explorer.engine.data import Dataset, preset
+from explorer.engine.exact import maximum_margin
+from explorer.engine.modules import ModelError
+from explorer.engine.network import Network
+from explorer.engine.scoring import judge
+from explorer.engine.training import TrainConfig
+from explorer.research import runs
+from explorer.research.audit import audit, controls_for, known_coordinates
+from explorer.research.words.audit import assumptions
+
+CIRCLE = preset("alternating-circle", n=12)
+MOONS = preset("moons", n=16, seed=1)
+STEPS = 600
+
+
+@pytest.fixture(scope="module")
+def trained() -> Network:
+    return runs.train(CIRCLE, TrainConfig(method="ascent"), 0).net
+
+
+def module_of(net: Network) -> nn.Sequential:
+    """The same weights as a plain PyTorch model."""
+    k, d = net.weights[0].shape
+    model = nn.Sequential(nn.Linear(d, k), nn.ReLU(), nn.Linear(k, 1, bias=False)).double()
+    with torch.no_grad():
+        for p, value in zip(model.parameters(), net.parameters, strict=True):
+            p.copy_(value)
+    return model
+
+
+def in_units(net: Network, centre: torch.Tensor, scale: float) -> Network:
+    """The same function of centre + scale x."""
+    first = net.weights[0] / scale
+    assert net.biases[0] is not None
+    return replace(
+        net, weights=(first, *net.weights[1:]),
+        biases=(net.biases[0] - first @ centre, *net.biases[1:]),
+    )  # fmt: skip
+
+
+def found_of(made: object) -> list[bool]:
+    return [row["KKT reconstruction: found"] for row in made.rows]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e-1, 10.0, 1e3])
+def test_the_same_points_are_found_in_every_unit_of_length(trained: Network, scale: float) -> None:
+    one = audit(trained, CIRCLE.x, CIRCLE.y, attacks=("kkt",), steps=STEPS)
+    net = in_units(trained, torch.zeros(2).double(), scale)
+    other = audit(net, CIRCLE.x * scale, CIRCLE.y, attacks=("kkt",), steps=STEPS)
+    assert sum(found_of(one)) >= 10
+    assert found_of(one) == found_of(other)
+    assert other.best is not None and other.best.verdict is not None
+    apart = torch.cdist(other.best.claims.x, CIRCLE.x * scale).amin(0) / scale
+    assert float(apart.median()) < 0.03  # claims are in units of the data
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [1e-3, 1e-2, 0.1, 10.0, 100.0, 1e3])
+def test_moons_are_found_alike_in_every_unit_of_length(scale: float) -> None:
+    net = runs.train(MOONS, TrainConfig(), 0).net
+    one = audit(net, MOONS.x, MOONS.y, attacks=("kkt",))
+    moved = in_units(net, torch.zeros(2).double(), scale)
+    other = audit(moved, MOONS.x * scale, MOONS.y, attacks=("kkt",))
+    assert sum(found_of(one)) >= 1 and found_of(one) == found_of(other)
+
+
+def test_every_frame_says_the_same_of_every_point(trained: Network) -> None:
+    x = torch.tensor([50.0, -20.0]).double() + 7 * CIRCLE.x
+    net = in_units(trained, torch.tensor([50.0, -20.0]).double(), 7.0)
+    made = [coordinates for of in (trained, net) for coordinates in known_coordinates(of, x)]
+    assert {coordinates.name for coordinates in made} == {
+        "rescaled", "as given", "standardised", "from 0 to 1"
+    }  # fmt: skip
+    for coordinates in made:
+        z = coordinates.inside(x)
+        assert torch.allclose(coordinates.outside(z), x)
+        assert torch.allclose(coordinates.net(net)(z), net(x))
+
+
+def test_standardised_points_are_seen_through_their_units(trained: Network) -> None:
+    centre, scale = torch.tensor([50.0, -20.0]).double(), 7.0
+    deviation = float(CIRCLE.x.std(0, correction=0).mean())  # the circle's, alike in both
+    z = Dataset(CIRCLE.x / deviation, CIRCLE.y)
+    net = in_units(maximum_margin(z.x, z.y).net, centre, scale)
+    made = audit(net, centre + scale * z.x, z.y, attacks=("kkt",), steps=20)
+    assert made.coordinates.name == "standardised" and made.certificate is not None
+    assert made.certificate.light.value == "exact"
+
+
+def test_arrays_of_every_library_and_kind_of_class_give_one_audit(trained: Network) -> None:
+    x, y = CIRCLE.x.numpy(), CIRCLE.y.numpy()
+    words = np.where(y > 0, "up", "down")
+    kinds = [
+        (trained, CIRCLE, None), (module_of(trained), x, y), (module_of(trained), x, y > 0),
+        (trained, pd.DataFrame(x), pd.Series(words)), (trained, torch.tensor(x), (y > 0) * 1),
+    ]  # fmt: skip
+    made = [audit(model, p, c, attacks=("kkt",), steps=40) for model, p, c in kinds]
+    for one in made:
+        assert torch.equal(one.q, made[0].q)
+        assert torch.equal(one.tried[0].claims.x, made[0].tried[0].claims.x)
+    assert [one.classes for one in made[1:]] == [
+        (-1, 1), (False, True), ("down", "up"), (0, 1)
+    ]  # fmt: skip
+
+
+def test_held_out_points_make_the_controls(trained: Network) -> None:
+    other = preset("alternating-circle", n=60, noise=0.2, seed=5)
+    labelled = audit(trained, CIRCLE, heldout=(other.x, other.y), attacks=("kkt",), steps=STEPS)
+    alone = audit(trained, CIRCLE, heldout=other.x.numpy(), attacks=("kkt",), steps=STEPS)
+    for made in (labelled, alone):
+        assert made.controls.origin is Origin.POOLED and len(made.controls) == 999
+        assert made.controls.sets[0].n == CIRCLE.n
+        assert made.p_value <= 0.05
+    pool = torch.cat([CIRCLE.x, other.x])
+    assert all(bool((pool == row).all(1).any()) for row in labelled.controls.sets[0].x)
+    none = audit(trained, CIRCLE, attacks=("kkt",), steps=40)
+    assert none.controls.origin is Origin.RESAMPLED
+
+
+def test_a_claim_that_knows_nothing_is_seldom_a_find() -> None:
+    """Training and held-out points exchanged: p <= 0.05 in 5% of the cases, and sampling."""
+    out = 0
+    for seed in range(60):
+        g = torch.Generator().manual_seed(seed)
+        x = torch.rand(40, 2, generator=g, dtype=torch.float64)
+        y = torch.where(torch.rand(40, generator=g) < 0.5, -1.0, 1.0).double()
+        truth, other = Dataset(x[:15], y[:15]), Dataset(x[15:], y[15:])
+        claims = x[torch.randperm(40, generator=g)[:10]]  # of the pool, whichever
+        labels = torch.where(torch.rand(10, generator=g) < 0.5, -1.0, 1.0).double()
+        controls = controls_for(truth, other, seed)
+        out += judge(truth, controls, claims, labels, 0.03).p_value <= 0.05
+    assert out <= 7  # binomial: more once in a hundred
+
+
+def test_what_the_model_does_not_meet_is_said(trained: Network) -> None:
+    made = audit(module_of(trained).state_dict(), CIRCLE, attacks=("kkt",), steps=20)
+    assert {a.name: a.met for a in assumptions(made)}["ReLU"] is None
+    biased = replace(trained, biases=(trained.biases[0], torch.zeros(1).double()))
+    made = audit(biased, CIRCLE, attacks=("kkt",), steps=20)
+    assert {a.name: a.met for a in assumptions(made)}["homogeneous"] is False
+    assert made.certificate is None and made.best is not None
+    with pytest.raises(ModelError, match="Tanh"):
+        audit(nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)), CIRCLE)
+    with pytest.raises(ModelError, match="no hidden layer"):
+        audit(nn.Linear(2, 1), CIRCLE)
+    with pytest.raises(ValueError, match="2 coordinates; the model takes 3"):
+        audit(nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 1)), CIRCLE)
+
+
+def test_points_on_the_wrong_side_end_the_audit(trained: Network) -> None:
+    made = audit(trained, CIRCLE.x, -CIRCLE.y)
+    assert not made.tried and made.best is None and made.p_value != made.p_value
+    assert f"{CIRCLE.n} of {CIRCLE.n}" in made.sentence
+    assert {a.name: a.met for a in assumptions(made)}["separated"] is False
+
+
+def test_a_model_that_does_more_than_its_layers_is_refused() -> None:
+    class Scaled(nn.Sequential):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x.float().contiguous())
+
+    model = Scaled(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+    model.register_forward_hook(lambda module, given, out: out + 1)
+    with pytest.raises(ModelError, match="does not compute"):
+        audit(model, CIRCLE)
+
+
+def test_several_classes() -> None:
+    data = preset("three-blobs", n=12, seed=2)
+    net = runs.train(data, TrainConfig(widths=(40,)), 0).net
+    words = ["abc"[k] for k in (class_numbers(data.y) - 1).tolist()]
+    made = audit(net, data.x, words, steps=100)
+    assert [one.key for one in made.tried] == ["decoreco"] and made.classes == ("a", "b", "c")
+    assert [row["class"] for row in made.rows] == words
+
+
+def test_the_table_the_page_and_the_files(trained: Network, tmp_path) -> None:
+    made = audit(trained, CIRCLE.x, CIRCLE.y > 0, attacks=("kkt",), steps=STEPS)
+    assert isinstance(made.table, pd.DataFrame) and len(made.table) == CIRCLE.n
+    assert made.table["class"].tolist() == (CIRCLE.y > 0).tolist()
+    assert made.table["margin"].min() == 1
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    assert made.plot(ax) is ax and ax.collections
+    for ending in ("html", "json", "csv", "svg", "pdf", "png"):
+        assert made.save(tmp_path / f"audit.{ending}").stat().st_size > 500
+    page = (tmp_path / "audit.html").read_text()
+    assert page.startswith("<!doctype html>") and "<svg" in page and made.sentence in page
+    assert "src=" not in page and "<link" not in page  # nothing is fetched
+    held = json.loads((tmp_path / "audit.json").read_text())
+    assert held["attacks"][0]["verdict"]["found"] == made.tried[0].verdict.found
+    with pytest.raises(ValueError, match=r"audit\.docx"):
+        made.save(tmp_path / "audit.docx")
+
+
+def test_points_in_many_coordinates() -> None:
+    g = torch.Generator().manual_seed(0)
+    x = torch.randn(12, 20, generator=g, dtype=torch.float64)
+    data = Dataset(x, preset("alternating-circle", n=12).y)
+    net = runs.train(data, TrainConfig(widths=(50,)), 0).net
+    made = audit(net, data, steps=50)
+    assert made.radius > 0.1 and "x1" not in made.rows[0]
+    assert made.plot().patches
