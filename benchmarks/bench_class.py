@@ -69,7 +69,7 @@ class Student:
 
     def __init__(self, url: str) -> None:
         """Nothing is open yet."""
-        self.url, self.count, self.drawn = url, itertools.count(), 0
+        self.url, self.count, self.drawn, self.messages = url, itertools.count(), 0, 0
         self.states: dict[str, dict[str, Any]] = {}
         self.changed = asyncio.Event()
         self.link: WebSocketClientConnection | None = None
@@ -121,6 +121,7 @@ class Student:
     async def _read(self) -> None:
         assert self.link is not None
         while (message := await self.link.read_message()) is not None:
+            self.messages += 1
             _, header, _, _, content, *_ = _offsets(message)
             if b"comm_" in header:
                 self._take(json.loads(content))
@@ -222,10 +223,14 @@ class Person:
 
     async def draw(self) -> None:
         """Draw the preset."""
-        names = await self.page.locator("option").all_text_contents()
-        name = next(name.strip() for name in names if name.strip().startswith(PRESET))
-        box = self.page.locator("select").filter(has=self.page.locator(f"option:text-is('{name}')"))
-        await box.first.select_option(label=name)
+        found = await self.page.wait_for_function(
+            """words => [...document.querySelectorAll('select')].find(select =>
+                [...select.options].some(option => option.textContent.trim().startsWith(words)))""",
+            arg=PRESET,
+        )
+        box = found.as_element()
+        names = await box.evaluate("box => [...box.options].map(o => o.textContent.trim())")
+        await box.select_option(index=[n.startswith(PRESET) for n in names].index(True))
 
     async def toggle(self) -> float:
         """Press Play or Pause; return the seconds until the button has its other word."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -83,6 +84,27 @@ def test_two_kernels_draw_other_numbers_and_see_nothing_of_each_other(
     drawn = [re.findall(r"numbers: (\S+) (\S+) (\S+)", page)[0] for page in (one, two)]
     assert all(a != b for a, b in zip(*drawn, strict=True))
     assert "seen: None None" in one and "seen: None None" in two
+
+
+TAKES = """
+import os, numpy, torch
+from explorer.page.words.failures import NO_MEMORY, failure
+for take in (lambda: numpy.ones(10**8), lambda: torch.ones(10**8)):
+    try:
+        take()
+    except Exception as error:
+        print('sentence:', failure(error) == NO_MEMORY)
+print('taken:', numpy.ones(10**6).sum(), 'cores:', os.sched_getaffinity(0))
+"""
+
+
+def test_a_kernel_of_a_class_has_a_core_and_so_much_memory_and_lives_on() -> None:
+    with serve.start(port=0, cells=(TAKES,), class_size=5, memory=300 * 10**6) as server:
+        pages = [read_page(server) for _ in range(2)]
+        assert all(page.count("sentence: True") == 2 for page in pages)
+        cores = [re.findall(r"taken: 1000000.0 cores: \{(\d+)\}", page)[0] for page in pages]
+        assert len(set(cores)) == min(2, len(os.sched_getaffinity(0)))
+        assert answers(server, kernel_of(pages[0]))
 
 
 def test_a_killed_warm_process_is_replaced_and_its_kernels_live_on(server: serve.Server) -> None:

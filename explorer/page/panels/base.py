@@ -16,6 +16,7 @@ from explorer.page import play
 from explorer.page.frame import Aim, Frame
 from explorer.page.session import Session
 from explorer.page.view.chart import Chart, ChartView
+from explorer.page.words.failures import failure
 from explorer.style import PLOT_MARGIN
 
 
@@ -105,7 +106,7 @@ class Panel:
 
     def fail(self, error: Exception) -> None:
         """Show an error in this panel's own box."""
-        what = escape(f"{type(error).__name__}: {error}")
+        what = escape(failure(error).rstrip("."))
         self.failure.value = f"This view failed: {what}. The others go on; press Reset."
         self.failure.layout.display = ""
         if self.widget is not None and self.failure not in self.box.children:

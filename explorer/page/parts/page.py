@@ -13,6 +13,8 @@ import ipywidgets as w
 from IPython import get_ipython
 from IPython.display import display
 
+from explorer.page.words.failures import failure
+
 # Arbitrary: the explorer sends 478 messages when it opens, and some 200 a second while it plays.
 MOST_WAITING = 20_000
 
@@ -56,7 +58,7 @@ class Page:
 
     def fail(self, error: Exception) -> None:
         """Show an error on the page."""
-        self.failure.value = escape(f"{type(error).__name__}: {error}")
+        self.failure.value = escape(failure(error))
         self.failure.layout.display = ""
 
 
