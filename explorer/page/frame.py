@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -79,6 +80,25 @@ class Starts:
     energy: float
     trail: tuple[tuple[Weights, float], ...] = ()
     energies: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PointMap:
+    """What the plane shows under the points while one of them moves or splits.
+
+    Attributes:
+        values: energies (h, w), first row on top; None where the map is not one of the plane.
+        box: (left, right, bottom, top) of these, in units of the data.
+        span: lowest and highest energy of the colours.
+        lowest: the place of the least one, or None.
+        segment: ends (2, 2) of the line along which the halves of a point are free, or None.
+    """
+
+    values: NDArray[np.float64] | None
+    box: tuple[float, float, float, float]
+    span: tuple[float, float]
+    lowest: tuple[float, float] | None = None
+    segment: NDArray[np.float64] | None = None
 
 
 Stage = str
@@ -182,6 +202,8 @@ class Frame:
     arena: Shown | None = None
     landscape: History[Candidates] | None = None
     starts: Starts | None = None
+    map_kind: str = "starts"  # what moves in the landscape: a key of `questions.MAPS`
+    point_map: PointMap | None = None
     status: Status = Status.RUNNING  # of the run of this stage
 
     @property
@@ -224,8 +246,11 @@ class Frame:
     @property
     def candidates(self) -> Report | AttackState | None:
         """Return what the plane fills beside the truth in the stages with starts."""
-        if self.stage == "landscape":
+        if self.stage == "landscape" and self.map_kind == "starts":
             return None if self.starts is None else self.starts.candidates
+        if self.stage == "landscape" and self.landscape is not None:
+            points = self.landscape.present
+            return Report(points.x, points.y, torch.ones_like(points.y))
         return self.attack.state if self.stage == "attack" else None
 
     @property

@@ -365,8 +365,9 @@ class LandscapeHand(Hand):
         self.hovered: Tensor | None = None
 
     def ready(self) -> bool:
-        """Whether there are points to map."""
-        return self.session.frame.landscape is not None
+        """Whether a point is mapped: the starts are moved by the handle of their triangle."""
+        frame = self.session.frame
+        return frame.landscape is not None and frame.map_kind != "starts"
 
     # --- pointer ----------------------------------------------------------------------------
     def _on_hover(self, at: Tensor, gesture: int, shift: bool) -> None:

@@ -54,8 +54,13 @@ def ranks(values: Array) -> Array:
     return out
 
 
-def shades(values: Array, ranked: bool) -> NDArray[np.uint8]:
-    """Return the lattice as bytes: 1 is the highest value, 255 the lowest; 0 where none is."""
-    shares = ranks(values) if ranked else log_shares(values, *span_of(values))
+def shades(
+    values: Array, ranked: bool, span: tuple[float, float] | None = None
+) -> NDArray[np.uint8]:
+    """Return values as bytes: 1 is the highest, 255 the lowest; 0 where none is.
+
+    `span`: lowest and highest value of the colours; None for `span_of`.
+    """
+    shares = ranks(values) if ranked else log_shares(values, *(span or span_of(values)))
     known = np.isfinite(shares)
     return np.where(known, np.rint(255 - 254 * np.where(known, shares, 0.0)), 0).astype(np.uint8)

@@ -202,7 +202,7 @@ class Runs:
         pace = _block(between)
         trace = self.rolling[key] = Trace(problem.parts)
         last = None
-        for last in problem.states(a, b, pace):
+        for last in problem.states(a, b, _block(between)):
             trace.last = last
             if last.t % stride == 0 and not pictures:
                 kept.append(last)

@@ -92,7 +92,9 @@ BREAKS = {
         ".mx-stage {aspect-ratio: 2 !important;}", ".mx-palette {display: none !important;}",
     ),
     "pale": (".mx-where {color: #666 !important;}", ".mx-title {color: #444 !important;}"),
-    "patches": (".mx-transport {background: #fff !important;}", "body {background: #fff !important;}"),
+    "patches": (
+        ".mx-transport {background: #fff !important;}", "body {background: #fff !important;}",
+    ),
 }  # fmt: skip
 
 

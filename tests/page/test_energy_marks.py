@@ -20,11 +20,11 @@ from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.frame import first_candidates
 from explorer.page.history import History
-from explorer.page.parts.energy_charts import colour_bar, energy_png, span_of
+from explorer.page.parts.energy_charts import colour_bar, energy_png
+from explorer.page.shades import span_of
 from explorer.page.stages import explain, landscape
 from explorer.research.explained import free_direction
-from explorer.research.words.energy import reading
-from tests.page.pages import opened, send
+from tests.page.pages import on_plane, opened, send, walk
 
 WIDE = Picture("point", np.array([[1e-3, 2e-2], [4e-1, 5e-2], [1e-1, 3e-2]]), (-2, 2, -3, 3),
                ("x₁", "x₂"), 0.0, 0.8, None)  # fmt: skip
@@ -33,6 +33,7 @@ WIDE = Picture("point", np.array([[1e-3, 2e-2], [4e-1, 5e-2], [1e-1, 3e-2]]), (-
 @pytest.fixture
 def app():
     made = opened("landscape", "moons", n=8)
+    landscape.show_map(made.session, "point")
     yield made
     made.close()
 
@@ -66,11 +67,12 @@ def test_the_map_is_that_of_the_candidates_and_its_marks_stand_on_them(app: App)
         landscape.candidates(session).truth.x.numpy(),
         landscape.candidates(session).y.numpy(),
     )
-    marks = panel.map
-    assert [float(marks.here.x[0]), float(marks.here.y[0])] == pytest.approx(place.tolist())
-    assert [float(marks.truth.x[0]), float(marks.truth.y[0])] == pytest.approx(truth[2].tolist())
-    for mark, label in zip(marks.others, (1, -1), strict=True):
-        assert np.column_stack([mark.x, mark.y]) == pytest.approx(x[y == label])
+    drawn, axes = on_plane(app), session.axes
+    np.testing.assert_allclose(drawn["hands"], axes.shares(place.numpy()), atol=1e-6)
+    np.testing.assert_allclose(drawn["candidates"][:, :2], axes.shares(x), atol=1e-6)
+    np.testing.assert_array_equal(drawn["candidates"][:, 2], y)
+    np.testing.assert_allclose(drawn["points"][:, :2], axes.shares(truth), atol=1e-6)
+    assert drawn["energyBox"] == [-1.0, -1.0, 1.0, 1.0] and panel.map.widget not in walk(panel.body)
     q = panel.work.asked
     there = energy(
         panel.work.answers.merged(q).net,
@@ -79,8 +81,6 @@ def test_the_map_is_that_of_the_candidates_and_its_marks_stand_on_them(app: App)
         q.tau,
     )
     assert panel.picture.here == pytest.approx(there, abs=1e-9)
-    lowest = panel.picture.value_at(*panel.picture.lowest)
-    assert lowest == pytest.approx(float(panel.picture.values.min()))
 
 
 def test_a_drag_is_one_step_of_undo_and_redo_waits_for_an_undo(app: App) -> None:
@@ -99,35 +99,29 @@ def test_a_drag_is_one_step_of_undo_and_redo_waits_for_an_undo(app: App) -> None
 
 
 def test_keys_go_from_point_to_point_and_say_where_they_are(app: App) -> None:
-    panel, session = app.panels["EnergyPanel"], app.session
+    plane, session = app.panels["PlanePanel"].view, app.session
     at = {"x": 0.5, "y": 0.5}
-    send(panel.map.pad, events=[{"kind": "next", **at}, {"kind": "next", **at}])
-    assert landscape.candidates(session).mapped == 2 and "point 3 of 8" in panel.map.pad.say
-    send(panel.map.pad, events=[{"kind": "previous", **at}] * 3)
+    send(plane, events=[{"kind": "next", **at}, {"kind": "next", **at}])
+    assert landscape.candidates(session).mapped == 2 and "point 3 of 8" in plane.say
+    send(plane, events=[{"kind": "previous", **at}] * 3)
     assert landscape.candidates(session).mapped == 7
     before = landscape.candidates(session).x[7].clone()
-    send(panel.map.pad, events=[{"kind": "right", **at}])
+    send(plane, events=[{"kind": "right", **at}])
     assert (
         (landscape.candidates(session).x[7] - before)[0]
         > 0
         == float((landscape.candidates(session).x[7] - before)[1])
     )
-    panel.kind.value = "split"  # its axes are lengths: a press there takes no point in hand
-    held = landscape.candidates(session).x
-    events = [
-        {"kind": "down", "gesture": 3, **at},
-        {"kind": "move", "gesture": 3, "x": 0.9, "y": 0.9},
-    ]
-    send(panel.map.pad, events=[{"kind": "previous", **at}, *events])
-    assert landscape.candidates(session).mapped == 7 and landscape.candidates(session).x is held
 
 
 def test_the_dashed_wall_is_where_both_children_leave_the_cell(app: App) -> None:
     play.go(app.session, "explain")
     state = explain.explanation(app.session)
     play.go(app.session, "landscape")
+    landscape.show_map(app.session, "point")
     panel = app.panels["EnergyPanel"]
-    panel.kind.value, panel.angle.value = "split", 0.0
+    panel.angle.value = 0.0
+    landscape.show_map(app.session, "split")
     seen = 0
     for i in range(state.truth.n):
         u = free_direction(state.net, state.truth, i)
@@ -148,6 +142,7 @@ def test_merging_is_said_with_what_it_changes_and_follows_its_angle() -> None:
     play.go(made.session, "train")
     play.advance(made.session, steps=600)
     play.go(made.session, "landscape")
+    landscape.show_map(made.session, "point")
     panel = made.panels["EnergyPanel"]
     counts, errors = [], []
     for angle in (0.02, 0.5):
@@ -174,10 +169,11 @@ def test_weights_that_changed_have_no_map_of_the_old_ones(app: App) -> None:
 
 def test_a_map_that_does_not_exist_is_refused_in_a_sentence() -> None:
     made = opened("landscape", "alternating-line", n=6)
+    landscape.show_map(made.session, "point")
     panel = made.panels["EnergyPanel"]
 
     async def ask() -> None:
-        panel.kind.value = "split"
+        landscape.show_map(panel.session, "split")
         await panel.work.job.done()
 
     asyncio.run(ask())
@@ -188,6 +184,7 @@ def test_a_map_that_does_not_exist_is_refused_in_a_sentence() -> None:
 
 def test_closing_the_page_ends_the_work(app: App) -> None:
     other = opened("landscape", "moons", n=8)
+    landscape.show_map(other.session, "point")
     panel, sizes = other.panels["EnergyPanel"], []
     answer = panel.work.answers.answer
 
@@ -209,7 +206,7 @@ def test_closing_the_page_ends_the_work(app: App) -> None:
 
 
 def test_colours_run_from_bright_to_dark_over_the_span_and_its_reference() -> None:
-    low, top = span_of(WIDE)
+    low, top = span_of(WIDE.values, WIDE.reference)
     assert top == 0.8  # the reference lies above all values
     assert low == pytest.approx(1e-3)
     made = Image.open(io.BytesIO(energy_png(WIDE.values, low, top))).convert("L")
@@ -217,9 +214,3 @@ def test_colours_run_from_bright_to_dark_over_the_span_and_its_reference() -> No
     order = np.argsort(WIDE.values.ravel())
     assert (np.diff(light.ravel()[order]) < 0).all()
     assert f"{top:.2g}" in colour_bar(WIDE, low, top)
-
-
-def test_a_place_is_read_from_its_own_pixel() -> None:
-    assert WIDE.value_at(-1.0, 2.5) == 1e-3 and WIDE.value_at(1.9, -2.9) == 3e-2
-    assert np.isnan(WIDE.value_at(5.0, 0.0))
-    assert reading(WIDE, -1.0, 0.0).startswith("x₁ = -1.00, x₂ = 0.00: 0.4, 50%")

@@ -16,18 +16,19 @@ from explorer.engine.progress import no_progress
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.energy import ON, STOP, EnergyPanel
-from explorer.page.parts.energy_charts import LADDER, colour_bar, energy_png, span_of
+from explorer.page.parts.energy_charts import LADDER, colour_bar, energy_png
+from explorer.page.shades import span_of
 from explorer.page.stages import landscape, train
-from explorer.page.words.energy import COMPUTING, HOVER
+from explorer.page.words.energy import COMPUTING
 from explorer.research.words import energy as words
 from explorer.research.words import sentence
-from explorer.research.words.energy import reading
-from tests.page.pages import classes, opened, send
+from tests.page.pages import classes, on_plane, opened, send
 
 
 @pytest.fixture
 def app():
     made = opened("landscape", "moons", n=8)
+    landscape.show_map(made.session, "point")
     yield made
     made.close()
 
@@ -51,7 +52,7 @@ def test_the_map_is_there_with_its_words_and_reference(app: App) -> None:
     assert words.picture(energy.picture) in energy.said.value and "merged" in energy.said.value
     assert "this point" in energy.bar.value
     assert energy.failure.layout.display == "none"
-    low, top = span_of(picture)
+    low, top = span_of(picture.values, picture.reference)
     assert energy_png(picture.values, low, top)[:4] == b"\x89PNG"
     assert "linear-gradient" in colour_bar(picture, low, top)
 
@@ -84,11 +85,15 @@ def test_a_click_chooses_and_a_drag_moves_and_is_undone(app: App) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in MAPS if kind != "starts"])
 def test_every_map_is_drawn(app: App, kind: str) -> None:
     energy = panel(app)
-    energy.kind.value = kind
+    landscape.show_map(energy.session, kind)
     assert energy.picture.kind == kind and np.isfinite(energy.picture.values).all()
     assert energy.body.children and energy.failure.layout.display == "none"
-    send(energy.map.pad, events=[{"kind": "hover", "x": 0.5, "y": 0.5}])
-    assert "=" in energy.where.value
+    drawn = app.session.frame.point_map
+    if kind == "split":
+        assert drawn.values is None and energy.map.widget in energy.body.children
+    else:
+        assert drawn.values is energy.picture.values
+        assert on_plane(app)["energy"].shape == drawn.values.shape
 
 
 def test_settings_ask_anew(app: App) -> None:
@@ -104,12 +109,13 @@ def test_settings_ask_anew(app: App) -> None:
 
 def test_a_line_has_a_curve() -> None:
     app = opened("landscape", "alternating-line", n=6)
+    landscape.show_map(app.session, "point")
     energy = panel(app)
     assert energy.picture.curve is not None
     assert energy.curve.widget in energy.body.children
     assert len(energy.curve.breaks.x) > 2 and len(energy.curve.candidates.x) > 0
     assert "breakpoints" in energy.bar.value and "yΦ = 1" in energy.bar.value
-    energy.kind.value = "last"
+    landscape.show_map(energy.session, "last")
     assert energy.picture.curve is not None and "breakpoints" not in energy.bar.value
     app.close()
 
@@ -148,7 +154,7 @@ async def interrupted(energy: EnergyPanel, act) -> None:
 
     energy.work.answers.answer = watched
     energy.map_seen = seen
-    energy.kind.value = "split"
+    landscape.show_map(energy.session, "split")
     while not any(share > 0 for _, share in seen):
         await asyncio.sleep(0.001)
     act()
@@ -181,7 +187,7 @@ def test_a_new_question_interrupts_the_first_map_of_another(app: App, monkeypatc
     monkeypatch.setattr("explorer.engine.energy.questions.QUICK_S", 0.0)
 
     def turn() -> None:
-        energy.kind.value = "last"
+        landscape.show_map(energy.session, "last")
 
     asyncio.run(interrupted(energy, turn))
     assert energy.picture.kind == "last"
@@ -287,25 +293,14 @@ def test_out_of_sight_nothing_is_refined(app: App) -> None:
 
     asyncio.run(go())
     play.go(session, "landscape")
+    landscape.show_map(session, "point")
     assert energy.work.asked is not None and energy.shown.index == 2
-
-
-def test_a_reading_is_of_the_map_on_screen(app: App) -> None:
-    energy, session = panel(app), app.session
-    landscape.map_point(session, 3)
-    at = {"kind": "hover", "x": 0.5, "y": 0.5}
-    send(energy.map.pad, events=[at])
-    energy.where.value = ""
-    landscape.move_point(session, 0, landscape.candidates(session).x[0] + 0.4, 1)
-    assert energy.where.value == reading(energy.picture, 0.0, 0.0)
-    energy.kind.value = "last"
-    assert energy.where.value == HOVER
 
 
 def test_the_legend_names_what_is_drawn(app: App) -> None:
     energy = panel(app)
     assert "dashed" not in energy.bar.value and "point is" in energy.bar.value
-    energy.kind.value = "split"
+    landscape.show_map(energy.session, "split")
     assert "point is" not in energy.bar.value
     walls = 0
     for i in range(8):
@@ -324,6 +319,7 @@ def test_weights_without_an_energy_are_told() -> None:
     play.advance(app.session, steps=300)
     play.assess(app.session)
     play.go(app.session, "landscape")
+    landscape.show_map(app.session, "point")
     energy = panel(app)
     assert "biases beyond" in energy.said.value and not energy.body.children
     assert "2 Train" in energy.said.value
@@ -337,6 +333,7 @@ def test_before_a_map_is_there_the_page_says_that_it_is_computed() -> None:
 
     async def go() -> None:
         play.go(app.session, "landscape")
+        landscape.show_map(app.session, "point")
         assert panel(app).said.value == COMPUTING
         app.close()
 
@@ -349,5 +346,6 @@ def test_weights_of_more_classes_are_told_so() -> None:
     play.advance(app.session, steps=600)
     play.assess(app.session)
     play.go(app.session, "landscape")
+    landscape.show_map(app.session, "point")
     assert "two classes" in panel(app).said.value
     app.close()

@@ -13,7 +13,7 @@ from explorer.page.apps.digits import DigitsApp
 from explorer.page.apps.explorer import App
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.job import JobState
-from explorer.page.stages import attack
+from explorer.page.stages import attack, landscape
 from tests.page.pages import opened, send
 from tests.page.test_digits import TINY
 
@@ -75,13 +75,13 @@ def margins():
 
 def grid_of_starts():
     page = opened("landscape", "moons", n=6)
-    runs = page.panel("StartsPanel").runs
+    runs = page.panels["StartsPanel"].runs
     return page, runs.job, runs.go.click, runs.go.click
 
 
 def attack_from_the_handle():
     page = opened("landscape", "moons", n=6)
-    panel = page.panel("StartsPanel")
+    panel = page.panels["StartsPanel"]
     return page, panel.attack_job, panel.here.widget.click, panel.here.widget.click
 
 
@@ -89,8 +89,10 @@ def energy():
     page = opened("landscape", "moons", n=8)
     panel = page.panels["EnergyPanel"]
 
+    landscape.show_map(page.session, "point")
+
     def press() -> None:
-        panel.kind.value = "split"
+        landscape.show_map(page.session, "split")
 
     return page, panel.work.job, press, panel.stop.click
 

@@ -40,7 +40,7 @@ def opened(n: int = N, seed: int = 0) -> App:
 
 
 def panel(app: App) -> RunsBox:
-    made = app.panel("StartsPanel")
+    made = app.panels["StartsPanel"]
     assert isinstance(made, StartsPanel)
     return made.runs
 
@@ -153,7 +153,7 @@ def test_what_is_downloaded_is_taken_up_in_another_kernel(home) -> None:
     assert offered(grid)["grid.jsonl"] == files["grid.jsonl"]
     hand_in(grid, files["grid.jsonl"])
     assert "0 cells of mine.jsonl" in app.session.message  # nothing twice
-    assert app.panel("StartsPanel").failure.layout.display == "none"
+    assert app.panels["StartsPanel"].failure.layout.display == "none"
     # A click runs the cell again: it ends where it ended before.
     key = next(k for k in done if k[2] > 0)
     grid.load(key)
@@ -168,7 +168,7 @@ def test_every_attack_with_a_start_can_be_kept(home, key: str) -> None:
     app = opened()
     grid = panel(app)
     try:
-        app.panel("StartsPanel").attack.value = key
+        app.panels["StartsPanel"].attack.value = key
         assert grid.found.of.attack == key or app.session.message  # refused on this network
         run(grid, until=1)
         (text, table), of = grid.keeper.texts(), grid.keeper.of
@@ -221,7 +221,7 @@ def test_cells_of_another_problem_are_refused_and_nothing_is_lost(home) -> None:
         hand_in(grid, content)
         assert "here stays" in app.session.message
         assert (
-            grid.found.rows == before and app.panel("StartsPanel").failure.layout.display == "none"
+            grid.found.rows == before and app.panels["StartsPanel"].failure.layout.display == "none"
         )
     app.close()
 

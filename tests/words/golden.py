@@ -34,7 +34,6 @@ from explorer.engine.data import Dataset
 from explorer.engine.energy.maps import SplitPlane
 from explorer.engine.energy.points import Archetype, Energies
 from explorer.engine.energy.questions import OfRidge, OfStarts, Picture
-from explorer.engine.energy.starts import CORNERS
 from explorer.engine.exact import Exact
 from explorer.engine.exact.finish import Finished
 from explorer.engine.explanations.alternatives import AsWell, Determined
@@ -59,7 +58,7 @@ from explorer.research import arena, explained
 from explorer.research.audit import Audit, Coordinates, Tried
 from explorer.research.grid import maps
 from explorer.research.words import audit as audit_words
-from explorer.research.words import energy, explanations, sentence, verdicts, weights
+from explorer.research.words import explanations, sentence, verdicts, weights
 
 KEPT = Path(__file__).with_name("golden.json")
 TRAINED = UnivariateConfig().trained
@@ -194,7 +193,7 @@ def of_explanations() -> Named:
 
 
 def of_energy() -> Named:
-    """Energy maps, and readings of them."""
+    """Energy maps."""
     yield "energies, needle", sentence(SEEN)
     yield "energies, away from home", sentence(replace(SEEN, here=0.4, home=1e-14))
     yield "energies, redundant", sentence(replace(SEEN, without=0.001))
@@ -222,12 +221,6 @@ def of_energy() -> Named:
     crowded = replace(PICTURE, about=replace(bounded, crowded=3))
     yield "picture, upper bounds twice", sentence(crowded)
     yield "picture, crowded places", sentence(replace(PICTURE, about=replace(SEEN, crowded=3)))
-    yield "reading", energy.reading(PICTURE, -1.0, 1.0)
-    yield "reading, no reference", energy.reading(replace(PICTURE, reference=math.nan), 1.0, 1.0)
-    place = (0.15, 0.45, 0.4) @ CORNERS
-    yield "mixture", energy.mixture(float(place[0]), float(place[1]))
-    yield "mixture, noise", energy.mixture(*map(float, CORNERS[2]))
-    yield "mixture, outside", energy.mixture(0.0, 1.0)
 
 
 def of_membership() -> Named:
@@ -610,6 +603,9 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         yield f"starts, profile, {kind}", says.profile(kind, kind == "edges")
         yield f"starts, profile said, {kind}", says.profile_label(kind, 0.5, 0.5)
     yield "starts, profile said, after", says.profile_label("noise", 0.5, 0.01)
+    for kind in ("point", "split", "last"):
+        found = says.headline(replace(begun, map_kind=kind))
+        yield f"starts, headline, {kind}", " ".join(found or ())
     yield "starts, first", says.first("")
     yield "starts, first, not yet", says.first("Train the network first.")
 

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from explorer.engine.certificate import TAU_TRAINED, certify
 from explorer.engine.data import Dataset
-from explorer.engine.energy import starts
 from explorer.engine.energy.landscape import Landscape
 from explorer.engine.energy.maps import (
     Line,
@@ -170,11 +169,9 @@ class Picture:
     forced: float = 0.0
 
     def value_at(self, x: float, y: float) -> float:
-        """The value of the pixel, or of the nearest place of a curve or lattice; nan outside."""
+        """The value of the pixel, or of the nearest place of a curve; nan outside."""
         if self.curve is not None:
             return float(self.values[0, np.abs(self.curve.z - x).argmin()])
-        if self.kind == "starts":
-            return starts.value_at(self.values, x, y)
         left, right, bottom, top = self.box
         h, w = self.values.shape
         i, j = int((top - y) / (top - bottom) * h), int((x - left) / (right - left) * w)

@@ -290,15 +290,6 @@ def nearest(weights: Array, side: int) -> NDArray[np.int64]:
     return near.astype(np.int64)
 
 
-def value_at(values: Array, x: float, y: float) -> float:
-    """The value of a lattice (side, side), row noise and column truth, at a place; nan outside."""
-    weights = weights_at(np.array(x), np.array(y))
-    if weights.min() < INSIDE:
-        return float("nan")
-    truth, _, noise = nearest(weights, len(values))
-    return float(values[noise, truth])
-
-
 def raster(values: Array, pixels: int = PIXELS) -> Array:
     """A lattice (side, side) as pixels (pixels, pixels), first row on top; nan outside."""
     noise, truth, inside = _pixels(len(values), pixels)
@@ -313,20 +304,6 @@ def _pixels(side: int, pixels: int) -> tuple[NDArray[np.int64], NDArray[np.int64
     inside = weights.min(-1) >= INSIDE
     near = nearest(np.where(inside[..., None], weights, 1 / 3), side)
     return near[..., 2], near[..., 0], inside
-
-
-def weights_near(x: float, y: float) -> tuple[float, float, float]:
-    """Weights of a place; outside the triangle those that are negative count as 0."""
-    found = np.clip(weights_at(np.array(x), np.array(y)), 0, None)
-    truth, heldout, _ = (found / found.sum()).tolist()
-    return truth, heldout, 1 - truth - heldout
-
-
-def paths(trails: list[list[list[float]]]) -> Array:
-    """Runs, each rows of weights, as one path (k, 2) broken by nan, cut at the unit square."""
-    gap = np.full((1, 2), np.nan)
-    pieces = [piece for t in trails for piece in (np.clip(np.asarray(t) @ CORNERS, 0, 1), gap)]
-    return np.concatenate(pieces[:-1]) if pieces else np.zeros((2, 2))
 
 
 # --- Where the attack starts: the candidates' labels, and their partners in truth and control ---

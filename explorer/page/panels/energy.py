@@ -7,24 +7,26 @@ from html import escape
 from typing import Any
 
 import ipywidgets as w
+import numpy as np
+from numpy.typing import NDArray
 
+from explorer.engine.energy.maps import SplitPlane
 from explorer.engine.energy.questions import MAPS, Picture, Question
 from explorer.page import play
-from explorer.page.frame import Frame
-from explorer.page.gestures import LandscapeHand
+from explorer.page.frame import Frame, PointMap
 from explorer.page.panels.base import Panel, button, with_title
 from explorer.page.parts.energy_charts import (
     EnergyCurve,
     EnergyMap,
     EnergyWork,
     colour_bar,
-    span_of,
+    marked,
 )
 from explorer.page.parts.settings import choice, real
+from explorer.page.shades import span_of
 from explorer.page.stages import landscape
 from explorer.page.words.energy import (
     COMPUTING,
-    HOVER,
     STOPPED,
     legend,
     merging,
@@ -32,9 +34,9 @@ from explorer.page.words.energy import (
     picture_words,
     reference,
 )
-from explorer.research.words.energy import reading
 
 SLOW_S = 1.0  # of a drag without a new map: then the old one is dimmed; arbitrary
+KINDS = ("point", "ridge", "last")  # of one point, on the plane
 STOP, ON = "Stop refining", "Go on refining"
 
 
@@ -48,16 +50,12 @@ class EnergyPanel(Panel):
         self.work = EnergyWork(self)
         self.picture: Picture | None = None
         self.shown: Question | None = None  # what the picture answers
-        self.hand = LandscapeHand(self.session)
         self.seconds = 0.0  # of the last map, from asking to drawing
         self._setting = False
-        self._at: tuple[float, float] | None = None  # of the pointer, on the map
         self.map, self.curve = EnergyMap(), EnergyCurve()
-        self.map.pad.on_msg(self._on_pad)
         self._controls()
         self.said = w.HTML().add_class("mx-note")
         self.bar = w.HTML().add_class("mx-note")
-        self.where = w.HTML(HOVER).add_class("mx-note")
         self.progress = w.FloatProgress(
             min=0, max=1, layout=w.Layout(width="120px"), tooltip="Share of the map computed"
         )
@@ -75,9 +73,7 @@ class EnergyPanel(Panel):
 
     def _controls(self) -> None:
         session = self.session
-        self.kind = choice(
-            "map", "What moves", *((title, key) for key, title in MAPS.items() if key != "starts")
-        )
+        self.kind = choice("map", "What moves", *((MAPS[key], key) for key in KINDS))
         self.point = w.Dropdown(
             options=[("1", 0)], description="point", tooltip="Whose map; or click it on the plane",
             layout=w.Layout(width="150px"), style={"description_width": "40px"},
@@ -97,7 +93,8 @@ class EnergyPanel(Panel):
         self.kappa = real("margin price", "κ: charges points in use that are off the margin",
                           0.0, 100.0)  # fmt: skip
         self.kappa.value = 0.0
-        for control in (self.kind, self.others, self.pixels, self.angle, self.kappa):
+        self.kind.observe(self._on_kind, names=["value"])
+        for control in (self.others, self.pixels, self.angle, self.kappa):
             control.observe(self._on_control, names=["value"])
         self.point.observe(self._on_point, names=["value"])
         made = []
@@ -123,23 +120,13 @@ class EnergyPanel(Panel):
         if not self._setting and change["new"] is not None:
             self.command(lambda: landscape.map_point(self.session, change["new"]))(None)
 
-    def _on_pad(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from the browser
-        try:
-            if self.kind.value in ("point", "ridge", "last"):
-                self.hand.handle(content)
-                self.map.pad.say = self.hand.say
-            self._hover(content)
-        except Exception as error:  # would vanish in the kernel's log
-            self.fail(error)
+    def _on_kind(self, change: dict[str, Any]) -> None:
+        if not self._setting and change["new"] is not None:
+            self.command(lambda: landscape.show_map(self.session, change["new"]))(None)
 
-    def _hover(self, content: Any) -> None:  # noqa: ANN401
-        picture, events = self.picture, content.get("events") or [{}]
-        x, y = events[-1].get("x"), events[-1].get("y")
-        if picture is None or not isinstance(x, int | float) or not isinstance(y, int | float):
-            return
-        left, right, bottom, top = picture.box
-        self._at = left + x * (right - left), bottom + y * (top - bottom)
-        self.where.value = escape(reading(picture, *self._at))
+    def seen(self, frame: Frame) -> bool:
+        """Return whether one point moves."""
+        return super().seen(frame) and frame.map_kind != "starts"
 
     def _question(self, frame: Frame) -> Question | None:
         held = frame.landscape
@@ -147,7 +134,7 @@ class EnergyPanel(Panel):
             return None
         points = held.present
         return Question(
-            self.kind.value, frame.target.net, points.truth, frame.heldout, points.x,
+            frame.map_kind, frame.target.net, points.truth, frame.heldout, points.x,
             points.mapped,
             self.session.extent, self.others.value, self.pixels.value, self.angle.value,
             self.kappa.value, self.session.seed,
@@ -168,10 +155,11 @@ class EnergyPanel(Panel):
         if len(self.point.options) != count:
             self.point.options = [(str(i + 1), i) for i in range(count)]
         self.point.value = frame.landscape.present.mapped
+        self.kind.value = frame.map_kind if frame.map_kind in KINDS else None
+        self.kind.layout.display = "" if frame.map_kind in KINDS else "none"
         self._setting = False
         held = frame.landscape
         self.undo.disabled, self.redo.disabled = not held.past, not held.future
-        self.map.pad.stops = count
         if q.same(self.work.asked):
             return
         if self.picture is None:
@@ -234,36 +222,46 @@ class EnergyPanel(Panel):
         if held is None or len(held.present.x) <= held.present.mapped:
             return
         points = held.present
-        self._read_again(q, picture)
         self.picture, self.shown, self.seconds = picture, q, seconds
         x, truth = points.x.numpy(), points.truth.x.double().cpu().numpy()
-        view: w.Widget
+        views: tuple[w.Widget, ...] = ()
         if picture.curve is not None:
             self.curve.show(picture, float(x[points.mapped, 0]), float(truth[points.mapped, 0]))
-            view = self.curve.widget
-        else:
-            self.map.show(picture, x, points.y.numpy(), truth, points.mapped)
-            self.map.pad.stops = len(x)
-            view = self.map.widget
+            views = (self.curve.widget,)
+        elif picture.kind == "split":
+            self.map.show(picture)
+            views = (self.map.widget,)
         self._legend(picture)
         self.said.value = escape(picture_words(picture) + merging(q, self.work.answers))
         self.body.remove_class("mx-old")
-        children = (view, self.where, self.bar)
+        children = (*views, self.bar)
         if self.body.children != children:
             self.body.children = children
-
-    def _read_again(self, q: Question, picture: Picture) -> None:
-        """Show the value at the last place of the pointer; none on a map of another question."""
-        if self.shown is None or not self.shown.moved_to(q):
-            self._at, self.where.value = None, HOVER
-        elif self._at is not None:
-            self.where.value = escape(reading(picture, *self._at))
+        drawn = point_map(picture, x[points.mapped])
+        self.command(lambda: landscape.draw_map(self.session, drawn))(None)
 
     def _legend(self, picture: Picture) -> None:
-        bar = "" if picture.curve is not None else colour_bar(picture, *span_of(picture))
-        lowest = picture.curve is not None or len(self.map.lowest.x) > 0
+        bar = (
+            ""
+            if picture.curve is not None
+            else colour_bar(picture, *span_of(picture.values, picture.reference))
+        )
+        lowest = picture.curve is not None or marked(picture)
         self.bar.value = f"{bar}{reference(picture)}<div>{legend(picture, lowest)}</div>"
 
     def end(self) -> None:
         """Cancel work in progress."""
         self.work.close()
+
+
+def point_map(picture: Picture, place: NDArray[np.float64]) -> PointMap:
+    """Return what the plane shows of a picture, with the mapped point at `place` (d,)."""
+    span = span_of(picture.values, picture.reference)
+    if isinstance(picture.about, SplitPlane):
+        made = picture.about
+        u, most = made.u.numpy(), made.reach
+        ends = np.stack([place - min(made.minus, most) * u, place + min(made.plus, most) * u])
+        return PointMap(None, picture.box, span, segment=None if made.pinned else ends)
+    values = None if picture.curve is not None else picture.values
+    low = picture.lowest if values is not None and marked(picture) else None
+    return PointMap(values, picture.box, span, low)

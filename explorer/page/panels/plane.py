@@ -116,7 +116,8 @@ class PlanePanel(Panel):
     def _tell(self, frame: Frame) -> None:
         n = frame.dataset.n
         explain = frame.explain if frame.stage == "explain" else None
-        landscape = frame.landscape if frame.stage == "landscape" else None
+        mapped = frame.stage == "landscape" and frame.map_kind != "starts"
+        landscape = frame.landscape if mapped else None
         keys, places = KEYS, 0
         if explain is not None:
             keys, places = EXPLAIN_KEYS, explain.present.now.n

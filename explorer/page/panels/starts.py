@@ -39,6 +39,7 @@ class StartsPanel(Panel):
     """The triangle with what is read at its handle, the profile, and the buttons that attack."""
 
     stages = ("landscape",)
+    look = ()  # two cards and a row of buttons
 
     def build(self) -> None:
         """Card 1, card 2, the buttons, and what is folded."""
@@ -71,8 +72,7 @@ class StartsPanel(Panel):
         self.fill = _segments("Colours by the energy of", ("start", "end"))
         self.fill.observe(lambda _: self._draw_fill(), names=["value"])
         self.along = _segments(
-            "Profile along", (("noise → truth", "noise"), ("unseen → truth", "unseen"),
-                              ("edges", "edges")),
+            "Profile along", (("noise", "noise"), ("unseen", "unseen"), ("edges", "edges")),
         )  # fmt: skip
         self.along.observe(lambda _: self._draw_strip(), names=["value"])
         self.more = w.ToggleButton(
@@ -106,6 +106,10 @@ class StartsPanel(Panel):
         self.buttons = w.HBox(
             [self.here.widget, self.runs.go, self.running, self.runs.progress, self.more]
         ).add_class("mx-row")  # fmt: skip
+
+    def seen(self, frame: Frame) -> bool:
+        """Return whether all points of a start move."""
+        return super().seen(frame) and frame.map_kind == "starts"
 
     # --- the hand -----------------------------------------------------------------------------
     def _on_handle(self, weights: Weights) -> None:
@@ -252,11 +256,11 @@ class StartsPanel(Panel):
         kept: list[Any] = []
 
         def work(progress: Progress) -> Iterator[tuple[Any, Weights, float]]:
-            last = None
+            last, every = None, max(1, config.steps // SAMPLES)
             parts, measure = held.problem.parts, held.landscape.measure
             for last in held.problem.run(parts.start(*mix), config, stride):
                 progress(last.t / max(config.steps, 1))
-                if last.t % stride == 0:
+                if last.t % every == 0:
                     kept.append(last)
                     yield last, parts.weights(last.x), measure(last.x)
             if last is not None and kept[-1] is not last:

@@ -18,9 +18,8 @@ from PIL import Image
 from explorer.engine.energy.questions import STANDARD, Answers, Picture, Question
 from explorer.engine.progress import Progress
 from explorer.page.job import Job, JobState, page_waits
-from explorer.page.parts.pad import Pad
-from explorer.page.shades import SHADING
-from explorer.style import CURVES, INK, NEGATIVE, PLOT_MARGIN, POSITIVE
+from explorer.page.shades import SHADING, span_of
+from explorer.style import CURVES, INK, PLOT_MARGIN
 
 Array = NDArray[np.float64]
 DECADES = 4.0  # of the colours below the highest value; arbitrary
@@ -28,16 +27,6 @@ FLOOR = 1e-12  # of ||theta||^2: rounding
 NOWHERE = np.zeros(2)
 MOST_LOWEST = 0.02  # of the places, for a mark on the lowest; arbitrary
 DARK = "#222222"  # of rings on bright places; white on the others
-
-
-def span_of(picture: Picture) -> tuple[float, float]:
-    """Lowest and highest value of the colours, whole powers of ten apart where there is room."""
-    finite = picture.values[np.isfinite(picture.values)]
-    top = max(float(finite.max(initial=0.0)), FLOOR)
-    if np.isfinite(picture.reference):
-        top = max(top, picture.reference)
-    lowest = max(float(finite.min(initial=top)), FLOOR)
-    return max(top * 10**-DECADES, min(lowest, top / 10)), top
 
 
 @cache
@@ -84,54 +73,42 @@ def colour_bar(picture: Picture, low: float, top: float) -> str:
     )
 
 
+def marked(picture: Picture) -> bool:
+    """Return whether the lowest place is marked: not where many have the lowest colour."""
+    low = span_of(picture.values, picture.reference)[0]
+    lowest = int((picture.values <= low).sum())
+    return lowest <= MOST_LOWEST * int(np.isfinite(picture.values).sum())
+
+
 class EnergyMap:
-    """A map on scales of its own, the same as the plane's where a point moves over it."""
+    """A map of splits: both ways are lengths, so that it cannot lie on the plane."""
 
     def __init__(self) -> None:
-        """An empty map under a pad."""
-        self.x, self.y = (bq.LinearScale(min=-2, max=2, allow_padding=False) for _ in range(2))
+        """An empty map."""
+        self.x, self.y = (bq.LinearScale(min=0, max=2, allow_padding=False) for _ in range(2))
         scales = {"x": self.x, "y": self.y}
         self._images = [w.Image(value=_CLEAR, format="png") for _ in range(2)]
         self._front = 0
-        self.image = bq.Image(image=self._images[0], scales=scales, x=[-2, 2], y=[-2, 2])
+        self.image = bq.Image(image=self._images[0], scales=scales, x=[0, 2], y=[0, 2])
         self.wall = bq.Lines(
             x=NOWHERE, y=NOWHERE, scales=scales, colors=["white"], stroke_width=2,
             line_style="dashed",
         )  # fmt: skip
-        self.others = [
-            _dots(scales, colour, marker, 45)
-            for colour, marker in ((POSITIVE, "circle"), (NEGATIVE, "triangle-up"))
-        ]
-        self.truth = _ring(scales, "white", "circle", 190)
-        self.here = _ring(scales, "white", "square", 260)
         self.lowest = _ring(scales, "#ff4fd8", "diamond", 90)
-        ticks = np.linspace(-2, 2, 5)
         axes = [
-            bq.Axis(scale=self.x, label="x₁", grid_lines="none", tick_values=ticks,
-                    tick_format="~g"),
-            bq.Axis(scale=self.y, label="x₂", side="left", grid_lines="none", tick_values=ticks,
-                    tick_format="~g"),
-        ]  # fmt: skip
-        marks = [
-            self.image, self.wall, *self.others, self.truth, self.here, self.lowest,
-        ]  # fmt: skip
-        self.figure = bq.Figure(
-            marks=marks, axes=axes, fig_margin=PLOT_MARGIN, padding_x=0, padding_y=0,
-            min_aspect_ratio=1, max_aspect_ratio=1, display_toolbar=False,
-            background_style={"fill": "transparent"}, layout=w.Layout(width="100%"),
+            bq.Axis(scale=self.x, grid_lines="none", tick_format="~g"),
+            bq.Axis(scale=self.y, side="left", grid_lines="none", tick_format="~g"),
+        ]
+        self.widget = self.figure = bq.Figure(
+            marks=[self.image, self.wall, self.lowest], axes=axes, fig_margin=PLOT_MARGIN,
+            padding_x=0, padding_y=0, min_aspect_ratio=1, max_aspect_ratio=1,
+            display_toolbar=False, background_style={"fill": "transparent"},
+            layout=w.Layout(width="280px", height="280px", min_width="0"),
         )  # fmt: skip
-        self.pad = Pad(
-            hover=True, echo=False, spacing=2, cursor="crosshair", label="Map of the energy",
-            tip="Hover for numbers; on the map of one point, click a point or drag it",
-        )  # fmt: skip
-        self.pad.add_class("mx-pad")
-        self.widget = w.Box(
-            [self.figure, self.pad], layout=w.Layout(max_width="420px")
-        ).add_class("mx-plane")  # fmt: skip
 
-    def show(self, picture: Picture, x: Array, y: Array, truth: Array, index: int) -> None:
-        """The picture with the points (n, 2) on it, where it is of the plane."""
-        low, top = span_of(picture)
+    def show(self, picture: Picture) -> None:
+        """Show a picture with the wall of its free splits."""
+        low, top = span_of(picture.values, picture.reference)
         left, right, bottom, up = picture.box
         self._front = 1 - self._front
         image = self._images[self._front]
@@ -147,29 +124,8 @@ class EnergyMap:
                 scale.min, scale.max = a, b
                 axis.tick_values = np.linspace(a, b, 5)
             axis.label = name
-        self._points(picture, x, y, truth, index)
+        _put(self.lowest, np.array([picture.lowest]) if marked(picture) else np.zeros((0, 2)))
         self._wall(picture)
-
-    def _points(self, picture: Picture, x: Array, y: Array, truth: Array, index: int) -> None:
-        plane = picture.kind in ("point", "ridge", "last")
-        for mark, label in zip(self.others, (1, -1), strict=True):
-            _put(mark, x[(y == label) & plane])
-        one = np.zeros((0, 2))
-        _put(self.truth, truth[index : index + 1] if plane else one)
-        _put(self.here, x[index : index + 1] if plane else one)
-        for mark, at in ((self.truth, truth), (self.here, x)):
-            mark.stroke = self._seen_on(picture, at[index]) if plane else "white"
-        # If many places have the lowest colour, a mark on the lowest of them says nothing.
-        low = span_of(picture)[0]
-        some = (picture.values <= low).sum() <= MOST_LOWEST * np.isfinite(picture.values).sum()
-        _put(self.lowest, np.array([picture.lowest]) if some else one)
-
-    @staticmethod
-    def _seen_on(picture: Picture, at: Array) -> str:
-        """Return dark or white, the one that can be seen on the colour of a place."""
-        low, top = span_of(picture)
-        value = picture.value_at(float(at[0]), float(at[1]))
-        return DARK if value < np.sqrt(low * top) else "white"
 
     def _wall(self, picture: Picture) -> None:
         if picture.free is None:
@@ -219,7 +175,7 @@ class EnergyCurve:
         """Show the curve of a picture with the point at `at`."""
         made = picture.curve
         assert made is not None
-        low, top = span_of(picture)
+        low, top = span_of(picture.values, picture.reference)
         low = 10.0 ** np.floor(np.log10(low))
         clipped = np.maximum(picture.values[0], low)
         self.x.min, self.x.max = picture.box[:2]

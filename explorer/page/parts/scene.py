@@ -18,6 +18,7 @@ from explorer.engine.roster import AttackState
 from explorer.page.axes import Axes
 from explorer.page.frame import Frame
 from explorer.page.parts import drawing
+from explorer.page.shades import shades
 
 Arrays = dict[str, NDArray[Any]]
 MARGINS = ("draw", "train", "explain")  # stages in which the lines at the margin are drawn
@@ -101,8 +102,19 @@ def scene(
         other = frame.other_set
         arrays["other"] = np.column_stack([_shares(other.x, other.y, axes), _numbers(other.y)])
     arrays |= _shapes(shapes, axes)
+    arrays |= _energy(frame, axes, values)
     values["texts"] = [[*axes.shares([x, y])[0].tolist(), words] for x, y, words in shapes.texts]
     return {name: array for name, array in arrays.items() if array.size}, values
+
+
+def _energy(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
+    """The map of one point's energy, under the points, in place of the map of the network."""
+    drawn = frame.point_map if frame.stage == "landscape" else None
+    if drawn is None or drawn.values is None:
+        return {}
+    left, right, bottom, top = drawn.box
+    values["energyBox"] = axes.shares([[left, bottom], [right, top]]).ravel().tolist()
+    return {"energy": shades(drawn.values, False, drawn.span)}
 
 
 # --- points and candidates --------------------------------------------------------------------
@@ -158,6 +170,8 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
         shown = frame.explain.present.now
     elif frame.stage == "attack" and frame.attack.state is not None:
         values["trail"] = frame.attack.state.t
+    elif frame.stage == "landscape" and frame.starts is not None and frame.starts.trail:
+        values["trail"] = len(frame.starts.trail)
     if shown is None:
         return {}
     y, lam = _numbers(shown.y), _numbers(shown.lam)

@@ -12,7 +12,7 @@ from explorer.engine.explanations.cells import cell_interval, cell_of, cell_poly
 from explorer.engine.explanations.splitting import extent_at
 from explorer.engine.roster import by_key
 from explorer.page.axes import Axes
-from explorer.page.frame import Candidates, Frame, Starts
+from explorer.page.frame import Candidates, Frame, PointMap, Starts
 from explorer.research.explained import Explained, free_direction
 
 # --- What the explain stage draws: the cell of the point in hand, its level line, pins and masses
@@ -147,8 +147,13 @@ def _table(places: Sequence[tuple[float, ...]]) -> Array:
 # --- The candidates of the landscape stage on the plane: in hand, and how far from the truth ----
 
 
-def landscape_shapes(points: Candidates) -> Shapes:
-    """A square around the mapped point, a cross at each moved one, a line from where it was."""
+def landscape_shapes(points: Candidates, drawn: PointMap | None = None) -> Shapes:
+    """A square around the mapped point, a cross at each moved one, a line from where it was.
+
+    Of its map the lowest place, and the line along which it splits freely.
+    """
+    low = drawn.lowest if drawn is not None else None
+    segment = drawn.segment if drawn is not None else None
     x, truth = points.x.numpy(), points.truth.x.double().cpu().numpy()
     if x.shape[1] == 1:
         heights = points.y.numpy()[:, None]
@@ -160,6 +165,8 @@ def landscape_shapes(points: Candidates) -> Shapes:
         lines=np.array(lines).reshape(-1, 2),
         dots=x[away],
         hands=x[points.mapped : points.mapped + 1],
+        diamonds=NONE if low is None else np.array([low]),
+        strong=NONE if segment is None else segment,
     )
 
 
@@ -178,10 +185,10 @@ def shapes_of(frame: Frame, axes: Axes) -> Shapes:
     """Return what the attack on screen draws beside its candidates, or what the stage does."""
     if frame.stage == "explain" and frame.explain is not None:
         return explain_shapes(frame.explain.present, axes)
-    if frame.stage == "landscape" and frame.starts is not None:
-        return starts_shapes(frame.starts)
+    if frame.stage == "landscape" and frame.map_kind == "starts":
+        return EMPTY if frame.starts is None else starts_shapes(frame.starts)
     if frame.stage == "landscape" and frame.landscape is not None:
-        return landscape_shapes(frame.landscape.present)
+        return landscape_shapes(frame.landscape.present, frame.point_map)
     draw = by_key(frame.attack.name).shapes
     if (
         frame.stage != "attack"

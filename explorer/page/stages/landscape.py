@@ -12,9 +12,10 @@ from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
 from explorer.engine.energy.landscape import Weights
+from explorer.engine.energy.questions import MAPS
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import AttackState, by_key
-from explorer.page.frame import Candidates, Starts, first_candidates
+from explorer.page.frame import Candidates, PointMap, Starts, first_candidates
 from explorer.page.history import History
 from explorer.page.session import Session
 from explorer.page.stages import attack
@@ -47,7 +48,8 @@ def begin(session: Session) -> None:
         session.show(landscape=None)
     elif held is None or held.present.target is not now.target:
         try:
-            session.show(landscape=History(first_candidates(now.target, now.truth)))
+            first = first_candidates(now.target, now.truth)
+            session.show(landscape=History(first), point_map=None)
         except ValueError:
             session.show(landscape=None)  # the panel says why
     begin_starts(session)
@@ -171,6 +173,23 @@ def follow_run(session: Session, state: AttackState, place: Weights, energy: flo
 
 
 # --- one point --------------------------------------------------------------------------------
+
+
+def show_map(session: Session, kind: str) -> None:
+    """Choose what moves: all points of a start, one point, or the halves of one.
+
+    Raises:
+        ValueError: for a kind that is none of MAPS.
+    """
+    if kind not in MAPS:
+        raise ValueError(f"a map is one of {', '.join(MAPS)}; got {kind!r}")
+    if kind != session.frame.map_kind:
+        session.show(map_kind=kind, point_map=None)
+
+
+def draw_map(session: Session, drawn: PointMap | None) -> None:
+    """Show a map on the plane, under the points; None for none."""
+    session.show(point_map=drawn)
 
 
 def map_point(session: Session, i: int) -> None:

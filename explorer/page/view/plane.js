@@ -11,6 +11,8 @@
 //   map         (s, s): Phi over the margin, first row on top, first and last samples on the edges;
 //               or (C, s, s): each class's lead over the best rival, classes 1, -1, 3, 4.
 //               Float32, or Uint8 b for (b - 128) / 50, so that a recording is small
+//   energy      (h, w) bytes: an energy in place of `map`, first row on top; 255 is the lowest, 1 the
+//               highest, 0 none. energyBox [left, bottom, right, top]: where it lies
 //   margins     true: thin lines where the map is +1 and -1, beside the strong one where it is 0
 //   neurons     (k, 5): ends x, y, x, y within the plane, and strength 0 to 1
 //   breakpoints (k, 2): x, strength; ticks at the axis of a line
@@ -86,6 +88,25 @@ const mapPicture = (map, paints) => {
   }
   context.putImageData(image, 0, 0);
   drawings.set(map, { key, picture });
+  return picture;
+};
+
+// An energy in the colours of viridis, as on the triangle of starts: bright is low in both themes.
+const VIRIDIS = ["#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725"].map(rgb);
+const energyPicture = (energy) => {
+  const kept = drawings.get(energy);
+  if (kept) return kept.picture;
+  const [h, w] = energy.shape, picture = document.createElement("canvas");
+  picture.width = w; picture.height = h;
+  const context = picture.getContext("2d"), image = context.createImageData(w, h);
+  energy.data.forEach((shade, i) => {
+    if (!shade) return;
+    const at = (shade / 255) * (VIRIDIS.length - 1), k = Math.min(Math.floor(at), VIRIDIS.length - 2);
+    VIRIDIS[k].forEach((v, c) => { image.data[4 * i + c] = v + (at - k) * (VIRIDIS[k + 1][c] - v); });
+    image.data[4 * i + 3] = 255;
+  });
+  context.putImageData(image, 0, 0);
+  drawings.set(energy, { picture });
   return picture;
 };
 
@@ -335,7 +356,11 @@ const paintPlane = (context, frame, size, paints) => {
   const unit = (frame.scale || 1) * Math.min(1.8, Math.max(0.75, Math.min(size.width, size.height) / 576));
   const places = { X, Y, unit }, ticks = ticksOf(frame, size);
   context.fillStyle = paints.card; context.fillRect(0, 0, size.width, size.height);
-  if (frame.map) {
+  if (frame.energy) {
+    const [left, bottom, right, top] = frame.energyBox;
+    context.imageSmoothingEnabled = true;
+    context.drawImage(energyPicture(frame.energy), X(left), Y(top), X(right) - X(left), Y(bottom) - Y(top));
+  } else if (frame.map) {
     const s = frame.map.shape[frame.map.shape.length - 1], [dx, dy] = [size.width / (s - 1), size.height / (s - 1)];
     context.imageSmoothingEnabled = true; context.imageSmoothingQuality = "high";
     context.drawImage(mapPicture(frame.map, paints), -dx / 2, -dy / 2, size.width + dx, size.height + dy);
@@ -346,7 +371,7 @@ const paintPlane = (context, frame, size, paints) => {
     context.beginPath(); context.moveTo(X(x), Y(y)); context.lineTo(X(a), Y(b)); context.stroke();
   });
   context.globalAlpha = 1;
-  if (frame.map) paintLevels(context, frame, size, paints);
+  if (frame.map && !frame.energy) paintLevels(context, frame, size, paints);
   if (frame.flat) paintGraph(context, frame, paints, places, size);
   paintUnder(context, frame, paints, places, size);
   paintPoints(context, frame, paints, places);

@@ -8,7 +8,6 @@ from explorer.engine.energy.questions import Answers, Picture, Question
 from explorer.page.frame import Frame
 from explorer.research.words import energy as words
 
-HOVER = "Hover over the map for numbers."
 SKETCH = (
     "A sketch, with the multipliers of the other points as they are: the map comes when the hand "
     "rests, and lies below it."

@@ -31,10 +31,18 @@ START = "Start"
 START_LABEL = f"{LABEL} Moving it starts the attack anew."
 RUNS_LABEL = "Triangle of starts with truth, unseen points and noise at its corners, and runs on it"
 WHERE_ENDS = "Where attacks end, over all starts"
+POINT = (
+    "Where else could this point be?",
+    "Bright places explain the weights nearly as well, with the other points where they are.",
+)
+SPLIT = (
+    "Could this point be two?",
+    "Its halves move apart along one line; bright splits explain the weights nearly as well.",
+)
 PROFILES = {
-    "noise": "From noise through the handle to the truth",
-    "unseen": "From unseen points through the handle to the truth",
-    "edges": "Along the edges: truth, unseen, noise, truth",
+    "noise": "From noise to the truth",
+    "unseen": "From unseen to the truth",
+    "edges": "Along the edges",
 }
 EXPLAINED = 0.05  # of the weights: what leaves less explains them; arbitrary
 BESIDE = 0.5  # share of the truth above which a start is beside it; arbitrary
@@ -84,7 +92,9 @@ def choices() -> str:
 
 
 def headline(frame: Frame) -> tuple[str, str] | None:
-    """Return title and sentence of the landscape from the energies that are known; else None."""
+    """Return title and sentence of the landscape on screen; None before its energies are known."""
+    if frame.map_kind != "starts":
+        return POINT if frame.map_kind != "split" else SPLIT
     held = frame.starts
     if held is None or held.energies is None:
         return None
@@ -103,10 +113,10 @@ def title(values: NDArray[np.float64], ranked: bool) -> tuple[str, str]:
     count, total = int(low.sum()), int(known.sum())
     scale = " Nearly all starts have one energy, so colours go by rank." if ranked else ""
     if not count:
-        least = number(float(values[known].min()))
+        least = float(values[known].min())
         return (
             "No start explains the weights",
-            f"The best of {total} leaves {least} of them.{scale}",
+            f"The best of {total} leaves {least:.0%} of ‖θ‖² unexplained.{scale}",
         )
     if (truth[low] > BESIDE).all():
         return (
@@ -179,7 +189,7 @@ def loaded(mix: tuple[float, float], t: int) -> str:
 
 def profile(kind: str, after: bool) -> str:
     """Return the title of the profile, as HTML."""
-    lines = "dashed: at the start" + (" · solid: after the attack" if after else "")
+    lines = "dashed: at the start" + (", solid: after the attack" if after else "")
     return f"<b>{escape(PROFILES[kind])}</b> <span class='mx-aside'>{lines}</span>"
 
 

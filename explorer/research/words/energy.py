@@ -7,7 +7,6 @@ import numpy as np
 from explorer.engine.energy.maps import SplitPlane
 from explorer.engine.energy.points import LOW, Archetype, Energies
 from explorer.engine.energy.questions import OfRidge, OfStarts, Picture
-from explorer.engine.energy.starts import INSIDE, weights_at
 from explorer.engine.rounding import NOTHING
 from explorer.research.words.numbers import digits
 
@@ -132,30 +131,3 @@ def _bounds(seen: Energies) -> str:
             "drawn there is an upper bound."
         )
     return text
-
-
-def reading(made: Picture, x: float, y: float) -> str:
-    """Return a place of a map and its value."""
-    value = made.value_at(x, y)
-    if made.kind == "starts":
-        where = mixture(x, y)
-        return f"{where}: {value:.3g}" if np.isfinite(value) else where
-    first, second = made.names
-    text = f"{first} = {x:.2f}, {second} = {y:.2f}: {value:.3g}"
-    if np.isfinite(made.reference) and made.reference > 0:
-        text += f", {100 * value / made.reference:.3g}% of the energy without the point"
-    return text
-
-
-def mixture(x: float, y: float) -> str:
-    """Return what stands at a place of the triangle: its three weights, and lambda_1, lambda_2."""
-    truth, heldout, noise = (float(v) for v in weights_at(np.array(x), np.array(y)))
-    if min(truth, heldout, noise) < INSIDE:
-        return "outside the triangle"
-    truth, heldout, noise = (abs(round(v, 6)) for v in (truth, heldout, noise))  # no "-0%"
-    data = 1 - noise
-    share = f"{truth / data:.2f}" if data > 1e-6 else "any"
-    return (
-        f"{truth:.0%} truth, {heldout:.0%} held-out data, {noise:.0%} noise "
-        f"(λ₁ = {share}, λ₂ = {data:.2f})"
-    )
