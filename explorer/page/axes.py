@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from explorer.engine.data import PLANE, Dataset
 
 MARGIN = 1.25  # half widths of the plane to those of the data; arbitrary
-LOST = 1 / 50  # share of the half width below which points lie on one another; arbitrary
-SMALL = 1 / 4  # likewise for a set that is loaded, which should fill the plane; arbitrary
+SMALL = 1 / 4  # share of the half width that a loaded set should fill at least; arbitrary
+EDGE = 1e-9  # a point at the very edge is inside, however its place was rounded
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,9 @@ class Axes:
     def holds(self, dataset: Dataset) -> bool:
         """Return whether all points lie inside."""
         x, half = dataset.x.double().cpu(), torch.from_numpy(self.half)[: dataset.d]
-        return bool(((x - torch.from_numpy(self.centre)[: dataset.d]).abs() <= half).all())
+        return bool(
+            ((x - torch.from_numpy(self.centre)[: dataset.d]).abs() <= half * (1 + EDGE)).all()
+        )
 
 
 def fitted(axes: Axes, dataset: Dataset, loaded: bool = False) -> Axes:
@@ -67,8 +69,8 @@ def fitted(axes: Axes, dataset: Dataset, loaded: bool = False) -> Axes:
         return Axes()
     low, high = _bounds(dataset)
     spread = float((high - low).max()) / 2
-    readable = spread >= (SMALL if loaded else LOST) * axes.x[1] or dataset.n < 2
-    if axes.holds(dataset) and readable:
+    readable = spread >= SMALL * axes.x[1] or dataset.n < 2
+    if axes.holds(dataset) and (readable or not loaded):
         return axes
     first = Axes()
     if first.holds(dataset) and (spread >= SMALL * PLANE or dataset.n < 2):

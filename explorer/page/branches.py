@@ -87,9 +87,10 @@ def adopt(session: Session, frame: Frame) -> None:
     """Show a frame of another branch or of a file. Undo brings the points back."""
     attack.turn_to(session, frame.attack.name)
     drawing = session.frame.drawing
-    if frame.dataset is not drawing.present:
+    other = frame.dataset is not drawing.present
+    if other:
         drawing = drawing.push(frame.dataset)
-    draw.fit(session, frame.dataset)
+    draw.fit(session, frame.dataset, loaded=other)
     session.frame = replace(frame, drawing=drawing)
     session.show()
 

@@ -111,6 +111,13 @@ STAGES: tuple[tuple[Stage, str, str], ...] = (
     ("explain", "5 Explain", "Which other points explain the same weights"),
     ("arena", "6 Compare", "Set several attacks side by side on these weights"),
 )
+# What may be drawn behind the points, each with the stages that have it.
+LAYERS: dict[str, tuple[Stage, ...]] = {
+    "map": tuple(key for key, *_ in STAGES[1:]),
+    "margins": ("train", "explain"),
+    "lines": tuple(key for key, *_ in STAGES[1:]),
+    "trails": ("attack", "landscape"),
+}
 BEFORE: tuple[Stage, ...] = ("draw", "train")
 
 

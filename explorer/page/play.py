@@ -156,7 +156,7 @@ def tell(session: Session, words: str) -> None:
 
 
 def set_layers(session: Session, layers: tuple[str, ...]) -> None:
-    """Choose what is drawn behind the points: "map", "lines"."""
+    """Choose what is drawn behind the points, of `LAYERS`."""
     session.layers = layers
 
 

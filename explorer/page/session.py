@@ -20,7 +20,7 @@ from explorer.engine.data import Dataset
 from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, by_key
 from explorer.engine.training import TrainConfig
 from explorer.page.axes import Axes, fitted
-from explorer.page.frame import Branch, Frame
+from explorer.page.frame import LAYERS, Branch, Frame
 from explorer.page.history import History, Timeline
 
 LIVE_STEPS = 10_000_000  # planned steps of a live run: about an hour at the usual speed
@@ -42,7 +42,7 @@ class Session(HasTraits):
     label = Enum((1, -1, 3, 4, 0), 1, help="class to place; 0: by height, in 1-D")
     truth_shown = Bool(True)
     pointed = Int(-1, help="index of the point under the pointer in a chart; -1: none")
-    layers = Tuple(default_value=("map", "lines"), help="what is drawn behind the points")
+    layers = Tuple(default_value=tuple(LAYERS), help="what is drawn behind the points")
     axes = Instance(Axes, (), help="the part of the data's space that the plane shows")
     stop_at = Int(-1, help="step at which a run pauses by itself; -1: none")
     steps_per_second = Float(SLOW_START, help="inf: as fast as it goes; 0: `SLOW_START`")

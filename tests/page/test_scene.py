@@ -19,7 +19,7 @@ from explorer.page.axes import Axes
 from explorer.page.parts.scene import Look, backdrop, network, scene
 from explorer.page.session import Session
 from explorer.page.stages import draw, explain, landscape, train
-from tests.page.pages import on_plane, opened
+from tests.page.pages import on_plane, opened, send
 
 NEAR = 1e-6  # of a share of the plane: float32
 
@@ -186,13 +186,45 @@ def test_axes_hold_data_of_any_scale_and_stay_through_all_stages(
 
 def test_points_by_hand_leave_the_axes_and_undo_of_a_far_set_brings_them_back() -> None:
     session = Session()
-    for x in (0.0, 0.3, 1.9):
+    for x in (1.9, 1.9 + 1e-6, 0.3, -2.0):  # two of them as by a double click
         draw.add(session, [((x, -x), 1.0)])
         assert session.axes == Axes()
     draw.load(session, Dataset(preset("moons").x * 1e-3, preset("moons").y))
     assert session.axes.x[1] < 0.01
     play.undo(session)
     assert session.axes == Axes()
+
+
+def test_each_layer_goes_and_comes_by_its_chip() -> None:
+    app = opened("attack", "alternating-circle", n=8)
+    session, tools = app.session, app.panels["Tools"].view
+
+    def chips() -> dict[str, bool]:
+        return {chip["key"]: chip["on"] for chip in tools.state["chips"]}
+
+    assert chips() == {"map": True, "lines": True, "trails": True, "truth": True}
+    for key, field in (("map", "map"), ("lines", "neurons"), ("trails", "trail")):
+        assert field in on_plane(app)
+        send(tools, kind="layer", value=key)
+        assert field not in on_plane(app) and not chips()[key]
+        send(tools, kind="layer", value=key)
+        assert field in on_plane(app)
+    play.go(session, "train")
+    send(tools, kind="layer", value="margins")
+    assert not on_plane(app)["margins"] and "map" in on_plane(app)
+    app.close()
+
+
+def test_a_chip_fits_the_axes_where_that_shows_more() -> None:
+    app = App()
+    tools = app.panels["Tools"].view
+    for x in (1.7, 1.75, 1.8):
+        draw.add(app.session, [((x, x), 1.0)])
+    assert [chip["key"] for chip in tools.state["chips"]] == ["fit"]
+    send(tools, kind="layer", value="fit")
+    assert np.ptp(on_plane(app)["points"][:, 0]) > 1
+    assert not tools.state["chips"]
+    app.close()
 
 
 def test_refit_shows_points_that_were_drawn_in_a_corner_large() -> None:

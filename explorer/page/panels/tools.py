@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from explorer.page import play
-from explorer.page.frame import Frame
+from explorer.page.axes import fitted
+from explorer.page.frame import LAYERS, Frame
 from explorer.page.panels.base import Panel
 from explorer.page.parts.controls import Palette
 from explorer.page.stages import draw
@@ -20,10 +21,13 @@ BY_HEIGHT = (("↕", "by height", "above the axis +1, below it −1", 0, ""),)
 SEVERAL = (("●", "● 1", "blue circle (key 1)", 1, "pos"),
            ("▲", "▲ 2", "orange triangle (key 2)", -1, "neg"), *FURTHER)  # fmt: skip
 FIELDS = ("sign", "name", "tip", "value", "colour")
-LAYERS = {
-    "map": ("Map", "Sign and size of Φ as colour, with its levels at 0 and ± margin"),
+CHIPS = {
+    "map": ("Map", "Sign and size of Φ as colour, with a line where it is 0"),
+    "margins": ("Margins", "Thin lines where Φ is the margin"),
     "lines": ("Neurons", "Lines on which a neuron switches, by path weight"),
+    "trails": ("Trails", "Where the candidates come from"),
 }
+FIT = ("Fit", "Let the plane show all points large")
 TRUTH = "truth"
 
 
@@ -58,6 +62,8 @@ class Tools(Panel):
         session = self.session
         if key == TRUTH:
             play.set_truth_shown(session, not session.truth_shown)
+        elif key == "fit":
+            draw.refit(session)
         elif isinstance(key, str) and key in LAYERS:
             shown = set(session.layers) ^ {key}
             play.set_layers(session, tuple(name for name in LAYERS if name in shown))
@@ -76,10 +82,13 @@ class Tools(Panel):
         )  # fmt: skip
 
     def _chips(self, frame: Frame) -> list[dict[str, Any]]:
-        chips = [] if frame.stage == "draw" else [
+        chips = [
             {"key": key, "name": name, "tip": tip, "on": key in self.session.layers}
-            for key, (name, tip) in LAYERS.items()
+            for key, (name, tip) in CHIPS.items() if frame.stage in LAYERS[key]
         ]  # fmt: skip
+        axes = self.session.axes
+        if fitted(axes, frame.dataset, loaded=True) != axes:
+            chips.append({"key": "fit", "name": FIT[0], "tip": FIT[1], "on": False})
         if frame.aimed:
             shown = self.session.truth_shown
             name = "Hide the truth" if shown else "Reveal the truth"

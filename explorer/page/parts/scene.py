@@ -16,12 +16,11 @@ from explorer.engine.certificate import in_reach
 from explorer.engine.network import Network
 from explorer.engine.roster import AttackState
 from explorer.page.axes import Axes
-from explorer.page.frame import Frame
+from explorer.page.frame import LAYERS, Frame
 from explorer.page.parts import drawing
 from explorer.page.shades import shades
 
 Arrays = dict[str, NDArray[Any]]
-MARGINS = ("draw", "train", "explain")  # stages in which the lines at the margin are drawn
 PLACES = ("area", "lines", "strong", "dots", "rings", "diamonds", "hands")
 PLAIN = -1.0  # in place of a share: a point without a multiplier
 
@@ -31,12 +30,12 @@ class Look:
     """What a visitor chose to see.
 
     Attributes:
-        layers: what is drawn behind the points: "map", "lines".
+        layers: what is drawn behind the points, of `LAYERS`.
         truth_shown: whether the points that an attack looks for are shown.
         running: whether the run goes on: the map is coarser, and there are no results yet.
     """
 
-    layers: tuple[str, ...] = ("map", "lines")
+    layers: tuple[str, ...] = tuple(LAYERS)
     truth_shown: bool = True
     running: bool = False
 
@@ -91,7 +90,7 @@ def scene(
         "view": [axes.x[0], axes.y[0], axes.x[1], axes.y[1]],
         "flat": frame.dataset.d == 1,
         "hollow": frame.aimed,
-        "margins": frame.stage in MARGINS,
+        "margins": "margins" in look.layers and frame.stage in LAYERS["margins"],
     }
     if look.truth_shown or not frame.aimed:
         arrays["points"] = _points(frame, axes, look)
@@ -172,6 +171,8 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
         values["trail"] = frame.attack.state.t
     elif frame.stage == "landscape" and frame.starts is not None and frame.starts.trail:
         values["trail"] = len(frame.starts.trail)
+    if "trails" not in look.layers:
+        values.pop("trail", None)
     if shown is None:
         return {}
     y, lam = _numbers(shown.y), _numbers(shown.lam)
