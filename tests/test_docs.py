@@ -15,6 +15,7 @@ from typing import Any
 
 import ipywidgets as w
 import pytest
+from anywidget import AnyWidget
 
 import explorer
 from explorer.cli import load_verb
@@ -22,10 +23,14 @@ from explorer.commands import VERBS
 from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
 from explorer.engine.training import TrainConfig
+from explorer.page import play
 from explorer.page.apps.digits import DigitsApp
-from explorer.page.apps.explorer import App
+from explorer.page.apps.explorer import FOLDS, App
 from explorer.page.apps.membership import MembershipApp
+from explorer.page.frame import STAGES
+from explorer.page.parts.controls import Control
 from explorer.page.parts.settings import rows_of
+from explorer.page.stages import train
 from scripts import reference
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -130,11 +135,28 @@ def options_of(verb: Any) -> set[str]:
     return {o for p in verb.params for o in (*p.opts, *p.secondary_opts)}
 
 
+def texts(value: Any) -> Iterator[str]:
+    """Every text in plain values."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from texts(part)
+
+
 @cache
 def labels() -> set[str]:
     """Every name that a control of the page carries, its choices and the titles of its folds."""
     app, others = App(preset("alternating-line", n=3)), (MembershipApp(), DigitsApp())
-    found: set[str] = set()
+    found: set[str] = set(FOLDS)
+    train.jump_to_exact(app.session)
+    for stage, *_ in STAGES:
+        play.go(app.session, stage)
+        play.set_truth_shown(app.session, stage != "attack")
+        for title in FOLDS:
+            app.unfold(title)
+        found |= {x for panel in app.panels.values() if isinstance(panel.widget, Control)
+                  for x in texts(panel.widget.state)}  # fmt: skip
     for panel in app.panels.values():
         if panel.widget is None:  # built when it is first seen
             panel.build()
@@ -148,6 +170,9 @@ def labels() -> set[str]:
         found |= set(getattr(widget, "titles", ()))
         if isinstance(widget, w.ValueWidget | w.Button):
             found.add(getattr(widget, "description", ""))
+        if isinstance(widget, AnyWidget):  # words stand in the script, or come with a state
+            found |= set(re.findall(r'"([^"\n]+)"', str(widget._esm)))
+            found |= set(texts(getattr(widget, "state", "")))
     app.close()
     for other in others:
         other.close()

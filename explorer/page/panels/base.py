@@ -43,10 +43,7 @@ class Panel:
     @cached_property
     def box(self) -> w.VBox:
         """What the page places: the widget, and below it how it failed."""
-        made = w.VBox(layout=w.Layout(overflow="visible"))
-        for name in self.look:
-            made.add_class(name)
-        return made
+        return w.VBox(layout=w.Layout(overflow="visible"), _dom_classes=self.look)
 
     @cached_property
     def failure(self) -> w.HTML:

@@ -12,7 +12,7 @@ from explorer.page.parts.controls import Segments
 from explorer.page.stages import attack
 
 UNFIT = " (not for this network)"
-SHORT = {"kkt": "KKT", "hinge": "Hinges", "bilevel": "Bilevel"}  # in sight, in this order
+IN_SIGHT = 2  # attacks that stand side by side: as many as the card has room for
 AGAIN = "Attack the newest weights"
 
 
@@ -26,7 +26,7 @@ class Chooser(Panel):
         self.view = self.widget = Segments(
             {"choose": self._on_attack,
              "again": self.command(lambda: attack.begin(self.session))},
-            title="Attack", first=len(SHORT), againTip="Take the present network as the target",
+            title="Attack", first=IN_SIGHT, againTip="Take the present network as the target",
         ).add_class("mx-chooser")  # fmt: skip
         self._listed: Target | None = None
 
@@ -48,10 +48,10 @@ class Chooser(Panel):
 
 
 def _options(target: Target | None) -> list[dict[str, Any]]:
-    """Return name, short name and tooltip of every attack; those in sight come first."""
+    """Return name and tooltip of every attack, in the order of the roster."""
     unfit = {k for k, row in ROSTER.items() if target is not None and row.refusal(target)}
     return [
-        {"key": key, "name": ROSTER[key].title + UNFIT * (key in unfit), "fits": key not in unfit,
-         "short": SHORT.get(key, ROSTER[key].title), "tip": ROSTER[key].sentence}
-        for key in (*(k for k in SHORT if k in ROSTER), *(k for k in ROSTER if k not in SHORT))
+        {"key": key, "name": row.title + UNFIT * (key in unfit), "short": row.title,
+         "fits": key not in unfit, "tip": row.sentence}
+        for key, row in ROSTER.items()
     ]  # fmt: skip

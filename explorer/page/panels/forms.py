@@ -11,6 +11,7 @@ from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.exact.finish import Finished
 from explorer.engine.progress import Progress
 from explorer.engine.roster import ROSTER
+from explorer.engine.settings import Setting
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.page import play
 from explorer.page.frame import Frame
@@ -43,11 +44,7 @@ class Form(Panel):
 
     def build(self) -> None:
         """Lay the rows out in as many columns as there is room for."""
-        rows = dict(zip(("sight", "more"), rows_of(self.kind), strict=True))
-        self.all = [
-            row for part in ("sight", "more") for row in rows[part]
-            if row.field in self.fields or (part in self.parts and row.field not in self.without)
-        ]  # fmt: skip
+        self.all = [row for rows in rows_of(self.kind, self._wanted) for row in rows]
         fields = w.Box([row.widget for row in self.all]).add_class("mx-form")
         self.widget = w.VBox(
             [fields, w.HBox(made).add_class("mx-row")] if (made := self.actions()) else [fields]
@@ -57,6 +54,12 @@ class Form(Panel):
         for row in self.all:
             row.widget.observe(self._changed(row), names=["value"])
         self.session.observe(lambda _: self._fill(), names=[self.config_trait])
+
+    def _wanted(self, declared: Setting) -> bool:
+        """Return whether this form has a row for a setting."""
+        if declared.name in self.fields:
+            return True
+        return declared.form in self.parts and declared.name not in self.without
 
     def _changed(self, row: Row) -> Callable[[dict[str, Any]], None]:
         def put(change: dict[str, Any]) -> None:

@@ -36,7 +36,8 @@ const attribute = (e, name, value) => { if (e.getAttribute(name) !== value) e.se
 const menu = (className, label, title, content) => {
   const box = make("div", "mx-menu-box", { hidden: true, "aria-label": title, role: "group" }, ...content);
   const button = make("button", "mx-ghost", { type: "button", title, "aria-expanded": "false" });
-  button.innerHTML = label;
+  button.append(label);
+  if (typeof label === "string" && label.length > 1) button.insertAdjacentHTML("beforeend", ` ${icon("more")}`);
   const root = make("div", `mx-menu ${className}`, {}, button, box);
   const set = (open) => { box.hidden = !open; button.setAttribute("aria-expanded", String(open)); };
   button.addEventListener("click", () => set(box.hidden));

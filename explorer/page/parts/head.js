@@ -85,14 +85,14 @@ const build = (el, send, onClose) => {
   let built = false;
   const menus = (state) => {
     built = true;
-    const examples = menu("mx-examples", `Examples ${icon("more")}`, "Ready runs: points, network and attack",
+    const examples = menu("mx-examples", "Examples", "Ready runs: points, network and attack",
       state.examples.flatMap(({ group, rows }) => [
         make("div", "mx-menu-head", { textContent: group }),
         ...rows.map(({ name, sentence }) => make("button", "mx-menu-row", {
           type: "button", title: sentence, on: { click: () => { examples.set(false); send("example", name); } },
         }, make("b", "", { textContent: name }), make("span", "", { textContent: sentence }))),
       ]));
-    const lessons = menu("mx-lessons", `Lessons ${icon("more")}`, "Lessons and further pages",
+    const lessons = menu("mx-lessons", "Lessons", "Lessons and further pages",
       state.lessons.map(({ page, title }) =>
         make("a", "mx-menu-row", { href: address(page), target: "_blank", textContent: title })));
     const share = make("button", "mx-ghost", {

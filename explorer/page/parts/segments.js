@@ -2,7 +2,7 @@
 const build = (el, send, onClose) => {
   const row = make("div", "mx-segments", { role: "group" });
   const list = make("div", "");
-  const further = menu("mx-further", `more ${icon("more")}`, "Further attacks", [list]);
+  const further = menu("mx-further", "more", "Further attacks", [list]);
   const words = make("p", "mx-note-text mx-chosen");
   const again = make("button", "mx-flat", { type: "button", on: { click: () => send("again") } });
   const title = make("div", "mx-card-title");

@@ -58,9 +58,9 @@ Rows = tuple[list[Row], list[Row]]
 """Settings in sight, and folded ones."""
 
 
-def rows_of(kind: type[Any]) -> Rows:
-    """Return the rows of a class of settings: in sight, and under "More settings"."""
-    declared = sorted(schema(kind), key=lambda setting: setting.place)
+def rows_of(kind: type[Any], wanted: Callable[[Setting], bool] = lambda _: True) -> Rows:
+    """Return the rows of the `wanted` settings of a class: in sight, and under "More settings"."""
+    declared = sorted(filter(wanted, schema(kind)), key=lambda setting: setting.place)
     sight, more = (
         [row for setting in declared if setting.form == form for row in rows_for(setting)]
         for form in ("sight", "more")

@@ -12,7 +12,8 @@ const build = (el, send, onClose) => {
   const many = make("input", "", { type: "number", min: 2, max: 100000, value: 100, title: "Steps of the next button", "aria-label": "n steps" });
   const steps = make("button", "mx-menu-row", { type: "button", textContent: "Step × n", title: "Pause, and take n steps at once", on: { click: () => send("steps", Number(many.value)) } });
   const reseed = make("button", "mx-menu-row", { type: "button", textContent: "New seed", title: "Back to step 0 with another random initialisation", on: { click: () => send("reseed") } });
-  const further = menu("mx-up", icon("more"), "More steps, and another seed", [make("label", "mx-menu-row", {}, "n steps ", many), steps, reseed]);
+  const further = menu("mx-up", "", "More steps, and another seed", [make("label", "mx-menu-row", {}, "n steps ", many), steps, reseed]);
+  further.button.innerHTML = icon("more");
   further.button.setAttribute("aria-label", "More steps");
   const speed = make("select", "mx-select", { title: "Steps per second while playing", "aria-label": "Speed", on: { change: () => send("speed", speed.selectedIndex) } });
   const time = make("input", "mx-time", { type: "range", min: 0, max: TICKS, value: 0, title: "Scrub back through the run; play goes on from there", "aria-label": "Time" });
@@ -20,7 +21,8 @@ const build = (el, send, onClose) => {
   const line = make("div", "mx-timeline", {}, time, marks);
   const where = make("span", "mx-where", { role: "status", "aria-live": "off" });
   const branch = make("button", "mx-flat", { type: "button", title: "Keep this run; go on from this moment on a new branch", on: { click: () => send("branch") } });
-  branch.innerHTML = `${icon("branch")} Branch`;
+  branch.innerHTML = icon("branch");
+  branch.append(" ", "Branch");
   el.append(reset, play, step, further.root, speed, line, where, branch);
   onClose(further.close);
 

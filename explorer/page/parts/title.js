@@ -4,7 +4,7 @@ const build = (el, send, onClose) => {
   const told = make("div", "mx-told", { "aria-live": "polite" }, title, words);
   const action = make("button", "mx-action", { type: "button", on: { click: () => send("act") } });
   const numbers = make("dl", "mx-numbers-list");
-  const fold = menu("mx-numbers", `Numbers ${icon("more")}`, "The numbers behind the headline", [numbers]);
+  const fold = menu("mx-numbers", "Numbers", "The numbers behind the headline", [numbers]);
   el.append(told, make("div", "mx-title-row", {}, action, fold.root));
   onClose(fold.close);
   return (state) => {
