@@ -224,9 +224,12 @@ def test_every_control_explains_itself(app: App) -> None:
         play.go(app.session, stage)
         for title in FOLDS:
             app.unfold(title)
+        if stage == "landscape":
+            app.panels["StartsPanel"].more.value = True
+            landscape.show_map(app.session, "point")
     built = [panel.widget for panel in app.panels.values() if panel.widget is not None]
     controls = [x for widget in built for x in walk(widget) if isinstance(x, kinds)]
-    assert len(controls) > 60
+    assert len(controls) > 70
     assert [x for x in controls if not x.tooltip] == []
 
 

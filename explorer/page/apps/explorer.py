@@ -21,7 +21,6 @@ from explorer.page.panels.forms import AttackForm, NetworkForm, TrainForm, Train
 from explorer.page.panels.header import Header
 from explorer.page.panels.headline import Headline
 from explorer.page.panels.hinges import HingesPanel
-from explorer.page.panels.landscape import LandscapeTabs
 from explorer.page.panels.margins import MarginsPanel
 from explorer.page.panels.mixpad import MixPad
 from explorer.page.panels.notice import Notice
@@ -46,7 +45,7 @@ from explorer.style import CSS
 PLANE: tuple[type[Panel], ...] = (PlanePanel, Tools, Notice)
 CARDS: tuple[type[Panel], ...] = (
     Presets, NetworkForm, ResidualCurves, MarginsPanel, TrainForm, Scoreboard, Chooser, MixPad,
-    LossCurves, UnivariatePanel, LandscapeTabs, StartsPanel, EnergyPanel, ExplainPanel, Arena,
+    LossCurves, UnivariatePanel, StartsPanel, EnergyPanel, ExplainPanel, Arena,
 )  # fmt: skip
 HALF = (Chooser, MixPad)  # these two stand side by side
 # What opens over the side; a title is in sight while one of its panels belongs to the stage.

@@ -22,6 +22,7 @@ from explorer.page.parts.energy_charts import (
     colour_bar,
     marked,
 )
+from explorer.page.parts.map_tabs import MapTabs
 from explorer.page.parts.settings import choice, real
 from explorer.page.shades import span_of
 from explorer.page.stages import landscape
@@ -68,8 +69,10 @@ class EnergyPanel(Panel):
             [self.back, self.undo, self.redo, self.stop, self.progress],
         )
         self.rows = tuple(w.HBox(row).add_class("mx-row") for row in rows)
+        self.tabs = MapTabs(self.session, self.command)
         self.whole = w.VBox([*self.rows, self.said, self.body], layout={"overflow": "visible"})
-        self.widget = with_title("Energy: where else could a point be?", self.whole)
+        card = with_title("Energy: where else could a point be?", self.whole)
+        self.widget = w.VBox([card, self.tabs.widget])
 
     def _controls(self) -> None:
         session = self.session
@@ -142,6 +145,7 @@ class EnergyPanel(Panel):
 
     def render(self, frame: Frame) -> None:
         """Ask for the map of the present frame; the same question is not asked twice."""
+        self.tabs.show(frame)
         q = self._question(frame)
         if q is None or frame.landscape is None:
             self.work.forget()

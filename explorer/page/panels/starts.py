@@ -20,6 +20,7 @@ from explorer.page.job import Job
 from explorer.page.panels.base import Panel
 from explorer.page.parts.energies import Energies
 from explorer.page.parts.job_row import JobButton, progress_bar
+from explorer.page.parts.map_tabs import MapTabs, segments
 from explorer.page.parts.profiles import path
 from explorer.page.parts.runs_box import CANCEL, RunsBox
 from explorer.page.parts.settings import choice
@@ -39,7 +40,7 @@ class StartsPanel(Panel):
     """The triangle with what is read at its handle, the profile, and the buttons that attack."""
 
     stages = ("landscape",)
-    look = ()  # two cards and a row of buttons
+    look = ("mx-starts-box",)  # two cards and a row of buttons
 
     def build(self) -> None:
         """Card 1, card 2, the buttons, and what is folded."""
@@ -47,6 +48,7 @@ class StartsPanel(Panel):
         self.attack_job = Job()
         self._shown: tuple[Any, ...] = ()  # what the triangle's frame was made of
         self._setting = False
+        self.tabs = MapTabs(self.session, self.command)
         self._controls()
         self._cards()
         parts = [self.card, self.profile, self.buttons, self.runs.widget]
@@ -69,20 +71,21 @@ class StartsPanel(Panel):
             "rolls over the triangle", self._attack, button_style="primary",
         )  # fmt: skip
         self.here.widget.on_click(self.command(self.here.press))
-        self.fill = _segments("Colours by the energy of", ("start", "end"))
+        self.fill = segments(
+            ("start", "end"), ["Colours by the energy of the start", "of the end of the runs"]
+        )
         self.fill.observe(lambda _: self._draw_fill(), names=["value"])
-        self.along = _segments(
-            "Profile along", (("noise", "noise"), ("unseen", "unseen"), ("edges", "edges")),
-        )  # fmt: skip
+        ways = (("noise", "noise"), ("unseen", "unseen"), ("edges", "edges"))
+        self.along = segments(ways, [words.PROFILES[key] for key, _ in ways])
         self.along.observe(lambda _: self._draw_strip(), names=["value"])
         self.more = w.ToggleButton(
-            value=False, description="Runs and files", tooltip="How many places, how long, and "
+            value=False, description="More", tooltip="How many places, how long, and "
             "the runs as files", layout=w.Layout(width="auto"),
         )  # fmt: skip
         self.more.observe(lambda _: self.render(self.session.frame), names=["value"])
 
     def _cards(self) -> None:
-        self.view = TriangleView(label=words.LABEL, layout=w.Layout(height="250px", width="100%"))
+        self.view = TriangleView(label=words.LABEL)
         self.view.on_handle(self._on_handle)
         self.view.on_ball(self.runs.press)
         self.title, self.said = w.HTML(), w.HTML()
@@ -92,19 +95,16 @@ class StartsPanel(Panel):
                              layout=w.Layout(width="112px"))  # fmt: skip
         self.stop.on_click(lambda _: self.energies.job.cancel())
         aside = w.VBox([self.fill, self.read, self.scale, self.counts, self.bar, self.stop])
-        body = w.Box(
-            [self.view, aside],
-            layout=w.Layout(display="grid", grid_template_columns="minmax(0, 1fr) 124px",
-                            grid_gap="10px", min_height="0"),
-        )  # fmt: skip
+        body = w.Box([self.view, aside]).add_class("mx-starts-body")
         self.card = w.VBox([self.title, body]).add_class("mx-card")
         self.strip_title = w.HTML(layout=w.Layout(flex="1 1 auto"))
-        self.strip = StripView(layout=w.Layout(height="86px", width="100%"))
+        self.strip = StripView(layout=w.Layout(height="78px", width="100%"))
         head = w.HBox([self.strip_title, self.along], layout=w.Layout(align_items="center"))
         self.profile = w.VBox([head, self.strip]).add_class("mx-card")
         self.running = progress_bar(self.attack_job, "Share of the run", "90px")
         self.buttons = w.HBox(
-            [self.here.widget, self.runs.go, self.running, self.runs.progress, self.more]
+            [self.here.widget, self.runs.go, self.running, self.runs.progress, self.more,
+             self.tabs.widget]
         ).add_class("mx-row")  # fmt: skip
 
     def seen(self, frame: Frame) -> bool:
@@ -130,6 +130,7 @@ class StartsPanel(Panel):
     def render(self, frame: Frame) -> None:
         """Show the handle with its energy; ask for the map of these weights."""
         held = frame.starts
+        self.tabs.show(frame)
         self._set_attack(frame.attack.name)
         self.energies.ask(None if held is None else held.landscape)
         if held is None:
@@ -147,7 +148,8 @@ class StartsPanel(Panel):
 
     def _refuse(self, why: str, choose: bool) -> None:
         self.title.value, self.said.value = words.heading(words.TITLE, ""), words.html(why)
-        self.whole.children = (self.title, self.said, *((self.attack,) if choose else ()))
+        rest = (self.attack,) if choose else ()
+        self.whole.children = (self.title, self.said, *rest, self.tabs.widget)
 
     def _set_attack(self, name: str) -> None:
         self._setting = True
@@ -330,12 +332,6 @@ class StartsPanel(Panel):
         self.energies.close()
         for job in (self.attack_job, self.runs.job):
             job.close()
-
-
-def _segments(tip: str, options: Any) -> w.ToggleButtons:  # noqa: ANN401 - of the widget
-    made = w.ToggleButtons(options=options, tooltips=[tip] * len(options))
-    made.style.button_width = "auto"
-    return made.add_class("mx-seg")
 
 
 def _show(widget: w.DOMWidget, shown: bool) -> None:

@@ -78,6 +78,7 @@ class Transport(Panel):
         end = 0 if state is None else max(line.last_t, state.t)
         self.view.show(
             running=self.session.running, speed=self._speed(), playable=frame.stage in PLAYED,
+            travels=frame.stage == "landscape" and frame.starts is not None,
             time=0 if state is None else min(TICKS, TICKS * state.t // last),
             where="step –" if state is None else f"step {state.t:,} of {end:,}",
             branches=[self._mark(i, one, last) for i, one in enumerate(self.session.branches)]
