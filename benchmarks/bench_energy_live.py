@@ -85,6 +85,7 @@ def rest(page: Page) -> None:
 def opened(page: Page, url: str) -> None:
     page.goto(url, wait_until="commit")
     page.locator(".mx-opening-own").click()  # an empty plane
+    page.locator("#opening").wait_for(state="detached", timeout=120_000)
     page.get_by_text("Energy: where else could a point be?").wait_for(timeout=120_000)
     page.wait_for_function("window.watched")
     time.sleep(2)

@@ -121,6 +121,7 @@ def open_page(page: Page, url: str) -> float:
     begun = time.perf_counter()
     page.goto(url, wait_until="commit")
     page.locator(".mx-opening-own").click()  # an empty plane
+    page.locator("#opening").wait_for(state="detached", timeout=120_000)
     page.locator(".mx-plane .mx-pad-surface").wait_for(timeout=90_000)
     page.get_by_role("button", name="Step", exact=True).wait_for()
     return time.perf_counter() - begun

@@ -48,6 +48,7 @@ def opened(browser: Browser, url: str) -> Page:
     page = browser.new_context(viewport={"width": 1366, "height": 900}).new_page()
     page.goto(url, wait_until="commit")
     page.locator(".mx-opening-own").click()  # an empty plane
+    page.locator("#opening").wait_for(state="detached", timeout=120_000)
     page.locator(".mx-plane .mx-pad-surface").wait_for(timeout=120_000)
     circle = page.get_by_title("Draw a ready-made dataset")
     circle.select_option(label="Alternating circle (2-D)")

@@ -65,6 +65,16 @@ class Recorder:
         )  # fmt: skip
 
 
+def enter(page: Page, url: str) -> None:
+    """Open the page with an empty plane, as one who has been here before."""
+    page.add_init_script("try { localStorage.setItem('mx-marks-seen', '1') } catch {}")
+    page.goto(url, wait_until="commit")
+    page.locator(".mx-opening-own").click()
+    page.locator("#opening").wait_for(state="detached", timeout=90_000)
+    page.locator(".mx-plane .mx-pad-surface").wait_for()
+    page.wait_for_timeout(1500)  # the layout settles
+
+
 def press(page: Page, label: str) -> None:
     page.get_by_role("button", name=label, exact=False).first.click()
 
@@ -138,15 +148,10 @@ def main() -> None:
         browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
         for theme in serve.THEMES:
             page = browser.new_page(viewport=SCREEN)
-            page.goto(f"{server.url}?theme={theme}", wait_until="commit")
-            page.locator(".mx-opening-own").click()  # an empty plane
-            page.locator(".mx-plane .mx-pad-surface").wait_for()
-            page.wait_for_timeout(1500)  # the layout settles
+            enter(page, f"{server.url}?theme={theme}")
             if theme == "light":
                 record(page, tools)
-                page.reload()
-                page.locator(".mx-plane .mx-pad-surface").wait_for()
-                page.wait_for_timeout(1500)
+                enter(page, f"{server.url}?theme={theme}")
                 attack_circle(page)
                 page.screenshot(path=FOLDER / "app.png")
             else:

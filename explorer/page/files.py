@@ -25,7 +25,8 @@ MOST_SAVED = 16 * 2**20  # arbitrary: what a browser takes as one link without t
 def as_run(session: Session) -> Run:
     """Return this page's points, network, attack, and the history that fits a download."""
     now = session.frame
-    attacked = now.attack.state is not None and now.truth is now.dataset
+    known = now.truth is now.dataset and now.dataset.n > 0
+    attacked = now.attack.state is not None and known
     run = Run(
         dataset=now.dataset,
         train_config=session.train_config,
@@ -47,7 +48,7 @@ def _until(states: list[Any], present: Any) -> tuple[Any, ...]:  # noqa: ANN401 
 
 
 def open_file(session: Session, content: bytes) -> None:
-    """Show a saved run, or take the weights of others as the network of the present points.
+    """Show a saved run, or take the weights of others, of the present points or of none.
 
     A run is first opened on a new page. If that fails, this page stays as it was. If the file does
     not name the activation, the message says that it is taken as ReLU.
@@ -57,13 +58,7 @@ def open_file(session: Session, content: bytes) -> None:
     """
     opened = store.open_bytes(content)
     if isinstance(opened, Network):
-        points = session.frame.dataset
-        if not points.n or points.d != opened.d:
-            raise ValueError(
-                f"the weights take points of {opened.d} coordinates; there are {points.n} points "
-                f"of {points.d} on screen. Draw or import the points they were trained on first."
-            )
-        train.begin(session, opened.to(dtype=points.x.dtype))
+        train.take_weights(session, opened)
     else:
         _show(session, opened)
     net = opened if isinstance(opened, Network) else opened.net

@@ -139,12 +139,14 @@ class Training:
         certificate: of the weights of `certified`; None where there is none yet.
         certified: the state that was certified, this one or an earlier one of the run.
         weight_decay: the setting of the run; training then ends at no KKT point.
+        given: whether the run began at weights of a file, which came without their points.
     """
 
     state: TrainState | None = None
     certificate: Certificate | None = None
     certified: TrainState | None = None
     weight_decay: float = 0.0
+    given: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +156,8 @@ class Aim:
     Attributes:
         net: the attacked weights, as they were trained.
         target: the same at margin 1, and all that an attack may see.
-        truth: the points that they were trained on.
-        controls: sets that stand for chance.
+        truth: the points that they were trained on; none where nobody told them.
+        controls: sets that stand for chance; none without a truth.
         certificate: of the weights on the truth; None where no theorem speaks of them.
     """
 
@@ -168,7 +170,7 @@ class Aim:
     @property
     def heldout(self) -> Dataset:
         """The control from which attacks may start."""
-        return self.controls.sets[0]
+        return self.controls.sets[0] if len(self.controls) else self.truth
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,13 @@ OLD_POINTS = (
 )
 
 
+BESIDE_TRUTH = ("landscape", "explain", "arena")  # stages that compare with the points
+NO_DATA = (
+    "These weights came without their data, and this stage compares with it: draw or import the "
+    "points they were trained on."
+)
+
+
 def go(session: Session, stage: Stage) -> None:
     """Turn to a stage; the attack begins anew when the weights are not those attacked.
 
@@ -33,6 +40,8 @@ def go(session: Session, stage: Stage) -> None:
     now = session.frame
     if stage == now.stage:
         return
+    if stage in BESIDE_TRUTH and now.training.given and not now.dataset.n:
+        raise ValueError(NO_DATA)
     session.running = False
     if stage == "train" and now.training.state is None:
         train.begin(session)

@@ -18,6 +18,7 @@ from tests.browser.steps import (
     VERDICT,
     Explorer,
     kernel_address,
+    leave_opening,
     on_plane,
 )
 from tests.serve.visits import within
@@ -77,7 +78,8 @@ def test_mouse_draws_trains_attacks_reads_the_verdict_and_goes_back_in_time(
     app.press("Play")
     app.wait_for_step(app.step() + 20)
     address = kernel_address(page, voila_server)
-    page.reload()
+    page.reload(wait_until="commit")
+    leave_opening(page)
     app.ready()
     app.expect_points(0)
     time_goes_back_and_branches(app)

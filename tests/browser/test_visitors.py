@@ -7,7 +7,7 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from explorer.serve import server
-from tests.browser.steps import NEGATIVE, Explorer, no_marks
+from tests.browser.steps import NEGATIVE, Explorer, know_the_marks, leave_opening
 
 
 def test_two_visitors_never_see_each_other(
@@ -15,11 +15,10 @@ def test_two_visitors_never_see_each_other(
 ) -> None:
     pages = [new_page(), new_page()]
     for page in pages:
+        know_the_marks(page)
         page.goto(voila_server.url, wait_until="commit")  # both kernels start at once
     for page in pages:
-        page.locator(".mx-opening-own").click()
-    for page in pages:
-        no_marks(page)
+        leave_opening(page)
     one, two = (Explorer(page).ready() for page in pages)
     for i in range(5):
         place = (0.2 + 0.15 * i, 0.3)

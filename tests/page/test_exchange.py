@@ -7,6 +7,7 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
+import ipywidgets as w
 import pytest
 import torch
 from typer.testing import CliRunner
@@ -17,11 +18,15 @@ from explorer.engine.data import Dataset, empty, preset
 from explorer.engine.network import init_network
 from explorer.engine.store import Run, StoreError
 from explorer.page import files, play
+from explorer.page.actions import act
+from explorer.page.apps.explorer import App
 from explorer.page.session import Session
-from explorer.page.stages import attack, train
+from explorer.page.stages import attack, draw, train
+from explorer.page.words.headline import headline
 from explorer.research.words import sentence
 from explorer.research.words.weights import note
 from tests import mutants
+from tests.page.pages import classes, walk
 
 
 def attacked() -> Session:
@@ -128,11 +133,51 @@ def test_that_weights_were_taken_as_relu_is_told_wherever_they_go() -> None:
     assert "ReLU" not in last.message and not last.frame.training.state.net.assumed_relu
 
 
-def test_weights_without_their_points_are_refused_with_the_remedy() -> None:
-    for points in (empty(2), preset("alternating-line")):
-        session = Session(points)
-        with pytest.raises(ValueError, match="Draw or import the points"):
-            files.open_file(session, weights_of(2))
+def failures(page: App) -> list[str]:
+    """What the panels tell of errors of their own."""
+    told = [x for p in page.panels.values() for x in walk(p.box) if isinstance(x, w.HTML)]
+    return [x.value for x in told if "mx-failed" in classes(x) and x.layout.display != "none"]
+
+
+@pytest.mark.parametrize("name", ["", "alternating-line"])
+def test_weights_without_their_points_ask_for_them_or_are_attacked_without(name: str) -> None:
+    page = App(preset(name) if name else None)
+    session = page.session
+    files.open_file(session, weights_of(2))
+    theta = session.frame.training.state.net.theta.clone()
+    asked = headline(session.frame)
+    assert session.frame.dataset.n == 0 and session.frame.dataset.d == 2
+    assert asked.action is not None and asked.action.key == "attack"
+    for stage in ("explain", "landscape", "arena"):
+        with pytest.raises(ValueError, match="without their data"):
+            play.go(session, stage)
+    act(session, "attack")
+    session.running = False
+    play.step(session, 30)
+    part = session.frame.attack
+    assert part.verdict is None and part.claims is not None
+    assert str(len(part.claims.x)) in headline(session.frame).title
+    assert failures(page) == []
+    draw.load(session, preset("moons"))
+    assert torch.equal(session.frame.training.state.net.theta, theta), "the weights await them"
+    assert session.frame.dataset.n == 24 and session.frame.target is None
+    assert headline(session.frame) != asked
+    page.close()
+
+
+def test_play_on_weights_of_a_file_is_said_to_change_them() -> None:
+    session = Session(preset("moons"))
+    files.open_file(session, weights_of(2))
+    before = headline(session.frame)
+    assert "Play" in before.words
+    play.step(session, 1)
+    assert "Play" not in headline(session.frame).words
+
+
+def test_weights_that_the_plane_cannot_show_are_refused() -> None:
+    session = Session(preset("moons"))
+    with pytest.raises(ValueError, match="1 or 2 coordinates"):
+        files.open_file(session, weights_of(3))
 
 
 def test_the_shown_code_repeats_the_page() -> None:

@@ -499,6 +499,8 @@ def trained_frames() -> Iterator[tuple[str, Frame]]:
         "all hold it": Training(ns(run, q=tensor(1, 1, 1, 1))),
         "biased": Training(ns(run, net=BIASED)),
         "weight decay": Training(run, weight_decay=0.1),
+        "of a file": Training(ns(run, t=0), given=True),
+        "of a file, wrong": Training(ns(wrong, t=0), given=True),
         "earlier certificate": Training(later, light[Light.NEAR], run),
         "earlier certificate, exact": Training(later, light[Light.EXACT], run),
     }
@@ -554,6 +556,11 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
         yield f"cannot know, {why.value}", frame(made)
     yield "no claims yet", frame(replace(made, why_not=Unknowable.NO_CLAIMS), over=False)
     yield "few controls", frame(replace(VERDICT, kind=Kind.CANNOT_KNOW, controls=1))
+    nothing = Dataset(torch.zeros(0, 2), torch.zeros(0))
+    alone = frame(None, claims=Report(torch.zeros(3, 2), torch.ones(3), torch.ones(3)))
+    yield "no data", replace(alone, aim=replace(alone.aim, truth=nothing))  # type: ignore[type-var]
+    given = Training(end, given=True)
+    yield "no data yet", replace(frame(), stage="train", training=given, drawing=History(nothing))
     yield "its landscape", replace(frame(), stage="landscape", landscape=History(None))  # type: ignore[arg-type]
     yield "no landscape", replace(frame(net=BIASED), stage="landscape")
     yield "compare", replace(frame(), stage="arena")

@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.controls import control_sets
+from explorer.engine.controls import Controls, control_sets
 from explorer.engine.energy.starts import attack_start
 from explorer.engine.roster import ROSTER, AnyAttack, AttackConfig, by_key
 from explorer.engine.status import Status
@@ -26,9 +26,10 @@ def take_target(session: Session) -> None:
         ValueError: with no network, or with one that does not separate the points.
     """
     frame, state = session.frame, session.frame.training.state
-    if state is None or not frame.dataset.n:
+    known = frame.dataset.n > 0
+    if state is None or not (known or frame.training.given):
         raise ValueError("No network to attack: draw points and train first.")
-    q_min = float(state.q.min())
+    q_min = float(state.q.min()) if known else 1.0  # of weights alone nothing better is known
     if not q_min > 0:
         raise ValueError(
             "The network does not separate the points, so it has no margin to attack. "
@@ -37,7 +38,8 @@ def take_target(session: Session) -> None:
     target = Target.of(state.net, q_min)
     name = _suitable(session, target)
     made = certificate(frame)
-    aim = Aim(state.net, target, frame.dataset, control_sets(frame.dataset), made)
+    controls = control_sets(frame.dataset) if known else Controls(())
+    aim = Aim(state.net, target, frame.dataset, controls, made)
     training = replace(frame.training, certificate=made, certified=state)
     session.branch.attack = Timeline()
     session.show(aim=aim, attack=without_run(frame.attack, name), training=training)
@@ -98,7 +100,9 @@ def restart(session: Session) -> None:
     )
     session.branch.attack = Timeline()
     session.branch.attack.append(state, numbers)
-    mix = session.mix if session.entry.takes_start else (0.0, 0.0)
+    aim = session.frame.aim
+    mixed = session.entry.takes_start and aim is not None and aim.truth.n > 0
+    mix = session.mix if mixed else (0.0, 0.0)
     part = replace(
         without_run(session.frame.attack, session.frame.attack.name), state=state, mix=mix
     )
@@ -122,10 +126,10 @@ def judge(session: Session) -> None:
         own = session.entry.victim is not None  # weights of its own training
         known = None if own else aim.certificate
         more = not session.running  # while it runs, the first controls must do
-        made = judgement(claims, aim.truth, aim.controls, known, more)
-        attack = replace(
-            attack, scores=made.scores, verdict=made.verdict, claims=claims, judged=attack.state
-        )
+        attack = replace(attack, claims=claims, judged=attack.state)
+        if aim.truth.n:
+            made = judgement(claims, aim.truth, aim.controls, known, more)
+            attack = replace(attack, scores=made.scores, verdict=made.verdict)
     session.show(attack=attack)
 
 
@@ -155,7 +159,9 @@ def first_state(
     if aim is None:
         raise ValueError("No attack to start: train a network, then turn to Attack.")
     start, given = None, cast(Any, config)
-    if entry.takes_start:
+    if entry.victim is not None and not aim.truth.n:
+        raise ValueError(f"{entry.title} trains on the points itself, and there are none.")
+    if entry.takes_start and aim.truth.n:
         # Where training itself is seen through, labels and their number are known.
         y = aim.truth.y if entry.victim is not None else None
         start = attack_start(aim.truth, aim.heldout, given.m, given.sigma_x, seed, mix, y)

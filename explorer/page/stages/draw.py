@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -66,7 +67,8 @@ def load(session: Session, dataset: Dataset) -> None:
             f"{dataset.d} coordinate(s). Leave some classes out."
         )
     fit(session, dataset, loaded=True)
-    _begin_anew(session, session.frame.drawing.push(dataset))
+    awaited = session.frame.training.given and not session.frame.dataset.n
+    (_go_on if awaited else _begin_anew)(session, session.frame.drawing.push(dataset))
 
 
 def begin_own(session: Session) -> None:
@@ -128,12 +130,16 @@ def _go_on(session: Session, history: History[Dataset]) -> None:
         session.running = False
         session.message = "The points changed; the attacked weights belong to the old ones."
     if state is not None:
-        before, state = state.net, training.refresh(dataset, state, session.train_config)
+        # Weights of a file stay as they are: their points are asked for, not new ones.
+        given = old.training.given and not state.t
+        config = replace(session.train_config, revive=session.train_config.revive and not given)
+        before, state = state.net, training.refresh(dataset, state, config)
         if not torch.equal(before.theta, state.net.theta):
             session.message = REVIVED
     fit(session, dataset)
-    part = Training(state, weight_decay=old.training.weight_decay)
-    session.show(drawing=history, training=part, stage=stage, status=Status.RUNNING)
+    part = Training(state, weight_decay=old.training.weight_decay, given=old.training.given)
+    aim = old.aim if old.aim is not None and old.aim.truth.n else None
+    session.show(drawing=history, training=part, stage=stage, aim=aim, status=Status.RUNNING)
 
 
 def refit(session: Session) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from explorer.engine import certificate as certificates
-from explorer.engine import training
+from explorer.engine import data, training
 from explorer.engine.certificate import Certificate
 from explorer.engine.data import Dataset
 from explorer.engine.exact import Exact, maximum_margin
@@ -15,6 +15,7 @@ from explorer.engine.exact.finish import Finished
 from explorer.engine.network import Network
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
+from explorer.page.axes import fitted
 from explorer.page.frame import Attacking, Frame, Training, numbers
 from explorer.page.history import LOG_STEPS, Timeline
 from explorer.page.session import Session
@@ -39,6 +40,35 @@ def begin(session: Session, net: Network | None = None) -> None:
                  training=Training(state, weight_decay=session.train_config.weight_decay),
                  attack=Attacking(held.name, mix=held.mix))  # fmt: skip
     certify(session)
+
+
+def take_weights(session: Session, net: Network) -> None:
+    """Take the weights of others: as the network of the drawn points, or without any points.
+
+    Raises:
+        ValueError: for weights on points that the plane cannot show.
+    """
+    if net.d not in (1, 2) or net.outputs > (4 if net.d == 2 else 1):
+        raise ValueError(
+            f"the plane shows points of 1 or 2 coordinates and up to 4 classes; these weights take "
+            f"{net.d} coordinates and have {net.outputs} outputs. The command `attack` takes them."
+        )
+    net, now = net.to(dtype=torch.float64), session.frame
+    fits = (net.d, net.outputs) == (now.dataset.d, now.dataset.outputs)
+    session.running = False
+    if now.dataset.n and fits:
+        begin(session, net)
+        session.show(training=replace(session.frame.training, given=True))
+        return
+    none = data.empty(net.d)
+    state = training.init(none, session.train_config, torch.Generator(), net)
+    session.branch.train, session.branch.attack = Timeline(), Timeline()
+    session.branch.train.append(state, numbers)
+    drawing = now.drawing.push(none) if now.dataset.n or now.dataset.d != net.d else now.drawing
+    session.axes = fitted(session.axes, none, loaded=True)
+    session.frame = Frame("train", drawing, Training(state, given=True),
+                          attack=Attacking(now.attack.name))  # fmt: skip
+    session.show()
 
 
 def jump_to_exact(session: Session, exact: Exact | None = None) -> None:

@@ -23,6 +23,13 @@ __all__ = ["Action", "Headline", "headline"]
 
 NO_LIMIT = "With biases beyond the first layer no theorem says what training converges to."
 DECAY = "With weight decay training stops short of a KKT point, and every point leaves a trace."
+FURTHER = "Play would train these weights further, and change them."
+WITHOUT_DATA = Headline(
+    "These weights came without their data",
+    "Draw or import the points they were trained on, or attack without: then nothing tells which "
+    "claims are right.",
+    action=Action("attack", "Attack without the data"),
+)
 MARKS = {1: "●", -1: "▲", 3: "■", 4: "◆"}  # as the plane draws the classes
 
 
@@ -36,6 +43,8 @@ def headline(frame: Frame, running: bool = False) -> Headline:
         return _explain(frame.explain.present)
     if frame.stage == "arena":
         return _compare(frame)
+    if frame.training.given and frame.training.state is not None and not frame.dataset.n:
+        return WITHOUT_DATA
     if frame.stage == "draw" or frame.training.state is None or not frame.dataset.n:
         return _draw(frame.dataset, frame.training.state)
     return _train(frame, frame.training.state, running)
@@ -91,7 +100,9 @@ def _train(frame: Frame, state: TrainState, running: bool) -> Headline:
     on = None if running else Action("train", "Train" if state.t == 0 else "Train on")
     if right < n:
         title = f"{right} of {n} points on the side of their class"
-        if state.t == 0 and not running:
+        if state.t == 0 and not running and frame.training.given:
+            words = f"These weights do not separate the points. {FURTHER}"
+        elif state.t == 0 and not running:
             words = "Training has not begun. Press Play, and watch the network turn around them."
         else:
             words = "Training moves the network until all of them are: only then is there a margin."
@@ -106,6 +117,8 @@ def _train(frame: Frame, state: TrainState, running: bool) -> Headline:
         f"All {n} points hold the margin" if held == n else f"{held} of {n} points hold the margin"
     )
     words, tone, near = _nearness(frame.training, state)
+    if frame.training.given and not state.t and not running:
+        words = f"{words} {FURTHER}"
     return Headline(title, words, tone, fold, attack if near else on)
 
 

@@ -31,6 +31,8 @@ def outcome(frame: Frame, running: bool) -> Headline:
     """Return what the attack on screen came to, so far or at its end."""
     part = frame.attack
     assert part.state is not None  # the stage has one
+    if frame.truth is not None and not frame.truth.n and part.state.t:
+        return _unjudged(frame)
     if part.verdict is None or part.judged is None or not part.judged.t:
         return _start(frame, part.state, running)
     fold = _numbers(frame, part.verdict, part.judged)
@@ -64,6 +66,19 @@ def _start(frame: Frame, state: AttackState, running: bool) -> Headline:
         return Headline(f"{count(m, 'candidate')} at their start", words, "warn", action=press)
     words = "They know only the weights. Watch them look for the points that the weights remember."
     return Headline(f"{count(m, 'candidate')} at their start", words, action=press)
+
+
+def _unjudged(frame: Frame) -> Headline:
+    """Return how many places are claimed, where nobody told the points."""
+    part = frame.attack
+    if part.claims is None or part.judged is None:
+        return Headline("The attack is on its way", by_key(part.name).sentence)
+    title = count(len(part.claims.x), "claim")
+    if part.judged is not part.state:
+        title += f" at step {part.judged.t:,}"
+    fold = (("claimed at step", f"{part.judged.t:,}"),)
+    words = "Nobody told the points of these weights, so nothing tells which claims are right."
+    return Headline(title, words, "", fold)
 
 
 def _judged(frame: Frame, made: Verdict, running: bool) -> Headline:
