@@ -67,6 +67,17 @@ def test_rows_come_one_by_one_and_any_trial_repeats_alone():
     assert first.margin != rows[0].margin
 
 
+def test_another_default_type_changes_nothing():
+    here = run_trial(SMALL, 3, 0)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        there = run_trial(SMALL, 3, 0)
+    finally:
+        torch.set_default_dtype(before)
+    assert torch.equal(here.members, there.members) and here.margin == there.margin
+
+
 def test_a_trial_counts_what_it_says():
     trial = run_trial(SMALL, 40, 0)
     assert trial.train_accuracy == 1

@@ -137,7 +137,7 @@ def train_wide(
     last = _uniform(k, 1, generator).squeeze(1) * (config.init_scale / k**0.5)
     points = _with_ones(x)
     start, kernel = points @ first.T, points @ points.T  # (n, k), (n, n)
-    moved = torch.zeros(n, k)
+    moved = torch.zeros(n, k, dtype=x.dtype)
     for epoch in range(config.epochs):
         progress(epoch / config.epochs)
         rate = config.lr * config.lr_factor ** (epoch // config.lr_every)
@@ -154,7 +154,7 @@ def _with_ones(x: Tensor) -> Tensor:
 
 
 def _uniform(rows: int, columns: int, generator: torch.Generator) -> Tensor:
-    return torch.rand(rows, columns, generator=generator).mul_(2).sub_(1)
+    return torch.rand(rows, columns, generator=generator, dtype=torch.float32).mul_(2).sub_(1)
 
 
 def generator_of(seed: int, d: int, trial: int) -> torch.Generator:
