@@ -229,7 +229,7 @@ def test_every_control_explains_itself(app: App) -> None:
             landscape.show_map(app.session, "point")
     built = [panel.widget for panel in app.panels.values() if panel.widget is not None]
     controls = [x for widget in built for x in walk(widget) if isinstance(x, kinds)]
-    assert len(controls) > 70
+    assert len(controls) > 60
     assert [x for x in controls if not x.tooltip] == []
 
 
