@@ -47,11 +47,16 @@ class Chooser(Panel):
         )  # fmt: skip
 
 
+def _short(title: str) -> str:
+    """Return the name of an attack as a segment has room for it."""
+    return title.removesuffix(" reconstruction").partition(",")[0]
+
+
 def _options(target: Target | None) -> list[dict[str, Any]]:
     """Return name and tooltip of every attack, in the order of the roster."""
     unfit = {k for k, row in ROSTER.items() if target is not None and row.refusal(target)}
     return [
-        {"key": key, "name": row.title + UNFIT * (key in unfit), "short": row.title,
+        {"key": key, "name": row.title + UNFIT * (key in unfit), "short": _short(row.title),
          "fits": key not in unfit, "tip": row.sentence}
         for key, row in ROSTER.items()
     ]  # fmt: skip
