@@ -11,7 +11,7 @@ from tests.browser.steps import Explorer, settled
 
 SIZES = (
     (1280, 640), (1280, 720), (1366, 768), (1440, 900), (1920, 1080), (2560, 1440), (3840, 2160),
-    (820, 1180), (390, 844),
+    (848, 591), (820, 1180), (390, 844),
 )  # fmt: skip
 STAGES = ("1 Draw", "2 Train", "3 Attack", "4 Landscape", "5 Explain", "6 Compare")
 THEMES = ("light", "dark")
@@ -122,8 +122,7 @@ def test_the_theme_follows_the_system_and_a_choice_is_remembered(
     expect(screen).to_have_attribute("data-theme", "light")
     to_theme(app, "dark")
     expect(screen).to_have_attribute("data-theme", "dark")
-    page.reload()
-    app.ready()
+    app.visit(voila_server.url)
     expect(screen).to_have_attribute("data-theme", "dark")
 
 
