@@ -254,3 +254,24 @@ def test_the_small_triangle_of_the_attack_moves_its_start(app: App) -> None:
     send(view, kind="handle", weights=[0.5, 0.25, 0.25], number=1)
     assert session.mix == pytest.approx((2 / 3, 0.75)) and session.frame.attack.state.t == 0
     assert tuple(view.handle) == pytest.approx((0.5, 0.25, 0.25)) and view.taken == 1
+
+
+def test_the_map_goes_on_where_it_was_when_it_is_looked_at_again(app: App) -> None:
+    energies, session = panel(app).energies, app.session
+
+    async def go() -> None:
+        session.seed = 5
+        landscape.begin_starts(session)
+        while energies.values is None or len(energies.values) < SIDES[1]:
+            await asyncio.sleep(0.001)
+        landscape.show_map(session, "point")
+        await energies.job.done()
+        held, known = energies.values, len(session.frame.starts.landscape.known)
+        landscape.show_map(session, "starts")
+        while len(energies.values) <= len(held):
+            await asyncio.sleep(0.001)
+        assert len(session.frame.starts.landscape.known) > known
+        energies.close()
+        await energies.job.done()
+
+    asyncio.run(go())

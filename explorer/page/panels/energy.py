@@ -63,16 +63,25 @@ class EnergyPanel(Panel):
         self.stop = button(STOP, "Keep the map as it is; pressed again, it is refined further")
         self.stop.on_click(self.command(self._toggle))
         self.body = w.VBox(layout=w.Layout(overflow="visible"))
+        self.tabs = MapTabs(self.session, self.command)
+        self.more = w.ToggleButton(
+            value=False, description="More", tooltip="Kinks, merged neurons, price of the margin",
+            layout=w.Layout(width="auto"),
+        )  # fmt: skip
+        self.more.observe(lambda _: self._fold(), names=["value"])
         rows = (
-            [self.kind, self.point, self.others],
-            [self.pixels, self.angle, self.kappa],
-            [self.back, self.undo, self.redo, self.stop, self.progress],
+            [self.point, self.kind, self.back, self.undo, self.redo],
+            [self.stop, self.progress, self.more, self.tabs.widget],
+            [self.others, self.pixels, self.angle, self.kappa],
         )
         self.rows = tuple(w.HBox(row).add_class("mx-row") for row in rows)
-        self.tabs = MapTabs(self.session, self.command)
         self.whole = w.VBox([*self.rows, self.said, self.body], layout={"overflow": "visible"})
         card = with_title("Energy: where else could a point be?", self.whole)
-        self.widget = w.VBox([card, self.tabs.widget])
+        self.widget = card
+        self._fold()
+
+    def _fold(self) -> None:
+        self.rows[2].layout.display = "" if self.more.value else "none"
 
     def _controls(self) -> None:
         session = self.session
@@ -150,9 +159,9 @@ class EnergyPanel(Panel):
         if q is None or frame.landscape is None:
             self.work.forget()
             self._drop(nothing(frame))
-            self.whole.children = (self.said,)
+            self.whole.children = (self.said, self.tabs.widget)
             return
-        if len(self.whole.children) == 1:
+        if len(self.whole.children) == 2:
             self.whole.children = (*self.rows, self.said, self.body)
         self._setting = True
         count = len(frame.landscape.present.x)

@@ -90,16 +90,18 @@ class StartsPanel(Panel):
         self.view.on_ball(self.runs.press)
         self.title, self.said = w.HTML(), w.HTML()
         self.read, self.scale, self.counts = w.HTML(), w.HTML(), w.HTML()
-        self.bar = progress_bar(self.energies.job, "Share of the map computed", "112px")
-        self.stop = w.Button(description=CANCEL, tooltip="Keep the map as it is",
-                             layout=w.Layout(width="112px"))  # fmt: skip
+        self.bar = progress_bar(self.energies.job, "Share of the map computed", "72px")
+        self.stop = w.Button(description=CANCEL, tooltip="Keep the map as it is").add_class(
+            "mx-slim"
+        )
         self.stop.on_click(lambda _: self.energies.job.cancel())
-        aside = w.VBox([self.fill, self.read, self.scale, self.counts, self.bar, self.stop])
+        aside = w.VBox([self.fill, self.read, self.scale, self.counts]).add_class("mx-starts-aside")
         body = w.Box([self.view, aside]).add_class("mx-starts-body")
-        self.card = w.VBox([self.title, body]).add_class("mx-card")
-        self.strip_title = w.HTML(layout=w.Layout(flex="1 1 auto"))
+        head = w.HBox([self.title, self.bar, self.stop]).add_class("mx-starts-head")
+        self.card = w.VBox([head, body]).add_class("mx-card")
+        self.strip_title = w.HTML()
         self.strip = StripView(layout=w.Layout(height="78px", width="100%"))
-        head = w.HBox([self.strip_title, self.along], layout=w.Layout(align_items="center"))
+        head = w.HBox([self.strip_title, self.along]).add_class("mx-starts-head")
         self.profile = w.VBox([head, self.strip]).add_class("mx-card")
         self.running = progress_bar(self.attack_job, "Share of the run", "90px")
         self.buttons = w.HBox(
@@ -317,7 +319,7 @@ class StartsPanel(Panel):
     # --- out of sight ---------------------------------------------------------------------------
     def unseen(self, frame: Frame) -> None:
         """Let runs go on out of sight, but end them if weights or points have changed."""
-        self.energies.job.cancel()
+        self.energies.rest()
         self.attack_job.cancel()
         found = self.runs.found
         if found is None or not self.runs.busy or self.runs.ending:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from explorer.engine.energy.landscape import SIDES, Landscape
 from explorer.engine.progress import Progress
-from explorer.page.job import Job, JobState, page_waits
+from explorer.page.job import Job, page_waits
 
 Array = NDArray[np.float64]
 MOST_S = 20.0  # of computing: a finer lattice that would take longer is left out; arbitrary
@@ -34,11 +34,13 @@ class Energies:
         self.values: Array | None = None
         self._show, self._ended = show, ended
         self._of: Landscape | None = None
-        self._moved_at = -REST_S
+        self._moved_at, self._resting = -REST_S, False
 
     def ask(self, landscape: Landscape | None) -> None:
         """Compute the energies of this landscape from now on; None: of none."""
         if landscape is self._of:
+            if self._resting and landscape is not None:
+                self._begin(landscape)
             return
         self._of, self.values, self.complete = landscape, None, False
         self.job.cancel()
@@ -49,21 +51,25 @@ class Energies:
         """Note that the handle moves: its own energy comes first."""
         self._moved_at = perf_counter()
 
-    def resume(self) -> None:
-        """Go on after a cancel."""
-        if self._of is not None and self.job.state is JobState.CANCELLED:
-            self._begin(self._of)
+    def rest(self) -> None:
+        """Compute nothing until the landscape is asked for again; what is known stays."""
+        self._resting = self._resting or self.job.busy
+        self.job.cancel()
 
     def close(self) -> None:
         """End the work with its page."""
         self.job.close()
 
     def _begin(self, landscape: Landscape) -> None:
-        sides = SIDES if page_waits() else SIDES[:AT_ONCE]
+        self._resting = False
+        known = len(self.values) if self.values is not None and self.complete else 0
+        sides = [s for s in (SIDES if page_waits() else SIDES[:AT_ONCE]) if s > known]
         places = [side * (side + 1) // 2 for side in sides]
 
+        coarse = self.values if known else None
+
         def work(progress: Progress) -> Iterator[tuple[Array, bool]]:
-            before, spent = None, 0.0
+            before, spent = coarse, 0.0
             for side, count in zip(sides, places, strict=True):
                 done = len(landscape.known)
                 if done and spent / done * (count - done) > MOST_S:

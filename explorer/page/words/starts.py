@@ -19,8 +19,8 @@ from explorer.research.grid import grid_attacks
 from explorer.research.landscape import Key
 
 SETS = ("truth", "unseen", "noise")
-TITLE, UNIT = "Energy of all starts", "share of ‖θ‖² unexplained"
-UNIT_BILEVEL = "‖θ(x) − θ*‖² / ‖θ*‖²"
+TITLE, UNIT = "Energy of all starts", "share of ‖θ‖² unexplained, bright is low"
+UNIT_BILEVEL = "‖θ(x) − θ*‖² / ‖θ*‖², bright is low"
 ATTACK_HERE = "Attack from here"
 CHANGED = "The points or the weights changed: the attacks were cancelled."
 LABEL = (
@@ -44,6 +44,7 @@ PROFILES = {
     "unseen": "From unseen to the truth",
     "edges": "Along the edges",
 }
+MARKS = (("●", "#5ee08a"), ("■", "#c9d1da"), ("◆", "#ff9bd2"))  # of ends, as in triangle.js
 EXPLAINED = 0.05  # of the weights: what leaves less explains them; arbitrary
 BESIDE = 0.5  # share of the truth above which a start is beside it; arbitrary
 
@@ -151,7 +152,7 @@ def scale(low: float, top: float, ranked: bool, stops: Sequence[str]) -> str:
     return (
         f"<div style='height:8px;border-radius:4px;{fill}'></div>"
         f"<div style='display:flex;justify-content:space-between'><span>{number(low)}</span>"
-        f"<span>{number(top)}</span></div><div>{words}, bright is low</div>"
+        f"<span>{number(top)}</span></div><div>{words}</div>"
     )
 
 
@@ -189,7 +190,7 @@ def loaded(mix: tuple[float, float], t: int) -> str:
 
 def profile(kind: str, after: bool) -> str:
     """Return the title of the profile, as HTML."""
-    lines = "dashed: at the start" + (", solid: after the attack" if after else "")
+    lines = "dashed: start" + (", solid: after the attack" if after else "")
     return f"<b>{escape(PROFILES[kind])}</b> <span class='mx-aside'>{lines}</span>"
 
 
@@ -201,13 +202,12 @@ def profile_label(kind: str, start: float, now: float) -> str:
 
 def ends(counts: Sequence[int], rolling: int) -> str:
     """Return how many runs ended nearest to each set, as the legend of their ends, in HTML."""
-    marks = "●■◆"
     rows = [
-        f"<div class='mx-end-{name}'>{mark} {name} {count}</div>"
-        for name, mark, count in zip(SETS, marks, counts, strict=True)
+        f"<div><span class='mx-end' style='color:{colour}'>{mark}</span> {name} {count}</div>"
+        for name, (mark, colour), count in zip(SETS, MARKS, counts, strict=True)
     ]
-    rows += [f"<div>○ rolling {rolling}</div>"] if rolling else []
-    return f"<div>ends nearest to</div>{''.join(rows)}"
+    head = f"rolling {rolling}, ended at" if rolling else "ends nearest to"
+    return f"<div>{head}</div>{''.join(rows)}"
 
 
 def said(weights: Weights, energy: float) -> str:
