@@ -1,0 +1,101 @@
+"""Charts by a real mouse: lines that drag, dots that point at the plane, a table behind each."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from explorer.serve import server
+from tests.browser.steps import Explorer, settled
+
+
+@pytest.fixture
+def app(page: Page, voila_server: server.Server) -> Explorer:
+    """Twelve points and a trained network."""
+    made = Explorer(page).visit(voila_server.url)
+    made.draw_twelve()
+    made.press("2 Train")
+    made.press("Play")
+    made.wait_for_step(2000)
+    made.press("Pause")
+    expect(made.button("Play")).to_be_visible()
+    return made
+
+
+def card(app: Explorer, title: str) -> Locator:
+    """The chart of this title."""
+    head = app.page.get_by_text(title, exact=True)
+    return app.page.locator(".mx-chart-view").filter(has=head)
+
+
+def pull(app: Explorer, plot: Locator, start: float, end: float) -> None:
+    """Drag from one share of a plot's width to another."""
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    assert box is not None
+    y = box["y"] + box["height"] / 2
+    app.page.mouse.move(box["x"] + start * box["width"], y)
+    app.page.mouse.down()
+    app.page.mouse.move(box["x"] + end * box["width"], y, steps=8)
+    app.page.mouse.up()
+
+
+def test_lines_drag_dots_point_and_a_table_stands_behind_each_chart(
+    app: Explorer, page: Page
+) -> None:
+    the_line_of_a_curve_is_the_time_slider(app)
+    app.press("3 Attack")
+    app.press("Play")
+    expect(app.message).to_contain_text("Finished")
+    the_line_of_recall_decides_what_counts(app)
+    a_dot_is_marked_on_the_plane(app)
+    for table in page.locator(".mx-chart-view:not(.mx-empty) table").all():
+        expect(table.locator("tr").nth(1)).to_be_attached()
+
+
+def the_line_of_a_curve_is_the_time_slider(app: Explorer) -> None:
+    plot = card(app, "Unexplained share of the weights").locator(".mx-chart-plot")
+    expect(plot).to_have_attribute("aria-valuetext", re.compile("^step [0-9,]+$"))
+    settled(plot)
+    last = app.step()
+    expect(plot).to_have_attribute("aria-valuenow", str(last))
+    pull(app, plot, 0.75, 0.4)
+    expect(plot).not_to_have_attribute("aria-valuenow", str(last))
+    app.page.wait_for_function(
+        "last => Number(document.querySelector('.mx-where').innerText.match(/step ([\\d,]+)/)[1]"
+        ".replaceAll(',', '')) < last / 4",
+        arg=last,
+    )
+    plot.press("ArrowRight")  # and by keys
+    pull(app, plot, 0.4, 0.98)
+    app.wait_for_step(last // 2)
+
+
+def the_line_of_recall_decides_what_counts(app: Explorer) -> None:
+    chart = card(app, "Recovered, by how close counts")
+    plot, note = chart.locator(".mx-chart-plot"), chart.locator(".mx-chart-head span").first
+    expect(plot).to_have_attribute("aria-valuenow", "0.03")
+    pull(app, plot, 0.5, 0.02)
+    near = plot.get_attribute("aria-valuenow")
+    expect(note).to_contain_text("unseen 0 ")
+    pull(app, plot, 0.1, 0.8)
+    assert float(plot.get_attribute("aria-valuenow") or 0) > 10 * float(near or 1)
+    expect(note).not_to_contain_text("unseen 0 ")  # chance meets some at such a distance
+    dots = app.page.locator(".mx-dots .mx-chart-plot")
+    found = note.inner_text().partition(";")[0]
+    expect(dots).to_have_attribute("aria-label", f"{found} points found")
+
+
+def a_dot_is_marked_on_the_plane(app: Explorer) -> None:
+    dots = app.page.locator(".mx-dots .mx-chart-plot")
+    plane = app.page.locator(".mx-plane canvas").first
+    app.page.mouse.move(5, 5)
+    app.page.wait_for_timeout(300)  # the picture is at rest
+    before = plane.evaluate("c => c.toDataURL()")
+    dots.focus()
+    dots.press("ArrowRight")
+    expect(dots).to_have_attribute("aria-valuetext", re.compile("^point 1: (not )?found"))
+    app.page.wait_for_timeout(500)
+    assert before != plane.evaluate("c => c.toDataURL()")
