@@ -65,12 +65,12 @@ const surface = (el, draw) => {
 };
 
 // Take frames of a view's model: `take(frame)` keeps the newest, `redraw` paints it. When it is on
-// screen the kernel gets its number, and `el` tells so by an event "mx-drawn".
-const follow = (model, redraw, take, el) => {
+// screen the kernel gets its number, if it sets its pace by it, and `el` tells by an event "mx-drawn".
+const follow = (model, redraw, take, el, paced = true) => {
   let newest = null, waiting = 0;
   const answer = () => {
     waiting = 0;
-    model.send({ kind: "drawn", frame: newest.number });
+    if (paced) model.send({ kind: "drawn", frame: newest.number });
     el.dispatchEvent(new CustomEvent("mx-drawn", { bubbles: true, detail: { frame: newest.number, sent: newest.sent } }));
   };
   const onMessage = (message, buffers) => {

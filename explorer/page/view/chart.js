@@ -371,7 +371,7 @@ const render = ({ model, el }) => {
     describe();
     said ??= setTimeout(() => { said = null; fillTable(parts.table, frame); }, 400);
   };
-  const unfollow = follow(model, () => sheet.redraw(), take, el);
+  const unfollow = follow(model, () => sheet.redraw(), take, el, false); // slower than the plane, which sets the pace
 
   // --- the pointer: the value under it, a point of the row, the handle ---
   const layout = () => {
