@@ -98,7 +98,8 @@ def curve(whole: RecallCurve, here: RecallCurve) -> Chart:
     radii = np.insert(np.array(whole.radii), at, radius)
     x = Axis(whole.radii[0], whole.radii[-1], "distance within which a claim counts", "distance",
              log=True, ticks=(0.003, 0.01, 0.03, 0.1, 0.3))  # fmt: skip
-    y = Axis(0.0, float(max(n, 1)), short="points recovered", whole=True)
+    y = Axis(0.0, float(max(n, 1)), short="points recovered", whole=True,
+             ticks=tuple(sorted({0, n // 2, n})))  # fmt: skip
     chance: list[Series] = []
     if whole.controls:
         low, high = through(whole.low, here.low), through(whole.high, here.high)

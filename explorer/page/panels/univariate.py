@@ -163,7 +163,7 @@ def miss_chart(points: list[SweepPoint]) -> Chart:
     """Return how much the places of each margin leave unexplained."""
     line = Series([p.margin for p in points], [max(p.miss, LOWEST) for p in points], "least miss")
     y = Axis(LOWEST, 1.0, short="share of the weights", log=True)
-    title = "Unexplained, if the margin were not known"
+    title = "Unexplained at each margin"
     return Chart([line], _margins(points), y, title, rules=[Rule(1.0, "known", "x")], label=title)
 
 
