@@ -31,6 +31,7 @@ from explorer.engine.margin import Loss, gamma_bar, log_slopes, q_of
 from explorer.engine.multipliers import Fit, fit_multipliers
 from explorer.engine.network import Network, phi_all, scaled_network
 from explorer.engine.rounding import at_edge
+from explorer.engine.threads import few_threads
 
 TAU_TRAINED = 1e-2  # measured: trained networks need 1e-3 to 3e-2
 TAU_EXACT = 1e-6  # measured: exactly built networks, after rounding
@@ -240,6 +241,7 @@ def _unseparated(net: Network, q: Tensor, tau: float) -> Certificate:
     )
 
 
+@few_threads()
 def certify(
     net: Network,
     x: Tensor,

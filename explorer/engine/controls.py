@@ -20,6 +20,7 @@ from torch import Tensor
 
 from explorer.engine.data import Dataset, heldout
 from explorer.engine.data.drawings import rephased, shifted, turned
+from explorer.engine.threads import few_threads
 
 Array = np.ndarray[Any, Any]
 COUNT = 99  # the smallest p-value is then 1/100; arbitrary
@@ -122,6 +123,7 @@ class Controls:
         return cKDTree(x), y, np.repeat(np.arange(len(self)), [s.n for s in self.sets])
 
 
+@few_threads()
 def control_sets(truth: Dataset, count: int = COUNT) -> Controls:
     """Return control sets for a truth.
 

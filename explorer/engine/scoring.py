@@ -28,6 +28,7 @@ from torch import Tensor
 from explorer.engine.controls import Controls, Origin, least_p, meeting_counts
 from explorer.engine.data import Dataset
 from explorer.engine.rounding import EDGE
+from explorer.engine.threads import few_threads
 
 RADII = (0.01, 0.03, 0.1)  # those of the measured baselines; arbitrary, in units of the plane
 LEVEL = 0.05  # the usual one; with fewer than 19 controls no p-value is as small
@@ -196,6 +197,7 @@ def score(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float] = RADII) 
     return Score(tuple(radii), found, recall, precision, nearest, matches)
 
 
+@few_threads()
 def judge(
     truth: Dataset,
     controls: Controls | Sequence[Dataset],

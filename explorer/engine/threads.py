@@ -1,8 +1,14 @@
-"""How many processor threads this process computes with: one, as its matrices are small."""
+"""How many processor threads this process computes with: one, as its matrices are small.
+
+`limit_threads` sets it for a process that is ours alone: a command, a page. `few_threads` sets it
+inside a call of the library, and puts back what it found.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -13,7 +19,7 @@ def limit_threads(count: int | None = None) -> None:
     Without a count: OMP_NUM_THREADS, or one. On a busy machine more threads wait for each other,
     and another number of them rounds sums in another order, so that weights differ.
     """
-    count = _thread_count() if count is None else count
+    count = thread_count() if count is None else count
     torch.set_num_threads(count)
     try:
         from threadpoolctl import threadpool_limits
@@ -22,7 +28,25 @@ def limit_threads(count: int | None = None) -> None:
     threadpool_limits(count, user_api="blas")
 
 
-def _thread_count() -> int:
-    """The number that OMP_NUM_THREADS says; it may hold one per level, such as 4,2."""
+@contextmanager
+def few_threads() -> Iterator[None]:
+    """Let torch compute with as many threads as `limit_threads` would set, then as before.
+
+    A step multiplies small matrices, which many threads make slower, and on a busy machine a
+    hundred times so. OMP_NUM_THREADS asks for more, as for wide networks.
+    """
+    before, count = torch.get_num_threads(), thread_count()
+    if before == count:
+        yield
+        return
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def thread_count() -> int:
+    """The number that OMP_NUM_THREADS says, or one; it may hold one per level, such as 4,2."""
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(first) if first.isdigit() and int(first) else 1

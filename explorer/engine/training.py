@@ -40,6 +40,7 @@ from explorer.engine.network import Network, init_network, scaled_network
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
 from explorer.engine.status import Status
+from explorer.engine.threads import few_threads
 
 Method = Literal["gradient", "ascent"]
 StepRule = Literal["constant", "loss-scaled"]
@@ -342,6 +343,7 @@ def init(
     return state
 
 
+@few_threads()
 def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
     """Return the state after one update.
 
@@ -492,8 +494,7 @@ def states(
     stride: int = 1,
 ) -> Iterator[TrainState]:  # fmt: skip
     """A whole run: the state of `init`, then those of `iterate`."""
-    first = init(target, config, generator, net)
-    yield first
+    yield (first := init(target, config, generator, net))
     yield from iterate(target, first, config, stride)
 
 

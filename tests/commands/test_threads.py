@@ -9,8 +9,20 @@ import torch
 from threadpoolctl import threadpool_info
 from typer.testing import CliRunner
 
-from explorer import cli
-from explorer.engine.threads import limit_threads
+from explorer import (
+    KKTConfig,
+    Target,
+    TrainConfig,
+    certify,
+    cli,
+    control_sets,
+    judge,
+    kkt,
+    maximum_margin,
+    preset,
+    training,
+)  # fmt: skip
+from explorer.engine.threads import few_threads, limit_threads
 
 
 @pytest.fixture(autouse=True)
@@ -61,3 +73,29 @@ def test_digits_have_their_own_option(tmp_path) -> None:
     words = ["digits", "--threads", "2", "--widths", "ten"]
     assert CliRunner().invoke(cli.app, words).exit_code == 2
     assert torch.get_num_threads() == 2
+
+
+def test_a_call_of_the_library_takes_one_thread_and_puts_back_what_it_found(monkeypatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    torch.set_num_threads(3)
+    counts: list[int] = []
+    before = torch.set_num_threads
+    monkeypatch.setattr(torch, "set_num_threads", lambda n: (counts.append(n), before(n)))
+    data, generator = preset("alternating-line", n=4), torch.Generator().manual_seed(0)
+    config, attack = TrainConfig(widths=(8,)), KKTConfig(m=4, steps=4)
+    target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
+    state, found = training.init(data, config, generator), kkt.init(target, attack, generator)
+    calls = (
+        lambda: training.step(data, state, config), lambda: kkt.step(target, found, attack),
+        lambda: list(kkt.iterate(target, found, attack)),
+        lambda: certify(target.net, data.x, data.y), lambda: maximum_margin(data.x, data.y),
+        lambda: judge(data, control_sets(data), data.x, data.y, 0.03),
+    )  # fmt: skip
+    for call in calls:
+        counts.clear()
+        call()
+        assert counts[0] == 1 and counts[-1] == 3 and torch.get_num_threads() == 3
+    with pytest.raises(ValueError, match="stop"), few_threads():
+        assert torch.get_num_threads() == 1
+        raise ValueError("stop")
+    assert torch.get_num_threads() == 3

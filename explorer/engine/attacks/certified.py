@@ -34,6 +34,7 @@ from explorer.engine.explanations.cone import Array, Cone, refusal
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
 from explorer.engine.status import Status
+from explorer.engine.threads import few_threads
 
 _SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]])
 FINER = 2  # times as narrow are the next places
@@ -149,6 +150,7 @@ def fits(target: Target) -> str:
     )
 
 
+@few_threads()
 def init(
     target: Target, config: CertifiedConfig, generator: torch.Generator, start: Start | None = None
 ) -> CertifiedState:
@@ -164,6 +166,7 @@ def init(
     )  # fmt: skip
 
 
+@few_threads()
 def step(target: Target, state: CertifiedState, config: CertifiedConfig) -> CertifiedState:
     """Look at the next places; narrower ones inside those that are proven wait for their turn."""
     cone, d = _cone(target, config), target.net.d

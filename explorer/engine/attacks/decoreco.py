@@ -47,6 +47,7 @@ from explorer.engine.optim import Moments
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
 from explorer.engine.status import Status, iterates
+from explorer.engine.threads import few_threads
 
 # The reconstructions of Buzaglo et al. 2023 in the units of their code: contribution and knobs.
 PUBLISHED: dict[str, tuple[Literal["margin", "outputs"], Knobs]] = {
@@ -218,6 +219,7 @@ class DecoRecoState(DescentState):
     grad_coef: Annotated[Tensor, Size("m k")]
 
 
+@few_threads()
 def init(
     target: Target, config: DecoRecoConfig, generator: torch.Generator, start: Start | None = None
 ) -> DecoRecoState:
@@ -249,6 +251,7 @@ def init(
     return state
 
 
+@few_threads()
 def step(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> DecoRecoState:
     """One full-batch step on x, and on lam by descent or by projection.
 

@@ -22,6 +22,7 @@ from explorer.engine.rounding import EDGE, at_edge
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
 from explorer.engine.status import Status, iterates
+from explorer.engine.threads import few_threads
 
 
 @settings
@@ -229,6 +230,7 @@ def fits(target: Target) -> str:
     return ""
 
 
+@few_threads()
 def init(
     target: Target, config: HingeConfig, generator: torch.Generator, start: object = None
 ) -> HingeState:
@@ -246,6 +248,7 @@ def init(
     )  # fmt: skip
 
 
+@few_threads()
 def step(target: Target, state: HingeState, config: HingeConfig) -> HingeState:
     """One stage, or one batch of candidates of it, or one question."""
     take = {"lines": _cross, "cross": _open, "fit": _fit, "prove": _prove}.get(state.stage)

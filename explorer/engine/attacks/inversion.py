@@ -38,6 +38,7 @@ from explorer.engine.optim import Moments, adam_step, half_cosine
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
 from explorer.engine.status import Status, iterates
+from explorer.engine.threads import few_threads
 
 
 @settings
@@ -126,6 +127,7 @@ def fits(target: Target) -> str:
     return ""
 
 
+@few_threads()
 def init(
     target: Target, config: InversionConfig, generator: torch.Generator, start: object = None
 ) -> InversionState:
@@ -139,6 +141,7 @@ def init(
     return _evaluate(target, config, 0, x, y, Moments.zero((x,)))
 
 
+@few_threads()
 def step(target: Target, state: InversionState, config: InversionConfig) -> InversionState:
     """One step of Adam on x, cut to the box; not taken where it would not be finite."""
     grads = (state.grad_x * len(state.x),)  # each candidate's own, whatever their number

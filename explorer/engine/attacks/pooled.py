@@ -24,6 +24,7 @@ from explorer.engine.network import Network, phi
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
 from explorer.engine.status import Status, iterates
+from explorer.engine.threads import few_threads
 
 
 @settings
@@ -183,6 +184,7 @@ _QUESTIONS: WeakKeyDictionary[Target, tuple[object, Question]] = WeakKeyDictiona
 STRIDE = 1_000_003  # arbitrary: sets the noise of one start apart from that of the next
 
 
+@few_threads()
 def init(
     target: Target, config: PooledConfig, generator: torch.Generator, start: object = None
 ) -> PooledState:
@@ -196,6 +198,7 @@ def init(
     )  # fmt: skip
 
 
+@few_threads()
 def step(target: Target, state: PooledState, config: PooledConfig) -> PooledState:
     """One start, or one step of `hinge` with the claims of all starts in its pool."""
     if state.stage == "starts":

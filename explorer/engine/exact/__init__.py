@@ -51,6 +51,7 @@ from explorer.engine.exact.faces import (
 from explorer.engine.exact.newton import Point, polish
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, between, no_progress, share_after
+from explorer.engine.threads import few_threads
 
 MAX_POINTS_EXACT = 200  # the most a user can draw (Dataset); d = 2 lists about n^2 cones
 _ROUNDS = 200  # linear programs; arbitrary, ten times what random sets of 15 points need
@@ -102,6 +103,7 @@ class Exact:
         return max(0.0, 1 - self.dual / (1 + self.violation) / self.objective)
 
 
+@few_threads()
 def maximum_margin(
     x: Tensor, y: Tensor, tol: float = 1e-9, progress: Progress = no_progress
 ) -> Exact:

@@ -31,6 +31,7 @@ from explorer.engine.optim import Moments, half_cosine
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
 from explorer.engine.status import Status, iterates
+from explorer.engine.threads import few_threads
 
 
 @settings
@@ -226,6 +227,7 @@ class BilevelState:
         }
 
 
+@few_threads()
 def init(
     target: BilevelTarget,
     config: BilevelConfig,
@@ -265,6 +267,7 @@ def init(
     return replace(state, scale=float(state.grad_x.norm()) or 1.0)
 
 
+@few_threads()
 def step(target: BilevelTarget, state: BilevelState, config: BilevelConfig) -> BilevelState:
     """Train on the candidates, take the implicit gradient, move the candidates.
 

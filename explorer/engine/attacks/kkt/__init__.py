@@ -40,6 +40,7 @@ from explorer.engine.attacks.kkt.projected import Projected, serves
 from explorer.engine.attacks.target import Target
 from explorer.engine.optim import Moments
 from explorer.engine.status import Status
+from explorer.engine.threads import few_threads
 
 __all__ = [
     "KKTConfig",
@@ -56,6 +57,7 @@ __all__ = [
 ]
 
 
+@few_threads()
 def init(
     target: Target, config: KKTConfig, generator: torch.Generator, start: Start | None = None
 ) -> KKTState:
@@ -110,6 +112,7 @@ def init(
     return state
 
 
+@few_threads()
 def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
     """Return the state after one full-batch step on x, and on lam by descent or by projection.
 
@@ -230,7 +233,8 @@ def iterate(
     run: Replay | Projected | None = None
     while not terminate(state, config).over:
         steps = min(stride - state.t % stride, config.steps - state.t)
-        state, run = _leap(target, state, config, steps, run)
+        with few_threads():
+            state, run = _leap(target, state, config, steps, run)
         yield state
 
 

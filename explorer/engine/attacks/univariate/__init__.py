@@ -39,6 +39,7 @@ from explorer.engine.network import Network
 from explorer.engine.piecewise import Piecewise, refusal
 from explorer.engine.sizes import Size
 from explorer.engine.status import Status, iterates
+from explorer.engine.threads import few_threads
 
 FIRM = 1e-5  # of the mass; arbitrary, 100 times what HiGHS may be off: a least multiplier above 0
 
@@ -204,6 +205,7 @@ def view(target: Target, state: UnivariateState) -> Piecewise:
     return merged_graph(target, state.tol)[1]
 
 
+@few_threads()
 def init(
     target: Target,
     config: UnivariateConfig,
@@ -224,6 +226,7 @@ def init(
     )  # fmt: skip
 
 
+@few_threads()
 def step(target: Target, state: UnivariateState, config: UnivariateConfig) -> UnivariateState:
     """One turn of the walk; then all crossings, the multipliers, and one candidate per step."""
     tol = state.tol
