@@ -21,15 +21,19 @@ from enum import Enum
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 from torch import Tensor
 
+from explorer.engine.classes import class_labels
 from explorer.engine.controls import Controls, Origin, least_p, meeting_counts
 from explorer.engine.data import Dataset
+from explorer.engine.data.dataset import points_of
 from explorer.engine.rounding import EDGE
 from explorer.engine.threads import few_threads
 
+Points = Tensor | ArrayLike
 RADII = (0.01, 0.03, 0.1)  # those of the measured baselines; arbitrary, in units of the plane
 LEVEL = 0.05  # the usual one; with fewer than 19 controls no p-value is as small
 CROWDED = 0.5  # arbitrary: share of truth that points of the controls meet by themselves
@@ -159,7 +163,7 @@ class Verdict:
         return doubt(self.p_value, self.controls)
 
 
-def score(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float] = RADII) -> Score:
+def score(truth: Dataset, x: Points, y: Points, radii: Sequence[float] = RADII) -> Score:
     """Match claims one to one with the points of a truth, at each radius.
 
     A claim meets a point of its own label within the radius, and no claim serves two points: the
@@ -167,8 +171,8 @@ def score(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float] = RADII) 
 
     Args:
         truth: the points (n, d) with their labels.
-        x: places of the claims (c, d).
-        y: their labels (c,).
+        x: places of the claims (c, d); NumPy arrays and pandas will do.
+        y: their labels (c,); of other arrays than tensors their classes (`class_labels`).
         radii: distances within which a point counts as found, in units of the data.
 
     Returns:
@@ -187,7 +191,7 @@ def score(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float] = RADII) 
         >>> score(truth, claims, torch.tensor([1.0, -1.0])).found  # at 0.01, 0.03 and 0.1
         tensor([0, 1, 1])
     """
-    x, y = _check(truth, x, y, radii)
+    x, y = _check(truth, *_tensors(truth, x, y), radii)
     apart = torch.cdist(truth.x, x, compute_mode="donot_use_mm_for_euclid_dist")
     apart = apart.masked_fill(truth.y[:, None] != y[None], torch.inf)
     matches = torch.stack([_matching(apart <= radius) for radius in radii])
@@ -201,10 +205,10 @@ def score(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float] = RADII) 
 def judge(
     truth: Dataset,
     controls: Controls | Sequence[Dataset],
-    x: Tensor,
-    y: Tensor,
+    x: Points,
+    y: Points,
     radius: float,
-    on_margin: Tensor | None = None,
+    on_margin: Points | None = None,
     more: bool = False,
 ) -> Verdict:
     """Return what may be said of claims at one radius, against controls.
@@ -216,8 +220,8 @@ def judge(
         truth: the points the network was trained on.
         controls: sets that stand for chance, with where they came from (`control_sets`); a plain
             sequence is called "control sets". With fewer than 19 chance cannot be ruled out.
-        x: places of the claims (c, d).
-        y: labels of the claims (c,).
+        x: places of the claims (c, d); NumPy arrays and pandas will do.
+        y: labels of the claims (c,); of other arrays than tensors their classes (`class_labels`).
         radius: distance within which a point counts as found, in units of the data.
         on_margin: which points lie on the margin (n,) bool, where that is known. The others have
             lam = 0: an attack on the KKT conditions cannot see them.
@@ -239,6 +243,9 @@ def judge(
         >>> judge(data, control_sets(data), data.x, data.y, radius=0.03).kind
         <Kind.FOUND: 'found'>
     """
+    x, y = _tensors(truth, x, y)
+    if on_margin is not None and not isinstance(on_margin, Tensor):
+        on_margin = torch.from_numpy(np.array(on_margin, dtype=bool))
     if on_margin is not None and on_margin.shape != (truth.n,):
         raise ValueError(f"on_margin must be ({truth.n},); got {tuple(on_margin.shape)}")
     controls = Controls.of(controls)
@@ -432,6 +439,15 @@ def _matching(near: Tensor) -> Tensor:
         return torch.full((len(near),), -1)
     columns = maximum_bipartite_matching(csr_matrix(near.numpy()), perm_type="column")
     return torch.from_numpy(columns.astype(np.int64))
+
+
+def _tensors(truth: Dataset, x: Points, y: Points) -> tuple[Tensor, Tensor]:
+    """Claims as tensors, with labels as the truth has them."""
+    if not isinstance(x, Tensor):
+        x = points_of(x) if np.size(x) else truth.x[:0]
+    if not isinstance(y, Tensor):
+        y = class_labels(y, truth.outputs)[0]
+    return x, y
 
 
 def _check(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float]) -> tuple[Tensor, Tensor]:

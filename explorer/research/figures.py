@@ -53,30 +53,41 @@ def new_figure(width: float, height: float, dpi: float = 100) -> Any:  # noqa: A
     return made
 
 
-def attack_picture(
-    path: Path, data: Dataset, net: Network, claims: Report | None, title: str
-) -> None:
-    """Write a PNG: the plane (or the graph over the axis) with truth and claims, and q per point.
+def kind_of(path: Path) -> str:
+    """The kind of picture that the end of a name asks for: SVG or PDF, else PNG."""
+    ending = path.suffix.lower().removeprefix(".")
+    return ending if ending in ("svg", "pdf") else "png"
+
+
+def plot_claims(ax: Any, data: Dataset, net: Network, claims: Report | None = None) -> Any:  # noqa: ANN401
+    """Draw the plane, or the graph over the axis, with truth and claims on matplotlib axes.
 
     Truth hollow, claims filled, their area by multiplier; the margin at its level lines.
     """
+    margin = float(q_of(net, data.x, data.y).min())
+    (_level_lines if data.d == 2 else _graph)(ax, net, margin)
+    _marks(ax, data, claims)
+    return ax
+
+
+def attack_picture(
+    path: Path, data: Dataset, net: Network, claims: Report | None, title: str
+) -> None:
+    """Write a picture: truth and claims (`plot_claims`), and q per point; see `kind_of`."""
     from matplotlib.ticker import MaxNLocator
 
     figure = new_figure(10, 4.6, 130)
     plane, bars = figure.subplots(1, 2, width_ratios=(1.1, 1))
     q = q_of(net, data.x, data.y)
-    margin = float(q.min())
-    (_level_lines if data.d == 2 else _graph)(plane, net, margin)
-    _marks(plane, data, claims)
+    plot_claims(plane, data, net, claims)
     order = torch.argsort(q)
     colours = [COLOURS[int(y)] for y in data.y[order].tolist()]
-    bars.bar(range(data.n), (q[order] / margin).tolist(), color=colours)
+    bars.bar(range(data.n), (q[order] / q.min()).tolist(), color=colours)
     bars.axhline(1, color="black", linewidth=0.8)
     bars.xaxis.set_major_locator(MaxNLocator(integer=True))
-    bars.set_xlabel("point, by margin")
-    bars.set_ylabel("q / smallest q")
+    bars.set(xlabel="point, by margin", ylabel="q / smallest q")
     figure.suptitle(title, fontsize=9, wrap=True)
-    figure.savefig(path, format="png")
+    figure.savefig(path, format=kind_of(path))
 
 
 def _level_lines(axes: Any, net: Network, margin: float) -> None:  # noqa: ANN401
@@ -564,10 +575,9 @@ def line_picture(
     rest = ~(proven | likely)[solved]
     bars.vlines(x[solved][rest], least[rest], most[rest], colors=INK, linewidth=5)
     bars.scatter(x[solved], state.lam.numpy()[solved], 14, color="black", zorder=3)
-    bars.set(xlabel="x", ylabel="λ, least to largest")
-    bars.set_ylim(bottom=0)
+    bars.set(xlabel="x", ylabel="λ, least to largest", ylim=(0, None))
     figure.suptitle(words, fontsize=9, wrap=True)
-    figure.savefig(path, format="png")
+    figure.savefig(path, format=kind_of(path))
 
 
 # --- The trials of a search, and their front ----------------------------------------------------
@@ -584,7 +594,6 @@ def front_picture(path: Path, rows: Sequence[SearchTrial], chosen: SearchTrial |
     )
     if chosen is not None:
         axes.scatter([chosen.residual], [chosen.agreement], color=PROVEN, s=90, marker="*")
-    axes.set_xscale("log")
-    axes.set_xlabel("stationarity residual, share of ‖θ‖²")
+    axes.set(xscale="log", xlabel="stationarity residual, share of ‖θ‖²")
     axes.set_ylabel("agreement of restarts")
-    figure.savefig(path, format="png")
+    figure.savefig(path, format=kind_of(path))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given
@@ -196,6 +197,17 @@ def test_of_counts_that_tie_the_nearer_decides():
 def test_counts_are_compared_as_words_in_a_dictionary(counts):
     table = torch.tensor(counts)
     assert as_well(table, counts[0]).tolist() == [c >= counts[0] for c in counts]
+
+
+def test_claims_in_arrays_of_every_library_are_judged_alike():
+    truth = preset("moons", n=12)
+    sets, x = control_sets(truth), truth.x + 0.001
+    one = judge(truth, sets, x, truth.y, RADIUS)
+    zero_one, on = (truth.y.numpy() > 0) * 1, np.ones(12, dtype=bool)
+    for places, classes in ((x.numpy(), zero_one), (pd.DataFrame(x), zero_one > 0), (x, zero_one)):
+        other = judge(truth, sets, places, classes, RADIUS, on)
+        assert (other.found, other.p_value, other.reached) == (12, one.p_value, 12)
+    assert score(truth, [], []).found.tolist() == [0, 0, 0]
 
 
 def test_more_controls_are_asked_only_where_few_do_as_well():

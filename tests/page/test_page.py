@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 from queue import Empty
 
+import numpy as np
 import pytest
 
+from explorer.page.apps.explorer import App
 from explorer.page.parts import page
 from explorer.page.parts.page import lose_nothing, show
 
@@ -40,6 +42,15 @@ def test_a_kernel_holds_back_what_its_page_says_at_once(asked: bool) -> None:
     finally:
         client.stop_channels()
         kernel.shutdown_kernel(now=True)
+
+
+def test_a_page_opens_on_arrays() -> None:
+    made = App((np.array([[0.0, 1.0], [1.0, 0.0]]), ["no", "yes"]))
+    try:
+        data = made.session.frame.dataset
+        assert data.x.tolist() == [[0, 1], [1, 0]] and data.y.tolist() == [-1, 1]
+    finally:
+        made.close()
 
 
 def test_without_a_kernel_there_is_nothing_to_hold_back() -> None:

@@ -59,14 +59,19 @@ FOLDS: dict[str, tuple[type[Panel], ...]] = {
 }
 
 
+Drawn = Dataset | tuple[Any, Any]  # points x and classes y: NumPy, torch, pandas or lists
+
+
 class App:
     """One visitor's page: a session, its clock and its panels."""
 
     def __init__(
-        self, dataset: Dataset | None = None, seed: int = 0, scenario: str | None = None
+        self, dataset: Drawn | None = None, seed: int = 0, scenario: str | None = None
     ) -> None:
         """Build the page. `dataset` is drawn at first, or the scenario of the name `scenario`."""
         limit_threads()  # many kernels share one machine
+        if dataset is not None and not isinstance(dataset, Dataset):
+            dataset = Dataset.of(*dataset)
         self.session = Session(dataset, seed=seed)
         self.player = Player(self.session)
         self.open = ""  # the fold that is open
@@ -178,11 +183,11 @@ def _fill(box: w.Box, panels: list[Panel]) -> bool:
 _shown: App | None = None
 
 
-def app(dataset: Dataset | None = None, seed: int = 0, scenario: str | None = None) -> App:
+def app(dataset: Drawn | None = None, seed: int = 0, scenario: str | None = None) -> App:
     """Show the explorer in this cell. Showing it again replaces the page shown before.
 
     Args:
-        dataset: what is drawn at first; nothing by default.
+        dataset: what is drawn at first, a set or a pair (x, y) of arrays; nothing by default.
         seed: of initialisation and attack.
         scenario: name of a row in `explorer.research.scenarios` to open on instead.
 
