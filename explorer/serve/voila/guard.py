@@ -30,7 +30,11 @@ MOST_BUFFERS = 1000  # arbitrary; a widget sends a few
 MOST_READ = 2**20  # bytes of JSON read here; of what is longer only a content may be, unread
 PROTOCOL_ERROR, UNREADABLE = 1002, 1007  # close codes of RFC 6455
 # As a kernel writes it: in a value, quotation marks would be escaped.
-FRAMES = (b'"msg_type": "comm_msg"', b'"msg_type":"comm_msg"')
+UNREAD = tuple(
+    b'"msg_type":%s"%s"' % (space, kind)
+    for kind in (b"comm_msg", b"status")
+    for space in (b" ", b"")
+)
 # A reason has 123 bytes at most.
 NO_PROTOCOL = f"Only the subprotocol {PROTOCOL} is spoken here. Does a proxy remove its header?"
 
@@ -121,11 +125,11 @@ class CheckedConnection(ZMQChannelsWebsocketConnection):
         """Pass a message to the page, except prints of the kernel that the visitor may not see.
 
         What fails behind a widget is printed with its traceback, and so with paths of this machine.
-        Frames are most of all messages: what its header calls one is passed on unread.
+        What widgets say, and that a kernel works or rests, is most of all: it passes unread.
         """
         _, parts = self.session.feed_identities(outgoing_msg)
         header = bytes(parts[1])  # after the signature
-        if any(mark in header for mark in FRAMES) and not isinstance(stream, str):
+        if any(mark in header for mark in UNREAD) and not isinstance(stream, str):
             self._on_zmq_reply(stream, parts[1:])
             return
         if not self.multi_kernel_manager.allow_tracebacks:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any
 
+from jupyter_server._tz import utcnow
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 from tornado.ioloop import PeriodicCallback
 from traitlets import Float, Int
@@ -108,11 +109,27 @@ class Room(AsyncMappingKernelManager):
                     await self.shutdown_kernel(kernel, now=True)
 
     def start_watching_activity(self, kernel_id: str) -> None:
-        """Watch whether a kernel works, which its status tells; frames are not read for it."""
+        """Watch whether a kernel works, which its status tells; nothing else is received for it."""
         super().start_watching_activity(kernel_id)
-        socket = self._kernels[kernel_id]._activity_stream.socket
-        socket.unsubscribe(b"")
-        socket.subscribe(b"kernel.")
+        kernel = self._kernels[kernel_id]
+        stream = kernel._activity_stream
+        stream.socket.unsubscribe(b"")
+        stream.socket.subscribe(b"kernel.")
+        stream.on_recv(lambda message: self._note_status(kernel, message))
+
+    def _note_status(self, kernel: Any, message: list[bytes]) -> None:
+        """Note what a kernel does and when: as Jupyter does, without reading dates and contents."""
+        _, (_, header, parent, _, content, *_) = kernel.session.feed_identities(message)
+        if kernel.session.unpack(header)["msg_type"] != "status":
+            return
+        asked = self.track_message_type(kernel.session.unpack(parent).get("msg_type"))
+        if asked or kernel.execution_state == "busy":
+            self.last_kernel_activity = kernel.last_activity = utcnow()
+        state = kernel.session.unpack(content)["execution_state"]
+        if asked:
+            kernel.execution_state = state
+        elif kernel.execution_state == "starting" != state:
+            kernel.execution_state = "idle"
 
 
 def _loopback(address: str) -> bool:
