@@ -223,14 +223,22 @@ class Person:
 
     async def draw(self) -> None:
         """Draw the preset."""
+        # The spaces of an option are of the kind that does not break.
         found = await self.page.wait_for_function(
-            """words => [...document.querySelectorAll('select')].find(select =>
-                [...select.options].some(option => option.textContent.trim().startsWith(words)))""",
+            """words => {
+              const is = option => option.textContent.replace(/\\s/g, ' ').startsWith(words);
+              for (const box of document.querySelectorAll('select')) {
+                const index = [...box.options].findIndex(is);
+                if (index >= 0) {
+                  box.selectedIndex = index;
+                  box.dispatchEvent(new Event('change', {bubbles: true}));
+                  return true;
+                }
+              }
+            }""",
             arg=PRESET,
         )
-        box = found.as_element()
-        names = await box.evaluate("box => [...box.options].map(o => o.textContent.trim())")
-        await box.select_option(index=[n.startswith(PRESET) for n in names].index(True))
+        await found.dispose()
 
     async def toggle(self) -> float:
         """Press Play or Pause; return the seconds until the button has its other word."""

@@ -30,6 +30,7 @@ SETTINGS = Path(__file__).with_name("voila")
 HOSTS = "MARGIN_EXPLORER_HOSTS"  # read by voila.py
 KEEP = "MARGIN_EXPLORER_KEEP"  # read by research/grid_store.py; importing it would import torch
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # read by page/parts/digits_controls.py; likewise
+NICENESS = 5  # arbitrary: of a class's kernels, so that the server passes on clicks first
 MEMORY = 2**30  # arbitrary: twice what was measured after every part of the page was used
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 THEMES = ("light", "dark")
@@ -182,7 +183,8 @@ def start(
         *(f"--theme={theme}", "--Voila.log_level=ERROR"),
     ]
     if class_size:
-        command += [f"--ForkProvisioner.memory={memory}", "--ForkProvisioner.one_core=True"]
+        share = {"memory": memory, "one_core": True, "niceness": NICENESS}
+        command += [f"--ForkProvisioner.{name}={value}" for name, value in share.items()]
     command += [f"--Room.most={class_size}", f"--Room.most_each={per_address}"]
     for name, value in (("cull_idle_timeout", cull_after_s), ("cull_interval", cull_every_s)):
         if value is not None:

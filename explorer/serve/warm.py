@@ -32,7 +32,6 @@ LAUNCHER = ["-m", "ipykernel_launcher"]  # what a command must begin with, after
 FORK = "MARGIN_EXPLORER_FORK"  # 0: kernels are started one by one
 REHEARSAL = "explorer.page.apps.rehearsal"  # by name, as a notebook names a page: another layer
 MOST_STARTS = 3  # without a kernel; arbitrary
-NICENESS = 5  # arbitrary: of kernels, below the server that carries everybody's messages
 OWN = Path("/proc/self")
 
 
@@ -112,7 +111,7 @@ class Warm:
         Args:
             request: `argv`, what follows LAUNCHER in the command; `env`; `cwd`, or None; `memory`,
                 how many bytes it may take beside those shared, or 0; `core`, the one processor core
-                to run on, or None.
+                to run on, or None; `niceness`, how much it stands back behind the server.
 
         Raises:
             ForkError: there is none.
@@ -287,7 +286,7 @@ def become_kernel(request: Mapping[str, Any], held: int) -> NoReturn:
         os.environ.update(request["env"])
         if request.get("cwd"):
             os.chdir(request["cwd"])
-        _take_share(request.get("memory") or 0, request.get("core"))
+        _take_share(request["memory"], request["core"], request["niceness"])
         _draw_seeds()
         threading.Thread(target=_end_with_server, args=(held,), daemon=True).start()
         _run_kernel(list(request["argv"]))
@@ -298,14 +297,14 @@ def become_kernel(request: Mapping[str, Any], held: int) -> NoReturn:
         os._exit(status)
 
 
-def _take_share(memory: int, core: int | None) -> None:
+def _take_share(memory: int, core: int | None, niceness: int) -> None:
     """Come after the server, and take no more than what is allowed."""
     import resource
 
-    os.nice(NICENESS)
+    os.nice(niceness)
     # Where each session has a share of the processor, niceness counts within it alone.
     with contextlib.suppress(OSError):
-        (OWN / "autogroup").write_text(str(NICENESS))
+        (OWN / "autogroup").write_text(str(niceness))
     if core is not None:
         os.sched_setaffinity(0, {core})
     if memory:

@@ -38,7 +38,7 @@ print('forked:', b'explorer.serve.warm' in open('/proc/self/cmdline', 'rb').read
 print('numbers:', random.random(), numpy.random.rand(), torch.rand(1).item())
 print('seen:', (getattr(builtins, 'left_here', None), os.environ.get('LEFT_HERE')))
 builtins.left_here = os.environ['LEFT_HERE'] = 'mine'
-print('threads:', torch.get_num_threads(), 'nice:', os.nice(0))
+print('threads:', torch.get_num_threads())
 """
 CELLS = (TELLS, "ipywidgets.Button(description='Hello')")
 
@@ -95,6 +95,7 @@ for take in (lambda: numpy.ones(10**8), lambda: torch.ones(10**8)):
         take()
     except Exception as error:
         print('sentence:', failure(error) == NO_MEMORY)
+print('nice:', os.nice(0))
 print('taken:', numpy.ones(10**6).sum(), 'cores:', os.sched_getaffinity(0))
 """
 
@@ -105,6 +106,7 @@ def test_a_kernel_of_a_class_has_a_core_and_so_much_memory_and_lives_on() -> Non
         assert all(page.count("sentence: True") == 2 for page in pages)
         cores = [re.findall(r"taken: 1000000.0 cores: \{(\d+)\}", page)[0] for page in pages]
         assert len(set(cores)) == min(2, len(os.sched_getaffinity(0)))
+        assert int(re.findall(r"nice: (\d+)", pages[0])[0]) > os.nice(0)
         assert answers(server, kernel_of(pages[0]))
 
 

@@ -26,6 +26,7 @@ class ForkProvisioner(LocalProvisioner):
     """Starts a kernel by forking; one that is no Python kernel of ours starts as ever."""
 
     memory = Int(0, config=True, help="Bytes that a kernel may take of its own; 0: no limit.")
+    niceness = Int(0, config=True, help="How much kernels stand back behind the server.")
     one_core = Bool(False, config=True, help="Keep each kernel on one core.")
     on_core: ClassVar[Counter[int]] = Counter()  # how many living kernels each core has
     core: int | None = None
@@ -41,6 +42,7 @@ class ForkProvisioner(LocalProvisioner):
             "cwd": kwargs.get("cwd"),
             "memory": self.memory,
             "core": self._take_core(),
+            "niceness": self.niceness,
         }
         try:
             self.process = Forked(await asyncio.to_thread(server.fork, request))
