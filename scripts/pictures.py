@@ -10,15 +10,19 @@ import io
 import math
 import os
 import shutil
+import sys
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
-from explorer.serve.server import server as serve
+from explorer.serve import server as serve
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.browser.steps import NEGATIVE, POSITIVE, Explorer
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
-SCREEN = {"width": 1366, "height": 1000}
+SCREEN = {"width": 1280, "height": 720}
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 # Twelve points of a circle, classes in turn; shares of the plane, y upward.
 CIRCLE = [
@@ -65,99 +69,89 @@ class Recorder:
         )  # fmt: skip
 
 
-def enter(page: Page, url: str) -> None:
-    """Open the page with an empty plane, as one who has been here before."""
-    page.add_init_script("try { localStorage.setItem('mx-marks-seen', '1') } catch {}")
-    page.goto(url, wait_until="commit")
-    page.locator(".mx-opening-own").click()
-    page.locator("#opening").wait_for(state="detached", timeout=90_000)
-    page.locator(".mx-plane .mx-pad-surface").wait_for()
-    page.wait_for_timeout(1500)  # the layout settles
-
-
-def press(page: Page, label: str) -> None:
-    page.get_by_role("button", name=label, exact=False).first.click()
-
-
 def speed(page: Page, label: str) -> None:
     page.locator(".mx-transport select").first.select_option(label=label)
 
 
-def pause(page: Page) -> None:
+def pause(app: Explorer) -> None:
     """Pause, unless the run has ended by itself; then wait for the last frame."""
-    button = page.get_by_role("button", name="Pause")
-    if button.count():
-        button.first.click()
-    page.wait_for_timeout(700)
+    if app.button("Pause").is_visible():
+        app.press("Pause")
+    app.page.wait_for_timeout(700)
 
 
-def draw(page: Page, recorder: Recorder, tool: str, points: list[tuple[float, float]]) -> None:
+def draw(app: Explorer, recorder: Recorder, name: str, points: list[tuple[float, float]]) -> None:
     """Click points of one class into the plane; `y` counts upward."""
-    press(page, tool)
-    surface = page.locator(".mx-plane .mx-pad-surface")
+    app.press(name)
     for x, y in points:
-        box = surface.bounding_box()
-        surface.click(position={"x": x * box["width"], "y": (1 - y) * box["height"]})
-        page.wait_for_timeout(120)
+        app.click((x, 1 - y))
+        app.page.wait_for_timeout(120)
         recorder.shoot()
 
 
-def record(page: Page, tools: tuple[str, str]) -> None:
+def end(app: Explorer) -> None:
+    """Wait for the end of the attack, and for the verdict on it."""
+    app.page.locator(".mx-verdict", has_text="recovered").wait_for(timeout=120_000)
+    app.page.locator(".mx-action", has_text="elsewhere").wait_for(timeout=120_000)
+    app.page.wait_for_timeout(1000)
+
+
+def record(app: Explorer) -> None:
     """The road: draw, train, attack. Leaves the page at the end of the attack."""
-    recorder = Recorder(page)
+    recorder = Recorder(app.page)
     recorder.shoot(800)
-    for tool, points in zip(tools, (BLUE, RED), strict=True):
-        draw(page, recorder, tool, points)
-    press(page, "2 Train")
-    speed(page, "1000 steps/s")
-    press(page, "Play")
-    recorder.watch(frames=16, every_ms=350)
-    pause(page)
+    for name, points in ((POSITIVE, BLUE), (NEGATIVE, RED)):
+        draw(app, recorder, name, points)
+    app.press("2 Train")
+    app.press("Play")
+    recorder.watch(frames=24, every_ms=350)
+    pause(app)
     recorder.shoot(1500)
-    press(page, "3 Attack")
-    speed(page, "100 steps/s")
-    press(page, "Play")
-    recorder.watch(frames=26, every_ms=600)
-    speed(page, "as fast as it goes")
-    page.get_by_text("Finished").wait_for(timeout=120_000)
-    pause(page)
+    app.press("3 Attack")
+    app.press("Play")
+    recorder.watch(frames=24, every_ms=350)
+    speed(app.page, "as fast as it goes")
+    end(app)
     recorder.shoot(3000)
     recorder.save(FOLDER / "road.gif")
 
 
-def attack_circle(page: Page) -> None:
+def attack_circle(app: Explorer) -> None:
     """Twenty alternating points on the circle, trained and attacked to the end."""
-    page.locator("select").first.select_option(label="Alternating circle (2-D)")
-    press(page, "2 Train")
-    press(page, "Play")
-    page.wait_for_timeout(8000)
-    pause(page)
-    press(page, "3 Attack")
-    press(page, "Play")
-    page.get_by_text("Finished").wait_for(timeout=120_000)
-    page.wait_for_timeout(1000)
+    app.preset("Alternating circle")
+    app.press("2 Train")
+    speed(app.page, "as fast as it goes")
+    app.press("Play")
+    app.wait_for_step(6000)
+    pause(app)
+    app.press("3 Attack")
+    app.press("Play")
+    end(app)
+
+
+def visit(browser: Browser, url: str) -> Explorer:
+    return Explorer(browser.new_page(viewport=SCREEN)).visit(url)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tools", nargs=2, default=("+1", "−1"), metavar="LABEL")
-    tools = tuple(parser.parse_args().tools)
+    """Make all pictures."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     with serve.start(port=0) as server, sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
-        for theme in serve.THEMES:
-            page = browser.new_page(viewport=SCREEN)
-            enter(page, f"{server.url}?theme={theme}")
+        app = visit(browser, f"{server.url}?theme=light")
+        record(app)
+        app.page.close(run_before_unload=True)
+        for theme, name in (("light", "app.png"), ("dark", "app-dark.png")):
+            app = visit(browser, f"{server.url}?theme={theme}")
+            attack_circle(app)
+            app.page.screenshot(path=FOLDER / name)
             if theme == "light":
-                record(page, tools)
-                enter(page, f"{server.url}?theme={theme}")
-                attack_circle(page)
-                page.screenshot(path=FOLDER / "app.png")
-            else:
-                attack_circle(page)
-                page.screenshot(path=FOLDER / "app-dark.png")
-            page.close(run_before_unload=True)
+                app.press("4 Landscape")
+                app.page.wait_for_timeout(9000)
+                app.page.screenshot(path=FOLDER / "landscape.png")
+            app.page.close(run_before_unload=True)
         browser.close()
     for path in sorted(FOLDER.iterdir()):
         print(f"{path.relative_to(FOLDER.parents[1])}  {path.stat().st_size / 1000:.0f} kB")
