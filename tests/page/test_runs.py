@@ -122,6 +122,8 @@ def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App) -> None:
     assert (box.arrays()["ends"] == ROLLING).all()  # all side by side
     run(box)
     assert len(box.found.rows) == PLACES and not box.found.rolling
+    sent = card(app).view.frame  # the browser has seen that they ended
+    assert sent["trails"].shape[0] == PLACES and (sent["ends"] != ROLLING).all()
     assert all(row["result"]["steps"] == 60 for row in box.found.rows.values())
     assert sum(box.counts()) == PLACES and ROLLING not in box.arrays()["ends"]
     whole(app)

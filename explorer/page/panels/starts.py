@@ -197,7 +197,9 @@ class StartsPanel(Panel):
         self.fill.disabled = ends is None
         filled = ends if self.fill.value == "end" and ends is not None else values
         found = self.runs.found
-        rolled = sum(len(t) for _, t, _ in found.trails()) if found is not None else 0
+        rolled = (0, 0)
+        if found is not None:
+            rolled = len(found.rows), sum(len(t.places) for t in list(found.rolling.values()))
         shown = (values, self.fill.value, rolled, len(held.trail), id(found))
         if not self._shown or values is not self._shown[0] or shown[1:] != self._shown[1:]:
             self._shown = shown
