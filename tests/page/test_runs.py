@@ -104,7 +104,8 @@ def test_a_drag_ends_the_attack_from_the_handle(app: App) -> None:
 
 
 # --- from all places --------------------------------------------------------------------------
-def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App) -> None:
+def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App, monkeypatch) -> None:
+    monkeypatch.setattr("explorer.page.parts.runs_box.DRAW_S", -1.0)  # each round is drawn
     box = panel(app)
     box.steps.value = 60
     assert str(PLACES) in box.go.description
