@@ -7,7 +7,7 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from explorer.serve import server
-from tests.browser.steps import NEGATIVE, Explorer, know_the_marks, leave_opening
+from tests.browser.steps import NEGATIVE, Explorer, know_the_marks
 
 
 def test_two_visitors_never_see_each_other(
@@ -18,7 +18,9 @@ def test_two_visitors_never_see_each_other(
         know_the_marks(page)
         page.goto(voila_server.url, wait_until="commit")  # both kernels start at once
     for page in pages:
-        leave_opening(page)
+        page.locator(".mx-opening-own").click()  # both, while it is played
+    for page in pages:
+        expect(page.locator("#opening")).to_have_count(0, timeout=90_000)
     one, two = (Explorer(page).ready() for page in pages)
     for i in range(5):
         place = (0.2 + 0.15 * i, 0.3)

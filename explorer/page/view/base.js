@@ -70,7 +70,9 @@ const follow = (model, redraw, take, el, paced = true) => {
   let newest = null, waiting = 0;
   const answer = () => {
     waiting = 0;
-    if (paced) model.send({ kind: "drawn", frame: newest.number });
+    try {
+      if (paced) model.send({ kind: "drawn", frame: newest.number });
+    } catch { /* the page is leaving, and nobody waits for an answer */ }
     el.dispatchEvent(new CustomEvent("mx-drawn", { bubbles: true, detail: { frame: newest.number, sent: newest.sent } }));
   };
   const onMessage = (message, buffers) => {
