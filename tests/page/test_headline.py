@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from explorer.engine.certificate import certify, in_reach
+from explorer.engine.certificate import Light, certify, in_reach
 from explorer.engine.data import Dataset, empty, preset
 from explorer.engine.network import phi
 from explorer.engine.roster import by_key
@@ -182,6 +182,21 @@ def test_weights_far_from_a_kkt_point_are_trained_on() -> None:
     session.running = False
     play.step(session, 10)
     assert session.frame.training.state.t == t + 10
+
+
+@pytest.mark.parametrize(("residual", "slackness"), [(0.3, 0.01), (0.01, 0.3)])
+def test_what_is_blamed_for_a_failure_is_the_larger_miss(residual: float, slackness: float) -> None:
+    session = Session(preset("moons", 20, 0.06))
+    play.go(session, "train")
+    play.step(session, 200)
+    play.go(session, "attack")
+    play.configure(session, steps=20)
+    play.step(session, 20)
+    aim = session.frame.aim
+    made = replace(aim.certificate, residual=residual, slackness=slackness, light=Light.APPROACHING)
+    session.put(aim=replace(aim, certificate=made))
+    words = headline(session.frame).words
+    assert ("%" in words) == (residual > slackness), words
 
 
 def test_a_failure_offers_more_candidates_and_takes_them() -> None:

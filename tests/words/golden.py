@@ -550,6 +550,8 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
     yield "mostly wrong", frame(replace(open_, claims=9), far)
     yield "mostly wrong, others as well", frame(replace(open_, claims=9))
     yield "not near", frame(open_, known=replace(CERTIFICATE, light=Light.SEPARATED, residual=0.6))
+    slack = replace(CERTIFICATE, light=Light.APPROACHING, slackness=0.1)
+    yield "not near, off the margin", frame(open_, known=slack)
     yield "no numbers", frame(open_, ns(end, numbers=dict))
     for why in Unknowable:
         made = replace(VERDICT, kind=Kind.CANNOT_KNOW, why_not=why, p_value=math.nan)

@@ -162,8 +162,10 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         step = 0 if frame.attack.state is None else frame.attack.state.t
         return f"So far, at step {step:,}: the attack is not at its end.", Action("play", "Go on")
     if known is not None and known.light not in NEAR and not own:
-        words = f"The points explain only {explained(known.residual)} of these weights: "
-        return f"{words}training has not come near a KKT point.", Action("train", "Train on")
+        why = f"The points explain only {explained(known.residual)} of these weights"
+        if known.slackness > known.residual:
+            why = "Points off the margin still carry part of these weights"
+        return f"{why}: training has not come near a KKT point.", Action("train", "Train on")
     apart = _apart(frame, known)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None and not own:
         only = "Only 1 does" if made.in_reach == 1 else f"Only {made.in_reach} do"
@@ -195,8 +197,9 @@ def _apart(frame: Frame, known: Certificate | None) -> str:
         return ""
     if share_left > max(AS_WELL, known.residual):
         return ""
+    how = "as well" if share_left <= known.residual else "nearly as well"
     return (
-        f"other points explain the weights as well ({left(share_left)} is left unexplained, by "
+        f"other points explain the weights {how} ({left(share_left)} is left unexplained, by "
         f"yours {left(known.residual)})"
     )
 
