@@ -168,6 +168,13 @@ def test_a_run_diverges_where_single_steps_do() -> None:
     torch.testing.assert_close(fast.x, slow.x, rtol=1e-6, atol=0)
 
 
+def test_no_step_is_no_change() -> None:
+    target, config, first = begun()
+    assert kkt.advance(target, first, config, 0) is first
+    ended = kkt.advance(target, first, config, 10**6)
+    assert ended.t == config.steps and kkt.advance(target, ended, config, 1) is ended
+
+
 def test_the_past_is_not_changed() -> None:
     target, config, first = begun()
     before = first.x.clone(), first.lam.clone(), first.moments.mean[0].clone()

@@ -144,6 +144,15 @@ def test_a_run_ends_where_no_neuron_is_left() -> None:
     assert 0 < end.t == plain.t < 500
 
 
+@pytest.mark.parametrize("widths", [(9,), (7, 5)])
+def test_no_step_is_no_change(widths: tuple[int, ...]) -> None:
+    data, config = drawn(2, 8), TrainConfig(widths=widths, steps=30)
+    first = started(data, config)
+    assert gap(training.advance(data, first, config, 0), first) == 0
+    ended = training.advance(data, first, config, 10**6)
+    assert ended.t == 30 and gap(training.advance(data, ended, config, 1), ended) == 0
+
+
 def test_the_past_is_not_changed() -> None:
     data, config = drawn(2, 8), TrainConfig(widths=(9,))
     first = started(data, config)

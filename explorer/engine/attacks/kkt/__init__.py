@@ -242,6 +242,8 @@ def _leap(
     target: Target, state: KKTState, config: KKTConfig, steps: int, run: Replay | Projected | None
 ) -> tuple[KKTState, Replay | Projected | None]:
     """The state so many steps on, and the run that has come to it, if one can take it up there."""
+    if steps < 1:
+        return state, run
     run = run or _run_from(target, state, config, steps)
     if run is not None:
         run.advance(steps)
