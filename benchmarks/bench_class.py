@@ -38,11 +38,10 @@ from explorer.serve import server as serve
 from explorer.serve import warm
 
 PROTOCOL = "v1.kernel.websocket.jupyter.org"
-PRESET = "Alternating circle"
+PRESET, TITLE = "alternating-circle", "Alternating circle"
 PATIENCE_S = 180.0
 CLICK_PATIENCE_S = 60.0
 ARRIVE_WITHIN_S = 10.0
-EMPTY = {"metadata": {"version": "2.1.0"}, "parent": {}}
 
 
 @dataclass
@@ -92,7 +91,7 @@ class Student:
         states = {"comm_id": "all", "target_name": "jupyter.widget.control", "data": {}}
         self.send("comm_open", states, version="1.0.0")
         self.send("comm_msg", {"comm_id": "all", "data": {"method": "request_states"}})
-        await self.until(lambda: self.find("Button", r"\W*Play"), PATIENCE_S)
+        await self.until(lambda: self.find("TimeBar"), PATIENCE_S)
         return time.perf_counter() - begun
 
     def send(self, kind: str, content: dict[str, Any], version: str = "2.1.0") -> None:
@@ -107,12 +106,6 @@ class Student:
         numbers = b"".join(n.to_bytes(8, "little") for n in (len(at), *at))
         assert self.link is not None
         self.link.write_message(numbers + b"".join(parts), binary=True)
-
-    def update(self, widget: str, **state: Any) -> None:
-        """Change a widget, as its control in a browser does."""
-        self.states[widget].update(state)
-        data = {"method": "update", "state": state, "buffer_paths": []}
-        self.send("comm_msg", {"comm_id": widget, "data": data})
 
     def custom(self, widget: str, **content: Any) -> None:
         """Send a widget a message of its own."""
@@ -134,23 +127,17 @@ class Student:
         elif method in ("update", "echo_update"):
             self.states.setdefault(widget, {}).update(data["state"])
         elif method == "custom" and data["content"].get("kind") == "frame":
-            self.drawn += 1
+            self.drawn += self.name_of(widget) == "PlaneView"
             self.custom(widget, kind="drawn", frame=data["content"]["frame"])
-        own = data.get("state", {})
-        if method == "update" and "frame" in own and "drawn" in self.states[widget]:
-            self.drawn += 1
-            self.update(widget, drawn=own["frame"])
         self.changed.set()
 
-    def find(self, model: str, words: str) -> str:
-        """Return the widget of a model whose words match, or an empty string."""
-        for key, state in self.states.items():
-            names = [state.get("description", ""), *state.get("_options_labels", ())]
-            if state.get("_model_name") == f"{model}Model" and any(
-                re.match(words, name or "") for name in names
-            ):
-                return key
-        return ""
+    def name_of(self, widget: str) -> str:
+        """Return the name of the widget's class."""
+        return str(self.states.get(widget, {}).get("_anywidget_id", "")).rpartition(".")[2]
+
+    def find(self, name: str) -> str:
+        """Return the widget of a class, or an empty string."""
+        return next((key for key in self.states if self.name_of(key) == name), "")
 
     async def until(self, holds: Any, seconds: float) -> None:
         """Wait until it holds."""
@@ -159,29 +146,27 @@ class Student:
             self.changed.clear()
             await asyncio.wait_for(self.changed.wait(), max(0.01, end - time.perf_counter()))
 
-    async def press(self, words: str) -> None:
-        """Press a button."""
-        self.custom(self.find("Button", words), event="click")
+    async def go(self, stage: str) -> None:
+        """Choose a tab."""
+        self.custom(self.find("Head"), kind="stage", value=stage)
 
     async def draw(self) -> None:
         """Draw the preset."""
-        box = self.find("Dropdown", PRESET)
-        names = self.states[box]["_options_labels"]
-        self.update(box, index=next(i for i, n in enumerate(names) if n.startswith(PRESET)))
+        await self.go("draw")
+        self.custom(self.find("Thumbs"), kind="preset", value=PRESET)
 
     async def toggle(self) -> float:
         """Press Play or Pause; return the seconds until the button has its other word."""
-        button = self.find("Button", r"\W*(Play|Pause)$")
-        word, begun = self.states[button]["description"], time.perf_counter()
-        self.custom(button, event="click")
-        await self.until(lambda: self.states[button]["description"] != word, CLICK_PATIENCE_S)
+        bar, begun = self.states[self.find("TimeBar")], time.perf_counter()
+        before = bar["state"]["running"]
+        self.custom(self.find("TimeBar"), kind="toggle")
+        await self.until(lambda: bar["state"]["running"] != before, CLICK_PATIENCE_S)
         return time.perf_counter() - begun
 
     async def scrub(self) -> None:
         """Drag the timeline."""
-        slider = self.find("IntSlider", "time")
-        for value in range(1000, 0, -100):
-            self.update(slider, value=value)
+        for value in range(10, 0, -1):
+            self.custom(self.find("TimeBar"), kind="seek", value=value / 10)
             await asyncio.sleep(0.05)
 
     async def frames(self) -> int:
@@ -199,7 +184,8 @@ class Student:
 class Person:
     """A visitor with a browser."""
 
-    WATCH = "window.drawn = 0; document.addEventListener('mx-drawn', () => window.drawn++);"
+    WATCH = """window.drawn = 0; document.addEventListener('mx-drawn',
+      event => { if (event.target.closest('.mx-plane')) window.drawn++; });"""
 
     def __init__(self, url: str, browser: Browser) -> None:
         """Nothing is open yet."""
@@ -211,54 +197,45 @@ class Person:
         self.page = await context.new_page()
         await self.page.add_init_script(self.WATCH)
         begun = time.perf_counter()
-        await self.page.goto(self.url, timeout=1000 * PATIENCE_S, wait_until="commit")
-        self.play = self.page.get_by_role("button", name=re.compile(r"^\W*(Play|Pause)$"))
-        await self.play.wait_for(timeout=1000 * PATIENCE_S)
-        await self.page.locator(".mx-plane").wait_for(timeout=1000 * PATIENCE_S)
+        patience = 1000 * PATIENCE_S
+        await self.page.goto(self.url, timeout=patience, wait_until="commit")
+        own = self.page.locator(".mx-opening-own")  # what plays while the kernel starts is left
+        self.play = self.page.locator(".mx-play")
+        await own.or_(self.play).first.wait_for(timeout=patience)
+        if await own.count():
+            await own.click(timeout=patience)
+        await self.play.wait_for(timeout=patience)
+        await self.page.locator(".mx-plane").wait_for(timeout=patience)
         return time.perf_counter() - begun
 
-    async def press(self, words: str) -> None:
-        """Press a button."""
-        await self.page.get_by_role("button", name=re.compile(f"^{words}")).first.click()
+    async def go(self, stage: str) -> None:
+        """Choose a tab."""
+        tab = self.page.locator(".mx-head button").filter(has_text=re.compile(stage, re.IGNORECASE))
+        await tab.first.click()
 
     async def draw(self) -> None:
         """Draw the preset."""
-        # The spaces of an option are of the kind that does not break.
-        found = await self.page.wait_for_function(
-            """words => {
-              const is = option => option.textContent.replace(/\\s/g, ' ').startsWith(words);
-              for (const box of document.querySelectorAll('select')) {
-                const index = [...box.options].findIndex(is);
-                if (index >= 0) {
-                  box.selectedIndex = index;
-                  box.dispatchEvent(new Event('change', {bubbles: true}));
-                  return true;
-                }
-              }
-            }""",
-            arg=PRESET,
-        )
-        await found.dispose()
+        await self.go("draw")
+        await self.page.locator(".mx-thumb").filter(has_text=TITLE).first.click()
 
     async def toggle(self) -> float:
         """Press Play or Pause; return the seconds until the button has its other word."""
         return await self.play.evaluate(
             """button => new Promise(done => {
-              const word = button.textContent.trim(), begun = performance.now();
-              const look = () => button.textContent.trim() !== word
+              const word = () => button.getAttribute("aria-label");
+              const before = word(), begun = performance.now();
+              const look = () => word() !== before
                 ? done((performance.now() - begun) / 1000) : requestAnimationFrame(look);
               button.click(); look(); })"""
         )
 
     async def scrub(self) -> None:
         """Drag the timeline."""
-        box = await self.page.locator(".mx-timeline .slider-container").first.bounding_box()
-        if box is not None:
-            y = box["y"] + box["height"] / 2
-            await self.page.mouse.move(box["x"] + box["width"] - 4, y)
-            await self.page.mouse.down()
-            await self.page.mouse.move(box["x"] + 10, y, steps=10)
-            await self.page.mouse.up()
+        await self.page.locator(".mx-time").evaluate(
+            """line => { for (let part = 10; part > 0; part--) {
+              line.value = line.max * part / 10;
+              line.dispatchEvent(new Event("input", {bubbles: true})); } }"""
+        )
 
     async def frames(self) -> int:
         """Return how many frames were drawn."""
@@ -285,8 +262,8 @@ async def lesson(
     try:
         step = "draw"
         await who.draw()
-        for step in ("Train", "Attack"):
-            await who.press(rf"(\d )?{step}$")
+        for step in ("train", "attack"):
+            await who.go(step)
             await asyncio.sleep(0.3)
             seen.clicks.append(await who.toggle())
             before, begun = await who.frames(), time.perf_counter()
