@@ -126,7 +126,7 @@ def test_held_out_points_make_the_controls(trained: Network) -> None:
         assert made.controls.origin is Origin.POOLED and len(made.controls) == 999
         assert made.controls.sets[0].n == CIRCLE.n
         assert made.p_value <= 0.05
-    pool = torch.cat([CIRCLE.x, other.x])
+    pool = labelled.coordinates.inside(torch.cat([CIRCLE.x, other.x]))
     assert all(bool((pool == row).all(1).any()) for row in labelled.controls.sets[0].x)
     none = audit(trained, CIRCLE, attacks=("kkt",), steps=40)
     assert none.controls.origin is Origin.RESAMPLED
