@@ -14,7 +14,7 @@ from explorer.engine.attacks.claims import MERGE_RADIUS, Report
 from explorer.engine.attacks.shapes import Array, Level, Shapes, joined
 from explorer.engine.certificate import in_reach
 from explorer.engine.network import Network
-from explorer.engine.roster import AttackState
+from explorer.engine.roster import AttackState, by_key
 from explorer.page.axes import Axes
 from explorer.page.frame import LAYERS, Frame
 from explorer.page.parts import drawing
@@ -141,13 +141,17 @@ def _points(frame: Frame, axes: Axes, look: Look) -> Array:
     made = frame.training.certificate
     known = made is not None and not frame.aimed and len(made.lam) == data.n
     lam = _numbers(made.lam) if known and made is not None else None
-    traceless = np.zeros(data.n)
-    if _finished(frame, look) and made is not None:
-        reach = in_reach(made, data.n)
-        if reach is not None:
-            traceless = 1.0 - _numbers(reach)
-    y = _numbers(data.y)
-    return np.column_stack([_shares(data.x, data.y, axes), y, _weights(lam, data.n), traceless])
+    place, y = _shares(data.x, data.y, axes), _numbers(data.y)
+    return np.column_stack([place, y, _weights(lam, data.n), _traceless(frame, look, data.n)])
+
+
+def _traceless(frame: Frame, look: Look, n: int) -> Array:
+    """Which points (n,) are shown, at the end of an attack, to leave no trace in the weights."""
+    own = by_key(frame.attack.name).victim is not None  # weights of the attack's own training
+    if own or frame.aim is None or not _finished(frame, look):
+        return np.zeros(n)
+    reach = in_reach(frame.aim.certificate, n)
+    return np.zeros(n) if reach is None else 1.0 - _numbers(reach)
 
 
 def _finished(frame: Frame, look: Look) -> bool:
