@@ -20,7 +20,7 @@ from explorer.research.words import weights
 
 SLICE_S = 0.007  # engine time between two looks at the browser's messages; measured
 HEAVY_SLICE_S = 0.05  # of steps in a thread; arbitrary: the page has its loop to itself then
-INTERVAL_S = 1 / 25  # at most 25 frames a second: smooth, and cheaper than 30
+INTERVAL_S = 1 / 36  # at most so many frames a second: 30 where some come late
 SHARE = 0.3  # of the kernel's CPU may go into making frames; the rest is the engine's
 ASSESS_SHARE = 0.02  # likewise into certificates and verdicts
 WINDOW = 2  # frames on their way at once
