@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
@@ -79,6 +80,7 @@ def test_nothing_is_out_of_sight_or_in_the_way(page: Page, voila_server: server.
         app.press(stage)
         expect(page.get_by_role("tab", selected=True)).to_have_text(stage)
         if stage == STAGES[2]:
+            expect(app.where).to_have_text(re.compile("^step 0"))
             app.press("Step × n")
             expect(app.where).to_have_text("step 100 of 100")
         wrong += every_size(app, stage)
