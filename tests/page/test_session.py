@@ -231,6 +231,13 @@ def test_a_new_drawing_starts_anew_and_edited_points_go_on() -> None:
     assert session.frame.dataset.n == 8 and session.frame.training.state is None
 
 
+def test_a_preset_on_a_plane_that_was_cleared_starts_anew_too() -> None:
+    session = trained(30)
+    draw.clear(session)
+    draw.load(session, preset("alternating-line", n=6))
+    assert session.frame.training.state is None
+
+
 def test_a_preset_chosen_while_an_attack_runs_leaves_nothing_of_it() -> None:
     session = trained(1500)
     play.go(session, "attack")
