@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from torch import Tensor
@@ -43,6 +44,7 @@ class Timeline(Generic[S]):
     rows: list[dict[str, float]] = field(default_factory=list)
     stride: int = 1
     bytes: int = 0
+    noted: list[dict[str, float]] = field(default_factory=list)  # numbers known later, by t
 
     def append(self, state: S, row: Callable[[S], dict[str, float]], always: bool = False) -> None:
         """Keep `state` if its t is due, if it is the first, or if `always`. `row` has its numbers.
@@ -52,6 +54,8 @@ class Timeline(Generic[S]):
         t = state.t  # type: ignore[attr-defined]
         if self.last_t >= t:
             self._keep([i for i, s in enumerate(self.states) if s.t < t])  # type: ignore[attr-defined]
+        if self.noted and self.noted[-1]["t"] >= t:
+            self.noted = [row for row in self.noted if row["t"] < t]
         extra = t in LOG_STEPS and self.bytes + size_of(state) <= MOST_BYTES
         if self.states and t % self.stride and not extra and not always:
             return
@@ -91,20 +95,23 @@ class Timeline(Generic[S]):
         return self.states[-1].t if self.states else -1  # type: ignore[attr-defined]
 
     def note(self, t: int, row: dict[str, float]) -> None:
-        """Add numbers known only later, such as a certificate, to the newest row up to t."""
-        rows = [r for r in self.rows if r["t"] <= t]
-        if rows:
-            rows[-1].update(row)
+        """Add numbers known only later, such as a certificate, of the state at t, kept or not."""
+        others = [r for r in self.noted if r["t"] != t]
+        self.noted = sorted([*others, {"t": float(t), **row}], key=itemgetter("t"))
+        if len(self.noted) > MOST_STATES:
+            self.noted = self.noted[::2]
 
     def up_to(self, index: int) -> Timeline[S]:
         """Return a new timeline up to and including `index`; the states are shared."""
         states = self.states[: index + 1]
         held = sum(size_of(s) for s in states)
-        return Timeline(states, [dict(r) for r in self.rows[: index + 1]], self.stride, held)
+        rows = [dict(r) for r in self.rows[: index + 1]]
+        noted = [dict(r) for r in self.noted if rows and r["t"] <= rows[-1]["t"]]
+        return Timeline(states, rows, self.stride, held, noted)
 
     def column(self, name: str) -> tuple[list[float], list[float]]:
         """Return t and the numbers called `name`, where they are known."""
-        known = [(r["t"], r[name]) for r in self.rows if name in r]
+        known = sorted((r["t"], r[name]) for r in (*self.rows, *self.noted) if name in r)
         return [t for t, _ in known], [v for _, v in known]
 
 

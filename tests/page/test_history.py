@@ -76,7 +76,7 @@ def test_cut_is_independent_and_shares_states() -> None:
     assert part.states[2] is line.states[2]
 
 
-def test_note_adds_to_the_newest_row_up_to_t() -> None:
+def test_a_note_stands_at_its_step() -> None:
     line = run(5)
     line.note(3, {"residual": 0.5})
     assert line.column("residual") == ([3.0], [0.5])
@@ -132,3 +132,17 @@ def test_a_history_does_not_change_where_another_goes_on() -> None:
     edits = History("a").push("b")
     edits.undo().push("c")
     assert (edits.past, edits.present, edits.future) == (("a",), "b", ())
+
+
+def test_notes_of_states_that_are_not_kept_stay_in_the_curve() -> None:
+    line = run(10 * history.MOST_STATES + 7)
+    kept = {s.t for s in line.states}
+    t = next(t for t in range(900, 1000) if t not in kept)
+    line.note(t, {"more": 5.0})
+    line.note(1000, {"more": 6.0})
+    for later in range(10 * history.MOST_STATES + 7, 60 * history.MOST_STATES):
+        line.append(State(later, torch.zeros(3)), lambda s: {})
+    assert line.column("more") == ([float(t), 1000.0], [5.0, 6.0])
+    assert line.up_to(line.nearest(t)).column("more")[0] == []
+    line.append(State(t, torch.zeros(3)), lambda s: {})  # the run was set back
+    assert line.column("more")[0] == []

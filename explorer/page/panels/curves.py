@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -160,7 +161,14 @@ class ResidualCurves(CurvesPanel):
                 or (now.stage != "train" or self.session.timeline is not line)
             )
 
-        self.job.start(work, lambda part: train.note(self.session, *part), self._filled, stale)
+        self.job.start(work, self._take, self._filled, stale)
+
+    def _take(self, part: tuple[TrainState, Certificate]) -> None:
+        train.note(self.session, *part)
+        now = perf_counter()
+        if now - self._drawn_s >= self.every_s:
+            self._drawn_s = now
+            self.view.draw(self.chart(self.session.frame))
 
     def _filled(self) -> None:
         self.view.draw(self.chart(self.session.frame))

@@ -121,10 +121,8 @@ def certificate_of(state: TrainState, dataset: Dataset) -> Certificate | None:
 def uncertified(session: Session) -> list[TrainState]:
     """Return the kept states at even log steps that have no certificate yet."""
     line = session.branch.train
-    rows = zip(line.states, line.rows, strict=True)
-    return [
-        s for s, row in rows if s.t in LOG_STEPS and "unexplained" not in row and s.net.homogeneous
-    ]
+    known = set(line.column("unexplained")[0])
+    return [s for s in line.states if s.t in LOG_STEPS and s.t not in known and s.net.homogeneous]
 
 
 def note(session: Session, state: TrainState, made: Certificate) -> None:
