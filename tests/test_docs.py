@@ -171,7 +171,7 @@ def labels() -> set[str]:
         if isinstance(widget, w.ValueWidget | w.Button):
             found.add(getattr(widget, "description", ""))
         if isinstance(widget, AnyWidget):  # words stand in the script, or come with a state
-            found |= set(re.findall(r'"([^"\n]+)"', str(widget._esm)))
+            found |= set(re.findall(r'"([^"\n]+)"', widget.get_state("_esm")["_esm"]))
             found |= set(texts(getattr(widget, "state", "")))
     app.close()
     for other in others:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from explorer.page.actions import act
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
@@ -16,23 +18,23 @@ class Headline(Panel):
 
     def build(self) -> None:
         """One control."""
-        self.key = ""  # of the action that is offered
-        self.view = self.widget = Title({"act": self.command(self._act)}).add_class("mx-headline")
+        self.view = self.widget = Title({"act": self._on_act}).add_class("mx-headline")
         self.view.add_class("mx-verdict")
         self.session.observe(lambda _: self._draw(self.session.frame), names=["running"])
 
-    def _act(self) -> None:
-        if self.key:
-            act(self.session, self.key)
+    def _on_act(self, key: Any) -> None:  # noqa: ANN401 - from a browser
+        """Do what the pressed button said, whatever is offered by now."""
+        if isinstance(key, str) and key:
+            self.command(lambda: act(self.session, key))(None)
 
     def render(self, frame: Frame) -> None:
         """Show the headline of this frame."""
         made = headline(frame, self.session.running)
-        self.key = "" if made.action is None else made.action.key
         self.view.show(
             title=made.title, words=made.words, tone=made.tone,
             fold=[list(pair) for pair in made.fold],
             action="" if made.action is None else made.action.label,
+            key="" if made.action is None else made.action.key,
         )  # fmt: skip
 
     @property

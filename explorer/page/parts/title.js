@@ -2,7 +2,7 @@
 const build = (el, send, onClose) => {
   const title = make("h1", "mx-title"), words = make("p", "mx-words");
   const told = make("div", "mx-told", { "aria-live": "polite" }, title, words);
-  const action = make("button", "mx-action", { type: "button", on: { click: () => send("act") } });
+  const action = make("button", "mx-action", { type: "button", on: { click: () => send("act", action.dataset.key) } });
   const numbers = make("dl", "mx-numbers-list");
   const fold = menu("mx-numbers", "Numbers", "The numbers behind the headline", [numbers]);
   el.append(told, make("div", "mx-title-row", {}, action, fold.root));
@@ -12,6 +12,7 @@ const build = (el, send, onClose) => {
     put(words, "textContent", state.words || "");
     for (const tone of ["good", "warn", "bad"]) el.classList.toggle(tone, state.tone === tone);
     action.hidden = !state.action;
+    action.dataset.key = state.key || "";
     put(action, "textContent", state.action || "");
     const rows = state.fold || [];
     fold.root.hidden = !rows.length;
