@@ -318,6 +318,10 @@ def test_no_generic_code_names_an_attack() -> None:
     found = {str(path.relative_to(ROOT)): keys_in(path.read_text()) for path in GENERIC}
     assert {name: set(keys) for name, keys in found.items() if keys} == {
         "explorer/engine/roster.py": {"kkt"},  # DEFAULT
+        "explorer/engine/controls.py": {"pooled"},  # an origin of controls
+        "explorer/research/audit.py": {  # what it runs unless asked
+            "kkt", "decoreco", "univariate", "certified_places",
+        },
         "explorer/research/scenarios.py": {  # data that say which one
             "inversion", "decoreco", "bilevel", "univariate", "hinge",
         },

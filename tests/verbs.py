@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 POINTS = "--preset two-points --widths 20 --steps 400"
+TWO = Path(__file__).with_name("two_points.csv")
 ROWS = "--set preset=blobs --set n=8 --set widths=16 --set steps=300"
 ROWS = f"{ROWS} --set attack_config.steps=20 --set attack_config.m=8"
 
@@ -27,6 +30,7 @@ RUNS: dict[str, tuple[str, ...]] = {
         f"sweep --executor threads --workers 1 {ROWS} --out rows.jsonl",
         f"arena {ARENA} --out arena",
         "settings kkt",
+        f"audit run.safetensors {TWO} --steps 5",
     ),
     "rates": ("membership --d 8 --trials 2 --width 20 --n 4 --test 20 --out membership",),
     "tune": (f"tune {POINTS} --trials 2 --restarts 2 --m 4 --trial-steps 4 --out front.png",),

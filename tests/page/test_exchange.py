@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -141,28 +142,31 @@ def failures(page: App) -> list[str]:
 
 @pytest.mark.parametrize("name", ["", "alternating-line"])
 def test_weights_without_their_points_ask_for_them_or_are_attacked_without(name: str) -> None:
-    page = App(preset(name) if name else None)
-    session = page.session
-    files.open_file(session, weights_of(2))
-    theta = session.frame.training.state.net.theta.clone()
-    asked = headline(session.frame)
-    assert session.frame.dataset.n == 0 and session.frame.dataset.d == 2
-    assert asked.action is not None and asked.action.key == "attack"
-    for stage in ("explain", "landscape", "arena"):
-        with pytest.raises(ValueError, match="without their data"):
-            play.go(session, stage)
-    act(session, "attack")
-    session.running = False
-    play.step(session, 30)
-    part = session.frame.attack
-    assert part.verdict is None and part.claims is not None
-    assert str(len(part.claims.x)) in headline(session.frame).title
-    assert failures(page) == []
-    draw.load(session, preset("moons"))
-    assert torch.equal(session.frame.training.state.net.theta, theta), "the weights await them"
-    assert session.frame.dataset.n == 24 and session.frame.target is None
-    assert headline(session.frame) != asked
-    page.close()
+    async def visit() -> None:
+        page = App(preset(name) if name else None)
+        session = page.session
+        files.open_file(session, weights_of(2))
+        theta = session.frame.training.state.net.theta.clone()
+        asked = headline(session.frame)
+        assert session.frame.dataset.n == 0 and session.frame.dataset.d == 2
+        assert asked.action is not None and asked.action.key == "attack"
+        for stage in ("explain", "landscape", "arena"):
+            with pytest.raises(ValueError, match="without their data"):
+                play.go(session, stage)
+        act(session, "attack")
+        session.running = False
+        play.step(session, 30)
+        part = session.frame.attack
+        assert part.verdict is None and part.claims is not None
+        assert str(len(part.claims.x)) in headline(session.frame).title
+        assert failures(page) == []
+        draw.load(session, preset("moons"))
+        assert torch.equal(session.frame.training.state.net.theta, theta), "the weights await them"
+        assert session.frame.dataset.n == 24 and session.frame.target is None
+        assert headline(session.frame) != asked
+        page.close()
+
+    asyncio.run(visit())  # an action may press Play
 
 
 def test_play_on_weights_of_a_file_is_said_to_change_them() -> None:

@@ -150,7 +150,7 @@ def travel(session: Session, seconds: float) -> None:
 def settings_of_run(session: Session, mix: tuple[float, float]) -> Any:  # noqa: ANN401
     """Return the settings of a whole run from a mix: the attack's own length, one start."""
     of = starts(session).of
-    steps = getattr(session.attack_config, "steps", STEPS)
+    steps = session.entry.step_count(session.attack_config, STEPS)
     return by_key(of.attack).config_for(replace(of.config, steps=steps), mix[1])
 
 
