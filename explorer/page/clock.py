@@ -13,7 +13,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from explorer.page import play
-from explorer.page.session import SLOW_START, Session
+from explorer.page.session import SLOW_START, Refusal, Session
 from explorer.page.stages import landscape
 from explorer.page.words.failures import failure
 from explorer.research.words import weights
@@ -66,7 +66,7 @@ class Player:
         try:
             await (self._travel() if self.session.frame.stage == "landscape" else self._loop())
         except Exception as error:  # a task's error would vanish unseen
-            self.session.message = f"Stopped: {failure(error)}"
+            self.session.message = Refusal(f"Stopped: {failure(error)}")
         finally:
             self.session.running, self.session.stop_at = False, -1
             play.assess(self.session)

@@ -27,6 +27,10 @@ LIVE_STEPS = 10_000_000  # planned steps of a live run: about an hour at the usu
 SLOW_START = 0.0  # in place of a speed: a run begins slowly and doubles its speed every second
 
 
+class Refusal(str):
+    """A message that says why a command was refused: it stays until it is answered."""
+
+
 class Session(HasTraits):
     """The state of one visitor's page."""
 
@@ -77,7 +81,7 @@ class Session(HasTraits):
         try:
             command(*args, **kwargs)
         except ValueError as error:
-            self.message = str(error)
+            self.message = Refusal(error)
 
     @property
     def extent(self) -> float:

@@ -113,6 +113,36 @@ def test_what_finds_nothing_wrong_would_find_it(page: Page, voila_server: server
             settled(app.plane)
 
 
+def test_a_notice_leaves_by_itself_and_a_refusal_stays(
+    page: Page, voila_server: server.Server
+) -> None:
+    """A minute later: unless the pointer is on it, or it says why a command was refused."""
+    page.clock.install()
+    app = Explorer(page).visit(voila_server.url)
+    app.press("Play")
+    expect(app.message).to_contain_text("No points")
+    page.clock.fast_forward(60_000)
+    settled(app.message)
+    expect(app.message).to_contain_text("No points")
+    app.preset("Alternating circle")
+    page.get_by_role("tab", name="Train").click()
+    app.press("Step")
+    if app.button("Edit the points").is_visible():
+        app.button("Edit the points").click()
+    page.locator(".mx-palette .mx-tool", has_text="■").click()
+    app.click((0.5, 0.5))
+    expect(app.message).to_be_visible()
+    said = app.message.inner_text()
+    app.message.hover()
+    page.clock.fast_forward(60_000)
+    settled(app.message)
+    expect(app.message).to_have_text(said)
+    page.mouse.move(*app.at((0.5, 0.9)))
+    page.clock.fast_forward(60_000)
+    expect(app.message).to_have_text("")
+    expect(app.message).to_be_hidden()
+
+
 def test_the_theme_follows_the_system_and_a_choice_is_remembered(
     page: Page, voila_server: server.Server
 ) -> None:

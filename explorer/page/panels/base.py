@@ -14,7 +14,7 @@ import ipywidgets as w
 from explorer.engine.roster import by_key
 from explorer.page import play
 from explorer.page.frame import Aim, Frame
-from explorer.page.session import Session
+from explorer.page.session import Refusal, Session
 from explorer.page.view.chart import Chart, ChartView
 from explorer.page.words.failures import failure
 from explorer.style import PLOT_MARGIN
@@ -112,7 +112,7 @@ class Panel:
     def tell_failure(self, error: Exception | None) -> None:
         """Show how a job failed: a refusal on the page, another error in this panel's own box."""
         if isinstance(error, ValueError):
-            play.tell(self.session, str(error))
+            play.tell(self.session, Refusal(error))
         elif error is not None:
             self.fail(error)
 

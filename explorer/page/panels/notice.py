@@ -7,19 +7,25 @@ from typing import Any
 from explorer.page import play
 from explorer.page.panels.base import Panel
 from explorer.page.parts.controls import Toast
+from explorer.page.session import Refusal
 
 
 class Notice(Panel):
-    """The message of the session, with a button that closes it."""
+    """The message of the session, with a button that closes it; a notice leaves by itself."""
 
     look = ("mx-notice-box",)
 
     def build(self) -> None:
         """One control."""
         self.view = self.widget = Toast(
-            {"close": lambda _: play.tell(self.session, "")}, words=self.session.message
+            {"close": lambda _: play.tell(self.session, "")}, **told(self.session.message)
         ).add_class("mx-message")  # fmt: skip
         self.session.observe(self._on_message, names=["message"])
 
     def _on_message(self, change: dict[str, Any]) -> None:
-        self.view.show(words=change["new"])
+        self.view.show(**told(change["new"]))
+
+
+def told(message: str) -> dict[str, Any]:
+    """Return what the toast shows: words, and whether they stay until they are answered."""
+    return {"words": message, "stays": isinstance(message, Refusal)}

@@ -1,12 +1,25 @@
-// A notice over the plane; it stays until it is closed or another command takes its place.
-const build = (el, send) => {
+// A notice over the plane: it leaves by itself once it could be read, unless the pointer or the focus
+// is on it; a refusal stays until it is closed or another command takes its place.
+const READ = { first: 4000, letter: 50 }; // ms; arbitrary: 20 letters a second
+const build = (el, send, onClose) => {
   const words = make("span", "mx-toast-words", { role: "status", "aria-live": "polite" });
   const close = make("button", "mx-toast-close", { type: "button", title: "Close this notice", "aria-label": "Close this notice", on: { click: () => send("close") } });
   close.innerHTML = icon("close");
   el.append(words, close);
-  return ({ words: said = "" }) => {
+  let timer = null, passes = false;
+  const wait = () => {
+    clearTimeout(timer);
+    if (!passes) return;
+    timer = setTimeout(() => { if (!el.matches(":hover, :focus-within")) send("close"); }, READ.first + READ.letter * words.textContent.length);
+  };
+  el.addEventListener("pointerleave", wait);
+  el.addEventListener("focusout", wait);
+  onClose(() => clearTimeout(timer));
+  return ({ words: said = "", stays = false }) => {
     put(words, "textContent", said);
     el.classList.toggle("told", Boolean(said));
     close.hidden = !said;
+    passes = Boolean(said) && !stays;
+    wait();
   };
 };
