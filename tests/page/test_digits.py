@@ -134,7 +134,7 @@ def test_the_page_says_what_to_do_trains_and_attacks(page):
     assert "numbers" in page.board.neurons.title.value
     page.run_attack()
     assert "of 10" in page.sentence.value
-    assert "held-out" in page.sentence.value and page.controls.bar.value == TINY.steps
+    assert "unseen" in page.sentence.value and page.controls.bar.value == TINY.steps
     assert sum(len(d.x) for d in page.board.outputs.dots) == 10
     well(page)
 

@@ -100,7 +100,7 @@ class DigitsApp(Page):
                       "are used.", "")  # fmt: skip
         else:
             n, sets = self.draw.train.n, len(self.draw.controls)
-            self.say(f"{n} training images; {sets} held-out sets of {n} more stand by as a "
+            self.say(f"{n} training images; {sets} unseen sets of {n} more stand by as a "
                       "control. Press Train.", "")  # fmt: skip
 
     # --- work, in slices ----------------------------------------------------------------------

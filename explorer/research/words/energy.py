@@ -65,7 +65,7 @@ def split_plane(made: SplitPlane) -> str:
 def of_starts(made: OfStarts) -> str:
     """Return what a map of the starts of an attack shows."""
     return (
-        f"The start at the truth leaves {made.truth:.2g} of ‖θ‖² unexplained, held-out points "
+        f"The start at the truth leaves {made.truth:.2g} of ‖θ‖² unexplained, unseen points "
         f"{made.heldout:.2g}, noise {made.noise:.2g}. {100 * made.low:.3g}% of {made.count} starts "
         "lie below a hundredth of the highest."
     )

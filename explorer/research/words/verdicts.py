@@ -16,10 +16,11 @@ _KINDS = {
     Kind.CANNOT_KNOW: "Cannot know: this comparison would say the same of a good and a bad attack.",
 }
 _MADE = {
+    Origin.HELD_OUT: "of unseen points",
     Origin.RESAMPLED: "resampled around the points",
     Origin.TURNED: "made by turning the points about their centre",
     Origin.SHIFTED: "made by shifting the points as one",
-    Origin.POOLED: "drawn from the training and the held-out points together",
+    Origin.POOLED: "drawn from the training and the unseen points together",
     Origin.REPHASED: "made by moving the points along their outline",
 }
 
@@ -30,7 +31,7 @@ def kind(made: Kind) -> str:
 
 
 def sets(origin: Origin, count: int) -> str:
-    """Return how many controls there are and where they came from, such as "99 held-out sets"."""
+    """Return how many controls there are and whence, such as "99 sets of unseen points"."""
     noun = "set" if count == 1 else "sets"
     if origin in _MADE:
         return f"{count} {noun} {_MADE[origin]}"
@@ -87,18 +88,19 @@ def _why_not(made: Verdict, why: Unknowable) -> str:
         return f"With {made.n} points a match may be luck; draw {MIN_POINTS} or more."
     if why is Unknowable.NO_CONTROLS:
         return "There are no controls, so chance is not measured: take `control_sets(truth)`."
+    whence = "Unseen" if made.origin is Origin.HELD_OUT else made.origin.value.capitalize()
     return (
-        f"{made.origin.value.capitalize()} points alone meet {made.chance:.2g} of {made.n} points "
+        f"{whence} points alone meet {made.chance:.2g} of {made.n} points "
         f"within {made.radius:g}: the points lie too close for this radius. Take a smaller one."
     )
 
 
 def _of_images(made: ImageVerdict) -> str:
     if made.why_not is not None:
-        return "There are no held-out sets, so chance is not measured."
+        return "There are no unseen sets, so chance is not measured."
     text = (
         f"{made.found} of {made.n} training images matched (SSIM above {SSIM_LEAST:g}, NCC above "
-        f"{NCC_LEAST:g}), {made.share:.0%}; of held-out images {made.of_controls:.1%} "
+        f"{NCC_LEAST:g}), {made.share:.0%}; of unseen images {made.of_controls:.1%} "
         f"({controls(made)}, p = {made.p_value:.2g}).{doubt(made.p_value, made.controls)}"
     )
     if made.kind is Kind.AMBIGUOUS and made.doubt is None:
