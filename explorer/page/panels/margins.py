@@ -51,10 +51,13 @@ class MarginsPanel(ChartPanel):
             if low > 0
             else f"{int((q <= 0).sum())} of {len(q)} on the wrong side"
         )
-        rules = [Rule(1.0, "1 = on the margin")] if low > 0 else []
+        rules = [Rule(1.0)] if low > 0 else []
+        steps = ((0, "0"), (1, "on the margin"), (2, "2 ×"), (3, "3 ×"))
+        ticks = tuple(step for step in steps if step[0] <= top) if low > 0 else None
         return Chart(
             series, Axis(0.2, len(q) + 0.8, short="rank", whole=True, hidden=True),
-            Axis(min(0.0, 1.2 * float(height.min())), top, short="margin over the smallest"),
+            Axis(min(0.0, 1.2 * float(height.min())), top, short="margin over the smallest",
+                 ticks=ticks),
             "Margin of each point", said, rules=rules, picks=True, tips=tips,
             label=f"Margin of each point: {said}",
         )  # fmt: skip

@@ -188,10 +188,14 @@ const paintNames = (c, frame, rows, at, paints, size) => {
   c.font = SMALL;
   c.textAlign = "left";
   c.textBaseline = "middle";
-  for (const n of names) {
+  const line = frame.handle ? at.X(frame.handle.at) : -1e9; // a name that it would cross stands past it
+  return names.map((n) => {
+    const from = Math.min(n.x, at.right) + 6, to = from + at.width(n.text);
+    const left = line > from - 6 && line < to + 2 ? line + 10 : from;
     c.fillStyle = n.colour;
-    c.fillText(n.text, Math.min(n.x, at.right) + 6, n.at);
-  }
+    c.fillText(n.text, left, n.at);
+    return { left, right: left + to - from, y: n.at };
+  });
 };
 const paintRules = (c, frame, at, paints) => {
   c.font = SMALL;
@@ -207,7 +211,31 @@ const paintRules = (c, frame, at, paints) => {
     c.fillText(rule.name, upright ? p + (past ? -5 : 5) : at.right - 2, upright ? at.top : p - 3);
   }
 };
-const paintHandle = (c, frame, at, paints) => {
+// The height of a line at x, between its points; NaN where it has none.
+const heightAt = (points, x) => {
+  const i = points.findIndex(([px]) => px >= x);
+  if (i < 1) return NaN;
+  const [[x0, y0], [x1, y1]] = [points[i - 1], points[i]];
+  return y0 + ((y1 - y0) * (x - x0)) / (x1 - x0 || 1);
+};
+// Where the words of the handle stand: the place beside it that is on no name and on no line.
+const placeWords = (frame, rows, names, at, x, wide) => {
+  const lines = frame.series.map((s, k) => (s.kind === "line" ? rows[k].map((r) => [at.X(r.x), at.Y(r.y)]) : []));
+  const clash = (left, y) => {
+    const met = names.filter((n) => left < n.right + 4 && left + wide > n.left - 4 && Math.abs(y - n.y) < 15).length;
+    const over = [0, 0.5, 1].filter((f) => lines.some((l) => Math.abs(heightAt(l, left + f * wide) - y) < 10)).length;
+    return 4 * met + over;
+  };
+  const places = [];
+  for (const left of [x + 7, x - 7 - wide]) {
+    if (left < at.left || left + wide > at.right) continue;
+    for (const f of [0.4, 0.15, 0.7]) places.push([left, at.top + f * (at.bottom - at.top)]);
+  }
+  if (!places.length) return [Math.max(0, x - 7 - wide), at.top + 0.4 * (at.bottom - at.top)];
+  const worth = places.map((p) => clash(...p));
+  return places[worth.indexOf(Math.min(...worth))];
+};
+const paintHandle = (c, frame, rows, names, at, paints) => {
   const { handle } = frame, x = at.X(handle.at);
   c.strokeStyle = paints.accent;
   c.lineWidth = 2;
@@ -219,9 +247,8 @@ const paintHandle = (c, frame, at, paints) => {
   c.stroke();
   c.font = SMALL;
   const words = handle.name ? `${handle.name} ${worded(handle.at, frame.x)}` : worded(handle.at, frame.x);
-  const wide = at.width(words), past = x + 8 + wide > at.right, from = past ? x - 7 - wide : x + 7;
+  const wide = at.width(words), [from, y] = placeWords(frame, rows, names, at, x, wide);
   c.globalAlpha = 0.85;
-  const y = at.top + 0.4 * (at.bottom - at.top);
   c.fillRect(from - 2, y - 8, wide + 4, 16);
   c.globalAlpha = 1;
   c.fillStyle = paints.ink2;
@@ -299,8 +326,8 @@ const paintChart = (context, frame, size, paints) => {
   context.clip();
   frame.series.forEach((s, k) => paintSeries(context, s, rows[k], at, paints, lit));
   context.restore();
-  paintNames(context, frame, rows, at, paints, size);
-  if (frame.handle) paintHandle(context, frame, at, paints);
+  const names = paintNames(context, frame, rows, at, paints, size);
+  if (frame.handle) paintHandle(context, frame, rows, names, at, paints);
   if (tip) paintTip(context, tip, size, at, paints);
 };
 

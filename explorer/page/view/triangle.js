@@ -111,8 +111,8 @@ const paintTriangle = (context, frame, size, colours) => {
   context.fillStyle = colours.ink; context.font = `${frame.small ? 12 : 14}px ${FONT}`; context.textAlign = "center";
   context.textBaseline = "bottom"; context.fillText(SET_NAMES[0], top[0], top[1] - 5);
   context.textBaseline = "top";
-  context.fillText(SET_NAMES[1], left[0] + (frame.small ? 6 : 0), left[1] + 6);
-  context.fillText(SET_NAMES[2], right[0] - (frame.small ? 6 : 0), right[1] + 6);
+  context.fillText(SET_NAMES[1], left[0] + (frame.small ? 6 : 0), left[1] + 11);
+  context.fillText(SET_NAMES[2], right[0] - (frame.small ? 6 : 0), right[1] + 11);
   const paths = trailPlaces(frame, corners), many = paths.length > 60;
   context.lineCap = context.lineJoin = "round";
   for (const [colour, width] of [[faded(ON_MAP.halo, 0.55), many ? 2 : 3.4], [ON_MAP.path, many ? 0.8 : 1.6]]) {
