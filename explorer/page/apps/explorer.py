@@ -45,14 +45,14 @@ from explorer.style import CSS
 PLANE: tuple[type[Panel], ...] = (PlanePanel, Tools, Notice)
 CARDS: tuple[type[Panel], ...] = (
     Presets, NetworkForm, ResidualCurves, MarginsPanel, TrainForm, Scoreboard, Chooser, MixPad,
-    LossCurves, UnivariatePanel, StartsPanel, EnergyPanel, ExplainPanel, Arena,
+    UnivariatePanel, StartsPanel, EnergyPanel, ExplainPanel, Arena,
 )  # fmt: skip
 HALF = (Chooser, MixPad)  # these two stand side by side
 # What opens over the side; a title is in sight while one of its panels belongs to the stage.
 FILES = "Save and open"
 FOLDS: dict[str, tuple[type[Panel], ...]] = {
     "More settings": (TrainMore, AttackForm),
-    "More curves": (MarginCurves, HingesPanel),
+    "More curves": (MarginCurves, HingesPanel, LossCurves),
     "Tune": (Tuner,),
     "Another set": (OtherPanel,),
     FILES: (Files,),
