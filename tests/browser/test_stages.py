@@ -71,7 +71,8 @@ def an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app: Explorer) 
 
 def a_point_is_dragged_into_two_that_explain_the_same(app: Explorer) -> None:
     app.press("5 Explain")
-    before = app.verdict.inner_text()
+    expect(app.verdict).to_contain_text("can become two")
+    before = app.verdict.text_content() or ""
     app.page.get_by_role("button", name="Anywhere").click()
     app.drag(TWO[0][0], (0.75, 0.4))
     expect(app.verdict).not_to_have_text(before)

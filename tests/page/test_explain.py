@@ -7,11 +7,12 @@ import asyncio
 import pytest
 import torch
 
+from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.axes import Axes
 from explorer.page.parts import shapes
-from explorer.page.stages import explain
+from explorer.page.stages import draw, explain, train
 from explorer.page.words.headline import headline
 from explorer.research.explained import Explained
 from tests.page.pages import opened, send
@@ -133,6 +134,11 @@ def test_the_linear_programs_run_and_show_their_sets(app: App) -> None:
     assert state(app).forced is not None and len(state(app).forced) == state(app).truth.n
     assert state(app).now is not state(app).truth
     assert "explain" in panel.forced.said.value and panel.farthest.said.value
+    draw.load(app.session, preset("moons", n=6))  # other weights: what was said of these goes
+    train.jump_to_exact(app.session)
+    play.go(app.session, "attack")
+    play.go(app.session, "explain")
+    assert not panel.forced.said.value and not panel.farthest.said.value
     no_failures(app)
 
 

@@ -10,6 +10,7 @@ import ipywidgets as w
 import numpy as np
 from torch import Tensor
 
+from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import KINK
@@ -64,6 +65,7 @@ class ExplainPanel(Panel):
             lambda: self._start(self.farthest, farthest, 80, self._show_farthest),
         )  # fmt: skip
         self.questions = (self.farthest, self.forced)
+        self.about: Target | None = None  # the weights that the answers on screen are of
         rows = [question.box for question in self.questions]
         self.widget = w.VBox([self.dots, self.drag, self._hand(), *rows]).add_class("mx-explain")
 
@@ -122,7 +124,7 @@ class ExplainPanel(Panel):
             now = self.session.frame.explain
             return now is None or now.present.target is not state.target
 
-        question.said.value = ""
+        question.said.value, self.about = "", state.target
         question.job.start(work, take, lambda: self._ended(question), stale)
 
     def _ended(self, question: JobRow) -> None:
@@ -149,6 +151,10 @@ class ExplainPanel(Panel):
     # --- what is seen -------------------------------------------------------------------------
     def render(self, frame: Frame) -> None:
         """Show which points can move, and the curve of the present drag."""
+        if self.about is not None and frame.target is not self.about:
+            self.about = None
+            for question in self.questions:
+                question.said.value = ""
         if frame.explain is None:
             self.dots.draw(NOTHING)
             self.drag.draw(NOTHING)

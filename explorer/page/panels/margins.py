@@ -25,7 +25,10 @@ class MarginsPanel(ChartPanel):
         self.view.on_hover(lambda i: play.point_at(self.session, i))
 
     def chart(self, frame: Frame) -> Chart:
-        """Return the points sorted by q, in units of the smallest."""
+        """Return the points sorted by q, in units of the smallest.
+
+        While a run goes on, charts follow slower than the headline: the count is told at rest.
+        """
         state = frame.training.state
         if state is None or not len(state.q) or len(state.q) != frame.dataset.n:
             return NOTHING
@@ -58,6 +61,7 @@ class MarginsPanel(ChartPanel):
             series, Axis(0.2, len(q) + 0.8, short="rank", whole=True, hidden=True),
             Axis(min(0.0, 1.2 * float(height.min())), top, short="margin over the smallest",
                  ticks=ticks),
-            "Margin of each point", said, rules=rules, picks=True, tips=tips,
+            "Margin of each point", "" if self.session.running else said, rules=rules, picks=True,
+            tips=tips,
             label=f"Margin of each point: {said}",
         )  # fmt: skip

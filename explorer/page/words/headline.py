@@ -231,9 +231,9 @@ def _explain(state: Explained) -> Headline:
         return Headline("Other points, the same weights", words.rstrip(), "good", fold)
     if still == n:
         words = "Neurons hold each of them in place. Drag one freely (Shift) to see what breaks."
-        return Headline(f"All {n} points are pinned", words, "", fold)
+        return Headline(f"All {n} points that carry the weights are pinned", words, "", fold)
     return Headline(
-        f"{n - still} of {n} points can become two",
+        f"{n - still} of {n} points that carry the weights can become two",
         "Drag one along its line: it becomes two that explain the same weights, until the wall.",
         "", fold,
     )  # fmt: skip
