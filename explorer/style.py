@@ -10,6 +10,7 @@ NEGATIVE = "#D55E00"
 CONTROL = "#999999"
 INK = "#7a7a7a"  # readable on white and on dark
 PROVEN = "#009E73"
+ACCENT = "#4f78f5"  # between the light and the dark accent: bqplot takes one colour for both
 LINES = (("ink", False), ("ink3", False), ("good", False), ("ink2", True))  # and if dashed
 CURVES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 SHADES = {"truth": PROVEN, "heldout": CONTROL, "noise": CURVES[3]}  # corners of the starts

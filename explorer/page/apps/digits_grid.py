@@ -46,7 +46,7 @@ class DigitsGrid:
         self.view.handle = (0.0, 0.0, 1.0)
         row = w.HBox([self.grid.go, self.grid.progress, self.counts]).add_class("mx-row")
         body = w.VBox([self.said, self.view, row, self.grid.widget])
-        self.widget = with_title(words.WHERE_ENDS, body)
+        self.widget = with_title(words.WHERE_ENDS, body).add_class("mx-card")
         for control in (self.grid.side, self.grid.steps):
             control.observe(lambda _: self.allow(self._why), names=["value"])
         self.allow(UNTRAINED)

@@ -88,7 +88,7 @@ class MembershipApp(Page):
         self.roc_title = titles[1]
         figures = [chart.figure for chart in self.charts]
         charts = w.HBox([
-            w.VBox([title, figure], layout=w.Layout(overflow="visible"))
+            w.VBox([title, figure]).add_class("mx-card")
             for title, figure in zip(titles, figures, strict=True)
         ]).add_class("mx-charts")  # fmt: skip
         charts.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 460px), 1fr))"

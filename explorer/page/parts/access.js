@@ -53,6 +53,20 @@ function render({ model, el }) {
     model.set("present", e.key !== "Escape" && !model.get("present"));
     model.save_changes();
   };
+  // The theme of a page without a switch of its own: that of the visitor, the address, the system.
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const dress = () => {
+    const app = el.closest(".mx-app:not(.mx-explorer)");
+    if (!app) return;
+    let chosen = "auto";
+    try { chosen = localStorage.getItem("mx-theme") || "auto"; } catch { /* no storage, no choice */ }
+    const asked = new URLSearchParams(location.search).get("theme");
+    const lab = document.body.dataset.voila ? null : document.body.dataset.jpThemeLight;
+    const told = chosen !== "auto" ? chosen : lab ? (lab === "true" ? "light" : "dark") : asked;
+    app.dataset.theme = /^(light|dark)$/.test(told) ? told : system.matches ? "dark" : "light";
+    if (!lab) document.documentElement.dataset.theme = app.dataset.theme;
+  };
+  system.addEventListener("change", dress);
   const present = () => el.closest(".mx-explorer")?.classList.toggle("mx-present", model.get("present"));
   document.addEventListener("keydown", key);
   window.addEventListener("resize", fit);
@@ -65,6 +79,7 @@ function render({ model, el }) {
     const app = el.closest(".mx-app");
     if (!app) return void setTimeout(begin, 200);
     watch.observe(app, { childList: true, subtree: true });
+    dress();
     const around = fit();
     if (around) sized.observe(around);
     present();
@@ -75,6 +90,7 @@ function render({ model, el }) {
     watch.disconnect(); sized.disconnect(); clearTimeout(timer);
     document.removeEventListener("keydown", key);
     window.removeEventListener("resize", fit);
+    system.removeEventListener("change", dress);
     model.off("change:present", present);
   };
 }

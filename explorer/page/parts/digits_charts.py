@@ -33,7 +33,7 @@ class Sheet:
         self.title = w.HTML(words).add_class("mx-note")
         self._image = w.Image(format="png", layout=w.Layout(max_width="100%", height="auto"))
         self._image.add_class("mx-sheet")
-        self.widget = w.VBox([self.title], layout=w.Layout(overflow="visible", min_width="0"))
+        self.widget = w.VBox([self.title], layout=w.Layout(min_width="0")).add_class("mx-card")
 
     def show(self, title: str, sheet: image_sheets.Pixels) -> None:
         """Draw the picture, with the title in html."""
@@ -133,12 +133,12 @@ class OutputChart:
 
 
 class ShareChart:
-    """The share matched of the training images, of held-out images, of images of the start."""
+    """The share matched of the training images, of unseen images, of images of the start."""
 
-    NAMES = ("training images", "held-out images", "start's images")
+    NAMES = ("training images", "unseen images", "start's images")
 
     def __init__(self) -> None:
-        """Three bars; whiskers from the lowest to the highest held-out set."""
+        """Three bars; whiskers from the lowest to the highest unseen set."""
         x, y = bq.LinearScale(min=0.4, max=3.6), bq.LinearScale(min=0, max=1)
         scales = {"x": x, "y": y}
         self._bars = [line(scales, c, 34) for c in (MATCHED, CONTROL, STARTED)]

@@ -84,7 +84,7 @@ class Controls:
             ),
             w.HBox([self.note, self.bar]).add_class("mx-row"),
         ]
-        self.widget = w.VBox(rows, layout=w.Layout(overflow="visible"))
+        self.widget = w.VBox(rows).add_class("mx-card")
         self._arrange()
         self.net.observe(self._on_net, names=["value"])
         for fields, told in (
@@ -232,16 +232,18 @@ class Board:
         titled = (
             (legend("Best SSIM against output", (MATCHED, "matched"),
                     (CONTROL, "not")), self.outputs.figure),
-            (legend("Share matched", (MATCHED, "training images"), (CONTROL, "held-out images"),
+            (legend("Share matched", (MATCHED, "training images"), (CONTROL, "unseen images"),
                     (STARTED, "images of the start")), self.shares.figure),
         )  # fmt: skip
         charts = w.HBox([
             w.VBox([w.HTML(text).add_class("mx-chart-title"), figure],
-                   layout=w.Layout(overflow="visible", min_width="0"))
+                   layout=w.Layout(min_width="0")).add_class("mx-card")
             for text, figure in titled
         ]).add_class("mx-charts")  # fmt: skip
         charts.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 250px), 1fr))"
-        right = w.VBox([charts, self.neurons.widget], layout=w.Layout(overflow="visible"))
+        right = w.VBox(
+            [charts, self.neurons.widget], layout=w.Layout(overflow="visible", grid_gap="12px")
+        )
         body = w.HBox([self.gallery.widget, right]).add_class("mx-charts")
         body.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 560px), 1fr))"
         self.widget = w.VBox([body], layout=w.Layout(overflow="visible"))

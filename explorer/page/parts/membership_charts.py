@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from explorer.page.apps.membership_scene import Outcome, World
 from explorer.research.rates import Interval, Roc
-from explorer.style import CONTROL, CURVES, INK, PLOT_MARGIN
+from explorer.style import ACCENT, CONTROL, INK, PLOT_MARGIN, PROVEN
 
 Array = NDArray[np.float64]
 # Two equal places below every chart, at 1 for logarithmic axes: an empty path is an error to the
 # browser.
 NOWHERE = np.ones(2), -np.ones(2)
-MEMBER, FRESH, LIMIT = CURVES[3], CONTROL, CURVES[1]
+MEMBER, FRESH, LIMIT = PROVEN, CONTROL, ACCENT
 # Arbitrary, but no edge at 1, where members are; |Phi| / m beyond is counted in the last bin.
 BINS, WIDEST = 61, 2.5
 LEAST_FPR = 5e-4  # one of 2000 held-out points
@@ -27,7 +27,7 @@ RHO_MIN, RHO_MAX = 1e-2, 1e2  # arbitrary: ends of the certificate's axis
 TRAINED = (
     ("on_margin", "training points within 10% of m", MEMBER),
     ("beyond", "fresh points with |Φ| ≥ m", FRESH),
-    ("beyond_half", "fresh points with |Φ| ≥ m/2", CURVES[0]),
+    ("beyond_half", "fresh points with |Φ| ≥ m/2", LIMIT),
 )
 
 
@@ -161,7 +161,7 @@ class ProofChart(Chart):
         """Two bars, and the line at one half."""
         x, y = bq.LogScale(min=RHO_MIN, max=RHO_MAX), bq.LinearScale(min=0, max=2.4)
         scales = {"x": x, "y": y}
-        self._bars = [line(scales, colour, 14) for colour in (FRESH, CURVES[0])]
+        self._bars = [line(scales, colour, 14) for colour in (FRESH, INK)]
         limit = line(scales, LIMIT, 2.5, line_style="dashed")
         _set(limit, np.full(2, 0.5), np.array([0.0, 2.4]))
         self._words = bq.Label(

@@ -71,7 +71,7 @@ class Controls:
         self._extra = w.HBox().add_class("mx-row")
         first = w.HBox([self.d, self.n, self.law, self.labels, self.seed]).add_class("mx-row")
         second = w.HBox([self.rule, self._extra]).add_class("mx-row")
-        self.widget = w.VBox([first, second], layout=w.Layout(overflow="visible"))
+        self.widget = w.VBox([first, second]).add_class("mx-card")
         self.law.observe(self._on_law, names=["value"])
         for field in (self.d, self.n, self.law, self.labels, self.seed, self.rule, self.share,
                       self.suspects, self.low):  # fmt: skip
@@ -136,7 +136,7 @@ class TrainedControls:
         )
         self.widget = w.HBox(
             [self.button, self.dims, self.trials, self.bar, self.note]
-        ).add_class("mx-row")  # fmt: skip
+        ).add_class("mx-row").add_class("mx-card")  # fmt: skip
 
     def config(self, settings: Settings) -> MembershipConfig:
         """Return the experiment that the controls describe.
