@@ -2,6 +2,10 @@
 const build = (el, send, onClose) => {
   const row = make("div", "mx-fold-row", { role: "group", "aria-label": "More" });
   el.append(row);
+  // The drawer ends above this row, on however many lines it stands.
+  new ResizeObserver(() => {
+    el.closest(".mx-side")?.style.setProperty("--mx-folds", `${el.offsetHeight + 8}px`);
+  }).observe(el);
   let now = {};
   const escape = (e) => {
     const side = el.closest(".mx-side");
