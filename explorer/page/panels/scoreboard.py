@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import ipywidgets as w
@@ -23,6 +24,8 @@ FINE = tuple(sorted({*RADII, *np.geomspace(NEAREST, FARTHEST, 41).tolist()}))
 COARSE = (NEAREST, *RADII, FARTHEST)  # while the attack runs
 FEW = 50  # points: of more, all controls at all radii would take half a second; arbitrary
 A_ROW = 25  # dots; arbitrary
+TITLE = "Recovered, by how close counts"
+WAITING = replace(NOTHING, title=TITLE, note="counted once the attack has claims", label=TITLE)
 
 
 class Scoreboard(Panel):
@@ -67,7 +70,7 @@ class Scoreboard(Panel):
 
     def _show(self) -> None:
         if self._met is None or self._whole is None:
-            self.curve.draw(NOTHING)
+            self.curve.draw(WAITING)
             self.dots.draw(NOTHING)
             return
         here = self._met((self.radius,))
@@ -110,9 +113,9 @@ def curve(whole: RecallCurve, here: RecallCurve) -> Chart:
         ]
     found = Series(radii, through(whole.found, here.found), "training points", colour="good",
                    end=True, look={"width": 2.5})  # fmt: skip
-    title, said = "Recovered, by how close counts", within(here)
-    return Chart([*chance, found], x, y, title, said, handle=radius, handle_name="within",
-                 label=f"{title}. {said}")  # fmt: skip
+    said = within(here)
+    return Chart([*chance, found], x, y, TITLE, said, handle=radius, handle_name="within",
+                 label=f"{TITLE}. {said}")  # fmt: skip
 
 
 def dots(here: RecallCurve) -> Chart:
