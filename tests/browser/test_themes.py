@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -66,6 +68,15 @@ def test_page_fits_in_both_themes_and_every_control_explains_and_names_itself(
     look(app, f"{theme}-attack")
     if theme == "light":
         explains_itself(app)
+
+
+@pytest.mark.parametrize("name", ["membership", "digits"])
+def test_the_other_pages_follow_the_system_too(
+    new_page: Callable[..., Page], voila_server: server.Server, name: str
+) -> None:
+    page = new_page(color_scheme="dark")
+    page.goto(f"{voila_server.url}voila/render/{name}.ipynb")
+    expect(page.locator(".mx-app")).to_have_attribute("data-theme", "dark", timeout=90_000)
 
 
 def look(app: Explorer, name: str) -> None:

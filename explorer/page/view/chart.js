@@ -357,6 +357,7 @@ const build = (el) => {
     const one = add("button", "", saves);
     one.type = "button";
     one.textContent = kind.toUpperCase();
+    one.title = `Save this picture as ${kind.toUpperCase()}`;
     one.dataset.kind = kind;
   }
   const plot = add("div", "mx-chart-plot", el), foot = add("div", "mx-chart-foot", el), table = add("table", "mx-said", el);
