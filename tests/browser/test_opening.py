@@ -15,7 +15,7 @@ PATIENCE_MS = 90_000  # a kernel may start slowly on a busy machine
 
 def played(page: Page) -> Page:
     """Wait until the live page has taken over."""
-    page.locator("#opening").wait_for(state="attached")
+    page.locator(".lm-Widget.mx-app").wait_for(state="attached", timeout=PATIENCE_MS)
     expect(page.locator("#opening")).to_have_count(0, timeout=PATIENCE_MS)
     return page
 

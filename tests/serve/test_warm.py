@@ -173,7 +173,10 @@ warm.check_forkable()
 from explorer.page.apps.explorer import App
 print(len(App().panels))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},  # as the server starts it
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 1
 
