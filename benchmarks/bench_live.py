@@ -57,11 +57,10 @@ document.addEventListener('mx-drawn', e => {
 });
 window.answers = [];
 window.clicked = (name, want) => new Promise(done => {
-  const buttons = [...document.querySelectorAll('.mx-app button')];
-  const button = buttons.find(b => b.textContent.trim() === name);
-  const play = [...document.querySelectorAll('.mx-transport button')][0];
+  const named = name => document.querySelector(`.mx-transport button[aria-label="${name}"]`);
+  const button = named(name);
   const begun = performance.now();
-  const look = () => play.textContent.trim() === want
+  const look = () => named(want)
     ? requestAnimationFrame(() => done(performance.now() - begun)) : requestAnimationFrame(look);
   button.dispatchEvent(new MouseEvent('click', {bubbles: true}));
   look();

@@ -21,6 +21,8 @@ LARGEST = (MAX_DECAY, MAX_LOG_GAIN)  # the last of a rule
 _FUSED = 64  # weights that products take in the time of a neuron in loops; arbitrary
 _LANES = 8  # numbers that a processor may take at once; rows of points are filled up to them
 
+MOST_DEEP = 80  # points in three layers and more: beyond, products of BLAS are quicker; measured
+
 Array = npt.NDArray[np.float64]
 Rule = tuple[bool, bool, bool, float, float, float, float, float, float, float, float, float, float]
 
@@ -28,11 +30,12 @@ Rule = tuple[bool, bool, bool, float, float, float, float, float, float, float, 
 def serves(net: Network, x: Tensor) -> bool:
     """Whether there are loops for such weights and points x (n, d), n > 0.
 
-    One output, a bias in the first layer or none, float64, on the CPU.
+    One output, a bias in the first layer or none, float64, on the CPU; few points if it is deep.
     """
+    most = MOST_DEEP if net.depth > 2 else x.shape[0]
     return (
-        net.depth > 1 and net.outputs == 1 and net.homogeneous
-        and x.shape[0] > 0 and x.device.type == "cpu" and x.dtype == net.dtype == torch.float64
+        net.depth > 1 and net.outputs == 1 and net.homogeneous and 0 < x.shape[0] <= most
+        and x.device.type == "cpu" and x.dtype == net.dtype == torch.float64
         and compiled_module("compiled_training") is not None
     )  # fmt: skip
 
