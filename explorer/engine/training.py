@@ -449,8 +449,8 @@ def terminate(state: TrainState, config: TrainConfig) -> Status:
 def advance(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -> TrainState:
     """Return the state after so many steps, or the last one where the run is over before.
 
-    The steps are those of `step`, to rounding. Two layers of one output, with few inputs, all
-    points in each step and float64 on the CPU take them in compiled loops.
+    The steps are those of `step`, to rounding, and sooner: in float64 on the CPU, with one output
+    and all points in each step, compiled loops take them; see `training_loops.serves`.
 
     Args:
         target: points x (n, d) and labels y (n,).

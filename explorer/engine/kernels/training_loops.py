@@ -20,8 +20,9 @@ PIECE = 2**24  # points x neurons x steps in one call; Ctrl-C is heard between; 
 LARGEST = (MAX_DECAY, MAX_LOG_GAIN)  # the last of a rule
 _FUSED = 64  # weights that products take in the time of a neuron in loops; arbitrary
 _LANES = 8  # numbers that a processor may take at once; rows of points are filled up to them
-
-MOST_DEEP = 80  # points in three layers and more: beyond, products of BLAS are quicker; measured
+# Points that loops of products take: they form the kernel of all pairs of points, and beyond that
+# many `step` is quicker. Measured: from 45 on 64-1000-1, from 80 on 2-100-100-1.
+MOST_PAIRED = 60
 
 Array = npt.NDArray[np.float64]
 Rule = tuple[bool, bool, bool, float, float, float, float, float, float, float, float, float, float]
@@ -30,11 +31,12 @@ Rule = tuple[bool, bool, bool, float, float, float, float, float, float, float, 
 def serves(net: Network, x: Tensor) -> bool:
     """Whether there are loops for such weights and points x (n, d), n > 0.
 
-    One output, a bias in the first layer or none, float64, on the CPU; few points if it is deep.
+    One output, a bias in the first layer or none, float64, on the CPU; few points, or two layers
+    of few inputs.
     """
-    most = MOST_DEEP if net.depth > 2 else x.shape[0]
     return (
-        net.depth > 1 and net.outputs == 1 and net.homogeneous and 0 < x.shape[0] <= most
+        net.depth > 1 and net.outputs == 1 and net.homogeneous and x.shape[0] > 0
+        and (_narrow(net) or x.shape[0] <= MOST_PAIRED)
         and x.device.type == "cpu" and x.dtype == net.dtype == torch.float64
         and compiled_module("compiled_training") is not None
     )  # fmt: skip
