@@ -43,6 +43,7 @@ from explorer.engine.exact.faces import (
     Peaks,
     affine,
     arrange,
+    distinct_points,
     evaluate,
     height,
     peaks,
@@ -157,16 +158,7 @@ def _distinct_points(x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
         raise ValueError("the exact solution is known for two classes only; train instead")
     if not np.isfinite(points).all() or not (np.abs(labels) == 1).all():
         raise ValueError("expected finite x and labels y in {-1, +1}; check the data")
-    distinct, first, group = np.unique(points, axis=0, return_index=True, return_inverse=True)
-    group = group.reshape(-1)
-    clash = np.flatnonzero(labels != labels[first][group])
-    if len(clash):
-        i, j = sorted((int(clash[0]), int(first[group[clash[0]]])))
-        raise ValueError(
-            f"points {i} and {j} coincide but carry opposite labels, so no network separates "
-            "them. Move or erase one of the two."
-        )
-    return distinct, labels[first], group
+    return distinct_points(points, labels)
 
 
 def _as_exact(faces: Faces, point: Point, lam: Array, violation: float, polished: bool) -> Exact:

@@ -139,6 +139,24 @@ def affine(faces: Faces, slope: Array, value: Array) -> Array:
     return u
 
 
+def distinct_points(points: Array, labels: Array) -> tuple[Array, Array, Index]:
+    """Return each place once (k, d) with its label (k,), and the place of each point (n,).
+
+    Raises:
+        ValueError: where points (n, d) coincide whose labels (n,) differ.
+    """
+    distinct, first, group = np.unique(points, axis=0, return_index=True, return_inverse=True)
+    group = group.reshape(-1)
+    clash = np.flatnonzero(labels != labels[first][group])
+    if len(clash):
+        i, j = sorted((int(clash[0]), int(first[group[clash[0]]])))
+        raise ValueError(
+            f"points {i} and {j} coincide but carry opposite labels, so no network separates "
+            "them. Move or erase one of the two."
+        )
+    return distinct, labels[first], group
+
+
 def directions(vectors: Array) -> Array:
     """Each row at length one."""
     unit: Array = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -35,7 +35,17 @@ from scipy.optimize import linprog, nnls
 from torch import Tensor
 
 from explorer.engine.classes import outputs_for
-from explorer.engine.exact.faces import EPS, INSIDE, Array, Index, Mask, Peaks, directions, turned
+from explorer.engine.exact.faces import (
+    EPS,
+    INSIDE,
+    Array,
+    Index,
+    Mask,
+    Peaks,
+    directions,
+    distinct_points,
+    turned,
+)
 from explorer.engine.exact.newton import Point, saddle
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress, with_progress
@@ -373,16 +383,7 @@ def check(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
     if not len(x) or outputs_for(y) != 1:
         raise ValueError("training is finished for one or more points of two classes")
     points, labels = x.detach().cpu().double().numpy(), y.cpu().double().numpy()
-    distinct, first, group = np.unique(points, axis=0, return_index=True, return_inverse=True)
-    group = group.reshape(-1)
-    clash = np.flatnonzero(labels != labels[first][group])
-    if len(clash):
-        i, j = sorted((int(clash[0]), int(first[group[clash[0]]])))
-        raise ValueError(
-            f"points {i} and {j} coincide but carry opposite labels, so no network separates "
-            "them. Move or erase one of the two."
-        )
-    return distinct, labels[first], group
+    return distinct_points(points, labels)
 
 
 def _linear_program(table: Array, scale: float) -> tuple[Array, Array]:
