@@ -27,7 +27,7 @@ from explorer.engine.attacks.kkt import blocks as packed
 from explorer.engine.attacks.kkt.blocks import Replay
 from explorer.engine.attacks.kkt.loss import apart
 from explorer.engine.attacks.target import Target
-from explorer.engine.data import preset
+from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.kernels.batched import Prepared, through
 from explorer.engine.kernels.deep import gram
@@ -136,8 +136,8 @@ def circle_rows(repeats: int) -> Iterator[Row]:
 class Autograd:
     """The same network in torch.nn, cross-entropy and SGD: what a user would write."""
 
-    def __init__(self, widths: tuple[int, ...]) -> None:
-        data, layers, below = preset("alternating-circle", 20), [], 2
+    def __init__(self, widths: tuple[int, ...], data: Dataset) -> None:
+        layers, below = [], data.d
         for i, width in enumerate(widths):
             layers += [torch.nn.Linear(below, width, bias=i == 0), torch.nn.ReLU()]
             below = width
@@ -157,20 +157,24 @@ class Autograd:
 
 def step_rows(repeats: int) -> Iterator[Row]:
     """The default training step, in blocks as `train` takes them: 200 of its 20,000 steps."""
-    data = preset("alternating-circle", 20)
-    asked = {(100,): "50 x", (1000,): "5 x", (100, 100): "3 x", (1000, 1000): "1.5 x"}
-    for widths, wanted in asked.items():
+    circle, many = preset("alternating-circle", 20), preset("blobs", 200)
+    cases = [
+        (circle, (100,), "50 x"), (circle, (1000,), "5 x"), (circle, (100, 100), "3 x"),
+        (circle, (1000, 1000), "1.5 x"), (many, (100,), ""), (many, (100, 100), ""),
+    ]  # fmt: skip
+    for data, widths, wanted in cases:
         config = TrainConfig(widths=widths, steps=10**9)
         state = training.init(data, config, torch.Generator().manual_seed(0))
         held, times = [training.advance(data, state, config, 20)], 20 if max(widths) < 1000 else 5
         block = 200 if widths != (1000, 1000) else 50
 
-        def ours(held: list = held, config: TrainConfig = config, block: int = block) -> None:
+        def ours(data=data, held=held, config=config, block=block) -> None:
             held[0] = training.advance(data, held[0], config, block)
 
-        a, b = medians([(Autograd(widths).step, times), (ours, 1)], repeats)
+        a, b = medians([(Autograd(widths, data).step, times), (ours, 1)], repeats)
         name = "-".join(map(str, (2, *widths, 1)))
-        yield f"training step, {name}, against autograd and SGD", a, b / block, wanted
+        of = "" if data is circle else f", {data.n} points"
+        yield f"training step, {name}{of}, against autograd and SGD", a, b / block, wanted
 
 
 def default_rows(repeats: int) -> Iterator[Row]:
