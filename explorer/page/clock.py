@@ -1,8 +1,10 @@
 """The clock: one asyncio task that steps the engine and shows frames no faster than they draw.
 
 A frame is shown only after the browser has drawn the frame before the last. Faster frames would
-wait in a queue, and the lag would grow without bound. When no page draws any more, the clock
-stops by itself. Then the kernel of a lost browser becomes idle and can be removed.
+wait in a queue, and the lag would grow without bound. Where many pages share a machine, frames are
+drawn late, because all wait in the server's queue: then each page sends fewer, and clicks get by.
+When no page draws any more, the clock stops by itself. Then the kernel of a lost browser becomes
+idle and can be removed.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ INTERVAL_S = 1 / 36  # at most so many frames a second: 30 where some come late
 SHARE = 0.3  # of the kernel's CPU may go into making frames; the rest is the engine's
 ASSESS_SHARE = 0.02  # likewise into certificates and verdicts
 WINDOW = 2  # frames on their way at once
+PROMPT_S = 0.1  # a page alone draws a frame within 0.03 s; later ones wait in somebody's queue
+SLOWEST_S = 1.0  # between two frames, however late they are drawn; arbitrary
 LONGEST_S = 0.1  # that the handle of the landscape travels between two frames; arbitrary
 UNWATCHED = "Paused: no page has drawn a frame for 10 seconds."
 PATIENCE_S = 10.0  # without a drawn frame: then nobody is looking
@@ -42,6 +46,33 @@ def steps_due(t: int, seconds: float, speed: float) -> float:
         return seconds * speed
     doublings = min(seconds, 60.0)  # by then 1e19 steps: as fast as it goes
     return (FIRST_RATE / math.log(2) + t) * math.expm1(doublings * math.log(2))
+
+
+class Pace:
+    """How soon a frame may follow another: the later frames are drawn, the fewer are sent.
+
+    One frame every two delays keeps a shared queue at half its length, whoever else fills it.
+    """
+
+    def __init__(self) -> None:
+        """Nothing was sent, and nothing was late."""
+        self.delay = 0.0  # seconds from a frame sent to the same frame drawn, smoothed
+        self._sent: dict[int, float] = {}
+
+    def send(self, frame: int, now: float) -> None:
+        """Note that a frame was sent."""
+        self._sent[frame] = now
+
+    def draw(self, frame: int, now: float) -> None:
+        """Note that a frame was drawn, and with it all before."""
+        times = [self._sent.pop(each) for each in [*self._sent] if each <= frame]
+        if times:
+            self.delay += (now - max(times) - self.delay) / 4
+
+    @property
+    def interval(self) -> float:
+        """Return the least number of seconds between two frames."""
+        return INTERVAL_S if self.delay < PROMPT_S else min(2 * self.delay, SLOWEST_S)
 
 
 class Player:
@@ -92,6 +123,7 @@ class Player:
         begun = heard = perf_counter()
         drawn, taken, speed, first = session.drawn, 0, _speed(session), _step(session)
         next_frame = next_assess = 0.0
+        pace = Pace()
         while session.running:
             if _speed(session) != speed:  # what was due until now is forgotten
                 speed, first, taken = _speed(session), _step(session), 0
@@ -106,6 +138,7 @@ class Player:
             now = perf_counter()
             if session.drawn != drawn or (play.heavy(session) and session.drawn == session.shown):
                 drawn, heard = session.drawn, now  # no frame is on its way during a heavy step
+                pace.draw(drawn, now)
             if session.frame.status.over:
                 session.message = weights.status(session.frame.status)
                 break
@@ -119,7 +152,8 @@ class Player:
                 cost = process_time() - cost
                 if assessing:
                     next_assess = now + cost / ASSESS_SHARE
-                next_frame = now + max(INTERVAL_S, cost / SHARE)
+                pace.send(session.shown, now)
+                next_frame = now + max(pace.interval, cost / SHARE)
             await asyncio.sleep(0 if due >= 1 else min(0.02, (1 - due) / (speed or FIRST_RATE)))
 
     async def _advance(self, steps: int) -> int:

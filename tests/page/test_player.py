@@ -15,7 +15,7 @@ from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
 from explorer.page import clock
 from explorer.page import play as play_stage
-from explorer.page.clock import Player, steps_due
+from explorer.page.clock import Pace, Player, steps_due
 from explorer.page.session import SLOW_START, Session
 from explorer.page.stages import attack, train
 from explorer.page.stages import draw as draw_stage
@@ -180,6 +180,42 @@ def test_the_clock_keeps_the_pace_of_a_slow_start(monkeypatch: pytest.MonkeyPatc
     assert all(t <= steps_due(0, seconds, SLOW_START) + 1 for seconds, t in seen)
     seconds, t = seen[-1]
     assert t >= 0.9 * steps_due(0, seconds - 0.1, SLOW_START) > 100
+
+
+def test_frames_drawn_late_are_sent_less_often_and_prompt_ones_again_at_the_full_rate() -> None:
+    def rate(delay: float, pace: Pace) -> float:
+        for frame in range(100):
+            pace.send(frame, float(frame))
+            pace.draw(frame, frame + delay)
+        return 1 / pace.interval
+
+    pace = Pace()
+    assert rate(0.03, pace) == pytest.approx(1 / clock.INTERVAL_S)
+    assert rate(0.25, pace) == pytest.approx(2.0), "half of what the queue would take"
+    assert rate(60.0, pace) == pytest.approx(1 / clock.SLOWEST_S), "but never stands still"
+    assert rate(0.03, pace) == pytest.approx(1 / clock.INTERVAL_S)
+
+
+def test_thirty_pages_with_one_queue_keep_it_short() -> None:
+    """Each frame of every page takes 10 ms of a server; with no pace 60 frames would wait."""
+    pages, service, waiting, now = [Pace() for _ in range(30)], 0.01, [], 0.0
+    due, flying, served, delays = [0.0] * 30, [0] * 30, 0, []
+    while now < 30:
+        for k, pace in enumerate(pages):
+            if now >= due[k] and flying[k] < clock.WINDOW:
+                served += 1
+                pace.send(served, now)
+                waiting.append((k, served, now))
+                flying[k], due[k] = flying[k] + 1, now + pace.interval
+        if waiting:
+            k, frame, sent = waiting.pop(0)
+            pages[k].draw(frame, now + service)
+            flying[k] -= 1
+            delays.append(now + service - sent)
+        now += service
+    late = delays[len(delays) // 2 :]
+    assert sum(late) / len(late) < 0.4, "0.6 s without a pace"
+    assert len(delays) > 0.9 * 30 / service / 2, "and half of the server's time is used at least"
 
 
 def attacked(monkeypatch: pytest.MonkeyPatch, step: Callable[..., object]) -> Session:
