@@ -10,6 +10,7 @@ import contextlib
 import importlib.util
 import os
 import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -29,6 +30,7 @@ from explorer.research.pages import write_pages
 SETTINGS = Path(__file__).with_name("voila")
 HOSTS = "MARGIN_EXPLORER_HOSTS"  # read by voila.py
 KEEP = "MARGIN_EXPLORER_KEEP"  # read by research/grid_store.py; importing it would import torch
+TEACHER = "MARGIN_EXPLORER_TEACHER"  # the key of the teacher's page; read by voila.py
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # read by page/parts/digits_controls.py; likewise
 NICENESS = 5  # arbitrary: of a class's kernels, so that the server passes on clicks first
 MEMORY = 2**30  # arbitrary: twice what was measured after every part of the page was used
@@ -55,11 +57,13 @@ class Server:
         url: the address of the page, ending in a slash.
         process: the Voila process; its kernels are its children.
         folder: the temporary folder that holds the notebook.
+        teacher: the address of the teacher's page, or "" where there is no class.
     """
 
     url: str
     process: subprocess.Popen[bytes]
     folder: tempfile.TemporaryDirectory[str]
+    teacher: str = ""
 
     def __enter__(self) -> Self:
         """Return the running server itself."""
@@ -126,6 +130,8 @@ def serve(
     )  # fmt: skip
     try:
         print(f"Margin Explorer: {server.url}", flush=True)
+        if server.teacher:
+            print(f"For the teacher alone: {server.teacher}", flush=True)
         if open_browser and _has_screen():
             webbrowser.open(server.url)
         if not block:
@@ -185,6 +191,7 @@ def start(
     if class_size:
         share = {"memory": memory, "one_core": True, "niceness": NICENESS}
         command += [f"--ForkProvisioner.{name}={value}" for name, value in share.items()]
+    key = secrets.token_urlsafe(12) if class_size else ""
     command += [f"--Room.most={class_size}", f"--Room.most_each={per_address}"]
     for name, value in (("cull_idle_timeout", cull_after_s), ("cull_interval", cull_every_s)):
         if value is not None:
@@ -193,12 +200,13 @@ def start(
     # Its standard input is a pipe from us: when we are gone, for whatever reason, it ends itself.
     process = subprocess.Popen(
         command,
-        env=environment(host, allow_hosts),
+        env={**environment(host, allow_hosts), TEACHER: key},
         cwd=folder.name,
         stdin=subprocess.PIPE,
         start_new_session=True,
     )
-    server = Server(f"http://{_host_name(host)}:{port}/", process, folder)
+    url = f"http://{_host_name(host)}:{port}/"
+    server = Server(url, process, folder, f"{url}teacher?key={key}" if key else "")
     try:
         wait_until_listening(process, host, port)
     except BaseException:

@@ -37,6 +37,7 @@ def _load(name: str) -> ModuleType:
 
 
 guard, fork, room = _load("guard"), _load("fork"), _load("room")
+classroom = _load("classroom")
 
 # Our own server forks its kernels; a Jupyter server, and any other's, starts them as ever.
 if warm.current is not None:
@@ -54,11 +55,13 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 _OPENING = Path(__file__).parent / "nbconvert" / "templates" / "margin-explorer" / "opening.js"
 _VIEW = _PACKAGE / "page" / "view"
 _SCRIPTS = (_VIEW / "base.js", _VIEW / "plane.js", _OPENING)
+_TEACHER = os.environ.pop("MARGIN_EXPLORER_TEACHER", "")  # the key, not for kernels to read
 c.VoilaConfiguration.resources = {
     "opening": {
         "css": (_PACKAGE / "page.css").read_text(encoding="utf-8"),
         "script": "\n".join(path.read_text(encoding="utf-8") for path in _SCRIPTS),
-    }
+    },
+    "classroom": _TEACHER and _OPENING.with_name("classroom.js").read_text(encoding="utf-8"),
 }
 
 # What fails shows no path of this machine: neither in a cell nor, later, on the page's socket.
@@ -130,7 +133,10 @@ def _guard(server: Any) -> None:
         os.environ.setdefault("MARGIN_EXPLORER_FOLDERS", "0")
         named = os.environ.pop("MARGIN_EXPLORER_HOSTS", "").split(",")
         here = guard.OtherHost(self.ip, named)
-        return [(here, guard.WrongHost), *_further_pages(self, _repair(made(self)))]
+        base = f"{self.server_url.rstrip('/')}/"
+        class_pages = classroom.handlers(re.escape(base), _TEACHER) if _TEACHER else []
+        pages = _further_pages(self, _repair(made(self)))
+        return [(here, guard.WrongHost), *class_pages, *pages]
 
     server.init_handlers = init_handlers
     server.is_guarded = True

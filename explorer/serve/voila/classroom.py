@@ -1,0 +1,183 @@
+"""The teacher's page of a class: who is there, a freeze of all screens, a scene for everybody.
+
+Pages of students and the teacher's page hold a socket to the server. A student's says which stage
+is open, nothing else: no name, no address and no drawing. The teacher's needs the key that `serve`
+prints at its start. Kernels know nothing of it.
+
+voila.py loads this file by its path.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tornado.web import RequestHandler
+from tornado.websocket import WebSocketHandler
+
+STAGES = ("draw", "train", "attack", "landscape", "explain", "arena")
+SCENE = re.compile(r"[\w~.-]{1,6000}")  # what a link holds behind "scene="; never read here
+MOST_BYTES = 8000  # of one message
+MOST_SOCKETS = 500  # of pages; a class has thirty
+PAGE = Path(__file__).with_name("teacher.html")
+STYLES = Path(__file__).resolve().parents[2] / "page.css"
+WRONG_KEY = "This page is the teacher's. Open it by the address that the server printed."
+
+
+class Classroom:
+    """Who is there, and what the teacher last asked of all."""
+
+    def __init__(self) -> None:
+        """Nobody is there."""
+        self.stages: dict[StudentSocket, str] = {}
+        self.teachers: set[TeacherSocket] = set()
+        self.frozen = False
+        self.scene = ""
+        self.scenes = 0  # how many were given out: the same one can be given again
+
+    def asked(self) -> str:
+        """Return what students' pages have to do, as JSON."""
+        return json.dumps({"frozen": self.frozen, "scene": self.scene, "number": self.scenes})
+
+    def seen(self) -> str:
+        """Return what the teacher sees, as JSON."""
+        counts = Counter(self.stages.values())
+        stages = {stage: counts[stage] for stage in STAGES}
+        there = len(self.stages)
+        return json.dumps({"there": there, "stages": stages, "frozen": self.frozen})
+
+    def tell_teachers(self) -> None:
+        """Send what is seen to every open teacher's page."""
+        for socket in [*self.teachers]:
+            socket.write_message(self.seen())
+
+    def ask_all(self) -> None:
+        """Send what is asked to every student's page."""
+        for socket in [*self.stages]:
+            socket.write_message(self.asked())
+
+
+class _Socket(WebSocketHandler):
+    """A socket that reads small JSON objects alone, and closes on anything else."""
+
+    room: Classroom
+
+    def initialize(self, room: Classroom) -> None:
+        """Keep the room."""
+        self.room = room
+
+    def on_message(self, message: str | bytes) -> None:
+        """Take a message, or close."""
+        try:
+            found = json.loads(message) if len(message) <= MOST_BYTES else None
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict) or not self.take(found):
+            self.close(1007, "Not as this page sends it.")
+
+    def take(self, found: dict[str, Any]) -> bool:
+        """Do what a message says; return whether it made sense."""
+        raise NotImplementedError
+
+
+class StudentSocket(_Socket):
+    """One student's page."""
+
+    def open(self, *_: str, **__: str) -> None:
+        """Count it, and say what holds now."""
+        if len(self.room.stages) >= MOST_SOCKETS:
+            self.close(1013, "Too many pages are open.")
+            return
+        self.room.stages[self] = ""
+        # A scene given out before is not forced on who comes later, nor again on who comes back.
+        self.write_message(json.dumps({"frozen": self.room.frozen, "number": self.room.scenes}))
+        self.room.tell_teachers()
+
+    def take(self, found: dict[str, Any]) -> bool:
+        """Note the stage."""
+        stage = found.get("stage")
+        if stage not in STAGES or self not in self.room.stages:
+            return False
+        self.room.stages[self] = stage
+        self.room.tell_teachers()
+        return True
+
+    def on_close(self) -> None:
+        """Count it no more."""
+        if self.room.stages.pop(self, None) is not None:
+            self.room.tell_teachers()
+
+
+class _WithKey(RequestHandler):
+    """What the teacher's key opens."""
+
+    key = ""
+
+    def prepare(self) -> None:
+        """Refuse any other."""
+        key = self.get_query_argument("key", "")
+        if not hmac.compare_digest(key.encode(), self.key.encode()):
+            self.set_status(403)
+            self.set_header("Content-Type", "text/plain; charset=utf-8")
+            self.finish(WRONG_KEY)
+
+
+class TeacherPage(_WithKey):
+    """The page itself."""
+
+    def initialize(self, key: str) -> None:
+        """Keep the key."""
+        self.key = key
+
+    def get(self) -> None:
+        """Answer with the page; its address, which holds the key, is told to no other."""
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.set_header("Referrer-Policy", "no-referrer")
+        self.set_header("Cache-Control", "no-store")
+        styles = STYLES.read_text(encoding="utf-8")
+        self.finish(PAGE.read_text(encoding="utf-8").replace("/* page.css */", styles))
+
+
+class TeacherSocket(_WithKey, _Socket):
+    """One open teacher's page."""
+
+    def initialize(self, room: Classroom, key: str = "") -> None:
+        """Keep the room and the key."""
+        super().initialize(room)
+        self.key = key
+
+    def open(self, *_: str, **__: str) -> None:
+        """Say who is there."""
+        self.room.teachers.add(self)
+        self.write_message(self.room.seen())
+
+    def take(self, found: dict[str, Any]) -> bool:
+        """Freeze or free all screens, or give a scene to all."""
+        match found:
+            case {"freeze": bool(frozen)}:
+                self.room.frozen = frozen
+            case {"scene": str(scene)} if SCENE.fullmatch(scene):
+                self.room.scene, self.room.scenes = scene, self.room.scenes + 1
+            case _:
+                return False
+        self.room.ask_all()
+        self.room.tell_teachers()
+        return True
+
+    def on_close(self) -> None:
+        """Tell it nothing more."""
+        self.room.teachers.discard(self)
+
+
+def handlers(base: str, key: str) -> list[Any]:
+    """Return the addresses of a class: students' socket, the teacher's page and its socket."""
+    room = Classroom()
+    return [
+        (f"{base}class/student", StudentSocket, {"room": room}),
+        (f"{base}class/teacher", TeacherSocket, {"room": room, "key": key}),
+        (f"{base}teacher", TeacherPage, {"key": key}),
+    ]

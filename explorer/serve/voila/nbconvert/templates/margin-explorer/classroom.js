@@ -1,0 +1,41 @@
+// A student's page in a class: says which stage is open, and does what the teacher asks of all.
+(() => {
+  const config = JSON.parse(document.getElementById("jupyter-config-data").textContent);
+  const address = new URL(`${config.baseUrl}class/student`, location.href);
+  address.protocol = address.protocol.replace("http", "ws");
+  const cover = document.createElement("div");
+  cover.id = "frozen";
+  cover.setAttribute("role", "alert");
+  cover.textContent = "Look up: your teacher has the floor.\nNothing of yours is lost.";
+  cover.hidden = true;
+  document.body.append(cover);
+  let socket, said = "", given = null, wait = 1000;
+  const stage = () => {
+    const tabs = [...document.querySelectorAll(".mx-tabs [role=tab]")];
+    return tabs.length ? ["draw", "train", "attack", "landscape", "explain", "arena"][tabs.findIndex((t) => t.getAttribute("aria-selected") === "true")] : "";
+  };
+  const tell = () => {
+    const now = stage();
+    if (!now || now === said || socket.readyState !== WebSocket.OPEN) return;
+    said = now;
+    socket.send(JSON.stringify({ stage: now }));
+  };
+  const freeze = (frozen) => {
+    cover.hidden = !frozen;
+    for (const e of document.body.children) if (e !== cover) e.inert = frozen;
+  };
+  const connect = () => {
+    socket = new WebSocket(address);
+    socket.onopen = () => { wait = 1000; said = ""; tell(); };
+    socket.onmessage = (e) => {
+      const { frozen, scene, number } = JSON.parse(e.data);
+      freeze(frozen);
+      if (given !== null && number > given && scene) document.dispatchEvent(new CustomEvent("mx-scene", { detail: scene }));
+      given = number;
+    };
+    // The students of a server that starts anew do not all come in the same second.
+    socket.onclose = () => { freeze(false); setTimeout(connect, wait * (1 + Math.random())); wait = Math.min(2 * wait, 30000); };
+  };
+  connect();
+  setInterval(tell, 1000);
+})();

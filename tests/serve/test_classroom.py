@@ -1,0 +1,150 @@
+"""The teacher's page: who is there, a freeze and a scene for all, and nobody else's key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("voila")
+
+import websocket
+
+from explorer.serve import server as serve
+from tests.serve.visits import CLOSE, PATIENCE_S, ask
+
+ONE_CELL = ("1 + 1",)
+SCENE = "v1.abc-_~"
+UNREADABLE = 1007  # a close code of RFC 6455
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[serve.Server]:
+    with serve.start(port=0, cells=ONE_CELL, class_size=3) as running:
+        yield running
+
+
+Join = Callable[..., Any]
+
+
+@pytest.fixture
+def join(server: serve.Server) -> Iterator[Join]:
+    """Open sockets of the class; all are closed at the end."""
+    opened: list[Any] = []
+
+    def joined(path: str = "class/student", **options: str) -> Any:
+        address = server.url.replace("http", "ws", 1) + path
+        opened.append(websocket.create_connection(address, timeout=PATIENCE_S, **options))
+        return opened[-1]
+
+    yield joined
+    for socket in opened:
+        socket.shutdown()  # also where the server had closed already
+
+
+@pytest.fixture
+def teacher(server: serve.Server, join: Join) -> Any:
+    return join("class/teacher?" + server.teacher.partition("?")[2])
+
+
+def hear(socket: Any) -> dict[str, Any]:
+    found = json.loads(socket.recv())
+    assert isinstance(found, dict)
+    return found
+
+
+def say(socket: Any, **what: Any) -> None:
+    socket.send(json.dumps(what))
+
+
+def refusal(socket: Any) -> int:
+    """Read on until the server closes, and return its code."""
+    while True:
+        kind, data = socket.recv_data()
+        if kind == CLOSE:
+            return int.from_bytes(data[:2], "big")
+
+
+def until(socket: Any, **what: Any) -> None:
+    """Read what a socket is told until it says so."""
+    while not what.items() <= hear(socket).items():
+        pass
+
+
+def test_the_teacher_sees_how_many_are_where_and_nothing_else(join: Join, teacher: Any) -> None:
+    until(teacher, there=0)
+    students = [join() for _ in range(3)]
+    for socket, stage in zip(students, ("train", "attack", "attack"), strict=True):
+        say(socket, stage=stage)
+    nowhere = dict.fromkeys(("draw", "landscape", "explain", "arena"), 0)
+    until(teacher, there=3, stages={"train": 1, "attack": 2, **nowhere})
+    for socket in students:
+        socket.shutdown()  # also where the server had closed already
+    until(teacher, there=0)
+
+
+def test_a_freeze_reaches_all_and_who_comes_later(join: Join, teacher: Any) -> None:
+    student = join()
+    assert hear(student)["frozen"] is False
+    say(teacher, freeze=True)
+    until(student, frozen=True)
+    late = join()
+    assert hear(late)["frozen"] is True
+    say(teacher, freeze=False)
+    until(student, frozen=False)
+    until(late, frozen=False)
+
+
+def test_a_scene_is_given_once_to_who_is_there(join: Join, teacher: Any) -> None:
+    student = join()
+    before = hear(student)["number"]
+    say(teacher, scene=SCENE)
+    until(student, scene=SCENE, number=before + 1)
+    late = join()
+    assert hear(late) == {"frozen": False, "number": before + 1}, "who comes later has their own"
+
+
+@pytest.mark.parametrize("message", [
+    "", "[]", "{}", '{"stage": "nowhere"}', '{"stage": ["draw"]}', '{"freeze": true}',
+    json.dumps({"scene": SCENE}), "[" * 5000, json.dumps({"stage": "draw" * 5000}),
+])  # fmt: skip
+def test_a_student_can_say_a_stage_alone(join: Join, teacher: Any, message: str) -> None:
+    student = join()
+    student.send(message)
+    assert refusal(student) == UNREADABLE
+    assert hear(teacher)["frozen"] is False
+
+
+@pytest.mark.parametrize("scene", ["", "javascript:alert(1)", "a b", "x" * 6001, 7, None])
+def test_a_scene_is_of_the_letters_of_a_link(teacher: Any, scene: object) -> None:
+    say(teacher, scene=scene)
+    assert refusal(teacher) == UNREADABLE
+
+
+@pytest.mark.parametrize("key", ["", "?key=", "?key=wrong", "?key=%ff"])
+def test_without_the_key_there_is_no_teacher(server: serve.Server, join: Join, key: str) -> None:
+    assert ask(server.url + "teacher" + key)[0] in (400, 403)
+    with pytest.raises(websocket.WebSocketBadStatusException):
+        join("class/teacher" + key)
+
+
+def test_a_foreign_page_cannot_join(join: Join) -> None:
+    with pytest.raises(websocket.WebSocketBadStatusException):
+        join(origin="http://example.org")
+
+
+def test_the_teachers_page_names_no_foreign_host_and_keeps_its_key(server: serve.Server) -> None:
+    status, headers, page = ask(server.teacher)
+    assert status == 200 and "https://" not in page and "/* page.css */" not in page
+    assert headers["Referrer-Policy"] == "no-referrer" and headers["Cache-Control"] == "no-store"
+
+
+def test_without_a_class_there_is_no_teacher_and_kernels_never_know_the_key() -> None:
+    cells = (f"import os; print('key:', os.environ.get('{serve.TEACHER}', 'none'))",)
+    with serve.start(port=0, cells=cells, class_size=1) as server:
+        assert "key: none" in ask(server.url)[2]
+    with serve.start(port=0, cells=ONE_CELL) as server:
+        assert not server.teacher
+        assert ask(server.url + "teacher?key=")[0] == 403
