@@ -149,6 +149,9 @@ def serve(
     per_address: Annotated[
         int, base.option("--per-address", "How many places one address may have; 0: all.", min=0)
     ] = 0,
+    base_path: Annotated[
+        str, base.option("--base-path", "Such as /margin/, where a proxy serves the page there.")
+    ] = "/",
 ) -> None:
     """Open the app in a browser."""
     from explorer.serve import server
@@ -157,6 +160,7 @@ def serve(
         server.serve(
             port=port, open_browser=open_browser, theme=theme, host=host,
             allow_hosts=tuple(allow_host or ()), class_size=class_size, per_address=per_address,
+            base_path=base_path,
         )  # fmt: skip
     except server.ServeError as error:
         raise RunFailed(str(error)) from error

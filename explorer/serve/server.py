@@ -34,10 +34,12 @@ TEACHER = "MARGIN_EXPLORER_TEACHER"  # the key of the teacher's page; read by vo
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # read by page/parts/digits_controls.py; likewise
 NICENESS = 5  # arbitrary: of a class's kernels, so that the server passes on clicks first
 MEMORY = 2**30  # arbitrary: twice what was measured after every part of the page was used
+EVERYWHERE = ("", "0.0.0.0", "::")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 THEMES = ("light", "dark")
 DEFAULT_PORT = 8866  # Voila's own
 LAST_PORT = 65535
+BASE_PATH = re.compile(r"/([\w.~-]+/)*")
 HOST_NAME = re.compile(r"[\w-][\w.-]*|[\da-fA-F:.]+")
 CELLS = ("from explorer import app\n\napp();",)
 # Arbitrary: a loaded two-core machine starts Voila in under ten seconds.
@@ -105,6 +107,7 @@ def serve(
     allow_hosts: tuple[str, ...] = (),
     class_size: int = 0,
     per_address: int = 0,
+    base_path: str = "/",
 ) -> Server:
     """Start the app, print its address, open it, and (with `block`) stay until interrupted.
 
@@ -119,6 +122,7 @@ def serve(
         class_size: how many visitors have a place at once; further ones wait on a page that tries
             again by itself. Each kernel has one core and MEMORY bytes. 0: no limit of any of them.
         per_address: how many places one address may have, but this machine's own; 0: all.
+        base_path: what comes between host and page, such as /margin/, for a proxy that keeps it.
 
     Raises:
         ServeError: a library is missing, or the server does not come up.
@@ -126,10 +130,12 @@ def serve(
     """
     server = start(
         port=port, theme=theme, host=host, allow_hosts=allow_hosts, class_size=class_size,
-        per_address=per_address,
+        per_address=per_address, base_path=base_path,
     )  # fmt: skip
     try:
         print(f"Margin Explorer: {server.url}", flush=True)
+        if host in EVERYWHERE and (own := address_on_network()):
+            print(f"On the network: {server.url.replace(LOOPBACK[0], own)}", flush=True)
         if server.teacher:
             print(f"For the teacher alone: {server.teacher}", flush=True)
         if open_browser and _has_screen():
@@ -158,6 +164,7 @@ def start(
     class_size: int = 0,
     per_address: int = 0,
     memory: int = MEMORY,
+    base_path: str = "/",
 ) -> Server:
     """Start the server and return as soon as it listens; nothing is printed or opened.
 
@@ -172,12 +179,15 @@ def start(
         class_size: as in `serve`.
         per_address: as in `serve`.
         memory: bytes that a kernel of a class may take beside those that all share.
+        base_path: as in `serve`.
 
     Raises:
         ServeError: a library is missing, or the server does not come up.
         ValueError: an argument has no meaning.
     """
     _check(port, theme, allow_hosts, class_size, per_address)
+    if not BASE_PATH.fullmatch(base_path):
+        raise ValueError(f"base_path must be like /margin/ or /; got {base_path!r}")
     if importlib.util.find_spec("voila") is None:
         raise ServeError("Serving needs Voila. Install it: pip install 'margin-explorer[app]'")
     folder = tempfile.TemporaryDirectory(prefix="margin-explorer-", ignore_cleanup_errors=True)
@@ -186,7 +196,7 @@ def start(
     command = [
         *(sys.executable, "-m", "explorer.serve", str(first)),
         *("--no-browser", f"--Voila.ip={host}", f"--port={port}", "--Voila.port_retries=0"),
-        *(f"--theme={theme}", "--Voila.log_level=ERROR"),
+        *(f"--theme={theme}", "--Voila.log_level=ERROR", f"--Voila.base_url={base_path}"),
     ]
     if class_size:
         share = {"memory": memory, "one_core": True, "niceness": NICENESS}
@@ -205,7 +215,7 @@ def start(
         stdin=subprocess.PIPE,
         start_new_session=True,
     )
-    url = f"http://{_host_name(host)}:{port}/"
+    url = f"http://{_host_name(host)}:{port}{base_path}"
     server = Server(url, process, folder, f"{url}teacher?key={key}" if key else "")
     try:
         wait_until_listening(process, host, port)
@@ -251,6 +261,14 @@ def environment(host: str, allow_hosts: tuple[str, ...]) -> dict[str, str]:
     return env
 
 
+def address_on_network() -> str:
+    """Return this machine's address on its network, or "" where it has none. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+        probe.connect(("192.0.2.1", 9))  # of RFC 5737: nobody's; the system only chooses a route
+        return str(probe.getsockname()[0])
+    return ""
+
+
 def free_port(host: str, wanted: int) -> int:
     """Return the port wanted, or, if it is taken, one that the system gives."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -284,7 +302,7 @@ def wait_until_listening(process: subprocess.Popen[bytes], host: str, port: int)
 
 def _host_name(host: str) -> str:
     """Return a host to visit: "all interfaces" is no address, so it becomes this machine."""
-    host = "127.0.0.1" if host in ("", "0.0.0.0", "::") else host
+    host = LOOPBACK[0] if host in EVERYWHERE else host
     return f"[{host}]" if ":" in host else host
 
 

@@ -272,7 +272,9 @@ class GuardedPage(_Guarded, TornadoVoilaHandler):
         """Answer with the page, or with one that tries again by itself."""
         room = self.kernel_manager
         if not hasattr(room, "full"):  # a Jupyter server's
-            await super().get(path)
+            answer = super().get(path)  # none, where it sent the visitor to log in
+            if answer is not None:
+                await answer
             return
         why = room.full(self.request.remote_ip)
         if not why:

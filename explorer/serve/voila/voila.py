@@ -80,9 +80,6 @@ for _server in (voila.app, voila.server_extension):
     _server.TornadoVoilaHandler = guard.GuardedPage
     _server.TornadoVoilaTreeHandler = guard.GuardedTree
 
-# Inside a Jupyter server the page would be told of a CDN for formulas; the app writes none.
-c.VoilaConfiguration.page_config_hook = lambda config, **_: {**config, "fullMathjaxUrl": None}
-
 # At most so many kernels as the operator says, and none that its page never met.
 c.VoilaConfiguration.multi_kernel_manager_class = room.Room
 
