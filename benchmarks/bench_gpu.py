@@ -92,9 +92,9 @@ def attack_lines(size: Size, device: str) -> Iterator[str]:
     """The large attack: its time, and its arithmetic against that of one large product."""
     torch.backends.cuda.matmul.allow_tf32 = False
     target, state, config = run(size.d, (size.width,) * 2, size.m, device, steps=size.steps)
-    walk = Replay(target, state, config)
-    walk.advance(BLOCK)  # captures the graph
-    taken = seconds(lambda: walk.advance(size.steps - BLOCK), device)
+    replay = Replay(target, state, config)
+    replay.advance(BLOCK)  # captures the graph
+    taken = seconds(lambda: replay.advance(size.steps - BLOCK), device)
     per = taken / (size.steps - BLOCK)
     m, d, k, n = size.m, size.d, size.width, size.product
     # forward, back, up, down; slopes for the margin; then either form of the second residual
@@ -104,7 +104,7 @@ def attack_lines(size: Size, device: str) -> Iterator[str]:
     _ = a @ a
     peak = 2 * n**3 / min(seconds(lambda: a @ a, device) for _ in range(5))
     name = f"{d}-{k}-{k}-1, m = {m}"
-    loss = float(walk.state().l_stationary)
+    loss = float(replay.state().l_stationary)
     yield f"| {name}: {size.steps:,} steps | {per * size.steps:.4g} s |"
     yield f"| {name}: one step | {1e3 * per:.3g} ms |"
     yield f"| float32 product {n} x {n} | {peak / 1e12:.3g} TFLOP/s |"
@@ -117,9 +117,9 @@ def crossover_lines(size: Size, device: str) -> Iterator[str]:
     for width in size.widths:
         rates = []
         for where in dict.fromkeys(("cpu", device)):
-            walk = Replay(*run(2, (width,), 40, where))
-            walk.advance(BLOCK)
-            taken = min(seconds(lambda w=walk: w.advance(2 * BLOCK), where) for _ in range(3))
+            replay = Replay(*run(2, (width,), 40, where))
+            replay.advance(BLOCK)
+            taken = min(seconds(lambda w=replay: w.advance(2 * BLOCK), where) for _ in range(3))
             rates.append(2 * BLOCK / taken)
         both = " and ".join(f"{rate:,.0f}" for rate in rates)
         yield f"| 2-{width}-1, m = 40: steps per second, one core and GPU | {both} |"
@@ -131,9 +131,9 @@ def starts_lines(size: Size, device: str) -> Iterator[str]:
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
     for starts in (1, size.starts):
-        walk = Replay(*run(2, (100,), 40, device, starts))
-        walk.advance(BLOCK)
-        taken = min(seconds(lambda w=walk: w.advance(BLOCK), device) for _ in range(3))
+        replay = Replay(*run(2, (100,), 40, device, starts))
+        replay.advance(BLOCK)
+        taken = min(seconds(lambda w=replay: w.advance(BLOCK), device) for _ in range(3))
         rates.append(starts * BLOCK / taken)
     yield f"| 2-100-1, m = 40: steps per second, one start | {rates[0]:,.0f} |"
     yield f"| the same, {size.starts} starts at once, sum over starts | {rates[1]:,.0f} |"

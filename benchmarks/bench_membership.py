@@ -27,7 +27,7 @@ from explorer.engine.data.highdim import LAWS
 from explorer.engine.membership.experiment import (
     DIMS,
     MembershipConfig,
-    Trial,
+    MembershipTrial,
     membership_experiment,
 )
 from explorer.page.apps.membership_scene import Settings, outcome, world
@@ -53,7 +53,7 @@ def reference_trials(d: int) -> int:
     return 5 if d <= 400 else 3
 
 
-def column(trials: list[Trial], name: str) -> tuple[float, float, float]:
+def column(trials: list[MembershipTrial], name: str) -> tuple[float, float, float]:
     """Mean, its standard error, and the spread of one trial."""
     values = np.array([getattr(t, name) for t in trials])
     # With few hits the spread over trials may come out as 0: counting has a spread of its own.
@@ -120,7 +120,7 @@ def main() -> None:
           f"{config.trials} trials, one thread: mean +- standard error (reference, z)")  # fmt: skip
     print(f"{'d':>5}" + "".join(f"{t:>34}" for t in TITLES) + f"{'below m':>9}{'s':>6}")
     begun = mark = time.perf_counter()
-    made: list[Trial] = []
+    made: list[MembershipTrial] = []
     off = []
     for trial in membership_experiment(config):
         made.append(trial)

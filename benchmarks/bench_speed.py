@@ -31,7 +31,7 @@ from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.kernels.batched import Prepared, through
 from explorer.engine.kernels.deep import gram
-from explorer.engine.kernels.small import Desk
+from explorer.engine.kernels.small import Workspace
 from explorer.engine.training import TrainConfig
 
 ALPHA = 50.0
@@ -212,7 +212,7 @@ def default_rows(repeats: int) -> Iterator[Row]:
 
 def _passes(net: Prepared, groups: list[slice], x: torch.Tensor) -> Callable[[], None]:
     """What no step of many starts can do without, group by group, and nothing else."""
-    first = Desk(net, (groups[0].stop,), x.shape[1])
+    first = Workspace(net, (groups[0].stop,), x.shape[1])
     first.lay(x[groups[0]], ALPHA)
     first.explain(torch.ones(x[groups[0]].shape[:-1]).double())
 
@@ -314,7 +314,7 @@ def main() -> None:
     if args.plain:
         packed.compiled_module = lambda _: None
     loops = "compiled loops" if packed.compiled_module("compiled") else "torch's own calls"
-    print(f"Blocks on two inputs walk in {loops}.")
+    print(f"Blocks on two inputs descend in {loops}.")
     reference.main()
     parts = PARTS | ({"training": training_rows} if args.long or args.only == "training" else {})
     print("| work, float64, one core | reference | ours | ratio | asked |\n|---|---|---|---|---|")

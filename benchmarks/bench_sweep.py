@@ -12,7 +12,7 @@ from time import perf_counter
 
 import torch
 
-from explorer.research.sweep import processes, sweep, trials
+from explorer.research.sweep import experiments, processes, sweep
 
 ROWS, QUICK_ROWS, REPEATS = 64, 16, 5
 GOAL = 1.7
@@ -24,7 +24,7 @@ TABLE = {
 
 def seconds(workers: int, count: int) -> float:
     """Of a sweep of `count` rows on so many processes, from nothing to the last row."""
-    rows = list(trials({**TABLE, "seed": list(range(count // 2))}))
+    rows = list(experiments({**TABLE, "seed": list(range(count // 2))}))
     begun = perf_counter()
     found = list(sweep(rows, processes(workers), in_flight=2 * workers))
     taken = perf_counter() - begun

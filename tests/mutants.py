@@ -44,7 +44,7 @@ from explorer.page.session import Session
 from explorer.page.stages import attack as attack_stage
 from explorer.research.grid_store import CELLS
 from explorer.research.records import RowFile, rows_in
-from explorer.research.sweep import ROWS, key_of, trials
+from explorer.research.sweep import ROWS, experiments, key_of
 from explorer.research.tuning import Trial, TuneConfig, row_of, search_rows
 from tests.engine.test_images import idx
 
@@ -247,7 +247,7 @@ def by_path(read: Callable[[Path], object]) -> Callable[[Path, bytes], object]:
 
 
 def table(path: Path) -> object:
-    return [key_of(row) for row in trials(table_of(path, []))]
+    return [key_of(row) for row in experiments(table_of(path, []))]
 
 
 def setting(_: Path, data: bytes) -> object:

@@ -44,7 +44,7 @@ TOLD = {
     "explorer.engine.settings": "setting settings",
     "explorer.engine.sizes": "Size",
     "explorer.engine.suite": "determined_points needed_points recipe",
-    "explorer.research.sweep": "processes sweep threads trials",
+    "explorer.research.sweep": "experiments processes sweep threads",
 }
 
 # A docstring of a function begins with one of these. A property is named like a noun.

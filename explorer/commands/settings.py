@@ -18,14 +18,14 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.settings import Setting, json_schema, schema
 from explorer.engine.training import TrainConfig
 from explorer.engine.weight_decay import DecayConfig
-from explorer.research.experiment import Trial
+from explorer.research.experiment import Experiment
 from explorer.research.image_runs import ImageRun
 from explorer.research.tuning import TuneConfig
 
 OTHERS: dict[str, tuple[str, type[Any], str]] = {
     "train": ("Training", TrainConfig, "margin-explorer train --train-set NAME=VALUE"),
     "tune": ("Tuning", TuneConfig, "margin-explorer tune"),
-    "sweep": ("A row of a sweep", Trial, "margin-explorer sweep --set NAME=VALUE"),
+    "sweep": ("A row of a sweep", Experiment, "margin-explorer sweep --set NAME=VALUE"),
     "weight-decay": ("Weight decay", DecayConfig, "margin-explorer weight-decay"),
     "safe-split": ("Safe splits", SafeSplitConfig, "margin-explorer explain --experiment longer"),
     "images": ("Images", Choice, "margin-explorer digits"),

@@ -34,13 +34,13 @@ from explorer.research.executors import Make, dask_client
 from explorer.research.experiment import plain
 from explorer.research.figures import arena_figure, other_figure
 from explorer.research.sweep import (
-    Trial,
+    Experiment,
+    experiments,
     key_of,
     processes,
     seeds_of,
     sweep,
     threads,
-    trials,
     write_csv,
 )
 
@@ -96,7 +96,7 @@ def sweep_rows(
     said = table_of(file, settings or [])
     said |= {} if data is None else {"data": str(data)}
     said |= {} if seeds is None else {"seed": seeds_of(seeds)}
-    given = list(trials(said | ({} if device is None else {"device": device.value})))
+    given = list(experiments(said | ({} if device is None else {"device": device.value})))
     rows = list({key_of(row): row for row in given}.values())
     if len(rows) < len(given):
         words = "rows of the table are equal to others, and run once"
@@ -123,14 +123,14 @@ def sweep_rows(
 
 
 def arena(
-    preset: Annotated[str, setting_option("--preset", Trial, "preset")] = Trial.preset,
+    preset: Annotated[str, setting_option("--preset", Experiment, "preset")] = Experiment.preset,
     attacks: Annotated[str, option("--attacks", f"Of: {', '.join(ROSTER)}; or all.")] = "all",
     seeds: Seeds = "0-4", data: Data = None,
-    n: Annotated[int | None, setting_option("--n", Trial, "n", min=1)] = None,
-    noise: Annotated[float | None, setting_option("--noise", Trial, "noise", min=0)] = None,
-    widths: Annotated[str, setting_option("--widths", Trial, "widths", LAYERS)] = WIDTHS,
-    steps: Annotated[int, setting_option("--steps", Trial, "steps", min=0)] = Trial.steps,
-    method: Annotated[str, setting_option("--method", Trial, "method")] = Trial.method,
+    n: Annotated[int | None, setting_option("--n", Experiment, "n", min=1)] = None,
+    noise: Annotated[float | None, setting_option("--noise", Experiment, "noise", min=0)] = None,
+    widths: Annotated[str, setting_option("--widths", Experiment, "widths", LAYERS)] = WIDTHS,
+    steps: Annotated[int, setting_option("--steps", Experiment, "steps", min=0)] = Experiment.steps,
+    method: Annotated[str, setting_option("--method", Experiment, "method")] = Experiment.method,
     device: base.Where = base.Device.cpu,
     workers: Workers = 2, where: On = Where.processes, scheduler: Scheduler = None,
     again: Again = False,
@@ -143,7 +143,7 @@ def arena(
     names = ROSTER if attacks == "all" else (k.strip() for k in attacks.split(","))
     keys = list(dict.fromkeys(names))
     base.check_there(device)
-    first = Trial.of({
+    first = Experiment.of({
         "preset": preset, "n": n, "noise": noise, "widths": widths_of(widths), "steps": steps,
         "method": method, "determine": determine, "data": None if data is None else str(data),
         "device": device.value,

@@ -12,7 +12,7 @@ from explorer.engine.files import FileError, read_file, reading, safe_name
 from explorer.engine.roster import ROSTER, by_key
 from explorer.engine.settings import Setting, schema, setting_of, value_of
 from explorer.engine.training import TrainConfig
-from explorer.research.sweep import Trial, seeds_of
+from explorer.research.sweep import Experiment, seeds_of
 
 WITHIN = ("train", "attack_config")  # the fields of a row that are settings by name
 
@@ -36,7 +36,7 @@ def table_of(file: Path | None, settings: Iterable[str]) -> dict[str, Any]:
         if inner:
             later.append((outer, inner, text))
             continue
-        row = setting_of(Trial, name, "a row")
+        row = setting_of(Experiment, name, "a row")
         if row.kind == "table":
             raise ValueError(
                 f"{name} must be settings by name, such as {name}.steps=100; got {pair!r}"
@@ -86,7 +86,7 @@ def _within(table: dict[str, Any], outer: str, inner: str) -> Setting:
     """
     if outer == "train":
         return setting_of(TrainConfig, inner, outer)
-    named = table.get("attack", Trial.attack)
+    named = table.get("attack", Experiment.attack)
     keys = [key for key in (named if isinstance(named, list) else [named]) if key]
     kinds = [by_key(key).config for key in (*keys, *ROSTER)]
     declared = (row for kind in kinds for row in schema(kind) if row.name == inner)

@@ -1,7 +1,7 @@
 """The closed-form forward and backward pass of training, any depth, without autograd.
 
 On networks this small the time goes into the calls, not the arithmetic; a hand-written pass is
-several times faster than building and walking a graph. The slope of the ReLU at 0 is 0, as in
+several times faster than building and traversing a graph. The slope of the ReLU at 0 is 0, as in
 torch; whatever needs the other choices at the kinks uses `tangent`.
 """
 

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.classes import contrast
-from explorer.engine.evened import even_multipliers
+from explorer.engine.even_multipliers import even_multipliers
 from explorer.engine.gradients import gram, inner_theta
 from explorer.engine.margin import Loss, gamma_bar, log_slopes, q_of
 from explorer.engine.multipliers import Fit, fit_multipliers

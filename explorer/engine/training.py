@@ -464,7 +464,7 @@ def advance(target: Dataset, state: TrainState, config: TrainConfig, steps: int)
     end = min(state.t + steps, config.steps)
     full = config.batch is None or config.batch >= target.n
     if full and training_loops.serves(state.net, target.x) and not terminate(state, config).over:
-        state = _walk(target, state, config, end - state.t)
+        state = _compiled(target, state, config, end - state.t)
     while state.t < end and not terminate(state, config).over:
         state = step(target, state, config)
     return state
@@ -498,7 +498,7 @@ def states(
     yield from iterate(target, first, config, stride)
 
 
-def _walk(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -> TrainState:
+def _compiled(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -> TrainState:
     """So many steps in compiled loops; fewer where the run cannot go on."""
     now = np.array([state.log_scale, state.log_loss, state.log_pull, state.kappa, state.rho])
     held = (state.net.theta, state.velocity, state.grads, state.q)
@@ -507,7 +507,7 @@ def _walk(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -
         config.rate, config.momentum, config.weight_decay, math.log(config.beta_end),
         float(config.ascent_steps), TRUST, NORM_RANGE, MAX_EXPONENT, *training_loops.LARGEST,
     )  # fmt: skip
-    run = training_loops.Walk(*held, now, state.t)
+    run = training_loops.CompiledRun(*held, now, state.t)
     run = run.advance(state.net, target.x, target.y, rule, steps)
     log_scale, log_loss, log_pull, kappa, rho = run.now.tolist()
     return TrainState(

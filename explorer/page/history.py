@@ -20,7 +20,7 @@ LOG_STEPS = frozenset(round(10 ** (k / 20)) for k in range(141))
 _IN_ORDER = sorted(LOG_STEPS)
 
 
-def size_of(value: Any) -> int:  # noqa: ANN401 - walks any state
+def size_of(value: Any) -> int:  # noqa: ANN401 - of any state
     """Bytes of the tensors held by a state."""
     if isinstance(value, Tensor):
         return value.numel() * value.element_size()

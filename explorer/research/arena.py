@@ -20,7 +20,7 @@ from explorer.engine.intervals import Share, share
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, adjusted_p_values, kind_of
-from explorer.research.experiment import Refused, Ring, Trial, plain, run_attack
+from explorer.research.experiment import Experiment, Refused, Victim, plain, run_attack
 from explorer.research.runs import RADIUS, RunFailed, Watch, no_watch
 from explorer.research.words import verdicts
 
@@ -106,27 +106,27 @@ class Line:
         return 2 * r * p / (r + p) if r + p > 0 else 0.0
 
 
-def arena_rows(base: Trial, attacks: Sequence[str], seeds: Iterable[int]) -> list[Trial]:
+def arena_rows(base: Experiment, attacks: Sequence[str], seeds: Iterable[int]) -> list[Experiment]:
     """The rows of an arena for `sweep`; attacks vary fastest. ValueError for an unknown attack."""
     for key in attacks:
         by_key(key)
     return [replace(base, seed=seed, attack=key) for seed in seeds for key in attacks]
 
 
-def fight(
-    ring: Ring, key: str, seed: int, given: Mapping[str, Any] | None = None,
+def attack_row(
+    victim: Victim, key: str, seed: int, given: Mapping[str, Any] | None = None,
     watch: Watch[AttackState] = no_watch,
 ) -> dict[str, Any]:  # fmt: skip
     """Run one attack on a given network. Return a row like those of a sweep, also for a failure."""
     row = {"status": "done", "message": "", "trial": {"attack": key, "seed": seed}}
     begun, worked = perf_counter(), thread_time()
     try:
-        result = run_attack(ring, key, given or {}, seed, watch)
+        result = run_attack(victim, key, given or {}, seed, watch)
     except Refused as why:
         return {**row, "status": "refused", "message": str(why), "result": {}, "seconds": {}}
     except (RunFailed, ValueError) as error:
         return {**row, "status": "failed", "message": str(error), "result": {}, "seconds": {}}
-    result["n"] = ring.truth.n
+    result["n"] = victim.truth.n
     made: dict[str, Any] = plain(
         {
             **row,

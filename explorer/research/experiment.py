@@ -42,8 +42,8 @@ MOST_INPUTS = 2  # the margin is sampled along lines of the plane
 
 
 @dataclass(frozen=True, eq=False)
-class Ring:
-    """Where attacks meet: attacked weights, and what only the judge may see.
+class Victim:
+    """A trained network under attack, and what only the judge may see.
 
     Attributes:
         target: the weights at margin 1.
@@ -159,21 +159,21 @@ def other_set(
     return Other(Report(made_of.x, made_of.y, made_of.lam), far, far.distance >= RADIUS)
 
 
-def otherwise(ring: Ring, progress: Progress = no_progress) -> Otherwise | None:
+def otherwise(victim: Victim, progress: Progress = no_progress) -> Otherwise | None:
     """What the weights leave open (`determination`, `as_well`); None where no program applies.
 
     They need points of one or two coordinates, one output, and homogeneous weights. `progress` is
     told the share that is done.
     """
-    truth, made = ring.truth, ring.certificate
-    if made is None or no_other(ring.target, truth, made):
+    truth, made = victim.truth, victim.certificate
+    if made is None or no_other(victim.target, truth, made):
         return None
-    net = ring.target.merged(MERGE_ANGLE)
+    net = victim.target.merged(MERGE_ANGLE)
     found = determination(
         net, truth.x, truth.y, made.lam, tau=made.tau, sharp=True,
         progress=between(progress, 0.0, 0.5),
     )  # fmt: skip
-    other = other_set(ring.target, truth, made, between(progress, 0.5, 1.0))
+    other = other_set(victim.target, truth, made, between(progress, 0.5, 1.0))
     return Otherwise(
         found.forced,
         explanations.determination(found),
@@ -193,10 +193,10 @@ def attack_settings(key: str, given: Mapping[str, Any]) -> AttackConfig:
 
 
 def run_attack(
-    ring: Ring, key: str, given: Mapping[str, Any], seed: int,
+    victim: Victim, key: str, given: Mapping[str, Any], seed: int,
     watch: runs.Watch[AttackState] = no_watch, device: str = "cpu",
 ) -> dict[str, Any]:  # fmt: skip
-    """Run an attack on the ring's network, and judge its claims.
+    """Run an attack on the victim, and judge its claims.
 
     Returns:
         n, reach (points in reach), claims, found and found_reach at each of `RADII`, chance (what
@@ -209,32 +209,32 @@ def run_attack(
         Refused: where the attack does not fit these weights.
         RunFailed: where it diverged.
     """
-    why = by_key(key).refusal(ring.target)
+    why = by_key(key).refusal(victim.target)
     if by_key(key).victim is not None:
         why = "It attacks weights of its own training, not these: see `margin-explorer bilevel`."
     if why:
         raise Refused(why)
     config = attack_settings(key, given)
-    done = runs.attack(ring.target, config, seed, name=key, watch=watch, device=device)
-    return {"steps_taken": done.states[-1].t, **judge_claims(ring, done.claims)}
+    done = runs.attack(victim.target, config, seed, name=key, watch=watch, device=device)
+    return {"steps_taken": done.states[-1].t, **judge_claims(victim, done.claims)}
 
 
-def judge_claims(ring: Ring, claims: Report) -> dict[str, Any]:
-    """What may be said of claims on the ring's network; see `run_attack`."""
-    truth, reach = ring.truth, ring.in_reach
+def judge_claims(victim: Victim, claims: Report) -> dict[str, Any]:
+    """What may be said of claims on the victim; see `run_attack`."""
+    truth, reach = victim.truth, victim.in_reach
     within = Dataset(truth.x[reach], truth.y[reach])
     x, y = claims.x, claims.y
-    found = judgement(claims, truth, ring.controls, ring.certificate)
+    found = judgement(claims, truth, victim.controls, victim.certificate)
     all_of, of_reach, verdict = found.scores[0], score(within, x, y), found.verdict
-    chance, *beside = (meeting_counts(way, x, y, RADII).tolist() for way in ring.controls.ways)
-    others = (way.origin.value for way in ring.controls.beside)
+    chance, *beside = (meeting_counts(way, x, y, RADII).tolist() for way in victim.controls.ways)
+    others = (way.origin.value for way in victim.controls.beside)
     distance = float(all_of.distances.median()) if truth.n else float("inf")
     return {
         "reach": int(reach.sum()), "claims": len(x), "radii": list(RADII),
         "found": all_of.found.tolist(), "found_reach": of_reach.found.tolist(), "chance": chance,
-        "controls": ring.controls.origin.value, "beside": dict(zip(others, beside, strict=True)),
+        "controls": victim.controls.origin.value, "beside": dict(zip(others, beside, strict=True)),
         "distance": distance if distance < float("inf") else None,
-        "residual": _residual(ring.target, claims),
+        "residual": _residual(victim.target, claims),
         "matched": (all_of.matches[RADII.index(RADIUS)] >= 0).tolist(),
         "kind": verdict.kind.name, "sentence": verdicts.verdict(verdict),
         "p_value": verdict.p_value if verdict.p_value == verdict.p_value else None,
@@ -283,7 +283,7 @@ KEY_LENGTH = 16  # hex digits: two of a million rows agree by chance once in 10^
 
 
 @settings
-class Trial:
+class Experiment:
     """A configuration of a sweep. Numbers stay as they are given: a row is named by them."""
 
     # fmt: off
@@ -346,7 +346,7 @@ class Trial:
             object.__setattr__(self, "data_digest", runs.fingerprint(self.data))
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Trial:
+    def of(cls, row: Mapping[str, Any]) -> Experiment:
         """From a mapping. ValueError with the fields there are, for an unknown one."""
         widths = row.get("widths")
         one = isinstance(widths, int)  # a table names the width of one layer as a number
@@ -372,13 +372,13 @@ def key_of(row: Any) -> str:  # noqa: ANN401 - a frozen dataclass of plain data
     return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
 
 
-def trials(table: Mapping[str, Any]) -> Iterator[Trial]:
+def experiments(table: Mapping[str, Any]) -> Iterator[Experiment]:
     """Yield every combination of a table: a list is an axis, anything else is the same in all rows.
 
     Attacks vary fastest, so that they meet the same network.
 
     Args:
-        table: values by the fields of `Trial`. `widths` takes a list of widths or of lists of
+        table: values by the fields of `Experiment`. `widths` takes a list of widths or of lists of
             widths. The settings in `train` and `attack_config` may be lists too.
 
     Yields:
@@ -388,8 +388,8 @@ def trials(table: Mapping[str, Any]) -> Iterator[Trial]:
         ValueError: for a field that there is not, a value of a wrong type, or an empty axis.
 
     Example:
-        >>> from explorer.research.sweep import trials
-        >>> [(t.preset, t.seed) for t in trials({"preset": "moons", "seed": [0, 1]})]
+        >>> from explorer.research.sweep import experiments
+        >>> [(t.preset, t.seed) for t in experiments({"preset": "moons", "seed": [0, 1]})]
         [('moons', 0), ('moons', 1)]
     """
     for k in ("train", "attack_config"):
@@ -414,10 +414,10 @@ def trials(table: Mapping[str, Any]) -> Iterator[Trial]:
                 row.setdefault(name[0], {})[name[1]] = value
             else:
                 row[name] = value
-        yield Trial.of(row)
+        yield Experiment.of(row)
 
 
-def run_trial(row: Trial) -> dict[str, Any]:
+def run_experiment(row: Experiment) -> dict[str, Any]:
     """Train, attack and judge. -> the result of the row; see `run_attack`.
 
     Raises:
@@ -426,23 +426,23 @@ def run_trial(row: Trial) -> dict[str, Any]:
     """
     _check_defences(row)
     begun = perf_counter()
-    ring = ring_of(row)
+    victim = victim_of(row)
     trained_s = perf_counter() - begun
     result: dict[str, Any] = {
-        "d": ring.truth.d, "n": ring.truth.n, "gamma_bar": ring.gamma_bar,
-        "train_residual": None if ring.certificate is None else ring.certificate.residual,
+        "d": victim.truth.d, "n": victim.truth.n, "gamma_bar": victim.gamma_bar,
+        "train_residual": None if victim.certificate is None else victim.certificate.residual,
     }  # fmt: skip
     seconds = {"train": trained_s}
     if row.attack:
         begun = perf_counter()
-        result |= run_attack(ring, row.attack, row.attack_config, row.seed, device=row.device)
+        result |= run_attack(victim, row.attack, row.attack_config, row.seed, device=row.device)
         seconds["attack"] = perf_counter() - begun
     if row.determine:
         result |= _determination(_training(row))
     return {**result, "seconds": seconds}
 
 
-def _check_defences(row: Trial) -> None:
+def _check_defences(row: Experiment) -> None:
     """Refused for a defence that the row's method would pass over."""
     given = {"early_stop": row.early_stop is not None, "weight_decay": row.weight_decay != 0}
     named = [name for name, there in given.items() if there]
@@ -453,20 +453,20 @@ def _check_defences(row: Trial) -> None:
         )
 
 
-def ring_of(row: Trial) -> Ring:
+def victim_of(row: Experiment) -> Victim:
     """Return the trained network of a row with its truth and controls; other attacks share it."""
-    return _ring(_training(row))
+    return _victim(_training(row))
 
 
-def _training(row: Trial) -> str:
+def _training(row: Experiment) -> str:
     """A row without its attack, as text: rows of one text have one network."""
     return json.dumps(asdict(replace(row, attack="", attack_config={})), sort_keys=True)
 
 
 @lru_cache(maxsize=KEPT_NETWORKS)
-def _ring(text: str) -> Ring:
+def _victim(text: str) -> Victim:
     """The trained network of a row, with its truth and its controls."""
-    row = Trial.of(json.loads(text))
+    row = Experiment.of(json.loads(text))
     seed = row.seed if row.data_seed is None else row.data_seed
     clean = (
         preset(row.preset, row.n, row.noise, seed)
@@ -480,25 +480,25 @@ def _ring(text: str) -> Ring:
         share = row.label_noise
         controls = controls.with_change(lambda one, k: flip_labels(one, share, row.seed + k))
     target = Target.of(done.net, done.q_min)
-    return Ring(target, truth, controls, done.certificate, done.states[-1].gamma_bar)
+    return Victim(target, truth, controls, done.certificate, done.states[-1].gamma_bar)
 
 
 @lru_cache(maxsize=KEPT_NETWORKS)
 def _determination(text: str) -> dict[str, Any]:
     """Which points the network of a row determines, and another set; None where unknown."""
-    ring = _ring(text)
-    found = otherwise(ring)
+    victim = _victim(text)
+    found = otherwise(victim)
     if found is None:
         return {"determined": None, "other": None}
     other = {
         "x": found.other.x.tolist(), "y": found.other.y.tolist(),
-        "truth_x": ring.truth.x.tolist(), "truth_y": ring.truth.y.tolist(),
+        "truth_x": victim.truth.x.tolist(), "truth_y": victim.truth.y.tolist(),
         "sentence": found.other_sentence,
     }  # fmt: skip
     return {"determined": found.determined.tolist(), "other": other}
 
 
-def _train(row: Trial, truth: Dataset) -> Trained:
+def _train(row: Experiment, truth: Dataset) -> Trained:
     own = [name for name in OWN if name in row.train]
     if own:
         raise ValueError(f"train.{own[0]} is a field of the row itself: say {own[0]}.")

@@ -25,15 +25,14 @@ from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
 from explorer.engine.explanations.splitting import Explanation
 from explorer.engine.intervals import Share
 from explorer.engine.margin import q_of
-from explorer.engine.membership.experiment import Trial
+from explorer.engine.membership.experiment import MembershipTrial
 from explorer.engine.network import Network, phi, phi_all
 from explorer.engine.scoring import RADII
 from explorer.research.arena import Line
 from explorer.research.explained import Explained
 from explorer.research.grid import WORDS, Maps, band
 from explorer.research.rates import Interval, roc, summary
-from explorer.research.tuning import Trial as SearchTrial
-from explorer.research.tuning import front
+from explorer.research.tuning import Trial, front
 from explorer.research.words import energy
 from explorer.style import COLOURS, CONTROL, CURVES, INK, NEGATIVE, POSITIVE, PROVEN, SHADES
 
@@ -430,7 +429,7 @@ MOST_CURVES = 6  # arbitrary: dimensions in the ROC figure
 Row = dict[str, float | int]
 
 
-def write(folder: Path, trials: Sequence[Trial], rows: Sequence[Row]) -> list[Path]:
+def write(folder: Path, trials: Sequence[MembershipTrial], rows: Sequence[Row]) -> list[Path]:
     """The CSV of all trials and the three figures, in `folder`, which is made."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / TABLE).open("w", encoding="utf-8", newline="") as file:
@@ -480,7 +479,7 @@ def _fresh(axes: Any, found: dict[int, dict[str, Interval]]) -> None:  # noqa: A
     _shares(axes, "share of fresh points")
 
 
-def _roc(axes: Any, trials: Sequence[Trial]) -> None:  # noqa: ANN401
+def _roc(axes: Any, trials: Sequence[MembershipTrial]) -> None:  # noqa: ANN401
     usable = [t for t in trials if t.margin == t.margin]
     dims = list(dict.fromkeys(t.d for t in usable))
     picked = [dims[i] for i in np.unique(np.linspace(0, len(dims) - 1, MOST_CURVES).astype(int))]
@@ -583,7 +582,7 @@ def line_picture(
 # --- The trials of a search, and their front ----------------------------------------------------
 
 
-def front_picture(path: Path, rows: Sequence[SearchTrial], chosen: SearchTrial | None) -> None:
+def front_picture(path: Path, rows: Sequence[Trial], chosen: Trial | None) -> None:
     """Write a PNG: every trial, the front, and the one that was taken."""
     figure = new_figure(5.2, 3.8, 130)
     axes: Any = figure.subplots()

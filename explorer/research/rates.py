@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine.membership.experiment import Trial
+from explorer.engine.membership.experiment import MembershipTrial
 
 LEVELS = (0.001, 0.01)  # the low false positive rates at which membership attacks are judged
 CONFIDENCE = 0.95
@@ -98,7 +98,7 @@ def interval(values: Sequence[float]) -> Interval:
     return Interval(mean, mean - half, mean + half)
 
 
-def rates(trial: Trial) -> dict[str, float | int]:
+def rates(trial: MembershipTrial) -> dict[str, float | int]:
     """The trial's row with auc, tpr_0.1% and tpr_1%; nan where it has no margin."""
     names = ("auc", *(f"tpr_{level:.1%}".replace(".0%", "%") for level in LEVELS))
     row = trial.row()

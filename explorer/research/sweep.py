@@ -1,6 +1,6 @@
 """Many runs at once, on any `concurrent.futures` executor, kept on disk as they come.
 
-    for row in sweep(trials({"preset": ["moons", "xor"], "seed": [0, 1, 2]}), processes(2),
+    for row in sweep(experiments({"preset": ["moons", "xor"], "seed": [0, 1, 2]}), processes(2),
                      path=Path("rows.jsonl")):
         print(row["status"], row["trial"]["preset"])
 
@@ -23,12 +23,28 @@ from typing import Any
 
 from explorer.engine.threads import limit_threads
 from explorer.research.executors import Make, Pool, dask_client, is_lost, processes, threads
-from explorer.research.experiment import Refused, Trial, key_of, plain, run_trial, seeds_of, trials
+from explorer.research.experiment import (
+    Experiment,
+    Refused,
+    experiments,
+    key_of,
+    plain,
+    run_experiment,
+    seeds_of,
+)
 from explorer.research.records import RowKind, write_csv, writing
 
 __all__ = [
-    "Trial", "dask_client", "key_of", "processes", "run_trial", "seeds_of", "sweep",
-    "threads", "trials", "write_csv",
+    "Experiment",
+    "dask_client",
+    "experiments",
+    "key_of",
+    "processes",
+    "run_experiment",
+    "seeds_of",
+    "sweep",
+    "threads",
+    "write_csv",
 ]  # fmt: skip
 
 Row = dict[str, Any]
@@ -42,7 +58,7 @@ def sweep(
     executor: Executor | Make,
     *,
     path: Path | None = None,
-    run: Callable[[Any], Mapping[str, Any]] = run_trial,
+    run: Callable[[Any], Mapping[str, Any]] = run_experiment,
     in_flight: int = IN_FLIGHT,
     retries: int = RETRIES,
     again: bool = False,
@@ -54,7 +70,8 @@ def sweep(
     what is under way and keeps the rest.
 
     Args:
-        rows: frozen dataclasses such as `Trial`, or mappings of its fields. Equal rows run once.
+        rows: frozen dataclasses such as `Experiment`, or mappings of its fields. Equal rows
+            run once.
         executor: an executor, or a function that makes one: only then can a broken one be
             replaced. See `processes`, `threads` and `dask_client(...).get_executor`.
         path: JSON lines to go on from and to append to; None keeps nothing.
@@ -75,9 +92,9 @@ def sweep(
             sweep is writing.
 
     Example:
-        >>> from explorer.research.sweep import sweep, threads, trials
+        >>> from explorer.research.sweep import sweep, threads, experiments
         >>> table = {"preset": "alternating-line", "n": [3, 4], "method": "exact", "attack": ""}
-        >>> for row in sweep(trials(table), threads(1)):
+        >>> for row in sweep(experiments(table), threads(1)):
         ...     print(row["trial"]["n"], row["status"])
         3 done
         4 done
@@ -85,7 +102,7 @@ def sweep(
     if in_flight < 1 or retries < 0:
         raise ValueError(f"in_flight >= 1 and retries >= 0 needed; got {in_flight}, {retries}")
     pool = Pool(executor)
-    given = [Trial.of(row) if isinstance(row, Mapping) else row for row in rows]
+    given = [Experiment.of(row) if isinstance(row, Mapping) else row for row in rows]
     table = {key_of(row): row for row in given}
     with nullcontext() if path is None else writing(path, ROWS) as file:
         if file is not None and fresh:

@@ -41,7 +41,7 @@ def no_work(monkeypatch):
     for owner, name in (
         (headless, "train"), (headless, "attack"), (grid, "sweep"), (sweep_verbs, "sweep"),
         (membership, "membership_experiment"), (explain, "first_explained"), (energy, "Answers"),
-        (sweep, "run_trial"),
+        (sweep, "run_experiment"),
     ):  # fmt: skip
         monkeypatch.setattr(owner, name, work)
     monkeypatch.setattr("explorer.commands.digits.image_runs.train_and_attack", work)

@@ -22,7 +22,7 @@ from explorer.commands.rows import collect_rows
 from explorer.commands.tables import table_of
 from explorer.research import sweep as sweeps
 from explorer.research.records import RowFile
-from explorer.research.sweep import trials
+from explorer.research.sweep import experiments
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ("--executor", "threads", "--workers", "1")
@@ -107,7 +107,7 @@ def test_a_mistake_is_one_line(call, words, why) -> None:
     ],
 )  # fmt: skip
 def test_widths_with_a_comma_are_layers_as_in_every_verb(text, widths) -> None:
-    assert [row.widths for row in trials(table_of(None, [f"widths={text}"]))] == widths
+    assert [row.widths for row in experiments(table_of(None, [f"widths={text}"]))] == widths
 
 
 def test_words_and_numbers_with_a_comma_are_an_axis() -> None:

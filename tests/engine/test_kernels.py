@@ -31,7 +31,7 @@ from explorer.engine.kernels.reference import (
     stationarity,
     values_at,
 )
-from explorer.engine.kernels.small import Desk
+from explorer.engine.kernels.small import Workspace
 from explorer.engine.network import Network, init_network
 from explorer.engine.optim import BETA_SQUARE
 from tests.engine.draws import ModifiedRelu, draw, published_phi, rng
@@ -111,7 +111,7 @@ KERNELS: Kernels = {
     "two layers, many inputs": (TwoLayers, two),
     "any depth": (Deeper, lambda _: True),
     "few inputs, arrays kept": (
-        lambda net, x, alpha: Desk(net, tuple(x.shape[:-2]), x.shape[-2]).lay(x, alpha), few,
+        lambda net, x, alpha: Workspace(net, tuple(x.shape[:-2]), x.shape[-2]).lay(x, alpha), few,
     ),
     "deep, one start, arrays kept": (
         lambda net, x, alpha: Columns(net, len(x)).lay(x, alpha), deep_one,

@@ -53,7 +53,7 @@ CASES = list(product(["adam", "sgd"], [0.0, 0.3], [None, 0.5], [False, True], [F
 
 
 @pytest.mark.parametrize(("optimizer", "margin", "prior", "biased", "sloped"), CASES)
-def test_they_walk_as_calls_do(optimizer, margin, prior, biased, sloped, monkeypatch):
+def test_they_descend_as_calls_do(optimizer, margin, prior, biased, sloped, monkeypatch):
     config = replace(
         CONFIG, optimizer=optimizer, weight_margin=margin, prior=prior, same_slopes=sloped,
         merge_angle=0.3,
@@ -69,7 +69,7 @@ def test_they_walk_as_calls_do(optimizer, margin, prior, biased, sloped, monkeyp
         if plain:
             monkeypatch.setattr(blocks, "compiled_module", lambda _: None)
         run = Replay(target, first, config)
-        assert isinstance(run.packed[0], blocks.Walked) != plain
+        assert isinstance(run.packed[0], blocks.Compiled) != plain
         run.advance(9)
         ends.append(run.state())
     for name in ("x", "lam", "grad_x", "grad_lam", "loss"):
@@ -83,4 +83,4 @@ def test_other_inputs_and_single_precision_take_calls():
         net = init_network(d, (5,), generator=torch.Generator().manual_seed(0), first_scale=0.7)
         target = Target(net.to(dtype=dtype))
         run = Replay(target, kkt.init(target, CONFIG, torch.Generator().manual_seed(1)), CONFIG)
-        assert not isinstance(run.packed[0], blocks.Walked)
+        assert not isinstance(run.packed[0], blocks.Compiled)

@@ -12,7 +12,7 @@ from explorer.engine.membership.experiment import (
     MembershipConfig,
     generator_of,
     membership_experiment,
-    run_trial,
+    membership_trial,
     train_wide,
 )
 
@@ -59,7 +59,7 @@ def test_it_is_torchs_gradient_descent(d, epochs):
 def test_rows_come_one_by_one_and_any_trial_repeats_alone():
     rows = list(membership_experiment(SMALL))
     assert [(r.d, r.trial) for r in rows] == [(3, 0), (3, 1), (40, 0), (40, 1)]
-    again = run_trial(SMALL, 40, 1)
+    again = membership_trial(SMALL, 40, 1)
     assert again.margin == rows[3].margin
     assert torch.equal(again.fresh, rows[3].fresh)
     assert rows[2].margin != rows[3].margin
@@ -68,18 +68,18 @@ def test_rows_come_one_by_one_and_any_trial_repeats_alone():
 
 
 def test_another_default_type_changes_nothing():
-    here = run_trial(SMALL, 3, 0)
+    here = membership_trial(SMALL, 3, 0)
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        there = run_trial(SMALL, 3, 0)
+        there = membership_trial(SMALL, 3, 0)
     finally:
         torch.set_default_dtype(before)
     assert torch.equal(here.members, there.members) and here.margin == there.margin
 
 
 def test_a_trial_counts_what_it_says():
-    trial = run_trial(SMALL, 40, 0)
+    trial = membership_trial(SMALL, 40, 0)
     assert trial.train_accuracy == 1
     assert float(trial.members.min()) == pytest.approx(1, abs=1e-5)
     assert trial.on_margin == pytest.approx(float((trial.members < 1.1).float().mean()))

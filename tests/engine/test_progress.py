@@ -24,7 +24,7 @@ from explorer.engine.explanations.programs import farthest, forced_mass, sample_
 from explorer.engine.membership.experiment import MembershipConfig, membership_experiment
 from explorer.engine.progress import Stopped
 from explorer.engine.training import TrainConfig
-from explorer.research.experiment import Ring, other_set, otherwise
+from explorer.research.experiment import Victim, other_set, otherwise
 from explorer.research.landscape import Of, Runs
 from explorer.research.tuning import TuneConfig, tune
 
@@ -56,9 +56,9 @@ def energy(kind):
     return ask
 
 
-def ring():
+def victim():
     data, target, made = trained()
-    return Ring(target, data, control_sets(data), made, 1.0)
+    return Victim(target, data, control_sets(data), made, 1.0)
 
 
 def cells(progress):
@@ -88,7 +88,7 @@ WORKS = {
         trained()[1].merged(0.02), trained()[0].x, trained()[0].y, tau=trained()[2].tau, progress=p
     ),
     "other set": lambda p: other_set(trained()[1], trained()[0], trained()[2], p),
-    "what else explains": lambda p: otherwise(ring(), p),
+    "what else explains": lambda p: otherwise(victim(), p),
     "membership": lambda p: list(
         membership_experiment(
             MembershipConfig(dims=(3, 4), trials=2, width=50, test=1500, epochs=5), p

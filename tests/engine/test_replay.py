@@ -1,4 +1,4 @@
-"""Blocks of steps on static buffers walk as single steps do."""
+"""Blocks of steps on static buffers descend as single steps do."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_block_is_as_many_steps(config, widths, starts):
 
 @pytest.mark.parametrize("widths", [(12,), (9, 7)], ids=["two layers", "three layers"])
 @pytest.mark.parametrize("d", [2, 65], ids=["few inputs", "many"])
-def test_starts_in_groups_walk_as_they_do_together(widths, d, monkeypatch):
+def test_starts_in_groups_descend_as_they_do_together(widths, d, monkeypatch):
     monkeypatch.setattr(loss, "CACHED", 150)  # two of three starts fit
     config = replace(CONFIG, lam_min=0.3, relu_alpha_start=None)
     _is_as_many_steps(config, widths, (3,), d)

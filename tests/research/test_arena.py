@@ -20,13 +20,13 @@ from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, judge, score
 from explorer.research import arena
 from explorer.research.arena import AT, arena_rows, best, lines_of, sentence
-from explorer.research.experiment import Refused, flip_labels, otherwise, ring_of
+from explorer.research.experiment import Refused, flip_labels, otherwise, victim_of
 from explorer.research.figures import arena_figure
 from explorer.research.records import write_csv
-from explorer.research.sweep import Trial, sweep, threads
+from explorer.research.sweep import Experiment, sweep, threads
 from explorer.research.words.verdicts import sets
 
-BASE = Trial(preset="alternating-circle", n=6, widths=(20,), steps=600)
+BASE = Experiment(preset="alternating-circle", n=6, widths=(20,), steps=600)
 SMALL = {"attack_config": {"m": 12, "steps": 60}}
 
 
@@ -176,12 +176,12 @@ def test_a_small_arena_over_a_sweep() -> None:
 
 
 def test_what_is_not_determined_is_said_and_another_set_explains_the_weights() -> None:
-    exact = Trial(preset="alternating-circle", n=6, method="exact", attack="")
-    ring = ring_of(exact)
-    found = otherwise(ring)
+    exact = Experiment(preset="alternating-circle", n=6, method="exact", attack="")
+    victim = victim_of(exact)
+    found = otherwise(victim)
     assert found is not None and found.determined.shape == (6,)
     x, y = found.other.x, found.other.y
-    net = ring.target.merged(0.02)
+    net = victim.target.merged(0.02)
     assert fit_multipliers(net, x, y, 1e-6).residual < 1e-4  # they explain theta as well
     rows = [row(n=6, reach=6, claims=9, found=(1, 2, 2))]
     rows[0]["result"] |= {"determined": [True, False] * 3, "matched": [True, True] + [False] * 4}

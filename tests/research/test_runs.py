@@ -16,7 +16,7 @@ from explorer.engine.energy.starts import attack_start
 from explorer.engine.margin import q_of
 from explorer.engine.training import TrainConfig
 from explorer.research import report, runs
-from explorer.research.experiment import Trial, key_of, run_trial
+from explorer.research.experiment import Experiment, key_of, run_experiment
 from explorer.research.grid import problem_of
 
 DATA = preset("moons", 6, 0.05, 0)
@@ -99,17 +99,17 @@ def test_a_generator_is_a_seed_and_sets_that_were_made_are_taken(trained, target
 def test_a_row_of_a_file_refuses_other_content(tmp_path) -> None:
     path = tmp_path / "points.csv"
     path.write_text("x1,x2,y\n1.0,0.5,1\n-0.5,0.25,-1\n")
-    row = Trial(data=str(path), widths=(10,), steps=200, attack="")
+    row = Experiment(data=str(path), widths=(10,), steps=200, attack="")
     assert row.data_digest == runs.fingerprint(path)
     path.write_text("x1,x2,y\n1.0,0.5,1\n-0.5,0.5,-1\n")
     with pytest.raises(ValueError, match="has changed since this row was made"):
-        run_trial(row)
+        run_experiment(row)
     with pytest.raises(ValueError, match="leave n away"):
-        Trial(data=str(path), n=5)
+        Experiment(data=str(path), n=5)
 
 
 def test_where_a_row_runs_and_on_which_file_is_part_of_its_key_and_nothing_is_by_default() -> None:
-    row = Trial()
+    row = Experiment()
     assert key_of(row) == "484be582d1162a69"  # as it was before rows had these fields
     assert len({key_of(row), key_of(replace(row, device="cuda"))}) == 2
 

@@ -19,17 +19,17 @@ from time import monotonic, sleep
 import pytest
 
 from explorer.research.executors import Pool
-from explorer.research.experiment import ring_of, run_trial
+from explorer.research.experiment import run_experiment, victim_of
 from explorer.research.records import RowFile, flat, write_csv
 from explorer.research.sweep import (
     ROWS,
-    Trial,
+    Experiment,
+    experiments,
     key_of,
     processes,
     seeds_of,
     sweep,
     threads,
-    trials,
 )
 from tests.research.sweep_rows import Small, deadly, doubled, slow
 
@@ -44,7 +44,7 @@ def without_time(rows):
 
 
 def test_a_table_is_a_product_and_attacks_vary_fastest() -> None:
-    rows = list(trials({
+    rows = list(experiments({
         "preset": ["xor", "moons"], "widths": [8, [9, 7]], "seed": 3, "attack": ["kkt"],
         "attack_config": {"m": [8, 10]}, "train": {"momentum": 0.9},
     }))  # fmt: skip
@@ -52,17 +52,18 @@ def test_a_table_is_a_product_and_attacks_vary_fastest() -> None:
     assert {r.widths for r in rows} == {(8,), (9, 7)}
     assert rows[0].attack_config == {"m": 8} and rows[1].attack_config == {"m": 10}
     with pytest.raises(ValueError, match="no setting 'sead'"):
-        list(trials({"sead": 1}))
+        list(experiments({"sead": 1}))
 
 
 def test_keys_are_stable_over_processes_and_releases() -> None:
     # Written down: a change here makes every file of rows that people have start anew.
     assert key_of(Small(3)) == "32a548ed525368aa"
-    assert key_of(Trial(widths=[4])) == key_of(Trial(widths=(4,))) != key_of(Trial(widths=(5,)))
+    one, same, other = (Experiment(widths=w) for w in ([4], (4,), (5,)))
+    assert key_of(one) == key_of(same) != key_of(other)
     code = "from explorer.research.sweep import *\n"
-    code += "print(key_of(Trial(seed=7, train={'b': 1, 'a': 2})))"
+    code += "print(key_of(Experiment(seed=7, train={'b': 1, 'a': 2})))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == key_of(Trial(seed=7, train={"a": 2, "b": 1}))
+    assert out.stdout.strip() == key_of(Experiment(seed=7, train={"a": 2, "b": 1}))
 
 
 def test_failing_rows_are_rows() -> None:
@@ -240,17 +241,17 @@ def test_every_row_comes_back_when_a_dask_worker_is_killed(tmp_path: Path) -> No
 
 
 def test_defences_do_what_they_say() -> None:
-    row = Trial(**TINY, attack="")
-    whole = run_trial(row)
-    early = run_trial(replace(row, early_stop=0))
+    row = Experiment(**TINY, attack="")
+    whole = run_experiment(row)
+    early = run_experiment(replace(row, early_stop=0))
     assert early["gamma_bar"] < whole["gamma_bar"]
-    ring, clean = ring_of(replace(row, label_noise=0.25)), ring_of(row)
-    assert int((ring.truth.y != clean.truth.y).sum()) == 2
+    victim, clean = victim_of(replace(row, label_noise=0.25)), victim_of(row)
+    assert int((victim.truth.y != clean.truth.y).sum()) == 2
     assert all(
         int((a.y != b.y).sum())
-        for a, b in zip(ring.controls.sets, clean.controls.sets, strict=True)
+        for a, b in zip(victim.controls.sets, clean.controls.sets, strict=True)
     )
-    decayed = run_trial(replace(row, weight_decay=1e-3))
+    decayed = run_experiment(replace(row, weight_decay=1e-3))
     assert decayed["gamma_bar"] != whole["gamma_bar"]
 
 
@@ -281,7 +282,7 @@ def test_a_defence_that_an_exact_network_passes_over_is_refused(defence) -> None
 )
 def test_a_table_says_which_field_is_wrong(field, words) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
-        list(trials(field))
+        list(experiments(field))
 
 
 @pytest.mark.parametrize(
@@ -301,7 +302,7 @@ def test_a_row_says_which_setting_is_wrong(field, words) -> None:
 
 def test_a_row_that_no_file_can_hold_is_refused_with_its_reason() -> None:
     with pytest.raises(ValueError, match="finite numbers"):
-        key_of(Trial(attack_config={"lr_x": math.nan}))
+        key_of(Experiment(attack_config={"lr_x": math.nan}))
 
 
 def test_csv_holds_one_line_a_row(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ r"""The arrangement of the hyperplanes u . x~_i = 0, on whose faces the dual fun
 
     x~ = (x, 1),   h(u) = sum_i lam_i y_i relu(u . x~_i)
 
-The cones of the plane (d = 1) and of space (d = 2) are listed by walking along each hyperplane,
+The cones of the plane (d = 1) and of space (d = 2) are listed by going along each hyperplane,
 which also holds for points on a common line, where pairwise tricks lose cones.
 
 Far from the origin, or close together, all x~ point nearly the same way, and the small angles

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from explorer.engine.evened import even_multipliers
+from explorer.engine.even_multipliers import even_multipliers
 from explorer.engine.explanations.cells import (
     KINK,
     Extent,

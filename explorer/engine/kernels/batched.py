@@ -10,7 +10,7 @@ more than the matrix products that cannot be avoided:
   device of the network;
 - two layers: alpha is folded into the first weights and v into the residual, so that the (m, k)
   arrays are gone through about ten times, the sigmoid included; with few inputs less often, on work
-  arrays that are kept (`desk`);
+  arrays that are kept (`small`);
 - deeper layers: with r = W - sum_i c_i b_i a_i' the products b r and a r' come from the two (m, m)
   Gram matrices a a' and b b' wherever that is cheaper than forming r (k, k'): four products of the
   size m k k' are left of the nine that a double backward takes (`deeper`; one start on the CPU, on
@@ -28,7 +28,7 @@ from torch import Tensor
 
 from explorer.engine.kernels.deep import Columns, Deeper, TwoLayers
 from explorer.engine.kernels.prepared import Alpha, Fit, Pass, Prepared, total
-from explorer.engine.kernels.small import FEW, Desk
+from explorer.engine.kernels.small import FEW, Workspace
 
 __all__ = ["Alpha", "Fit", "Pass", "Prepared", "few", "reused_pass", "through", "total"]
 
@@ -37,7 +37,7 @@ _local = threading.local()
 
 
 def few(net: Prepared) -> bool:
-    """Whether a `Desk` serves: two layers, few inputs, no bias at the output, on the CPU."""
+    """Whether a `Workspace` serves: two layers, few inputs, no bias at the output, on the CPU."""
     first, two = net.weights[0], len(net.blocks) == 2 and net.blocks[1] is net.weights[1]
     return two and first.shape[1] <= FEW and first.device.type == "cpu"
 
@@ -45,7 +45,7 @@ def few(net: Prepared) -> bool:
 def through(net: Prepared, x: Tensor, alpha: Alpha) -> Pass:
     """Go through the network once. x (..., m, d)."""
     if few(net):
-        return Desk(net, tuple(x.shape[:-2]), x.shape[-2]).lay(x, alpha)
+        return Workspace(net, tuple(x.shape[:-2]), x.shape[-2]).lay(x, alpha)
     two = len(net.blocks) == 2 and net.blocks[1] is net.weights[1]
     return (TwoLayers if two else Deeper)(net, x, alpha)
 
@@ -59,11 +59,11 @@ def reused_pass(net: Prepared, x: Tensor, alpha: Alpha) -> Pass:
     deep = len(net.blocks) > 2 and not lead
     if x.device.type != "cpu" or not (deep or few(net)):
         return through(net, x, alpha)
-    kept: dict[tuple[object, ...], Desk | Columns] = _local.__dict__.setdefault("kept", {})
+    kept: dict[tuple[object, ...], Workspace | Columns] = _local.__dict__.setdefault("kept", {})
     key = (net, lead, m)
     made = kept.get(key)
     if made is None:
-        made = Columns(net, m) if deep else Desk(net, lead, m)
+        made = Columns(net, m) if deep else Workspace(net, lead, m)
         if made.numbers <= _LARGEST:
             while made.numbers + sum(one.numbers for one in kept.values()) > _LARGEST:
                 del kept[next(iter(kept))]

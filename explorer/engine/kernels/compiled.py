@@ -2,7 +2,7 @@
 
 Loaded by `loading.compiled_module`. A step goes through the neurons
 once: of each, the row of m candidates stays in the processor's first cache from z~ = alpha z to its
-share of the gradients. The formulas are those of `desk`, the results equal to rounding.
+share of the gradients. The formulas are those of `small`, the results equal to rounding.
 
 Shapes: p, mean, square, grad (b, 4, m), rows as in `packed`; w, times (k, 3), the last column that
 of the bias; v, slopes (k,); signed (b, m); a row of the table as in `Replay`. What is compiled is
@@ -145,7 +145,7 @@ def _gather(p: Array, grad: Array, signed: Array, margin: float, how: How, work:
 
 
 @njit(cache=True, **FAST)
-def walk(
+def descend(
     held: tuple[Array, Array, Array, Array],
     signed: Array,
     table: Array,
@@ -407,7 +407,7 @@ def project(
 ) -> bool:
     """A step of each start for each row of the table, in place, its multipliers solved for.
 
-    As in `walk`, but w and times are (3, k). Returns False where a number is not finite or no
+    As in `descend`, but w and times are (3, k). Returns False where a number is not finite or no
     multipliers are found: the arrays are then spoilt. `outs` at the end: what is left of
     ||theta||^2 (b,), Phi (b, m) and the gradient on lam / mean (b, m).
     """

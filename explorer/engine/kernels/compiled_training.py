@@ -1,8 +1,8 @@
 """The steps of `training` as compiled loops, for one output.
 
 Loaded by `loading.compiled_module`. The formulas are those of `training`, the results equal to
-rounding. Two layers and few inputs (`walk`): a step goes through the neurons twice, forward and
-back, each time over the row of n points. Any depth (`walk_deep`): products of matrices, but of the
+rounding. Two layers and few inputs (`train`): a step goes through the neurons twice, forward and
+back, each time over the row of n points. Any depth (`train_deep`): products of matrices, but of the
 gradient no more than some rows at a time, which move their weights while they lie near the
 processor; so a step reads and writes theta and the velocity once.
 
@@ -238,7 +238,7 @@ def _heat(q: Array, n: int, t: int, order: int, rule: Rule, now: Array) -> None:
 
 
 @njit(cache=True, **FAST)
-def walk(
+def train(
     held: Arrays, q: Array, now: Array, a: Array, y: Array, n: int, k: int, biased: bool,
     t: int, steps: int, rule: Rule,
 ) -> tuple[int, bool]:  # fmt: skip
@@ -389,11 +389,11 @@ def _push_all(
 
 
 @njit(cache=True, **FAST)
-def walk_deep(
+def train_deep(
     held: Arrays, q: Array, now: Array, x: Array, y: Array, widths: Array, biased: bool,
     t: int, steps: int, rule: Rule,
 ) -> tuple[int, bool]:  # fmt: skip
-    """As `walk`, for any depth: x (d, n), q and y (n,), widths from d to 1."""
+    """As `train`, for any depth: x (d, n), q and y (n,), widths from d to 1."""
     theta, velocity, _ = held
     n, order = len(y), len(widths) - 1
     a, b, pull = np.empty(widths[:-1].sum() * n), np.empty(widths[1:].sum() * n), np.zeros(n)

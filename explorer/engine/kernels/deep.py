@@ -1,4 +1,4 @@
-"""The stationarity loss of two layers and many inputs; see `batched`, and `desk` for few inputs."""
+"""The stationarity loss of two layers and many inputs: see `batched`; few: see `small`."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ FEW = (
 # as long up to 64, 0.93 to 1.09 times at 196
 
 
-class Desk(Pass):
+class Workspace(Pass):
     """The arrays of one network and one shape of candidates; `lay` fills them.
 
     `a` (..., d + 1, m) holds the candidates, one per column, over a row of ones.
@@ -73,7 +73,7 @@ class Desk(Pass):
         self.a, self.x = a, a[..., : self.d, :]
         self.layer_input = a if self.bias else self.x
 
-    def lay(self, x: Tensor | None, alpha: Alpha) -> Desk:
+    def lay(self, x: Tensor | None, alpha: Alpha) -> Workspace:
         """Go through the network at x (..., m, d), or at what `a` holds."""
         if x is not None:
             self.x.copy_(x.mT)

@@ -43,7 +43,7 @@ def serves(net: Network, x: Tensor) -> bool:
 
 
 @dataclass(eq=False)
-class Walk:
+class CompiledRun:
     """What a run of training carries; `advance` moves it on.
 
     Attributes:
@@ -62,7 +62,7 @@ class Walk:
     now: Array
     t: int
 
-    def advance(self, net: Network, x: Tensor, y: Tensor, rule: Rule, steps: int) -> Walk:
+    def advance(self, net: Network, x: Tensor, y: Tensor, rule: Rule, steps: int) -> CompiledRun:
         """So many steps on; fewer where no gradient is left or the next step is not finite.
 
         Args:
@@ -77,15 +77,15 @@ class Walk:
         columns = _columns(net, x, y)
         while sound and run.t < end:
             before, asked = run, min(piece, end - run.t)
-            run, sound = before._walked(net, columns, rule, asked)
+            run, sound = before._train(net, columns, rule, asked)
             if not sound:  # its arrays are spoilt: once more, up to there
-                run, _ = before._walked(net, columns, rule, run.t - before.t)
+                run, _ = before._train(net, columns, rule, run.t - before.t)
             sound = sound and run.t == before.t + asked
         return run
 
-    def _walked(
+    def _train(
         self, net: Network, columns: tuple[Array, Array], rule: Rule, steps: int
-    ) -> tuple[Walk, bool]:
+    ) -> tuple[CompiledRun, bool]:
         """The run where the loops stopped, and whether its numbers are finite."""
         loops: Any = compiled_module("compiled_training")
         held = (self.theta.clone(), self.velocity.clone(), self.grads.clone())
@@ -96,13 +96,13 @@ class Walk:
             return self, True
         if _narrow(net):
             shape = (n, net.widths[0], biased, self.t)
-            taken, sound = loops.walk(arrays, q, now, *columns, *shape, steps, rule)
+            taken, sound = loops.train(arrays, q, now, *columns, *shape, steps, rule)
         else:
             widths = np.array([net.d, *net.widths, 1])
-            taken, sound = loops.walk_deep(
+            taken, sound = loops.train_deep(
                 arrays, q, now, *columns, widths, biased, self.t, steps, rule
             )
-        return Walk(*held, torch.from_numpy(q[:n]), now, self.t + taken), sound
+        return CompiledRun(*held, torch.from_numpy(q[:n]), now, self.t + taken), sound
 
 
 def _narrow(net: Network) -> bool:

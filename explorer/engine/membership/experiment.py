@@ -61,7 +61,7 @@ class MembershipConfig:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class MembershipTrial:
     """One trained network against fresh points.
 
     Attributes:
@@ -163,9 +163,9 @@ def generator_of(seed: int, d: int, trial: int) -> torch.Generator:
     return torch.Generator().manual_seed(int(mixed) >> 1)
 
 
-def run_trial(
+def membership_trial(
     config: MembershipConfig, d: int, trial: int, progress: Progress = no_progress
-) -> Trial:
+) -> MembershipTrial:
     """Draw, train, and look at fresh points; `progress` is told the share that is done."""
     draw = Draw(d, config.law, config.labels)
     generator = generator_of(config.seed, d, trial)
@@ -176,7 +176,7 @@ def run_trial(
     right = q > 0
     margin = float(q[right].min()) if bool(right.any()) else float("nan")
     size = q_fresh.abs()
-    return Trial(
+    return MembershipTrial(
         d, trial, margin, float(np.exp(log_loss(q, "logistic"))) / config.n,
         _share(right), _share(q_fresh > 0), _share(right & (q < ON_MARGIN * margin)),
         _share(q_fresh >= margin), _share(size >= margin), _share(size >= margin / 2),
@@ -190,7 +190,7 @@ def _share(chosen: Tensor) -> float:
 
 def membership_experiment(
     config: MembershipConfig, progress: Progress = no_progress
-) -> Iterator[Trial]:
+) -> Iterator[MembershipTrial]:
     """All trials, dimension by dimension; whoever iterates paces, and stops when they like.
 
     `progress` is told the share of all that is done.
@@ -198,4 +198,4 @@ def membership_experiment(
     every = list(product(config.dims, range(config.trials)))
     for done, (d, trial) in enumerate(every):
         here = between(progress, done / len(every), (done + 1) / len(every))
-        yield run_trial(config, d, trial, here)
+        yield membership_trial(config, d, trial, here)

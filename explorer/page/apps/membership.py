@@ -12,7 +12,7 @@ from typing import Any
 import ipywidgets as w
 
 from explorer.engine.data.highdim import ASSUMPTIONS, Law
-from explorer.engine.membership.experiment import Trial, membership_experiment
+from explorer.engine.membership.experiment import MembershipTrial, membership_experiment
 from explorer.engine.membership.two_neuron import NotSeparableError
 from explorer.engine.progress import Progress
 from explorer.engine.threads import limit_threads
@@ -64,7 +64,7 @@ class MembershipApp(Page):
         self.trained = TrainedControls(self._toggle)
         self.charts = Histogram(), RocChart(), ProofChart(), TrainedChart()
         self.drawn_ms = 0.0
-        self.trials: list[Trial] = []
+        self.trials: list[MembershipTrial] = []
         self._world: tuple[object, World] | None = None
         self._due: asyncio.TimerHandle | None = None
         self.job = Job()
@@ -179,10 +179,10 @@ class MembershipApp(Page):
             return
         self.trials, total = [], len(config.dims) * config.trials
 
-        def work(progress: Progress) -> Iterator[Trial]:
+        def work(progress: Progress) -> Iterator[MembershipTrial]:
             yield from membership_experiment(config, progress)
 
-        def take(trial: Trial) -> None:
+        def take(trial: MembershipTrial) -> None:
             self.trials.append(trial)
             self.trained.progress(len(self.trials), trial.d)
             self.charts[3].show(rates.summary([t.row() for t in self.trials]))

@@ -24,7 +24,7 @@ from explorer.page.stages import arena as arena_stage
 from explorer.page.view.table import TableView
 from explorer.research import arena
 from explorer.research.arena import Line
-from explorer.research.experiment import Otherwise, Ring, otherwise
+from explorer.research.experiment import Otherwise, Victim, otherwise
 from explorer.research.runs import RADIUS, watch_of
 
 RUN, CANCEL = "Run the attacks", "Cancel the runs"
@@ -87,28 +87,29 @@ class Arena(Panel):
         if not chosen:
             raise ValueError("No attack is chosen: tick at least one.")
         gamma = now.training.state.gamma_bar if now.training.state is not None else float("nan")
-        ring = Ring(now.target, now.truth, now.aim.controls, now.training.certificate, gamma)
+        victim = Victim(now.target, now.truth, now.aim.controls, now.training.certificate, gamma)
         play.pause(self.session)
         self.target, self.rows, self.other = now.target, [], None
         first = self.session.seed
-        fights = [
+        planned = [
             (key, seed, self._settings(key))
             for seed in range(first, first + self.seeds.value)
             for key in chosen
         ]
-        self.running, self.said.value = fights[0][0], ""
+        self.running, self.said.value = planned[0][0], ""
         self.draw()
 
         def work(progress: Progress) -> Iterator[dict[str, Any] | Otherwise | None]:
             runs = between(progress, 0.0, RUNS_SHARE)
-            for done, (key, seed, given) in enumerate(fights):
-                part = between(runs, done / len(fights), (done + 1) / len(fights))
-                yield arena.fight(ring, key, seed, given, watch_of(part))
-            yield otherwise(ring, between(progress, RUNS_SHARE, 1.0))
+            for done, (key, seed, given) in enumerate(planned):
+                part = between(runs, done / len(planned), (done + 1) / len(planned))
+                yield arena.attack_row(victim, key, seed, given, watch_of(part))
+            yield otherwise(victim, between(progress, RUNS_SHARE, 1.0))
 
         self.job.start(
-            work, partial(self._take, [key for key, *_ in fights]),
-            partial(self._ended, len(fights)), lambda: self.session.frame.target is not ring.target,
+            work, partial(self._take, [key for key, *_ in planned]),
+            partial(self._ended, len(planned)),
+            lambda: self.session.frame.target is not victim.target,
         )  # fmt: skip
 
     def _take(self, planned: list[str], part: dict[str, Any] | Otherwise | None) -> None:

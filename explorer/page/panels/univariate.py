@@ -65,7 +65,7 @@ class UnivariatePanel(Panel):
         self.bars.draw(bars_chart(state, fitted, self.session.axes.x))
         self.bar_words.value = (
             claims(state) if fitted
-            else "Comes after the walk, with claims set to “needed places”: press Play."
+            else "Comes after the scan, with claims set to “needed places”: press Play."
         )  # fmt: skip
 
     # --- the sweep --------------------------------------------------------------------------

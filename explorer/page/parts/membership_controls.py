@@ -9,7 +9,7 @@ import ipywidgets as w
 import numpy as np
 
 from explorer.engine.data.highdim import LABELS, LAWS, TITLES
-from explorer.engine.membership.experiment import MembershipConfig, Trial
+from explorer.engine.membership.experiment import MembershipConfig, MembershipTrial
 from explorer.page.apps.membership_scene import RULES, Settings
 
 DIMS = (
@@ -167,7 +167,7 @@ class TrainedControls:
         self.bar.value = done
         self.note.value = f"{done} of {self.bar.max:.0f} networks; the last in dimension {d}"
 
-    def told(self, trials: Sequence[Trial], total: int) -> None:
+    def told(self, trials: Sequence[MembershipTrial], total: int) -> None:
         """Show one sentence on the result."""
         if not trials:
             self.note.value = "Cancelled before the first network was trained."

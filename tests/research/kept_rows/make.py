@@ -24,7 +24,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset
 from explorer.engine.store import load
 from explorer.research.arena import arena_rows, lines_of
-from explorer.research.experiment import Trial, key_of, run_trial, trials
+from explorer.research.experiment import Experiment, experiments, key_of, run_experiment
 from explorer.research.grid import grid_rows, maps, of_sweep, run_cell
 from explorer.research.grid_store import CELLS, Keeper, identity, take
 from explorer.research.landscape import Of, Runs
@@ -78,12 +78,12 @@ def unheard(row: Any) -> dict[str, Any]:
 def rows_of(name: str) -> Any:
     """What the file of this name was made of."""
     if name in SWEEPS:
-        return list(trials(SWEEPS[name]))
-    base = Trial(preset="alternating-circle", n=6, widths=(10,), steps=800)
+        return list(experiments(SWEEPS[name]))
+    base = Experiment(preset="alternating-circle", n=6, widths=(10,), steps=800)
     if name == "arena-trained":
         return arena_rows(base, ["inversion", "hinge"], [0, 1])
     if name == "arena-exact":
-        exact = Trial(preset="alternating-line", n=4, method="exact")
+        exact = Experiment(preset="alternating-line", n=4, method="exact")
         return arena_rows(exact, ["univariate", "inversion"], [0])
     if name == "grid-moons":
         return grid_rows("moons", "kkt", side=2, n=6, width=8, settings={"steps": 15}, seeds=(0, 1))
@@ -161,7 +161,9 @@ def main() -> None:
     """Write every file, and the numbers of all in `numbers.json`."""
     folder = Path(sys.argv[1])
     for name in NAMES:
-        swept(folder / f"{name}.jsonl", rows_of(name), run_cell if "grid" in name else run_trial)
+        swept(
+            folder / f"{name}.jsonl", rows_of(name), run_cell if "grid" in name else run_experiment
+        )
     found = page()
     found.prepare(1)
     for key in found.todo(1):

@@ -24,7 +24,7 @@ from explorer.engine.kernels.batched import Alpha, few
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.kernels.prepared import Prepared
 from explorer.engine.kernels.reference import denormals_flushed
-from explorer.engine.kernels.small import Desk
+from explorer.engine.kernels.small import Workspace
 from explorer.engine.optim import BETA_SQUARE, Moments
 
 Pair = tuple[Tensor, Tensor]  # of x (..., m, d) and of lam / mean (..., m)
@@ -36,20 +36,20 @@ def pack_starts(
 ) -> list[Packed]:
     """A run, in the groups of starts that fit near the processor; see `Packed`.
 
-    Groups of one size share a desk: they walk one after another.
+    Groups of one size share a workspace: they descend one after another.
     """
     loops = compiled_module("compiled") if net.weights[0].shape[1] == 2 else None
     if loops is not None and signed.dtype == torch.float64:
-        return [Walked(loops.walk, net, config, level, signed, held)]
+        return [Compiled(loops.descend, net, config, level, signed, held)]
     groups: Sequence[Any] = apart(net, held[0][0]) or [...]
-    desks: dict[Any, Desk] = {}
+    workspaces: dict[Any, Workspace] = {}
     made = []
     for i in groups:
         own = [(x[i], share[i]) for x, share in held]
         lead, m = tuple(own[0][0].shape[:-2]), own[0][0].shape[-2]
-        if lead not in desks:
-            desks[lead] = Desk(net, lead, m)
-        made.append(Packed(desks[lead], net.square, config, level, signed[i], own))
+        if lead not in workspaces:
+            workspaces[lead] = Workspace(net, lead, m)
+        made.append(Packed(workspaces[lead], net.square, config, level, signed[i], own))
     return made
 
 
@@ -70,13 +70,13 @@ class Packed:
     """Some starts of a run, x (..., m, d), moved on by `advance`."""
 
     def __init__(
-        self, desk: Desk, square: float, config: KKTConfig, level: float, signed: Tensor,
+        self, workspace: Workspace, square: float, config: KKTConfig, level: float, signed: Tensor,
         held: Sequence[Pair],
     ) -> None:  # fmt: skip
         """Begin from `held`: parameters, mean, square and gradient, each of x and of lam / mean.
 
         Args:
-            desk: the work arrays, for their shape.
+            workspace: the work arrays, for their shape.
             square: ||theta||^2.
             config: the settings.
             level: margin of the target, see `Target`.
@@ -88,7 +88,7 @@ class Packed:
         self.all, self.mean, self.square, self.grad = (
             _together(*pair, one=float(i == 0)) for i, pair in enumerate(held)
         )
-        self.desk = desk
+        self.workspace = workspace
         self.x, self.share = self.all[..., : self.d, :], self.all[..., -1, :]
         self.grad_a, self.grad_x = self.grad[..., :-1, :], self.grad[..., : self.d, :]
         self.grad_share = self.grad[..., -1, :]
@@ -107,7 +107,7 @@ class Packed:
 
     def advance(self, rows: Sequence[Sequence[float]]) -> None:
         """A step for each row of the table of `Replay`."""
-        self.desk.take(self.all[..., :-1, :])
+        self.workspace.take(self.all[..., :-1, :])
         for row in rows:
             self._step(row)
 
@@ -125,42 +125,42 @@ class Packed:
 
     def _pull(self, alpha: float, margin: float) -> None:
         """The gradients of `kkt_loss.pulls`, in place."""
-        desk, config = self.desk, self.config
-        desk.lay(None, alpha)
+        workspace, config = self.workspace, self.config
+        workspace.lay(None, alpha)
         if margin:
-            off = (desk.phi - self.margin).unsqueeze(-2)
+            off = (workspace.phi - self.margin).unsqueeze(-2)
         torch.mul(self.share, self.signed, out=self.c)
-        desk.explain(self.c)
-        desk.sweep(sloped=margin > 0)
+        workspace.explain(self.c)
+        workspace.sweep(sloped=margin > 0)
         torch.mul(self.share, self.factor, out=self.c_factor)
-        torch.mul(desk.onto_a, self.c_factor.unsqueeze(-2), out=self.grad_a)
-        torch.mul(desk.onto_c, self.factor, out=self.grad_share)
+        torch.mul(workspace.onto_a, self.c_factor.unsqueeze(-2), out=self.grad_a)
+        torch.mul(workspace.onto_c, self.factor, out=self.grad_share)
         if config.weight_dual:
             low = self.share.clamp_max(config.lam_min)
             if config.lam_min:
                 low.sub_(config.lam_min)
             self.grad_share.add_(low, alpha=2 * config.weight_dual)
         if margin:
-            self.grad_x.add_(desk.slopes_x.mul_(off), alpha=2 * margin / self.level**2)
+            self.grad_x.add_(workspace.slopes_x.mul_(off), alpha=2 * margin / self.level**2)
         if config.prior is not None:
             outside = self.x - self.x.clamp(-config.prior, config.prior)
             self.grad_x.add_(outside, alpha=2 * config.weight_prior)
 
 
-class Walked(Packed):
+class Compiled(Packed):
     """All starts of a run, moved on by compiled loops."""
 
     def __init__(
-        self, walk: Callable[..., None], net: Prepared, config: KKTConfig, level: float,
+        self, descend: Callable[..., None], net: Prepared, config: KKTConfig, level: float,
         signed: Tensor, held: Sequence[Pair],
     ) -> None:  # fmt: skip
-        """See `Packed`; `walk` is that of `kernels.compiled`."""
+        """See `Packed`; `descend` is that of `kernels.compiled`."""
         m = held[0][0].shape[-2]
-        desk = Desk(net, (), 1)  # for the factors alone
-        super().__init__(desk, net.square, config, level, signed, held)
-        one = desk.v.new_ones(len(desk.v[0])) if desk.slopes is None else desk.slopes
-        parts = (desk.first.T, desk.times.T, desk.v[0], one)
-        self.walk, self.net = walk, tuple(np.ascontiguousarray(v.numpy()) for v in parts)
+        work = Workspace(net, (), 1)  # for the factors alone
+        super().__init__(work, net.square, config, level, signed, held)
+        one = work.v.new_ones(len(work.v[0])) if work.slopes is None else work.slopes
+        parts = (work.first.T, work.times.T, work.v[0], one)
+        self.descend, self.net = descend, tuple(np.ascontiguousarray(v.numpy()) for v in parts)
         rows = (self.all, self.mean, self.square, self.grad)
         self.rows = tuple(v.view(-1, self.d + 2, m).numpy() for v in rows)
         self.labels = np.ascontiguousarray(signed.expand(self.share.shape).reshape(-1, m).numpy())
@@ -176,7 +176,7 @@ class Walked(Packed):
         table = np.array(rows).reshape(-1, 6)
         for i in range(0, len(table), self.piece):
             some = table[i : i + self.piece]
-            self.walk(self.rows, self.labels, some, self.net, self.how, self.rule)
+            self.descend(self.rows, self.labels, some, self.net, self.how, self.rule)
 
 
 def _together(x: Tensor, share: Tensor, one: float) -> Tensor:
@@ -190,9 +190,9 @@ def _together(x: Tensor, share: Tensor, one: float) -> Tensor:
 # computed, and the losses once at the end. What changes from step to step (rates, alpha, the weight
 # of the margin) is a table on the device, written before each block. On CUDA a block of k steps is
 # captured as one graph and replayed, so that a step costs no launches; elsewhere the same function
-# runs eagerly. The capture has not run on a GPU yet. On the CPU, two layers of few inputs walk as
-# `pack_starts` says, group by group: the starts of a group take all steps of a block while they lie
-# near the processor; two inputs in compiled loops.
+# runs eagerly. The capture has not run on a GPU yet. On the CPU, two layers of few inputs descend
+# as `pack_starts` says, group by group: the starts of a group take all steps of a block while they
+# lie near the processor; two inputs in compiled loops.
 
 BLOCK = 50  # steps of one graph; arbitrary, large against the one launch it costs
 _WARM = 3  # runs before a capture, as torch's notes on CUDA graphs ask for

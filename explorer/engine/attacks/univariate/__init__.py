@@ -48,7 +48,7 @@ Phase = Literal["walk", "gather", "fit", "prove", "done"]
 
 @dataclass(frozen=True, eq=False)
 class UnivariateState:
-    """Where the walk stands, and what it has found.
+    """Where the scan stands, and what it has found.
 
     Attributes:
         t: steps taken.
@@ -61,17 +61,17 @@ class UnivariateState:
         alone: intervals that no group covers.
         at: the interval that is looked at next, or in the proof the next candidate.
         looked: the first and last interval of the step just taken; (-1, -1) where none.
-        phase: what the next step does.
+        phase: what the next step does; "walk" is the scan, as saved runs name it.
         tol: the tolerances in force: those of rounding, or those of the settings.
         miss: the least possible miss of an equation, a share of |theta|; nan until fitted.
         eps: the miss allowed to explanations.
         residual: share of |theta| that the candidates leave unexplained by least squares, before
             neurons are merged; nan until fitted.
         defect: how far the weights are from the nearest KKT point that they show, a share of
-            |theta| (`univariate_view.defect`); nan, and nothing is proven, where a file of an
+            |theta| (`univariate.view.defect`); nan, and nothing is proven, where a file of an
             earlier version does not say.
         intervals: of the graph; 0 where such a file does not say.
-        seen: what the last turn of the walk found; "" before it.
+        seen: what the last turn of the scan found; "" before it.
         places: how many candidates that was.
         added: candidates that no group held, of those gathered; None before.
         flat: intervals on which |Phi| is 1 throughout; 0 before.
@@ -169,11 +169,12 @@ def doubt(defect: float, tol: Tolerances) -> Doubt | None:
 # --- The provable attack on networks of one input (Smorodinsky, Vardi and Safran, Algorithm 1) --
 # At a KKT point of margin 1 every support point lies where |Phi| = 1, and between two of them the
 # graph of Phi breaks at most twice. Hence whole stretches of the graph must hold a training point:
-# `univariate_walk` lists them, one turn of the walk per step, and names for each a few candidates.
-# The union S of the groups is what the paper claims: under (a) some neuron is active on all
-# training points and (b) theta is a local minimum, a quarter of S or more are training points.
+# `univariate.intervals` lists them, one turn of the scan per step, and names for each a few
+# candidates. The union S of the groups is what the paper claims: under (a) some neuron is active
+# on all training points and (b) theta is a local minimum, a quarter of S or more are training
+# points.
 #
-# Then, ours: all places with |Phi| = 1 are gathered, and linear programs (`univariate_proof`) tell
+# Then, ours: all places with |Phi| = 1 are gathered, and linear programs (`univariate.proof`) tell
 # which of them no explanation of the weights does without; one step for each candidate. On an exact
 # KKT point these are proven training points, on other weights likely ones
 # (`UnivariateState.doubt`). Restated; see the paper for the original.
@@ -201,7 +202,7 @@ def fits(target: Target) -> str:
 
 
 def view(target: Target, state: UnivariateState) -> Piecewise:
-    """The graph that the attack walks on: that of the merged weights."""
+    """The graph that the attack scans: that of the merged weights."""
     return merged_graph(target, state.tol)[1]
 
 
@@ -228,11 +229,11 @@ def init(
 
 @few_threads()
 def step(target: Target, state: UnivariateState, config: UnivariateConfig) -> UnivariateState:
-    """One turn of the walk; then all crossings, the multipliers, and one candidate per step."""
+    """One turn of the scan; then all crossings, the multipliers, and one candidate per step."""
     tol = state.tol
     net, line = merged_graph(target, tol)
     if state.phase == "walk":
-        after = _walk(target, state, config, line, tol)
+        after = _scan(target, state, config, line, tol)
     elif state.phase == "gather":
         after = _gather(target, state, config, line, tol)
     elif state.phase == "fit":
@@ -278,7 +279,7 @@ def _with(target: Target, state: UnivariateState, points: list[Point]) -> Univar
     )
 
 
-def _walk(
+def _scan(
     target: Target, state: UnivariateState, config: UnivariateConfig, line: Piecewise,
     tol: Tolerances,
 ) -> UnivariateState:  # fmt: skip
@@ -361,7 +362,7 @@ def words(state: UnivariateState, config: UnivariateConfig) -> str:
     if not state.t:
         kind = "exact" if state.exact else "trained"
         count = f"{state.intervals} " if state.intervals else ""
-        return f"Φ is cut into {count}intervals ({kind} tolerances); the walk begins at 0."
+        return f"Φ is cut into {count}intervals ({kind} tolerances); the scan begins at 0."
     if state.looked != (-1, -1):
         return _turned(state)
     if state.at:
@@ -511,7 +512,7 @@ def _middle(low: float, high: float) -> float:
 ATTACK = Attack(
     place=2, key="univariate", title="Provable, on the line",
     paper="Smorodinsky, Vardi and Safran 2024",
-    sentence="Walks over the intervals of the graph of Φ and names places of which some must be "
+    sentence="Scans the intervals of the graph of Φ and names places of which some must be "
     "training points; then single ones: proven where the weights are an exact KKT point, likely "
     "where they were trained.",
     config=UnivariateConfig, state=UnivariateState,

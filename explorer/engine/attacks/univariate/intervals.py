@@ -1,4 +1,4 @@
-r"""The walk of Algorithm 1 over the intervals of the line: groups, rules, and what they guarantee.
+r"""The scan of Algorithm 1 over the intervals of the line: groups, rules, and what they guarantee.
 
 C_i says whether Phi is constant at the margin on I_i. From i = 0, with N + 1 intervals:
 
@@ -55,7 +55,7 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """One turn of the walk.
+    """One turn of the scan.
 
     Attributes:
         first: the interval it began at.
