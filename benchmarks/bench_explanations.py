@@ -93,7 +93,7 @@ def measure(row: Row, d: int, n: int, seed: int) -> None:
                 continue
             inside = split(net, e, i, u, a, b)
             row.change = max(row.change, abs(residual(net, inside) - residual(net, e)))
-            if extent.wall_plus is not None and extent.plus < REACH:
+            if extent.walls_plus and extent.plus < REACH:
                 past = split(net, e, i, u, a * (1 + 1e-6), b)
                 jump = predicted_jump(net, past.x[i], float(past.lam[i]), extent.walls_plus)
                 row.jump_off.append(abs(residual(net, past) / jump - 1))

@@ -34,7 +34,7 @@ from explorer.page.parts.shapes import shapes_of
 from explorer.page.session import Session
 from explorer.page.stages import draw
 from explorer.page.words.headline import headline
-from explorer.page.words.welcome import DRAWN
+from explorer.page.words.screen import DRAWN
 
 HERE = Path(__file__).resolve().parents[1] / "explorer"
 RECORDING = HERE / "serve/voila/nbconvert/templates/margin-explorer/static/opening.bin"

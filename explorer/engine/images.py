@@ -403,12 +403,6 @@ def image_score(truth: Tensor, found: Tensor, vote: Vote = "min") -> ImageScore:
     )
 
 
-def best_per_candidate(truth: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
-    """For each reconstruction its nearest image of `truth` and the SSIM with it. -> (m,), (m,)."""
-    nearest = ncc_distance(truth, found).argmin(0)
-    return nearest, ssim(min_max_images(truth)[nearest], min_max_images(found))
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ImageVerdict(Verdict):
     """What may be said of images matched; no place is claimed, and there is no radius.

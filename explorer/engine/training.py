@@ -33,10 +33,9 @@ from torch import Tensor
 from explorer.engine import backprop, optim
 from explorer.engine.classes import check_labels, margins, soft_contrast
 from explorer.engine.data import Dataset
-from explorer.engine.dormant import revived_network
 from explorer.engine.kernels import training_loops
 from explorer.engine.margin import Loss, gain_of, gamma_bar, log_loss, log_slopes, smoothed_margin
-from explorer.engine.network import Network, init_network, scaled_network
+from explorer.engine.network import Network, init_network, revived_network, scaled_network
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
 from explorer.engine.status import Status

@@ -15,7 +15,7 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import Light, certify
 from explorer.engine.classes import class_numbers, margins
-from explorer.engine.exact.several import simplex
+from explorer.engine.exact import simplex
 from explorer.engine.network import Network, phi_all
 from explorer.engine.status import Status
 from tests.engine.draws import draw, published_phi, rng

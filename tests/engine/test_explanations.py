@@ -116,15 +116,15 @@ def test_gradients_are_affine_up_to_the_wall_and_no_further(widths, seed: int) -
     middle = ends.mean(dim=0, keepdim=True)
     found = gradient(net, torch.cat([ends, middle]))
     assert torch.allclose(found[:2].mean(dim=0), found[2], atol=1e-12)
-    sides = (1, extent.plus, extent.wall_plus), (-1, extent.minus, extent.wall_minus)
-    for sign, length, wall in sides:
-        if wall is None:
+    sides = (1, extent.plus, extent.walls_plus), (-1, extent.minus, extent.walls_minus)
+    for sign, length, walls in sides:
+        if not walls:
             assert math.isinf(length)
             far = slopes_at(net, (x + sign * 1e4 * u)[None])
             assert all(torch.equal(s, t) for s, t in zip(far, slopes_at(net, x[None]), strict=True))
             continue
         past = slopes_at(net, (x + sign * length * (1 + 1e-9) * u)[None])
-        layer, j = wall
+        layer, j = walls[0]
         assert past[layer][0, j] != slopes_at(net, x[None])[layer][0, j]
 
 
@@ -283,7 +283,7 @@ def test_an_infinite_cell_slides_a_thousand_units() -> None:
 def test_at_the_wall_the_residual_jumps_as_predicted(seed: int) -> None:
     net, e = exact(seed)
     for i, u, extent in movable(net, e):
-        if extent.wall_plus is None or extent.plus > REACH:
+        if not extent.walls_plus or extent.plus > REACH:
             continue
         inner, outer = (
             split(net, e, i, u, extent.plus * f, min(extent.minus, REACH)) for f in (1, 1 + 1e-6)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from explorer.engine.controls import Origin
-from explorer.engine.images import best_per_candidate, image_score, image_verdict
+from explorer.engine.images import image_score, image_verdict
 from explorer.engine.scoring import Doubt, Kind, Unknowable
 
 
@@ -38,13 +38,6 @@ def test_noise_matches_nothing_and_half_matches_half():
     assert image_score(truth, torch.cat([truth[:3], pictures(5, 5)])).matched.tolist() == (
         [True] * 3 + [False] * 3
     )
-
-
-def test_each_candidate_finds_its_image():
-    truth = pictures(4, 6)
-    nearest, near = best_per_candidate(truth, truth[[2, 2, 0]])
-    assert nearest.tolist() == [2, 2, 0]
-    torch.testing.assert_close(near, torch.ones(3, dtype=torch.float64))
 
 
 def test_images_that_are_not_finite_are_refused():

@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 
 from explorer.engine import backprop
 from explorer.engine.data import PRESETS, Dataset, empty, preset
-from explorer.engine.dormant import off_neurons, revived_network
-from explorer.engine.network import Network, init_network, phi, scaled_network
+from explorer.engine.network import (
+    Network,
+    init_network,
+    off_neurons,
+    phi,
+    revived_network,
+    scaled_network,
+)
 from explorer.engine.status import Status
 from explorer.engine.training import (
     NORM_RANGE,

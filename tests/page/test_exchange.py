@@ -19,8 +19,8 @@ from explorer.engine.data import Dataset, empty, preset
 from explorer.engine.network import init_network
 from explorer.engine.store import Run, StoreError
 from explorer.page import files, play
-from explorer.page.actions import act
 from explorer.page.apps.explorer import App
+from explorer.page.play import act
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw, train
 from explorer.page.words.headline import headline

@@ -17,8 +17,8 @@ from explorer.engine.roster import by_key
 from explorer.engine.scoring import score
 from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
-from explorer.page.actions import ACTIONS, act
 from explorer.page.opening import opening
+from explorer.page.play import ACTIONS, act
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw, explain, landscape, train
 from explorer.page.words.headline import Headline, headline

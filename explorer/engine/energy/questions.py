@@ -168,15 +168,6 @@ class Picture:
     size: int = 0
     forced: float = 0.0
 
-    def value_at(self, x: float, y: float) -> float:
-        """The value of the pixel, or of the nearest place of a curve; nan outside."""
-        if self.curve is not None:
-            return float(self.values[0, np.abs(self.curve.z - x).argmin()])
-        left, right, bottom, top = self.box
-        h, w = self.values.shape
-        i, j = int((top - y) / (top - bottom) * h), int((x - left) / (right - left) * w)
-        return float(self.values[i, j]) if 0 <= i < h and 0 <= j < w else float("nan")
-
 
 # --- Maps of a moving point that are kept: where the others are refitted, they hold wherever it is
 

@@ -83,16 +83,6 @@ class Extent:
     walls_minus: tuple[tuple[int, int], ...]
     kinks: int
 
-    @property
-    def wall_plus(self) -> tuple[int, int] | None:
-        """The first of `walls_plus`, if any."""
-        return self.walls_plus[0] if self.walls_plus else None
-
-    @property
-    def wall_minus(self) -> tuple[int, int] | None:
-        """The first of `walls_minus`, if any."""
-        return self.walls_minus[0] if self.walls_minus else None
-
     def within_box(self, x: Tensor, u: Tensor, low: float, high: float) -> Extent:
         """The extent within the box [low, high]^d as well: what an attacker's prior leaves.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import perf_counter
@@ -9,7 +10,8 @@ from typing import Any, TypeVar
 
 import ipywidgets as w
 
-from explorer.engine.data.images import Draw, draw
+from explorer.engine.data.images import KINDS, TASKS, Choice, Draw, draw
+from explorer.engine.network import Network
 from explorer.engine.progress import Progress
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import Kind
@@ -18,18 +20,275 @@ from explorer.engine.training import TrainState
 from explorer.page.apps.digits_grid import UNTRAINED, DigitsGrid
 from explorer.page.job import Job
 from explorer.page.parts.access import Access, tips_of
-from explorer.page.parts.digits_charts import PIXELATED
-from explorer.page.parts.digits_controls import THEOREM, Board, Controls
+from explorer.page.parts.digits_charts import (
+    MATCHED,
+    PIXELATED,
+    STARTED,
+    Gallery,
+    Neurons,
+    OutputChart,
+    ShareChart,
+    legend,
+)
 from explorer.page.parts.page import Page, show, way_back
 from explorer.research import image_runs
 from explorer.research.grid import grid_attacks
-from explorer.research.image_runs import STARTS, Aimed, ImageRun, Scored
+from explorer.research.image_runs import (
+    KNOWS,
+    NETWORKS,
+    STARTS,
+    VOTES,
+    Aimed,
+    ImageRun,
+    Scored,
+    carried_numbers,
+    picture_attacks,
+)
 from explorer.research.words import verdicts
-from explorer.style import CSS
+from explorer.style import CONTROL, CSS
 
 SLICE_S = 0.15  # arbitrary: the page answers within this time while work goes on
 SHOWN_EVERY_S = 1.0  # arbitrary: time between pictures of a running attack
 State = TypeVar("State", TrainState, AttackState)
+
+
+TRAIN, ATTACK, CANCEL = "Train", "Attack", "Cancel"
+FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # "1" or "0"; `serve` sets it where nobody has
+
+
+def _wide(field: w.Widget, width: str) -> w.Widget:
+    field.style.description_width = "initial"
+    field.layout.width = width
+    return field
+
+
+def _choice(options: dict[Any, str], value: object, words: str, tip: str, width: str) -> w.Widget:
+    return _wide(w.Dropdown(options=[(t, k) for k, t in options.items()], value=value,
+                            description=words, tooltip=tip), width)  # fmt: skip
+
+
+def with_folders() -> bool:
+    """Return whether the visitor may name folders of this machine: only its own user may."""
+    return os.environ.get(FOLDERS, "1") not in ("", "0")
+
+
+class Controls:
+    """The controls of a run. The callbacks `images` to `score` are called after a change."""
+
+    def __init__(
+        self, start: ImageRun, images: Callable[[], None], network: Callable[[], None],
+        attack: Callable[[], None], score: Callable[[], None], train: Callable[[], None],
+        go: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """Three rows."""
+        self._made, self._setting = replace(start, init_scale=None), False
+        self._images(start.choice)
+        self._network(start)
+        self._attack(start)
+        self.train = w.Button(description=TRAIN, button_style="primary",
+                              tooltip="Train the network on the images; again: cancel")  # fmt: skip
+        self.go = w.Button(description=ATTACK, disabled=True,
+                           tooltip="Attack the trained weights; again: cancel")  # fmt: skip
+        self.train.on_click(lambda _: train())
+        self.go.on_click(lambda _: go())
+        self.bar = w.FloatProgress(0, min=0, max=1, layout=w.Layout(width="150px",
+                                   visibility="hidden"))  # fmt: skip
+        self.note = w.HTML().add_class("mx-note")
+        self._first = w.HBox().add_class("mx-row")
+        rows = [
+            self._first,
+            w.HBox([self.net, self.steps, self.scale, self.train]).add_class("mx-row"),
+            w.HBox([self.attack, self.start, self.attack_steps, self.go, self.vote]).add_class(
+                "mx-row"
+            ),
+            w.HBox([self.note, self.bar]).add_class("mx-row"),
+        ]
+        self.widget = w.VBox(rows).add_class("mx-card")
+        self._arrange()
+        self.net.observe(self._on_net, names=["value"])
+        for fields, told in (
+            ((self.kind, self.task, self.n, self.seed, self.folder), images),
+            ((self.net, self.steps, self.scale), network),
+            ((self.attack, self.start, self.attack_steps), attack),
+            ((self.vote,), score),
+        ):
+            for field in fields:
+                field.observe(lambda _, told=told: self._on(told), names=["value"])
+
+    def _images(self, c: Choice) -> None:
+        # It is not enough to hide the field: messages of a visitor can fill a hidden one.
+        if not with_folders():
+            c = replace(c, kind="digits", folder="")
+        kinds = {k: v for k, v in KINDS.items() if k == "digits" or with_folders()}
+        self.kind = _choice(kinds, c.kind, "images", "Where the images come from", "215px")
+        self.folder = _wide(w.Text(
+            c.folder, description="folder", continuous_update=False, placeholder="/path/to/files",
+            tooltip="Folder on the server that holds the standard files; nothing is downloaded",
+        ), "260px")  # fmt: skip
+        self.task = _choice(
+            dict(TASKS), c.task, "task", "Two classes: odd against even digits, or vehicles "
+            "against animals; ten classes need DecoReco", "165px",
+        )  # fmt: skip
+        self.n = _wide(w.IntSlider(
+            c.n, min=10, max=max(100, c.n), step=10, description="n", continuous_update=False,
+            tooltip="Number of training images, as many of each class",
+        ), "215px")  # fmt: skip
+        self.seed = _wide(w.BoundedIntText(
+            c.seed, min=0, max=2**31 - 1, description="seed",
+            tooltip="Of the draw, the weights and the candidates"), "110px")  # fmt: skip
+
+    def _network(self, run: ImageRun) -> None:
+        known = {v: k for k, v in NETWORKS.items()}
+        own = {run.widths: "-".join(map(str, run.widths))}
+        self.net = _choice({**known, **own}, run.widths, "hidden layers",
+                           "Widths of the hidden layers", "190px")  # fmt: skip
+        self.steps = _wide(w.BoundedIntText(
+            run.train_steps, min=1, max=100_000, description="steps",
+            tooltip="Of loss-scaled gradient descent"), "130px")  # fmt: skip
+        self.scale = _wide(w.FloatLogSlider(
+            run.first_scale, min=-4, max=0, step=0.5, description="first scale",
+            continuous_update=False, readout_format=".2g",
+            tooltip="Standard deviation of the first layer before training: the smaller, the "
+            "fewer different neurons are left, and the less the weights can tell",
+        ), "280px")  # fmt: skip
+
+    def _attack(self, run: ImageRun) -> None:
+        self.attack = _choice(
+            {k: by_key(k).title for k in picture_attacks()}, run.attack, "attack",
+            "KKT and DecoReco see the weights; bilevel trains its own; inversion is the baseline",
+            "235px",
+        )  # fmt: skip
+        self.start = _choice(dict(STARTS), run.start, "start from", (
+            "Noise is what an attacker has; other images of the kind, or the training images "
+            "themselves, show what the start alone is worth"), "245px")  # fmt: skip
+        self.attack_steps = _wide(w.BoundedIntText(
+            run.step_count, min=1, max=100_000, description="attack steps",
+            tooltip="Steps of the attack"), "165px")  # fmt: skip
+        self.vote = _choice(
+            dict(VOTES), run.vote, "picture", "Which picture stands for a training image: of "
+            "candidates within 1.1 of the nearest's distance", "290px",
+        )  # fmt: skip
+
+    def _on_net(self, change: dict[str, Any]) -> None:
+        self._setting = True
+        self.scale.value = replace(self._made, widths=change["new"]).first_scale
+        self._setting = False
+
+    def _on(self, told: Callable[[], None]) -> None:
+        if not self._setting:
+            self._arrange()
+            told()
+
+    def _arrange(self) -> None:
+        """Show the folder if files are read; ten classes and inversion determine other fields."""
+        digits = self.kind.value == "digits"
+        row = (self.kind, *(() if digits else (self.folder,)), self.task, self.n, self.seed)
+        if self._first.children != row:
+            self._first.children = row
+        self._setting = True
+        if self.task.value == "ten" and not by_key(self.attack.value).several:
+            self.attack.value = next(k for k in picture_attacks() if by_key(k).several)
+        if not by_key(self.attack.value).takes_start:
+            self.start.value = "noise"
+        self._setting = False
+
+    def choice(self) -> Choice:
+        """Return the choice of images. ValueError if there can be none."""
+        return Choice(self.kind.value, self.task.value, self.n.value, self.seed.value,
+                      self.folder.value.strip())  # fmt: skip
+
+    def run(self) -> ImageRun:
+        """Return the run that the controls describe."""
+        return ImageRun(
+            self.choice(), self.net.value, self.steps.value, self.scale.value, self.attack.value,
+            self.start.value, self.attack_steps.value, self.seed.value, self.vote.value,
+        )  # fmt: skip
+
+    def busy(self, button: w.Button, total: int) -> None:
+        """While work runs its button cancels, and the other controls are disabled."""
+        self._lock(True, button)
+        button.description, button.button_style = CANCEL, "warning"
+        self.bar.max, self.bar.value = max(total, 1), 0
+        self.bar.layout.visibility = "visible"
+
+    def idle(self, images: bool, ready: bool) -> None:
+        """Enable the controls: to train if there are `images`, to attack if weights are `ready`."""
+        self._lock(False, None)
+        for button, words in ((self.train, TRAIN), (self.go, ATTACK)):
+            button.description, button.button_style = words, ""
+        (self.go if ready else self.train).button_style = "primary"
+        self.train.disabled = not images
+        own = by_key(self.attack.value).victim is not None  # it trains what it attacks
+        self.go.disabled = not (images and (ready or own))
+        self.bar.layout.visibility = "hidden"
+
+    def _lock(self, locked: bool, button: w.Button | None) -> None:
+        for field in (self.kind, self.task, self.n, self.seed, self.folder, self.net, self.steps,
+                      self.scale, self.attack, self.start, self.attack_steps, self.train,
+                      self.go):  # fmt: skip
+            field.disabled = locked and field is not button
+
+
+# --- What the digits page shows below its controls: images, charts and the first layer as one ---
+
+THEOREM = (
+    "<b>Theorem</b> (Lyu and Li 2020; restated). <b>Assumes</b> a homogeneous network (biases in "
+    "the first layer only), gradient flow on the exponential or logistic loss, and all images "
+    "separated at some time. <b>Then</b> the weights converge in direction to a KKT point, "
+    "θ = Σᵢ λᵢ yᵢ ∇Φ(θ; xᵢ) with λᵢ ≥ 0, a sum over training images. The attack (Haim et al. 2022) "
+    "looks for images that explain θ so; <b>nothing says that no other images do</b>, and a "
+    f"network after finite time is no KKT point. The attacker is given {KNOWS}."
+)
+
+
+class Board:
+    """Gallery, charts and first layer."""
+
+    def __init__(self) -> None:
+        """Empty."""
+        self.gallery, self.neurons = Gallery(), Neurons()
+        self.outputs, self.shares = OutputChart(), ShareChart()
+        titled = (
+            (legend("Best SSIM against output", (MATCHED, "matched"),
+                    (CONTROL, "not")), self.outputs.figure),
+            (legend("Share matched", (MATCHED, "training images"), (CONTROL, "unseen images"),
+                    (STARTED, "images of the start")), self.shares.figure),
+        )  # fmt: skip
+        charts = w.HBox([
+            w.VBox([w.HTML(text).add_class("mx-chart-title"), figure],
+                   layout=w.Layout(min_width="0")).add_class("mx-card")
+            for text, figure in titled
+        ]).add_class("mx-charts")  # fmt: skip
+        charts.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 250px), 1fr))"
+        right = w.VBox(
+            [charts, self.neurons.widget], layout=w.Layout(overflow="visible", grid_gap="12px")
+        )
+        body = w.HBox([self.gallery.widget, right]).add_class("mx-charts")
+        body.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 560px), 1fr))"
+        self.widget = w.VBox([body], layout=w.Layout(overflow="visible"))
+
+    def nothing(self) -> None:
+        """Show that there are no images."""
+        self.gallery.clear()
+        self.neurons.clear()
+        self.images(None)
+
+    def images(self, draw: Draw | None) -> None:
+        """Show the training images alone: there is no attack to compare them with."""
+        self.outputs.show(None)
+        self.shares.show(None, False)
+        if draw is not None:
+            self.gallery.only(draw)
+
+    def network(self, draw: Draw, net: Network) -> None:
+        """Show the first layer, and how many numbers the weights hold."""
+        self.neurons.draw(net, draw.shape, carried_numbers(net), draw.train.n * draw.train.d)
+
+    def attack(self, draw: Draw, found: Scored, partition: bool) -> None:
+        """Show candidates beside their matches, and both charts."""
+        self.gallery.compare(draw, found)
+        self.outputs.show(found)
+        self.shares.show(found, partition)
 
 
 class DigitsApp(Page):

@@ -21,7 +21,7 @@ from explorer.page.job import Job, JobState
 from explorer.page.panels.base import Panel
 from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.stages import arena as arena_stage
-from explorer.page.view.table import TableView
+from explorer.page.view.chart import TableView
 from explorer.research import arena
 from explorer.research.arena import Line
 from explorer.research.experiment import Otherwise, Victim, otherwise

@@ -16,7 +16,7 @@ from explorer.page import play
 from explorer.page.frame import Aim, Frame
 from explorer.page.panels.base import Panel
 from explorer.page.view.chart import NOTHING, Axis, Chart, ChartView, Series
-from explorer.page.words.found import points_found, within
+from explorer.page.words.outcome import points_found, within
 from explorer.research.runs import RADIUS
 
 NEAREST, FARTHEST = RADIUS / 10, RADIUS * 10  # of the curve; arbitrary

@@ -18,16 +18,14 @@ from explorer.page import branches, play
 from explorer.page.frame import Frame, Starts
 from explorer.page.job import Job
 from explorer.page.panels.base import Panel
-from explorer.page.parts.energies import Energies
+from explorer.page.parts.energies import Energies, path
 from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.parts.map_tabs import MapTabs, segments
-from explorer.page.parts.profiles import path
 from explorer.page.parts.runs_box import CANCEL, RunsBox
 from explorer.page.parts.settings import choice
 from explorer.page.shades import SHADING, by_rank, shades, span_of
 from explorer.page.stages import landscape
-from explorer.page.view.strip import StripView
-from explorer.page.view.triangle import Arrays, TriangleView
+from explorer.page.view.triangle import Arrays, StripView, TriangleView
 from explorer.page.words import starts as words
 from explorer.research.grid import grid_attacks
 from explorer.research.landscape import Key, Of, Runs

@@ -9,7 +9,7 @@ from typing import Any
 import anywidget
 from traitlets import List
 
-from explorer.page.words.welcome import MARKS
+from explorer.page.words.screen import MARKS
 
 
 class Welcome(anywidget.AnyWidget):

@@ -79,3 +79,9 @@ def weights_in(given: Any) -> Weights | None:  # noqa: ANN401 - from a browser
         return None
     truth, unseen = kept[0] / total, kept[1] / total
     return truth, unseen, max(0.0, 1 - truth - unseen)
+
+
+class StripView(CanvasView):
+    """Draws energies over a path from place to place; what a frame holds stands in `strip.js`."""
+
+    _esm = script("strip.js")

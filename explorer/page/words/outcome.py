@@ -1,4 +1,4 @@
-"""The headline of an attack: what it found, against chance, and after a failure why and what next.
+"""What an attack found, against chance, and after a failure why and what next.
 
 The reasons, in the order in which they are asked for, each from numbers of the frame: the run is
 not at its end; the weights are not near a KKT point; few points hold the margin; other points
@@ -13,7 +13,7 @@ from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import Origin
 from explorer.engine.roster import AttackState, by_key
-from explorer.engine.scoring import MIN_POINTS, Kind, Unknowable, Verdict
+from explorer.engine.scoring import MIN_POINTS, Kind, RecallCurve, Unknowable, Verdict
 from explorer.page.frame import Frame
 from explorer.page.words.statement import Action, Headline, count, explained, left
 from explorer.research.words import verdicts
@@ -259,3 +259,21 @@ def _numbers(frame: Frame, made: Verdict, at: AttackState) -> tuple[tuple[str, s
     if not _homogeneous(frame):
         rows.append(("theorem", NO_THEOREM))
     return tuple(rows)
+
+
+def within(here: RecallCurve) -> str:
+    """Return how many points are found within the one radius, beside how many unseen ones."""
+    truth = f"{int(here.found[0])} of {here.n}"
+    if not here.controls:
+        return f"{truth}; no unseen points to compare with"
+    chance, low, high = (float(v[0]) for v in (here.chance, here.low, here.high))
+    return f"{truth}; unseen {chance:.2g} (90% of {here.controls} sets: {low:.0f} to {high:.0f})"
+
+
+def points_found(here: RecallCurve) -> list[str]:
+    """Return of each point how near the nearest claim of its class is, and whether it is found."""
+    said = []
+    for i, (away, yes) in enumerate(zip(here.distances.tolist(), here.met[0], strict=True)):
+        near = f"nearest claim {away:.2g} away" if away < float("inf") else "no claim of its class"
+        said.append(f"point {i + 1}: {'found, ' if yes else 'not found, '}{near}")
+    return said

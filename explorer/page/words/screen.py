@@ -1,4 +1,4 @@
-"""What the frame of the screen says: tooltips of the stages, keys, what the plane shows."""
+"""What the frame of the screen says: stages, keys, what the plane shows, and the opening."""
 
 from __future__ import annotations
 
@@ -20,6 +20,21 @@ LEGENDS = {
     "landscape": "Hollow: the truth. Filled: candidates of the last run, or of the clicked cell.",
     "arena": "Hollow: the truth. Filled: claims of the chosen attack, area by multiplier λ.",
 }
+
+
+DRAWN = (
+    "Points of two classes are drawn",
+    "On this circle each neighbour is of the other class, so every point is needed.",
+)
+# The selector of the part, and the words.
+MARKS = (
+    (
+        ".mx-plane",
+        "All happens on this plane. In 1 Draw, click to place points, or drag to spray them.",
+    ),
+    (".mx-action", "The filled button is always the next thing to do."),
+    (".mx-tabs", "Six stages, from drawing to comparing attacks. Go back and forth as you like."),
+)
 
 
 def legend(frame: Frame) -> str:

@@ -10,7 +10,7 @@ from explorer.research.words.numbers import share
 
 @dataclass(frozen=True)
 class Action:
-    """The next sensible thing: its key in `page.actions`, and the words of its button."""
+    """The next sensible thing: its key in `page.play.ACTIONS`, and the words of its button."""
 
     key: str
     label: str
