@@ -9,6 +9,7 @@ carried out raises ValueError and changes nothing; `guarded` shows it as the mes
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -53,9 +54,15 @@ class Session(HasTraits):
     branches = List(Instance(Branch))
     branch_index = Int(0)
 
-    def __init__(self, dataset: Dataset | None = None, **traits: Any) -> None:  # noqa: ANN401
-        """Open with `dataset`, or with nothing drawn on the plane."""
+    def __init__(
+        self,
+        dataset: Dataset | None = None,
+        together: Callable[[], AbstractContextManager[None]] = nullcontext,
+        **traits: Any,  # noqa: ANN401
+    ) -> None:
+        """Open with `dataset`, or with nothing drawn; panels are notified within `together()`."""
         first = dataset if dataset is not None else data.empty(2)
+        self._together = together
         self.frame = Frame("draw", History(first))
         self.configs: dict[str, AttackConfig] = {}  # as each attack was left
         usual = {
@@ -73,7 +80,8 @@ class Session(HasTraits):
     def show(self, **changes: Any) -> None:  # noqa: ANN401 - fields of Frame
         """Change the present moment and notify the panels: one notification, one redraw."""
         self.put(**changes)
-        self.shown += 1
+        with self._together():
+            self.shown += 1
 
     def guarded(self, command: Callable[..., None], *args: Any, **kwargs: Any) -> None:  # noqa: ANN401
         """Run a command; a ValueError becomes the message, and nothing is lost."""

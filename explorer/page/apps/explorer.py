@@ -39,6 +39,7 @@ from explorer.page.parts.page import show, under_voila
 from explorer.page.parts.welcome import Welcome
 from explorer.page.session import Session
 from explorer.page.stages import draw
+from explorer.page.view.bundle import Bundle
 from explorer.style import CSS
 
 # Every view once, in the order in which it stands. A new panel is one row here.
@@ -72,7 +73,8 @@ class App:
         limit_threads()  # many kernels share one machine
         if dataset is not None and not isinstance(dataset, Dataset):
             dataset = Dataset.of(*dataset)
-        self.session = Session(dataset, seed=seed)
+        self.bundle = Bundle()
+        self.session = Session(dataset, self.bundle.together, seed=seed)
         self.player = Player(self.session)
         self.open = ""  # the fold that is open
         header = Header(self.session, lambda: self.toggle(FILES))
@@ -168,6 +170,7 @@ class App:
         self.session.unobserve(self._place, names=["shown"])
         for panel in self.panels.values():
             panel.close()
+        self.bundle.close()
         self.widget.close()
 
 

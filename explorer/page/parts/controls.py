@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anywidget
 from traitlets import Dict
+
+from explorer.page.view.bundle import View
 
 HERE = Path(__file__).parent
 SHARED = (HERE / "controls.js").read_text(encoding="utf-8")
@@ -18,7 +19,7 @@ def script(name: str) -> str:
     return f"{(HERE / name).read_text(encoding='utf-8')}\n{SHARED}"
 
 
-class Control(anywidget.AnyWidget):
+class Control(View):
     """A control: `state` says what it shows; what a hand does comes back as a message.
 
     Attributes:

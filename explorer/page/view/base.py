@@ -7,10 +7,11 @@ from pathlib import Path
 from time import time
 from typing import Any
 
-import anywidget
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from traitlets import Unicode
+
+from explorer.page.view.bundle import View
 
 HERE = Path(__file__).parent
 KINDS = {"f": "<f4", "u": "u1", "i": "<i4"}  # of the arrays a message may hold
@@ -26,7 +27,7 @@ def script(name: str) -> str:
     return f"{SHARED}\n{(HERE / name).read_text()}"
 
 
-class CanvasView(anywidget.AnyWidget):
+class CanvasView(View):
     """A canvas that draws the newest frame it was sent.
 
     A frame is one message: plain values, and arrays as bytes. An array that is the very object of
@@ -80,6 +81,12 @@ class CanvasView(anywidget.AnyWidget):
             "values": self._values,
         }  # fmt: skip
         self.send(content, buffers)
+
+    def repeat(self) -> None:
+        """Send traits and the whole newest frame once more."""
+        super().repeat()
+        if self._number:
+            self._dispatch()
 
     @property
     def number(self) -> int:

@@ -1,0 +1,74 @@
+"""One message a frame: what many views send while a frame is shown leaves as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+import anywidget
+
+Part = tuple["View", dict[str, Any], list[Any]]  # whose message, the message, its buffers
+_OPEN: ContextVar[list[Part] | None] = ContextVar("open", default=None)
+
+
+class View(anywidget.AnyWidget):
+    """A widget whose messages may travel in a `Bundle`."""
+
+    def _send(self, msg: dict[str, Any], buffers: list[Any] | None = None) -> None:
+        parts = _OPEN.get()
+        if parts is None:
+            super()._send(msg, buffers)
+        else:
+            parts.append((self, msg, list(buffers or [])))
+
+    def repeat(self) -> None:
+        """Send all that it shows once more, to a browser that may have missed some of it."""
+        self.send_state([key for key in self.keys if not key.startswith("_")])
+
+
+class Bundle(anywidget.AnyWidget):
+    """Carries the messages of views to their halves in the browser, many as one.
+
+    Before a browser says that it can open a bundle, messages go one by one.
+    """
+
+    _esm = (Path(__file__).parent / "bundle.js").read_text()
+
+    def __init__(self) -> None:
+        """Wait for a browser."""
+        super().__init__()
+        self._ready = False
+        self._carried: WeakSet[View] = WeakSet()
+        self.on_msg(self._answer)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Send what views send meanwhile as one message, at the end."""
+        if not self._ready or _OPEN.get() is not None:
+            yield
+            return
+        parts: list[Part] = []
+        token = _OPEN.set(parts)
+        try:
+            yield
+        finally:
+            _OPEN.reset(token)
+            self._post([part for part in parts if part[0].comm is not None])
+
+    def _post(self, parts: list[Part]) -> None:
+        if not parts:
+            return
+        self._carried.update(view for view, *_ in parts)
+        rows = [[view.model_id, message, len(own)] for view, message, own in parts]
+        self.send({"parts": rows}, [buffer for *_, own in parts for buffer in own])
+
+    def _answer(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
+        """Begin, or make up for what a browser has missed that was opened later."""
+        if isinstance(content, dict) and content.get("kind") == "ready":
+            self._ready = True
+            for view in [view for view in self._carried if view.comm is not None]:
+                view.repeat()

@@ -1,0 +1,86 @@
+"""One message a frame, whatever the panels have to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import comm
+import pytest
+
+from explorer.engine.data import preset
+from explorer.page import play
+from explorer.page.apps.explorer import App
+from tests.page.pages import send
+
+Message = tuple[str, dict[str, Any]]  # id of the widget, what was sent to it
+
+
+@pytest.fixture
+def page() -> Iterator[App]:
+    app = App(preset("blobs", n=6))
+    play.go(app.session, "train")
+    yield app
+    app.close()
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[Message]:
+    """Messages to widgets that are there already, in order."""
+    found: list[Message] = []
+
+    def keep(self: comm.DummyComm, kind: str, data: Any = None, **named: object) -> None:
+        if kind == "comm_msg":
+            found.append((self.comm_id, data))
+
+    monkeypatch.setattr(comm.DummyComm, "publish_msg", keep)
+    return found
+
+
+def parts(message: Message) -> list[list[Any]]:
+    made: list[list[Any]] = message[1]["content"]["parts"]
+    return made
+
+
+def test_a_frame_is_one_message_to_a_browser_that_can_open_it(
+    page: App, sent: list[Message]
+) -> None:
+    plane, title = page.panels["PlanePanel"].view, page.panels["Headline"].view
+    send(page.bundle, kind="ready")
+    play.step(page.session, 1)  # the headline and the time line change with it
+    sent.clear()
+    play.advance(page.session, steps=1)
+    page.session.show()
+    assert [to for to, _ in sent] == [page.bundle.model_id]
+    inside = {to: message for to, message, _ in parts(sent[0])}
+    assert inside[plane.model_id]["content"]["frame"] == plane.number
+    assert inside[title.model_id]["state"]["state"] == title.state
+
+
+def test_before_that_every_message_goes_alone(page: App, sent: list[Message]) -> None:
+    play.step(page.session, 1)
+    assert page.bundle.model_id not in [to for to, _ in sent]
+    assert page.panels["PlanePanel"].view.model_id in [to for to, _ in sent]
+
+
+def test_a_browser_that_opens_later_is_told_all_that_was_carried(
+    page: App, sent: list[Message]
+) -> None:
+    plane, title = page.panels["PlanePanel"].view, page.panels["Headline"].view
+    send(page.bundle, kind="ready")
+    play.step(page.session, 1)
+    sent.clear()
+    send(page.bundle, kind="ready")
+    told = [data for to, data in sent if to == title.model_id]
+    assert [data["state"]["state"] for data in told if data["method"] == "update"] == [title.state]
+    frames = [data["content"] for to, data in sent
+              if to == plane.model_id and data["method"] == "custom"]  # fmt: skip
+    assert [f["frame"] for f in frames] == [plane.number]
+    assert "=" not in [kind for _, kind, _ in frames[0]["arrays"]]
+
+
+def test_a_command_outside_a_frame_is_told_at_once(page: App, sent: list[Message]) -> None:
+    send(page.bundle, kind="ready")
+    sent.clear()
+    page.panels["PlanePanel"].view.save("svg", "plane")
+    assert [to for to, _ in sent] == [page.panels["PlanePanel"].view.model_id]
