@@ -1,11 +1,13 @@
 """Memory that a visitor takes on the server: the page's kernel, opened, and after play.
 
-    python benchmarks/bench_memory.py [--visitors 3] [--seconds 60]
+    python benchmarks/bench_memory.py [--visitors 3] [--seconds 60] [--plain] [--training]
 
 Chromium opens the page for each visitor, with the alternating circle of 20 points; then every page
-plays, attacks, and runs the arena and the grid of starts. Last, one visitor of the page on real
-images trains and attacks there. PSS counts a page of memory that n processes share as 1/n; private
-is what goes when the kernel goes. Linux alone: read from /proc. Megabytes are of 10^6 bytes.
+plays, attacks, compares attacks and drops balls on the landscape. Last, one visitor of the page on
+real images trains and attacks there. Kernels are forked from a warm process, as the server does
+it; --plain starts each by itself, as JupyterLab does. PSS counts a page of memory that n processes
+share as 1/n; private is what goes when the kernel goes. Linux alone: read from /proc. Megabytes
+are of 10^6 bytes.
 """
 
 from __future__ import annotations
@@ -22,9 +24,17 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from processes import kernels_of
 
 from explorer.serve import server as serve
+from explorer.serve import warm
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-sync"]  # fmt: skip
+# Tab of the stage, what runs there, and the button that starts it.
+STAGES = (
+    ("Train", "training", "Play"),
+    ("Attack", "the attack", "Play"),
+    ("Compare", "comparing attacks", "Run"),
+    ("Landscape", "the landscape", "Attack from all"),
+)
 SETTLE_MS = 3_000  # arbitrary: the page is drawn, and the kernel idle again
 
 
@@ -50,15 +60,8 @@ def opened(browser: Browser, url: str) -> Page:
     page.locator(".mx-opening-own").click()  # an empty plane
     page.locator("#opening").wait_for(state="detached", timeout=120_000)
     page.locator(".mx-plane .mx-pad-surface").wait_for(timeout=120_000)
-    circle = page.get_by_title("Draw a ready-made dataset")
-    circle.select_option(label="Alternating circle (2-D)")
+    page.locator(".mx-thumb").filter(has_text="Alternating circle").click()
     return page
-
-
-def press(page: Page, name: str) -> None:
-    """Press a button by its words."""
-    words = re.compile(rf"^\s*{re.escape(name)}\s*$")
-    page.locator(".mx-app button").filter(has_text=words).click()
 
 
 def main() -> None:
@@ -66,40 +69,50 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--visitors", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--plain", action="store_true", help="kernels started one by one")
+    parser.add_argument("--training", action="store_true", help="stop after the training")
     options = parser.parse_args()
+    if options.plain:
+        os.environ[warm.FORK] = "0"
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    print(f"{options.visitors} visitors; MB   PSS: median, most   private: median, most")
+    kind = "plain" if options.plain else "forked"
+    print(f"{options.visitors} visitors; MB   PSS: median, most   private: median, most   ({kind})")
     with serve.start(port=0) as server, sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
         own = server.process.pid
         pages = [opened(browser, server.url) for _ in range(options.visitors)]
+        kernels = kernels_in_use(own, options.visitors)
         pages[-1].wait_for_timeout(SETTLE_MS)
-        kernels = [kernel.pid for kernel in kernels_of(own)]
         row("a kernel, its page open", kernels)
-        for page in pages:
-            press(page, "Play")
-        pages[-1].wait_for_timeout(1000 * options.seconds)
-        row(f"after {options.seconds:g} s of training", kernels)
-        for page in pages:
-            press(page, "Pause")
-            press(page, "3 Attack")
-            press(page, "Play")
-        pages[-1].wait_for_timeout(1000 * options.seconds)
-        row(f"after {options.seconds:g} s of the attack", kernels)
-        for page in pages:
-            press(page, "5 Arena")
-            press(page, "Run the attacks")
-        pages[-1].wait_for_timeout(1000 * options.seconds)
-        row(f"after {options.seconds:g} s of the arena", kernels)
-        for page in pages:
-            press(page, "6 Landscape")
-            press(page, "Run the grid")
-        pages[-1].wait_for_timeout(1000 * options.seconds)
-        row(f"after {options.seconds:g} s of the grid", kernels)
-        real_images(browser, server.url, own, options.seconds)
+        for stage, name, first in STAGES[: 1 if options.training else None]:
+            for page in pages:
+                turn_to(page, stage, first)
+            pages[-1].wait_for_timeout(1000 * options.seconds)
+            row(f"after {options.seconds:g} s of {name}", kernels)
+        if not options.training:
+            real_images(browser, server.url, own, options.seconds)
         row("the server itself", [own])
-        row("what it forks from", [psutil.Process(kernels[0]).ppid()])
+        if not options.plain:
+            row("what it forks from", [psutil.Process(kernels[0]).ppid()])
         browser.close()
+
+
+def kernels_in_use(own: int, visitors: int) -> list[int]:
+    """The kernels that have worked most: others wait for a visitor."""
+    known = sorted(kernels_of(own), key=lambda kernel: -sum(kernel.cpu_times()[:2]))
+    return [kernel.pid for kernel in known[:visitors]]
+
+
+def turn_to(page: Page, stage: str, first: str) -> None:
+    """Turn to a stage and start what it runs."""
+    pause = page.locator('.mx-transport button[aria-label="Pause"]')
+    if pause.count():
+        pause.click()
+    page.locator(".mx-head button", has_text=stage).first.click()
+    if first == "Play":
+        page.locator('.mx-transport button[aria-label="Play"]').click()
+    else:
+        page.locator(".mx-app button", has_text=first).first.click()
 
 
 def real_images(browser: Browser, url: str, own: int, seconds: float) -> None:
@@ -113,7 +126,7 @@ def real_images(browser: Browser, url: str, own: int, seconds: float) -> None:
     train.click()
     page.get_by_text("The network is trained").wait_for(timeout=600_000)
     row("real images, trained", kernels)
-    press(page, "Attack")
+    page.locator(".mx-app button", has_text="Attack").first.click()
     page.wait_for_timeout(1000 * seconds)
     row(f"after {seconds:g} s of the attack there", kernels)
 
