@@ -16,7 +16,7 @@ from explorer.page.axes import Axes
 
 Array = NDArray[np.float64]
 MAP_SIZE = 60  # samples a side: below 2 ms a frame for two hidden layers of 100
-BLOCK = 300_000  # values of a layer at once: 1.2 MB; 16 times as fast as all of them, for width 1000
+BLOCK = 300_000  # values of a layer at once, 1.2 MB: for width 1000 16 times as fast as all of them
 FINE_SIZE = 150  # likewise, for a picture that stands still
 MOST_LINES = 60  # neuron lines on the plane; more cannot be told apart
 WEAKEST = 0.02  # share of the largest path weight below which no line is drawn; arbitrary
