@@ -45,33 +45,6 @@ const misplaced = () => {
 };
 
 const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
-const luminance = (rgb) => {
-  const [r, g, b] = rgb.map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
-const ground = (e) => {
-  for (; e; e = e.parentElement) {
-    const [r, g, b, opacity = 1] = channels(getComputedStyle(e).backgroundColor);
-    if (opacity > 0.99) return [r, g, b];
-  }
-  return [255, 255, 255];
-};
-
-// Text too near in colour to what it stands on: WCAG AA asks for 4.5, and for 3 of large text.
-const pale = () => {
-  const wrong = new Set();
-  for (const e of document.querySelectorAll(".mx-explorer *")) {
-    if (!e.checkVisibility({ visibilityProperty: true }) || e.closest("svg, canvas, :disabled, [aria-disabled=true]")) continue;
-    const own = [...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.textContent).join("").replaceAll("\u200b", "").trim();
-    if (!own || (e.closest(".mx-stage") && !e.closest("button, .mx-message"))) continue;
-    const style = getComputedStyle(e), [a, b] = [luminance(channels(style.color).slice(0, 3)), luminance(ground(e))];
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    const least = parseFloat(style.fontSize) >= 24 || /^[●▲■◆]$/.test(own) ? 2.8 : 4.5; // a sign is told by its shape too
-    if (ratio < least) wrong.add(`${ratio.toFixed(2)}: ${nameOf(e)} ${style.color} on ${ground(e)}`);
-  }
-  return [...wrong];
-};
-
 // A ground that belongs to the other theme.
 const patches = () => {
   const wrong = new Set(), dark = document.querySelector(".mx-explorer").dataset.theme === "dark";

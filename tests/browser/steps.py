@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.serve import server as serve
@@ -185,6 +186,18 @@ def settled(locator: Locator) -> None:
              look();
            })"""
     )
+
+
+def barriers(page: Page) -> list[str]:
+    """What axe-core finds of impact serious or critical, one line a place."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{rule['id']} ({rule['impact']}): {' '.join(map(str, node['target']))}: {said}"
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+        for said in [node["failureSummary"].replace("\n", " ")]
+    ]
 
 
 def kernel_address(page: Page, server: serve.Server) -> str:

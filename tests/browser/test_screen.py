@@ -1,4 +1,4 @@
-"""The screen: one viewport at every size, in every stage and both themes; contrast, theme, keys."""
+"""The screen: one viewport at every size, in every stage and both themes; barriers, theme, keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from explorer.serve import server
-from tests.browser.steps import Explorer, settled
+from tests.browser.steps import Explorer, barriers, settled
 
 SIZES = (
     (1280, 640), (1280, 720), (1366, 768), (1440, 900), (1920, 1080), (2560, 1440), (3840, 2160),
@@ -20,7 +20,9 @@ SCREEN = (Path(__file__).parent / "screen.js").read_text(encoding="utf-8")
 
 
 def wrong_with(page: Page, what: str) -> list[str]:
-    """What one of the functions of screen.js finds."""
+    """What one of the functions of screen.js finds, or axe-core."""
+    if what == "barriers":
+        return barriers(page)
     found: list[str] = page.evaluate(f"() => {{ {SCREEN}\n return {what}(); }}")
     return found
 
@@ -30,8 +32,8 @@ def every_size(app: Explorer, stage: str) -> list[str]:
     found = []
     for theme in THEMES:
         to_theme(app, theme)
-        for what in ("pale", "patches"):
-            found += [f"{stage}, {theme}, {what}: {one}" for one in wrong_with(app.page, what)]
+        for one in wrong_with(app.page, "patches") + barriers(app.page):
+            found.append(f"{stage}, {theme}: {one}")
         for width, height in SIZES:
             app.page.set_viewport_size({"width": width, "height": height})
             laid_out(app.page)
@@ -93,7 +95,7 @@ BREAKS = {
         ".mx-screen, .mx-explorer {height: 1200px !important;}",
         ".mx-stage {aspect-ratio: 2 !important;}", ".mx-palette {display: none !important;}",
     ),
-    "pale": (".mx-where {color: #666 !important;}", ".mx-title {color: #444 !important;}"),
+    "barriers": (".mx-where {color: #666 !important;}", ".mx-title {color: #444 !important;}"),
     "patches": (
         ".mx-transport {background: #fff !important;}", "body {background: #fff !important;}",
     ),

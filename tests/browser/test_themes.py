@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from explorer.serve import server
 from tests.browser.conftest import PICTURES
-from tests.browser.steps import NEGATIVE, Explorer, settled
+from tests.browser.steps import NEGATIVE, Explorer, barriers, settled
 
 WIDTHS = (800, 1280)
 TALL = 1400  # the whole page, in both layouts
@@ -71,12 +71,16 @@ def test_page_fits_in_both_themes_and_every_control_explains_and_names_itself(
 
 
 @pytest.mark.parametrize("name", ["membership", "digits"])
-def test_the_other_pages_follow_the_system_too(
+def test_the_other_pages_follow_the_system_and_have_no_barriers(
     new_page: Callable[..., Page], voila_server: server.Server, name: str
 ) -> None:
     page = new_page(color_scheme="dark")
     page.goto(f"{voila_server.url}voila/render/{name}.ipynb")
     expect(page.locator(".mx-app")).to_have_attribute("data-theme", "dark", timeout=90_000)
+    for theme in server.THEMES:
+        page.emulate_media(color_scheme=theme)
+        expect(page.locator(".mx-app")).to_have_attribute("data-theme", theme)
+        assert mended(lambda: barriers(page), page) == [], theme
 
 
 def look(app: Explorer, name: str) -> None:
@@ -134,12 +138,17 @@ def below_the_top(app: Explorer) -> float:
 
 def unexplained(page: Page) -> list[str]:
     """Controls without a name or a tooltip; the page mends new ones a moment after they appear."""
+    return mended(lambda: nameless(page) + page.evaluate(WITHOUT_TOOLTIP), page)
+
+
+def mended(look_for: Callable[[], list[str]], page: Page) -> list[str]:
+    """What is still found once the page had time to mend it."""
     for _ in range(MENDED_WITHIN):
-        missing = nameless(page) + page.evaluate(WITHOUT_TOOLTIP)
-        if not missing:
+        found = look_for()
+        if not found:
             break
         page.wait_for_timeout(500)
-    return missing
+    return found
 
 
 def nameless(page: Page) -> list[str]:

@@ -32,6 +32,9 @@ function render({ model, el }) {
       }
       if (name && !control.title && box && !box.title) box.title = tips[name] || "";
     }
+    // A picture is what the words of its card say of it.
+    for (const picture of app.querySelectorAll("img.widget-image"))
+      picture.alt = plain(picture.closest(".mx-card")?.querySelector(".mx-note") || picture);
   };
   // The explorer is as high as what scrolls around it: the window under Voila, the notebook in Lab.
   const fit = () => {
@@ -78,6 +81,9 @@ function render({ model, el }) {
   const begin = () => {
     const app = el.closest(".mx-app");
     if (!app) return void setTimeout(begin, 200);
+    // Landmarks: a page of its own is the main thing; in a notebook it is one part of many.
+    app.setAttribute("role", document.body.dataset.voila === undefined ? "region" : "main");
+    app.setAttribute("aria-label", document.title);
     watch.observe(app, { childList: true, subtree: true });
     dress();
     const around = fit();
