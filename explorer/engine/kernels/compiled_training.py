@@ -2,13 +2,14 @@
 
 Loaded by `loading.compiled_module`. The formulas are those of `training`, the results equal to
 rounding. Two layers and few inputs (`train`): a step goes through the neurons twice, forward and
-back, each time over the row of n points. Any depth (`train_deep`): products of matrices, but of the
-gradient no more than some rows at a time, which move their weights while they lie near the
-processor; so a step reads and writes theta and the velocity once.
+back, and what a neuron takes from a point is made twice rather than kept. Any
+depth (`train_deep`): products of matrices, but of the gradient no more than some rows at a time,
+which move their weights while they lie near the processor; so a step reads and writes theta and the
+velocity once.
 
 Shapes: theta, velocity, grads (P,) in the order of `Network.theta`; a (D, n) the points, one per
-column, over a row of ones where there is a bias; y (n,). Columns beyond the last point are zero, so
-that loops take whole vectors; their y is 0. What is compiled is kept on disk and made anew when
+column, over a row of ones where there is a bias; y (n,). In `train` D and n are filled up with zeros
+to multiples of 3 and 4. What is compiled is kept on disk and made anew when
 this file changes: all that comes from other files is an argument.
 """
 
@@ -38,67 +39,122 @@ _FAR, _STEEP = 36.0, 20.0  # of `margin._log_each`; where torch's softplus is th
 _LN2 = math.log(2.0)
 
 
+# --- Two layers: neurons side by side, four points at a time -------------------------------------
+# Rows (D + 1, K) hold a number for each weight: a row for each coordinate, the last one for v, the
+# second layer. Neurons beyond the last are 0 and stay so. Loops run along a row, so that whatever
+# belongs to four points alone stays in registers.
+
+
 @njit(**FAST)
-def _forward(w: Array, v: Array, a: Array, z: Array, q: Array, norms: Array) -> None:
-    """Write relu of each neuron into z (k, n), Phi into q, || grad Phi ||^2 into norms (n,)."""
-    size, n = a.shape
-    q[:] = 0.0
-    norms[:] = 0.0
-    lengths = np.zeros(n)
+def _copy(flat: Array, rows: Array, d: int, k: int, biased: bool, back: bool) -> None:
+    """Weights in the order of `Network.theta` into rows, or back."""
+    size = len(rows) - 1
+    for i in range(size + 1):
+        first, stride = i, d
+        if i == size:
+            first, stride = len(flat) - k, 1
+        elif i >= d:
+            first, stride = k * d, 1
+            if not biased or i < size - 1:
+                continue
+        for j in range(k):
+            if back:
+                flat[first + j * stride] = rows[i, j]
+            else:
+                rows[i, j] = flat[first + j * stride]
+
+
+@njit(**FAST)
+def _before_relu(w: Array, a: Array, j: int, z: Array) -> None:
+    """What the neurons take from four points from j on, z (4, K)."""
+    w0, w1, w2, z0, z1, z2, z3 = w[0], w[1], w[2], z[0], z[1], z[2], z[3]
+    a0, a1, a2, a3 = a[0, j], a[0, j + 1], a[0, j + 2], a[0, j + 3]
+    b0, b1, b2, b3 = a[1, j], a[1, j + 1], a[1, j + 2], a[1, j + 3]
+    c0, c1, c2, c3 = a[2, j], a[2, j + 1], a[2, j + 2], a[2, j + 3]
+    for k in range(len(w0)):
+        x, y, o = w0[k], w1[k], w2[k]
+        z0[k] = x * a0 + y * b0 + o * c0
+        z1[k] = x * a1 + y * b1 + o * c1
+        z2[k] = x * a2 + y * b2 + o * c2
+        z3[k] = x * a3 + y * b3 + o * c3
+    for i in range(3, len(a)):
+        wi, a0, a1, a2, a3 = w[i], a[i, j], a[i, j + 1], a[i, j + 2], a[i, j + 3]
+        for k in range(len(wi)):
+            z0[k] += wi[k] * a0
+            z1[k] += wi[k] * a1
+            z2[k] += wi[k] * a2
+            z3[k] += wi[k] * a3
+
+
+@njit(**FAST)
+def _forward(w: Array, a: Array, lengths: Array, z: Array, q: Array, norms: Array) -> None:
+    """Write Phi into q, || grad Phi ||^2 into norms (n,); lengths (n,) are those of the points."""
+    v, z0, z1, z2, z3 = w[len(a)], z[0], z[1], z[2], z[3]
+    for j in range(0, len(q), 4):
+        _before_relu(w, a, j, z)
+        q0, q1, q2, q3, s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+        for k in range(len(v)):
+            r0, r1, r2, r3, vk = z0[k], z1[k], z2[k], z3[k], v[k]
+            r0, r1 = r0 if r0 > 0 else 0.0, r1 if r1 > 0 else 0.0
+            r2, r3 = r2 if r2 > 0 else 0.0, r3 if r3 > 0 else 0.0
+            q0, q1, q2, q3 = q0 + vk * r0, q1 + vk * r1, q2 + vk * r2, q3 + vk * r3
+            s0, s1, s2, s3 = s0 + r0 * r0, s1 + r1 * r1, s2 + r2 * r2, s3 + r3 * r3
+            square = vk * vk
+            t0 += square if r0 > 0 else 0.0
+            t1 += square if r1 > 0 else 0.0
+            t2 += square if r2 > 0 else 0.0
+            t3 += square if r3 > 0 else 0.0
+        q[j], q[j + 1], q[j + 2], q[j + 3] = q0, q1, q2, q3
+        norms[j], norms[j + 1] = s0 + lengths[j] * t0, s1 + lengths[j + 1] * t1
+        norms[j + 2], norms[j + 3] = s2 + lengths[j + 2] * t2, s3 + lengths[j + 3] * t3
+
+
+@njit(**FAST)
+def _onto(z: Array, a: Array, pull: Array, j: int, first: int, g: Array) -> None:
+    """Add what four points from j on pull on the coordinates first to first + 2, where on."""
+    g0, g1, g2, z0, z1, z2, z3 = g[first], g[first + 1], g[first + 2], z[0], z[1], z[2], z[3]
+    p0, p1, p2, p3 = pull[j], pull[j + 1], pull[j + 2], pull[j + 3]
+    a0, b0, c0 = p0 * a[first, j], p0 * a[first + 1, j], p0 * a[first + 2, j]
+    a1, b1, c1 = p1 * a[first, j + 1], p1 * a[first + 1, j + 1], p1 * a[first + 2, j + 1]
+    a2, b2, c2 = p2 * a[first, j + 2], p2 * a[first + 1, j + 2], p2 * a[first + 2, j + 2]
+    a3, b3, c3 = p3 * a[first, j + 3], p3 * a[first + 1, j + 3], p3 * a[first + 2, j + 3]
+    for k in range(len(g0)):
+        on0, on1, on2, on3 = z0[k] > 0, z1[k] > 0, z2[k] > 0, z3[k] > 0
+        g0[k] += ((a0 if on0 else 0.0) + (a1 if on1 else 0.0)) + (
+            (a2 if on2 else 0.0) + (a3 if on3 else 0.0)
+        )
+        g1[k] += ((b0 if on0 else 0.0) + (b1 if on1 else 0.0)) + (
+            (b2 if on2 else 0.0) + (b3 if on3 else 0.0)
+        )
+        g2[k] += ((c0 if on0 else 0.0) + (c1 if on1 else 0.0)) + (
+            (c2 if on2 else 0.0) + (c3 if on3 else 0.0)
+        )
+
+
+@njit(**FAST)
+def _backward(w: Array, a: Array, pull: Array, z: Array, g: Array) -> tuple[float, float]:
+    """Write g = sum_i pull_i grad Phi(x_i), rows; return <g, g> and <g, theta>.
+
+    A neuron is v relu(w x), so its gradient on v is <w, the one on w> / v.
+    """
+    size, gg, gt = len(a), 0.0, 0.0
+    g[:] = 0.0
+    for j in range(0, len(pull), 4):
+        _before_relu(w, a, j, z)
+        for first in range(0, size, 3):
+            _onto(z, a, pull, j, first, g)
+    v, onto_v = w[size], g[size]
     for i in range(size):
-        for j in range(n):
-            lengths[j] += a[i, j] * a[i, j]
+        onto, of = g[i], w[i]
+        for k in range(len(v)):
+            onto_v[k] += onto[k] * of[k]
+            onto[k] *= v[k]
+            gg += onto[k] * onto[k]
     for k in range(len(v)):
-        row, vk = z[k], v[k]
-        v2 = vk * vk
-        if size == 3:
-            w0, w1, w2 = w[k, 0], w[k, 1], w[k, 2]
-            for j in range(n):
-                value = w0 * a[0, j] + w1 * a[1, j] + w2 * a[2, j]
-                on = value > 0
-                value = value if on else 0.0
-                row[j] = value
-                q[j] += vk * value
-                norms[j] += value * value + (v2 * lengths[j] if on else 0.0)
-        else:
-            row[:] = 0.0
-            for i in range(size):
-                wi = w[k, i]
-                for j in range(n):
-                    row[j] += wi * a[i, j]
-            for j in range(n):
-                value = row[j]
-                on = value > 0
-                value = value if on else 0.0
-                row[j] = value
-                q[j] += vk * value
-                norms[j] += value * value + (v2 * lengths[j] if on else 0.0)
-
-
-@njit(**FAST)
-def _backward(pull: Array, v: Array, a: Array, z: Array, onto_w: Array, onto_v: Array) -> None:
-    """sum_i pull_i grad Phi(x_i), by layer."""
-    size, n = a.shape
-    for k in range(len(v)):
-        row, vk, g = z[k], v[k], 0.0
-        if size == 3:
-            s0, s1, s2 = 0.0, 0.0, 0.0
-            for j in range(n):
-                on = pull[j] if row[j] > 0 else 0.0
-                s0 += on * a[0, j]
-                s1 += on * a[1, j]
-                s2 += on * a[2, j]
-                g += pull[j] * row[j]
-            onto_w[k, 0], onto_w[k, 1], onto_w[k, 2] = vk * s0, vk * s1, vk * s2
-        else:
-            for j in range(n):
-                g += pull[j] * row[j]
-            for i in range(size):
-                s = 0.0
-                for j in range(n):
-                    s += (pull[j] if row[j] > 0 else 0.0) * a[i, j]
-                onto_w[k, i] = vk * s
-        onto_v[k] = g
+        gg += onto_v[k] * onto_v[k]
+        gt += 2 * onto_v[k] * v[k]
+    return gg, gt
 
 
 @njit(**FAST)
@@ -108,6 +164,7 @@ def _softplus(t: float) -> float:
 
 @njit(**FAST)
 def _log_sum(values: Array, n: int) -> float:
+    """Log of the sum of exp of the first n values, which become their shares of it."""
     most = -np.inf
     for i in range(n):
         most = max(most, values[i])
@@ -115,7 +172,10 @@ def _log_sum(values: Array, n: int) -> float:
         return most
     total = 0.0
     for i in range(n):
-        total += math.exp(values[i] - most)
+        values[i] = math.exp(values[i] - most)
+        total += values[i]
+    for i in range(n):
+        values[i] /= total
     return most + math.log(total)
 
 
@@ -125,29 +185,27 @@ def _pulls(
 ) -> None:
     """log_loss, log_pull and kappa of margins q into `now`; p_i y_i into pull. See `training`."""
     logistic, gain = rule[2], math.exp(min(order * now[LOG_SCALE], rule[12]))
-    each = np.empty(n)
+    active, off = False, False
     for i in range(n):
         t = gain * q[i]
-        each[i] = math.log(_softplus(-t)) if logistic and t <= _FAR else -t
-    now[LOG_LOSS] = _log_sum(each, n)
-    active = False
-    for i in range(n):
-        t = gain * q[i]
-        each[i] = -_softplus(t) if logistic and t <= _FAR else -t
-        if norms[i] == 0:
-            each[i] = -np.inf
-        else:
-            active = True
+        pull[i] = math.log(_softplus(-t)) if logistic and t <= _FAR else -t
+        active, off = active or norms[i] != 0, off or norms[i] == 0
+    now[LOG_LOSS] = total = _log_sum(pull, n)
     now[KAPPA], now[LOG_PULL] = 0.0, 0.0
     if not active:
         pull[:] = 0.0
         return
-    total = _log_sum(each, n)
+    if logistic or off:  # else -l'(q) is l(q)
+        for i in range(n):
+            t = gain * q[i]
+            pull[i] = -_softplus(t) if logistic and t <= _FAR else -t
+            if norms[i] == 0:
+                pull[i] = -np.inf
+        total = _log_sum(pull, n)
     now[LOG_PULL] = total - math.log(n)
     for i in range(n):
-        p = math.exp(each[i] - total)
-        now[KAPPA] += p * norms[i]
-        pull[i] = p * y[i]
+        now[KAPPA] += pull[i] * norms[i]
+        pull[i] *= y[i]
 
 
 @njit(**FAST)
@@ -211,21 +269,6 @@ def _push(
 
 
 @njit(**FAST)
-def _move(held: Arrays, rule: Rule, now: Array) -> bool:
-    """One step of two layers; False where it would not be finite."""
-    theta, velocity, grads = held
-    gg, gt = 0.0, 0.0
-    for i in range(len(grads)):
-        gg += grads[i] * grads[i]
-        gt += grads[i] * theta[i]
-    follow, decay = _factors(rule, now, 2, gg, gt)
-    if not abs(follow) < np.inf:
-        return False
-    square = _push(theta, velocity, grads, follow, decay, rule[4])
-    return _normed(theta, velocity, square, rule, now)
-
-
-@njit(**FAST)
 def _heat(q: Array, n: int, t: int, order: int, rule: Rule, now: Array) -> None:
     """The log_scale of the ascent at margins q; see `training._ascent_scale`."""
     mean = 0.0
@@ -259,37 +302,38 @@ def train(
         steps: how many to take.
         rule: see `Rule`.
     """
-    theta, _, grads = held
-    d = (len(theta) - k) // k - (1 if biased else 0)
-    size = a.shape[0]
-    z, pull, norms = np.empty((k, len(y))), np.zeros(len(y)), np.empty(len(y))
-    w, onto_w = np.zeros((k, size)), np.zeros((k, size))
-    for step in range(steps):
-        if not _move(held, rule, now):
-            return step, False
-        for j in range(k):
-            for i in range(d):
-                w[j, i] = theta[j * d + i]
-            if biased:
-                w[j, size - 1] = theta[k * d + j]
-        v = theta[len(theta) - k :]
-        _forward(w, v, a, z, q, norms)
+    d, wide = (len(held[0]) - k) // k - (1 if biased else 0), -(-k // 8) * 8
+    rows = np.zeros((3, len(a) + 1, wide))
+    for i in range(3):
+        _copy(held[i], rows[i], d, k, biased, False)
+    w, velocity, g = rows[0], rows[1], rows[2]
+    z, lengths = np.empty((4, wide)), (a * a).sum(0)
+    pull, norms = np.zeros(len(y)), np.empty(len(y))
+    gg, gt = np.sum(g * g), np.sum(g * w)
+    taken, sound = 0, True
+    while taken < steps and sound:
+        follow, decay = _factors(rule, now, 2, gg, gt)
+        sound = abs(follow) < np.inf
+        if sound:
+            square = _push(w.ravel(), velocity.ravel(), g.ravel(), follow, decay, rule[4])
+            sound = _normed(w, velocity, square, rule, now)
+        if not sound:
+            break
+        _forward(w, a, lengths, z, q, norms)
         for i in range(n):
             q[i] *= y[i]
         if rule[0]:
-            _heat(q, n, t + step + 1, 2, rule, now)
+            _heat(q, n, t + taken + 1, 2, rule, now)
         _pulls(q, norms, y, pull, n, 2, rule, now)
-        if not (abs(now[LOG_LOSS]) < np.inf and now[KAPPA] < np.inf):
-            return step, False
-        _backward(pull, v, a, z, onto_w, grads[len(theta) - k :])
-        for j in range(k):
-            for i in range(d):
-                grads[j * d + i] = onto_w[j, i]
-            if biased:
-                grads[k * d + j] = onto_w[j, size - 1]
-        if now[KAPPA] == 0:
-            return step + 1, True
-    return steps, True
+        sound = abs(now[LOG_LOSS]) < np.inf and now[KAPPA] < np.inf
+        if sound:
+            gg, gt = _backward(w, a, pull, z, g)
+            taken += 1
+            if now[KAPPA] == 0:
+                break
+    for i in range(3):
+        _copy(held[i], rows[i], d, k, biased, True)
+    return taken, sound
 
 
 # --- Any depth -----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ MOST_INPUTS = 16  # arbitrary: beyond it the first layer is a product worth a ca
 PIECE = 2**24  # points x neurons x steps in one call; Ctrl-C is heard between; arbitrary
 LARGEST = (MAX_DECAY, MAX_LOG_GAIN)  # the last of a rule
 _FUSED = 64  # weights that products take in the time of a neuron in loops; arbitrary
-_LANES = 8  # numbers that a processor may take at once; rows of points are filled up to them
+_AT_ONCE = 4  # points that loops over neurons take together
 # Points that loops of products take: they form the kernel of all pairs of points, and beyond that
 # many `step` is quicker. Measured: from 45 on 64-1000-1, from 80 on 2-100-100-1.
 MOST_PAIRED = 60
@@ -115,8 +115,8 @@ def _columns(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array]:
     n, d = x.shape
     if not _narrow(net):
         return np.ascontiguousarray(x.numpy().T), np.ascontiguousarray(y.numpy())
-    filled = -(-n // _LANES) * _LANES
-    a, labels = np.zeros((max(3, d + 1), filled)), np.zeros(filled)
+    filled, rows = -(-n // _AT_ONCE) * _AT_ONCE, -(-(d + 1) // 3) * 3
+    a, labels = np.zeros((rows, filled)), np.zeros(filled)
     a[:d, :n], labels[:n] = x.numpy().T, y.numpy()
     if net.biases[0] is not None:
         a[-1, :n] = 1.0
