@@ -68,9 +68,16 @@ SHAPES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("d", "n", "widths"), SHAPES)
+@pytest.mark.parametrize(
+    ("d", "n", "widths", "near"),
+    [(*shape, training_loops.NEAR) for shape in SHAPES] + [(*shape, 0) for shape in SHAPES[-4:]],
+)
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_every_state_is_that_of_single_steps(rule: dict, d: int, n: int, widths: tuple) -> None:
+def test_every_state_is_that_of_single_steps(
+    rule: dict, d: int, n: int, widths: tuple, near: int, monkeypatch
+) -> None:
+    """Whether or not the gradient of products is kept from one step to the next."""
+    monkeypatch.setattr(training_loops, "NEAR", near)
     data, config = drawn(d, n), TrainConfig(widths=widths, **rule)
     first = started(data, config)
     assert training_loops.serves(first.net, data.x)

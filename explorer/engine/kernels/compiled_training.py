@@ -336,125 +336,243 @@ def train(
     return taken, sound
 
 
-# --- Any depth -----------------------------------------------------------------------------------
-# Neurons are rows and points columns. `a` and `b` hold, one layer after another, what each layer
-# reads (k_{l-1}, n) and the derivative of Phi by its pre-activations (k_l, n), as in `backprop`.
-
-_ROWS = 2**15  # arbitrary: weights that move together with their gradient, 256 KB of each
+# --- Any depth: points are rows ------------------------------------------------------------------
+# `a` and `b` hold, one layer after another, what each layer reads (n, k_{l-1}) and the derivative
+# of Phi by its pre-activations (n, k_l), as in `backprop`; n is a multiple of 4, and rows of b are
+# filled up to one. Products go four neurons by four points: 16 sums stay in registers. The few
+# points lie near the processor and each weight is read once, which a call of BLAS does not use.
+# Of few weights the gradient is kept from one step to the next. That of many is made four rows at a
+# time when they move; its length, which the step needs before, comes from all pairs of points.
 
 
 @njit(**FAST)
-def _up(theta: Array, widths: Array, biased: bool, a: Array, n: int) -> Array:
-    """Fill `a` but for the points, which lie there; Phi (n,)."""
-    at, start, depth = 0, 0, len(widths) - 1
+def _up(w: Array, shift: Array, u: Array, r: int, relu: bool, out: Array) -> None:
+    """What the neurons r to r + 3 give at all points, into their columns of out (n, k)."""
+    k, last = len(w), len(w) - 1
+    w0, w1, w2, w3 = w[r], w[min(r + 1, last)], w[min(r + 2, last)], w[min(r + 3, last)]
+    for j in range(0, len(u), 4):
+        u0, u1, u2, u3 = u[j], u[j + 1], u[j + 2], u[j + 3]
+        s00, s01, s02, s03, s10, s11, s12, s13 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        s20, s21, s22, s23, s30, s31, s32, s33 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for i in range(len(u0)):
+            x0, x1, x2, x3, y0, y1, y2, y3 = w0[i], w1[i], w2[i], w3[i], u0[i], u1[i], u2[i], u3[i]
+            s00, s01, s02, s03 = s00 + x0 * y0, s01 + x0 * y1, s02 + x0 * y2, s03 + x0 * y3
+            s10, s11, s12, s13 = s10 + x1 * y0, s11 + x1 * y1, s12 + x1 * y2, s13 + x1 * y3
+            s20, s21, s22, s23 = s20 + x2 * y0, s21 + x2 * y1, s22 + x2 * y2, s23 + x2 * y3
+            s30, s31, s32, s33 = s30 + x3 * y0, s31 + x3 * y1, s32 + x3 * y2, s33 + x3 * y3
+        rows = (
+            (s00, s01, s02, s03), (s10, s11, s12, s13), (s20, s21, s22, s23), (s30, s31, s32, s33),
+        )  # fmt: skip
+        for i in range(min(4, k - r)):
+            for q in range(4):
+                value = rows[i][q] + (shift[r + i] if len(shift) else 0.0)
+                out[j + q, r + i] = value if value > 0 or not relu else 0.0
+
+
+@njit(**FAST)
+def _gradient(b: Array, pull: Array, u: Array, r: int, g: Array) -> None:
+    """The gradient on the weights of the neurons r to r + 3, into g (4, k')."""
+    g0, g1, g2, g3 = g[0], g[1], g[2], g[3]
+    g[:] = 0.0
+    for j in range(0, len(u), 4):
+        u0, u1, u2, u3 = u[j], u[j + 1], u[j + 2], u[j + 3]
+        b0, b1, b2, b3 = b[j], b[j + 1], b[j + 2], b[j + 3]
+        p0, p1, p2, p3 = pull[j], pull[j + 1], pull[j + 2], pull[j + 3]
+        c00, c01, c02, c03 = b0[r] * p0, b1[r] * p1, b2[r] * p2, b3[r] * p3
+        c10, c11, c12, c13 = b0[r + 1] * p0, b1[r + 1] * p1, b2[r + 1] * p2, b3[r + 1] * p3
+        c20, c21, c22, c23 = b0[r + 2] * p0, b1[r + 2] * p1, b2[r + 2] * p2, b3[r + 2] * p3
+        c30, c31, c32, c33 = b0[r + 3] * p0, b1[r + 3] * p1, b2[r + 3] * p2, b3[r + 3] * p3
+        for i in range(len(u0)):
+            y0, y1, y2, y3 = u0[i], u1[i], u2[i], u3[i]
+            g0[i] += c00 * y0 + c01 * y1 + c02 * y2 + c03 * y3
+            g1[i] += c10 * y0 + c11 * y1 + c12 * y2 + c13 * y3
+            g2[i] += c20 * y0 + c21 * y1 + c22 * y2 + c23 * y3
+            g3[i] += c30 * y0 + c31 * y1 + c32 * y2 + c33 * y3
+
+
+@njit(**FAST)
+def _down(w: Array, b: Array, on: Array, out: Array) -> None:
+    """Write b w into the first columns of out where `on` (n, k') is not 0, and 0 elsewhere."""
+    last, below = len(w) - 1, w.shape[1]
+    out[:] = 0.0
+    for r in range(0, len(w), 4):
+        w0, w1, w2, w3 = w[r], w[min(r + 1, last)], w[min(r + 2, last)], w[min(r + 3, last)]
+        for j in range(0, len(b), 4):
+            o0, o1, o2, o3 = out[j], out[j + 1], out[j + 2], out[j + 3]
+            b00, b01, b02, b03 = b[j, r], b[j, r + 1], b[j, r + 2], b[j, r + 3]
+            b10, b11, b12, b13 = b[j + 1, r], b[j + 1, r + 1], b[j + 1, r + 2], b[j + 1, r + 3]
+            b20, b21, b22, b23 = b[j + 2, r], b[j + 2, r + 1], b[j + 2, r + 2], b[j + 2, r + 3]
+            b30, b31, b32, b33 = b[j + 3, r], b[j + 3, r + 1], b[j + 3, r + 2], b[j + 3, r + 3]
+            for i in range(below):
+                x0, x1, x2, x3 = w0[i], w1[i], w2[i], w3[i]
+                o0[i] += b00 * x0 + b01 * x1 + b02 * x2 + b03 * x3
+                o1[i] += b10 * x0 + b11 * x1 + b12 * x2 + b13 * x3
+                o2[i] += b20 * x0 + b21 * x1 + b22 * x2 + b23 * x3
+                o3[i] += b30 * x0 + b31 * x1 + b32 * x2 + b33 * x3
+    for j in range(len(b)):
+        for i in range(below):
+            out[j, i] = out[j, i] if on[j, i] > 0 else 0.0
+
+
+@njit(**FAST)
+def _signals(theta: Array, widths: Array, biased: bool, a: Array, b: Array, n: int) -> None:
+    """Fill `b`, from the output down."""
+    at, read, sent = len(theta), len(a), len(b)
+    out = b[sent - 4 * n :].reshape(n, 4)
+    out[:] = 0.0
+    out[:, 0] = 1.0
+    sent -= 4 * n
+    for layer in range(len(widths) - 2, 0, -1):
+        below, k = widths[layer], widths[layer + 1]
+        filled = -(-below // 4) * 4
+        at, read, sent = at - k * below, read - below * n, sent - filled * n
+        w, on = theta[at : at + k * below].reshape(k, below), a[read : read + below * n]
+        above, out = out, b[sent : sent + filled * n].reshape(n, filled)
+        _down(w, above, on.reshape(n, below), out)
+
+
+@njit(**FAST)
+def _lengths(
+    a: Array, b: Array, widths: Array, biased: bool, n: int, pairs: bool
+) -> tuple[Array, Array]:
+    """|| grad Phi(x_i) ||^2 (n,), and with `pairs` all <grad Phi(x_i), grad Phi(x_j)> (n, n)."""
+    read, sent, one = 0, 0, 1.0 if biased else 0.0
+    norms, kernel = np.zeros(n), np.zeros((n, n) if pairs else (0, 0))
+    for layer in range(len(widths) - 1):
+        below, k = widths[layer], -(-widths[layer + 1] // 4) * 4
+        u, v = a[read : read + below * n].reshape(n, below), b[sent : sent + k * n].reshape(n, k)
+        for j in range(n):
+            inputs, signals = one, 0.0
+            for i in range(below):
+                inputs += u[j, i] * u[j, i]
+            for i in range(k):
+                signals += v[j, i] * v[j, i]
+            norms[j] += inputs * signals
+        if pairs:
+            kernel += (np.dot(u, u.T) + one) * np.dot(v, v.T)
+        read, sent, one = read + below * n, sent + k * n, 0.0
+    return norms, kernel
+
+
+@njit(**FAST)
+def _on_shift(b: Array, pull: Array, r: int, g: Array) -> None:
+    """The gradient on the biases of the neurons from r on, into g."""
+    for i in range(len(g)):
+        g[i] = 0.0
+        for j in range(len(b)):
+            g[i] += pull[j] * b[j, r + i]
+
+
+@njit(**FAST)
+def _each_layer(
+    held: Arrays, widths: Array, biased: bool, reads_of: tuple[Array, Array], b: Array,
+    pull: Array, g: Array, how: tuple[bool, bool, float, float, float],
+) -> tuple[float, Array]:  # fmt: skip
+    """Layer by layer and four neurons at a time: move the weights, then make what they give.
+
+    Args:
+        held: theta, velocity and grads (P,).
+        widths: see `train_deep`.
+        biased: see `train`.
+        reads_of: what layers read before the move, and where to write what they read after it.
+        b: see above.
+        pull: p_i y_i (n,).
+        g: room for four rows.
+        how: whether to move, whether the gradient lies in `held`; follow, decay, momentum.
+
+    Returns:
+        The squared norm of theta where it moved, and Phi (n,).
+    """
+    theta, velocity, grads = held
+    move, kept, follow, decay, momentum = how
+    old, new = reads_of
+    at, read, sent, square, depth, n = 0, 0, 0, 0.0, len(widths) - 1, len(pull)
+    phi = np.empty((n, 1))
     for layer in range(depth):
         below, k = widths[layer], widths[layer + 1]
-        read = a[start : start + below * n].reshape(below, n)
-        z = np.dot(theta[at : at + k * below].reshape(k, below), read)
-        at, start = at + k * below, start + below * n
-        if layer == depth - 1:
-            return z[0]
-        out = a[start : start + k * n].reshape(k, n)
-        for j in range(k):
-            shift = theta[at + j] if biased and layer == 0 else 0.0
-            for i in range(n):
-                value = z[j, i] + shift
-                out[j, i] = value if value > 0 else 0.0
-        at += k if biased and layer == 0 else 0
-    return np.empty(n)
+        filled, end, last = -(-k // 4) * 4, at + k * below, layer == depth - 1
+        shift = theta[end : end + (k if biased and layer == 0 else 0)]
+        w, of = theta[at:end].reshape(k, below), b[sent : sent + filled * n].reshape(n, filled)
+        reads = old[read : read + below * n].reshape(n, below)
+        now = new[read : read + below * n].reshape(n, below)
+        read, sent = read + below * n, sent + filled * n
+        out = phi if last else new[read : read + k * n].reshape(n, k)
+        some = g[: 4 * below].reshape(4, below)
+        for r in range(0, k, 4):
+            rows = min(4, k - r)
+            if move:
+                here = slice(at + r * below, at + (r + rows) * below)
+                if not kept:
+                    _gradient(of, pull, reads, r, some)
+                pushed = grads[here] if kept else g[: rows * below]
+                square += _push(theta[here], velocity[here], pushed, follow, decay, momentum)
+                if len(shift):
+                    here = slice(end + r, end + r + rows)
+                    if not kept:
+                        _on_shift(of, pull, r, g[:rows])
+                    pushed = grads[here] if kept else g[:rows]
+                    square += _push(theta[here], velocity[here], pushed, follow, decay, momentum)
+            _up(w, shift, now, r, not last, out)
+        at = end + len(shift)
+    return square, phi.reshape(n)
 
 
 @njit(**FAST)
-def _down(theta: Array, widths: Array, a: Array, b: Array, n: int) -> None:
-    """Fill `b`, from the output down."""
-    depth, at, read, sent = len(widths) - 1, len(theta), len(a), len(b)
-    b[sent - n :] = 1.0
-    above = b[sent - n :].reshape(1, n)
-    sent -= n
-    for layer in range(depth - 1, 0, -1):
-        below, k = widths[layer], widths[layer + 1]
-        at, read = at - k * below, read - below * n
-        back = np.dot(theta[at : at + k * below].reshape(k, below).T, above)
-        out, on = b[sent - below * n : sent].reshape(below, n), a[read : read + below * n]
-        for j in range(below):
-            for i in range(n):
-                out[j, i] = back[j, i] if on[j * n + i] > 0 else 0.0
-        sent, above = sent - below * n, out
-
-
-@njit(**FAST)
-def _lengths(a: Array, b: Array, widths: Array, biased: bool, n: int) -> tuple[Array, Array]:
-    """Kernel <grad Phi(x_i), grad Phi(x_j)> (n, n), and its diagonal (n,)."""
-    read, sent, kernel = 0, 0, np.zeros((n, n))
+def _write(
+    grads: Array, widths: Array, biased: bool, a: Array, b: Array, pull: Array, g: Array
+) -> float:
+    """Write the gradient; its squared norm."""
+    at, read, sent, square, n = 0, 0, 0, 0.0, len(pull)
     for layer in range(len(widths) - 1):
         below, k = widths[layer], widths[layer + 1]
-        u, v = a[read : read + below * n].reshape(below, n), b[sent : sent + k * n].reshape(k, n)
-        inputs, signals = np.dot(u.T, u), np.dot(v.T, v)
+        filled = -(-k // 4) * 4
+        u, of = a[read : read + below * n].reshape(n, below), b[sent : sent + filled * n]
+        some, v = g[: 4 * below].reshape(4, below), of.reshape(n, filled)
+        for r in range(0, k, 4):
+            _gradient(v, pull, u, r, some)
+            made = grads[at : at + min(4, k - r) * below]
+            for i in range(len(made)):
+                made[i] = g[i]
+                square += g[i] * g[i]
+            at += len(made)
         if biased and layer == 0:
-            inputs += 1.0
-        kernel += inputs * signals
-        read, sent = read + below * n, sent + k * n
-    return kernel, np.diag(kernel).copy()
-
-
-@njit(**FAST)
-def _push_all(
-    held: Arrays, widths: Array, biased: bool, a: Array, b: Array, pull: Array, n: int,
-    how: tuple[float, float, float],
-) -> float:  # fmt: skip
-    """Move all weights (`how`: follow, decay, momentum); or where momentum < 0 write grads."""
-    theta, velocity, grads = held
-    follow, decay, momentum = how
-    at, read, sent, square = 0, 0, 0, 0.0
-    for layer in range(len(widths) - 1):
-        below, k = widths[layer], widths[layer + 1]
-        u, v = a[read : read + below * n].reshape(below, n), b[sent : sent + k * n].reshape(k, n)
-        weighted = v * pull
-        rows = max(1, _ROWS // below)
-        for first in range(0, k, rows):
-            some = weighted[first : first + rows]
-            g = np.dot(some, u.T).reshape(len(some) * below)
-            here = slice(at + first * below, at + first * below + len(g))
-            if momentum < 0:
-                grads[here] = g
-            else:
-                square += _push(theta[here], velocity[here], g, follow, decay, momentum)
-        at, read, sent = at + k * below, read + below * n, sent + k * n
-        if biased and layer == 0:
-            here = slice(at, at + k)
-            if momentum < 0:
-                grads[here] = weighted.sum(1)
-            else:
-                square += _push(
-                    theta[here], velocity[here], weighted.sum(1), follow, decay, momentum
-                )
+            made = grads[at : at + k]
+            _on_shift(v, pull, 0, made)
+            square += np.sum(made * made)
             at += k
+        read, sent = read + below * n, sent + filled * n
     return square
 
 
 @njit(cache=True, **FAST)
 def train_deep(
-    held: Arrays, q: Array, now: Array, x: Array, y: Array, widths: Array, biased: bool,
-    t: int, steps: int, rule: Rule,
+    held: Arrays, q: Array, now: Array, x: Array, y: Array, n: int, widths: Array, biased: bool,
+    t: int, steps: int, rule: Rule, kept: bool,
 ) -> tuple[int, bool]:  # fmt: skip
-    """As `train`, for any depth: x (d, n), q and y (n,), widths from d to 1."""
-    theta, velocity, _ = held
-    n, order = len(y), len(widths) - 1
-    a, b, pull = np.empty(widths[:-1].sum() * n), np.empty(widths[1:].sum() * n), np.zeros(n)
-    a[: x.size] = x.reshape(x.size)
-    gg, gt = 0.0, 0.0
+    """As `train`, for any depth: x (N, d), q and y (N,), N >= n, widths from d to 1.
+
+    `kept`: whether to keep the gradient from one step to the next, see above.
+    """
+    theta, many, order, still = held[0], len(y), len(widths) - 1, (False, kept, 0.0, 0.0, 0.0)
+    old, new = np.empty(widths[:-1].sum() * many), np.empty(widths[:-1].sum() * many)
+    b, pull = np.empty(((widths[1:] + 3) // 4 * 4).sum() * many), np.zeros(many)
+    g, gg, gt = np.empty(4 * widths.max()), 0.0, 0.0
+    old[: x.size] = new[: x.size] = x.ravel()
     for step in range(steps + 1):  # the first makes the gradient's factors where the run is
+        how, scale = still, now[LOG_SCALE]
         if step:
             follow, decay = _factors(rule, now, order, gg, gt)
             if not abs(follow) < np.inf:
                 return step - 1, False
-            how = (follow, decay, rule[4])
-            square = _push_all(held, widths, biased, a, b, pull, n, how)
-            if not _normed(theta, velocity, square, rule, now):
-                return step - 1, False
-        phi = _up(theta, widths, biased, a, n)
-        _down(theta, widths, a, b, n)
-        kernel, norms = _lengths(a, b, widths, biased, n)
+            how = (True, kept, follow, decay, rule[4])
+        square, phi = _each_layer(held, widths, biased, (old, new), b, pull, g, how)
+        if step and not _normed(theta, held[1], square, rule, now):
+            return step - 1, False
+        if now[LOG_SCALE] != scale:
+            _, phi = _each_layer(held, widths, biased, (old, new), b, pull, g, still)
+        old, new = new, old
+        _signals(theta, widths, biased, old, b, many)
+        norms, kernel = _lengths(old, b, widths, biased, many, not kept)
         for i in range(n):
             q[i] = phi[i] * y[i]
         if rule[0] and step:
@@ -462,9 +580,12 @@ def train_deep(
         _pulls(q, norms, y, pull, n, order, rule, now)
         if not (abs(now[LOG_LOSS]) < np.inf and now[KAPPA] < np.inf):
             return max(step - 1, 0), False
-        gg = max(np.dot(pull, np.dot(kernel, pull)), 0.0)
+        ends = step and (step == steps or now[KAPPA] == 0)
+        if kept or ends:
+            gg = _write(held[2], widths, biased, old, b, pull, g)
+        else:
+            gg = max(np.dot(pull, np.dot(kernel, pull)), 0.0)
         gt = order * np.dot(pull, phi)
-        if step and (step == steps or now[KAPPA] == 0):
-            _push_all(held, widths, biased, a, b, pull, n, (0.0, 0.0, -1.0))
+        if ends:
             return step, True
     return steps, True

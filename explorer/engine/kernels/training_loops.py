@@ -20,9 +20,10 @@ PIECE = 2**24  # points x neurons x steps in one call; Ctrl-C is heard between; 
 LARGEST = (MAX_DECAY, MAX_LOG_GAIN)  # the last of a rule
 _FUSED = 64  # weights that products take in the time of a neuron in loops; arbitrary
 _AT_ONCE = 4  # points that loops over neurons take together
-# Points that loops of products take: they form the kernel of all pairs of points, and beyond that
-# many `step` is quicker. Measured: from 45 on 64-1000-1, from 80 on 2-100-100-1.
-MOST_PAIRED = 60
+# Points x (inputs and neurons) that loops of products take: they lie near the processor, and beyond
+# it `step` is as quick. Measured: 2-1000-1000-1 from 100 points on.
+MOST_NUMBERS = 2**18
+NEAR = 2**17  # arbitrary: weights whose gradient is kept from one step to the next, 1 MB
 
 Array = npt.NDArray[np.float64]
 Rule = tuple[bool, bool, bool, float, float, float, float, float, float, float, float, float, float]
@@ -36,7 +37,7 @@ def serves(net: Network, x: Tensor) -> bool:
     """
     return (
         net.depth > 1 and net.outputs == 1 and net.homogeneous and x.shape[0] > 0
-        and (_narrow(net) or x.shape[0] <= MOST_PAIRED)
+        and (_narrow(net) or len(x) * (net.d + sum(net.widths)) <= MOST_NUMBERS)
         and x.device.type == "cpu" and x.dtype == net.dtype == torch.float64
         and compiled_module("compiled_training") is not None
     )  # fmt: skip
@@ -74,33 +75,34 @@ class CompiledRun:
         """
         work = len(x) * (net.widths[0] if _narrow(net) else len(self.theta) // _FUSED + 1)
         piece, end, run, sound = max(1, PIECE // work), self.t + steps, self, True
-        columns = _columns(net, x, y)
+        points = _padded(net, x, y)
         while sound and run.t < end:
             before, asked = run, min(piece, end - run.t)
-            run, sound = before._train(net, columns, rule, asked)
+            run, sound = before._train(net, points, rule, asked)
             if not sound:  # its arrays are spoilt: once more, up to there
-                run, _ = before._train(net, columns, rule, run.t - before.t)
+                run, _ = before._train(net, points, rule, run.t - before.t)
             sound = sound and run.t == before.t + asked
         return run
 
     def _train(
-        self, net: Network, columns: tuple[Array, Array], rule: Rule, steps: int
+        self, net: Network, points: tuple[Array, Array], rule: Rule, steps: int
     ) -> tuple[CompiledRun, bool]:
         """The run where the loops stopped, and whether its numbers are finite."""
         loops: Any = compiled_module("compiled_training")
         held = (self.theta.clone(), self.velocity.clone(), self.grads.clone())
         arrays, biased = tuple(v.numpy() for v in held), net.biases[0] is not None
-        n, q, now = len(self.q), np.zeros(len(columns[1])), self.now.copy()
+        n, q, now = len(self.q), np.zeros(len(points[1])), self.now.copy()
         q[:n] = self.q
         if not steps:
             return self, True
         if _narrow(net):
             shape = (n, net.widths[0], biased, self.t)
-            taken, sound = loops.train(arrays, q, now, *columns, *shape, steps, rule)
+            taken, sound = loops.train(arrays, q, now, *points, *shape, steps, rule)
         else:
             widths = np.array([net.d, *net.widths, 1])
+            kept = len(self.theta) <= NEAR
             taken, sound = loops.train_deep(
-                arrays, q, now, *columns, widths, biased, self.t, steps, rule
+                arrays, q, now, *points, n, widths, biased, self.t, steps, rule, kept
             )
         return CompiledRun(*held, torch.from_numpy(q[:n]), now, self.t + taken), sound
 
@@ -110,14 +112,18 @@ def _narrow(net: Network) -> bool:
     return net.depth == 2 and net.d <= MOST_INPUTS
 
 
-def _columns(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array]:
-    """Points and labels as `compiled_training` wants them."""
+def _padded(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array]:
+    """Points and labels as `compiled_training` wants them, filled up with zeros."""
     n, d = x.shape
-    if not _narrow(net):
-        return np.ascontiguousarray(x.numpy().T), np.ascontiguousarray(y.numpy())
     filled, rows = -(-n // _AT_ONCE) * _AT_ONCE, -(-(d + 1) // 3) * 3
-    a, labels = np.zeros((rows, filled)), np.zeros(filled)
-    a[:d, :n], labels[:n] = x.numpy().T, y.numpy()
+    labels = np.zeros(filled)
+    labels[:n] = y.numpy()
+    if not _narrow(net):
+        rows_of = np.zeros((filled, d))
+        rows_of[:n] = x.numpy()
+        return rows_of, labels
+    a = np.zeros((rows, filled))
+    a[:d, :n] = x.numpy().T
     if net.biases[0] is not None:
         a[-1, :n] = 1.0
     return a, labels
