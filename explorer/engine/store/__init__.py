@@ -78,9 +78,12 @@ class Run:
         mix: (mix_truth, mix_data) of the start of the attack, or None for noise.
         versions: of what wrote it.
         attack_name: key of the attack in the roster.
+        stage: of the page where it was left; empty where no page wrote it.
+        steps: taken in training and in the attack, for a run whose states were left out.
 
     Raises:
-        ValueError: where states have another dimension than the points, or there is no such attack.
+        ValueError: where states have another dimension than the points, there is no such attack, or
+            a number of steps is negative.
 
     Example:
         >>> from explorer import Run, TrainConfig, preset
@@ -98,10 +101,14 @@ class Run:
     mix: tuple[float, float] | None = None
     versions: dict[str, str] = field(default_factory=_versions)
     attack_name: str = DEFAULT
+    stage: str = ""
+    steps: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         """Refuse unknown attacks, and states of another dimension than the points."""
         by_key(self.attack_name)
+        if min(self.steps) < 0:
+            raise ValueError(f"steps must be 0 or more; got {self.steps}")
         dims = {state.net.d for state in self.train_states}
         dims |= {state.x.shape[1] for state in self.attack_states}
         if dims - {self.dataset.d}:
