@@ -2,42 +2,70 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import fields, replace
 from typing import Any, cast
 
 from explorer.engine import store
 from explorer.engine.data import Dataset
-from explorer.engine.files import reading
+from explorer.engine.files import reading, safe_name
 from explorer.engine.network import Network
-from explorer.engine.roster import DEFAULT, by_key
+from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
-from explorer.page.frame import Training, numbers
+from explorer.page.frame import STAGES, Training, numbers
 from explorer.page.session import Session
 from explorer.page.stages import attack, train
 from explorer.research.runs import to_cpu
+from explorer.research.state import from_text, is_text, to_text
 from explorer.research.words import weights
 
 MOST_SAVED = 16 * 2**20  # arbitrary: what a browser takes as one link without trouble
+# Characters: a browser keeps 5 million for all pages of a server. Weights of 100-100 take 282,000.
+MOST_KEPT = 500_000
+NOT_KEPT = (
+    "The points and settings are back. The network of step {:,} needs more room than a browser "
+    "keeps: press Play to train it again from the same seed."
+)
 
 
 def as_run(session: Session) -> Run:
     """Return this page's points, network, attack, and the history that fits a download."""
+    now, run = session.frame, _present(session)
+    whole = replace(
+        run,
+        train_states=_until(session.branch.train.states, now.training.state),
+        attack_states=_until(session.branch.attack.states, now.attack.state)
+        if run.attack_states
+        else (),
+    )
+    return store.thinned_run(whole, MOST_SAVED)
+
+
+def as_text(session: Session) -> str:
+    """Return this page as one line of text, as its browser keeps it: the present, no history.
+
+    Weights that need too much room are left out.
+    """
+    return to_text(_present(session), MOST_KEPT)
+
+
+def _present(session: Session) -> Run:
+    """Return this moment of the page."""
     now = session.frame
-    known = now.truth is now.dataset and now.dataset.n > 0
-    attacked = now.attack.state is not None and known
-    run = Run(
+    attacked = now.attack.state is not None and now.newest and now.truth is now.dataset
+    return Run(
         dataset=now.dataset,
         train_config=session.train_config,
-        train_states=_until(session.branch.train.states, now.training.state),
-        attack_name=now.attack.name if attacked else DEFAULT,
-        attack_config=session.attack_config if attacked else None,
-        attack_states=_until(session.branch.attack.states, now.attack.state) if attacked else (),
+        train_states=() if now.training.state is None else (now.training.state,),
+        attack_name=now.attack.name,
+        attack_config=session.attack_config,
+        attack_states=(now.attack.state,) if attacked and now.dataset.n else (),  # type: ignore[arg-type]
         seed=session.seed,
         mix=session.mix,
+        stage=now.stage,
     )
-    return store.thinned_run(run, MOST_SAVED)
 
 
 def _until(states: list[Any], present: Any) -> tuple[Any, ...]:  # noqa: ANN401 - of either engine
@@ -48,7 +76,7 @@ def _until(states: list[Any], present: Any) -> tuple[Any, ...]:  # noqa: ANN401 
 
 
 def open_file(session: Session, content: bytes) -> None:
-    """Show a saved run, or take the weights of others, of the present points or of none.
+    """Show a saved run or a kept page, or take the weights of others, of these points or of none.
 
     A run is first opened on a new page. If that fails, this page stays as it was. If the file does
     not name the activation, the message says that it is taken as ReLU.
@@ -56,7 +84,8 @@ def open_file(session: Session, content: bytes) -> None:
     Raises:
         ValueError: for a file that is neither, or weights that do not fit the points.
     """
-    opened = store.open_bytes(content)
+    text = content.decode("ascii", "replace") if is_text(content) else ""
+    opened = from_text(text) if text else store.open_bytes(content)
     if isinstance(opened, Network):
         train.take_weights(session, opened)
     else:
@@ -74,6 +103,8 @@ def _show(session: Session, run: Run) -> None:
     session.branch.train, session.branch.attack = made.branch.train, made.branch.attack
     branches.adopt(session, made.frame)
     session.attack_config = made.attack_config
+    if run.steps[0] and not run.train_states:
+        session.message = NOT_KEPT.format(run.steps[0])
 
 
 def _open(run: Run) -> Session:
@@ -90,10 +121,15 @@ def _open(run: Run) -> Session:
     session.attack_config = run.attack_config or by_key(run.attack_name).config()
     for state in run.train_states:
         session.branch.train.append(state, numbers, always=True)
+    if run.stage not in ("", *(key for key, *_ in STAGES)):
+        raise store.StoreError(f"there is no stage {safe_name(run.stage)}")
     if not run.train_states:
+        if run.steps[0]:
+            play.go(session, "train")
         return session
     session.show(stage="train", training=Training(
-        run.train_states[-1], weight_decay=run.train_config.weight_decay))  # fmt: skip
+        run.train_states[-1], weight_decay=run.train_config.weight_decay,
+        given=not run.dataset.n))  # fmt: skip
     play.assess(session)
     if run.attack_states:
         attack.take_target(session)
@@ -110,6 +146,9 @@ def _open(run: Run) -> Session:
         session.put(stage="attack", attack=part)
         session.show(status=play.standing(session, "attack"))
         play.assess(session)
+    if run.stage:
+        with contextlib.suppress(ValueError):  # a stage that these weights do not have
+            play.go(session, run.stage)
     return session
 
 

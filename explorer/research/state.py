@@ -80,6 +80,11 @@ def without_states(run: Run) -> Run:
     return replace(run, train_states=(), attack_states=(), steps=steps)
 
 
+def is_text(content: bytes) -> bool:
+    """Return whether a file begins as such a text does."""
+    return re.match(rb"mx\d+\.", content) is not None
+
+
 def from_text(text: str) -> Run:
     """Return the run of a text.
 

@@ -28,8 +28,8 @@ class Files(Panel):
         save = button("Save the run", "Points, network, settings and history in one file")
         save.on_click(self.command(self._save))
         self.saved = w.HTML()
-        tip = "A saved run, or the state_dict of a ReLU network"
-        kinds = ".safetensors,.pt,.pth"
+        tip = "A saved run, a kept drawing, or the state_dict of a ReLU network"
+        kinds = ".safetensors,.pt,.pth,.mx"
         run = upload("Open a run or weights", kinds, tip, self._read_run, self.command)
         self.code = w.HTML()
         rows = [w.HBox([self.points, csv]).add_class("mx-row"),
