@@ -193,8 +193,9 @@ def test_the_shown_code_repeats_the_page() -> None:
         exec(files.as_code(session), scope)
     ends = session.frame.training.state.net.theta, session.frame.attack.state.x
     repeated = scope["state"].net.theta, scope["found"].x  # type: ignore[attr-defined]
-    for shown, again in zip(ends, repeated, strict=True):  # to rounding: steps go in other blocks
-        torch.testing.assert_close(again, shown, rtol=1e-6, atol=1e-8)
+    # To rounding, as steps go in other blocks; candidates on their way magnify it.
+    for shown, again, within in zip(ends, repeated, (1e-9, 1e-5), strict=True):
+        torch.testing.assert_close(again, shown, rtol=within, atol=within)
     assert sentence(session.frame.training.certificate).split(":")[0] in said.getvalue()
 
 

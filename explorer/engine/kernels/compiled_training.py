@@ -8,9 +8,9 @@ which move their weights while they lie near the processor; so a step reads and 
 velocity once.
 
 Shapes: theta, velocity, grads (P,) in the order of `Network.theta`; a (D, n) the points, one per
-column, over a row of ones where there is a bias; y (n,). In `train` D and n are filled up with zeros
-to multiples of 3 and 4. What is compiled is kept on disk and made anew when
-this file changes: all that comes from other files is an argument.
+column, over a row of ones where there is a bias; y (n,). In `train` D and n are filled up with
+zeros to multiples of 3 and 4. What is compiled is kept on disk and made anew when this file
+changes: all that comes from other files is an argument.
 """
 
 from __future__ import annotations
