@@ -11,14 +11,15 @@ from functools import cache
 import pytest
 import torch
 
-from explorer.engine import training
+from explorer.engine import exact, training
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
 from explorer.engine.controls import control_sets
 from explorer.engine.data import heldout, preset
 from explorer.engine.energy.questions import MAPS, Answers, Question
-from explorer.engine.exact import maximum_margin
+from explorer.engine.exact import maximum_margin, newton
+from explorer.engine.explanations import alternatives, programs
 from explorer.engine.explanations.alternatives import as_well, determination
 from explorer.engine.explanations.programs import farthest, forced_mass, sample_of
 from explorer.engine.membership.experiment import MembershipConfig, membership_experiment
@@ -127,6 +128,36 @@ def test_no_work_is_done_after_it_was_asked_to_end(name) -> None:
         with pytest.raises(Stopped):
             WORKS[name](until)
         assert len(calls) == last
+
+
+SOLVERS = {  # each call of these is one piece of work that nothing can end
+    exact: ("linprog", "peaks", "height", "arrange"), alternatives: ("linprog", "nnls"),
+    programs: ("linprog",), newton: ("_solution",),
+}  # fmt: skip
+SLOWEST = ("maximum margin", "farthest set", "farthest set as good", "forced mass")
+
+
+@pytest.mark.parametrize("name", SLOWEST)
+def test_between_two_calls_is_one_piece_of_work(name, monkeypatch) -> None:
+    """However many points there are: a cancel waits for one linear program or one pass at most."""
+    since, pieces = [0], []
+
+    def counted(solve):
+        def call(*args, **options):
+            since[0] += 1
+            return solve(*args, **options)
+
+        return call
+
+    def heard(share: float) -> None:
+        pieces.append(since[0])
+        since[0] = 0
+
+    for module, names in SOLVERS.items():
+        for each in names:
+            monkeypatch.setattr(module, each, counted(getattr(module, each)))
+    WORKS[name](heard)
+    assert max([*pieces[1:], since[0]]) == 1  # before the first call the weights are made
 
 
 def test_the_program_behind_the_name_of_a_point_can_be_ended() -> None:

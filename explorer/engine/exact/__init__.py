@@ -211,6 +211,7 @@ def _solve(faces: Faces, y: Array, tol: float, progress: Progress) -> tuple[Poin
         point = _linear_program(faces, y, u, sign)
         progress(share)
         found = peaks(faces, point.lam * y, 1 + tol / 2)
+        progress(share)
         gap = _gap(found)
         fresh = [found.take(np.arange(min(len(found.h), 20 + 2 * len(y))))]
         if gap < _NEWTON_FROM:

@@ -220,13 +220,16 @@ def _arrange_space(unit: Array, progress: Progress) -> _Listed:
         corners.append(corner[new])
         corner_edge.append(edges + np.flatnonzero(new))
         edges += len(side)
+    progress(1.0)
     off, kink = np.concatenate(sides), np.concatenate(kinks)
     on = off.copy()
     on[np.arange(len(on)), kink] = True
     both = np.concatenate([off, on])
+    progress(1.0)
     _, first, where = np.unique(
         np.packbits(both, axis=1), axis=0, return_index=True, return_inverse=True
     )
+    progress(1.0)
     edge_cell = where.reshape(-1)[: len(off)]
     return _Listed(
         blur, both[first], edge_cell, kink,
