@@ -17,6 +17,9 @@ x86_64 | amd64)
 esac
 
 unset OPENBLAS_CORETYPE ATEN_CPU_CAPABILITY MKL_ENABLE_INSTRUCTIONS
+# A thread that waits by spinning takes the processor from the one it waits for wherever there are
+# fewer processors than threads: a training of 300 steps took 4.1 s so, and 0.2 s without.
+export OMP_WAIT_POLICY=PASSIVE
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 failed=0
