@@ -57,3 +57,18 @@ const patches = () => {
   }
   return [...wrong];
 };
+
+// Text that a box cuts, or that no scrolling brings back: with a visitor's larger text.
+const cut = () => {
+  const wrong = new Set(), app = document.querySelector(".mx-explorer"), hides = (v) => /hidden|clip/.test(v);
+  for (const e of app.querySelectorAll("*")) {
+    if (!e.checkVisibility({ visibilityProperty: true }) || e.closest("svg, canvas, .mx-said, .mx-unseen, select, [popover]")) continue;
+    const { overflowX, overflowY } = getComputedStyle(e);
+    if (hides(overflowX) && e.scrollWidth > e.clientWidth + 1) wrong.add(`cut at its side: ${nameOf(e)} ${e.scrollWidth} of ${e.clientWidth}`);
+    if (hides(overflowY) && e.scrollHeight > e.clientHeight + 1) wrong.add(`cut below: ${nameOf(e)} ${e.scrollHeight} of ${e.clientHeight}`);
+    if (e.matches(".mx-card") && e.scrollWidth > e.clientWidth + 1) wrong.add(`wider than its card: ${nameOf(e)}`);
+    const { left, right } = e.getBoundingClientRect();
+    if (!e.closest(".mx-table") && (left < -1 || right > innerWidth + 1)) wrong.add(`outside: ${nameOf(e)} ${[left, right].map(Math.round)}`);
+  }
+  return [...wrong];
+};

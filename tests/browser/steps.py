@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
@@ -198,6 +199,17 @@ def barriers(page: Page) -> list[str]:
         for node in rule["nodes"]
         for said in [node["failureSummary"].replace("\n", " ")]
     ]
+
+
+def saved(page: Page, picture: Locator, kind: str, folder: Path) -> Path:
+    """Save a picture on the page by its own menu, as "png" or "svg"; the file in `folder`."""
+    picture.hover()
+    picture.get_by_role("button", name="Save this picture", exact=True).click()
+    with page.expect_download() as waited:
+        picture.get_by_role("button", name=kind.upper(), exact=True).click()
+    path = folder / waited.value.suggested_filename
+    waited.value.save_as(path)
+    return path
 
 
 def kernel_address(page: Page, server: serve.Server) -> str:

@@ -21,6 +21,7 @@ from explorer.page.session import Session
 from explorer.page.stages import train
 from explorer.page.view.base import packed, script
 from explorer.serve import server as serve
+from tests.browser.steps import saved, settled
 
 SIZE = 400
 BLUE, ORANGE, GREEN = (0, 114, 178), (213, 94, 0), (10, 125, 85)
@@ -208,7 +209,6 @@ def test_a_whole_scene_is_the_same_picture_on_canvas_and_as_svg(painter: Painter
 
 # --- by a kernel ------------------------------------------------------------------------------
 CELL = """
-import asyncio
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.panels.plane import PlanePanel
@@ -220,40 +220,28 @@ session = Session(preset("alternating-circle", n=8))
 play.go(session, "train")
 train.jump_to_exact(session)
 panel = PlanePanel(session)
-asked = []
-def picture(_):
-    if not asked:  # a moment later the boxes have their sizes
-        save = lambda: panel.view.save({kind!r}, "plane")
-        asked.append(asyncio.get_event_loop().call_later(1, save))
-panel.view.on_drawn(picture)
 panel.box.layout.width = "400px"
-w.VBox([w.HTML(CSS), panel.box])
+w.VBox([w.HTML(CSS), panel.box]).add_class("mx-app")
 """
 
 
-@pytest.mark.parametrize("kind", ["svg", "png"])
-def test_the_kernel_has_the_very_frame_saved(
-    new_page: Callable[..., Page], kind: str, tmp_path: Any
-) -> None:
-    with serve.start(port=0, cells=(CELL.format(kind=kind),)) as server:
+def test_a_visitor_saves_the_very_frame(new_page: Callable[..., Page], tmp_path: Any) -> None:
+    with serve.start(port=0, cells=(CELL,)) as server:
         page = new_page()
-        with page.expect_download() as waited:
-            page.goto(server.url)
-        saved = tmp_path / waited.value.suggested_filename
-        waited.value.save_as(saved)
-        assert saved.name == f"plane.{kind}"
-        frame = page.evaluate("document.querySelector('.mx-plane canvas').mxFrame.points.shape")
-        assert frame == [8, 5]
-        shown = page.locator(".mx-plane").bounding_box()
+        page.goto(server.url)
+        plane = page.locator(".mx-plane")
+        plane.locator("canvas").first.wait_for(timeout=90_000)
+        page.wait_for_function("document.querySelector('.mx-plane canvas').mxFrame?.points")
+        settled(plane)
+        shown = plane.bounding_box()
         assert shown is not None and shown["width"] > 300
+        assert saved(page, plane, "png", tmp_path).name == "plane.png"
+        assert saved(page, plane, "svg", tmp_path).name == "plane.svg"
         page.goto("about:blank")
-    if kind == "png":
-        picture = np.asarray(Image.open(saved).convert("RGB"))
-        assert picture.shape[1] == pytest.approx(2 * shown["width"], abs=1)
-        colours = {tuple(pixel) for pixel in picture.reshape(-1, 3)}
-        assert {BLUE, ORANGE} <= colours
-    else:
-        root = ElementTree.fromstring(saved.read_text())
-        assert float(root.get("width")) == pytest.approx(shown["width"], abs=0.5)
-        fills = [e.get("fill") for e in root.iter() if e.tag.endswith("path")]
-        assert fills.count("#0072B2") == fills.count("#D55E00") == 4
+    picture = np.asarray(Image.open(tmp_path / "plane.png").convert("RGB"))
+    assert picture.shape[1] == pytest.approx(2 * shown["width"], abs=1)
+    assert {BLUE, ORANGE} <= {tuple(pixel) for pixel in picture.reshape(-1, 3)}
+    root = ElementTree.fromstring((tmp_path / "plane.svg").read_text())
+    assert float(root.get("width")) == pytest.approx(shown["width"], abs=0.5)
+    fills = [e.get("fill") for e in root.iter() if e.tag.endswith("path")]
+    assert fills.count("#0072B2") == fills.count("#D55E00") == 4

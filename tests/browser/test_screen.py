@@ -14,6 +14,7 @@ SIZES = (
     (1280, 640), (1280, 720), (1366, 768), (1440, 900), (1920, 1080), (2560, 1440), (3840, 2160),
     (848, 591), (820, 1180), (390, 844),
 )  # fmt: skip
+ZOOMED = ((640, 360), (960, 540))  # screens of 1280 x 720 and 1920 x 1080 at 200%
 STAGES = ("1 Draw", "2 Train", "3 Attack", "4 Landscape", "5 Explain", "6 Compare")
 THEMES = ("light", "dark")
 SCREEN = (Path(__file__).parent / "screen.js").read_text(encoding="utf-8")
@@ -39,6 +40,24 @@ def every_size(app: Explorer, stage: str) -> list[str]:
             laid_out(app.page)
             where = f"{stage}, {theme}, {width} x {height}"
             found += [f"{where}, {one}" for one in wrong_with(app.page, "misplaced")]
+    return found + large_text(app, stage)
+
+
+def large_text(app: Explorer, stage: str) -> list[str]:
+    """What is cut with text at 200%: by the browser's zoom, and by its size of letters."""
+    found = []
+    for width, height in ZOOMED:  # a zoom leaves a window of half the size
+        app.page.set_viewport_size({"width": width, "height": height})
+        laid_out(app.page)
+        where = f"{stage}, {width} x {height}"
+        found += [f"{where}, {one}" for one in wrong_with(app.page, "cut")]
+    app.page.set_viewport_size({"width": 2 * ZOOMED[0][0], "height": 2 * ZOOMED[0][1]})
+    letters = app.page.add_style_tag(content="html {font-size: 200% !important;}")
+    expect(app.page.locator(".mx-explorer")).to_have_css("zoom", "2")
+    laid_out(app.page)
+    found += [f"{stage}, letters of 200%, {one}" for one in wrong_with(app.page, "cut")]
+    letters.evaluate("e => e.remove()")
+    expect(app.page.locator(".mx-explorer")).to_have_css("zoom", "1")
     return found
 
 
@@ -99,6 +118,7 @@ BREAKS = {
     "patches": (
         ".mx-transport {background: #fff !important;}", "body {background: #fff !important;}",
     ),
+    "cut": (".mx-title {height: 9px; overflow: hidden;}", ".mx-card {min-width: 900px !important;}"),
 }  # fmt: skip
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from explorer.serve import server as serve
+from tests.browser.steps import saved
 
 CELLS = (
     "from explorer import app",
@@ -130,3 +133,18 @@ def test_attacks_roll_from_the_handle_and_from_all_places(
     expect(page.locator(".mx-starts")).not_to_contain_text("rolling")
     counts = re.findall(r"(?:truth|unseen|noise) (\d+)", page.locator(".mx-starts").inner_text())
     assert sum(map(int, counts)) == 21
+
+
+def test_every_picture_has_a_menu_that_saves_it(
+    page: Page, landscape_server: serve.Server, tmp_path: Path
+) -> None:
+    Triangle(page, landscape_server.url)
+    names = set()
+    for picture in page.locator(".mx-picture").all():
+        kept = saved(page, picture, "svg", tmp_path)
+        ElementTree.fromstring(kept.read_text())
+        names.add(kept.stem)
+    assert names == {"plane", "starts", "profile"}
+    page.get_by_role("tab", name="Attack").click()
+    chart = page.locator(".mx-chart-view").first
+    assert saved(page, chart, "png", tmp_path).name == "chart.png"

@@ -65,10 +65,3 @@ def test_the_kernel_hears_which_frame_was_drawn_and_never_one_that_was_not_sent(
     for answer in (number, number + 5, "no number"):
         send(sent.view, kind="drawn", frame=answer)
     assert heard == [number, number] and sent.view.drawn == number
-
-
-def test_pictures_are_of_two_kinds(sent: Sent) -> None:
-    sent.view.save("svg", "plane")
-    assert sent.messages[-1][0] == {"kind": "save", "type": "svg", "name": "plane"}
-    with pytest.raises(ValueError, match='"png" or "svg"'):
-        sent.view.save("gif", "plane")

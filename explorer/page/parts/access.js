@@ -1,7 +1,10 @@
 // What ipywidgets leaves out for hands and ears: keyboard focus for the heads of accordions,
 // tooltips on dropdowns and checkboxes, names for controls that have a tooltip only.
 function render({ model, el }) {
-  el.style.display = "none";
+  el.style.cssText = "position:absolute;visibility:hidden";
+  const letter = document.createElement("div"); // as large as the visitor's text
+  letter.style.cssText = "width:1rem;height:1px";
+  el.append(letter);
   const plain = (e) => e.textContent.replaceAll("\u200b", "").trim();
   const mend = () => {
     const app = el.closest(".mx-app");
@@ -37,13 +40,16 @@ function render({ model, el }) {
       picture.alt = plain(picture.closest(".mx-card")?.querySelector(".mx-note") || picture);
   };
   // The explorer is as high as what scrolls around it: the window under Voila, the notebook in Lab.
+  // A visitor's larger text is a zoom of the whole page: nothing on it is tied to another size.
   const fit = () => {
+    const zoom = Math.max(1, parseFloat(getComputedStyle(document.documentElement).fontSize) / 16);
+    el.closest(".mx-app")?.style.setProperty("--mx-zoom", zoom);
     const app = el.closest(".mx-explorer");
     if (!app) return;
     let around = app.parentElement;
     while (around && !/auto|scroll/.test(getComputedStyle(around).overflowY)) around = around.parentElement;
     const rest = around && around !== document.body && around !== document.documentElement ? around.clientHeight : window.innerHeight;
-    app.style.setProperty("--mx-height", `${Math.max(rest - (rest < window.innerHeight ? 8 : 0), 420)}px`);
+    app.style.setProperty("--mx-height", `${Math.max(rest - (rest < window.innerHeight ? 8 : 0), 320) / zoom}px`);
     return around;
   };
   // F presents, again F or Escape ends it; not while one types.
@@ -88,6 +94,7 @@ function render({ model, el }) {
     dress();
     const around = fit();
     if (around) sized.observe(around);
+    sized.observe(letter);
     present();
     mend();
   };

@@ -12,18 +12,17 @@ const BUTTON = `margin-left:auto;border:0;border-radius:8px;padding:4px 12px;fon
 
 // In a large part near its foot; else beside it: to its right where there is room, or under it.
 const put = (box, part) => {
-  const r = part.getBoundingClientRect(), b = box.getBoundingClientRect();
+  const r = part.getBoundingClientRect(), b = box.getBoundingClientRect(), zoom = box.currentCSSZoom || 1;
+  const stand = (left, top) => { box.style.left = `${left / zoom}px`; box.style.top = `${top / zoom}px`; };
   const large = r.width > 1.2 * b.width && r.height > 2 * b.height;
   if (large) {
-    box.style.left = `${r.left + (r.width - b.width) / 2}px`;
-    box.style.top = `${r.bottom - b.height - 6 * GAP}px`;
+    stand(r.left + (r.width - b.width) / 2, r.bottom - b.height - 6 * GAP);
     return;
   }
   const fits = r.right + GAP + b.width < innerWidth;
   const left = fits ? r.right + GAP : Math.min(r.left, innerWidth - b.width - GAP);
   const top = fits ? Math.max(r.top + GAP, GAP) : r.bottom + GAP;
-  box.style.left = `${Math.max(GAP, left)}px`;
-  box.style.top = `${Math.min(Math.max(GAP, top), innerHeight - b.height - GAP)}px`;
+  stand(Math.max(GAP, left), Math.min(Math.max(GAP, top), innerHeight - b.height - GAP));
 };
 
 const showMarks = (app, marks, onClose) => {

@@ -32,6 +32,18 @@ const unpack = (message, buffers, before) => {
   return frame;
 };
 
+// Where an element stands on the screen, with its size in its own pixels, and how many pixels of the
+// screen are one of those: more where the page is zoomed for a visitor's larger text.
+const rectOf = (el) => {
+  const r = el.getBoundingClientRect(), zoom = el.currentCSSZoom || 1;
+  return { left: r.left, top: r.top, width: r.width / zoom, height: r.height / zoom, zoom };
+};
+// The place of a pointer event in an element, in the element's own pixels.
+const placeIn = (el, event) => {
+  const { left, top, zoom } = rectOf(el);
+  return [(event.clientX - left) / zoom, (event.clientY - top) / zoom];
+};
+
 // A canvas that fills `el`, as sharp as the screen. `draw(context, {width, height}, colours)`.
 // Returns {canvas, redraw, close}; redraw() draws at the next animation frame, many calls once.
 const surface = (el, draw) => {
@@ -42,7 +54,7 @@ const surface = (el, draw) => {
   let waiting = 0;
   const paint = () => {
     waiting = 0;
-    const r = el.getBoundingClientRect(), k = window.devicePixelRatio || 1;
+    const r = rectOf(el), k = (window.devicePixelRatio || 1) * r.zoom;
     if (!r.width || !r.height) return;
     const [w, h] = [Math.round(r.width * k), Math.round(r.height * k)];
     if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; }
@@ -188,9 +200,26 @@ const download = (name, href) => {
   link.download = name; link.href = href;
   document.body.append(link); link.click(); link.remove();
 };
+// A small button on the picture that `draw` draws in `el`, which opens the ways to save it.
+const offerPictures = (root, el, draw, name) => {
+  const one = (className, text, title, more) =>
+    Object.assign(document.createElement("button"), { type: "button", className, textContent: text, title, ...more });
+  const button = one("mx-save", "", "Save this picture");
+  button.ariaLabel = button.title;
+  button.innerHTML = `<svg viewBox="0 0 20 20" aria-hidden="true" class="mx-icon"><path d="M10 3v9M6 9l4 4 4-4M4 16h12"/></svg>`;
+  const box = document.createElement("div");
+  box.className = "mx-popup mx-save-box";
+  for (const kind of ["png", "svg"])
+    box.append(one("mx-menu-row", kind.toUpperCase(), `Save this picture as ${kind.toUpperCase()}`, {
+      onclick: () => { box.hidePopover(); savePicture(el, draw, kind, name); },
+    }));
+  popup(button, box);
+  root.classList.add("mx-picture");
+  root.append(button, box);
+};
 // Save what `draw` draws in `el`, as "png" (twice the size on screen) or "svg".
 const savePicture = (el, draw, kind, name) => {
-  const r = el.getBoundingClientRect(), size = { width: r.width, height: r.height }, paints = colours(el);
+  const r = rectOf(el), size = { width: r.width, height: r.height }, paints = colours(el);
   if (!r.width || !r.height) return; // out of sight
   const drawOn = (context) => {
     context.fillStyle = paints.card;

@@ -15,7 +15,8 @@ from explorer.page.view.bundle import View
 
 HERE = Path(__file__).parent
 KINDS = {"f": "<f4", "u": "u1", "i": "<i4"}  # of the arrays a message may hold
-SHARED = (HERE / "base.js").read_text()
+POPUP = (HERE / "popup.js").read_text()
+SHARED = f"{POPUP}\n{(HERE / 'base.js').read_text()}"
 
 
 def script(name: str) -> str:

@@ -352,21 +352,16 @@ const build = (el) => {
   const add = (tag, name, parent) => { const made = document.createElement(tag); made.className = name; parent.append(made); return made; };
   el.classList.add("mx-chart-view");
   const head = add("div", "mx-chart-head", el), title = add("b", "", head), note = add("span", "", head);
-  const saves = add("span", "mx-chart-saves", head);
-  for (const kind of ["png", "svg"]) {
-    const one = add("button", "", saves);
-    one.type = "button";
-    one.textContent = kind.toUpperCase();
-    one.title = `Save this picture as ${kind.toUpperCase()}`;
-    one.dataset.kind = kind;
-  }
-  const plot = add("div", "mx-chart-plot", el), foot = add("div", "mx-chart-foot", el), table = add("table", "mx-said", el);
-  return { head, title, note, saves, plot, foot, table };
+  const plot = add("div", "mx-chart-plot", el), foot = add("div", "mx-chart-foot", el);
+  const table = add("table", "", add("div", "mx-said", el)); // in a box: a table cannot be so small
+  return { head, title, note, plot, foot, table };
 };
 const render = ({ model, el }) => {
   const parts = build(el), { plot } = parts, view = Math.random();
   let frame = null, dragging = false, said = null, pick = -1;
-  const sheet = surface(plot, (context, size, paints) => frame && paintChart(context, frame, size, paints));
+  const drawn = (context, size, paints) => frame && paintChart(context, frame, size, paints);
+  const sheet = surface(plot, drawn);
+  offerPictures(el, plot, drawn, "chart");
   const put = (node, text) => { if (node.textContent !== (text || "")) node.textContent = text || ""; };
   const describe = () => {
     const { handle } = frame, picks = frame.picks ? idsOf() : [], live = handle || picks.length;
@@ -403,7 +398,7 @@ const render = ({ model, el }) => {
 
   // --- the pointer: the value under it, a point of the row, the handle ---
   const layout = () => {
-    const r = plot.getBoundingClientRect();
+    const r = rectOf(plot);
     return layOut(sheet.canvas.getContext("2d"), frame, { width: r.width, height: r.height });
   };
   let sent = 0, waiting = null;
@@ -419,7 +414,7 @@ const render = ({ model, el }) => {
     pick = id;
     tell({ kind: "hover", id }, true);
   };
-  const place = (e) => { const r = plot.getBoundingClientRect(); return [e.clientX - r.left, e.clientY - r.top]; };
+  const place = (e) => placeIn(plot, e);
   const seen = (p) => nearest(frame, frame.series.map((_, k) => rowsOf(frame, k)), layout(), ...p);
   const pull = (e, now) => {
     frame.handle.at = layout().X.back(place(e)[0]);
@@ -471,10 +466,6 @@ const render = ({ model, el }) => {
     e.preventDefault();
     describe();
     sheet.redraw();
-  });
-  parts.saves.addEventListener("click", (e) => {
-    const { kind } = e.target.dataset;
-    if (kind && frame) savePicture(plot, (c, size, paints) => paintChart(c, frame, size, paints), kind, frame.name || "chart");
   });
   // Nothing is sent to a chart that is folded away or out of the stage.
   const sight = (yes) => { try { model.send({ kind: "sight", seen: yes, view }); } catch { /* the page has ended */ } };

@@ -391,19 +391,16 @@ function render({ model, el }) {
   };
   const shown = surface(el, paint);
   const pad = attachPad(model, el);
+  offerPictures(el, el, paint, "plane");
   const take = (newest) => {
     frame = remember(memory, newest);
     shown.canvas.mxFrame = frame; // for tests and for those who look: the numbers on screen
     pad.answer();
   };
   const unfollow = follow(model, shown.redraw, take, el);
-  const save = (message) => {
-    if (message.kind === "save") savePicture(el, paint, message.type, message.name);
-  };
-  model.on("msg:custom", save);
   model.on("change:present", shown.redraw);
   return () => {
     unfollow(); pad.close(); shown.close();
-    model.off("msg:custom", save); model.off("change:present", shown.redraw);
+    model.off("change:present", shown.redraw);
   };
 }

@@ -55,13 +55,3 @@ class PlaneView(PadTraits, CanvasView):
 
     _esm = f"{SCRIPT}\n{script('plane.js')}\nexport default {{ render }};"
     present = Bool(False).tag(sync=True)
-
-    def save(self, kind: str, name: str) -> None:
-        """Let the browser save a picture of the very frame as `name`.png or `name`.svg.
-
-        Raises:
-            ValueError: for another kind than "png" and "svg".
-        """
-        if kind not in ("png", "svg"):
-            raise ValueError(f'a picture is "png" or "svg"; got {kind!r}')
-        self.send({"kind": "save", "type": kind, "name": name})

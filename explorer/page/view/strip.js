@@ -44,16 +44,15 @@ const paintStrip = (context, frame, size, colours) => {
 
 function render({ model, el }) {
   el.classList.add("mx-strip-view");
-  el.setAttribute("role", "img");
   let frame = null;
   const drawn = (context, size, paints) => frame && paintStrip(context, frame, size, paints);
-  const { redraw, close } = surface(el, drawn);
-  const text = () => el.setAttribute("aria-label", model.get("label"));
+  const { canvas, redraw, close } = surface(el, drawn);
+  offerPictures(el, el, drawn, "profile");
+  canvas.setAttribute("role", "img");
+  const text = () => canvas.setAttribute("aria-label", model.get("label"));
   model.on("change:label", text);
-  const picture = (message) => { if (message.kind === "picture") savePicture(el, drawn, message.format, "profile"); };
-  model.on("msg:custom", picture);
   const unfollow = follow(model, redraw, (newest) => { frame = newest; }, el);
   text();
-  return () => { unfollow(); close(); model.off("change:label", text); model.off("msg:custom", picture); };
+  return () => { unfollow(); close(); model.off("change:label", text); };
 }
 export default { render };

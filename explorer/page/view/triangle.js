@@ -152,6 +152,7 @@ function render({ model, el }) {
     paintTriangle(context, { ...frame, handle: local || model.get("handle"), small: model.get("small"), enabled: model.get("enabled"), focused }, size, paints);
   const { redraw, close } = surface(el, drawn);
   el.append(pad, said);
+  offerPictures(el, el, drawn, "starts");
 
   // One place at a time is on its way: the newest waits until the last one was taken over.
   let number = model.get("taken"), waiting = null, sentAt = 0;
@@ -171,9 +172,8 @@ function render({ model, el }) {
   };
 
   let down = false;
-  const size = () => pad.getBoundingClientRect();
-  const at = (e) => { const r = size(); return [e.clientX - r.left, e.clientY - r.top]; };
-  const corners = () => cornersOf(size(), model.get("small"));
+  const at = (e) => placeIn(pad, e);
+  const corners = () => cornersOf(rectOf(pad), model.get("small"));
   const ballAt = ([x, y]) => {
     const paths = trailPlaces(frame, corners());
     let best = -1, near = 8;
@@ -231,14 +231,12 @@ function render({ model, el }) {
   for (const name of ["label", "say", "enabled", "small"]) model.on(`change:${name}`, text);
   model.on("change:handle", place);
   model.on("change:taken", taken);
-  const picture = (message) => { if (message.kind === "picture") savePicture(el, drawn, message.format, "starts"); };
-  model.on("msg:custom", picture);
   const unfollow = follow(model, redraw, (newest) => { frame = newest; }, el);
   text();
   return () => {
     unfollow(); close();
     for (const name of ["label", "say", "enabled", "small"]) model.off(`change:${name}`, text);
-    model.off("change:handle", place); model.off("change:taken", taken); model.off("msg:custom", picture);
+    model.off("change:handle", place); model.off("change:taken", taken);
   };
 }
 export default { render };
