@@ -6,12 +6,16 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import NEAR_KKT, VERDICT, Explorer
+from tests.browser.steps import NEAR_KKT, VERDICT, Explorer, know_the_marks
+from tests.browser.test_screen import wrong_with
 
 
 def test_road_in_a_cell(page: Page, open_in_lab: Callable[[Page], None]) -> None:
+    know_the_marks(page)
     open_in_lab(page)
     app = Explorer(page).ready()
+    expect(page.locator(".mx-play")).to_have_css("border-radius", "50%")  # Lab rounds all alike
+    assert wrong_with(page, "patches") == []
     app.draw_twelve()
     app.press("Play")
     app.wait_for_step(200)

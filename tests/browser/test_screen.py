@@ -118,7 +118,10 @@ BREAKS = {
     "patches": (
         ".mx-transport {background: #fff !important;}", "body {background: #fff !important;}",
     ),
-    "cut": (".mx-title {height: 9px; overflow: hidden;}", ".mx-card {min-width: 900px !important;}"),
+    "cut": (
+        ".mx-title {height: 9px; overflow: hidden;}",
+        ".mx-card {min-width: 900px !important;}",
+    ),
 }  # fmt: skip
 
 

@@ -223,7 +223,7 @@ def unit(attack: str) -> str:
 def heading(left: str, right: str) -> str:
     """Return the title of a card with its unit, as HTML."""
     return (
-        "<div style='display:flex;justify-content:space-between;gap:8px'>"
+        "<div style='display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 8px'>"
         f"<b>{escape(left)}</b><span class='mx-aside'>{escape(right)}</span></div>"
     )
 
