@@ -17,17 +17,14 @@ from explorer.page import branches, play
 from explorer.page.frame import STAGES, Training, numbers
 from explorer.page.session import Session
 from explorer.page.stages import attack, train
+from explorer.page.words.keeping import NOT_KEPT
 from explorer.research.runs import to_cpu
-from explorer.research.state import from_text, is_text, to_text
+from explorer.research.state import from_text, is_text, to_text, without_states
 from explorer.research.words import weights
 
 MOST_SAVED = 16 * 2**20  # arbitrary: what a browser takes as one link without trouble
 # Characters: a browser keeps 5 million for all pages of a server. Weights of 100-100 take 282,000.
 MOST_KEPT = 500_000
-NOT_KEPT = (
-    "The points and settings are back. The network of step {:,} needs more room than a browser "
-    "keeps: press Play to train it again from the same seed."
-)
 
 
 def as_run(session: Session) -> Run:
@@ -43,12 +40,17 @@ def as_run(session: Session) -> Run:
     return store.thinned_run(whole, MOST_SAVED)
 
 
-def as_text(session: Session) -> str:
-    """Return this page as one line of text, as its browser keeps it: the present, no history.
+def as_text(session: Session) -> tuple[str, bool]:
+    """Return this page as one line of text, as its browser keeps it, and whether it is whole.
 
-    Weights that need too much room are left out.
+    It holds the present moment, no history. What needs too much room is left out: candidates of the
+    attack, then the weights.
     """
-    return to_text(_present(session), MOST_KEPT)
+    run = _present(session)
+    for kept in (run, replace(run, attack_states=())):
+        with contextlib.suppress(store.StoreError):
+            return to_text(kept, MOST_KEPT), kept is run
+    return to_text(without_states(run), MOST_KEPT), False
 
 
 def _present(session: Session) -> Run:

@@ -24,6 +24,7 @@ from explorer.engine.store import Run, StoreError
 
 VERSION = 1  # raise it when an old text can no longer be read
 MOST_TEXT = 16 * 2**20  # characters; arbitrary
+TOO_LONG = "need more than the {} characters of a text. Save it as a file, or leave states out."
 REMEDY = "Copy it again, the whole of it."
 FORM = re.compile(r"mx(\d{1,9})\.([A-Za-z0-9_-]*)\s*")
 # What most texts hold, so that it need not be in them. Every text of version 1 was packed with it:
@@ -51,26 +52,19 @@ _DICTIONARY = (
 
 
 def to_text(run: Run, most: int = MOST_TEXT) -> str:
-    """Return the run as one line of at most `most` characters.
-
-    Where it does not fit, the states of the attack are left out, then all: `Run.steps` says how far
-    they had come.
+    """Return the run as one line of at most `most` characters, with its steps in `Run.steps`.
 
     Raises:
-        StoreError: where the points and settings alone need more.
+        StoreError: where it needs more.
     """
-    steps = without_states(run).steps
-    text = ""
-    for kept in (run, replace(run, attack_states=()), without_states(run)):
-        if 8 * _weights(kept) > most:  # none of their numbers would be packed much
-            continue
-        text = _pack(store.dump(replace(kept, steps=steps)))
-        if len(text) <= most:
-            return text
-    raise StoreError(
-        f"the points and settings alone need {len(text)} characters; at most {most} are kept. "
-        "Save the run as a file."
-    )
+    if 8 * _weights(run) > most:  # numbers are packed by a tenth at most
+        raise StoreError(f"the weights of {len(run.train_states)} states {TOO_LONG.format(most)}")
+    text = _pack(store.dump(replace(run, steps=without_states(run).steps)))
+    if len(text) > most:
+        raise StoreError(
+            f"the run has {len(text)} characters as text: they {TOO_LONG.format(most)}"
+        )
+    return text
 
 
 def without_states(run: Run) -> Run:

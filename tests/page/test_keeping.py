@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -11,16 +12,18 @@ import torch
 from explorer.engine import store
 from explorer.engine.data import preset
 from explorer.page import files, play
+from explorer.page.panels.keeping import Keeping
 from explorer.page.session import Session
 from explorer.page.stages import draw, train
 from explorer.research.state import from_text, to_text
+from tests.page.pages import send
 from tests.page.test_exchange import attacked, weights_of
 
 
 def back(session: Session) -> Session:
     """The page of another kernel that takes up what this one gave to keep."""
     other = Session()
-    files.open_file(other, files.as_text(session).encode())
+    files.open_file(other, files.as_text(session)[0].encode())
     return other
 
 
@@ -57,14 +60,14 @@ def test_a_kept_page_comes_back_with_points_settings_weights_and_stage(name: str
             assert a.t == b.t
     if one.training.state is not None:
         assert torch.equal(one.training.state.net.theta, two.training.state.net.theta)
-    assert files.as_text(other) == files.as_text(page)
+    assert files.as_text(other) == files.as_text(page) and files.as_text(page)[1]
 
 
 def test_a_run_trained_on_after_its_attack_can_be_opened_again() -> None:
     page = attacked()
     play.go(page, "train")
     play.step(page, 100)
-    for content in (files.as_text(page).encode(), store.dump(files.as_run(page))):
+    for content in (files.as_text(page)[0].encode(), store.dump(files.as_run(page))):
         other = Session()
         files.open_file(other, content)
         assert other.frame.training.state.t == page.frame.training.state.t
@@ -85,8 +88,8 @@ def test_weights_that_are_too_large_are_trained_again() -> None:
     page.train_config = replace(page.train_config, widths=(900, 900))
     train.begin(page)
     play.step(page, 2)
-    text = files.as_text(page)
-    assert len(text) <= files.MOST_KEPT
+    text, whole = files.as_text(page)
+    assert not whole and len(text) <= files.MOST_KEPT
     other = back(page)
     assert torch.equal(other.frame.dataset.x, page.frame.dataset.x)
     assert other.frame.stage == "train" and other.frame.training.state.t == 0
@@ -97,7 +100,7 @@ def test_weights_that_are_too_large_are_trained_again() -> None:
 
 def test_a_kept_page_that_cannot_be_shown_changes_nothing() -> None:
     page = attacked()
-    before, text = page.frame, files.as_text(page)
+    before, text = page.frame, files.as_text(page)[0]
     unknown = to_text(replace(from_text(text), stage="<b>nowhere</b>"))
     for bad in (text[:-40], text.replace("mx1", "mx9"), "mx1.", unknown):
         with pytest.raises(ValueError):
@@ -106,3 +109,80 @@ def test_a_kept_page_that_cannot_be_shown_changes_nothing() -> None:
     draw.clear(page)
     files.open_file(page, text.encode())
     assert torch.equal(page.frame.dataset.x, before.dataset.x)
+
+
+def test_nothing_is_kept_before_a_visitor_acts() -> None:
+    session = Session(preset("moons"))
+    panel = Keeping(session)
+    train.begin(session)
+    assert panel.view.kept == {}
+    send(panel.view, kind="begin")
+    play.tell(session, "a notice is no change")
+    session.show()
+    assert panel.view.kept == {}
+    draw.add(session, [((0.5, 0.5), 1)])
+    assert from_text(panel.view.kept["text"]).dataset.n == session.frame.dataset.n == 25
+    assert panel.view.kept["whole"]
+
+
+@pytest.mark.parametrize(
+    ("change", "read"),
+    [
+        (lambda s: play.set_seed(s, 11), lambda run: run.seed == 11),
+        (lambda s: play.configure(s, lr=0.5), lambda run: run.train_config.lr == 0.5),
+        (lambda s: play.step(s, 3), lambda run: run.train_states[-1].t == 3),
+        (lambda s: play.go(s, "draw"), lambda run: run.stage == "draw"),
+        (draw.clear, lambda run: run.dataset.n == 0),
+    ],
+)
+def test_each_change_is_kept(change: Any, read: Any) -> None:
+    session = Session(preset("moons"))
+    panel = Keeping(session)
+    train.begin(session)
+    session.show(stage="train")
+    send(panel.view, kind="begin")
+    change(session)
+    assert read(from_text(panel.view.kept["text"]))
+
+
+def test_edits_in_a_row_are_kept_once_more_when_the_hand_rests() -> None:
+    async def spray() -> tuple[int, int]:
+        session = Session()
+        panel = Keeping(session)
+        send(panel.view, kind="begin")
+        made: list[int] = []
+        panel.view.observe(lambda change: made.append(1), names=["kept"])
+        for i in range(20):
+            draw.add(session, [((0.01 * i, 0.5), 1)])
+        at_once = len(made)
+        while from_text(panel.view.kept["text"]).dataset.n < 20:
+            await asyncio.sleep(0.05)
+        panel.close()
+        return at_once, len(made)
+
+    assert asyncio.run(spray()) == (1, 2)
+
+
+def test_what_the_browser_gives_back_is_shown_or_refused_in_a_sentence() -> None:
+    page = attacked()
+    text = files.as_text(page)[0]
+    session = Session(preset("moons"))
+    panel = Keeping(session)
+    for bad in ({}, {"text": 7}, {"text": None}):
+        send(panel.view, kind="take up", **bad)
+    before = session.frame
+    send(panel.view, kind="take up", text=text[:-30])
+    assert session.frame is before and session.message
+    send(panel.view, kind="take up", text=text)
+    assert torch.equal(session.frame.dataset.x, page.frame.dataset.x) and not session.message
+    assert session.frame.stage == "attack"
+    play.undo(session)
+    assert session.frame.dataset is before.dataset
+
+
+def test_the_kernel_answers_when_it_is_asked() -> None:
+    panel = Keeping(Session())
+    sent: list[Any] = []
+    panel.view.send = sent.append
+    send(panel.view, kind="beat")
+    assert sent == [{"kind": "beat"}]

@@ -56,19 +56,19 @@ def test_forty_points_with_any_settings_stay_under_2000_characters(name: str) ->
     same(from_text(text), run)
 
 
-def test_what_does_not_fit_is_left_out_and_its_steps_are_kept() -> None:
+def test_a_text_too_long_is_refused_and_without_states_it_says_how_far_they_came() -> None:
     run = run_of()
-    whole, plain = len(to_text(run)), len(to_text(without_states(run)))
-    less = from_text(to_text(run, whole - 1))
-    assert less.train_states and not less.attack_states
-    least = from_text(to_text(run, plain))
-    assert not least.train_states and not least.attack_states
-    for part in (less, least):
-        assert part.steps == (run.train_states[-1].t, run.attack_states[-1].t)
-        same(part.dataset, run.dataset)
-        same(part.attack_config, run.attack_config)
-    with pytest.raises(StoreError, match="points and settings alone"):
-        to_text(run, plain - 1)
+    text = to_text(run)
+    assert to_text(run, len(text)) == text
+    for most in (len(text) - 1, 10):
+        with pytest.raises(StoreError, match="more than"):
+            to_text(run, most)
+    plain = from_text(to_text(without_states(run), 2000))
+    assert not plain.train_states and not plain.attack_states
+    assert plain.steps == (run.train_states[-1].t, run.attack_states[-1].t)
+    same(plain.dataset, run.dataset)
+    same(plain.attack_config, run.attack_config)
+    assert from_text(text).steps == plain.steps and without_states(plain).steps == plain.steps
 
 
 def test_texts_of_the_first_version_open() -> None:

@@ -21,6 +21,7 @@ from explorer.page.panels.forms import AttackForm, NetworkForm, TrainForm, Train
 from explorer.page.panels.header import Header
 from explorer.page.panels.headline import Headline
 from explorer.page.panels.hinges import HingesPanel
+from explorer.page.panels.keeping import Keeping
 from explorer.page.panels.margins import MarginsPanel
 from explorer.page.panels.mixpad import MixPad
 from explorer.page.panels.notice import Notice
@@ -80,7 +81,7 @@ class App:
         header = Header(self.session, lambda: self.toggle(FILES))
         shown = (*PLANE, Headline, *CARDS, Transport)
         folded = [kind for kinds in FOLDS.values() for kind in kinds]
-        made = [header, *(kind(self.session) for kind in shown)]
+        made = [header, Keeping(self.session), *(kind(self.session) for kind in shown)]
         made += [kind(self.session, unfolded=False) for kind in folded]
         self.panels: dict[str, Panel] = {type(panel).__name__: panel for panel in made}
         for half in HALF:
@@ -105,7 +106,8 @@ class App:
         plane = w.Box([box[kind.__name__] for kind in PLANE]).add_class("mx-stage")
         side = w.Box([box["Headline"], self.cards, self.drawer, self.folds]).add_class("mx-side")
         main = w.Box([plane, side]).add_class("mx-main")
-        head = w.Box([w.HTML(CSS), self.access, self.welcome]).add_class("mx-unseen")
+        unseen = [w.HTML(CSS), self.access, self.welcome, box["Keeping"]]
+        head = w.Box(unseen).add_class("mx-unseen")
         screen = w.Box([head, box["Header"], main, box["Transport"]]).add_class("mx-screen")
         return w.Box([screen]).add_class("mx-app").add_class("mx-explorer")
 

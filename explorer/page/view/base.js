@@ -94,9 +94,11 @@ const follow = (model, redraw, take, el, paced = true) => {
     redraw(); // before the answer, in the same animation frame
     if (!waiting) waiting = requestAnimationFrame(answer);
   };
+  const ask = () => model.send({ kind: "ready" });
   model.on("msg:custom", onMessage);
-  model.send({ kind: "ready" });
-  return () => model.off("msg:custom", onMessage);
+  document.addEventListener("mx-again", ask); // after a line that broke
+  ask();
+  return () => { model.off("msg:custom", onMessage); document.removeEventListener("mx-again", ask); };
 };
 
 // --- pictures: PNG of a canvas drawn anew at `scale`, SVG by a context that writes -------------

@@ -1,0 +1,101 @@
+"""Nothing is lost: after each edit the browser gets the page to keep, and may give it back."""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import Any
+
+from explorer.engine.store import StoreError
+from explorer.page import files
+from explorer.page.frame import Frame
+from explorer.page.panels.base import Panel
+from explorer.page.parts.keeper import Keeper
+from explorer.page.words.keeping import REFUSED, kept_words
+
+EDITED_S, PLAYING_S = 0.5, 5.0  # arbitrary: between two states that are kept
+
+
+class Keeping(Panel):
+    """From a visitor's first act on, whatever changes is kept; what a page opens with is not."""
+
+    look = ("mx-unseen",)
+
+    def build(self) -> None:
+        """One widget, without a picture of its own."""
+        self.view = self.widget = Keeper(self.begin, self._on_take_up)
+        self._kept: tuple[Any, ...] | None = None  # what was kept last; None before the first act
+        self._when = 0.0
+        self._due: asyncio.TimerHandle | None = None
+        names = ["seed", "mix", "attack_config", "train_config", "running"]
+        self.session.observe(lambda _: self._look(), names=names)
+
+    def render(self, frame: Frame) -> None:
+        """Keep this frame, now or soon."""
+        self._look()
+
+    def begin(self) -> None:
+        """Keep what changes from now on."""
+        if self._kept is None:
+            self._kept = self._present()
+
+    def _on_take_up(self, text: str) -> None:
+        """Show what the browser kept."""
+        self.command(lambda: self.take_up(text))(None)
+
+    def take_up(self, text: str) -> None:
+        """Show the page of a text.
+
+        Raises:
+            ValueError: in a sentence, where it cannot be read; the page stays as it was.
+        """
+        self.begin()
+        try:
+            files.open_file(self.session, text.encode())
+        except ValueError as error:
+            raise ValueError(REFUSED.format(error)) from error
+
+    def _present(self) -> tuple[Any, ...]:
+        """Return what a change is told by."""
+        session, now = self.session, self.session.frame
+        return (now.dataset, now.training.state, now.attack.state, now.stage, session.seed,
+                session.mix, session.train_config, session.attack_config)  # fmt: skip
+
+    def _look(self) -> None:
+        """Keep the present moment if it is another one: a while after the last, at once if it can.
+
+        Where no loop runs, as in a script, it is kept at once.
+        """
+        if self._kept is None or self._present() == self._kept:
+            return
+        wait = self._when + (PLAYING_S if self.session.running else EDITED_S) - monotonic()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            wait = 0.0
+        if wait <= 0:
+            self._keep()
+        elif self._due is None or self._due.when() > loop.time() + wait:
+            self._forget_due()
+            self._due = loop.call_later(wait, self._keep)
+
+    def _keep(self) -> None:
+        """Give the browser this moment to keep."""
+        self._forget_due()
+        self._kept, self._when = self._present(), monotonic()
+        now = self.session.frame
+        try:
+            text, whole = files.as_text(self.session)
+        except StoreError:  # points without number
+            text, whole = "", False
+        self.view.kept = {"text": text, "words": kept_words(now), "whole": whole}
+
+    def _forget_due(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+    def end(self) -> None:
+        """Keep nothing any more."""
+        self._kept = None
+        self._forget_due()

@@ -1,0 +1,193 @@
+// Nothing is lost: the browser keeps the newest state of the page and offers it again, and asks the
+// kernel whether it answers. What is kept stays in this browser: the server gets none of it before
+// somebody presses "Take up".
+const MOST_ROWS = 5; // pages that a browser keeps of one server, the newest; arbitrary
+// The kernel is asked so long after it was heard last; so long it may be silent; and so long each answer may take.
+const TICK_MS = 500, BEAT_MS = 2000, SILENT_MS = 5000, ANSWER_MS = 2500;
+const RESTS_MS = 600000; // of a page that nobody touches and that draws nothing; it then asks no more; arbitrary
+
+const config = () => { try { return JSON.parse(document.getElementById("jupyter-config-data").textContent); } catch { return {}; } };
+const lab = () => document.body.dataset.voila === undefined;
+const base = config().baseUrl || "/";
+
+// --- what is kept: a row for each page that was opened, under the server's base path ------------
+const PREFIX = `mx-kept:${base}:`, MINE = `mx-kept:${base}`; // rows; and the row of this tab, which a reload keeps
+const attempt = (call, otherwise) => { try { return call(); } catch { return otherwise; } };
+const rowOf = (text) => attempt(() => {
+  const row = JSON.parse(text);
+  return typeof row.text === "string" && row.text && Number.isFinite(row.time) ? row : null;
+}, null);
+const rows = () => attempt(() => Object.keys(localStorage).filter((key) => key.startsWith(PREFIX))
+  .map((key) => ({ key, ...rowOf(localStorage.getItem(key)) })).filter((row) => row.text)
+  .sort((a, b) => b.time - a.time), []);
+const store = (key, row) => {
+  const text = JSON.stringify(row);
+  const old = rows().filter((other) => other.key !== key);
+  for (const { key: gone } of old.splice(MOST_ROWS - 1)) attempt(() => localStorage.removeItem(gone));
+  for (;;) {
+    if (attempt(() => { localStorage.setItem(key, text); return true; }, false)) break;
+    const last = old.pop(); // the storage is full, or there is none: the oldest makes room
+    if (!last) return false;
+    attempt(() => localStorage.removeItem(last.key));
+  }
+  attempt(() => sessionStorage.setItem(MINE, key));
+  return true;
+};
+// The row of this tab; else, where the tab is a new one, the newest of the same page.
+const offered = (page) => {
+  const all = rows().filter((row) => row.page === page && !row.left);
+  const mine = attempt(() => sessionStorage.getItem(MINE), null);
+  return all.find((row) => row.key === mine) || (mine ? null : all[0]) || null;
+};
+const clock = (time) => {
+  const at = new Date(time), two = (n) => String(n).padStart(2, "0");
+  const day = at.toDateString() === new Date().toDateString() ? "" : `${at.toLocaleDateString("en-GB", { day: "numeric", month: "long" })}, `;
+  return `${day}${two(at.getHours())}:${two(at.getMinutes())}`;
+};
+const download = (row) => {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([row.text], { type: "text/plain" }));
+  link.download = `drawing-${clock(row.time).replace(/\W+/g, "-")}.mx`;
+  document.body.append(link); link.click(); link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+};
+
+// --- the bar: one sentence and its buttons, over the plane ----------------------------------------
+const makeBar = () => {
+  const root = document.createElement("div"), words = document.createElement("span"), row = document.createElement("div");
+  root.className = "mx-kept";
+  root.hidden = true;
+  words.setAttribute("role", "status");
+  row.className = "mx-kept-row";
+  root.append(words, row);
+  let said = "";
+  const show = (what) => { // {kind, words, buttons: [[label, call]]} or null
+    const key = what ? what.kind + what.words : "";
+    if (key === said) return;
+    said = key;
+    root.hidden = !what;
+    root.dataset.kind = what?.kind || "";
+    words.textContent = what?.words || "";
+    row.replaceChildren(...(what?.buttons || []).map(([label, call]) => {
+      const button = document.createElement("button");
+      button.type = "button"; button.className = "mx-flat mx-slim"; button.textContent = label;
+      button.addEventListener("click", call);
+      return button;
+    }));
+  };
+  return { root, show };
+};
+
+function render({ model, el }) {
+  el.style.display = "none";
+  const page = lab() ? "lab" : location.pathname, bar = makeBar();
+  let app = null, row = offered(page), key = PREFIX + crypto.getRandomValues(new Uint32Array(2)).join("-");
+  let latest = null, stored = true, saved = "", shut = false, touched = false, active = performance.now();
+  let state = "here"; // the kernel: "here", "busy", "away" (no way to the server), "gone"
+  const reload = ["Reload", () => { saved = latest?.text; location.reload(); }];
+
+  const text = (name, about) => model.get("says")[name].replace("{time}", about ? clock(about.time) : "").replace("{words}", about?.words || "");
+  const startNew = () => {
+    const { key: old, ...left } = row; // it stays among the rows, but is not offered again
+    attempt(() => localStorage.setItem(old, JSON.stringify({ ...left, left: true })));
+    row = null;
+    say();
+  };
+  const say = () => {
+    const last = latest || row, held = last ? [["Download", () => { saved = last.text; download(last); }]] : [];
+    const kept = !last ? "" : ` ${text(stored ? "kept" : "not kept", last)}`, again = text(lab() ? "run again" : "reload");
+    if (state === "gone") bar.show({ kind: state, words: `${text("gone")}${kept} ${again}`, buttons: [...held, reload] });
+    else if (state === "away") bar.show({ kind: state, words: `${text("away")}${kept}`, buttons: [...held, reload] });
+    else if (state === "busy") bar.show({ kind: state, words: text("busy"), buttons: [] });
+    else if (row) bar.show({ kind: "offer", words: text("offer", row), buttons: [["Take up", takeUp], ["Start new", startNew]] });
+    else if (!stored && !shut) bar.show({ kind: "full", words: text("full"), buttons: [...held, ["Close", () => { shut = true; say(); }]] });
+    else bar.show(null);
+  };
+  const takeUp = () => {
+    // A row of this tab is written on; that of another tab, which may be open, is left as it is.
+    if (row.key === attempt(() => sessionStorage.getItem(MINE), null)) key = row.key;
+    touched = true;
+    send({ kind: "take up", text: row.text });
+    row = null;
+    say();
+  };
+  const keep = () => {
+    const { text, words, whole } = model.get("kept");
+    if (text === undefined || text === latest?.text) return;
+    latest = { time: Date.now(), page, words, text };
+    stored = Boolean(text) && store(key, latest);
+    latest.whole = whole;
+    say();
+  };
+  // Asked by the browser in words of its own, before work is left that is not kept.
+  const leave = (e) => { if (latest && latest.text !== saved && !(stored && latest.whole)) { e.preventDefault(); e.returnValue = ""; } };
+
+  // --- the watch --------------------------------------------------------------------------------
+  const kernel = model.widget_manager?.kernel;
+  const address = kernel && `${base}api/kernels/${kernel.id}`;
+  let asked = 0, heard = performance.now(), looked = 0;
+  const turn = (to) => { if (state !== "gone" && state !== to) { state = to; say(); } };
+  const hear = () => { asked = 0; heard = performance.now(); turn("here"); };
+  const send = (content) => attempt(() => { model.send(content); return true; }, false); // not to a dead kernel
+  const ask = (now) => { asked = asked || now; send({ kind: "beat" }); };
+  // Who is silent: the server, a kernel that computes, or one that does not know this page any more.
+  const look = async () => {
+    let status = 200;
+    if (address) status = await fetch(address, { cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS) }).then((answer) => answer.status, () => 0);
+    if (!asked) return;
+    if (status === 404) return void turn("gone");
+    if (status === 0 || status >= 500 || (kernel && kernel.connectionStatus !== "connected")) return void turn("away");
+    turn("busy");
+    const comms = await kernel?.requestCommInfo?.({ target_name: "jupyter.widget" });
+    if (asked && comms?.content?.status === "ok" && !(model.get("comm_name") in comms.content.comms)) turn("gone");
+  };
+  const tick = () => {
+    const now = performance.now();
+    if (state === "gone") return;
+    if (kernel?.status === "dead") { turn("gone"); return; }
+    if (!asked) {
+      if (!document.hidden && now - heard > BEAT_MS && now - active < RESTS_MS) ask(now);
+      return;
+    }
+    if (now - heard < SILENT_MS || now - asked < ANSWER_MS || now - looked < SILENT_MS) return;
+    if (kernel?.connectionStatus === "connected" || !kernel) ask(now); // a question may be lost on its way
+    looked = now;
+    look().catch(() => { /* asked again at the next turn */ });
+  };
+  const act = (e) => {
+    active = performance.now();
+    if (touched || !app?.contains(e.target) || bar.root.contains(e.target)) return;
+    touched = true;
+    send({ kind: "begin" });
+  };
+  const drawn = () => { active = performance.now(); };
+  const message = (content) => { if (content.kind === "beat") hear(); };
+  // Frames that were on their way when the line broke are lost: the views ask for them again.
+  const connection = (_, status) => { if (status === "connected") document.dispatchEvent(new Event("mx-again")); };
+
+  const listeners = [[document, "pointerdown", act, true], [document, "keydown", act, true], [document, "mx-drawn", drawn], [window, "beforeunload", leave]];
+  for (const [on, kind, call, first] of listeners) on.addEventListener(kind, call, first);
+  model.on("msg:custom", message);
+  model.on("change:kept", keep);
+  kernel?.connectionStatusChanged?.connect?.(connection);
+  const timer = setInterval(tick, TICK_MS);
+  window.mxWatched = true; // the page around need not watch any more
+  let placing = 0;
+  const place = () => {
+    app = el.closest(".mx-app");
+    if (!app) { placing = setTimeout(place, 200); return; }
+    (app.querySelector(".mx-notice-box") || app).append(bar.root);
+    if (row) document.getElementById("opening")?.click(); // who comes back has seen it
+    say();
+  };
+  place();
+  return () => {
+    for (const [on, kind, call, first] of listeners) on.removeEventListener(kind, call, first);
+    model.off("msg:custom", message);
+    model.off("change:kept", keep);
+    kernel?.connectionStatusChanged?.disconnect?.(connection);
+    clearInterval(timer); clearTimeout(placing);
+    bar.root.remove();
+  };
+}
+export default { render };

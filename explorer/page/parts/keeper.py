@@ -1,0 +1,49 @@
+"""The browser's half of keeping a page: it stores the newest state, offers it, and watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anywidget
+from traitlets import Dict, Unicode
+
+from explorer.page.words.keeping import BAR
+
+
+class Keeper(anywidget.AnyWidget):
+    """Keeps a text in the browser, and asks the kernel now and then whether it answers.
+
+    Attributes:
+        kept: the newest state: its `text`, empty for none; `words` on it; whether it is `whole`.
+        says: its sentences.
+        comm_name: by which the kernel knows this widget, so that a new kernel is told from it.
+    """
+
+    _esm = Path(__file__).with_name("keeper.js")
+    kept: Any = Dict().tag(sync=True)
+    says: Any = Dict().tag(sync=True)
+    comm_name: Any = Unicode("").tag(sync=True)
+
+    def __init__(
+        self, begin: Callable[[], None] | None = None, take_up: Callable[[str], None] | None = None
+    ) -> None:
+        """Call `begin` when a visitor acts first, `take_up` with a text that was kept before.
+
+        Without them nothing is kept: the page is watched alone.
+        """
+        super().__init__(kept={}, says=BAR)
+        self._begin, self._take_up = begin, take_up
+        self.comm_name = self.model_id or ""
+        self.on_msg(self._on_message)
+
+    def _on_message(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
+        kind = content.get("kind") if isinstance(content, dict) else None
+        if kind == "beat":
+            self.send({"kind": "beat"})
+        elif kind == "begin" and self._begin is not None:
+            self._begin()
+        elif kind == "take up" and isinstance(text := content.get("text"), str):
+            if self._take_up is not None:
+                self._take_up(text)

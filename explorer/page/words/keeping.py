@@ -1,0 +1,36 @@
+"""What is said of a page that the browser keeps, and of a kernel that is silent or gone."""
+
+from __future__ import annotations
+
+from explorer.page.frame import Frame
+
+REFUSED = "What this browser kept cannot be taken up: {}"
+NOT_KEPT = (
+    "The points and settings are back. The network of step {:,} needs more room than a browser "
+    "keeps: press Play to train it again from the same seed."
+)
+# Said by the browser, which may be alone by then: {time} is when the page was kept, {words} what
+# `kept_words` says of it.
+BAR = {
+    "offer": "Take up your drawing of {time} ({words})?",
+    "busy": "Busy: the kernel is computing. What you press meanwhile happens afterwards.",
+    "away": "The server does not answer. The page goes on by itself when it does.",
+    "gone": "The kernel behind this page has ended.",
+    "kept": "Your drawing of {time} is kept in this browser.",
+    "not kept": "Download your drawing before you leave.",
+    "reload": "Reload to go on.",
+    "run again": "Run the cell again to go on.",
+    "full": "This browser keeps nothing, as in a private window or with a full storage. Save "
+    "before you leave.",
+}
+
+
+def kept_words(frame: Frame) -> str:
+    """Return what a kept page holds: how many points, and how far it had come."""
+    n, train, attack = frame.dataset.n, frame.training.state, frame.attack.state
+    parts = ["1 point" if n == 1 else f"{n} points"]
+    if train is not None and train.t:
+        parts.append(f"trained for {train.t:,} step{'s' * (train.t > 1)}")
+    if attack is not None and attack.t and frame.newest:
+        parts.append("attacked")
+    return ", ".join(parts)

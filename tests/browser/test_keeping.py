@@ -1,0 +1,222 @@
+"""Nothing is lost: whatever happens to page, kernel or server, the drawing comes back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from explorer.serve import server as serve
+from tests.browser.faults import Wire, kernel_of, port_of, wire_to
+from tests.browser.steps import NEGATIVE, POSITIVE, Explorer, leave_opening
+
+ROWS = """() => Object.keys(localStorage).filter(key => key.startsWith('mx-kept:'))
+  .map(key => JSON.parse(localStorage.getItem(key))).sort((a, b) => b.time - a.time)"""
+
+
+class Kept:
+    """A page with a drawing that its browser keeps."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.app = page, Explorer(page)
+        self.bar: Locator = page.locator(".mx-kept")
+        self.text = ""
+
+    def draw(self, url: str) -> Kept:
+        """Five points, a hundred steps; wait until the browser keeps both."""
+        self.app.visit(url)
+        return self.draw_here()
+
+    def draw_here(self) -> Kept:
+        """The same on a page that is there."""
+        for name, x in ((POSITIVE, 0.3), (NEGATIVE, 0.7)):
+            self.app.press(name)
+            for y in (0.25, 0.45):
+                self.app.click((x, y))
+        self.app.click((0.62, 0.75))
+        self.app.expect_points(5)
+        self.app.press("Step × n")
+        expect(self.app.where).to_have_text("step 100 of 100")
+        self.text = self.kept("5 points, trained for 100 steps")
+        return self
+
+    def kept(self, words: str) -> str:
+        """Wait until the browser keeps what is told so; give its text."""
+        self.page.wait_for_function(f"words => ({ROWS})()[0]?.words.startsWith(words)", arg=words)
+        return str(self.page.evaluate(f"({ROWS})()[0].text"))
+
+    def is_offered(self) -> Locator:
+        """Wait until the drawing is offered again."""
+        expect(self.bar).to_contain_text(re.compile(r"^Take up your drawing of \d\d:\d\d \(5 poi"))
+        return self.bar.get_by_role("button", name="Take up")
+
+    def take_up(self) -> None:
+        """Take it up: it is the same to the last bit of points and weights."""
+        self.is_offered().click()
+        expect(self.bar).to_be_hidden()
+        self.app.expect_points(5)
+        expect(self.app.where).to_have_text("step 100 of 100")
+        # What was taken up is kept again, so that the newest text is that of the page now.
+        self.page.wait_for_function(f"text => ({ROWS})()[0].text === text", arg=self.text)
+        self.app.press("Step")
+        expect(self.app.where).to_have_text("step 101 of 101")
+
+    def says_that_the_kernel_is_gone(self) -> None:
+        """Its notice has the drawing as a file; after a reload it can be taken up."""
+        expect(self.bar).to_contain_text("kernel behind this page has ended", timeout=60_000)
+        with self.page.expect_download() as download:
+            self.bar.get_by_role("button", name="Download").click()
+        assert download.value.path().read_text() == self.text
+        self.bar.get_by_role("button", name="Reload").click()
+        self.take_up()
+
+    def click_meanwhile(self) -> None:
+        """A sixth point, which comes later."""
+        self.app.click((0.5, 0.55))
+
+    def goes_on(self) -> None:
+        """The page is still there, with what was pressed meanwhile."""
+        expect(self.bar).to_be_hidden(timeout=60_000)
+        self.app.expect_points(6)
+        self.app.click((0.4, 0.6))
+        self.app.expect_points(7)
+        self.kept("7 points")
+
+
+def test_a_drawing_is_offered_again_after_a_reload(page: Page, voila_server: serve.Server) -> None:
+    drawn = Kept(page).draw(voila_server.url)
+    drawn.page.reload(wait_until="commit")
+    drawn.take_up()
+    drawn.page.reload(wait_until="commit")
+    drawn.is_offered()
+    drawn.bar.get_by_role("button", name="Start new").click()
+    expect(drawn.bar).to_be_hidden()
+    drawn.page.reload(wait_until="commit")
+    leave_opening(drawn.page)  # nothing is offered, so it is played again
+    drawn.app.ready()
+    expect(drawn.bar).to_be_hidden()
+
+
+def is_kept_over_a_reload(drawn: Kept, server: serve.Server, wire: Wire) -> None:
+    drawn.page.reload(wait_until="commit")
+    drawn.take_up()
+
+
+def is_kept_over_a_killed_kernel(drawn: Kept, server: serve.Server, wire: Wire) -> None:
+    kernel_of(server).kill()
+    drawn.says_that_the_kernel_is_gone()
+
+
+def is_kept_over_a_killed_server(drawn: Kept, server: serve.Server, wire: Wire) -> None:
+    server.process.kill()
+    expect(drawn.bar).to_contain_text("The server does not answer")
+    with serve.start(port=0) as again:
+        wire.target = port_of(again)
+        drawn.says_that_the_kernel_is_gone()
+        drawn.page.goto("about:blank")
+
+
+def is_kept_over_150_s_offline(drawn: Kept, server: serve.Server, wire: Wire) -> None:
+    offline(drawn, wire, 150)
+    drawn.says_that_the_kernel_is_gone()  # its server keeps it for 75 to 90 seconds
+
+
+def offline(drawn: Kept, wire: Wire, seconds: float) -> None:
+    """Take the browser off the network, click meanwhile, and come back."""
+    drawn.page.context.set_offline(True)
+    wire.hold()
+    drawn.click_meanwhile()
+    expect(drawn.bar).to_contain_text("The server does not answer")
+    drawn.page.wait_for_timeout(1000 * seconds)
+    drawn.page.context.set_offline(False)
+    wire.free()
+
+
+@pytest.fixture
+def site() -> Iterator[tuple[serve.Server, Wire]]:
+    """A server of one's own, and the line to it."""
+    with serve.start(port=0) as server, wire_to(server) as wire:
+        yield server, wire
+
+
+FAULTS = {
+    "reload": is_kept_over_a_reload,
+    "kernel kill": is_kept_over_a_killed_kernel,
+    "server restart": is_kept_over_a_killed_server,
+    "150 s offline": is_kept_over_150_s_offline,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_drawing_is_kept_over_all_faults(
+    new_page: Callable[..., Page], console_errors: list[str]
+) -> None:
+    kept = []
+    for name, is_kept in FAULTS.items():
+        with serve.start(port=0) as server, wire_to(server) as wire:
+            page = new_page()
+            try:
+                is_kept(Kept(page).draw(wire.url), server, wire)
+                kept.append(name)
+            except AssertionError as error:
+                print(f"{name}: {error}")
+            page.close()
+    print(f"drawing kept over {', '.join(FAULTS)}: {len(kept)} of {len(FAULTS)}")
+    console_errors.clear()  # the console notes every request that failed
+    assert kept == list(FAULTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [8, 40])
+def test_a_page_goes_on_after_a_while_offline(
+    page: Page, site: tuple[serve.Server, Wire], seconds: int, console_errors: list[str]
+) -> None:
+    drawn = Kept(page).draw(site[1].url)
+    offline(drawn, site[1], seconds)
+    drawn.goes_on()
+    console_errors.clear()
+
+
+@pytest.mark.slow
+def test_a_page_goes_on_after_its_kernel_was_stopped_for_30_s(
+    page: Page, site: tuple[serve.Server, Wire]
+) -> None:
+    drawn = Kept(page).draw(site[1].url)
+    kernel = kernel_of(site[0])
+    kernel.suspend()
+    drawn.click_meanwhile()
+    expect(drawn.bar).to_contain_text("Busy")
+    page.wait_for_timeout(30_000)
+    drawn.app.expect_points(5)
+    kernel.resume()
+    drawn.goes_on()
+
+
+@pytest.mark.slow
+def test_a_page_comes_back_by_the_back_button(page: Page, voila_server: serve.Server) -> None:
+    drawn = Kept(page).draw(voila_server.url)
+    page.goto("about:blank")
+    page.go_back(wait_until="commit")
+    drawn.take_up()
+
+
+def test_a_browser_without_storage_says_so_once_and_nothing_breaks(
+    page: Page, voila_server: serve.Server
+) -> None:
+    page.add_init_script("Storage.prototype.setItem = () => { throw new Error('full') }")
+    app = Explorer(page).visit(voila_server.url)
+    app.click((0.3, 0.3))
+    bar = page.locator(".mx-kept")
+    expect(bar).to_contain_text("This browser keeps nothing")
+    bar.get_by_role("button", name="Close").click()
+    app.click((0.5, 0.5))
+    app.expect_points(2)
+    expect(bar).to_be_hidden()
+    with page.expect_event("dialog") as dialog:
+        page.close(run_before_unload=True)
+    assert dialog.value.type == "beforeunload"
+    with page.expect_event("close"):
+        dialog.value.accept()
