@@ -14,22 +14,24 @@ from explorer.engine import kernels
 from explorer.engine.kernels.loading import compiled_module
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ["compiled", "compiled_training"]
+NAMES = ["compiled", "compiled_deep", "compiled_training"]
 TRAIN_AND_ATTACK = """
 import torch
 from explorer import *
 from explorer.engine.kernels.loading import compiled_module
-data, config = preset("moons", n=6), TrainConfig(widths=(8,), steps=300)
-state = training.init(data, config, torch.Generator().manual_seed(0))
-state = training.advance(data, state, config, 300)
-target = Target.of(state.net, state.q_min)
-for multipliers in ("joint", "projected"):
-    config = KKTConfig(m=4, steps=20, multipliers=multipliers)
-    found = kkt.init(target, config, torch.Generator().manual_seed(0))
-    for found in kkt.iterate(target, found, config, 10):
-        pass
+data = preset("moons", n=6)
+for widths in ((8,), (6, 5)):
+    config = TrainConfig(widths=widths, steps=300)
+    state = training.init(data, config, torch.Generator().manual_seed(0))
+    state = training.advance(data, state, config, 300)
+    target = Target.of(state.net, 1.0)
+    for multipliers in ("joint", "projected"):
+        config = KKTConfig(m=4, steps=20, multipliers=multipliers)
+        found = kkt.init(target, config, torch.Generator().manual_seed(0))
+        for found in kkt.iterate(target, found, config, 10):
+            pass
 made = [
-    loop.stats for name in ("compiled", "compiled_training")
+    loop.stats for name in ("compiled", "compiled_deep", "compiled_training")
     for loop in vars(compiled_module(name)).values()
     if hasattr(loop, "stats")
 ]

@@ -41,11 +41,14 @@ NUMBERS = (
 
 def begun(
     d: int = 2, bias: bool = True, starts: tuple[int, ...] = (), m: int = 8,
-    widths: tuple[int, ...] = (30,), dtype: torch.dtype = torch.float64, **more: object,
+    widths: tuple[int, ...] = (30,), dtype: torch.dtype = torch.float64, all_biases: bool = False,
+    **more: object,
 ) -> tuple[Target, KKTConfig, KKTState]:  # fmt: skip
     """A target, settings and a first state."""
     config = replace(CONFIG, m=m, **more)
-    net = init_network(d, widths, generator=rng(3), bias=bias, first_scale=0.7)
+    net = init_network(
+        d, widths, generator=rng(3), bias=bias, first_scale=0.7, all_biases=all_biases
+    )
     x = 1.5 * torch.randn(*starts, m, d, generator=rng(4), dtype=torch.float64)
     y = torch.where(torch.arange(m) < m // 2, 1.0, -1.0).double()
     target = Target(net.to(dtype=dtype))
@@ -65,7 +68,7 @@ def same(mine: KKTState, theirs: KKTState, share: float) -> None:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_every_state_is_that_of_single_steps(case: dict) -> None:
     target, config, first = begun(**case)
-    assert projected.serves(target.prepared_network(config.merge_angle), first)
+    assert projected.serves(target.prepared_network(config.merge_angle), first, config)
     plain = first
     for stepped in kkt.iterate(target, first, replace(config, steps=config.steps)):
         plain = kkt.step(target, plain, config)
@@ -105,6 +108,36 @@ def test_deep_steps_are_those_of_all_candidates(case: dict, monkeypatch) -> None
         same(after, kkt.step(target, before, config), 1e-7)
         monkeypatch.setattr(active, "compiled_module", kept)
     assert any(bool((s.lam == 0).any()) for s in states[1:])
+
+
+LOOPS = DEEP | {
+    "sgd": {"optimizer": "sgd", "lr_x": 1e-3},
+    "no margin": {"weight_margin": 0.0},
+    "many starts": {"starts": (3,)},
+    "two layers": {"widths": (30,), "d": 3},
+    "all biases": {"all_biases": True},
+}
+
+
+@pytest.mark.parametrize("case", LOOPS.values(), ids=LOOPS)
+def test_deep_loops_take_the_steps_of_torch(case: dict) -> None:
+    target, config, state = begun(**{"widths": (12, 9), "m": 20} | case)
+    net = target.prepared_network(config.merge_angle, config.same_slopes)
+    assert projected.serves(net, state, config)
+    states = [state]
+    for _ in range(12):
+        states.append(kkt.step(target, states[-1], config))
+    for before, after in pairwise(states):
+        same(kkt.advance(target, before, config, 1), after, 1e-7)
+    assert any(bool((s.lam == 0).any()) for s in states[1:])
+
+
+def test_deep_loops_take_many_steps_in_one_go() -> None:
+    target, config, state = begun(widths=(12, 9), m=20)
+    whole = kkt.advance(target, state, config, 9)
+    for _ in range(9):
+        state = kkt.advance(target, state, config, 1)
+    same(whole, state, 1e-9)
 
 
 def test_deep_steps_in_single_precision_explain_as_much(monkeypatch) -> None:
@@ -185,12 +218,13 @@ def test_the_past_is_not_changed() -> None:
         assert torch.equal(old, new)
 
 
-@pytest.mark.parametrize("case", [{"d": 3}, {"dtype": torch.float32}, {"widths": (7, 6)}])
-def test_what_has_no_loops_takes_single_steps(case: dict) -> None:
-    dtype, d = case.get("dtype", torch.float64), case.get("d", 2)
-    net = init_network(d, case.get("widths", (9,)), generator=rng(1), first_scale=0.7)
-    target, config = Target(net.to(dtype=dtype)), replace(CONFIG, m=6)
-    assert_single(target, config)
+@pytest.mark.parametrize("lam_min", [0.0, 0.2])
+@pytest.mark.parametrize("widths", [(9,), (7, 6)])
+def test_what_has_no_loops_takes_single_steps(widths: tuple[int, ...], lam_min: float) -> None:
+    """Single precision, and a floor of the multipliers of deep networks."""
+    dtype = torch.float64 if lam_min and len(widths) > 1 else torch.float32
+    net = init_network(2, widths, generator=rng(1), first_scale=0.7)
+    assert_single(Target(net.to(dtype=dtype)), replace(CONFIG, m=6, lam_min=lam_min))
 
 
 def test_without_compiled_loops_there_are_single_steps(monkeypatch) -> None:

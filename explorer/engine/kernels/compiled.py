@@ -67,11 +67,14 @@ def sigmoid(z: float) -> float:
 
 
 @njit(**FAST)
-def _move(p: Array, mean: Array, square: Array, grad: Array, row: Array, rule: Rule) -> None:
+def move(p: Array, mean: Array, square: Array, grad: Array, row: Array, rule: Rule) -> None:
     """One step of the optimiser, in place; the row of ones stays."""
     adam, momentum, beta, eps = rule
-    for i in (0, 1, 3):
-        rate = row[0] if i < 2 else row[1]
+    ones = len(p) - 2
+    for i in range(len(p)):
+        if i == ones:
+            continue
+        rate = row[0] if i < ones else row[1]
         for j in range(p.shape[1]):
             g = grad[i, j]
             if adam:
@@ -158,7 +161,7 @@ def descend(
     work = np.empty((9, p.shape[2]))
     for b in range(len(p)):
         for row in table:
-            _move(p[b], mean[b], square[b], grad[b], row, rule)
+            move(p[b], mean[b], square[b], grad[b], row, rule)
             _pull(p[b], signed[b], row, net, work)
             _gather(p[b], grad[b], signed[b], row[5], how, work)
 
@@ -286,7 +289,7 @@ def _solved(right: Array, at: Array, n: int, low: Array, best: Array) -> None:
 
 
 @njit(**FAST)
-def _active_set(
+def active_set(
     gram: Array, right: Array, n: int, above: Array, ridge: float, tol: float, low: Array
 ) -> bool:
     """Least 1/2 above' (gram + ridge) above - right' above, above >= 0, on from `above`."""
@@ -377,7 +380,7 @@ def _solve(
                 inner = bias + p[0, i] * p[0, j] + p[1, i] * p[1, j]
                 value = rows[a - before, b] * inner + values[a - before, b]
                 gram[a, b] = gram[b, a] = value * signed[i] * signed[j]
-        if not _active_set(gram, asked, most, above, ridge * trace, tol, low):
+        if not active_set(gram, asked, most, above, ridge * trace, tol, low):
             return np.nan
         for a in range(most):
             p[3, at[a]] = floor + above[a]
@@ -417,7 +420,7 @@ def project(
     for b in range(len(p)):
         active = p[b, 3] > how[2]
         for row in table:
-            _move(p[b], mean[b], square[b], grad[b], row, rule)
+            move(p[b], mean[b], square[b], grad[b], row, rule)
             left[b] = _solve(p[b], signed[b], row, net, how, work, active, bias, ridge)
             if not abs(left[b]) < np.inf:
                 return False
@@ -429,6 +432,6 @@ def project(
 
 @njit(cache=True, **FAST)
 def settle(gram: Array, right: Array, above: Array, ridge: float, tol: float) -> bool:
-    """Put the multipliers of `_active_set` in place of the guess `above`; False where it fails."""
+    """Put the multipliers of `active_set` in place of the guess `above`; False where it fails."""
     n = len(right)
-    return _active_set(gram, right, n, above, ridge, tol, np.empty((n, n)))
+    return active_set(gram, right, n, above, ridge, tol, np.empty((n, n)))

@@ -265,7 +265,7 @@ def _run_from(
     if config.multipliers == "joint":
         return Replay(target, state, config) if steps > 1 else None  # its losses are one step more
     net = target.prepared_network(config.merge_angle, config.same_slopes)
-    return Projected(target, net, state, config) if serves(net, state) else None
+    return Projected(target, net, state, config) if serves(net, state, config) else None
 
 
 def _moving(state: KKTState) -> bool:

@@ -1,7 +1,8 @@
-"""The projected KKT attack on two layers and at most two inputs, in compiled loops.
+"""The projected KKT attack in compiled loops.
 
-The steps are those of `kkt.step` with `multipliers="projected"`, to rounding: see
-`kernels.compiled`. Rows are as in `blocks`; a single input has a second coordinate that is 0.
+The steps are those of `kkt.step` with `multipliers="projected"`, to rounding. Two layers and at
+most two inputs go through `kernels.compiled`, others through `kernels.compiled_deep`. Rows are as
+in `blocks`; a single input of two layers has a second coordinate that is 0.
 """
 
 from __future__ import annotations
@@ -23,16 +24,25 @@ from explorer.engine.kernels.prepared import Prepared
 from explorer.engine.kernels.small import square
 from explorer.engine.optim import BETA_SQUARE, Moments
 
-INPUTS = 2  # of the compiled loops
+INPUTS = 2  # of the loops of two layers
+_PRODUCT = 16  # weights that a product takes in the time of a slope; arbitrary
 
 
-def serves(net: Prepared, state: KKTState) -> bool:
-    """Whether there are loops for these weights: two layers, few inputs, float64, on the CPU."""
+def serves(net: Prepared, state: KKTState, config: KKTConfig) -> bool:
+    """Whether there are loops for these weights and settings: float64, on the CPU.
+
+    With a floor of the multipliers, two layers of few inputs alone.
+    """
     first = net.weights[0]
     return (
-        few(net) and first.shape[1] <= INPUTS and state.x.dtype == first.dtype == torch.float64
-        and compiled_module("compiled") is not None
+        (_narrow(net) or not config.lam_min)
+        and first.device.type == "cpu" and state.x.dtype == first.dtype == torch.float64
+        and compiled_module("compiled" if _narrow(net) else "compiled_deep") is not None
     )  # fmt: skip
+
+
+def _narrow(net: Prepared) -> bool:
+    return few(net) and net.weights[0].shape[1] <= INPUTS
 
 
 class Projected:
@@ -46,38 +56,35 @@ class Projected:
         share, zero = state.lam / self.mean_lam, torch.zeros_like(state.lam)
         mean, square = state.moments.mean, state.moments.square
         pairs = (state.x, share), mean, square, (state.grad_x, zero)
-        self.rows = tuple(_rows(x, v, float(i == 0)) for i, (x, v) in enumerate(pairs))
+        inputs = INPUTS if _narrow(net) else self.shape[-1]
+        self.rows = tuple(_rows(x, v, inputs, float(i == 0)) for i, (x, v) in enumerate(pairs))
         b, _, m = self.rows[0].shape
         signed = state.y.expand(state.lam.shape) * self.mean_lam
         self.signed = np.ascontiguousarray(signed.reshape(b, m).numpy())
-        w, block, v = net.weights[0], net.blocks[0], net.weights[1][0].numpy()
-        d, biased = w.shape[1], block is not w
-        first, times = np.zeros((3, len(v))), np.zeros((3, len(v)))
-        first[:d], times[:d] = w.numpy().T, v
-        if biased:
-            first[2], times[2] = block[:, -1].numpy(), v
-        slopes = np.ones(len(v)) if net.slopes is None else net.slopes[0].numpy()
-        self.net, self.bias = (first, times, np.ascontiguousarray(v), slopes), float(biased)
         prior = np.inf if config.prior is None else config.prior
         self.how = (
             target.level, -2 / net.square, config.lam_min, config.weight_dual, prior,
             config.weight_prior,
         )  # fmt: skip
         self.rule = (config.optimizer == "adam", float(config.momentum), BETA_SQUARE, EPS)
-        self.piece = max(1, PIECE // (b * m * len(v)))
         self.outs = np.empty(b), np.empty((b, m)), np.empty((b, m))
+        self.narrow = _narrow(net)
+        self.net, bias = _laid_two(net) if self.narrow else (_laid_deep(net), 0.0)
+        self.last = (bias, RIDGE) if self.narrow else (RIDGE,)
+        numbers = sum(len(w) + w.numel() // _PRODUCT for w in net.weights)
+        self.piece = max(1, PIECE // (b * m * numbers))
 
     def advance(self, steps: int) -> None:
         """So many steps further; where they cannot be taken, the loss in `state` is not finite."""
-        project = compiled_module("compiled").project  # type: ignore[union-attr]
+        name = "compiled" if self.narrow else "compiled_deep"
+        project = compiled_module(name).project  # type: ignore[union-attr]
         table = np.array(step_table(self.config, self.t, self.moved, steps)).reshape(-1, 6)
         self.t, self.moved = self.t + steps, self.moved + steps
         for i in range(0, len(table) if self.sound else 0, self.piece):
             some = table[i : i + self.piece]
             self.sound = self.sound and project(
-                self.rows, self.signed, some, self.net, self.how, self.rule, self.bias, RIDGE,
-                self.outs,
-            )  # fmt: skip
+                self.rows, self.signed, some, self.net, self.how, self.rule, *self.last, self.outs
+            )
 
     def state(self) -> KKTState:
         """The state after one step or more, with its losses; of tensors of its own."""
@@ -102,13 +109,34 @@ class Projected:
     def _apart(self, rows: Any) -> tuple[Tensor, Tensor]:  # noqa: ANN401 - an array (b, 4, m)
         held, d = torch.from_numpy(rows), self.shape[-1]
         x = held[:, :d].mT.reshape(self.shape).clone()
-        return x, held[:, 3].reshape(self.shape[:-1]).clone()
+        return x, held[:, -1].reshape(self.shape[:-1]).clone()
 
 
-def _rows(x: Tensor, share: Tensor, one: float) -> Any:  # noqa: ANN401 - an array
-    """Rows of x, of `one` and of the share (b, 4, m)."""
+def _laid_two(net: Prepared) -> tuple[tuple[Any, ...], float]:
+    """The weights of two layers as `compiled.project` wants them, and whether there is a bias."""
+    w, block, v = net.weights[0], net.blocks[0], net.weights[1][0].numpy()
+    d, biased = w.shape[1], block is not w
+    first, times = np.zeros((3, len(v))), np.zeros((3, len(v)))
+    first[:d], times[:d] = w.numpy().T, v
+    if biased:
+        first[2], times[2] = block[:, -1].numpy(), v
+    slopes = np.ones(len(v)) if net.slopes is None else net.slopes[0].numpy()
+    return (first, times, np.ascontiguousarray(v), slopes), float(biased)
+
+
+def _laid_deep(net: Prepared) -> tuple[Any, ...]:
+    """The weights as `compiled_deep` wants them."""
+    sizes = [block.shape for block in net.blocks]
+    ones = [torch.ones(len(w), dtype=w.dtype) for w in net.weights[:-1]]
+    flat = torch.cat([block.reshape(-1) for block in net.blocks]).numpy()
+    slopes = torch.cat(ones if net.slopes is None else list(net.slopes)).numpy()
+    return flat, np.array([k for k, _ in sizes]), np.array([e for _, e in sizes]), slopes
+
+
+def _rows(x: Tensor, share: Tensor, inputs: int, one: float) -> Any:  # noqa: ANN401 - an array
+    """Rows of x, of `one` and of the share (b, inputs + 2, m)."""
     m, d = x.shape[-2:]
-    rows = np.zeros((x[..., 0].numel() // m, 4, m))
-    rows[:, :d], rows[:, 2] = x.reshape(-1, m, d).mT.numpy(), one
-    rows[:, 3] = share.reshape(-1, m).numpy()
+    rows = np.zeros((x[..., 0].numel() // m, inputs + 2, m))
+    rows[:, :d], rows[:, inputs] = x.reshape(-1, m, d).mT.numpy(), one
+    rows[:, -1] = share.reshape(-1, m).numpy()
     return rows
