@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from explorer.page.apps.explorer import app as app
     from explorer.page.apps.membership import membership as membership
     from explorer.research.audit import Audit, audit
+    from explorer.research.repeat import Repeated, repeat
+    from explorer.research.state import link_of, read_link
     from explorer.research.words import sentence
 
 __version__ = "0.1.0"
@@ -66,6 +68,7 @@ __all__ = [
     "ModelError",
     "Network",
     "Origin",
+    "Repeated",
     "Report",
     "Run",
     "Score",
@@ -88,6 +91,7 @@ __all__ = [
     "import_weights",
     "judge",
     "kkt",
+    "link_of",
     "load_run",
     "maximum_margin",
     "merge_neurons",
@@ -98,6 +102,8 @@ __all__ = [
     "preset",
     "q_of",
     "read_csv",
+    "read_link",
+    "repeat",
     "save_run",
     "scaled_network",
     "score",
@@ -129,6 +135,8 @@ _NAMES = {
     "explorer.engine.store": "Run StoreError import_weights load_run save_run",
     "explorer.engine.training": "TrainConfig TrainState",
     "explorer.research.audit": "Audit audit",
+    "explorer.research.repeat": "Repeated repeat",
+    "explorer.research.state": "link_of read_link",
     "explorer.research.words": "sentence",
 }
 _MODULES = {"kkt": "explorer.engine.attacks.kkt", "training": "explorer.engine.training"}

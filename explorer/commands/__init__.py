@@ -11,6 +11,10 @@ VERBS = {
     ),
     "audit": ("audit", "Audit a trained model: what its weights give away of its training points."),
     "show": ("road", "Say what a file holds."),
+    "repeat": (
+        "share",
+        "Do again what a link holds: train, attack, judge; print the numbers of the page.",
+    ),
     "serve": ("road", "Open the app in a browser."),
     "weight-decay": (
         "decay",

@@ -18,9 +18,8 @@ from tqdm import tqdm
 
 from explorer import __version__
 from explorer.commands import READER_LEFT
-from explorer.engine import store
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.data import PRESETS, Dataset, preset, read_csv
+from explorer.engine.data import PRESETS, Dataset, preset
 from explorer.engine.files import one_line, safe_name
 from explorer.engine.network import Network
 from explorer.engine.roster import ROSTER, AttackConfig, by_key
@@ -86,7 +85,10 @@ _SEEDS = "Of all that is drawn, such as 0-4 or 0,3,7-9."
 Seeds = Annotated[str, option("--seed", _SEEDS)]
 AnySeeds = Annotated[str | None, option("--seed", _SEEDS)]
 File = Annotated[Path | None, typer.Argument(help="A saved run instead of a preset.")]
-Data = Annotated[Path | None, option("--data", "CSV with the header x1,x2,y instead of a preset.")]
+Data = Annotated[
+    str | None,
+    option("--data", "CSV with the header x1,x2,y, or a link of the page, instead of a preset."),
+]
 Widths = Annotated[str, setting_option("--widths", TrainConfig, "widths", LAYERS)]
 Steps = Annotated[int, setting_option("--steps", TrainConfig, "steps", " Of the training.")]
 How = Annotated[
@@ -160,13 +162,13 @@ def watch(states: Iterable[State], total: int, label: str) -> Iterable[State]:
 
 
 def points_of(
-    name: str, n: int | None, noise: float | None, seed: int, data: Path | None
+    name: str, n: int | None, noise: float | None, seed: int, data: str | None
 ) -> Dataset:
-    """Return the points of a preset or of a CSV file."""
-    points = preset(name, n, noise, seed) if data is None else read_csv(store.read_file(data))
+    """Return the points of a preset, of a CSV file or of a link, whose settings are not taken."""
+    points = preset(name, n, noise, seed) if data is None else runs.points_at(data)
     if not points.n:
         raise ValueError(
-            f"{safe_name(data.name if data else name)} holds no points. Add lines below its header."
+            f"{safe_name(Path(data).name if data else name)} holds no points. Add some to it."
         )
     return points
 
@@ -214,7 +216,7 @@ def train_network(
 
 def open_or_train(
     file: Path | None, preset: str, n: int | None, noise: float | None, seed: int,
-    data: Path | None, widths: str, steps: int, method: Method, device: Device,
+    data: str | None, widths: str, steps: int, method: Method, device: Device,
 ) -> tuple[Dataset, Network]:  # fmt: skip
     """Points and weights (float64) of a saved run, or without one of a network trained for this."""
     if file is None:

@@ -168,7 +168,7 @@ def _entry(done: Sequence[dict[str, Any]], model: str, start: str, k: int) -> di
 
 def _data(
     preset: str, digits: bool, noise: float | None, n: int | None = None,
-    file: Path | None = None, points: Path | None = None,
+    file: Path | None = None, points: str | None = None,
 ) -> str:  # fmt: skip
     """Return the name of the points. ValueError for options that a file or digits do not use."""
     if file is not None and points is not None:

@@ -34,8 +34,8 @@ def seek(session: Session, index: int) -> None:
         session.put(attack=replace(session.frame.attack, state=state))
         session.show(status=play.standing(session, session.frame.stage))
     else:
-        state = _on_present_points(session, state)
-        part = Training(state, weight_decay=session.frame.training.weight_decay)
+        state, held = _on_present_points(session, state), session.frame.training
+        part = Training(state, weight_decay=held.weight_decay, recipe=held.recipe)
         session.show(stage="train", training=part, status=Status.RUNNING)
     play.assess(session)
 
@@ -141,7 +141,7 @@ def load_run(
         line.append(state, numbers, always=True)
     session.branch.loaded = last
     status = session.entry.terminate(last, config)
-    session.show(attack=replace(session.frame.attack, state=last), status=status)
+    session.show(attack=replace(session.frame.attack, state=last, seed=None), status=status)
     play.assess(session)
     return kept
 

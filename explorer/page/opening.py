@@ -1,14 +1,19 @@
-"""Open a page on a scenario, trained as far as its row says, or where the recording ends."""
+"""Open a page on a scenario or a link, trained and attacked as far as it says, or a recording."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from explorer.engine.roster import by_key
+from explorer.engine.store import Run
 from explorer.page import files, play
 from explorer.page.session import LIVE_STEPS, Session
 from explorer.page.stages import attack, draw, train
+from explorer.research.repeat import begun
+from explorer.research.runs import to_the_end
 from explorer.research.scenarios import by_name
 
 RECORDED = Path(__file__).with_name("opening.safetensors")  # made by scripts/opening.py
@@ -27,47 +32,116 @@ def open_scenario(session: Session, name: str) -> None:
     Raises:
         ValueError: for an unknown name, with the names there are.
     """
-    for _ in opening(session, name):
+    for _ in opening_scenario(session, name):
         pass
 
 
-def opening(session: Session, name: str, seconds: float = float("inf")) -> Iterator[float]:
-    """Open it in slices of so many seconds; yield the share of the training that is done.
-
-    Commands of the visitor between slices take precedence: other points or another stage end it.
+def opening_scenario(session: Session, name: str, seconds: float = float("inf")) -> Iterator[float]:
+    """Open it in slices of so many seconds; yield the share of the work that is done.
 
     Raises:
         ValueError: for an unknown name, with the names there are.
     """
     row = by_name(name)
+    run = row.run()
+    live = replace(run, train_config=replace(run.train_config, steps=LIVE_STEPS))
+    yield from opening(session, live, f"The example {name!r}", row.sentence, seconds)
+
+
+def opening(
+    session: Session, run: Run, what: str, words: str, seconds: float = float("inf")
+) -> Iterator[float]:
+    """Train and attack as far as the run says, in slices of so many seconds, and turn to its stage.
+
+    Yields the share of its steps that are done. Commands of the visitor between slices take
+    precedence: other points or another stage end it.
+
+    Args:
+        session: of the page.
+        run: without states.
+        what: it is called so in a message.
+        words: the message at the end.
+        seconds: of a slice.
+
+    Raises:
+        ValueError: for points that the plane cannot show, or an attack that suits not the weights.
+    """
     session.running = False
-    session.seed = row.seed
-    session.train_config = replace(row.train, steps=LIVE_STEPS)
-    draw.load(session, row.dataset())
-    if row.exact:
-        train.jump_to_exact(session)
-    else:
-        train.begin(session)
-    dataset, config = session.frame.dataset, session.train_config
-    while (done := _step(session)) < row.freeze:
-        play.advance(session, seconds=seconds, steps=row.freeze - done)
-        if session.frame.status.over:
+    trains, attacks = begun(run)
+    session.seed, session.train_config = run.seed, run.train_config
+    session.mix = run.mix or (0.0, 0.0)
+    if run.dataset.n or run.dataset.d != session.frame.dataset.d or session.frame.dataset.n:
+        draw.load(session, run.dataset)
+    if trains and run.dataset.n:
+        (train.jump_to_exact if run.exact else train.begin)(session)
+    held = session.frame.dataset, session.train_config
+    for share in _training(session, run, seconds):
+        yield share
+        if _left(session, held, f"{what} was left before it was trained.", what):
+            return
+    if session.frame.training.state is not None:
+        play.assess(session)
+    attack.choose(session, run.attack_name)
+    session.attack_config = run.attack_config or by_key(run.attack_name).config()
+    session.mix = run.mix or (0.0, 0.0)
+    if attacks:
+        session.seed = run.seed if run.attack_seed is None else run.attack_seed
+        play.go(session, "attack")
+        aimed = session.frame.aim, session.attack_config
+        for share in _attacking(session, run, seconds):
+            yield share
+            if _left(session, aimed, f"{what} was left before its attack was done.", what):
+                return
+        play.assess(session)
+    if run.stage:
+        play.go(session, run.stage)
+    session.message = words
+
+
+def _training(session: Session, run: Run, seconds: float) -> Iterator[float]:
+    """Take the steps of the training."""
+    last, whole = run.steps[0], max(sum(run.steps), 1)
+    descent = last if run.finish is None else min(run.finish, last)
+    while (done := _step(session)) < descent:
+        if not play.advance(session, seconds=seconds, steps=descent - done):
             break
-        yield _step(session) / row.freeze
-        now = session.frame
-        if now.stage != "train" or now.dataset is not dataset:
-            session.message = f"The example {name!r} was left before it was trained."
+        yield _step(session) / whole
+    begun_at = session.frame.training.state
+    if run.finish is None or begun_at is None or begun_at.t >= last:
+        return
+    for state, made in to_the_end(session.frame.dataset, begun_at, session.train_config):
+        train.take(session, state, made)
+        yield state.t / whole
+        if state.t >= last:
             return
-        if session.train_config is not config or session.running:
-            session.message = f"The example {name!r} was taken over at step {_step(session)}."
-            return
-    play.assess(session)
-    attack.choose(session, row.attack_name)
-    session.mix = (0.0, 0.0)  # every row is measured from noise
-    session.attack_config = row.attack
-    if row.stage != "train":
-        play.go(session, row.stage)
-    session.message = row.sentence
+
+
+def _attacking(session: Session, run: Run, seconds: float) -> Iterator[float]:
+    """Take the steps of the attack."""
+    done, whole = run.steps[0], max(sum(run.steps), 1)
+    while done < sum(run.steps):
+        taken = play.advance(session, seconds=seconds, steps=sum(run.steps) - done)
+        if not taken:
+            break
+        done += taken
+        yield done / whole
+
+
+def _left(session: Session, held: tuple[Any, Any], words: str, what: str) -> bool:
+    """Return whether the visitor turned to something else in between, and say so.
+
+    `held`: points and settings of the training, or weights and settings of the attack.
+    """
+    now = session.frame
+    attacking = held[0] is now.aim
+    if now.stage != ("attack" if attacking else "train") or held[0] not in (now.dataset, now.aim):
+        session.message = words
+        return True
+    config = session.attack_config if attacking else session.train_config
+    if config is not held[1] or session.running:
+        session.message = f"{what} was taken over at step {now.state.t if now.state else 0}."
+        return True
+    return False
 
 
 def _step(session: Session) -> int:

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from explorer.engine import training
 from explorer.engine.data import preset
 from explorer.engine.status import Status
-from explorer.page.frame import BEFORE, Stage, numbers
+from explorer.engine.training import TrainConfig
+from explorer.page.frame import BEFORE, Recipe, Stage, Training, numbers
 from explorer.page.history import History
 from explorer.page.job import page_waits
 from explorer.page.session import Session
@@ -215,14 +216,22 @@ def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - field
     if changes.keys() & BIRTH:
         session.running = False
         train.begin(session)
-    elif "loss" in changes:
+        return
+    now = session.frame.training
+    part = replace(now, recipe=_recipe_after(now, changes, session.train_config))
+    if "loss" in changes:
         same = replace(session.train_config, revive=False)
-        refreshed = training.refresh(session.frame.dataset, state, same)
-        session.show(
-            training=replace(session.frame.training, state=refreshed), status=Status.RUNNING
-        )
-    else:
-        session.show(status=Status.RUNNING)
+        part = replace(part, state=training.refresh(session.frame.dataset, state, same))
+    session.show(training=part, status=Status.RUNNING)
+
+
+def _recipe_after(now: Training, changes: dict[str, Any], config: TrainConfig) -> Recipe | None:
+    """Return the recipe of a run whose settings changed: none, unless no step was taken by others.
+
+    How many steps are planned, no step depends on.
+    """
+    free = now.state is None or not now.state.t or set(changes) <= {"steps"}
+    return replace(now.recipe, config=config) if now.recipe is not None and free else None
 
 
 def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9) -> int:
@@ -252,7 +261,12 @@ def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9)
         session.put(attack=replace(now.attack, state=state), status=status)
     else:
         decay = config.weight_decay if taken else now.training.weight_decay
-        part = replace(now.training, state=state, weight_decay=decay)
+        known = now.training.recipe
+        if (
+            taken and known is not None and known.finish is not None
+        ):  # a finished one goes elsewhere
+            known = replace(known, finish=None) if state.t - taken <= known.finish else None
+        part = replace(now.training, state=state, weight_decay=decay, recipe=known)
         session.put(training=part, status=status)
     return taken
 

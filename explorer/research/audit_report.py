@@ -12,7 +12,7 @@ import torch
 
 from explorer.engine.classes import class_numbers
 from explorer.engine.scoring import score
-from explorer.research.figures import new_figure
+from explorer.research.planes import new_figure
 from explorer.research.report import jsonable, of_network
 from explorer.research.words import verdicts
 from explorer.research.words.audit import assumptions, length, tried

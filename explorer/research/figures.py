@@ -1,4 +1,4 @@
-"""Results as pictures on paper: runs, arenas, energies, explanations, grids, membership."""
+"""Results as pictures on paper: arenas, energies, explanations, grids, membership."""
 
 from __future__ import annotations
 
@@ -13,155 +13,26 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateState, shapes, view
-from explorer.engine.classes import labels
-from explorer.engine.data import PLANE, Dataset
+from explorer.engine.data import Dataset
 from explorer.engine.energy.questions import Picture
 from explorer.engine.energy.starts import CORNERS, NAMES, outline, raster
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
 from explorer.engine.explanations.splitting import Explanation
 from explorer.engine.intervals import Share
-from explorer.engine.margin import q_of
 from explorer.engine.membership.experiment import MembershipTrial
-from explorer.engine.network import Network, phi, phi_all
+from explorer.engine.network import phi
 from explorer.engine.scoring import RADII
 from explorer.research.arena import Line
 from explorer.research.explained import Explained
 from explorer.research.grid import WORDS, Maps, band
+from explorer.research.planes import kind_of, new_figure
 from explorer.research.rates import Interval, roc, summary
 from explorer.research.tuning import Trial, front
 from explorer.research.words import energy
 from explorer.style import COLOURS, CONTROL, CURVES, INK, NEGATIVE, POSITIVE, PROVEN, SHADES
-
-GRID = 160  # arbitrary: pixels of the decision map along one side
-
-
-def new_figure(width: float, height: float, dpi: float = 100) -> Any:  # noqa: ANN401 - untyped
-    """An empty figure, in inches. ImportError without matplotlib.
-
-    It is not pyplot's: it needs no window system, and is freed after its drawing.
-    """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    made = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
-    FigureCanvasAgg(made)
-    return made
-
-
-def kind_of(path: Path) -> str:
-    """The kind of picture that the end of a name asks for: SVG or PDF, else PNG."""
-    ending = path.suffix.lower().removeprefix(".")
-    return ending if ending in ("svg", "pdf") else "png"
-
-
-def plot_claims(ax: Any, data: Dataset, net: Network, claims: Report | None = None) -> Any:  # noqa: ANN401
-    """Draw the plane, or the graph over the axis, with truth and claims on matplotlib axes.
-
-    Truth hollow, claims filled, their area by multiplier; the margin at its level lines.
-    """
-    margin = float(q_of(net, data.x, data.y).min())
-    (_level_lines if data.d == 2 else _graph)(ax, net, margin)
-    _marks(ax, data, claims)
-    return ax
-
-
-def attack_picture(
-    path: Path, data: Dataset, net: Network, claims: Report | None, title: str
-) -> None:
-    """Write a picture: truth and claims (`plot_claims`), and q per point; see `kind_of`."""
-    from matplotlib.ticker import MaxNLocator
-
-    figure = new_figure(10, 4.6, 130)
-    plane, bars = figure.subplots(1, 2, width_ratios=(1.1, 1))
-    q = q_of(net, data.x, data.y)
-    plot_claims(plane, data, net, claims)
-    order = torch.argsort(q)
-    colours = [COLOURS[int(y)] for y in data.y[order].tolist()]
-    bars.bar(range(data.n), (q[order] / q.min()).tolist(), color=colours)
-    bars.axhline(1, color="black", linewidth=0.8)
-    bars.xaxis.set_major_locator(MaxNLocator(integer=True))
-    bars.set(xlabel="point, by margin", ylabel="q / smallest q")
-    figure.suptitle(title, fontsize=9, wrap=True)
-    figure.savefig(path, format=kind_of(path))
-
-
-def _level_lines(axes: Any, net: Network, margin: float) -> None:  # noqa: ANN401
-    """The decision map, pale, and the lines where Phi is 0 and +-margin."""
-    side = torch.linspace(-PLANE, PLANE, GRID, dtype=net.dtype)
-    grid = torch.stack(torch.meshgrid(side, side, indexing="xy"), -1).reshape(-1, 2)
-    if net.outputs > 1:
-        return _several(axes, phi_all(net, grid).T.reshape(-1, GRID, GRID) / margin, side)
-    values = phi(net, grid).reshape(GRID, GRID) / margin
-    sides = torch.where(values > 0, 1.0, -1.0)
-    at = side.numpy()
-    axes.pcolormesh(at, at, sides.numpy(), cmap=_two_colours(), vmin=-1, vmax=1, alpha=0.15)
-    # matplotlib warns of levels that no value reaches.
-    inside = [v for v in (-1, 0, 1) if float(values.min()) < v < float(values.max())]
-    if inside:
-        widths = [1.2 if v == 0 else 0.6 for v in inside]
-        axes.contour(at, at, values.numpy(), levels=inside, colors="black", linewidths=widths)
-    axes.set(ylim=(-PLANE, PLANE), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
-
-
-def _several(axes: Any, values: Tensor, side: Tensor) -> None:  # noqa: ANN401
-    """The same for outputs (C, h, w): the winner's colour, the borders, its lead at the margin."""
-    from matplotlib.colors import ListedColormap
-
-    at, best = side.numpy(), values.argmax(0)
-    top = values.topk(2, 0).values
-    colours = ListedColormap([COLOURS[label] for label in labels(len(values))])
-    axes.pcolormesh(at, at, best.numpy(), cmap=colours, vmin=0, vmax=len(values) - 1, alpha=0.15)
-    for k, one in enumerate(values):
-        rest = torch.where(best == k, top[1], top[0])
-        lead = (one - rest).numpy()
-        inside = [v for v in (0, 1) if lead.min() < v < lead.max()]
-        if inside:
-            widths = [1.2 if v == 0 else 0.6 for v in inside]
-            axes.contour(at, at, lead, levels=inside, colors="black", linewidths=widths)
-    axes.set(ylim=(-PLANE, PLANE), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
-
-
-def _two_colours() -> Any:  # noqa: ANN401 (a class of an untyped library)
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap([NEGATIVE, POSITIVE])
-
-
-def _graph(axes: Any, net: Network, margin: float) -> None:  # noqa: ANN401
-    """The graph of Phi over the axis, at margin 1, with the levels that points must reach."""
-    side = torch.linspace(-PLANE, PLANE, 8 * GRID, dtype=net.dtype)
-    axes.plot(side.numpy(), (phi(net, side[:, None]) / margin).numpy(), color="black", linewidth=1)
-    for level in (-1, 0, 1):
-        axes.axhline(level, color="grey", linewidth=0.5)
-    axes.set(xlabel="$x$", ylabel="Φ / margin")
-
-
-def _marks(axes: Any, data: Dataset, claims: Report | None) -> None:  # noqa: ANN401
-    """Truth hollow, claims filled; in 1-D at the height of their label."""
-    shapes = zip(labels(data.outputs), "o^sD", strict=False)
-    for label, colour, marker in ((k, COLOURS[k], shape) for k, shape in shapes):
-        at = _places(data.x, data.y, label)
-        axes.scatter(*at, 60, facecolors="none", edgecolors=colour, marker=marker,
-                     linewidths=1.5, label=f"truth {label:+d}")  # fmt: skip
-        if claims is not None and bool((claims.y == label).any()):
-            lam, most = claims.lam[claims.y == label], float(claims.lam.max())
-            share = lam / most if most > 0 else torch.ones_like(lam)  # inversion knows of none
-            areas = (8 + 37 * share).tolist()  # within the marks of the truth
-            axes.scatter(*_places(claims.x, claims.y, label), areas, color=colour, marker=marker,
-                         linewidths=0, label=f"claim {label:+d}")  # fmt: skip
-    axes.set(xlim=(-PLANE, PLANE))
-    axes.legend(fontsize=7, loc="upper right")
-
-
-def _places(x: Tensor, y: Tensor, label: int) -> tuple[list[float], list[float]]:
-    own = x[y == label]
-    height = own[:, 1] if x.shape[1] == 2 else torch.full_like(own[:, 0], label)
-    return own[:, 0].tolist(), height.tolist()
-
 
 # --- The arena as a picture: recall and precision per attack with intervals, control in grey ----
 

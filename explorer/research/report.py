@@ -15,7 +15,7 @@ from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.engine.network import Network
 from explorer.engine.store import Run
-from explorer.research.figures import attack_picture
+from explorer.research.planes import attack_picture
 from explorer.research.runs import Attacked, Trained
 from explorer.research.words import verdicts, weights
 from explorer.research.words.numbers import digits

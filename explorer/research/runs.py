@@ -41,6 +41,7 @@ from explorer.engine.scoring import RADII, Score, Verdict, judge, score
 from explorer.engine.status import Status
 from explorer.engine.store import Run, open_bytes, read_file
 from explorer.engine.training import TrainConfig, TrainState
+from explorer.research.state import is_link, read_link
 from explorer.research.words import weights
 
 KEPT = 100  # arbitrary: states of a run that a file keeps, evenly spaced
@@ -146,16 +147,24 @@ def placed(target: Any, entry: AnyAttack, device: str) -> Any:  # noqa: ANN401 -
     return Target(target.net.to(device=device, dtype=wide_on(device)), target.level)
 
 
+def points_at(place: str | Path) -> Dataset:
+    """Points of a CSV file or of a link, whose settings are not taken."""
+    if is_link(str(place)):
+        return read_link(str(place)).dataset
+    return read_csv(read_file(place))
+
+
 def fingerprint(path: str | Path) -> str:
-    """Of a file: a row runs on the very content that it was made for."""
-    return hashlib.sha256(read_file(path)).hexdigest()[:16]
+    """Of a file or a link: a row runs on the very content that it was made for."""
+    content = str(path).encode() if is_link(str(path)) else read_file(path)
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def points_in(path: str, made: str) -> Dataset:
-    """Points of a CSV. ValueError where it is not the file whose `fingerprint` is `made`."""
+    """Points of a CSV or a link. ValueError where its `fingerprint` is not `made`."""
     if fingerprint(path) != made:
         raise ValueError(f"{safe_name(Path(path).name)} has changed since this row was made.")
-    return read_csv(read_file(path))
+    return points_at(path)
 
 
 def stride_of(planned: int, keep: int = KEPT) -> int:

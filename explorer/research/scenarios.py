@@ -15,6 +15,7 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.univariate import UnivariateConfig
 from explorer.engine.data import Dataset, Source, preset
 from explorer.engine.roster import DEFAULT, AttackConfig
+from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 
 
@@ -57,6 +58,13 @@ class Scenario:
         """The points, drawn."""
         source = self.source
         return preset(source.preset, source.n, source.noise, source.seed)
+
+    def run(self) -> Run:
+        """The run that it stands for, without states: `repeat` makes them."""
+        return Run(
+            self.dataset(), self.train, attack_name=self.attack_name, attack_config=self.attack,
+            seed=self.seed, stage=self.stage, steps=(self.freeze, 0), exact=self.exact,
+        )  # fmt: skip
 
 
 _LEVEL = TrainConfig(steps=12_000)  # measured: levels the margins of every row below

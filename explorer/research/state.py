@@ -19,12 +19,14 @@ import zlib
 from dataclasses import replace
 
 from explorer.engine import store
-from explorer.engine.files import MAX_BYTES, reading
+from explorer.engine.files import MAX_BYTES, reading, safe_name
 from explorer.engine.store import Run, StoreError
 
+STAGES = ("", "draw", "train", "attack", "landscape", "explain", "arena")  # of the page; "": none
 VERSION = 1  # raise it when an old text can no longer be read
 MOST_TEXT = 16 * 2**20  # characters; arbitrary
 TOO_LONG = "need more than the {} characters of a text. Save it as a file, or leave states out."
+LEAST = 40  # characters: each link has more, and few names of files
 REMEDY = "Copy it again, the whole of it."
 FORM = re.compile(r"mx(\d{1,9})\.([A-Za-z0-9_-]*)\s*")
 # What most texts hold, so that it need not be in them. Every text of version 1 was packed with it:
@@ -125,3 +127,60 @@ def _unpack(letters: str) -> bytes:
     if not unpacker.eof or unpacker.unused_data:
         raise ValueError("it ends too early, or is too long")
     return data
+
+
+# --- Links: the text of a run without states, behind the address of a page ---------------------
+
+
+def link_of(run: Run, address: str = "") -> str:
+    """Return the points, settings, seeds, steps and stage of a run as a link.
+
+    Args:
+        run: what to hold; its states are left out.
+        address: of a page, such as http://127.0.0.1:8866/; the text alone opens everywhere else.
+
+    Returns:
+        The address with the text behind "#", which no browser sends to a server; or the text alone.
+
+    Raises:
+        StoreError: where the points alone are too many.
+
+    Example:
+        >>> from explorer import Run, TrainConfig, link_of, preset
+        >>> link_of(Run(preset("moons"), TrainConfig())).startswith("mx1.")
+        True
+    """
+    text = to_text(without_states(run))
+    return f"{address.partition('#')[0]}#{text}" if address else text
+
+
+def read_link(text: str) -> Run:
+    """Return the run that a link holds, without states: `repeat` makes them again.
+
+    Args:
+        text: a link, or any text with one in it, such as the address of a page.
+
+    Returns:
+        The run: the same points to the last bit, settings, seeds, steps and stage.
+
+    Raises:
+        StoreError: where the text holds no link, or one that is damaged, too large, or of an attack
+            that is not installed.
+        ValueError: a StoreError is one.
+
+    Example:
+        >>> from explorer import Run, TrainConfig, link_of, preset, read_link
+        >>> run = Run(preset("moons", n=10), TrainConfig(), seed=3, steps=(500, 0))
+        >>> read_link("http://localhost/#" + link_of(run)).steps
+        (500, 0)
+    """
+    found = FORM.search(text)
+    run = from_text(found[0].strip() if found else text[:60])
+    if run.stage not in STAGES:
+        raise StoreError(f"the link names a stage {safe_name(repr(run.stage))}. {REMEDY}")
+    return run
+
+
+def is_link(text: str) -> bool:
+    """Whether a word is a link rather than the name of a file."""
+    return len(text) > LEAST and FORM.fullmatch(text.rpartition("#")[2].strip()) is not None

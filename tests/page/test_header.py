@@ -11,7 +11,7 @@ from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.history import History
-from explorer.page.opening import open_scenario, opening
+from explorer.page.opening import open_scenario, opening_scenario
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw, explain, train
 from explorer.page.words.headline import headline
@@ -25,7 +25,7 @@ def test_slices_come_to_the_same_weights_as_one_go() -> None:
     first, second = Session(), Session()
     second.mix = (1.0, 1.0)
     open_scenario(first, NAME)
-    assert len(list(opening(second, NAME, seconds=0.02))) > 1
+    assert len(list(opening_scenario(second, NAME, seconds=0.02))) > 1
     assert first.frame.training.state.net.theta.equal(second.frame.training.state.net.theta)
     assert first.frame.stage == second.frame.stage and second.mix == (0.0, 0.0)
     assert second.message and "Training" not in second.message
@@ -43,7 +43,7 @@ def test_the_lesson_of_a_proof_opens_on_an_exact_network() -> None:
 
 def test_other_points_end_the_opening() -> None:
     session = Session()
-    slices = opening(session, NAME, seconds=0.02)
+    slices = opening_scenario(session, NAME, seconds=0.02)
     next(slices)
     draw.load(session, preset("moons"))
     assert list(slices) == []

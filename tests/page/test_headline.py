@@ -17,7 +17,7 @@ from explorer.engine.roster import by_key
 from explorer.engine.scoring import score
 from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
-from explorer.page.opening import opening
+from explorer.page.opening import opening_scenario
 from explorer.page.play import ACTIONS, act
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw, explain, landscape, train
@@ -246,7 +246,7 @@ def test_a_click_on_a_point_while_training_is_no_new_beginning() -> None:
 
 def test_an_example_that_loads_is_told_as_far_as_it_is() -> None:
     session = Session()
-    slices = opening(session, "alternating line", seconds=0.02)
+    slices = opening_scenario(session, "alternating line", seconds=0.02)
     for _ in slices:
         q = session.frame.training.state.q
         made = check(session)

@@ -80,6 +80,9 @@ class Run:
         attack_name: key of the attack in the roster.
         stage: of the page where it was left; empty where no page wrote it.
         steps: taken in training and in the attack, for a run whose states were left out.
+        attack_seed: of the first candidates, where it is another one than that of the training.
+        exact: whether training began at the exact maximum-margin network.
+        finish: the step from which the network was trained to the end; None where it was not.
 
     Raises:
         ValueError: where states have another dimension than the points, there is no such attack, or
@@ -103,6 +106,9 @@ class Run:
     attack_name: str = DEFAULT
     stage: str = ""
     steps: tuple[int, int] = (0, 0)
+    attack_seed: int | None = None
+    exact: bool = False
+    finish: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse unknown attacks, and states of another dimension than the points."""

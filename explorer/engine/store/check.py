@@ -27,13 +27,18 @@ if TYPE_CHECKING:
     from explorer.engine.store import Run
 
 MOST_SCALE = 1e6  # arbitrary: it grows as the logarithm of a logarithm of time
+MOST_STEPS = 10_000_000  # as many as a page plans
 MOST_STATES = 1000  # arbitrary: pages and commands keep at most 400
 
 
 def check_run(run: Run) -> None:
     """ValueError where parts of `run` do not fit each other, or are out of range."""
-    if not 0 <= run.seed <= MOST_INT:
-        raise ValueError(f"the seed must be from 0 to 2^63 - 1; got {run.seed}")
+    for seed in (run.seed, run.attack_seed or 0):
+        if not 0 <= seed <= MOST_INT:
+            raise ValueError(f"the seed must be from 0 to 2^63 - 1; got {seed}")
+    for steps in (*run.steps, run.finish or 0):
+        if not 0 <= steps <= MOST_STEPS:
+            raise ValueError(f"a run has from 0 to {MOST_STEPS} steps; got {steps}")
     if run.mix is not None and not all(0 <= share <= 1 for share in run.mix):
         raise ValueError(f"the shares of mix must be from 0 to 1; got {run.mix}")
     _check_points(run.dataset)

@@ -11,7 +11,7 @@ from explorer.engine.progress import Progress
 from explorer.page import play
 from explorer.page.frame import STAGES, Frame
 from explorer.page.job import Job
-from explorer.page.opening import open_scenario, opening
+from explorer.page.opening import open_scenario, opening_scenario
 from explorer.page.panels.base import Panel
 from explorer.page.parts.controls import Head
 from explorer.page.session import Session
@@ -71,7 +71,7 @@ class Header(Panel):
         shown = -SHOWN_S
 
         def work(progress: Progress) -> Iterator[float]:
-            for share in opening(self.session, name, SLICE_S):
+            for share in opening_scenario(self.session, name, SLICE_S):
                 progress(share)
                 yield share
 

@@ -104,7 +104,10 @@ def restart(session: Session) -> None:
     mixed = session.entry.takes_start and aim is not None and aim.truth.n > 0
     mix = session.mix if mixed else (0.0, 0.0)
     part = replace(
-        without_run(session.frame.attack, session.frame.attack.name), state=state, mix=mix
+        without_run(session.frame.attack, session.frame.attack.name),
+        state=state,
+        mix=mix,
+        seed=session.seed,
     )
     session.show(attack=part, status=Status.RUNNING)
     judge(session)

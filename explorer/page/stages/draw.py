@@ -10,8 +10,9 @@ import torch
 from explorer.engine import data, training
 from explorer.engine.data import Dataset
 from explorer.engine.status import Status
+from explorer.engine.training import TrainState
 from explorer.page.axes import fitted
-from explorer.page.frame import Attacking, Frame, Stage, Training
+from explorer.page.frame import Attacking, Frame, Recipe, Stage, Training, numbers
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
 
@@ -129,7 +130,12 @@ def _go_on(session: Session, history: History[Dataset]) -> None:
     if old.aimed:
         session.running = False
         session.message = "The points changed; the attacked weights belong to the old ones."
-    if state is not None:
+    known, again = None, _begun_again(old.training, dataset)
+    if again is not None:
+        state, known = again
+        session.branch.train = Timeline()
+        session.branch.train.append(state, numbers)
+    elif state is not None:
         # Weights of a file stay as they are: their points are asked for, not new ones.
         given = old.training.given and not state.t
         config = replace(session.train_config, revive=session.train_config.revive and not given)
@@ -137,9 +143,22 @@ def _go_on(session: Session, history: History[Dataset]) -> None:
         if not torch.equal(before.theta, state.net.theta):
             session.message = REVIVED
     fit(session, dataset)
-    part = Training(state, weight_decay=old.training.weight_decay, given=old.training.given)
+    part = Training(state, weight_decay=old.training.weight_decay, given=old.training.given,
+                    recipe=known)  # fmt: skip
     aim = old.aim if old.aim is not None and old.aim.truth.n else None
     session.show(drawing=history, training=part, stage=stage, aim=aim, status=Status.RUNNING)
+
+
+def _begun_again(old: Training, dataset: Dataset) -> tuple[TrainState, Recipe] | None:
+    """Return the first state of a run that has taken no step, on other points; None else.
+
+    Its weights are drawn from the seed again, so that they can be once more.
+    """
+    if old.state is None or old.state.t or old.recipe is None or old.recipe.exact:
+        return None
+    made = replace(old.recipe, dataset=dataset)
+    generator = torch.Generator().manual_seed(made.seed)
+    return training.init(dataset, made.config, generator), made
 
 
 def refit(session: Session) -> None:

@@ -16,14 +16,14 @@ from explorer.engine.network import Network
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page.axes import fitted
-from explorer.page.frame import Attacking, Frame, Training, numbers
+from explorer.page.frame import Attacking, Frame, Recipe, Training, numbers
 from explorer.page.history import LOG_STEPS, Timeline
 from explorer.page.session import Session
 from explorer.research.words import weights
 
 
-def begin(session: Session, net: Network | None = None) -> None:
-    """Start training at t = 0 from the session's seed, or from `net`.
+def begin(session: Session, net: Network | None = None, exact: bool = False) -> None:
+    """Start training at t = 0 from the session's seed, or from `net`, the exact one if `exact`.
 
     Raises:
         ValueError: with no points drawn.
@@ -35,9 +35,10 @@ def begin(session: Session, net: Network | None = None) -> None:
     state = training.init(dataset, session.train_config, generator, net)
     session.branch.train, session.branch.attack = Timeline(), Timeline()
     session.branch.train.append(state, numbers)
-    held = session.frame.attack
+    held, config = session.frame.attack, session.train_config
+    known = None if net is not None and not exact else Recipe(dataset, config, session.seed, exact)
     session.show(stage="train", aim=None, status=Status.RUNNING,
-                 training=Training(state, weight_decay=session.train_config.weight_decay),
+                 training=Training(state, weight_decay=config.weight_decay, recipe=known),
                  attack=Attacking(held.name, mix=held.mix))  # fmt: skip
     certify(session)
 
@@ -76,7 +77,7 @@ def jump_to_exact(session: Session, exact: Exact | None = None) -> None:
     dataset = session.frame.dataset
     exact = exact or maximum_margin(dataset.x, dataset.y)
     session.running = False
-    begin(session, exact.net)
+    begin(session, exact.net, exact=True)
     if not exact.polished:
         session.message = weights.optimum(exact)
 
@@ -88,7 +89,11 @@ def take(session: Session, state: TrainState, made: Finished | None = None) -> N
     """
     session.branch.train.append(state, numbers, always=made is not None)
     status = training.terminate(state, session.train_config)
-    session.show(training=replace(session.frame.training, state=state), status=status)
+    now = session.frame.training
+    known = now.recipe
+    if made is not None and known is not None and known.finish is None and now.state is not None:
+        known = replace(known, finish=now.state.t)  # begun there or before, it comes to the same
+    session.show(training=replace(now, state=state, recipe=known), status=status)
     if made is not None:
         session.message = weights.finished(made)
 

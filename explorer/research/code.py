@@ -1,0 +1,110 @@
+"""The Python and the command that do again what a run did: what is needed, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+from explorer.engine.data import Dataset
+from explorer.engine.roster import by_key
+from explorer.engine.store import Run
+from explorer.engine.training import TrainConfig
+from explorer.research.repeat import begun
+from explorer.research.state import link_of
+
+Lines = list[str]
+
+
+def command_of(run: Run) -> str:
+    """The command that repeats the run of a link, and prints its numbers."""
+    return f"margin-explorer repeat {link_of(run)}"
+
+
+def python_of(run: Run) -> str:
+    """Python that repeats it step by step, and prints its numbers."""
+    trains, attacks = begun(run)
+    names, home, lines = {"torch"}, dict[str, set[str]](), _points(run.dataset)
+    public = {"preset" if run.dataset.source else "read_link"}
+    if trains and run.dataset.n:
+        public |= {"TrainConfig", "certify", "sentence", "training"}
+        lines += _training(run)
+        if run.exact:
+            public.add("maximum_margin")
+        if run.finish is not None:
+            home["explorer.research.runs"] = {"to_the_end"}
+    if attacks and run.dataset.n:
+        public |= {"Target", "by_key", "control_sets"}
+        lines += _attack(run)
+        home.setdefault("explorer.research.runs", set()).add("judgement")
+        if by_key(run.attack_name).takes_start:
+            home["explorer.engine.energy.starts"] = {"attack_start"}
+    imports = [f"import {name}" for name in sorted(names) if trains and run.dataset.n]
+    imports.append(f"from explorer import {', '.join(sorted(public))}")
+    imports += [
+        f"from {module} import {', '.join(sorted(of))}" for module, of in sorted(home.items())
+    ]
+    return "\n".join([*imports, "", *lines])
+
+
+def _points(data: Dataset) -> Lines:
+    source = data.source
+    if source is None:
+        return [f'data = read_link("{link_of(Run(data, TrainConfig()))}").dataset']
+    return [
+        f"data = preset({source.preset!r}, n={source.n}, noise={source.noise}, seed={source.seed})"
+    ]
+
+
+def _training(run: Run) -> Lines:
+    last = run.steps[0]
+    descent = last if run.finish is None else min(run.finish, last)
+    net = ", maximum_margin(data.x, data.y).net" if run.exact else ""
+    lines = [
+        f"config = TrainConfig({differences(run.train_config)})",
+        f"state = training.init(data, config, torch.Generator().manual_seed({run.seed}){net})",
+    ]
+    if descent:
+        lines.append(f"state = training.advance(data, state, config, {descent})")
+    if run.finish is not None and last > descent:
+        lines += [
+            "for state, _ in to_the_end(data, state, config):",
+            f"    if state.t >= {last}:",
+            "        break",
+        ]
+    lines.append('print(f"step {state.t}: smallest margin {state.q_min:.6g}")')
+    if not run.train_config.all_biases:
+        return [*lines, "known = certify(state.net, data.x, data.y)", "print(sentence(known))"]
+    return [*lines, "known = None  # biases beyond the first layer: no theorem speaks of it"]
+
+
+def _attack(run: Run) -> Lines:
+    entry = by_key(run.attack_name)
+    config = run.attack_config or entry.config()
+    seed = run.seed if run.attack_seed is None else run.attack_seed
+    labels = "" if entry.victim is None else ", data.y"
+    proof = "known" if entry.victim is None else "None"  # it has weights of its own training
+    start = ["start = None"]
+    if entry.takes_start:
+        size, mix = "config.m, config.sigma_x", run.mix or (0.0, 0.0)
+        start = [f"start = attack_start(data, controls.sets[0], {size}, {seed}, {mix}{labels})"]
+    return [
+        "",
+        "target = Target.of(state.net, state.q_min)",
+        f"attack = by_key({run.attack_name!r})",
+        f"config = attack.config({differences(config)})",
+        "controls = control_sets(data)",
+        *start,
+        f"aimed = attack.target_for(target, data.x, data.y, config, {seed})",
+        f"found = attack.init(aimed, config, torch.Generator().manual_seed({seed}), start)",
+        *([f"found = attack.advance(aimed, found, config, {run.steps[1]})"] * bool(run.steps[1])),
+        "claims = attack.report(target, found, config)",
+        f"made = judgement(claims, data, controls, {proof}, more=True)",
+        "print(sentence(made.verdict))",
+    ]
+
+
+def differences(config: Any) -> str:  # noqa: ANN401 - settings of any class
+    """The settings that are not the defaults, as Python writes them."""
+    usual = replace(type(config)())
+    pairs = ((f.name, getattr(config, f.name)) for f in fields(config))
+    return ", ".join(f"{name}={value!r}" for name, value in pairs if value != getattr(usual, name))

@@ -1,0 +1,145 @@
+"""A run again from its points, settings and seeds: what a link holds is enough for it.
+
+run = read_link("http://.../#mx1.eNp...")
+made = repeat(run)  # trains, attacks and judges, as the page did
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import torch
+
+from explorer.engine import training
+from explorer.engine.attacks.target import Target
+from explorer.engine.certificate import Certificate, certify
+from explorer.engine.controls import control_sets
+from explorer.engine.energy.starts import attack_start
+from explorer.engine.exact import maximum_margin
+from explorer.engine.exact.finish import Finished
+from explorer.engine.roster import by_key
+from explorer.engine.store import Run, StoreError
+from explorer.engine.store.check import check_run
+from explorer.engine.training import TrainState
+from explorer.research.runs import Attacked, judgement, to_the_end
+from explorer.research.state import REMEDY
+
+UNTRAINED = ("", "draw")  # stages without a network
+SEEN = 100  # arbitrary: how often a watch is called
+
+
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """What `repeat` made.
+
+    Attributes:
+        run: what was repeated.
+        state: the training state; None where nothing had been trained.
+        certificate: of its weights; None where no theorem speaks of them.
+        finished: what is known of a network that was trained to the end.
+        attacked: the attack with its verdict; None where none had begun.
+
+    Example:
+        >>> from explorer import Run, TrainConfig, preset, repeat
+        >>> repeat(Run(preset("moons", n=10), TrainConfig())).state is None  # nothing had begun
+        True
+    """
+
+    run: Run
+    state: TrainState | None = None
+    certificate: Certificate | None = None
+    finished: Finished | None = None
+    attacked: Attacked | None = None
+
+
+def begun(run: Run) -> tuple[bool, bool]:
+    """Whether training, and the attack, had begun."""
+    attacked = run.stage == "attack" or run.steps[1] > 0
+    return attacked or run.exact or run.steps[0] > 0 or run.stage not in UNTRAINED, attacked
+
+
+def repeat(run: Run, watch: Callable[[str, int, int], None] = lambda *_: None) -> Repeated:
+    """Return what a page had made, made again: train, attack, judge.
+
+    Args:
+        run: what to repeat, such as `read_link` gives it; states that it holds are not looked at.
+        watch: is called with "training" or "attack", the step reached and the last step, now and
+            then; it may raise an error to stop.
+
+    Returns:
+        The states at its steps, the certificate and the verdict: on the same machine the same
+        numbers as on the page, bit for bit.
+
+    Raises:
+        StoreError: where there are steps but no points, or the attack does not suit these weights.
+        ValueError: where parts of the run do not fit each other.
+
+    Example:
+        >>> from explorer import Run, TrainConfig, preset, repeat
+        >>> made = repeat(Run(preset("moons", n=10), TrainConfig(), steps=(50, 0)))
+        >>> made.state.t, made.attacked
+        (50, None)
+    """
+    check_run(run)
+    trains, attacks = begun(run)
+    if not trains:
+        return Repeated(run)
+    if not run.dataset.n:
+        raise StoreError(f"the link holds steps of a run, but no points to train on. {REMEDY}")
+    states = training_states(run, max(1, run.steps[0] // SEEN))
+    state, known = next(states)
+    for state, made in states:
+        known = made
+        watch("training", state.t, run.steps[0])
+    data = run.dataset
+    proof = certify(state.net, data.x, data.y) if state.net.homogeneous else None
+    done = Repeated(run, state, proof, known)
+    return replace(done, attacked=_attacked(run, state, proof, watch)) if attacks else done
+
+
+def training_states(run: Run, every: int) -> Iterator[tuple[TrainState, Finished | None]]:
+    """Train again, and yield the state after at most `every` steps each; the last is at its step.
+
+    The first is at t = 0. Those of a finish come with what is known then.
+    """
+    data, config, last = run.dataset, run.train_config, run.steps[0]
+    net = maximum_margin(data.x, data.y).net if run.exact else None
+    state = training.init(data, config, torch.Generator().manual_seed(run.seed), net)
+    yield state, None
+    descent = last if run.finish is None else min(run.finish, last)
+    while state.t < descent and not training.terminate(state, config).over:
+        state = training.advance(data, state, config, min(every, descent - state.t))
+        yield state, None
+    if run.finish is not None and state.t < last:
+        for later, made in to_the_end(data, state, config):
+            yield later, made
+            if later.t >= last:
+                return
+
+
+def _attacked(
+    run: Run, state: TrainState, made: Certificate | None, watch: Callable[[str, int, int], None]
+) -> Attacked:
+    """The attack at its step, judged."""
+    data, entry, last = run.dataset, by_key(run.attack_name), run.steps[1]
+    config = cast(Any, run.attack_config or entry.config())
+    seed = run.seed if run.attack_seed is None else run.attack_seed
+    target = Target.of(state.net, float(state.q.min()))
+    why = entry.refusal(target)
+    if why:
+        raise StoreError(why)
+    controls, start = control_sets(data), None
+    if entry.takes_start:
+        y = None if entry.victim is None else data.y
+        mix = run.mix or (0.0, 0.0)
+        start = attack_start(data, controls.sets[0], config.m, config.sigma_x, seed, mix, y)
+    aimed = entry.target_for(target, data.x, data.y, config, seed)
+    first = found = entry.init(aimed, config, torch.Generator().manual_seed(seed), start)
+    while found.t < last and not entry.terminate(found, config).over:
+        found = entry.advance(aimed, found, config, min(max(1, last // SEEN), last - found.t))
+        watch("attack", found.t, last)
+    claims = entry.report(target, found, config)
+    held = judgement(claims, data, controls, None if entry.victim else made, more=True)
+    return Attacked((first, found), target, claims, held.scores, held.verdict)

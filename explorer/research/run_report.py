@@ -1,0 +1,124 @@
+"""A run on one page of HTML: what is needed to cite it and to do it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from html import escape
+from typing import Any
+
+from explorer.engine.data import write_csv
+from explorer.engine.roster import by_key
+from explorer.research import planes, report
+from explorer.research.code import command_of, python_of
+from explorer.research.repeat import Repeated
+from explorer.research.runs import Trained
+from explorer.research.state import link_of
+from explorer.research.words import verdicts
+
+CSS = """
+body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:1rem auto;padding:0 1rem;
+ color:#16191d;background:#fff}
+h1{font-size:24px}h2{font-size:17px;margin-top:2rem}td,th{padding:2px 14px 2px 0;text-align:left;
+ vertical-align:top;border-bottom:1px solid #8884}table{border-collapse:collapse;font-size:14px}
+pre{background:#f3f5f7;padding:12px;overflow:auto;font-size:12px;white-space:pre-wrap;
+ overflow-wrap:anywhere}svg{max-width:100%;height:auto}
+"""
+PAPERS = (
+    "Lyu and Li (2020), Gradient Descent Maximizes the Margin of Homogeneous Neural Networks, ICLR",
+    "Haim et al. (2022), Reconstructing Training Data from Trained Neural Networks, NeurIPS",
+)
+
+
+def training_of(made: Repeated) -> Trained | None:
+    """Its training, for the rows of a report."""
+    if made.state is None:
+        return None
+    return Trained((made.state,), made.run.dataset, None, made.finished)
+
+
+def page_of(made: Repeated, address: str = "") -> str:
+    """One page of HTML without scripts: picture, numbers, settings, link, command, Python, points.
+
+    Args:
+        made: the run.
+        address: of the page that the link opens on; without one it is text alone.
+    """
+    run, title = made.run, _title(made)
+    link = link_of(run, address)
+    shown = f'<a href="{escape(link)}">{escape(link)}</a>' if address else escape(link)
+    versions = "".join(f"<li>{escape(k)} {escape(v)}</li>" for k, v in run.versions.items())
+    papers, version = [*PAPERS, *_paper_of(made)], run.versions.get("margin-explorer", "")
+    return "\n".join([
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>',
+        f"<style>{CSS}</style><h1>{escape(title)}</h1>",
+        _picture(made),
+        "<h2>Numbers</h2>", _table(_rows(made)),
+        "<h2>Settings</h2>", _table(_settings(made)),
+        f"<h2>Do it again</h2><p>The same run as a link:</p><pre>{shown}</pre>",
+        f"<p>From the command line:</p><pre>{escape(command_of(run))}</pre>",
+        f"<p>In Python:</p><pre>{escape(python_of(run))}</pre>",
+        f"<p>Made with:</p><ul>{versions}</ul>",
+        "<h2>Cite</h2><ul>",
+        f"<li>Margin Explorer developers, Margin Explorer, version {escape(version)}</li>",
+        *(f"<li>{escape(paper)}</li>" for paper in papers),
+        "</ul><h2>Points</h2>",
+        f"<details><summary>{run.dataset.n} points as CSV</summary>",
+        f"<pre>{escape(write_csv(run.dataset))}</pre></details></html>",
+    ])  # fmt: skip
+
+
+def _title(made: Repeated) -> str:
+    if made.attacked is not None and made.attacked.verdict is not None:
+        return verdicts.verdict(made.attacked.verdict)
+    if made.state is not None:
+        return f"{made.run.dataset.n} points, trained for {made.state.t:,} steps"
+    return f"{made.run.dataset.n} points"
+
+
+def _paper_of(made: Repeated) -> list[str]:
+    if made.attacked is None:
+        return []
+    entry = by_key(made.run.attack_name)
+    known = entry.paper in ("own", "") or any(entry.paper.split()[0] in p for p in PAPERS)
+    return [] if known else [f"{entry.title}: {entry.paper}"]
+
+
+def _picture(made: Repeated) -> str:
+    """The picture as SVG within the page; nothing where no plane or line has points."""
+    data = made.run.dataset
+    if not data.n or data.d > 2:
+        return ""
+    claims = None if made.attacked is None else made.attacked.claims
+    net = None if made.state is None else made.state.net
+    drawn = planes.as_bytes(planes.run_figure(data, net, claims), "svg").decode()
+    return drawn[drawn.index("<svg") :]
+
+
+def _rows(made: Repeated) -> list[tuple[str, str]]:
+    trained = training_of(made)
+    rows = [] if trained is None else report.training_rows(made.run.dataset, trained)
+    return rows + ([] if made.attacked is None else report.attack_rows(made.attacked))
+
+
+def _settings(made: Repeated) -> list[tuple[str, str]]:
+    """Source and seeds, then every setting: defaults change, a page does not."""
+    run = made.run
+    rows = [("points", str(run.dataset.source or "drawn by hand")), ("seed", str(run.seed))]
+    if made.state is not None:
+        rows += _fields("training", run.train_config)
+    if made.attacked is not None:
+        seed = run.seed if run.attack_seed is None else run.attack_seed
+        rows += [("attack", by_key(run.attack_name).title), ("seed of the attack", str(seed)),
+                 ("mix of truth and unseen points", str(run.mix))]  # fmt: skip
+        rows += _fields("attack", run.attack_config)
+    return rows
+
+
+def _fields(who: str, config: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - of any class
+    return [(f"{who}: {f.name}", repr(getattr(config, f.name))) for f in fields(config)]
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    cells = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows)
+    return f"<table>{''.join(cells)}</table>"

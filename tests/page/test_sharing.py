@@ -1,0 +1,172 @@
+"""A link holds the page: opened there, by Python or by the command, it gives the same numbers."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from contextlib import redirect_stdout
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from explorer import link_of, read_link, repeat
+from explorer.cli import app
+from explorer.engine.data import Dataset, preset
+from explorer.page import branches, play
+from explorer.page.opening import opening
+from explorer.page.session import Session
+from explorer.page.sharing import described, gap
+from explorer.page.stages import attack, draw, train
+from explorer.research.code import command_of, python_of
+from explorer.research.runs import to_the_end
+from explorer.research.words import sentence
+
+
+def by_hand(n: int = 8) -> Dataset:
+    generator = torch.Generator().manual_seed(1)
+    x = 3 * torch.rand(n, 2, generator=generator, dtype=torch.float64) - 1.5
+    return Dataset(x, torch.tensor([1.0, -1.0], dtype=torch.float64).repeat(n // 2))
+
+
+def kkt(session: Session) -> None:
+    play.go(session, "train")
+    play.configure(session, widths=(20,))
+    play.configure(session, momentum=0.9)
+    play.step(session, 400)
+    play.go(session, "attack")
+    play.configure(session, m=20)
+    play.step(session, 30)
+
+
+def mixed_from_another_seed(session: Session) -> None:
+    kkt(session)
+    attack.remix(session, 0.3, 0.2)
+    play.reseed(session)
+    play.step(session, 7)
+
+
+def exact_on_the_line(session: Session) -> None:
+    draw.load(session, preset("alternating-line"))
+    train.jump_to_exact(session)
+    attack.choose(session, "univariate")
+    play.go(session, "attack")
+    play.step(session, 2)
+
+
+def finished(session: Session) -> None:
+    play.go(session, "train")
+    play.configure(session, widths=(30,))
+    play.step(session, 300)
+    now = session.frame
+    for state, made in to_the_end(now.dataset, now.training.state, session.train_config):
+        train.take(session, state, made)
+
+
+def set_back(session: Session) -> None:
+    finished(session)
+    branches.seek(session, session.timeline.nearest(200))
+    play.step(session, 5)
+
+
+def drawn(session: Session) -> None:
+    play.go(session, "train")
+    play.go(session, "draw")
+    draw.add(session, [((0.123456789, -0.7), 1)])
+    play.step(session, 60)
+
+
+WAYS: tuple[Callable[[Session], None], ...] = (
+    kkt, mixed_from_another_seed, exact_on_the_line, finished, set_back, drawn,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_a_link_opens_to_the_same_numbers(way: Callable[[Session], None]) -> None:
+    session = Session(by_hand(), seed=4)
+    way(session)
+    link = link_of(described(session), "http://127.0.0.1:8866/?theme=dark")
+    assert not gap(session)
+    other = Session(preset("moons"))
+    for _ in opening(other, read_link(link), "The link", "done", seconds=0.01):
+        pass
+    now, then = other.frame, session.frame
+    assert torch.equal(now.dataset.x, then.dataset.x) and now.dataset.source == then.dataset.source
+    assert now.stage == then.stage and other.message == "done"
+    assert now.training.state.t == then.training.state.t
+    assert torch.equal(now.training.state.net.theta, then.training.state.net.theta)
+    assert other.train_config == session.train_config
+    if then.attack.state is not None:
+        assert now.attack.state.t == then.attack.state.t
+        assert torch.equal(now.attack.state.x, then.attack.state.x)
+        assert sentence(now.attack.verdict) == sentence(then.attack.verdict)
+        assert other.attack_config == session.attack_config
+    assert link_of(described(other)) == link_of(described(session)), "it can be passed on"
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_python_and_command_print_the_numbers_of_the_page(way: Callable[[Session], None]) -> None:
+    session = Session(by_hand(), seed=4)
+    way(session)
+    now, run = session.frame, described(session)
+    said = io.StringIO()
+    with redirect_stdout(said):
+        exec(python_of(run), space := {})
+    assert torch.equal(space["state"].net.theta, now.training.state.net.theta)
+    assert f"{now.training.state.q_min:.6g}" in said.getvalue()
+    _, *words = command_of(run).split()
+    result = CliRunner().invoke(app, [*words, "--json"])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told["training"]["q"] == now.training.state.q.tolist()
+    if now.attack.verdict is not None:
+        words = sentence(now.attack.verdict)
+        assert words in said.getvalue() and told["attack"]["verdict"]["sentence"] == words
+    else:
+        assert "attack" not in python_of(run)
+
+
+def test_what_cannot_be_made_again_is_told_and_left_out() -> None:
+    session = Session(by_hand())
+    play.step(session, 20)
+    assert not gap(session)
+    draw.add(session, [((0.1, 0.2), 1)])
+    play.step(session, 20)
+    run = described(session)
+    assert gap(session) and run.steps == (0, 0) and run.stage == "draw"
+    assert torch.equal(run.dataset.x, session.frame.dataset.x)
+    play.reset(session)
+    play.step(session, 20)
+    assert not gap(session) and described(session).steps == (20, 0)
+    play.configure(session, momentum=0.5)
+    assert gap(session)
+    play.reset(session)
+    assert not gap(session), "from its first step on it has these settings"
+
+
+def test_a_page_of_points_alone_is_a_link_too() -> None:
+    session = Session(by_hand())
+    run = read_link(link_of(described(session)))
+    assert torch.equal(run.dataset.x, session.frame.dataset.x) and run.stage == "draw"
+    assert repeat(run).state is None
+    other = Session()
+    assert list(opening(other, run, "The link", "done")) == []
+    assert other.frame.dataset.n == 8 and other.frame.training.state is None
+
+
+def test_forty_points_take_less_than_two_kilobytes() -> None:
+    session = Session(by_hand(40))
+    play.go(session, "train")
+    link = link_of(described(session), "http://class.example.org:8866/")
+    assert len(link) < 2000
+
+
+def test_what_a_visitor_does_ends_the_opening() -> None:
+    session = Session(by_hand(), seed=4)
+    kkt(session)
+    run, other = described(session), Session()
+    slices = opening(other, run, "The link", "done", seconds=0.002)
+    next(slices)
+    draw.clear(other)
+    assert list(slices) == [] and other.message != "done"
