@@ -126,6 +126,8 @@ class Verdict:
         reached: how many of these are met; None likewise.
         origin: where the controls came from that gave this p.
         controls: how many of them there are.
+        certified: points met by a claim that is certified (`runs.certify_claims`); None where
+            nobody asked.
 
     Example:
         >>> from explorer import control_sets, judge, preset
@@ -148,6 +150,7 @@ class Verdict:
     reached: int | None = None
     origin: Origin = Origin.GIVEN
     controls: int = 0
+    certified: int | None = None
 
     @property
     def least_p(self) -> float:
@@ -285,7 +288,7 @@ class RecallCurve:
     Attributes:
         radii: the radii, ascending; in units of the data.
         found: points of the truth found within each radius (r,), int64.
-        met: which they are (r, n), bool.
+        matches: index of the claim matched to each point, or -1 (r, n).
         distances: from each point to its nearest claim of the same label (n,); inf if none.
         chance: points found on a control, on average over the controls (r,); nan without controls.
         low: the 5% quantile of the controls (r,); nan without.
@@ -296,7 +299,7 @@ class RecallCurve:
 
     radii: tuple[float, ...]
     found: Tensor
-    met: Tensor
+    matches: Tensor
     distances: Tensor
     chance: Tensor
     low: Tensor
@@ -307,6 +310,11 @@ class RecallCurve:
     def n(self) -> int:
         """How many points the truth has."""
         return len(self.distances)
+
+    @property
+    def met(self) -> Tensor:
+        """Which points are found within each radius (r, n), bool."""
+        return self.matches >= 0
 
 
 def recall_curve(
@@ -347,7 +355,7 @@ def recall_curve(
         ends = np.quantile(counts.numpy(), (0.05, 0.95), axis=0, method="inverted_cdf")
         low, high = torch.from_numpy(ends)
     return RecallCurve(
-        order, made.found, made.matches >= 0, made.distances, mean, low, high, len(controls)
+        order, made.found, made.matches, made.distances, mean, low, high, len(controls)
     )
 
 

@@ -16,6 +16,7 @@ from explorer.engine.controls import Controls
 from explorer.engine.data import Dataset
 from explorer.engine.energy.landscape import Landscape, Weights
 from explorer.engine.energy.points import check_energy
+from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.network import Network
 from explorer.engine.roster import DEFAULT, AttackConfig, AttackState
 from explorer.engine.scoring import Score, Verdict
@@ -150,6 +151,21 @@ class Recipe:
 
 
 @dataclass(frozen=True, eq=False)
+class Certain:
+    """The certified radius around every place of the plane, so far.
+
+    Attributes:
+        target: the weights.
+        map: the radii.
+        done: whether the map is whole.
+    """
+
+    target: Target
+    map: RadiusMap
+    done: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Training:
     """The train stage: a run, and the newest certificate of it.
 
@@ -209,6 +225,7 @@ class Attacking:
         judged: what scores, verdict and claims are of: this state or an earlier one of the run.
         other: another set that explains the weights.
         seed: from which the run was begun; None where it was made elsewhere.
+        certainty: of the claims, once it is computed.
     """
 
     name: str = DEFAULT
@@ -220,6 +237,7 @@ class Attacking:
     judged: AttackState | None = None
     other: Shown | None = None
     seed: int | None = None
+    certainty: Certainty | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,6 +255,7 @@ class Frame:
     starts: Starts | None = None
     map_kind: str = "starts"  # what moves in the landscape: a key of `questions.MAPS`
     point_map: PointMap | None = None
+    radii: Certain | None = None  # what the explain stage says of every place
     status: Status = Status.RUNNING  # of the run of this stage
 
     @property
@@ -291,6 +310,12 @@ class Frame:
         """Return another set that explains the attacked weights, if the attack stage shows it."""
         shown = self.attack.other if self.stage == "attack" else None
         return shown.claims if shown is not None and shown.target is self.target else None
+
+    @property
+    def certain(self) -> Certain | None:
+        """Return the map of radii, if the explain stage shows one of the attacked weights."""
+        held = self.radii if self.stage == "explain" else None
+        return held if held is not None and held.target is self.target else None
 
     @property
     def state(self) -> TrainState | AttackState | None:

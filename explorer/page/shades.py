@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from explorer.engine.explanations.certainty import RadiusMap
+
 Array = NDArray[np.float64]
 # Viridis at six even places, as in triangle.js: told apart by the colour-blind.
 SHADING = ("#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725")
@@ -64,3 +66,24 @@ def shades(
     shares = ranks(values) if ranked else log_shares(values, *(span or span_of(values)))
     known = np.isfinite(shares)
     return np.where(known, np.rint(255 - 254 * np.where(known, shares, 0.0)), 0).astype(np.uint8)
+
+
+def radius_span(drawn: RadiusMap) -> tuple[float, float]:
+    """Return the least residual and the largest known radius: the ends of the colours."""
+    known = drawn.values[np.isfinite(drawn.values)]
+    return drawn.least, max(float(known.max(initial=0.0)), 1.01 * drawn.least, FLOOR)
+
+
+def radius_shades(drawn: RadiusMap) -> NDArray[np.uint8]:
+    """Return the larger radius of both labels as bytes (h, w), each label's row on a line.
+
+    255 is the largest; 0, which is not drawn, where no point is needed or nothing is known yet.
+    """
+    shown = drawn.values
+    if shown.ndim == 3:
+        known = np.isfinite(shown).any(axis=0)
+        shown = np.where(known, np.nan_to_num(shown).max(axis=0), np.nan)
+    low, high = radius_span(drawn)
+    share = np.clip((np.nan_to_num(shown) - low) / (high - low), 0.0, 1.0)
+    needed = np.nan_to_num(shown) > low
+    return np.where(needed, np.rint(1 + 254 * share), 0).astype(np.uint8)

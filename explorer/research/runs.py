@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine import training
+from explorer.engine.attacks.certified import cone_of
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify, in_reach
@@ -32,10 +33,11 @@ from explorer.engine.data import Dataset, read_csv
 from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.exact import finish as finishing
 from explorer.engine.exact.finish import Finished
+from explorer.engine.explanations.certainty import Certainty, certainty
 from explorer.engine.files import safe_name
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network
-from explorer.engine.progress import Progress, no_progress, with_progress
+from explorer.engine.progress import Progress, between, no_progress, with_progress
 from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, AttackState, by_key
 from explorer.engine.scoring import RADII, Score, Verdict, judge, score
 from explorer.engine.status import Status
@@ -105,13 +107,17 @@ class Judgement:
 
 @dataclass(frozen=True, eq=False)
 class Attacked:
-    """A finished attack; scores (truth, first control) and verdict where the truth is known."""
+    """A finished attack; scores (truth, first control) and verdict where the truth is known.
+
+    `certainty` of the claims where it was asked for (`with_certainty`).
+    """
 
     states: tuple[AttackState, ...]
     target: Target
     claims: Report
     scores: tuple[Score, Score] | None = None
     verdict: Verdict | None = None
+    certainty: Certainty | None = None
 
 
 def no_watch(states: Iterable[State], total: int, label: str) -> Iterable[State]:
@@ -403,3 +409,46 @@ def judgement(
     verdict = judge(truth, controls, claims.x, claims.y, RADIUS, in_reach(made, truth.n), more)
     first, control = (score(data, claims.x, claims.y) for data in (truth, controls.sets[0]))
     return Judgement((first, control), verdict)
+
+
+def certify_claims(
+    target: Target, claims: Report, truth: Dataset | None = None, half: float = RADIUS,
+    progress: Progress = no_progress,
+) -> Certainty:  # fmt: skip
+    """Return how certain it is that a training point lies near each claim (`certainty`).
+
+    Args:
+        target: the attacked weights.
+        claims: what is claimed.
+        truth: the points that they were trained on; None where nobody knows them.
+        half: half width of the places around the claims, in units of the data.
+        progress: hears of the work, and may end it.
+
+    Raises:
+        ValueError: where nothing can be certified; the message says why.
+    """
+    cone = cone_of(target, progress=between(progress, 0.0, 0.4))
+    known = truth if truth is not None and truth.n else None
+    return certainty(cone, claims.x, claims.y, half, known, between(progress, 0.4, 1.0))
+
+
+def certified_points(found: Score, made: Certainty, radius: float = RADIUS) -> Tensor:
+    """Return which points (n,) of a score are met within `radius` by a certified claim."""
+    match = found.matches[found.radii.index(radius)]
+    certain = made.certain
+    return (match >= 0) & certain[match.clamp_min(0)] if len(certain) else match >= 0
+
+
+def with_certainty(
+    done: Attacked, truth: Dataset | None, progress: Progress = no_progress
+) -> Attacked:
+    """Return the attack with the certainty of its claims, in its verdict as well.
+
+    Raises:
+        ValueError: where nothing can be certified.
+    """
+    made = certify_claims(done.target, done.claims, truth, progress=progress)
+    if done.scores is None or done.verdict is None:
+        return replace(done, certainty=made)
+    count = int(certified_points(done.scores[0], made).sum())
+    return replace(done, certainty=made, verdict=replace(done.verdict, certified=count))

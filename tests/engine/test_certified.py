@@ -153,15 +153,6 @@ def test_two_points_made_by_hand_are_needed_and_the_theorem_is_tight():
     assert cone.mass(np.array([0.9]), np.array([1.1]), 1.0) == pytest.approx(2**-0.5, rel=1e-2)
 
 
-def test_map_is_the_radius_of_each_place_and_needs_no_truth():
-    net = exact(2)[2]
-    cone = Cone.of(net, LINE)
-    grid = np.linspace(-2, 2, 9)[:, None]
-    found = cone.map(grid, 0.1, 1.0)
-    alone = [cone.radius(at - 0.1, at + 0.1, 1.0).low for at in grid]
-    assert found.shape == (9,) and found == pytest.approx(alone)
-
-
 def test_grouped_neurons_prove_no_more_than_all_of_them():
     """A network whose neurons were split in nearly parallel ones, as one group and one by one."""
     x, y, net = exact(4)

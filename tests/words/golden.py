@@ -37,6 +37,7 @@ from explorer.engine.energy.questions import OfRidge, OfStarts, Picture
 from explorer.engine.exact import Exact
 from explorer.engine.exact.finish import Finished
 from explorer.engine.explanations.alternatives import AsWell, Determined
+from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.explanations.programs import Farthest, Scope
 from explorer.engine.explanations.splitting import Explanation, Merging
 from explorer.engine.images import ImageVerdict
@@ -46,7 +47,7 @@ from explorer.engine.network import Network
 from explorer.engine.scoring import Kind, Unknowable, Verdict
 from explorer.engine.status import Status
 from explorer.page.apps.membership_scene import Outcome
-from explorer.page.frame import Aim, Attacking, Frame, Shown, Training
+from explorer.page.frame import Aim, Attacking, Certain, Frame, Shown, Training
 from explorer.page.history import History
 from explorer.page.words import energy as page_energy
 from explorer.page.words import failures
@@ -72,6 +73,7 @@ def tensor(*values: float) -> Tensor:
 
 
 NET = Network((torch.ones(2, 2), torch.ones(1, 2)), (torch.ones(2), None))
+DEEP = Network((torch.ones(2, 2), torch.ones(2, 2), torch.ones(1, 2)), (torch.ones(2), None, None))
 SEVERAL = Network((torch.ones(2, 2), torch.ones(3, 2)), (torch.ones(2), None))
 BIASED = Network((torch.ones(2, 2), torch.ones(1, 2)), (torch.ones(2), torch.ones(1)))
 CERTIFICATE = Certificate(
@@ -536,6 +538,15 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
     yield "found, by chance as well", frame(replace(VERDICT, origin=Origin.RESAMPLED))
     yield "found, from the truth", frame(mix=(0.5, 1.0))
     yield "found, biased", frame(net=BIASED, known=None)
+    sure = Certainty(tensor(0.45, 0.1, 0.0), 0.03, 0.01, 0.05, 0.07, 0.15)
+    for many in (0, 2, 11, 12):
+        yield f"found, {many} certified", frame(replace(VERDICT, certified=many), certainty=sure)
+    yield "found, three layers", frame(net=DEEP)
+    explain = replace(frame(), stage="explain")
+    assert explain.target is not None
+    for name, top, done in (("so far", 0.01, False), ("none", 0.1, True), ("some", 0.3, True)):
+        rays = RadiusMap(np.full((2, 3), top), *np.array([[-1.0], [1.0]]), 0.3, 0.0, 0.01, 0.15)
+        yield f"radii, {name}", replace(explain, radii=Certain(explain.target, rays, done))
     part = replace(VERDICT, in_reach=13, reached=12)
     yield "found, some in reach", frame(part)
     few = replace(part, kind=Kind.NOT_RECOVERABLE, found=1, in_reach=4, reached=1, p_value=0.3)

@@ -31,6 +31,7 @@ from explorer.engine.explanations.certified import (
     threshold,
 )
 from explorer.engine.explanations.cone import Array, Cone, refusal
+from explorer.engine.progress import Progress, no_progress
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
 from explorer.engine.status import Status
@@ -155,7 +156,7 @@ def init(
     target: Target, config: CertifiedConfig, generator: torch.Generator, start: Start | None = None
 ) -> CertifiedState:
     """Nothing proven yet; the assumptions are found. Draws nothing, and takes no start."""
-    cone = _cone(target, config)
+    cone = cone_of(target, config.margin_error, config.box)
     made, d = cone.assumptions, target.net.d
     none = torch.zeros(0, dtype=torch.float64)
     return CertifiedState(
@@ -169,7 +170,7 @@ def init(
 @few_threads()
 def step(target: Target, state: CertifiedState, config: CertifiedConfig) -> CertifiedState:
     """Look at the next places; narrower ones inside those that are proven wait for their turn."""
-    cone, d = _cone(target, config), target.net.d
+    cone, d = cone_of(target, config.margin_error, config.box), target.net.d
     now, later = state.waiting[: config.per_step], state.waiting[config.per_step :]
     proven, finer = [state.proven.numpy()], [later.numpy()]
     for row in now.numpy():
@@ -204,10 +205,27 @@ def report(target: Target, state: CertifiedState, config: CertifiedConfig) -> Re
     return Report(state.x[order], state.y[order], state.lam[order])
 
 
-def _cone(target: Target, config: CertifiedConfig) -> Cone:
-    """The cone of the target, kept there once made."""
-    key = ("certified", config.margin_error, config.box)
-    found: Cone = target.kept(key, lambda: assumed(target.net, config.margin_error, config.box))
+def cone_of(
+    target: Target, margin_error: float = 0.0, box: float | None = None,
+    progress: Progress = no_progress,
+) -> Cone:  # fmt: skip
+    """Return the cone of a target (`explanations.certified.assumed`), kept there once made.
+
+    Args:
+        target: the weights at margin 1.
+        margin_error: by how much the margin may be off, as a share of it.
+        box: half width of the box of all points, in units of the data; None: from the weights.
+        progress: hears of the search for assumptions, and may end it.
+
+    Raises:
+        ValueError: where `fits` refuses these weights.
+    """
+    why = fits(target)
+    if why:
+        raise ValueError(why)
+    key = ("certified", margin_error, box)
+    net = target.net.to(dtype=torch.float64, device="cpu")
+    found: Cone = target.kept(key, lambda: assumed(net, margin_error, box, progress))
     return found
 
 

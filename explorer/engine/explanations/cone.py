@@ -354,13 +354,6 @@ class Cone:
         inside = ((at.x >= low) & (at.x <= high)).all(axis=1) & (at.y == y)
         return float(at.lam[inside].sum())
 
-    def map(self, x: Array, half: float, y: float, enough: float = 0.0) -> Array:
-        """The proven radius of the boxes of half width `half` around x (m, d), label y. (m,).
-
-        A picture that needs no truth; where `enough` or less is reached, it is not made sharper.
-        """
-        return np.array([self.radius(at - half, at + half, y, enough).low for at in x])
-
     def explained(self, x: Array, y: Array, within: float) -> Bound:
         """The least residual with points within `within` of x (n, d), labels y (n,), alone.
 

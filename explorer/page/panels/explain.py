@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from html import escape
 from typing import Any, TypeVar
 
 import ipywidgets as w
 import numpy as np
 from torch import Tensor
 
+from explorer.engine.attacks.certified import cone_of
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import KINK
+from explorer.engine.explanations.certainty import RadiusMap, radius_map
 from explorer.engine.explanations.programs import (
     Farthest,
     Sample,
@@ -23,19 +26,23 @@ from explorer.engine.explanations.programs import (
 )
 from explorer.engine.progress import Progress, between
 from explorer.page import play
-from explorer.page.frame import Frame
+from explorer.page.frame import Certain, Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel, button
 from explorer.page.parts.job_row import JobRow
+from explorer.page.shades import SHADING, radius_span
 from explorer.page.stages import explain
 from explorer.page.view.chart import NOTHING, Axis, Chart, ChartView, Rule, Series, next_step
 from explorer.page.words import explain as words
+from explorer.page.words.found import percent
 from explorer.research.explained import EXPLAINS, Explained
 from explorer.research.words import explanations
 
 T = TypeVar("T")
 LEAST_TOP = 0.05  # of the residual's axis: rounding is not to fill the chart; arbitrary
 A_ROW = 25  # dots; arbitrary
+SIDES = {1: 240, 2: 40}  # pixels of a map of radii; arbitrary
+ASK, HIDE = "How certain is a point here?", "Hide the map"
 FREE_TIPS = (
     "Both halves keep Φ = ±1: stationarity and margin stay",
     "Stationarity alone; Shift does it for one drag",
@@ -64,7 +71,12 @@ class ExplainPanel(Panel):
             "weights and is farthest from the true one, on average: a linear program on samples",
             lambda: self._start(self.farthest, farthest, 80, self._show_farthest),
         )  # fmt: skip
-        self.questions = (self.farthest, self.forced)
+        self.radii = JobRow(
+            ASK, "From the weights alone: how much of them every explanation leaves that has no "
+            "point near a place, drawn as a map",
+            lambda: self.command(self._ask_radii)(None),
+        )  # fmt: skip
+        self.questions = (self.radii, self.farthest, self.forced)
         self.about: Target | None = None  # the weights that the answers on screen are of
         rows = [question.box for question in self.questions]
         self.widget = w.VBox([self.dots, self.drag, self._hand(), *rows]).add_class("mx-explain")
@@ -127,7 +139,43 @@ class ExplainPanel(Panel):
         question.said.value, self.about = "", state.target
         question.job.start(work, take, lambda: self._ended(question), stale)
 
+    def _ask_radii(self) -> None:
+        """Draw the map of radii, place by place; or take it away."""
+        target = self.session.frame.target
+        if self.session.frame.certain is not None:
+            explain.take_radii(self.session, None)
+            return
+        if target is None or any(other.job.busy for other in self.questions):
+            return
+        why = words.no_radii(target)
+        if why:
+            raise ValueError(why)
+        axes, d = self.session.axes, target.net.d
+        low, high = (axes.centre[:d] - axes.half[:d]), (axes.centre[:d] + axes.half[:d])
+        side, half = SIDES[d], float(2 * axes.half[0] / SIDES[2])
+
+        def work(progress: Progress) -> Iterator[tuple[RadiusMap, bool]]:
+            progress(0.0)
+            cone = cone_of(target, progress=between(progress, 0.0, 0.2))
+            rest = between(progress, 0.2, 1.0)
+            yield from (
+                (made, not bool(np.isnan(made.values).any()))
+                for made in radius_map(cone, low, high, side, half, rest)
+            )
+
+        def take(part: tuple[RadiusMap, bool]) -> None:
+            explain.take_radii(self.session, Certain(target, *part))
+
+        def stale() -> bool:
+            now = self.session.frame
+            return now.target is not target or self.session.axes is not axes
+
+        self.about = target
+        self.radii.job.start(work, take, lambda: self._ended(self.radii), stale)
+
     def _ended(self, question: JobRow) -> None:
+        if question is self.radii and question.job.state is not JobState.DONE:
+            explain.take_radii(self.session, None)
         if question.job.state is JobState.CANCELLED:
             question.said.value = "Cancelled; nothing was changed."
         self.tell_failure(question.job.error)
@@ -155,6 +203,12 @@ class ExplainPanel(Panel):
             self.about = None
             for question in self.questions:
                 question.said.value = ""
+        drawn = frame.certain
+        self.radii.button.description = ASK if drawn is None else HIDE
+        if drawn is not None:
+            self.radii.said.value = radius_legend(drawn.map)
+        elif self.radii.said.value and self.radii.job.state is JobState.DONE:
+            self.radii.said.value = ""
         if frame.explain is None:
             self.dots.draw(NOTHING)
             self.drag.draw(NOTHING)
@@ -164,6 +218,16 @@ class ExplainPanel(Panel):
             self.free.value = state.free
         self.dots.draw(points_chart(state))
         self.drag.draw(drag_chart(state))
+
+
+def radius_legend(drawn: RadiusMap) -> str:
+    """Return the legend of a map of radii: colours with shares in per cent, and what they mean."""
+    low, top = radius_span(drawn)
+    return (
+        f"<div class='mx-scale'><div style='background:linear-gradient(to right, "
+        f"{', '.join(SHADING)})'></div><span>{percent(low)}</span><span>{percent(top)}</span></div>"
+        f"<div>{escape(words.radii(drawn))}</div>"
+    )
 
 
 def points_chart(state: Explained) -> Chart:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -10,14 +10,21 @@ import ipywidgets as w
 import numpy as np
 from torch import Tensor
 
+from explorer.engine.attacks.certified import fits
+from explorer.engine.attacks.target import Target
 from explorer.engine.controls import Controls
+from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.progress import Progress
+from explorer.engine.roster import AttackState
 from explorer.engine.scoring import RADII, RecallCurve, Verdict, recall_curve
 from explorer.page import play
 from explorer.page.frame import Aim, Frame
+from explorer.page.job import Job, JobState, page_waits
 from explorer.page.panels.base import Panel
+from explorer.page.stages import attack
 from explorer.page.view.chart import NOTHING, Axis, Chart, ChartView, Series
-from explorer.page.words.outcome import points_found, within
-from explorer.research.runs import RADIUS
+from explorer.page.words.found import certified, points_found, within
+from explorer.research.runs import RADIUS, certify_claims
 
 NEAREST, FARTHEST = RADIUS / 10, RADIUS * 10  # of the curve; arbitrary
 FINE = tuple(sorted({*RADII, *np.geomspace(NEAREST, FARTHEST, 41).tolist()}))
@@ -44,6 +51,9 @@ class Scoreboard(Panel):
         self._of: tuple[Verdict | None, bool] = (None, False)
         self._met: Callable[[tuple[float, ...]], RecallCurve] | None = None
         self._whole: RecallCurve | None = None
+        self.job = Job()
+        self._asked: AttackState | None = None  # whose claims were asked for last
+        self.job.observe(self._tell)
         self.curve, self.dots = ChartView(), ChartView().add_class("mx-dots")
         self.curve.on_handle(self._set_radius)
         self.dots.on_hover(lambda i: play.point_at(self.session, i))
@@ -55,6 +65,7 @@ class Scoreboard(Panel):
 
     def render(self, frame: Frame) -> None:
         """Compute the curve when there is a new verdict; a running attack gets a coarse one."""
+        self._certify(frame)
         of = frame.attack.verdict, self.session.running
         if of == self._of:
             return
@@ -75,7 +86,57 @@ class Scoreboard(Panel):
             return
         here = self._met((self.radius,))
         self.curve.draw(curve(self._whole, here))
-        self.dots.draw(dots(here))
+        self._tell()
+
+    # --- how certain they are -------------------------------------------------------------------
+    def unseen(self, frame: Frame) -> None:
+        """End the work on another stage."""
+        self.job.cancel()
+        self._asked = None
+
+    def _certify(self, frame: Frame) -> None:
+        """Begin to compute how certain the claims are, once the run has ended; any edit ends it."""
+        part, target, truth = frame.attack, frame.target, frame.truth
+        state = part.judged
+        if state is None or not self._rests(frame, state) or part.certainty is not None:
+            return
+        if self._asked is state or target is None or not page_waits() or fits(target):
+            return
+        self._asked, claims = state, part.claims
+
+        def work(progress: Progress) -> Iterator[Certainty]:
+            assert claims is not None and target is not None
+            yield certify_claims(target, claims, truth, progress=progress)
+
+        def take(made: Certainty) -> None:
+            attack.take_certainty(self.session, made)
+
+        self.job.start(
+            work, take, lambda: self.tell_failure(self.job.error),
+            lambda: not self._rests(self.session.frame, state),
+        )  # fmt: skip
+
+    def _rests(self, frame: Frame, state: AttackState) -> bool:
+        """Whether a run has ended at this state with claims on these weights."""
+        part = frame.attack
+        return (
+            frame.stage == "attack" and not self.session.running and frame.status.over
+            and part.judged is state and part.state is state and part.claims is not None
+            and len(part.claims.x) > 0 and self.session.entry.victim is None
+        )  # fmt: skip
+
+    def _tell(self) -> None:
+        """Draw the dots, with what is known of how certain each is."""
+        if self._met is None:
+            return
+        target, part = self.session.frame.target, self.session.frame.attack
+        made = part.certainty if part.judged is part.state else None
+        share = self.job.share if self.job.state is JobState.RUNNING else None
+        self.dots.draw(dots(self._met((self.radius,)), target, made, share))
+
+    def end(self) -> None:
+        """End the work when the page ends."""
+        self.job.close()
 
 
 def controls_of(aim: Aim, verdict: Verdict) -> Controls:
@@ -118,13 +179,30 @@ def curve(whole: RecallCurve, here: RecallCurve) -> Chart:
                  label=f"{TITLE}. {said}")  # fmt: skip
 
 
-def dots(here: RecallCurve) -> Chart:
-    """Return one dot a training point: full where it is found."""
+def dots(
+    here: RecallCurve, target: Target | None = None, made: Certainty | None = None,
+    share: float | None = None,
+) -> Chart:  # fmt: skip
+    """Return one dot a training point: full where it is found, and certified where that is known.
+
+    Args:
+        here: the counts at the one radius of the line.
+        target: the attacked weights.
+        made: how certain the claims are; None where it is not known.
+        share: of the work on that; None where no work goes on.
+    """
     n, met = here.n, here.met[0].numpy()
     at = np.arange(n)
     column, row = at % A_ROW, -(at // A_ROW)
     size = 6.0 if n <= A_ROW else 3.5
-    kinds = (("found", "good", False, met), ("not found", "ink3", True, ~met))
+    sure = met
+    if made is not None and len(made.radius):
+        match = here.matches[0]
+        sure = (made.certain[match.clamp_min(0)] & (match >= 0)).numpy()
+    kinds = (
+        ("found", "good", False, sure), ("found, not certified", "good", True, met & ~sure),
+        ("not found", "ink3", True, ~met),
+    )  # fmt: skip
     series = [
         Series(column[mine], row[mine], name, "dots", ids=at[mine], colour=colour,
                look={"size": size, "hollow": hollow})
@@ -134,5 +212,7 @@ def dots(here: RecallCurve) -> Chart:
     below = (n - 1) // A_ROW if n else 0
     x = Axis(-0.5, max(min(n, A_ROW), 10) - 0.5, hidden=True)
     y = Axis(-below - 0.5, 0.5, hidden=True)
-    said = f"{int(met.sum())} of {n} points found"
-    return Chart(series, x, y, picks=True, tips=points_found(here), label=said)
+    foot = certified(target, share, met.tolist(), None if made is None else sure.tolist())
+    said = f"{int(met.sum())} of {n} points found. {foot}".rstrip()
+    tips = points_found(here, made)
+    return Chart(series, x, y, foot=foot, picks=True, tips=tips, label=said)

@@ -13,15 +13,18 @@ from torch import Tensor
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report
 from explorer.engine.attacks.shapes import Array, Level, Shapes, joined
 from explorer.engine.certificate import in_reach
+from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.network import Network
 from explorer.engine.roster import AttackState, by_key
 from explorer.page.axes import Axes
 from explorer.page.frame import LAYERS, Frame
 from explorer.page.parts import drawing
-from explorer.page.shades import shades
+from explorer.page.shades import radius_shades, shades
+from explorer.page.words.found import percent
 
 Arrays = dict[str, NDArray[Any]]
 PLACES = ("area", "lines", "strong", "dots", "rings", "diamonds", "hands")
+MOST_NUMBERS = 12  # arbitrary: more numbers than that hide the plane
 PLAIN = -1.0  # in place of a share: a point without a multiplier
 
 
@@ -107,13 +110,24 @@ def scene(
 
 
 def _energy(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
-    """The map of one point's energy, under the points, in place of the map of the network."""
+    """A map under the points, in place of that of the network: of an energy, or of radii."""
+    if frame.certain is not None:
+        return _radii(frame.certain.map, axes, values)
     drawn = frame.point_map if frame.stage == "landscape" else None
     if drawn is None or drawn.values is None:
         return {}
     left, right, bottom, top = drawn.box
     values["energyBox"] = axes.shares([[left, bottom], [right, top]]).ravel().tolist()
     return {"energy": shades(drawn.values, False, drawn.span)}
+
+
+def _radii(drawn: RadiusMap, axes: Axes, values: dict[str, Any]) -> Arrays:
+    """The larger radius of both labels; on a line that of each label in its own half."""
+    flat = drawn.values.ndim == 2
+    (left, *below), (right, *above) = drawn.low.tolist(), drawn.high.tolist()
+    bottom, top = (-axes.y[1], axes.y[1]) if flat else (below[0], above[0])
+    values["energyBox"] = axes.shares([[left, bottom], [right, top]]).ravel().tolist()
+    return {"energy": radius_shades(drawn)}
 
 
 # --- points and candidates --------------------------------------------------------------------
@@ -188,7 +202,17 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
     made: Arrays = {"candidates": np.column_stack(rows)}
     if claims is not None and look.truth_shown and len(claims.x):
         made["claims"] = np.column_stack([_shares(claims.x, claims.y, axes), _right(frame)])
+        values["certain"] = _proven(frame)
     return made
+
+
+def _proven(frame: Frame) -> list[str]:
+    """To how many per cent each claim is certified, to be written beside a few of them."""
+    made = frame.attack.certainty
+    if made is None or int(made.certain.sum()) > MOST_NUMBERS:
+        return []
+    rows = zip(made.certain.tolist(), made.radius.tolist(), strict=True)
+    return [percent(radius) if certain else "" for certain, radius in rows]
 
 
 def _used(
@@ -214,11 +238,13 @@ def _matches(frame: Frame) -> NDArray[np.int64]:
 
 
 def _right(frame: Frame) -> Array:
-    """Which claims (c,) meet a point."""
-    claims = frame.attack.claims
+    """Of each claim (c,) whether it meets a point; if so, 2 is certified and 3 is not."""
+    claims, made = frame.attack.claims, frame.attack.certainty
     count = 0 if claims is None else len(claims.x)
     right: Array = np.isin(np.arange(count), _matches(frame)).astype(float)
-    return right
+    if made is None:
+        return right
+    return np.where(right > 0, np.where(made.certain.numpy(), 2.0, 3.0), 0.0)
 
 
 def _links(frame: Frame, axes: Axes, look: Look) -> Arrays:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from explorer.engine.attacks.shapes import EMPTY, NONE, Array, Shapes
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import cell_interval, cell_of, cell_polygon, segment
+from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.explanations.splitting import extent_at
 from explorer.engine.roster import by_key
 from explorer.page.axes import Axes
@@ -20,6 +22,11 @@ from explorer.research.explained import Explained, free_direction
 ASIDE = 0.055  # of the half width: where words stand beside a point; arbitrary
 WORDS = 0.28  # likewise: what a word and its distance take on the narrowest plane; arbitrary
 MOST_PINS = 12  # arbitrary: more words than that hide the plane
+
+
+def _rings(made: RadiusMap) -> Array:
+    """Return where a point must lie (p, 2); on a line at the height of its label."""
+    return made.places[:, :2]
 
 
 def explain_shapes(state: Explained, axes: Axes) -> Shapes:
@@ -184,7 +191,8 @@ def starts_shapes(held: Starts) -> Shapes:
 def shapes_of(frame: Frame, axes: Axes) -> Shapes:
     """Return what the attack on screen draws beside its candidates, or what the stage does."""
     if frame.stage == "explain" and frame.explain is not None:
-        return explain_shapes(frame.explain.present, axes)
+        drawn = explain_shapes(frame.explain.present, axes)
+        return drawn if frame.certain is None else replace(drawn, rings=_rings(frame.certain.map))
     if frame.stage == "landscape" and frame.map_kind == "starts":
         return EMPTY if frame.starts is None else starts_shapes(frame.starts)
     if frame.stage == "landscape" and frame.landscape is not None:

@@ -10,13 +10,14 @@ import torch
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import Controls, control_sets
 from explorer.engine.energy.starts import attack_start
+from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.roster import ROSTER, AnyAttack, AttackConfig, by_key
 from explorer.engine.status import Status
 from explorer.page.frame import Aim, Attacking, Frame, Shown, numbers
 from explorer.page.history import Timeline
 from explorer.page.session import Session
 from explorer.page.stages.train import certificate
-from explorer.research.runs import judgement
+from explorer.research.runs import certified_points, judgement
 
 
 def take_target(session: Session) -> None:
@@ -129,11 +130,26 @@ def judge(session: Session) -> None:
         own = session.entry.victim is not None  # weights of its own training
         known = None if own else aim.certificate
         more = not session.running  # while it runs, the first controls must do
-        attack = replace(attack, claims=claims, judged=attack.state)
+        kept = attack.certainty if attack.judged is attack.state else None
+        attack = replace(attack, claims=claims, judged=attack.state, certainty=kept)
         if aim.truth.n:
             made = judgement(claims, aim.truth, aim.controls, known, more)
-            attack = replace(attack, scores=made.scores, verdict=made.verdict)
+            attack = _certified(replace(attack, scores=made.scores, verdict=made.verdict))
     session.show(attack=attack)
+
+
+def take_certainty(session: Session, made: Certainty | None) -> None:
+    """Show how certain the claims on screen are; None for not known."""
+    session.show(attack=_certified(replace(session.frame.attack, certainty=made)))
+
+
+def _certified(attack: Attacking) -> Attacking:
+    """Return the stage with the count of certified points in its verdict."""
+    made, scores, verdict = attack.certainty, attack.scores, attack.verdict
+    if scores is None or verdict is None:
+        return attack
+    count = None if made is None else int(certified_points(scores[0], made).sum())
+    return replace(attack, verdict=replace(verdict, certified=count))
 
 
 def show_other(session: Session, other: Shown | None) -> None:

@@ -13,6 +13,7 @@ from explorer.engine.explanations.programs import Farthest
 from explorer.engine.explanations.splitting import Explanation, merge
 from explorer.engine.network import Network
 from explorer.page.axes import Axes
+from explorer.page.frame import Certain
 from explorer.page.history import History
 from explorer.page.session import Session
 from explorer.research.explained import (
@@ -215,6 +216,12 @@ def take_forced(session: Session, mass: Tensor) -> None:
     """Show how much mass every explanation has at each point of the truth."""
     session.message = ""  # what was refused before is no answer to this
     _amend(session, replace(explanation(session), forced=mass))
+
+
+def take_radii(session: Session, made: Certain | None) -> None:
+    """Show the map of radii under the points; None for none."""
+    session.message = ""
+    session.show(radii=made)
 
 
 def take_farthest(session: Session, found: Farthest) -> None:

@@ -23,7 +23,8 @@
 //   candidates  (m, 5): x, y, class, share of the largest multiplier, 1 unless it is unused
 //   trail       step of the run: `remember` joins the candidates of successive steps to trails
 //   trails      [(m, 5)]: earlier places of the candidates, oldest first (made by `remember`)
-//   claims      (c, 3): x, y, 1 if it meets a point and 0 if it is wrong
+//   claims      (c, 3): x, y, 1 if it meets a point and 0 if it is wrong; 2 if a point is certified
+//               there as well, 3 if it is not. certain [text]: to how many per cent, or ""
 //   links       (l, 4): from a claim x, y to the point x, y that it found
 //   other       (o, 3): x, y, class of another set that explains the weights
 //   area        (k, 2): a pale polygon          spans    (k, 2): upright bands, low and high
@@ -228,14 +229,35 @@ const paintResults = (context, frame, paints, { X, Y, unit }) => {
   });
   eachRow(frame.claims, ([x, y, right]) => {
     const r = (right ? 12 : 6) * unit, [px, py] = [X(x), Y(y)];
-    for (const [colour, width] of [[paints.card, 4.5], [right ? paints.good : paints.ink, 2.2]]) {
+    const thick = right === 2 ? 3 : right === 3 ? 1.4 : 2.2;
+    for (const [colour, width] of [[paints.card, thick + 2.3], [right ? paints.good : paints.ink, thick]]) {
       context.strokeStyle = colour; context.lineWidth = width * unit;
+      context.setLineDash(right === 3 ? [3 * unit, 3 * unit] : []);
       context.beginPath();
       if (right) context.arc(px, py, r, 0, 2 * Math.PI);
       else { context.moveTo(px - r, py - r); context.lineTo(px + r, py + r); context.moveTo(px - r, py + r); context.lineTo(px + r, py - r); }
       context.stroke();
     }
+    context.setLineDash([]);
   });
+  eachRow(frame.claims, ([x, y, right], i) => {
+    if (right === 2) paintCertified(context, X(x), Y(y), frame.certain?.[i], paints, unit);
+  });
+};
+// A tick on the ring of a certified point, and to how many per cent it is certified.
+const paintCertified = (context, x, y, words, paints, unit) => {
+  const [px, py, r] = [x + 9 * unit, y - 9 * unit, 6.5 * unit];
+  context.beginPath(); context.arc(px, py, r, 0, 2 * Math.PI);
+  context.fillStyle = paints.good; context.fill();
+  context.strokeStyle = paints.card; context.lineWidth = 1.4 * unit; context.stroke();
+  context.beginPath();
+  context.moveTo(px - 0.5 * r, py + 0.05 * r); context.lineTo(px - 0.1 * r, py + 0.45 * r); context.lineTo(px + 0.55 * r, py - 0.4 * r);
+  context.lineWidth = 1.8 * unit; context.stroke();
+  if (!words) return;
+  context.font = `600 ${11 * unit}px ${FONT}`; context.textAlign = "left"; context.textBaseline = "middle";
+  context.strokeStyle = paints.card; context.lineWidth = 3; context.lineJoin = "round";
+  context.strokeText(words, px + 1.4 * r, py);
+  context.fillStyle = paints.ink; context.fillText(words, px + 1.4 * r, py);
 };
 
 // What an attack or an explanation draws: under the points, and over them.

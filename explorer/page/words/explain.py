@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from explorer.engine.attacks.certified import fits
+from explorer.engine.attacks.target import Target
+from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.explanations.programs import Sample
 from explorer.research.explained import Explained
 from explorer.research.words.numbers import digits, share
@@ -50,6 +53,23 @@ def measured(state: Explained) -> str:
     return (
         f"Unexplained {share(state.residual)}, margin error "
         f"{digits(state.margin_error, '.1e')}, slackness {digits(state.slackness, '+.1e')}."
+    )
+
+
+def no_radii(target: Target) -> str:
+    """Return why there is no map of radii for these weights, or an empty string."""
+    if len(target.net.weights) > 2:
+        return "No certificate for three layers: train one hidden layer."
+    return fits(target)
+
+
+def radii(drawn: RadiusMap) -> str:
+    """Return what the colours of a map of radii mean."""
+    near = f"{drawn.half + drawn.reach:.2g}"
+    return (
+        f"Share of the weights that stays unexplained without a point within {near} of here, from "
+        "the weights alone. Places without colour are not needed: some explanation does as well "
+        "without a point there."
     )
 
 

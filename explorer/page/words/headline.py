@@ -6,13 +6,16 @@ and may be of an earlier state of the run: then the headline names its step.
 
 from __future__ import annotations
 
+import numpy as np
+
 from explorer.engine.certificate import ON_MARGIN, Certificate, Light
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
-from explorer.page.frame import Frame, Training
+from explorer.page.frame import Certain, Frame, Training
 from explorer.page.words import energy, starts
+from explorer.page.words.found import percent
 from explorer.page.words.outcome import outcome
 from explorer.page.words.statement import Action, Headline, count, explained, left
 from explorer.research.explained import FARTHEST, Explained, misfit
@@ -39,6 +42,8 @@ def headline(frame: Frame, running: bool = False) -> Headline:
         return outcome(frame, running)
     if frame.stage == "landscape":
         return _landscape(frame)
+    if frame.certain is not None:
+        return _certain(frame.certain)
     if frame.stage == "explain" and frame.explain is not None:
         return _explain(frame.explain.present)
     if frame.stage == "arena":
@@ -196,6 +201,39 @@ def _compare(frame: Frame) -> Headline:
     if shown is not None and shown.target is frame.target:
         words = shown.sentence
     return Headline("Which attack finds most?", words)
+
+
+def _certain(shown: Certain) -> Headline:
+    """Return what the map of radii says: whether a point must lie anywhere, by the weights."""
+    made = shown.map
+    places = made.places
+    known = made.values[np.isfinite(made.values)]
+    top = float(known.max(initial=made.least))
+    fold = (
+        ("least residual of any explanation", share(made.least)),
+        ("largest radius so far", percent(top)), ("claimed from", share(made.threshold)),
+        ("half width of a place", f"{made.half:.2g}"),
+    )  # fmt: skip
+    if len(places):
+        verb = "needs" if len(places) == 1 else "need"
+        title = f"{count(len(places), 'place')} {verb} a training point"
+        title += "" if shown.done else ", so far"
+        words = (
+            "Ringed: without a point there every explanation leaves "
+            f"{percent(float(places[:, -1].min()))} of the weights or more, at best "
+            f"{share(made.least)} can be left. From the weights alone."
+        )
+        return Headline(title, words, "good", fold)
+    if not shown.done:
+        return Headline(
+            "How certain is a point here?", "From the weights alone, place by place.", "", fold
+        )
+    words = (
+        f"Some explanation leaves {share(made.least)} of them. Without a point in the brightest "
+        f"place {percent(top)} or more stay unexplained; a place is claimed above "
+        f"{share(made.threshold)}."
+    )
+    return Headline("The weights alone make no place certain", words, "", fold)
 
 
 def _explain(state: Explained) -> Headline:

@@ -13,8 +13,9 @@ from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import Origin
 from explorer.engine.roster import AttackState, by_key
-from explorer.engine.scoring import MIN_POINTS, Kind, RecallCurve, Unknowable, Verdict
+from explorer.engine.scoring import MIN_POINTS, Kind, Unknowable, Verdict
 from explorer.page.frame import Frame
+from explorer.page.words import found
 from explorer.page.words.statement import Action, Headline, count, explained, left
 from explorer.research.words import verdicts
 from explorer.research.words.numbers import share
@@ -39,14 +40,14 @@ def outcome(frame: Frame, running: bool) -> Headline:
     if part.judged is not part.state:
         title = f"{_met(part.verdict)} at step {part.judged.t:,}"
         return Headline(title, by_key(part.name).sentence, "", fold)
-    found = _judged(frame, part.verdict, running)
-    words, tone = found.words, found.tone
+    said = _judged(frame, part.verdict, running)
+    words, tone = said.words, said.tone
     mixed = _mixed(frame)
     if mixed:
         words, tone = f"It began with {mixed}, which no attacker has. {words}", "warn"
     if not _homogeneous(frame):
         words, tone = f"{words} No theorem covers these biases.", "warn"
-    return Headline(found.title, words, tone, fold, found.action)
+    return Headline(said.title, words, tone, fold, said.action)
 
 
 def _start(frame: Frame, state: AttackState, running: bool) -> Headline:
@@ -95,7 +96,7 @@ def _judged(frame: Frame, made: Verdict, running: bool) -> Headline:
     reason, action = _reason(frame, made)
     if made.kind is Kind.FOUND:
         return Headline(
-            _met(made), f"{_against(frame, made)}{_traceless(made)}", "good",
+            _met(made), f"{_against(frame, made)}{_sure(frame, made)}{_traceless(made)}", "good",
             action=None if _at_work(frame) else _explain(frame, "Could they be elsewhere?"),
         )  # fmt: skip
     if running or _at_work(frame):
@@ -108,9 +109,11 @@ def _judged(frame: Frame, made: Verdict, running: bool) -> Headline:
 
 def _met(made: Verdict) -> str:
     """Return how many points of those in reach the claims meet."""
+    sure = f", {made.certified} of them certified" if made.certified and made.found else ""
     if made.in_reach is not None and made.reached is not None and made.in_reach < made.n:
-        return f"{made.reached} of {made.in_reach} points that leave a trace recovered"
-    return f"{made.found} of {made.n} points recovered"
+        sure = "" if made.reached != made.found else sure
+        return f"{made.reached} of {made.in_reach} points that leave a trace recovered{sure}"
+    return f"{made.found} of {made.n} points recovered{sure}"
 
 
 def _against(frame: Frame, made: Verdict) -> str:
@@ -130,6 +133,25 @@ def _traceless(made: Verdict) -> str:
     rest = made.n - made.in_reach
     which = "The other is" if rest == 1 else f"The other {rest} are"
     return f" {which} off the margin and {'leaves' if rest == 1 else 'leave'} no trace."
+
+
+def _sure(frame: Frame, made: Verdict) -> str:
+    """Return what certified means, and what is to be said of the others."""
+    known = frame.attack.certainty
+    if made.certified is None or known is None:
+        return ""
+    rest = made.found - made.certified
+    if not made.certified:
+        return " None is certified: other points explain the weights as well."
+    others = ""
+    if rest:
+        others = (
+            f" For the other {'one' if rest == 1 else rest}, other points do as well, or nearly."
+        )
+    return (
+        " Certified: no explanation as good as that by your points "
+        f"({share(known.limit)} unexplained) does without a point there.{others}"
+    )
 
 
 def _sets(made: Verdict) -> str:
@@ -184,6 +206,20 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         return words, _more_candidates(frame)
     doubt = f"{verdicts.doubt(made.p_value, made.controls)}".strip()
     return doubt or f"{made.found} of {made.claims} claims are right.", ANEW
+
+
+def _certainty(frame: Frame, made: Verdict, at: AttackState) -> list[tuple[str, str]]:
+    """Return the rows on how certain the claims are, or why that is not known."""
+    known = frame.attack.certainty
+    if made.certified is None or known is None or at is not frame.attack.judged:
+        why = "" if frame.target is None else found.why_none(frame.target)
+        return [("certified", why)] if why else []
+    rows = [("certified points", f"{made.certified} of {made.found} met"),
+            ("a point lies within", f"{known.half + known.reach:.2g} of each"),
+            ("least residual of any explanation", share(known.least))]  # fmt: skip
+    if known.truth is not None:
+        rows.append(("of explanations by points near the true ones", share(known.truth)))
+    return rows
 
 
 def _at_work(frame: Frame) -> bool:
@@ -247,6 +283,7 @@ def _numbers(frame: Frame, made: Verdict, at: AttackState) -> tuple[tuple[str, s
             ("radius", f"{made.radius:g}"), ("by chance", f"{made.chance:.2g}"),
             ("chance", verdicts.controls(made)), ("p", f"{made.p_value:.2g}"),
         ]  # fmt: skip
+    rows += _certainty(frame, made, at)
     if made.undecided:
         rows.append(("decided by rounding", f"{made.undecided}"))
     if made.in_reach is not None:
@@ -259,21 +296,3 @@ def _numbers(frame: Frame, made: Verdict, at: AttackState) -> tuple[tuple[str, s
     if not _homogeneous(frame):
         rows.append(("theorem", NO_THEOREM))
     return tuple(rows)
-
-
-def within(here: RecallCurve) -> str:
-    """Return how many points are found within the one radius, beside how many unseen ones."""
-    truth = f"{int(here.found[0])} of {here.n}"
-    if not here.controls:
-        return f"{truth}; no unseen points to compare with"
-    chance, low, high = (float(v[0]) for v in (here.chance, here.low, here.high))
-    return f"{truth}; unseen {chance:.2g} (90% of {here.controls} sets: {low:.0f} to {high:.0f})"
-
-
-def points_found(here: RecallCurve) -> list[str]:
-    """Return of each point how near the nearest claim of its class is, and whether it is found."""
-    said = []
-    for i, (away, yes) in enumerate(zip(here.distances.tolist(), here.met[0], strict=True)):
-        near = f"nearest claim {away:.2g} away" if away < float("inf") else "no claim of its class"
-        said.append(f"point {i + 1}: {'found, ' if yes else 'not found, '}{near}")
-    return said

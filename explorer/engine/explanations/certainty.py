@@ -1,0 +1,262 @@
+r"""How certain a training point is near a place: radii of claims, and a map of them.
+
+The *radius* of a place and a label is the least residual of any explanation of the weights without
+a point of that label there (`cone`). Here the places are squares (intervals of the line) of one
+half width: around given claims, or around all pixels of a picture, which needs no truth.
+
+A map is searched from coarse to fine. A wider place has the larger radius, so that one number for a
+block of pixels decides them all where it is small: only blocks that hold a needed point are divided.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.engine.data import Dataset
+from explorer.engine.explanations.certified import threshold
+from explorer.engine.explanations.cone import Array, Cone, Flags
+from explorer.engine.progress import Progress, no_progress, with_progress
+from explorer.engine.threads import few_threads
+
+PLAIN = 1.05  # times the least residual: a smaller radius says nothing of a place; arbitrary
+TRIFLE = 0.005  # of |theta|: a radius up to it says nothing either; arbitrary
+SLICE = 24  # places between two pictures of a map; arbitrary
+
+Block = tuple[float, tuple[tuple[int, int], ...]]  # label, and a range of pixels of each axis
+
+
+@dataclass(frozen=True, eq=False)
+class Certainty:
+    """How certain claims are: the proven radius around each, and what it is compared with.
+
+    Attributes:
+        radius: proven radii (c,), shares of |theta|.
+        half: half width of the places around the claims, in units of the data.
+        reach: a training point of a place may lie this far outside of it, in units of the data.
+        least: least residual of any explanation, a share of |theta|.
+        truth: residual of the known points under the same assumptions; None where nobody knows
+            them.
+        threshold: what a radius must exceed where nobody knows them; see `certified.threshold`.
+    """
+
+    radius: Tensor
+    half: float
+    reach: float
+    least: float
+    truth: float | None
+    threshold: float
+
+    @property
+    def limit(self) -> float:
+        """The residual that a radius must exceed: that of the truth, where it is known."""
+        return self.threshold if self.truth is None else self.truth
+
+    @property
+    def certain(self) -> Tensor:
+        """Which claims (c,) are certified: no explanation up to `limit` does without a point."""
+        return self.radius > self.limit
+
+
+@few_threads()
+def truth_residual(cone: Cone, data: Dataset) -> float:
+    """Return the least residual of explanations by points within `reach` of the known ones.
+
+    It is 1 where no point lies in the band and the box of the assumptions.
+
+    Args:
+        cone: of the weights.
+        data: the points that they were trained on, in its coordinates.
+    """
+    x, y = data.x.detach().cpu().double().numpy(), data.y.detach().cpu().double().numpy()
+    found = cone.explained(x, y, cone.assumptions.reach) if len(x) else None
+    return 1.0 if found is None else found.high
+
+
+@few_threads()
+def certainty(
+    cone: Cone, x: Tensor, y: Tensor, half: float, truth: Dataset | None = None,
+    progress: Progress = no_progress,
+) -> Certainty:  # fmt: skip
+    """Return the proven radii of squares of half width `half` around claims.
+
+    Args:
+        cone: of the weights (`certified.assumed`).
+        x: claimed places (c, d), in units of the data.
+        y: their labels (c,).
+        half: half width of the places, in units of the data.
+        truth: the points that the weights were trained on, where they are known.
+        progress: hears of each claim, and may end the work.
+
+    Returns:
+        The radii, and what they are compared with.
+
+    Raises:
+        ValueError: where x and y do not fit the weights, or `half` is not positive.
+
+    Source: own; docs/certified-radius.md has the theorem and its proof.
+
+    Example:
+        >>> from explorer import maximum_margin, preset
+        >>> from explorer.engine.explanations.certified import assumed
+        >>> from explorer.engine.margin import normalise
+        >>> data = preset("alternating-line", n=4)
+        >>> cone = assumed(normalise(maximum_margin(data.x, data.y).net, data.x, data.y)[0])
+        >>> bool(certainty(cone, data.x, data.y, 0.03, data).certain.all())
+        True
+    """
+    d = cone.neurons.w.shape[1] - 1
+    if x.ndim != 2 or x.shape[1] != d or len(x) != len(y):
+        raise ValueError(
+            f"expected places (c, {d}) and labels (c,); got {tuple(x.shape)} and {tuple(y.shape)}"
+        )
+    if not (half > 0 and math.isfinite(half)):
+        raise ValueError(f"half is a positive number, in units of the data; got {half}")
+    known = None if truth is None or not truth.n else truth_residual(cone, truth)
+    limit = threshold(cone) if known is None else known
+    made, rows = [], list(zip(x.detach().cpu().double().numpy(), y.tolist(), strict=True))
+    for at, label in with_progress(rows, len(rows), progress):
+        found = cone.radius(at - half, at + half, label, min(limit, _plain(cone)))
+        made.append(found.low)
+    radius = torch.tensor(made, dtype=torch.float64)
+    return Certainty(
+        radius, half, cone.assumptions.reach, cone.least.high, known, threshold(cone)
+    )  # fmt: skip
+
+
+def _plain(cone: Cone) -> float:
+    """The residual up to which an explanation is as good as the least: nobody asks further."""
+    return max(PLAIN * cone.least.high, TRIFLE)
+
+
+@dataclass(frozen=True, eq=False)
+class RadiusMap:
+    """The proven radius around each pixel of a picture, for both labels, so far.
+
+    Attributes:
+        values: (2, w) on the line, (2, h, w) in the plane: radii for +1 and for -1, shares of
+            |theta|; the first row is on top. nan where it is not known yet.
+        low: lower corner of the picture (d,), in units of the data.
+        high: upper corner (d,).
+        half: half width of the place around each pixel.
+        reach: a training point of a place may lie this far outside of it.
+        least: least residual of any explanation: what no radius is below.
+        threshold: a radius above it is claimed to need a training point.
+    """
+
+    values: Array
+    low: Array
+    high: Array
+    half: float
+    reach: float
+    least: float
+    threshold: float
+
+    @property
+    def needed(self) -> Flags:
+        """Which pixels (2, ...) have a radius above the threshold."""
+        found: Flags = np.nan_to_num(self.values) > self.threshold
+        return found
+
+    @property
+    def places(self) -> Array:
+        """Needed places that do not meet (p, d + 2): centre, label, radius; the largest first.
+
+        No two of one label can stand for the same training point.
+        """
+        k, *pixel = np.nonzero(self.needed)
+        d, side = len(pixel), self.values.shape[1:]
+        if d == 2:  # the first row is on top
+            pixel = [pixel[1], side[0] - 1 - pixel[0]]
+        share = (np.stack(pixel, axis=1) + 0.5) / np.array(side[::-1])
+        at = self.low + (self.high - self.low) * share
+        rows = np.column_stack([at, 1.0 - 2.0 * k, self.values[self.needed]])
+        kept: list[Array] = []
+        for row in rows[np.argsort(-rows[:, -1], kind="stable")]:
+            apart = 2 * (self.half + self.reach) - 1e-12
+            if all(
+                row[d] != one[d] or float(np.abs(row[:d] - one[:d]).max()) >= apart for one in kept
+            ):
+                kept.append(row)
+        return np.array(kept).reshape(-1, d + 2)
+
+
+def radius_map(
+    cone: Cone, low: Any, high: Any, side: int, half: float,  # noqa: ANN401 - numbers or arrays
+    progress: Progress = no_progress,
+) -> Iterator[RadiusMap]:  # fmt: skip
+    """Yield the map of the radii within a box, again and again until it is whole.
+
+    Args:
+        cone: of the weights (`certified.assumed`).
+        low: lower corner of the picture (d,), in units of the data.
+        high: upper corner (d,).
+        side: pixels along each axis.
+        half: half width of the place around the middle of each pixel, in units of the data.
+        progress: told the share of decided pixels; may end the work.
+
+    Yields:
+        The map so far; no pixel of the last is nan. The values are proven lower bounds. Where the
+        radius is within `PLAIN` of the least residual, they are the least residual itself.
+
+    Raises:
+        ValueError: for a picture without pixels, or an empty box.
+    """
+    ends = [np.atleast_1d(np.asarray(v, dtype=float)) for v in (low, high)]
+    d = cone.neurons.w.shape[1] - 1
+    if side < 1 or not half > 0 or any(v.shape != (d,) for v in ends) or (ends[0] >= ends[1]).any():
+        raise ValueError(
+            f"a map needs a box of {d} sides above 0, at least one pixel and half > 0; got "
+            f"low={low}, high={high}, side={side}, half={half}"
+        )
+    at = ends[0] + (ends[1] - ends[0]) * ((np.arange(side) + 0.5) / side)[:, None]  # (side, d)
+    values = np.full((2, *(side,) * d), np.nan)
+    made = cone.assumptions
+
+    def so_far() -> RadiusMap:
+        shown = values.copy() if d == 1 else values.transpose(0, 2, 1)[:, ::-1].copy()
+        return RadiusMap(
+            shown, ends[0], ends[1], half, made.reach, cone.least.high, threshold(cone)
+        )  # fmt: skip
+
+    waiting: list[Block] = [(y, ((0, side),) * d) for y in (1.0, -1.0)]
+    done = 0
+    while waiting:
+        progress(float(np.isfinite(values).mean()))
+        label, block = waiting.pop()  # the newest: a needed place is seen as soon as it is found
+        decided = _look(cone, at, half, label, block)
+        if decided is None:
+            waiting.extend((label, part) for part in product(*map(_halves, block)))
+        else:
+            spans = tuple(slice(a, b) for a, b in block)
+            values[(0 if label > 0 else 1, *spans)] = decided
+        done += 1
+        if waiting and done % SLICE == 0:
+            yield so_far()
+    yield so_far()
+
+
+@few_threads()
+def _look(
+    cone: Cone, at: Array, half: float, label: float, block: tuple[tuple[int, int], ...]
+) -> float | None:
+    """The radius of all pixels of a block; None where it must be divided first."""
+    low = np.array([at[a, axis] for axis, (a, _) in enumerate(block)]) - half
+    high = np.array([at[b - 1, axis] for axis, (_, b) in enumerate(block)]) + half
+    plain = _plain(cone)
+    found = cone.radius(low, high, label, plain)
+    if found.high <= plain:
+        return cone.least.low
+    return found.low if all(b - a == 1 for a, b in block) else None
+
+
+def _halves(ends: tuple[int, int]) -> list[tuple[int, int]]:
+    a, b = ends
+    return [ends] if b - a == 1 else [(a, (a + b) // 2), ((a + b) // 2, b)]

@@ -1,0 +1,73 @@
+"""What is said beside the curve of what was found, and of each point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from explorer.engine.attacks.certified import fits
+from explorer.engine.attacks.target import Target
+from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.explanations.cone import refusal
+from explorer.engine.scoring import RecallCurve
+
+
+def within(here: RecallCurve) -> str:
+    """Return how many points are found within the one radius, beside how many unseen ones."""
+    truth = f"{int(here.found[0])} of {here.n}"
+    if not here.controls:
+        return f"{truth}; no unseen points to compare with"
+    chance, low, high = (float(v[0]) for v in (here.chance, here.low, here.high))
+    return f"{truth}; unseen {chance:.2g} (90% of {here.controls} sets: {low:.0f} to {high:.0f})"
+
+
+def points_found(here: RecallCurve, made: Certainty | None = None) -> list[str]:
+    """Return of each point how near its nearest claim is, whether it is found, and how certain."""
+    said, matches = [], here.matches[0].tolist()
+    for i, (away, match) in enumerate(zip(here.distances.tolist(), matches, strict=True)):
+        near = f"nearest claim {away:.2g} away" if away < float("inf") else "no claim of its class"
+        sure = "" if made is None or match < 0 else f"; {certainty(made, match)}"
+        said.append(f"point {i + 1}: {'found, ' if match >= 0 else 'not found, '}{near}{sure}")
+    return said
+
+
+def certainty(made: Certainty, i: int) -> str:
+    """Return how certain claim i is."""
+    if bool(made.certain[i]):
+        return f"certified to {percent(float(made.radius[i]))}"
+    return "other points explain the weights as well"
+
+
+def certified(
+    target: Target | None, share: float | None, met: Sequence[bool], sure: Sequence[bool] | None
+) -> str:
+    """Return what is to be said of how certain the found points are.
+
+    Args:
+        target: the attacked weights; None where there are none.
+        share: of the work that is done; None where no work goes on.
+        met: which points are found (n,).
+        sure: which of them are certified (n,); None where that is not known.
+    """
+    if target is None:
+        return ""
+    if share is not None:
+        return f"How certain is each? Computing: {share:.0%}"
+    if sure is None:
+        return why_none(target)
+    count = sum(sure)
+    return f"● certified: {count}   ○ other points do as well: {sum(met) - count}"
+
+
+def why_none(target: Target) -> str:
+    """Return in a few words why nothing is certified for these weights, or an empty string."""
+    if len(target.net.weights) > 2:
+        return "No certificate for three layers."
+    if not refusal(target.net) and fits(target):
+        return "No certificate: too many neurons of different directions."
+    return ""  # no theorem is spoken of here at all
+
+
+def percent(share: float) -> str:
+    """Return a proven share in per cent, rounded down."""
+    return f"{math.floor(1000 * share) / 10:g}%"

@@ -1,0 +1,135 @@
+"""How certain claims and places are, on the page: computed beside it, drawn, ended by any edit."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+
+from explorer.engine.data import Dataset
+from explorer.engine.training import TrainConfig
+from explorer.page import play
+from explorer.page.apps.explorer import App
+from explorer.page.job import JobState
+from explorer.page.panels.explain import HIDE, ExplainPanel
+from explorer.page.panels.scoreboard import Scoreboard
+from explorer.page.stages import draw
+from explorer.page.words.headline import headline
+from tests.page.pages import on_plane, opened
+
+STEPS = 400
+
+
+def board(app: App) -> Scoreboard:
+    made = app.panel("Scoreboard")
+    assert isinstance(made, Scoreboard)
+    return made
+
+
+async def ended(name: str = "alternating-line", n: int = 5) -> App:
+    """A page at the end of an attack on exact weights."""
+    app = opened("attack", name, n=n)
+    play.configure(app.session, steps=STEPS)
+    while not app.session.frame.status.over:
+        play.go_on(app.session, STEPS)
+        await asyncio.sleep(0)
+    return app
+
+
+def test_claims_are_certified_after_a_run_and_drawn_so() -> None:
+    async def run() -> None:
+        app = await ended()
+        await board(app).job.done()
+        now = app.session.frame
+        made, verdict = now.attack.certainty, now.attack.verdict
+        assert made is not None and verdict is not None and len(made.radius) == verdict.claims
+        assert verdict.certified is not None and 0 < verdict.certified <= verdict.found
+        drawn = on_plane(app)
+        right = drawn["claims"][:, 2]
+        assert (right == 2).sum() == verdict.certified
+        assert ((right == 2) | (right == 3)).sum() == verdict.found
+        assert sum(bool(text) for text in drawn["certain"]) == int(made.certain.sum())
+        assert headline(now).title.count(str(verdict.certified)) >= 1
+        play.reset(app.session)  # another state: nothing is known of it
+        assert app.session.frame.attack.certainty is None
+        app.close()
+
+    asyncio.run(run())
+
+
+def test_an_edit_ends_the_work_and_nothing_is_shown() -> None:
+    async def run() -> None:
+        app = await ended()
+        assert board(app).job.busy
+        play.go(app.session, "draw")
+        draw.clear(app.session)
+        await board(app).job.done()
+        assert board(app).job.state in (JobState.CANCELLED, JobState.STALE)
+        assert app.session.frame.attack.certainty is None
+        app.close()
+
+    asyncio.run(run())
+
+
+def test_three_layers_have_no_certificate_and_say_so_once() -> None:
+    async def run() -> None:
+        app = App(opened_points())
+        app.session.train_config = TrainConfig(widths=(8, 8), steps=200)
+        play.go(app.session, "train")
+        play.advance(app.session, steps=200)
+        play.go(app.session, "attack")
+        play.configure(app.session, steps=20)
+        play.go_on(app.session, 20)
+        assert not board(app).job.busy and app.session.frame.attack.certainty is None
+        fold = [words for name, words in headline(app.session.frame).fold if name == "certified"]
+        assert len(fold) == 1
+        play.go(app.session, "explain")
+        panel = app.panel("ExplainPanel")
+        panel.radii.button.click()
+        assert app.session.message and app.session.frame.certain is None
+        app.close()
+
+    asyncio.run(run())
+
+
+def opened_points() -> Dataset:
+    return Dataset.of([[-1.5, 0.0], [1.5, 0.0], [0.0, 1.5], [0.0, -1.5]], [1, -1, 1, 1])
+
+
+def test_the_map_is_drawn_from_the_weights_alone_and_taken_away_again() -> None:
+    async def run() -> None:
+        app = opened("explain", "alternating-line", n=5)
+        panel = app.panel("ExplainPanel")
+        assert isinstance(panel, ExplainPanel)
+        panel.radii.button.click()
+        await panel.radii.job.done()
+        held, data = app.session.frame.certain, app.session.frame.truth
+        assert held is not None and held.done and data is not None
+        drawn = on_plane(app)
+        assert drawn["energy"].shape[0] == 2 and (drawn["energy"] > 0).any()
+        places = held.map.places
+        assert len(places) >= 2
+        for at, label, _ in places:
+            near = (data.x[:, 0] - at).abs() <= held.map.half + held.map.reach
+            assert bool((near & (data.y == label)).any())
+        assert headline(app.session.frame).tone == "good"
+        assert panel.radii.button.description == HIDE and "%" in panel.radii.said.value
+        panel.radii.button.click()
+        assert app.session.frame.certain is None and "energy" not in on_plane(app)
+        assert not panel.radii.said.value
+        app.close()
+
+    asyncio.run(run())
+
+
+def test_a_map_that_nobody_wants_any_more_ends() -> None:
+    async def run() -> None:
+        app = opened("explain", "alternating-line", n=5)
+        panel = app.panel("ExplainPanel")
+        panel.radii.button.click()
+        panel.radii.job.cancel()
+        await panel.radii.job.done()
+        assert app.session.frame.certain is None and not np.size(on_plane(app).get("energy", ()))
+        app.close()
+
+    asyncio.run(run())
