@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 import typer
@@ -12,8 +12,9 @@ import typer
 from explorer.commands import base
 from explorer.commands.outputs import check_files, set_aside
 from explorer.engine import store
+from explorer.engine.attacks.certified import fits
 from explorer.engine.attacks.target import Target
-from explorer.engine.roster import DEFAULT
+from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.store import Run, thinned_run
 from explorer.research import report, runs
 from explorer.research.runs import RunFailed
@@ -100,6 +101,10 @@ def attack_file(
     attack: base.Which = DEFAULT, m: base.Candidates = None, seed: base.Seed = 0,
     steps: base.Length = None,
     settings: base.Set = None, device: base.Where = base.Device.cpu,
+    certified: Annotated[
+        bool,
+        base.option("--certified/--no-certified", "Say how certain each claim is, where it can."),
+    ] = True,
     out: Annotated[Path | None, base.option("--out", "Save the run with the attack.")] = None,
     as_json: base.Json = False,
 ) -> None:  # fmt: skip
@@ -115,12 +120,23 @@ def attack_file(
         target, config, seed, name=attack, truth=points, certificate=made, watch=base.watch,
         device=device.value,
     )  # fmt: skip
+    why = _why_uncertified(target, attack) if certified else ""
+    if certified and not why:
+        done = runs.with_certainty(done, points)
     if run is not None and out is not None:
         saved = replace(run, attack_name=attack, attack_config=config, attack_states=done.states)
         store.save_run(thinned_run(saved), out)
     content = {"network": report.of_network(net), "note": note, "attack": report.of_attack(done)}
     rows = [("note", note)] if note else []
+    rows += [("certified claims", why)] if why else []
     base.show_result(as_json, content, f"Attack on {file.name}", [*rows, *report.attack_rows(done)])
+
+
+def _why_uncertified(target: Any, attack: str) -> str:  # noqa: ANN401 - of the attack's own kind
+    """Why the claims of an attack cannot be certified, or an empty string."""
+    if by_key(attack).victim is not None:
+        return "The attack trains weights of its own."
+    return verdicts.uncertified(target.net) or fits(target)
 
 
 def show(

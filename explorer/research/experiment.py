@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal
 import torch
 from torch import Tensor
 
+from explorer.engine.attacks.certified import fits
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate, in_reach
@@ -29,11 +30,18 @@ from explorer.engine.explanations.programs import sample_of
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.progress import Progress, between, no_progress
 from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
-from explorer.engine.scoring import RADII, score
+from explorer.engine.scoring import RADII, Score, score
 from explorer.engine.settings import config_of, setting, settings
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import runs
-from explorer.research.runs import RADIUS, Trained, judgement, no_watch
+from explorer.research.runs import (
+    RADIUS,
+    Trained,
+    certified_points,
+    certify_claims,
+    judgement,
+    no_watch,
+)
 from explorer.research.words import explanations, verdicts
 
 MERGE_ANGLE = 0.02  # radians: that of `KKTConfig.merge_angle`
@@ -203,7 +211,8 @@ def run_attack(
         each control scores at each radius), controls (where they came from), beside (chance on
         controls made in other ways, by where they came from), distance (median to
         the nearest claim of the same label), residual, matched (which points were found within
-        `RADIUS`), kind, sentence and p_value of the verdict, and the claims x, y, lam.
+        `RADIUS`), certified (how many of these are; on the line, else None), kind, sentence and
+        p_value of the verdict, and the claims x, y, lam.
 
     Raises:
         Refused: where the attack does not fit these weights.
@@ -235,11 +244,20 @@ def judge_claims(victim: Victim, claims: Report) -> dict[str, Any]:
         "controls": victim.controls.origin.value, "beside": dict(zip(others, beside, strict=True)),
         "distance": distance if distance < float("inf") else None,
         "residual": _residual(victim.target, claims),
+        "certified": _certified(victim, claims, all_of),
         "matched": (all_of.matches[RADII.index(RADIUS)] >= 0).tolist(),
         "kind": verdict.kind.name, "sentence": verdicts.verdict(verdict),
         "p_value": verdict.p_value if verdict.p_value == verdict.p_value else None,
         "x": x.tolist(), "y": y.tolist(), "lam": claims.lam.tolist(),
     }  # fmt: skip
+
+
+def _certified(victim: Victim, claims: Report, found: Score) -> int | None:
+    """How many found points are certified; None beyond the line, where it takes many seconds."""
+    if victim.target.net.d > 1 or fits(victim.target) or not victim.truth.n:
+        return None
+    made = certify_claims(victim.target, claims, victim.truth)
+    return int(certified_points(found, made).sum())
 
 
 def _residual(target: Target, claims: Report) -> float | None:

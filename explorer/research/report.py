@@ -13,6 +13,7 @@ from torch import Tensor
 from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
+from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.network import Network
 from explorer.engine.store import Run
 from explorer.research.planes import attack_picture
@@ -127,7 +128,15 @@ def of_attack(done: Attacked) -> dict[str, Any]:
         ],
         "scores": None,
         "verdict": None,
+        "certainty": None,
     }
+    made = done.certainty
+    if made is not None:
+        out["certainty"] = {
+            "radius": made.radius, "certified": made.certain, "half": made.half,
+            "reach": made.reach, "least": made.least, "truth": made.truth,
+            "threshold": made.threshold,
+        }  # fmt: skip
     if scores is not None and verdict is not None:
         truth, control = scores
         out["scores"] = [
@@ -226,6 +235,8 @@ def attack_rows(done: Attacked) -> list[tuple[str, str]]:
         *_unexplained_rows(done),
         ("claims", f"{len(done.claims.x)} of {len(done.states[-1].x)} candidates"),
     ]
+    if done.certainty is not None:
+        rows.append(("certified claims", _certified(done.certainty)))
     if done.scores is None or done.verdict is None:
         return [*rows, ("verdict", "Cannot know: nothing to compare the claims with.")]
     truth, control = done.scores
@@ -234,6 +245,17 @@ def attack_rows(done: Attacked) -> list[tuple[str, str]]:
         found = f"{int(truth.found[i])} ({met})"
         rows.append((f"found within {radius:g}", found))
     return [*rows, ("verdict", f"{done.verdict.kind.name}: {verdicts.verdict(done.verdict)}")]
+
+
+def _certified(made: Certainty) -> str:
+    """How many claims are certified, to how much, and what that is compared with."""
+    known = "the threshold" if made.truth is None else "the residual of the true points"
+    certain = made.radius[made.certain]
+    reached = f", to {float(certain.min()):.2%} or more" if len(certain) else ""
+    return (
+        f"{len(certain)} of {len(made.radius)} within {made.half + made.reach:.2g}{reached} "
+        f"({known}: {made.limit:.2%})"
+    )
 
 
 def _unexplained_rows(done: Attacked) -> list[tuple[str, str]]:

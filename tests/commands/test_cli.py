@@ -119,6 +119,22 @@ def test_demo_of_an_exact_scenario_trains_nothing(call):
     assert out["attack"]["claims"] and out["attack"]["verdict"]["kind"] == "FOUND"
 
 
+def test_attack_says_how_certain_each_claim_is(call):
+    call("train", "--preset", "alternating-line", "--n", 5, "--method", "exact", "--out", "line")
+    hit = answer(call("attack", "line", "--steps", 300, "--json"))["attack"]
+    made = hit["certainty"]
+    assert len(made["radius"]) == len(made["certified"]) == len(hit["claims"]) > 0
+    sure = [r > made["truth"] for r in made["radius"]]
+    assert sure == made["certified"] and any(sure)
+    shown = call("attack", "line", "--steps", 300).stdout
+    assert "certified claims" in shown
+    plain = answer(call("attack", "line", "--steps", 300, "--no-certified", "--json"))
+    assert plain["attack"]["certainty"] is None
+    call("train", "--preset", "blobs", "--n", 4, "--widths", "4,4", "--steps", 50, "--out", "deep")
+    shown = call("attack", "deep", "--m", 4, "--steps", 2).stdout
+    assert shown.count("certified") == 1  # that there is no certificate, once
+
+
 def test_train_saves_a_run_that_show_and_attack_read(call):
     out = answer(call("train", *SMALL, "--seed", 3, "--out", "r.safetensors", "--json"))
     run = load_run("r.safetensors")

@@ -142,6 +142,8 @@ def of_weights() -> Named:
 def of_verdicts() -> Named:
     """Verdicts on points and on images."""
     yield "verdict", sentence(VERDICT)
+    for many in (0, 1, 7):
+        yield f"verdict, {many} certified", sentence(replace(VERDICT, certified=many))
     yield "verdict, rounding decides", sentence(replace(VERDICT, undecided=2))
     part = replace(VERDICT, in_reach=10, reached=9)
     yield "verdict, some out of reach met", sentence(part)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from explorer.engine.controls import Origin, least_p
+from explorer.engine.explanations.cone import refusal
 from explorer.engine.images import NCC_LEAST, SSIM_LEAST, ImageVerdict
+from explorer.engine.network import Network
 from explorer.engine.scoring import LEVEL, MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.engine.scoring import doubt as doubt_of
 
@@ -54,6 +56,12 @@ def verdict(made: Verdict) -> str:
         f"({controls(made)}, p = {made.p_value:.2g}). "
         f"{made.found} of {made.claims} claims match a point."
     )
+    if made.certified is not None:
+        verb = "is" if made.certified == 1 else "are"
+        text += (
+            f" {made.certified} of the {made.found} found {verb} certified: no explanation of the "
+            "weights as good as that by the true points does without a point there."
+        )
     if made.undecided:
         text += f" Rounding decides on {made.undecided}, at the edge of the radius."
     if made.in_reach is not None and made.reached is not None and made.in_reach < made.n:
@@ -64,6 +72,11 @@ def verdict(made: Verdict) -> str:
             f"{made.n - made.in_reach} leave no trace for this attack{missed}."
         )
     return text + doubt(made.p_value, made.controls)
+
+
+def uncertified(net: Network) -> str:
+    """Return why nothing can be certified for these weights, or an empty string."""
+    return "No certificate for three layers." if len(net.weights) > 2 else refusal(net)
 
 
 def doubt(p_value: float, count: int) -> str:
