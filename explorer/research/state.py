@@ -3,6 +3,7 @@
 The text is a saved run, packed: `mx1.`, then zlib of the file's bytes in URL-safe base64.
 
 >>> from explorer import Run, TrainConfig, preset
+>>> from explorer.research.state import from_text, to_text
 >>> text = to_text(Run(preset("moons", n=40), TrainConfig(), stage="train"))
 >>> text[:4], len(text) < 2000
 ('mx1.', True)
