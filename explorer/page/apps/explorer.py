@@ -34,10 +34,9 @@ from explorer.page.panels.tools import Tools
 from explorer.page.panels.transport import Transport
 from explorer.page.panels.tuner import Tuner
 from explorer.page.panels.univariate import UnivariatePanel
-from explorer.page.parts.access import Access, tips_of
+from explorer.page.parts.access import Access, Welcome, tips_of
 from explorer.page.parts.controls import Folds
 from explorer.page.parts.page import show, under_voila
-from explorer.page.parts.welcome import Welcome
 from explorer.page.session import Session
 from explorer.page.stages import draw
 from explorer.page.view.bundle import Bundle

@@ -1,13 +1,16 @@
-"""What the page's hosts do not give: its height, a key, tooltips and names; it draws nothing."""
+"""What the hosts of a page do not give it, names and tooltips, and the marks of a first visit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import anywidget
 import ipywidgets as w
-from traitlets import Bool, Dict
+from traitlets import Bool, Dict, List
+
+from explorer.page.words.screen import MARKS
 
 
 class Access(anywidget.AnyWidget):
@@ -36,3 +39,20 @@ def _below(root: w.Widget) -> Iterator[w.Widget]:
     yield root
     for child in getattr(root, "children", ()):
         yield from _below(child)
+
+
+class Welcome(anywidget.AnyWidget):
+    """Asks the browser what became of the opening, and points out three things, once."""
+
+    _esm = Path(__file__).with_name("welcome.js")
+    marks: Any = List().tag(sync=True)
+
+    def __init__(self, own: Callable[[], None]) -> None:
+        """Call `own` where the visitor asked for a plane of their own."""
+        super().__init__(marks=[list(mark) for mark in MARKS])
+        self.own = own
+        self.on_msg(self._on_message)
+
+    def _on_message(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
+        if isinstance(content, dict) and content.get("wish") == "own":
+            self.own()
