@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -82,5 +83,22 @@ def test_a_browser_that_opens_later_is_told_all_that_was_carried(
 def test_a_command_outside_a_frame_is_told_at_once(page: App, sent: list[Message]) -> None:
     send(page.bundle, kind="ready")
     sent.clear()
-    page.panels["PlanePanel"].view.save("svg", "plane")
+    page.panels["PlanePanel"].view.send({"kind": "hello"})
     assert [to for to, _ in sent] == [page.panels["PlanePanel"].view.model_id]
+
+
+def test_a_job_that_a_frame_begins_is_heard_of_later(page: App, sent: list[Message]) -> None:
+    send(page.bundle, kind="ready")
+    plane = page.panels["PlanePanel"].view
+
+    async def job() -> None:
+        plane.send({"kind": "hello"})
+
+    async def go() -> None:
+        with page.bundle.together():
+            begun = asyncio.get_running_loop().create_task(job())
+        sent.clear()
+        await begun
+        assert [to for to, _ in sent] == [plane.model_id]
+
+    asyncio.run(go())

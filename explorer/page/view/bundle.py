@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakSet
 
 import anywidget
 
 Part = tuple["View", dict[str, Any], list[Any]]  # whose message, the message, its buffers
-_OPEN: ContextVar[list[Part] | None] = ContextVar("open", default=None)
 
 
 class View(anywidget.AnyWidget):
     """A widget whose messages may travel in a `Bundle`."""
 
+    # What was sent while a frame is shown, else None. No context variable: a job begun meanwhile
+    # would keep its value, and send nothing any more.
+    waiting: ClassVar[list[Part] | None] = None
+
     def _send(self, msg: dict[str, Any], buffers: list[Any] | None = None) -> None:
-        parts = _OPEN.get()
-        if parts is None:
+        if View.waiting is None:
             super()._send(msg, buffers)
         else:
-            parts.append((self, msg, list(buffers or [])))
+            View.waiting.append((self, msg, list(buffers or [])))
 
     def repeat(self) -> None:
         """Send all that it shows once more, to a browser that may have missed some of it."""
@@ -48,15 +49,14 @@ class Bundle(anywidget.AnyWidget):
     @contextmanager
     def together(self) -> Iterator[None]:
         """Send what views send meanwhile as one message, at the end."""
-        if not self._ready or _OPEN.get() is not None:
+        if not self._ready or View.waiting is not None:
             yield
             return
-        parts: list[Part] = []
-        token = _OPEN.set(parts)
+        parts = View.waiting = []
         try:
             yield
         finally:
-            _OPEN.reset(token)
+            View.waiting = None
             self._post([part for part in parts if part[0].comm is not None])
 
     def _post(self, parts: list[Part]) -> None:
