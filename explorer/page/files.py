@@ -17,7 +17,7 @@ from explorer.page import branches, play
 from explorer.page.frame import STAGES, Training, numbers
 from explorer.page.session import Session
 from explorer.page.stages import attack, train
-from explorer.page.words.keeping import NOT_KEPT
+from explorer.page.words.keeping import NOT_KEPT, REFUSED
 from explorer.research.runs import to_cpu
 from explorer.research.state import from_text, is_text, to_text, without_states
 from explorer.research.words import weights
@@ -92,9 +92,26 @@ def open_file(session: Session, content: bytes) -> None:
         train.take_weights(session, opened)
     else:
         _show(session, opened)
-    net = opened if isinstance(opened, Network) else opened.net
+    _tell_relu(session, opened if isinstance(opened, Network) else opened.net)
+
+
+def _tell_relu(session: Session, net: Network | None) -> None:
     if net is not None and net.assumed_relu:
         session.message = weights.note(net)
+
+
+def take_up(session: Session, text: str) -> None:
+    """Show what a browser kept.
+
+    Raises:
+        ValueError: in a sentence, where it cannot be read; the page stays as it was.
+    """
+    try:
+        run = from_text(text)
+        _show(session, run)
+    except ValueError as error:
+        raise ValueError(REFUSED.format(error)) from error
+    _tell_relu(session, run.net)
 
 
 def _show(session: Session, run: Run) -> None:

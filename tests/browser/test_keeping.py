@@ -66,11 +66,15 @@ class Kept:
     def says_that_the_kernel_is_gone(self) -> None:
         """Its notice has the drawing as a file; after a reload it can be taken up."""
         expect(self.bar).to_contain_text("kernel behind this page has ended", timeout=60_000)
+        self.downloads()
+        self.bar.get_by_role("button", name="Reload").click()
+        self.take_up()
+
+    def downloads(self) -> None:
+        """The notice gives the drawing as a file."""
         with self.page.expect_download() as download:
             self.bar.get_by_role("button", name="Download").click()
         assert download.value.path().read_text() == self.text
-        self.bar.get_by_role("button", name="Reload").click()
-        self.take_up()
 
     def click_meanwhile(self) -> None:
         """A sixth point, which comes later."""
@@ -193,6 +197,36 @@ def test_a_page_goes_on_after_its_kernel_was_stopped_for_30_s(
     drawn.app.expect_points(5)
     kernel.resume()
     drawn.goes_on()
+
+
+@pytest.mark.slow
+def test_a_drawing_is_kept_in_jupyterlab(
+    page: Page, lab_server: serve.Server, open_in_lab: Callable[[Page], None]
+) -> None:
+    """Over a killed kernel, which JupyterLab starts anew, and over a reload of the page."""
+    open_in_lab(page)
+    drawn = Kept(page)
+    drawn.app.ready()
+    drawn.draw_here()
+    kernel_of(lab_server).kill()
+    expect(drawn.bar).to_contain_text("kernel behind this page has ended")
+    expect(drawn.bar).to_contain_text("Run the cell again")
+    page.locator(".jp-Dialog button", has_text="Ok").click()
+    drawn.downloads()
+    run_again(page)
+    drawn.take_up()
+    page.once("dialog", lambda dialog: dialog.accept())  # JupyterLab's own question
+    open_in_lab(page)
+    drawn.is_offered()
+
+
+def run_again(page: Page) -> None:
+    """Run the cell of the notebook once more, which replaces the page."""
+    old = page.locator(".mx-app").element_handle()
+    page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click()
+    page.keyboard.press("Shift+Enter")
+    assert old is not None
+    old.wait_for_element_state("hidden")
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from explorer.page.panels.forms import AttackForm, NetworkForm, TrainForm, Train
 from explorer.page.panels.header import Header
 from explorer.page.panels.headline import Headline
 from explorer.page.panels.hinges import HingesPanel
-from explorer.page.panels.keeping import Keeping
+from explorer.page.panels.keeping import Keeping, KeptDrawings
 from explorer.page.panels.margins import MarginsPanel
 from explorer.page.panels.mixpad import MixPad
 from explorer.page.panels.notice import Notice
@@ -56,7 +56,7 @@ FOLDS: dict[str, tuple[type[Panel], ...]] = {
     "More curves": (MarginCurves, HingesPanel, LossCurves),
     "Tune": (Tuner,),
     "Another set": (OtherPanel,),
-    FILES: (Files,),
+    FILES: (Files, KeptDrawings),
 }
 
 

@@ -10,8 +10,8 @@ from explorer.engine.store import StoreError
 from explorer.page import files
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
-from explorer.page.parts.keeper import Keeper
-from explorer.page.words.keeping import REFUSED, kept_words
+from explorer.page.parts.keeper import Keeper, KeptList
+from explorer.page.words.keeping import kept_words
 
 EDITED_S, PLAYING_S = 0.5, 5.0  # arbitrary: between two states that are kept
 
@@ -41,19 +41,8 @@ class Keeping(Panel):
 
     def _on_take_up(self, text: str) -> None:
         """Show what the browser kept."""
-        self.command(lambda: self.take_up(text))(None)
-
-    def take_up(self, text: str) -> None:
-        """Show the page of a text.
-
-        Raises:
-            ValueError: in a sentence, where it cannot be read; the page stays as it was.
-        """
         self.begin()
-        try:
-            files.open_file(self.session, text.encode())
-        except ValueError as error:
-            raise ValueError(REFUSED.format(error)) from error
+        self.command(lambda: files.take_up(self.session, text))(None)
 
     def _present(self) -> tuple[Any, ...]:
         """Return what a change is told by."""
@@ -99,3 +88,13 @@ class Keeping(Panel):
         """Keep nothing any more."""
         self._kept = None
         self._forget_due()
+
+
+class KeptDrawings(Panel):
+    """What the browser keeps, under the files."""
+
+    def build(self) -> None:
+        """One list."""
+        self.view = self.widget = KeptList(
+            lambda text: self.command(lambda: files.take_up(self.session, text))(None)
+        )

@@ -1,56 +1,9 @@
 // Nothing is lost: the browser keeps the newest state of the page and offers it again, and asks the
 // kernel whether it answers. What is kept stays in this browser: the server gets none of it before
 // somebody presses "Take up".
-const MOST_ROWS = 5; // pages that a browser keeps of one server, the newest; arbitrary
 // The kernel is asked so long after it was heard last; so long it may be silent; and so long each answer may take.
 const TICK_MS = 500, BEAT_MS = 2000, SILENT_MS = 5000, ANSWER_MS = 2500;
 const RESTS_MS = 600000; // of a page that nobody touches and that draws nothing; it then asks no more; arbitrary
-
-const config = () => { try { return JSON.parse(document.getElementById("jupyter-config-data").textContent); } catch { return {}; } };
-const lab = () => document.body.dataset.voila === undefined;
-const base = config().baseUrl || "/";
-
-// --- what is kept: a row for each page that was opened, under the server's base path ------------
-const PREFIX = `mx-kept:${base}:`, MINE = `mx-kept:${base}`; // rows; and the row of this tab, which a reload keeps
-const attempt = (call, otherwise) => { try { return call(); } catch { return otherwise; } };
-const rowOf = (text) => attempt(() => {
-  const row = JSON.parse(text);
-  return typeof row.text === "string" && row.text && Number.isFinite(row.time) ? row : null;
-}, null);
-const rows = () => attempt(() => Object.keys(localStorage).filter((key) => key.startsWith(PREFIX))
-  .map((key) => ({ key, ...rowOf(localStorage.getItem(key)) })).filter((row) => row.text)
-  .sort((a, b) => b.time - a.time), []);
-const store = (key, row) => {
-  const text = JSON.stringify(row);
-  const old = rows().filter((other) => other.key !== key);
-  for (const { key: gone } of old.splice(MOST_ROWS - 1)) attempt(() => localStorage.removeItem(gone));
-  for (;;) {
-    if (attempt(() => { localStorage.setItem(key, text); return true; }, false)) break;
-    const last = old.pop(); // the storage is full, or there is none: the oldest makes room
-    if (!last) return false;
-    attempt(() => localStorage.removeItem(last.key));
-  }
-  attempt(() => sessionStorage.setItem(MINE, key));
-  return true;
-};
-// The row of this tab; else, where the tab is a new one, the newest of the same page.
-const offered = (page) => {
-  const all = rows().filter((row) => row.page === page && !row.left);
-  const mine = attempt(() => sessionStorage.getItem(MINE), null);
-  return all.find((row) => row.key === mine) || (mine ? null : all[0]) || null;
-};
-const clock = (time) => {
-  const at = new Date(time), two = (n) => String(n).padStart(2, "0");
-  const day = at.toDateString() === new Date().toDateString() ? "" : `${at.toLocaleDateString("en-GB", { day: "numeric", month: "long" })}, `;
-  return `${day}${two(at.getHours())}:${two(at.getMinutes())}`;
-};
-const download = (row) => {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([row.text], { type: "text/plain" }));
-  link.download = `drawing-${clock(row.time).replace(/\W+/g, "-")}.mx`;
-  document.body.append(link); link.click(); link.remove();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-};
 
 // --- the bar: one sentence and its buttons, over the plane ----------------------------------------
 const makeBar = () => {

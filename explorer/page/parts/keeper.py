@@ -9,7 +9,10 @@ from typing import Any
 import anywidget
 from traitlets import Dict, Unicode
 
-from explorer.page.words.keeping import BAR
+from explorer.page.words.keeping import BAR, LIST
+
+HERE = Path(__file__).parent
+KEPT = (HERE / "kept.js").read_text(encoding="utf-8")
 
 
 class Keeper(anywidget.AnyWidget):
@@ -21,7 +24,7 @@ class Keeper(anywidget.AnyWidget):
         comm_name: by which the kernel knows this widget, so that a new kernel is told from it.
     """
 
-    _esm = Path(__file__).with_name("keeper.js")
+    _esm = f"{KEPT}\n{(HERE / 'keeper.js').read_text(encoding='utf-8')}"
     kept: Any = Dict().tag(sync=True)
     says: Any = Dict().tag(sync=True)
     comm_name: Any = Unicode("").tag(sync=True)
@@ -47,3 +50,24 @@ class Keeper(anywidget.AnyWidget):
         elif kind == "take up" and isinstance(text := content.get("text"), str):
             if self._take_up is not None:
                 self._take_up(text)
+
+
+class KeptList(anywidget.AnyWidget):
+    """The rows that the browser keeps; one that is chosen comes as a text.
+
+    Attributes:
+        says: its titles.
+    """
+
+    _esm = f"{KEPT}\n{(HERE / 'kept_list.js').read_text(encoding='utf-8')}"
+    says: Any = Dict().tag(sync=True)
+
+    def __init__(self, take_up: Callable[[str], None]) -> None:
+        """Call `take_up` with the text of the chosen row."""
+        super().__init__(says=LIST)
+        self._take_up = take_up
+        self.on_msg(self._on_message)
+
+    def _on_message(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
+        if isinstance(content, dict) and isinstance(text := content.get("text"), str):
+            self._take_up(text)

@@ -94,7 +94,7 @@ const follow = (model, redraw, take, el, paced = true) => {
     redraw(); // before the answer, in the same animation frame
     if (!waiting) waiting = requestAnimationFrame(answer);
   };
-  const ask = () => model.send({ kind: "ready" });
+  const ask = () => { try { model.send({ kind: "ready" }); } catch { /* the kernel is gone */ } };
   model.on("msg:custom", onMessage);
   document.addEventListener("mx-again", ask); // after a line that broke
   ask();

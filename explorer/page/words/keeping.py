@@ -23,6 +23,7 @@ BAR = {
     "full": "This browser keeps nothing, as in a private window or with a full storage. Save "
     "before you leave.",
 }
+LIST = {"some": "Kept in this browser", "none": "This browser keeps no drawing yet."}
 
 
 def kept_words(frame: Frame) -> str:
@@ -31,6 +32,6 @@ def kept_words(frame: Frame) -> str:
     parts = ["1 point" if n == 1 else f"{n} points"]
     if train is not None and train.t:
         parts.append(f"trained for {train.t:,} step{'s' * (train.t > 1)}")
-    if attack is not None and attack.t and frame.newest:
+    if attack is not None and attack.t and frame.newest and frame.truth is frame.dataset:
         parts.append("attacked")
     return ", ".join(parts)
