@@ -22,14 +22,15 @@ class Wire:
         """Listen, and pass on what comes."""
         self.target = port
         self._loop = asyncio.new_event_loop()
+        self._sinks: list[asyncio.StreamWriter] = []
         self._free = asyncio.Event()
         self._free.set()
         # In a thread of its own: the driver of the browser has a loop in this one.
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         listening = asyncio.start_server(self._pass, "127.0.0.1", 0)
-        made = asyncio.run_coroutine_threadsafe(listening, self._loop).result()
-        self.url = f"http://127.0.0.1:{made.sockets[0].getsockname()[1]}/"
+        self._server = asyncio.run_coroutine_threadsafe(listening, self._loop).result()
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/"
 
     async def _pass(self, page: asyncio.StreamReader, answer: asyncio.StreamWriter) -> None:
         await self._free.wait()
@@ -41,13 +42,24 @@ class Wire:
         await asyncio.gather(self._pump(page, back), self._pump(there, answer))
 
     async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
-            while data := await source.read(2**16):
-                await self._free.wait()
-                sink.write(data)
-                await sink.drain()
-        await self._free.wait()  # an end is no more told than anything else
-        sink.close()
+        self._sinks.append(sink)
+        try:
+            with contextlib.suppress(OSError):
+                while data := await source.read(2**16):
+                    await self._free.wait()
+                    sink.write(data)
+                    await sink.drain()
+            await self._free.wait()  # an end is no more told than anything else
+        finally:
+            sink.close()
+
+    async def _end(self) -> None:
+        self._server.close()
+        self._free.set()
+        for sink in self._sinks:
+            sink.transport.abort()  # its other half then reads an end
+        passing = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*passing, return_exceptions=True)
 
     def hold(self) -> None:
         """Let nothing pass."""
@@ -59,6 +71,7 @@ class Wire:
 
     def close(self) -> None:
         """End the line."""
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 

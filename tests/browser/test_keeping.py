@@ -140,7 +140,7 @@ def offline(drawn: Kept, wire: Wire, seconds: float) -> None:
 
 @pytest.fixture
 def site() -> Iterator[tuple[serve.Server, Wire]]:
-    """A server of one's own, and the line to it."""
+    """A server of one's own, and the line to it; name it before the page, which goes first."""
     with serve.start(port=0) as server, wire_to(server) as wire:
         yield server, wire
 
@@ -176,7 +176,7 @@ def test_a_drawing_is_kept_over_all_faults(
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [8, 40])
 def test_a_page_goes_on_after_a_while_offline(
-    page: Page, site: tuple[serve.Server, Wire], seconds: int, console_errors: list[str]
+    site: tuple[serve.Server, Wire], page: Page, seconds: int, console_errors: list[str]
 ) -> None:
     drawn = Kept(page).draw(site[1].url)
     offline(drawn, site[1], seconds)
@@ -186,7 +186,7 @@ def test_a_page_goes_on_after_a_while_offline(
 
 @pytest.mark.slow
 def test_a_page_goes_on_after_its_kernel_was_stopped_for_30_s(
-    page: Page, site: tuple[serve.Server, Wire]
+    site: tuple[serve.Server, Wire], page: Page
 ) -> None:
     drawn = Kept(page).draw(site[1].url)
     kernel = kernel_of(site[0])
@@ -227,6 +227,21 @@ def run_again(page: Page) -> None:
     page.keyboard.press("Shift+Enter")
     assert old is not None
     old.wait_for_element_state("hidden")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["membership", "digits"])
+def test_further_pages_say_when_their_kernel_has_ended(
+    site: tuple[serve.Server, Wire], page: Page, name: str, console_errors: list[str]
+) -> None:
+    page.goto(f"{site[1].url}voila/render/{name}.ipynb")
+    page.wait_for_function("() => window.mxWatched")
+    bar = page.locator(".mx-kept")
+    expect(bar).to_be_hidden()
+    kernel_of(site[0]).kill()
+    expect(bar).to_contain_text("kernel behind this page has ended")
+    expect(bar.get_by_role("button", name="Reload")).to_be_visible()
+    console_errors.clear()
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ from explorer.page.parts.digits_charts import (
     ShareChart,
     legend,
 )
+from explorer.page.parts.keeper import Keeper
 from explorer.page.parts.page import Page, show, way_back
 from explorer.research import image_runs
 from explorer.research.grid import grid_attacks
@@ -322,7 +323,7 @@ class DigitsApp(Page):
         page = w.VBox([head, self.verdict, self.controls.widget, self.failure, self.board.widget,
                        self.grid.widget, w.HTML(THEOREM).add_class("mx-note")],
                       layout=w.Layout(overflow="visible"))  # fmt: skip
-        parts = [w.HTML(CSS + PIXELATED), Access(tips=tips_of(page)), page]
+        parts = [w.HTML(CSS + PIXELATED), Access(tips=tips_of(page)), Keeper(), page]
         return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
 
     # --- what is there ------------------------------------------------------------------------

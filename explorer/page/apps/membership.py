@@ -32,6 +32,7 @@ from explorer.page.apps.membership_scene import (
 )
 from explorer.page.job import Job
 from explorer.page.parts.access import Access, tips_of
+from explorer.page.parts.keeper import Keeper
 from explorer.page.parts.membership_charts import (
     FRESH,
     LIMIT,
@@ -280,7 +281,7 @@ class MembershipApp(Page):
         head = w.HBox([title, w.HTML(way_back())]).add_class("mx-header")
         body = w.VBox([head, self.verdict, self.controls.widget, charts,
                        self.trained.widget, self.failure, self.theorem, self.timing])  # fmt: skip
-        parts = [w.HTML(CSS), Access(tips=tips_of(body)), body]
+        parts = [w.HTML(CSS), Access(tips=tips_of(body)), Keeper(), body]
         return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
 
     # --- the exact network --------------------------------------------------------------------

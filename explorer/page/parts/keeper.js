@@ -34,7 +34,7 @@ const makeBar = () => {
 function render({ model, el }) {
   el.style.display = "none";
   const page = lab() ? "lab" : location.pathname, bar = makeBar();
-  let app = null, row = offered(page), key = PREFIX + crypto.getRandomValues(new Uint32Array(2)).join("-");
+  let app = null, row = model.get("keeps") ? offered(page) : null, key = PREFIX + crypto.getRandomValues(new Uint32Array(2)).join("-");
   let latest = null, stored = true, saved = "", shut = false, touched = false, active = performance.now();
   let state = "here"; // the kernel: "here", "busy", "away" (no way to the server), "gone"
   const reload = ["Reload", () => { saved = latest?.text; location.reload(); }];

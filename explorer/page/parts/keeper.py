@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anywidget
-from traitlets import Dict, Unicode
+from traitlets import Bool, Dict, Unicode
 
 from explorer.page.words.keeping import BAR, LIST
 
@@ -19,12 +19,14 @@ class Keeper(anywidget.AnyWidget):
     """Keeps a text in the browser, and asks the kernel now and then whether it answers.
 
     Attributes:
+        keeps: whether it offers what was kept; else it watches the kernel alone.
         kept: the newest state: its `text`, empty for none; `words` on it; whether it is `whole`.
         says: its sentences.
         comm_name: by which the kernel knows this widget, so that a new kernel is told from it.
     """
 
     _esm = f"{KEPT}\n{(HERE / 'keeper.js').read_text(encoding='utf-8')}"
+    keeps: Any = Bool(False).tag(sync=True)
     kept: Any = Dict().tag(sync=True)
     says: Any = Dict().tag(sync=True)
     comm_name: Any = Unicode("").tag(sync=True)
@@ -36,7 +38,7 @@ class Keeper(anywidget.AnyWidget):
 
         Without them nothing is kept: the page is watched alone.
         """
-        super().__init__(kept={}, says=BAR)
+        super().__init__(keeps=take_up is not None, kept={}, says=BAR)
         self._begin, self._take_up = begin, take_up
         self.comm_name = self.model_id or ""
         self.on_msg(self._on_message)
