@@ -93,14 +93,16 @@ def test_a_drawing_is_offered_again_after_a_reload(page: Page, voila_server: ser
     drawn = Kept(page).draw(voila_server.url)
     drawn.page.reload(wait_until="commit")
     drawn.take_up()
-    drawn.page.reload(wait_until="commit")
-    drawn.is_offered()
-    drawn.bar.get_by_role("button", name="Start new").click()
-    expect(drawn.bar).to_be_hidden()
-    drawn.page.reload(wait_until="commit")
-    leave_opening(drawn.page)  # nothing is offered, so it is played again
-    drawn.app.ready()
-    expect(drawn.bar).to_be_hidden()
+    # Another drawing is kept beside it.
+    drawn.app.press("Clear")
+    drawn.app.expect_points(0)
+    drawn.app.click((0.5, 0.5))
+    drawn.kept("1 point")
+    drawn.app.fold("Save and open")
+    rows = page.locator(".mx-kept-list .mx-kept-row")
+    expect(rows).to_have_count(2)
+    rows.nth(1).get_by_role("button", name="Take up").click()
+    drawn.app.expect_points(5)
 
 
 def is_kept_over_a_reload(drawn: Kept, server: serve.Server, wire: Wire) -> None:
@@ -250,6 +252,14 @@ def test_a_page_comes_back_by_the_back_button(page: Page, voila_server: serve.Se
     page.goto("about:blank")
     page.go_back(wait_until="commit")
     drawn.take_up()
+    drawn.page.reload(wait_until="commit")
+    drawn.is_offered()
+    drawn.bar.get_by_role("button", name="Start new").click()
+    expect(drawn.bar).to_be_hidden()
+    drawn.page.reload(wait_until="commit")
+    leave_opening(drawn.page)  # nothing is offered, so it is played again
+    drawn.app.ready()
+    expect(drawn.bar).to_be_hidden()
 
 
 def test_a_browser_without_storage_says_so_once_and_nothing_breaks(

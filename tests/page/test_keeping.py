@@ -132,7 +132,7 @@ def test_nothing_is_kept_before_a_visitor_acts() -> None:
         (lambda s: play.configure(s, lr=0.5), lambda run: run.train_config.lr == 0.5),
         (lambda s: play.step(s, 3), lambda run: run.train_states[-1].t == 3),
         (lambda s: play.go(s, "draw"), lambda run: run.stage == "draw"),
-        (draw.clear, lambda run: run.dataset.n == 0),
+        (lambda s: draw.load(s, preset("xor")), lambda run: run.dataset.source.preset == "xor"),
     ],
 )
 def test_each_change_is_kept(change: Any, read: Any) -> None:
@@ -161,6 +161,24 @@ def test_edits_in_a_row_are_kept_once_more_when_the_hand_rests() -> None:
         return at_once, len(made)
 
     assert asyncio.run(spray()) == (1, 2)
+
+
+def test_another_drawing_is_kept_beside_the_last() -> None:
+    session = Session(preset("moons"))
+    panel = Keeping(session)
+    send(panel.view, kind="begin")
+    draw.add(session, [((0.5, 0.5), 1)])
+    assert not panel.view.kept["anew"] and panel.view.kept["own"]
+    held = panel.view.kept
+    draw.clear(session)
+    assert panel.view.kept == held, "a cleared plane takes the place of nothing"
+    play.undo(session)
+    play.set_seed(session, 3)
+    assert not panel.view.kept["anew"], "the same drawing again"
+    draw.load(session, preset("xor"))
+    assert panel.view.kept["anew"] and not panel.view.kept["own"]
+    draw.add(session, [((0.5, 0.5), 1)])
+    assert not panel.view.kept["anew"] and panel.view.kept["own"]
 
 
 def test_what_the_browser_gives_back_is_shown_or_refused_in_a_sentence() -> None:

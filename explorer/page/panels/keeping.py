@@ -25,6 +25,7 @@ class Keeping(Panel):
         """One widget, without a picture of its own."""
         self.view = self.widget = Keeper(self.begin, self._on_take_up)
         self._kept: tuple[Any, ...] | None = None  # what was kept last; None before the first act
+        self._points: set[tuple[float, ...]] = set()  # of what was kept last
         self._when = 0.0
         self._due: asyncio.TimerHandle | None = None
         names = ["seed", "mix", "attack_config", "train_config", "running"]
@@ -69,15 +70,25 @@ class Keeping(Panel):
             self._due = loop.call_later(wait, self._keep)
 
     def _keep(self) -> None:
-        """Give the browser this moment to keep."""
+        """Give the browser this moment to keep; a plane that was cleared is not worth it.
+
+        What shares no point with what was kept last is another drawing, kept beside that one.
+        """
         self._forget_due()
         self._kept, self._when = self._present(), monotonic()
         now = self.session.frame
+        points = {tuple(x) for x in now.dataset.x.tolist()}
+        if not points and not now.training.given:
+            return
+        anew = bool(self._points) and not self._points & points
+        self._points = points
         try:
             text, whole = files.as_text(self.session)
         except StoreError:  # points without number
             text, whole = "", False
-        self.view.kept = {"text": text, "words": kept_words(now), "whole": whole}
+        own = now.dataset.source is None
+        self.view.kept = {"text": text, "words": kept_words(now), "whole": whole, "anew": anew,
+                          "own": own}  # fmt: skip
 
     def _forget_due(self) -> None:
         if self._due is not None:

@@ -34,7 +34,7 @@ const makeBar = () => {
 function render({ model, el }) {
   el.style.display = "none";
   const page = lab() ? "lab" : location.pathname, bar = makeBar();
-  let app = null, row = model.get("keeps") ? offered(page) : null, key = PREFIX + crypto.getRandomValues(new Uint32Array(2)).join("-");
+  let app = null, row = model.get("keeps") ? offered(page) : null, key = newKey();
   let latest = null, stored = true, saved = "", shut = false, touched = false, active = performance.now();
   let state = "here"; // the kernel: "here", "busy", "away" (no way to the server), "gone"
   const reload = ["Reload", () => { saved = latest?.text; location.reload(); }];
@@ -65,9 +65,10 @@ function render({ model, el }) {
     say();
   };
   const keep = () => {
-    const { text, words, whole } = model.get("kept");
+    const { text, words, whole, anew, own } = model.get("kept");
     if (text === undefined || text === latest?.text) return;
-    latest = { time: Date.now(), page, words, text };
+    if (anew) key = newKey();
+    latest = { time: Date.now(), page, words, text, own };
     stored = Boolean(text) && store(key, latest);
     latest.whole = whole;
     say();

@@ -20,7 +20,8 @@ class Keeper(anywidget.AnyWidget):
 
     Attributes:
         keeps: whether it offers what was kept; else it watches the kernel alone.
-        kept: the newest state: its `text`, empty for none; `words` on it; whether it is `whole`.
+        kept: the newest state: its `text`, empty for none; `words` on it; whether it is `whole`,
+            another drawing than the last (`anew`), and no untouched ready-made set (`own`).
         says: its sentences.
         comm_name: by which the kernel knows this widget, so that a new kernel is told from it.
     """

@@ -1,6 +1,6 @@
 // What the browser keeps: a row for each page that was opened, in the local storage of this server,
 // under its base path.
-const MOST_ROWS = 5; // the newest; arbitrary
+const MOST_ROWS = 8; // arbitrary
 const config = () => { try { return JSON.parse(document.getElementById("jupyter-config-data").textContent); } catch { return {}; } };
 const lab = () => document.body.dataset.voila === undefined;
 const base = config().baseUrl || "/";
@@ -8,6 +8,7 @@ const base = config().baseUrl || "/";
 const PREFIX = `mx-kept:${base}:`, MINE = `mx-kept:${base}`; // rows; and the row of this tab, which a reload keeps
 const CHANGED = "mx-kept-changed", changed = () => document.dispatchEvent(new Event(CHANGED));
 const attempt = (call, otherwise) => { try { return call(); } catch { return otherwise; } };
+const newKey = () => PREFIX + crypto.getRandomValues(new Uint32Array(2)).join("-");
 const rowOf = (text) => attempt(() => {
   const row = JSON.parse(text);
   return typeof row.text === "string" && row.text && Number.isFinite(row.time) ? row : null;
@@ -17,12 +18,15 @@ const rows = () => attempt(() => Object.keys(localStorage).filter((key) => key.s
   .sort((a, b) => b.time - a.time), []);
 const store = (key, row) => {
   const text = JSON.stringify(row);
-  const old = rows().filter((other) => other.key !== key);
-  for (const { key: gone } of old.splice(MOST_ROWS - 1)) attempt(() => localStorage.removeItem(gone));
-  for (;;) {
-    if (attempt(() => { localStorage.setItem(key, text); return true; }, false)) break;
-    const last = old.pop(); // the storage is full, or there is none: the oldest makes room
-    if (!last) return false;
+  const others = rows().filter((other) => other.key !== key), drawn = others.filter((other) => other.own);
+  const old = [...drawn, ...others.filter((other) => !other.own)]; // ready-made sets make room first
+  for (const { key: late } of old.splice(MOST_ROWS - 1)) attempt(() => localStorage.removeItem(late));
+  const put = (name, value) => attempt(() => { localStorage.setItem(name, value); return true; }, false);
+  const gone = []; // where the storage is full the oldest make room, unless that is of no use
+  while (!put(key, text)) {
+    const last = old.pop();
+    if (!last) { for (const [name, value] of gone) put(name, value); return false; }
+    gone.push([last.key, attempt(() => localStorage.getItem(last.key), "")]);
     attempt(() => localStorage.removeItem(last.key));
   }
   attempt(() => sessionStorage.setItem(MINE, key));
