@@ -93,7 +93,8 @@ class TrainConfig:
         form="more", place=2,
     )] = "loss-scaled"
     lr: Annotated[float | None, setting(
-        "Rate in the units of the step rule; 0: the rule's own", title="step size", form="sight",
+        "Rate in the units of the step rule; 0: automatic, the rule's own", title="step size",
+        form="sight",
         place=3, page=(0, 100), gt=0, unit="of the step rule",
         note="None takes 1 (loss-scaled: the inverse of the curvature bound) or 0.01 (constant, on "
         "the mean loss).",
@@ -104,7 +105,7 @@ class TrainConfig:
         "(`python benchmarks/bench_training.py`).",
     )] = 0.99
     batch: Annotated[int | None, setting(
-        "Points per step; 0: all of them", title="mini-batch", unit="points", form="more", place=4,
+        "Points per step; 0: all", title="mini-batch", unit="points", form="more", place=4,
         page=(0, 200), ge=1, note="None takes all.",
     )] = None
     init_scale: Annotated[float, setting(

@@ -96,3 +96,29 @@ def tab_to(page: Page, reached: str, back: bool = False) -> None:
         if page.evaluate(reached):
             return
     raise AssertionError(f"{MOST_TABS} times Tab, and not {reached}")
+
+
+def test_a_word_is_explained_by_keys_and_by_the_pointer(
+    page: Page, voila_server: server.Server
+) -> None:
+    app = Explorer(page).visit(voila_server.url)
+    app.preset("Alternating circle")
+    app.press("2 Train")
+    app.press("Jump to the exact solution")
+    term, card = page.locator(".mx-headline .mx-term").first, page.locator(".mx-term-card")
+    expect(term).to_contain_text("KKT")
+    page.get_by_role("tab", selected=True).focus()
+    tab_to(page, "document.activeElement.matches('.mx-headline .mx-term')")
+    expect(card).to_be_visible()
+    said = card.inner_text()
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+    term.hover()
+    expect(card).to_have_text(said)
+    box = card.bounding_box()
+    assert box and box["x"] >= 0 and box["x"] + box["width"] <= page.viewport_size["width"]
+    page.mouse.move(2, 2)
+    expect(card).to_be_hidden()
+    app.press("3 Attack")
+    app.fold("More settings")
+    expect(page.locator(".mx-form .mx-term").first).to_be_visible()  # names of settings too

@@ -33,7 +33,7 @@ SIDEWAYS = """() => [...document.querySelectorAll('.mx-app *')].filter(e =>
 
 # A tooltip stands on a control, on its label, or on a box of that one control alone.
 WITHOUT_TOOLTIP = """() => {
-  const kinds = 'button, input, select, textarea, [role=slider]';
+  const kinds = 'button:not(.mx-term), input, select, textarea, [role=slider]'; // a term has a card
   const all = [...document.querySelectorAll('.mx-app :is(' + kinds + ')')];
   return all.filter(e => {
     if (e.closest('.bqplot') || !e.checkVisibility({visibilityProperty: true})) return false;

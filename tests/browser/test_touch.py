@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from explorer.serve import server
 from tests.browser.steps import NEGATIVE, Explorer, Place, on_plane
@@ -60,3 +60,17 @@ def swipe(app: Explorer, start: Place, end: Place) -> None:
     fingers.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [finger]})
     fingers.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     fingers.detach()
+
+
+def test_a_word_is_explained_at_a_touch(touch_page: Page, voila_server: server.Server) -> None:
+    app = Explorer(touch_page).visit(voila_server.url)
+    app.preset("Alternating circle")
+    app.button("2 Train").tap()
+    app.button("Jump to the exact solution").tap()
+    term = touch_page.locator(".mx-headline .mx-term", has_text="KKT point")
+    card = touch_page.locator(".mx-term-card")
+    term.tap()
+    expect(card).to_be_visible()
+    assert card.inner_text() == term.evaluate("e => e.ariaDescription")
+    touch_page.locator(".mx-title").tap()
+    expect(card).to_be_hidden()

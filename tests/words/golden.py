@@ -50,7 +50,7 @@ from explorer.page.apps.membership_scene import Outcome
 from explorer.page.frame import Aim, Attacking, Certain, Frame, Shown, Training
 from explorer.page.history import History
 from explorer.page.words import energy as page_energy
-from explorer.page.words import failures
+from explorer.page.words import failures, glossary
 from explorer.page.words import membership as page_membership
 from explorer.page.words import starts as page_starts
 from explorer.page.words import univariate as page_univariate
@@ -640,6 +640,8 @@ def of_page() -> Named:
     def attacked(net: Network) -> Frame:
         return replace(empty, stage="attack", aim=Aim(net, Target(net), points, Controls(())))
 
+    for pattern, plain in glossary.GLOSSARY:
+        yield f"glossary, {pattern}", plain
     yield "failure, no memory", failures.failure(MemoryError())
     yield "failure, else", failures.failure(IndexError("3 is too many"))
     yield "no energy, no weights", page_energy.nothing(empty)

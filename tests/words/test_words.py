@@ -23,6 +23,7 @@ from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.roster import ROSTER
 from explorer.engine.store import load_run
+from explorer.page.words import glossary
 from explorer.research.words import sentence
 from tests.words import golden
 
@@ -30,6 +31,19 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 SENTENCES = {  # classes of the engine whose rows carry a sentence of their own, and where
     "attacks/attack.py": "Attack", "data/presets.py": "Preset",
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["KKT", "KKT point", "λ", "multipliers", "slackness", "stationarity residual", "residual",
+     "margin", "certificate", "candidate", "p", "by chance", "unseen sets", "tau"],
+)  # fmt: skip
+def test_a_word_that_nobody_knows_is_explained_once_in_a_plain_sentence(word: str) -> None:
+    found = [said for pattern, said in glossary.GLOSSARY if re.fullmatch(pattern, word)]
+    assert len(found) == 1
+    assert found[0].endswith(".") and len(found[0].split()) <= 35
+    longer = [pattern for pattern, _ in glossary.GLOSSARY if re.search(pattern, word)]
+    assert re.fullmatch(longer[0], word), "a longer word stands after a part of it"
 
 
 def test_every_sentence_is_the_one_that_is_kept() -> None:

@@ -1,6 +1,6 @@
 // What ipywidgets leaves out for hands and ears: keyboard focus for the heads of accordions,
 // tooltips on dropdowns and checkboxes, names for controls that have a tooltip only.
-function render({ model, el }) {
+const render = ({ model, el }) => {
   el.style.cssText = "position:absolute;visibility:hidden";
   const letter = document.createElement("div"); // as large as the visitor's text
   letter.style.cssText = "width:1rem;height:1px";
@@ -35,6 +35,9 @@ function render({ model, el }) {
       }
       if (name && !control.title && box && !box.title) box.title = tips[name] || "";
     }
+    // Names of settings and notes that the kernel wrote as plain text.
+    for (const e of app.querySelectorAll(".widget-label, .mx-note > .widget-html-content, .mx-starts-head .widget-html-content, .mx-starts-head b"))
+      if (!e.children.length && e.textContent !== e.mxText) explain(e, e.textContent);
     // A picture is what the words of its card say of it.
     for (const picture of app.querySelectorAll("img.widget-image"))
       picture.alt = plain(picture.closest(".mx-card")?.querySelector(".mx-note") || picture);
@@ -106,5 +109,5 @@ function render({ model, el }) {
     system.removeEventListener("change", dress);
     model.off("change:present", present);
   };
-}
+};
 export default { render };

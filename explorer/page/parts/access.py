@@ -12,6 +12,8 @@ from traitlets import Bool, Dict, List
 
 from explorer.page.words.screen import MARKS
 
+from explorer.page.view.base import POPUP
+
 
 class Access(anywidget.AnyWidget):
     """Adds them to its page.
@@ -21,7 +23,7 @@ class Access(anywidget.AnyWidget):
         present: whether the page is shown to a class: a large plane, no settings.
     """
 
-    _esm = Path(__file__).with_name("access.js")
+    _esm = f"{POPUP}\n{Path(__file__).with_name('access.js').read_text(encoding='utf-8')}"
     tips = Dict().tag(sync=True)
     present = Bool(False).tag(sync=True)
 

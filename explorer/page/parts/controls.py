@@ -8,10 +8,11 @@ from typing import Any
 
 from traitlets import Dict
 
+from explorer.page.view.base import POPUP
 from explorer.page.view.bundle import View
 
 HERE = Path(__file__).parent
-SHARED = (HERE / "controls.js").read_text(encoding="utf-8")
+SHARED = f"{POPUP}\n{(HERE / 'controls.js').read_text(encoding='utf-8')}"
 
 
 def script(name: str) -> str:

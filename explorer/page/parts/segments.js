@@ -13,7 +13,7 @@ const build = (el, send, onClose) => {
     if (!state.options) return;
     put(title, "textContent", state.title);
     attribute(row, "aria-label", state.title);
-    put(words, "textContent", state.words);
+    explain(words, state.words);
     again.hidden = !state.again;
     put(again, "textContent", state.again || "");
     put(again, "title", state.againTip || "");

@@ -5,6 +5,7 @@ The rows of a class of settings are made from its declarations (`explorer.engine
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -85,12 +86,15 @@ def rows_for(setting: Setting) -> list[Row]:
 
 
 def row_of(setting: Setting) -> Row:
-    """Return one setting as a row. On the page 0 stands for None.
+    """Return one setting as a row. On the page 0 stands for None, and its name says what that is.
 
     Raises:
         ValueError: for a setting that no widget shows, or a number without bounds.
     """
     name, tip = setting.title, setting.description
+    none = re.search("; 0: ([^.,]+)", tip)
+    if setting.optional and none:
+        name = f"{name} (0: {none[1]})"
     if setting.choices:
         same = all(words == value for words, value in setting.choices)
         options = [value for _, value in setting.choices] if same else setting.choices

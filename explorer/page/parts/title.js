@@ -9,7 +9,7 @@ const build = (el, send, onClose) => {
   onClose(fold.close);
   return (state) => {
     put(title, "textContent", state.title || "");
-    put(words, "textContent", state.words || "");
+    explain(words, state.words || "");
     for (const tone of ["good", "warn", "bad"]) el.classList.toggle(tone, state.tone === tone);
     action.hidden = !state.action;
     action.dataset.key = state.key || "";
@@ -19,7 +19,7 @@ const build = (el, send, onClose) => {
     const shown = JSON.stringify(rows);
     if (numbers.dataset.shown === shown) return;
     numbers.dataset.shown = shown;
-    numbers.replaceChildren(...rows.flatMap(([name, value]) => [
-      make("dt", "", { textContent: name }), make("dd", "", { textContent: value })]));
+    numbers.replaceChildren(...rows.flatMap(([name, value]) => [make("dt", ""), make("dd", "", { textContent: value })]));
+    rows.forEach(([name], i) => explain(numbers.children[2 * i], name));
   };
 };

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from traitlets import Unicode
 
 from explorer.page.view.bundle import View
+from explorer.page.words import glossary
 
 HERE = Path(__file__).parent
 KINDS = {"f": "<f4", "u": "u1", "i": "<i4"}  # of the arrays a message may hold
-POPUP = (HERE / "popup.js").read_text()
+POPUP = f"{glossary.script()}\n{(HERE / 'popup.js').read_text()}"  # words and boxes over the page
 SHARED = f"{POPUP}\n{(HERE / 'base.js').read_text()}"
 
 

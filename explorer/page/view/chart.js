@@ -362,7 +362,6 @@ const render = ({ model, el }) => {
   const drawn = (context, size, paints) => frame && paintChart(context, frame, size, paints);
   const sheet = surface(plot, drawn);
   offerPictures(el, plot, drawn, "chart");
-  const put = (node, text) => { if (node.textContent !== (text || "")) node.textContent = text || ""; };
   const describe = () => {
     const { handle } = frame, picks = frame.picks ? idsOf() : [], live = handle || picks.length;
     plot.tabIndex = live ? 0 : -1;
@@ -386,7 +385,7 @@ const render = ({ model, el }) => {
     frame = newest;
     if (pointer) frame.pointer = pointer;
     if (dragging && frame.handle) frame.handle.at = handle.at;
-    put(parts.title, frame.title); put(parts.note, frame.note); put(parts.foot, frame.foot);
+    explain(parts.title, frame.title); explain(parts.note, frame.note); explain(parts.foot, frame.foot);
     parts.head.style.display = frame.title || frame.note ? "" : "none";
     parts.foot.style.display = frame.foot ? "" : "none";
     el.classList.toggle("mx-empty", !frame.series.length);

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from traitlets import Dict, List, Unicode
 
-from explorer.page.view.base import HERE, CanvasView, script
+from explorer.page.view.base import HERE, POPUP, CanvasView, script
 
 Kind = Literal["line", "band", "dots", "stems"]
 Floats = NDArray[np.float32]
@@ -262,7 +262,7 @@ class TableView(anywidget.AnyWidget):
         chosen: key of the marked row.
     """
 
-    _esm = HERE / "table.js"
+    _esm = f"{POPUP}\n{(HERE / 'table.js').read_text()}"
     _css = HERE / "table.css"
     title = Unicode("").tag(sync=True)
     note = Unicode("").tag(sync=True)

@@ -1,14 +1,60 @@
+// Put an open box under an element, or over it where there is no room below.
+const standAt = (box, at) => {
+  const b = at.getBoundingClientRect(), r = box.getBoundingClientRect(), zoom = box.currentCSSZoom || 1;
+  const left = Math.max(8, Math.min(b.left + (b.width - r.width) / 2, innerWidth - r.width - 8));
+  const below = b.bottom + 6 + r.height < innerHeight - 8;
+  box.style.left = `${left / zoom}px`;
+  box.style.top = `${(below ? b.bottom + 6 : Math.max(8, b.top - r.height - 6)) / zoom}px`;
+};
 // A box that opens over everything at its button, however the boxes around it clip and scroll. A
 // press elsewhere, Escape and a second press close it.
 const popup = (button, box) => {
   box.popover = "auto";
   button.popoverTargetElement = box;
-  const place = () => {
-    const b = button.getBoundingClientRect(), r = box.getBoundingClientRect(), zoom = box.currentCSSZoom || 1;
-    const left = Math.max(8, Math.min(b.left + (b.width - r.width) / 2, innerWidth - r.width - 8));
-    const below = b.bottom + 6 + r.height < innerHeight - 8;
-    box.style.left = `${left / zoom}px`;
-    box.style.top = `${(below ? b.bottom + 6 : Math.max(8, b.top - r.height - 6)) / zoom}px`;
+  box.addEventListener("toggle", (e) => { if (e.newState === "open") standAt(box, button); });
+};
+
+// --- words that are explained where they stand: see words/glossary.py ----------------------------
+const NAMED = GLOSSARY.map(([pattern]) => new RegExp(`(?<![\\p{L}\\p{N}])(?:${pattern})(?![\\p{L}\\p{N}])`, "u"));
+// One card for all words of a page: it opens under the pointer, by keys, and by a touch.
+const cardOf = (app) => {
+  const found = app.querySelector(":scope > .mx-term-card");
+  if (found) return found;
+  const card = document.createElement("div");
+  card.className = "mx-popup mx-term-card";
+  card.role = "tooltip";
+  card.popover = "auto";
+  app.append(card);
+  return card;
+};
+const explained = (word, sentence) => {
+  const made = document.createElement("button");
+  Object.assign(made, { type: "button", className: "mx-term", textContent: word, ariaDescription: sentence });
+  let card = null;
+  const show = () => {
+    card = cardOf(made.closest(".mx-app"));
+    card.textContent = sentence;
+    card.showPopover();
+    standAt(card, made);
   };
-  box.addEventListener("toggle", (e) => { if (e.newState === "open") place(); });
+  const hide = () => { if (card?.matches(":popover-open")) card.hidePopover(); card = null; };
+  made.addEventListener("pointerenter", (e) => { if (e.pointerType === "mouse") show(); });
+  made.addEventListener("pointerleave", (e) => { if (e.pointerType === "mouse") hide(); });
+  made.addEventListener("focus", () => { if (made.matches(":focus-visible")) show(); });
+  made.addEventListener("blur", hide);
+  made.addEventListener("click", (e) => { e.preventDefault(); e.stopPropagation(); show(); });
+  return made;
+};
+// Put `text` into `el`, each known word at its first place as a button; the same text is left alone.
+const explain = (el, text) => {
+  if (el.mxText === text) return;
+  el.mxText = text;
+  let parts = [text || ""];
+  GLOSSARY.forEach(([, sentence], k) => {
+    const i = parts.findIndex((part) => typeof part === "string" && NAMED[k].test(part));
+    if (i < 0) return;
+    const found = NAMED[k].exec(parts[i]), end = found.index + found[0].length;
+    parts.splice(i, 1, parts[i].slice(0, found.index), explained(found[0], sentence), parts[i].slice(end));
+  });
+  el.replaceChildren(...parts.filter((part) => part !== ""));
 };

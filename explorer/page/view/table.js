@@ -40,7 +40,8 @@ function render({ model, el }) {
       copy.textContent = navigator.clipboard ? "Copied" : "No clipboard here";
     };
     if (model.get("rows").some((r) => r.share)) head.append(copy);
-    top.append(...["attack", ...model.get("head")].map((t) => Object.assign(make("th", "", t), { scope: "col" })));
+    top.append(...["attack", ...model.get("head")].map((t) => Object.assign(make("th"), { scope: "col" })));
+    ["attack", ...model.get("head")].forEach((t, i) => explain(top.children[i], t));
     table.append(make("caption", "mx-said", `${model.get("title")}. ${model.get("note")}`), top);
     for (const row of model.get("rows")) {
       const on = row.key === model.get("chosen"), can = row.drawn !== false;
