@@ -257,6 +257,46 @@ def _onto(p: Array, row: Array, net: Net, s: Array, r: Array, left: Array, work:
 
 
 @njit(**FAST)
+def _fill(
+    p: Array, at: Array, before: int, most: int, back: Array, r: Array, bias: float,
+    signed: Array, gram: Array,
+) -> None:  # fmt: skip
+    """Rows and columns of the Gram matrix of at[before:most] beside all of at[:most].
+
+    Four rows by two columns at a time: 16 sums stay in registers. `back`: v times the slopes.
+    """
+    for a in range(before, most, 4):
+        i0, i1, i2, i3 = (
+            at[a], at[min(a + 1, most - 1)], at[min(a + 2, most - 1)], at[min(a + 3, most - 1)],
+        )  # fmt: skip
+        b0, b1, b2, b3, r0, r1, r2, r3 = (
+            back[i0], back[i1], back[i2], back[i3], r[i0], r[i1], r[i2], r[i3],
+        )  # fmt: skip
+        for b in range(0, min(a + 4, most), 2):
+            j0, j1 = at[b], at[min(b + 1, most - 1)]
+            c0, c1, q0, q1 = back[j0], back[j1], r[j0], r[j1]
+            s00, s10, s20, s30, s01, s11, s21, s31 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            t00, t10, t20, t30, t01, t11, t21, t31 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            for k in range(len(b0)):
+                x, y = c0[k], c1[k]
+                s00, s10, s20 = s00 + b0[k] * x, s10 + b1[k] * x, s20 + b2[k] * x
+                s01, s11, s21 = s01 + b0[k] * y, s11 + b1[k] * y, s21 + b2[k] * y
+                s30, s31 = s30 + b3[k] * x, s31 + b3[k] * y
+                x, y = q0[k], q1[k]
+                t00, t10, t20 = t00 + r0[k] * x, t10 + r1[k] * x, t20 + r2[k] * x
+                t01, t11, t21 = t01 + r0[k] * y, t11 + r1[k] * y, t21 + r2[k] * y
+                t30, t31 = t30 + r3[k] * x, t31 + r3[k] * y
+            rows = ((s00, s10, s20, s30), (s01, s11, s21, s31))
+            values = ((t00, t10, t20, t30), (t01, t11, t21, t31))
+            for u in range(min(2, most - b)):
+                for v in range(min(4, most - a)):
+                    i, j = at[a + v], at[b + u]
+                    inner = bias + p[0, i] * p[0, j] + p[1, i] * p[1, j]
+                    value = (rows[u][v] * inner + values[u][v]) * signed[i] * signed[j]
+                    gram[a + v, b + u] = gram[b + u, a + v] = value
+
+
+@njit(**FAST)
 def _factored(gram: Array, at: Array, first: int, n: int, ridge: float, low: Array) -> bool:
     """Rows `first` to n of the lower factor of gram[at, at] + ridge; False where there is none."""
     for a in range(first, n):
@@ -358,8 +398,7 @@ def _solve(
     for j in range(m):
         tol = max(tol, _TOLERANCE * abs(right[j]))
     at, known, most = np.empty(m, np.int64), np.zeros(m, np.bool_), 0
-    back, relu = np.empty((m, width)), np.empty((m, width))
-    gram, low = np.empty((m, m)), np.empty((m, m))
+    back, gram, low = np.empty((m, width)), np.empty((m, m)), np.empty((m, m))
     above, asked = np.empty(m), np.empty(m)
     gain[:] = right
     wanted = active.copy() if active.any() else right > tol
@@ -369,17 +408,9 @@ def _solve(
             if wanted[j]:
                 known[j], at[most], asked[most], above[most] = True, j, right[j], before_it[j]
                 for k in range(width):
-                    back[most, k], relu[most, k] = net[2][k] * s[j, k], r[j, k]
+                    back[j, k] = net[2][k] * s[j, k]
                 most += 1
-        rows = np.dot(back[before:most], back[:most].T)
-        values = np.dot(relu[before:most], relu[:most].T)
-        for a in range(before, most):
-            i = at[a]
-            for b in range(a + 1):
-                j = at[b]
-                inner = bias + p[0, i] * p[0, j] + p[1, i] * p[1, j]
-                value = rows[a - before, b] * inner + values[a - before, b]
-                gram[a, b] = gram[b, a] = value * signed[i] * signed[j]
+        _fill(p, at, before, most, back, r, bias, signed, gram)
         if not active_set(gram, asked, most, above, ridge * trace, tol, low):
             return np.nan
         for a in range(most):

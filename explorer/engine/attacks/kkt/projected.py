@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -21,10 +22,10 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.batched import few
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.kernels.prepared import Prepared
-from explorer.engine.kernels.small import square
 from explorer.engine.optim import BETA_SQUARE, Moments
 
 INPUTS = 2  # of the loops of two layers
+Array = npt.NDArray[np.float64]
 _PRODUCT = 16  # weights that a product takes in the time of a slope; arbitrary
 
 
@@ -90,26 +91,38 @@ class Projected:
         """The state after one step or more, with its losses; of tensors of its own."""
         config, lead = self.config, self.shape[:-1]
         (x, share), mean, square_of, (grad_x, _) = (self._apart(rows) for rows in self.rows)
-        left, phi, on_share = (torch.from_numpy(v.copy()) for v in self.outs)
+        left, phi, on_share = self.outs
         l_stationary = left.reshape(lead[:-1]) * (-self.how[1] / 2)
-        off = phi.reshape(lead) - self.y * self.level
-        l_margin = square(off, (-1,)) / self.level**2
-        l_dual = square((config.lam_min - share).clamp_min(0), (-1,))
+        off = phi.reshape(lead) - self.y.numpy() * self.level
+        l_margin = np.square(off).sum(-1) / self.level**2
+        l_dual = np.square(np.maximum(config.lam_min - share, 0)).sum(-1)
         loss = l_stationary + config.weight_dual * l_dual
         loss = loss + config.weight_margin * min(self.t / config.steps, 1.0) * l_margin
-        l_prior = torch.zeros_like(loss)
+        l_prior = np.zeros(lead[:-1])
         if config.prior is not None:
-            l_prior = square(x - x.clamp(-config.prior, config.prior), (-1, -2))
+            outside = np.maximum(np.abs(x) - config.prior, 0)
+            l_prior = np.square(outside).sum((-1, -2))
             loss = loss + config.weight_prior * l_prior
+        moments = Moments(self.moved, _pair(mean), _pair(square_of))
+        lam, on_lam = share * self.mean_lam, on_share.reshape(lead) / self.mean_lam
         return KKTState(
-            self.t, x, self.y, share * self.mean_lam, l_stationary, l_dual, l_prior, l_margin, loss,
-            grad_x, Moments(self.moved, mean, square_of), on_share.reshape(lead) / self.mean_lam,
+            self.t, _tensor(x), self.y, _tensor(lam), _tensor(l_stationary), _tensor(l_dual),
+            _tensor(l_prior), _tensor(l_margin), _tensor(loss), _tensor(grad_x), moments,
+            _tensor(on_lam),
         )  # fmt: skip
 
-    def _apart(self, rows: Any) -> tuple[Tensor, Tensor]:  # noqa: ANN401 - an array (b, 4, m)
-        held, d = torch.from_numpy(rows), self.shape[-1]
-        x = held[:, :d].mT.reshape(self.shape).clone()
-        return x, held[:, -1].reshape(self.shape[:-1]).clone()
+    def _apart(self, rows: Array) -> tuple[Array, Array]:
+        x = rows[:, : self.shape[-1]].swapaxes(1, 2).reshape(self.shape)
+        return x.copy(), rows[:, -1].reshape(self.shape[:-1]).copy()
+
+
+def _tensor(v: Array) -> Tensor:
+    """The same numbers, which the caller owns, as a tensor."""
+    return torch.from_numpy(np.asarray(v))
+
+
+def _pair(both: tuple[Array, Array]) -> tuple[Tensor, Tensor]:
+    return _tensor(both[0]), _tensor(both[1])
 
 
 def _laid_two(net: Prepared) -> tuple[tuple[Any, ...], float]:
@@ -133,7 +146,7 @@ def _laid_deep(net: Prepared) -> tuple[Any, ...]:
     return flat, np.array([k for k, _ in sizes]), np.array([e for _, e in sizes]), slopes
 
 
-def _rows(x: Tensor, share: Tensor, inputs: int, one: float) -> Any:  # noqa: ANN401 - an array
+def _rows(x: Tensor, share: Tensor, inputs: int, one: float) -> Array:
     """Rows of x, of `one` and of the share (b, inputs + 2, m)."""
     m, d = x.shape[-2:]
     rows = np.zeros((x[..., 0].numel() // m, inputs + 2, m))
