@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from explorer.commands import base
 from explorer.commands.outputs import check_pictures
+from explorer.engine.attacks.certified import fits
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
 from explorer.engine.data import Dataset, preset
@@ -22,6 +23,7 @@ from explorer.engine.explanations.safe_split import MARKS, SafeSplitConfig, in_s
 from explorer.engine.network import Network
 from explorer.research import explained, runs
 from explorer.research import figures as explanation_pictures
+from explorer.research.determined import determined
 from explorer.research.explained import first_explained
 from explorer.research.words import explanations
 
@@ -76,6 +78,7 @@ def _explanations(
 
     mass = forced_mass(sample, progress)
     bar.close()
+    over = None if fits(target) else determined(target, Dataset(state.truth.x, state.truth.y))
     forced, edge = (int(which.sum()) for which in forced_points(mass, sample.mass))
     content: dict[str, Any] = {
         "points": points.n, "support": state.truth.n, "exact": state.exact,
@@ -86,6 +89,7 @@ def _explanations(
         "forced": forced, "at_the_edge": edge, "forced_mass": mass,
         "farthest_distance": found.distance, "farthest_residual": found.residual,
         "farthest_points": found.explanation.n,
+        "over_all": None if over is None else asdict(over),
     }  # fmt: skip
     rows = [
         ("points that carry the weights", f"{state.truth.n} of {points.n}"),
@@ -99,6 +103,10 @@ def _explanations(
         ),
         ("farthest set", explanations.farthest(found)),
     ]
+    if over is not None:
+        rows.append(("over all explanations", explanations.over_all(over)))
+    else:
+        rows.append(("over all explanations", f"Not bounded. {fits(target)}"))
     if out is not None:
         explanation_pictures.sets(out, state, found.explanation, mass, extent)
         content["picture"], rows = out, [*rows, ("picture", str(out))]

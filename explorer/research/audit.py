@@ -25,6 +25,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from explorer.engine.attacks.certified import fits
 from explorer.engine.attacks.claims import Report, claims
 from explorer.engine.attacks.descent import DescentConfig
 from explorer.engine.attacks.target import Target
@@ -42,6 +43,7 @@ from explorer.engine.roster import AnyAttack, AttackConfig, by_key
 from explorer.engine.scoring import Verdict, judge
 from explorer.engine.settings import schema
 from explorer.research import audit_report, runs
+from explorer.research.determined import Determination, determined
 from explorer.research.runs import RADIUS, RunFailed
 from explorer.research.words.audit import audited
 
@@ -129,6 +131,8 @@ class Audit:
             is none.
         tried: the attacks that ran.
         controls: what stood for chance.
+        determined: what the weights determine of the points, over all explanations; lengths are
+            those of `coordinates`. None where it was not asked for, or cannot be said.
 
     Example:
         >>> from explorer import audit, maximum_margin, preset
@@ -148,6 +152,7 @@ class Audit:
     certificate: Certificate | None
     tried: tuple[Tried, ...]
     controls: Controls
+    determined: Determination | None = None
 
     @property
     def best(self) -> Tried | None:
@@ -169,6 +174,11 @@ class Audit:
             return math.nan
         ran = sum(one.verdict is not None for one in self.tried)
         return min(1.0, best.verdict.p_value * ran)
+
+    @property
+    def found(self) -> list[bool]:
+        """Which points the best attack found."""
+        return audit_report.found_points(self)
 
     @cached_property
     def sentence(self) -> str:
@@ -261,7 +271,8 @@ def audit(
         y: their classes (n,) of any kind; see `class_labels`.
         heldout: points of the same source that the model was not trained on, as (x, y); points
             alone get the classes that the model gives them. None makes controls from the points.
-        attacks: keys of the roster; None takes those of `KEYS` that fit.
+        attacks: keys of the roster; None takes those of `KEYS` that fit, and says as well what the
+            weights determine, where that is known how to say.
         radius: distance within which a point counts as found, as a share of the spread and not in
             units of the data. None takes 0.03, or in more than three coordinates a third of the
             distance between nearest points.
@@ -298,12 +309,15 @@ def audit(
     share = _share(z, spread) if radius is None else radius
     controls = controls_for(z, _others(heldout, net, classes, coordinates), seed)
     tried: tuple[Tried, ...] = ()
+    told: Determination | None = None
     if float(q.min()) > 0:
         one = Target.of(coordinates.net(net), float(q.min()))
         target = replace(one, net=one.net.with_theta(_round_all(one.net.theta)))
         case = _Case(target, z, controls, made, spread, share, coordinates, seed, steps, watch)
         tried = tuple(case.attacked(entry) for entry in _entries(attacks, target))
-    return Audit(net, data, classes, coordinates, spread, share, q, made, tried, controls)
+        if attacks is None and not fits(target):
+            told = determined(target, z, share * spread)
+    return Audit(net, data, classes, coordinates, spread, share, q, made, tried, controls, told)
 
 
 def _entries(attacks: Sequence[str] | None, target: Target) -> list[AnyAttack]:

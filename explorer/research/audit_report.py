@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from explorer.engine.scoring import score
 from explorer.research.planes import new_figure
 from explorer.research.report import jsonable, of_network
 from explorer.research.words import verdicts
-from explorer.research.words.audit import assumptions, length, tried
+from explorer.research.words.audit import assumptions, length, standings, tried
 from explorer.style import COLOURS, INK, PROVEN
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def rows(made: Audit) -> list[dict[str, Any]]:
         number = [1 - k for k in number]
     met = {one.title: _met(made, one) for one in made.tried if one.verdict is not None}
     q, least = made.q.tolist(), float(made.q.min())
+    ways = standings(made)
     out = []
     for i in range(made.data.n):
         row: dict[str, Any] = {"point": i, "class": made.classes[number[i]], "margin": q[i] / least}
@@ -51,8 +53,17 @@ def rows(made: Audit) -> list[dict[str, Any]]:
         for title, (found, apart) in met.items():
             row[f"{title}: found"] = found[i]
             row[f"{title}: nearest claim"] = apart[i]
+        if made.determined is not None:
+            row["certified radius"] = float(made.determined.certainty.radius[i])
+            row["standing"] = ways[i]
         out.append(row)
     return out
+
+
+def found_points(made: Audit) -> list[bool]:
+    """Which points the best attack found; none where no attack has run."""
+    best = made.best
+    return [False] * made.data.n if best is None else _met(made, best)[0]
 
 
 def _met(made: Audit, one: Tried) -> tuple[list[bool], list[float]]:
@@ -189,6 +200,10 @@ def as_json(made: Audit) -> dict[str, Any]:
             }
             for one in made.tried
         ],
+        "determined": None if made.determined is None else {
+            **asdict(made.determined), "certified": made.determined.certainty.certain,
+            "standing": standings(made), "unit": made.spread,
+        },
         "table": made.rows,
     })  # fmt: skip
     return plain

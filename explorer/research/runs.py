@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine import training
-from explorer.engine.attacks.certified import cone_of
+from explorer.engine.attacks.certified import cone_of, fits
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify, in_reach
@@ -34,6 +34,8 @@ from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.exact import finish as finishing
 from explorer.engine.exact.finish import Finished
 from explorer.engine.explanations.certainty import Certainty, certainty
+from explorer.engine.explanations.cone import Cone
+from explorer.engine.explanations.places import extent
 from explorer.engine.files import safe_name
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network
@@ -48,6 +50,8 @@ from explorer.research.words import weights
 
 KEPT = 100  # arbitrary: states of a run that a file keeps, evenly spaced
 RADIUS = RADII[1]  # 0.03, the radius of the measured figures
+
+ROOM = 1.2  # times the farthest known point: the box where that of the weights is too small
 
 State = TypeVar("State", bound=TrainState | AttackState)
 Watch = Callable[[Iterable[State], int, str], Iterable[State]]
@@ -411,6 +415,22 @@ def judgement(
     return Judgement((first, control), verdict)
 
 
+def cone_around(target: Target, truth: Dataset | None, progress: Progress = no_progress) -> Cone:
+    """Return the cone of the attacked weights, in a box that holds the known points as well.
+
+    Weights of few neurons may suggest a box that is too small.
+
+    Raises:
+        ValueError: where nothing can be certified; the message says why.
+    """
+    far = 0.0 if truth is None or not truth.n else float(truth.x.abs().max())
+    why = fits(target)
+    if why:
+        raise ValueError(why)
+    wide = extent(target.net) < far
+    return cone_of(target, box=ROOM * far if wide else None, progress=progress)
+
+
 def certify_claims(
     target: Target, claims: Report, truth: Dataset | None = None, half: float = RADIUS,
     progress: Progress = no_progress,
@@ -427,8 +447,8 @@ def certify_claims(
     Raises:
         ValueError: where nothing can be certified; the message says why.
     """
-    cone = cone_of(target, progress=between(progress, 0.0, 0.4))
     known = truth if truth is not None and truth.n else None
+    cone = cone_around(target, known, between(progress, 0.0, 0.4))
     return certainty(cone, claims.x, claims.y, half, known, between(progress, 0.4, 1.0))
 
 

@@ -19,7 +19,7 @@ from explorer.engine.modules import ModelError
 from explorer.engine.network import Network
 from explorer.engine.scoring import judge
 from explorer.engine.training import TrainConfig
-from explorer.research import runs
+from explorer.research import audit_report, runs
 from explorer.research.audit import audit, controls_for, known_coordinates
 from explorer.research.words.audit import assumptions
 
@@ -67,6 +67,23 @@ def test_the_same_points_are_found_in_every_unit_of_length(trained: Network, sca
     assert other.best is not None and other.best.verdict is not None
     apart = torch.cdist(other.best.claims.x, CIRCLE.x * scale).amin(0) / scale
     assert float(apart.median()) < 0.03  # claims are in units of the data
+
+
+def test_what_is_proven_is_the_same_in_every_unit_of_length() -> None:
+    scale = 1e3
+    line = preset("alternating-line", n=6)
+    net = runs.train(line, TrainConfig(steps=20_000, widths=(30,)), 0).net
+    one = audit(net, line.x, line.y)
+    other = audit(in_units(net, torch.zeros(1).double(), scale), line.x * scale, line.y)
+    assert one.determined is not None and other.determined is not None
+    ways = [row["standing"] for row in one.rows]
+    assert ways == [row["standing"] for row in other.rows] and len(set(ways)) <= 3
+    assert 0 < int(one.determined.certainty.certain.sum()) <= line.n
+    told, far = one.determined, other.determined.farthest.at_most / other.spread
+    assert far == pytest.approx(told.farthest.at_most / one.spread, rel=1e-6)
+    assert other.sentence == one.sentence and "roven" in one.sentence
+    json.dumps(json.loads(json.dumps(audit_report.as_json(one))))
+    assert audit(net, line.x, line.y, attacks=("univariate",)).determined is None
 
 
 @pytest.mark.slow

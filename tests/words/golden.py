@@ -38,6 +38,7 @@ from explorer.engine.exact import Exact
 from explorer.engine.exact.finish import Finished
 from explorer.engine.explanations.alternatives import AsWell, Determined
 from explorer.engine.explanations.certainty import Certainty, RadiusMap
+from explorer.engine.explanations.masses import Farthest as OverAll
 from explorer.engine.explanations.programs import Farthest, Scope
 from explorer.engine.explanations.splitting import Explanation, Merging
 from explorer.engine.images import ImageVerdict
@@ -57,6 +58,7 @@ from explorer.page.words import univariate as page_univariate
 from explorer.page.words.headline import headline
 from explorer.research import arena, explained
 from explorer.research.audit import Audit, Coordinates, Tried
+from explorer.research.determined import Determination
 from explorer.research.grid import maps
 from explorer.research.words import audit as audit_words
 from explorer.research.words import explanations, sentence, verdicts, weights
@@ -96,6 +98,11 @@ SCOPE = Scope(extent=2.0, points=321, tolerance=1e-6, radius=0.03, exact=True)
 OTHERS = Explanation(torch.zeros(7, 2), torch.ones(7), torch.ones(7), (), torch.zeros(7))
 AS_WELL = AsWell(OTHERS, 0.412, 0.431, 0.1234, 0.125, replace(SCOPE, exact=False))
 FARTHEST = Farthest(OTHERS, 0.52, 3e-7, 1e-8, SCOPE)
+CERTAIN = Certainty(tensor(0.45, 0.1, 0.0), 0.03, 0.01, 0.05, 0.07, 0.15)
+OVER_ALL = Determination(
+    CERTAIN, tensor(1, 0, 0, 0), tensor(1, 0, 0, 0) > 0, 0.0712, 0.04, 1.5,
+    OverAll(0.01, 0.0123, 0.07, 0.0712, torch.zeros(2, 2), tensor(1, 1), tensor(1, 1)),
+)  # fmt: skip
 SEEN = Energies(np.array([0.001, *[0.5] * 999]), 0.001, 0.5, 0.0328)
 RISING = np.full((3, 3), 0.5)
 FLAT = np.where(np.arange(3) < 2, 0.0, RISING)
@@ -402,6 +409,10 @@ def of_audits() -> Named:
     yield "audit, no attack", replace(made, tried=()).sentence
     wrong = replace(made, q=tensor(1, -1, 2, 3))
     yield "audit, wrong side", wrong.sentence
+    for name, radii in (("all", (1, 1, 1, 1)), ("one", (1, 0, 0, 0)), ("none", (0, 0, 0, 0))):
+        told = replace(OVER_ALL, certainty=replace(CERTAIN, radius=tensor(*radii)))
+        yield f"audit, {name} proven", replace(made, determined=told).sentence
+    yield "over all", explanations.over_all(OVER_ALL)
     yield "audit, one attack", audit_words.tried(made, tried)
     yield "audit, one attack ended", audit_words.tried(made, replace(tried, ended=True))
     other = replace(made.coordinates, name="standardised")
@@ -540,9 +551,8 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
     yield "found, by chance as well", frame(replace(VERDICT, origin=Origin.RESAMPLED))
     yield "found, from the truth", frame(mix=(0.5, 1.0))
     yield "found, biased", frame(net=BIASED, known=None)
-    sure = Certainty(tensor(0.45, 0.1, 0.0), 0.03, 0.01, 0.05, 0.07, 0.15)
     for many in (0, 2, 11, 12):
-        yield f"found, {many} certified", frame(replace(VERDICT, certified=many), certainty=sure)
+        yield f"found, {many} certified", frame(replace(VERDICT, certified=many), certainty=CERTAIN)
     yield "found, three layers", frame(net=DEEP)
     explain = replace(frame(), stage="explain")
     assert explain.target is not None

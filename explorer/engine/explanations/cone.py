@@ -407,7 +407,7 @@ class Cone:
                 break
             if turn % HALVED == HALVED - 1:
                 cell /= 2
-            fresh = _steepest(parts, gains, cell)
+            fresh = steepest([p[0] for p in parts], gains, [p[1] for p in parts], cell)
             if not sum(map(len, fresh)):
                 break
             found = _joined(found, parts, fresh, u, theta)
@@ -420,18 +420,23 @@ class Cone:
         return float(down @ theta) / (size * rho) * (1 - SAFE) if size > 0 else 0.0
 
 
-def _steepest(
-    parts: list[tuple[Rays, Array, Flags]], gains: list[Array], cell: float
-) -> list[Index]:
-    """Of each part the rows that join: the steepest of each label and cell of places."""
-    score = np.concatenate([g / size for g, (_, size, _) in zip(gains, parts, strict=True)])
+def steepest(parts: list[Rays], gains: list[Array], sizes: list[Array], cell: float) -> list[Index]:
+    """Of each part the rows that join: the steepest of each label and cell of places.
+
+    Args:
+        parts: rays.
+        gains: of each part what its rays gain (r,); -inf for those that are not there.
+        sizes: of each part the norms of its rays (r,).
+        cell: width of a cell, in units of the data.
+    """
+    score = np.concatenate([g / size for g, size in zip(gains, sizes, strict=True)])
     rows = np.flatnonzero(score > 1e-3 * max(float(score.max(initial=0.0)), 1e-300))
     rows = rows[np.argsort(-score[rows], kind="stable")]
-    x = np.concatenate([rays.x[:, :-1] for rays, _, _ in parts])[rows]
-    y = np.concatenate([rays.y for rays, _, _ in parts])[rows]
+    x = np.concatenate([rays.x[:, :-1] for rays in parts])[rows]
+    y = np.concatenate([rays.y for rays in parts])[rows]
     key = np.concatenate([np.floor(x / cell), y[:, None]], axis=1)
     first = np.sort(np.unique(key, axis=0, return_index=True)[1])[:BATCH]
-    ends = np.cumsum([0, *(len(rays) for rays, _, _ in parts)])
+    ends = np.cumsum([0, *(len(rays) for rays in parts)])
     rows = rows[first]
     return [rows[(rows >= a) & (rows < b)] - a for a, b in pairwise(ends)]
 

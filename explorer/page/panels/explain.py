@@ -14,9 +14,11 @@ from torch import Tensor
 from explorer.engine.attacks.certified import cone_of
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
+from explorer.engine.data import Dataset
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import KINK
-from explorer.engine.explanations.certainty import RadiusMap, radius_map
+from explorer.engine.explanations.certainty import RadiusMap, radius_map, truth_residual
+from explorer.engine.explanations.masses import allowed_residual, forced_masses
 from explorer.engine.explanations.programs import (
     Farthest,
     Sample,
@@ -36,6 +38,7 @@ from explorer.page.view.chart import NOTHING, Axis, Chart, ChartView, Rule, Seri
 from explorer.page.words import explain as words
 from explorer.page.words.found import percent
 from explorer.research.explained import EXPLAINS, Explained
+from explorer.research.runs import RADIUS, cone_around
 from explorer.research.words import explanations
 
 T = TypeVar("T")
@@ -62,9 +65,9 @@ class ExplainPanel(Panel):
         self.drag = ChartView()
         self.drag.on_handle(lambda at: self.command(lambda: self._pull(at))(None))
         self.forced = JobRow(
-            "Which points are certain?", "How much mass every training set on the margin that "
-            "explains the weights has within 0.03 of each true point: one linear program a point",
-            lambda: self._start(self.forced, forced_mass, 0, self._show_forced),
+            "Which points are certain?", "How much mass every set that explains the weights as "
+            "well has within 0.03 of each true point, at least",
+            lambda: self.command(self._ask_forced)(None),
         )  # fmt: skip
         self.farthest = JobRow(
             "Show the farthest other set", "The training set on the margin that explains the "
@@ -179,6 +182,35 @@ class ExplainPanel(Panel):
         if question.job.state is JobState.CANCELLED:
             question.said.value = "Cancelled; nothing was changed."
         self.tell_failure(question.job.error)
+
+    def _ask_forced(self) -> None:
+        """Bound the mass at each point over all explanations; in deeper networks by sampling."""
+        held, target = self.session.frame.explain, self.session.frame.target
+        if held is None or target is None or any(other.job.busy for other in self.questions):
+            return
+        if words.no_radii(target):
+            self._start(self.forced, forced_mass, 0, self._show_forced)
+            return
+        truth = held.present.truth
+
+        def work(progress: Progress) -> Iterator[tuple[Tensor, float, float]]:
+            known = Dataset(truth.x, truth.y)
+            cone = cone_around(target, known, between(progress, 0.0, 0.2))
+            own = truth_residual(cone, known)
+            allowed, rest = allowed_residual(cone, own), between(progress, 0.2, 1.0)
+            made = forced_masses(cone, truth.x, truth.y, RADIUS, allowed, rest)
+            yield made, allowed, RADIUS + cone.assumptions.reach
+
+        def take(part: tuple[Tensor, float, float]) -> None:
+            explain.take_forced(self.session, part[0])
+            count = int(forced_points(part[0], target.mass)[0].sum())
+            self.forced.said.value = words.forced_exactly(count, len(part[0]), *part[1:])
+
+        self.forced.said.value, self.about = "", target
+        self.forced.job.start(
+            work, take, lambda: self._ended(self.forced),
+            lambda: self.session.frame.target is not target,
+        )  # fmt: skip
 
     def _show_forced(self, part: tuple[Sample, Tensor]) -> None:
         sample, mass = part

@@ -80,3 +80,12 @@ def forced(sample: Sample, count: int, of: int) -> str:
         f"within ±{sample.extent:g} that explains the weights to {sample.tolerance:.0e} has mass "
         f"within {sample.radius:g} of each, at least the share of λ written there."
     )
+
+
+def forced_exactly(count: int, of: int, allowed: float, near: float) -> str:
+    """Return how many points every explanation has, over all explanations up to `allowed`."""
+    return (
+        f"{count} of {of} support points are certain (ringed): every explanation that leaves up "
+        f"to {share(allowed)} of the weights has mass within {near:.2g} of each, at least the "
+        "share of λ written there. No explanation is left out."
+    )

@@ -42,12 +42,53 @@ def audited(made: Audit) -> str:
         f"{verdict.claims} claims are right; chance meets {verdict.chance:.2g} "
         f"({verdicts.controls(verdict)}, p = {made.p_value:.2g}{several})."
     )
+    numbers += determination(made)
     if made.p_value <= LEVEL:
         return f"The weights give away {verdict.found} of {n} training points. {numbers}"
     return (
         f"Nothing more than chance was found. {numbers} That does not show that the points are "
         "safe: another attack may find more."
     )
+
+
+PROVEN, LIKELY = "proven", "likely"
+MISSED, OPEN = "proven, but not found", "other data explain the weights as well"
+
+
+def standings(made: Audit) -> list[str]:
+    """Return of each point whether every explanation as good as that by the points needs it.
+
+    Empty where that is not known.
+    """
+    if made.determined is None:
+        return []
+    found = made.found
+    return [
+        (PROVEN if here else MISSED) if sure else LIKELY if here else OPEN
+        for sure, here in zip(made.determined.certainty.certain.tolist(), found, strict=True)
+    ]
+
+
+def determination(made: Audit) -> str:
+    """Return how many points are proven, how many likely, and how far other data can be."""
+    told, unit = made.determined, made.spread
+    if told is None:
+        return ""
+    ways = standings(made)
+    sure, likely = sum(w in (PROVEN, MISSED) for w in ways), ways.count(LIKELY)
+    rest, far = len(ways) - sure - likely, min(told.farthest.at_most / unit, 9.99)
+    verb = "is" if sure == 1 else "are"
+    text = (
+        f" {sure} of {len(ways)} {verb} proven: no data explain the weights as well as these "
+        f"points do ({told.allowed:.2%} unexplained) without a point near each."
+    )
+    if not sure:
+        text = " None is proven."
+    if likely:
+        text += f" {likely} found {'is' if likely == 1 else 'are'} likely, not proven."
+    if rest:
+        text += f" Without {rest} of them other data explain the weights as well."
+    return f"{text} Data that do are at most {far:.2g} spreads away from these points on average."
 
 
 def tried(made: Audit, one: Tried) -> str:

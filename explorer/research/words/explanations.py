@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
 from explorer.engine.explanations.alternatives import BAND, FORCED, AsWell, Determined
 from explorer.engine.explanations.programs import AS_WELL, COARSE, Farthest, Scope
 from explorer.engine.explanations.splitting import Merging
 from explorer.research.words.numbers import digits
+
+if TYPE_CHECKING:
+    from explorer.research.determined import Determination
 
 
 def edge(points: Tensor) -> str:
@@ -50,6 +55,17 @@ def as_well(made: AsWell) -> str:
         f"{digits(made.residual, '.3g')} of their norm, the true ones {truly}, and lie "
         f"{made.distance:.2g} from the nearest true one on average; no such set is farther than "
         f"{made.at_most:.2g} (box {scope})."
+    )
+
+
+def over_all(made: Determination) -> str:
+    """Return what holds of all explanations up to a residual, without sampling."""
+    far, count = made.farthest, int(made.forced.sum())
+    return (
+        f"Every explanation that leaves up to {made.allowed:.2%} of the weights has mass "
+        f"within {made.within:.2g} of {count} of {len(made.forced)} points. None within "
+        f"±{made.box:.3g} is farther than {far.at_most:.2g} from them on average; one that is "
+        f"{far.distance:.2g} away was found."
     )
 
 

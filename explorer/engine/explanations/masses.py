@@ -1,0 +1,310 @@
+r"""How much mass every explanation has at a place, and how far from given points one can be.
+
+Both are linear in the multipliers of an explanation, over the same finitely many rays as the radius
+(`cone`). For a price p_g of each ray,
+
+    min over lam >= 0 of  || theta - sum lam g ||^2 / 2 + sum lam p_g
+
+has a solution with <u, g> <= p_g for u = theta - sum lam g (Karush, Kuhn and Tucker). For any such
+u and any explanation that leaves up to r of |theta|,
+
+    sum lam p_g >= <u, sum lam g> >= <u, theta> - r |theta| |u|.
+
+So a price of 1 inside of a place and 0 elsewhere bounds the *forced mass* from below, and a price of
+minus the distance bounds the *farthest* explanation from above. The bounds rest on u alone and not
+on the solver: where <u, g> exceeds p_g, a multiple of theta is taken away from u (`Cone`). They are
+reached where the solution leaves just r. A distance to the nearest of several points is convex on
+each point's own part of the plane, and largest at corners of pieces cut there: nothing is sampled.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.engine.explanations.cone import (
+    ROUNDS,
+    Array,
+    Cone,
+    Flags,
+    Index,
+    Rays,
+    nonnegative,
+    steepest,
+)
+from explorer.engine.explanations.places import Places, cut, joined
+from explorer.engine.progress import Progress, no_progress, with_progress
+from explorer.engine.threads import few_threads
+
+CLOSE = 0.01  # of the objective, between a solution and what bounds it; arbitrary
+TRIES = 9  # prices tried, each with the solution before as its start; arbitrary
+STRONG = 30.0  # times the first price: beyond it the place is as good as left out; arbitrary
+SLACK = 1.02  # times the least residual that an explanation may leave at least; arbitrary
+LEAST = 1e-4  # of |theta|: likewise, where the least is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Farthest:
+    """How far from given points the points of an explanation can be, on average.
+
+    Attributes:
+        distance: of the explanation that was found, in units of the data.
+        at_most: no explanation is farther; in units of the data.
+        residual: what the explanation found leaves, a share of |theta|.
+        allowed: what explanations may leave, a share of |theta|.
+        x: its points (a, d).
+        y: their labels (a,).
+        lam: their multipliers (a,).
+    """
+
+    distance: float
+    at_most: float
+    residual: float
+    allowed: float
+    x: Tensor
+    y: Tensor
+    lam: Tensor
+
+
+def allowed_residual(cone: Cone, truth: float | None = None) -> float:
+    """Return what explanations may leave: as much as the truth does, or hardly more than the least.
+
+    Args:
+        cone: of the weights.
+        truth: the residual of the known points (`certainty.truth_residual`); None: not known.
+    """
+    return max(SLACK * cone.least.high, LEAST, 0.0 if truth is None else truth)
+
+
+@few_threads()
+def forced_masses(
+    cone: Cone, x: Tensor, y: Tensor, half: float, residual: float,
+    progress: Progress = no_progress,
+) -> Tensor:  # fmt: skip
+    """Return the mass that every explanation has within `half` of each point, at least.
+
+    Args:
+        cone: of the weights (`certified.assumed`).
+        x: the points (n, d), in units of the data.
+        y: their labels (n,).
+        half: half width of the places around them, in units of the data.
+        residual: what an explanation may leave, a share of |theta|.
+        progress: hears of each point, and may end the work.
+
+    Returns:
+        Proven lower bounds (n,) on the sum of the multipliers of that label; 0 for what is not
+        needed.
+
+    Raises:
+        ValueError: where `residual` is below the least residual of any explanation.
+    """
+    _check(cone, residual)
+    rows = list(zip(x.detach().cpu().double().numpy(), y.tolist(), strict=True))
+    made = [
+        _forced(cone, at, label, half, residual)
+        for at, label in with_progress(rows, len(rows), progress)
+    ]
+    return torch.tensor(made, dtype=torch.float64)
+
+
+def _forced(cone: Cone, at: Array, y: float, half: float, residual: float) -> float:
+    low, high = at - half, at + half
+    left_out = cone.radius(low, high, y, residual)
+    if left_out.low <= residual:
+        return 0.0
+    meets = cone.places.meet(low, high, y)
+    mine = cone.places.take(meets)
+    none = np.zeros(len(cone.rays))
+    parts = [_Part(cone.rays, ~meets[cone.rays.piece], none)]
+    for pieces, price in ((mine.without(low, high), 0.0), (_inside(mine, low, high), 1.0)):
+        rays = Rays.of(pieces, cone.neurons)
+        parts.append(_Part(rays, np.ones(len(rays), dtype=bool), np.full(len(rays), price)))
+    return max(0.0, _bounded(cone, parts, residual)[0])
+
+
+def _inside(of: Places, low: Array, high: Array) -> Places:
+    """What lies in the closed box of these pieces."""
+    parts, owner = of.pieces, np.arange(len(of.pieces))
+    for axis in range(len(low)):
+        for side, wall in ((1.0, low), (-1.0, high)):
+            parts, left = cut(parts, side * (parts[..., axis] - wall[axis]), 0.0)
+            owner = owner[left]
+    return Places(parts, of.y[owner], of.on[owner], of.free[owner])
+
+
+@few_threads()
+def farthest(cone: Cone, x: Tensor, residual: float, progress: Progress = no_progress) -> Farthest:
+    """Return an explanation whose points lie far from given ones, and how far any can be.
+
+    Args:
+        cone: of the weights (`certified.assumed`).
+        x: the given points (n, d), n at least 1, in units of the data.
+        residual: what an explanation may leave, a share of |theta|.
+        progress: hears of each price that is tried, and may end the work.
+
+    Returns:
+        The distance of each point to the nearest given one, weighted by the multipliers and
+        divided by |theta|^2 / 2, which is the sum of the multipliers at a KKT point.
+
+    Raises:
+        ValueError: without points, or where `residual` is below the least of any explanation.
+    """
+    _check(cone, residual)
+    given = x.detach().cpu().double().numpy()
+    if not len(given):
+        raise ValueError("there are no points to be far from; give one or more")
+    own = _nearest_parts(cone.places, given)
+    rays = Rays.of(own, cone.neurons)
+    away = _gaps(rays.x[:, :-1], given)
+    parts = [_Part(rays, np.ones(len(rays), dtype=bool), -away)]
+    bound, found = _bounded(cone, parts, residual, progress)
+    mass = cone.neurons.rho**2 / 2
+    total = float(found.lam @ _gaps(found.x, given)) / mass
+    return Farthest(
+        total, max(-bound / mass, total), found.residual(cone), residual,
+        *(torch.from_numpy(v.copy()) for v in (found.x, found.y, found.lam)),
+    )  # fmt: skip
+
+
+def _nearest_parts(of: Places, x: Array) -> Places:
+    """The pieces cut so that each has one nearest of the points x (n, d)."""
+    parts, owners = [], []
+    for i, at in enumerate(x):
+        pieces, owner = of.pieces, np.arange(len(of.pieces))
+        for j, other in enumerate(x):
+            if i == j or np.array_equal(at, other):
+                continue
+            normal, middle = at - other, (at + other) / 2
+            pieces, left = cut(pieces, (pieces - middle) @ normal, 0.0)
+            owner = owner[left]
+        parts.append(pieces)
+        owners.append(owner)
+    owner = np.concatenate(owners)
+    return Places(joined(parts), of.y[owner], of.on[owner], of.free[owner])
+
+
+def _gaps(x: Array, given: Array) -> Array:
+    """Of each place (m, d) the distance to the nearest given point (m,)."""
+    best = np.full(len(x), np.inf)
+    for at in given:
+        np.minimum(best, np.linalg.norm(x - at, axis=1), out=best)
+    return best
+
+
+# --- Prices --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Some rays, which of them are there, and their prices."""
+
+    rays: Rays
+    there: Flags
+    price: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Paid:
+    """An explanation: its rays, their prices and multipliers, places and labels."""
+
+    columns: Array
+    price: Array
+    lam: Array
+    x: Array
+    y: Array
+
+    def left(self, cone: Cone) -> Array:
+        """What it leaves of theta."""
+        rest: Array = cone.neurons.theta - self.lam @ self.columns
+        return rest
+
+    def residual(self, cone: Cone) -> float:
+        """That as a share of |theta|."""
+        return float(np.linalg.norm(self.left(cone))) / cone.neurons.rho
+
+
+def _check(cone: Cone, residual: float) -> None:
+    if not residual >= cone.least.low:
+        raise ValueError(
+            f"no explanation leaves as little as {residual:.3g} of the weights; the least is "
+            f"{cone.least.high:.3g}. Take that, or what the true points leave."
+        )
+
+
+def _bounded(
+    cone: Cone, parts: list[_Part], residual: float, progress: Progress = no_progress
+) -> tuple[float, _Paid]:
+    """The best bound on the cost of explanations up to `residual`, and the best of them."""
+    pointed = min(
+        -float(part.rays.gains(-cone.neurons.theta)[part.there].max(initial=-np.inf))
+        for part in parts
+    )
+    sizes = [part.rays.sizes() for part in parts]
+    d = len(cone.neurons.w[0]) - 1
+    found = _Paid(np.zeros((0, len(cone.neurons.theta))), *(np.zeros(0),) * 2, np.zeros((0, d)),
+                  np.zeros(0))  # fmt: skip
+    dear = max(float(np.abs(part.price).max(initial=0.0)) for part in parts)
+    weight = residual * cone.neurons.rho * float(np.median(sizes[-1])) / max(dear, 1e-300)
+    low, high = 0.0, np.inf  # weights at which the solution leaves too little, too much
+    bound, best = -np.inf, None
+    for turn in range(TRIES):
+        progress(turn / TRIES)
+        found, proven = _solved(cone, parts, sizes, weight, found, pointed, residual)
+        bound = max(bound, proven)
+        leaves = found.residual(cone)
+        if leaves <= residual * (1 + 1e-9):
+            low, best = weight, found
+        else:
+            high = weight
+        if low and high < np.inf:
+            weight = float(np.sqrt(low * high))
+        else:
+            weight *= STRONG if not np.isfinite(high) else 1 / STRONG
+    return bound, best if best is not None else found
+
+
+def _solved(
+    cone: Cone, parts: list[_Part], sizes: list[Array], weight: float, start: _Paid,
+    pointed: float, residual: float,
+) -> tuple[_Paid, float]:  # fmt: skip
+    """The cheapest explanation at prices times `weight`, and what it proves of the cost."""
+    theta, rho = cone.neurons.theta, cone.neurons.rho
+    found, bound, cell = start, -np.inf, 0.02 * cone.neurons.box
+    found = _joined(found, parts, [np.zeros(0, dtype=np.int64)] * len(parts), theta, weight)
+    for _ in range(ROUNDS):
+        u = found.left(cone)
+        over = [
+            np.where(part.there, part.rays.gains(u) - weight * part.price, -np.inf)
+            for part in parts
+        ]
+        most = max(float(o.max(initial=0.0)) for o in over)
+        down = u - most / pointed * theta
+        size = float(np.linalg.norm(down))
+        bound = max(bound, (float(down @ theta) - residual * rho * size) / weight)
+        reached = float(u @ u) / 2 + weight * float(found.lam @ found.price)
+        dual = float(down @ theta) - size**2 / 2
+        if reached - dual <= CLOSE * max(float(u @ u), 1e-8 * rho**2):
+            break
+        fresh = steepest([part.rays for part in parts], over, sizes, cell)
+        if not sum(map(len, fresh)):
+            break
+        cell *= 0.9
+        found = _joined(found, parts, fresh, u, weight)
+    return found, bound
+
+
+def _joined(found: _Paid, parts: list[_Part], fresh: list[Index], u: Array, weight: float) -> _Paid:
+    """The best multipliers with the fresh rays, those at 0 left out again."""
+    new = [(part, rows) for part, rows in zip(parts, fresh, strict=True) if len(rows)]
+    columns = np.concatenate([found.columns, *(p.rays.columns(rows, u) for p, rows in new)])
+    price = np.concatenate([found.price, *(p.price[rows] for p, rows in new)])
+    x = np.concatenate([found.x, *(p.rays.x[rows, :-1] for p, rows in new)])
+    y = np.concatenate([found.y, *(p.rays.y[rows] for p, rows in new)])
+    lam = np.concatenate([found.lam, np.zeros(len(columns) - len(found.lam))])
+    theta = new[0][0].rays.neurons.theta if new else parts[0].rays.neurons.theta
+    lam = nonnegative(columns @ columns.T, columns @ theta - weight * price, lam)
+    used = lam > 0
+    return _Paid(columns[used], price[used], lam[used], x[used], y[used])
