@@ -41,7 +41,9 @@ from explorer.engine.settings import config_of
 from explorer.engine.store import Run
 from explorer.page import files, play
 from explorer.page.session import Session
+from explorer.page.sharing import described
 from explorer.page.stages import attack as attack_stage
+from explorer.research.code import python_of
 from explorer.research.grid_store import CELLS
 from explorer.research.records import RowFile, rows_in
 from explorer.research.sweep import ROWS, experiments, key_of
@@ -218,7 +220,7 @@ def on_page(_: Path, data: bytes) -> object:
     """Opened on a page; what it then says of itself, and a step further."""
     page = Session(preset("alternating-line", 4))
     files.open_file(page, data)
-    files.as_code(page)
+    python_of(described(page))
     play.step(page)
     return store.dump(files.as_run(page))
 

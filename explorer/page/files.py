@@ -1,21 +1,20 @@
-"""What a page saves and opens: a run as one file, weights of others, and the code of the page."""
+"""What a page saves and opens: a run as one file, weights of others."""
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from explorer.engine import store
-from explorer.engine.data import Dataset
 from explorer.engine.files import reading, safe_name
 from explorer.engine.network import Network
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
-from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
-from explorer.page.frame import STAGES, Training, numbers
+from explorer.page.frame import STAGES, Recipe, Training, numbers
 from explorer.page.session import Session
+from explorer.page.sharing import described
 from explorer.page.stages import attack, train
 from explorer.page.words.keeping import NOT_KEPT, REFUSED
 from explorer.research.runs import to_cpu
@@ -57,16 +56,12 @@ def _present(session: Session) -> Run:
     """Return this moment of the page."""
     now = session.frame
     attacked = now.attack.state is not None and now.newest and now.truth is now.dataset
-    return Run(
-        dataset=now.dataset,
-        train_config=session.train_config,
+    return replace(
+        described(session),
         train_states=() if now.training.state is None else (now.training.state,),
-        attack_name=now.attack.name,
-        attack_config=session.attack_config,
         attack_states=(now.attack.state,) if attacked and now.dataset.n else (),  # type: ignore[arg-type]
-        seed=session.seed,
-        mix=session.mix,
         stage=now.stage,
+        steps=(0, 0),
     )
 
 
@@ -148,7 +143,7 @@ def _open(run: Run) -> Session:
         return session
     session.show(stage="train", training=Training(
         run.train_states[-1], weight_decay=run.train_config.weight_decay,
-        given=not run.dataset.n))  # fmt: skip
+        given=not run.dataset.n, recipe=_recipe(run)))  # fmt: skip
     play.assess(session)
     if run.attack_states:
         attack.take_target(session)
@@ -161,78 +156,23 @@ def _open(run: Run) -> Session:
         for candidates in run.attack_states:
             session.branch.attack.append(candidates, numbers, always=True)
         mix = session.mix if session.entry.takes_start else (0.0, 0.0)
-        part = replace(session.frame.attack, state=run.attack_states[-1], mix=mix)
+        seed = run.seed if run.attack_seed is None else run.attack_seed
+        part = replace(
+            session.frame.attack, state=run.attack_states[-1], mix=mix,
+            seed=seed if run.repeatable else None,
+        )  # fmt: skip
         session.put(stage="attack", attack=part)
         session.show(status=play.standing(session, "attack"))
         play.assess(session)
+        session.seed = seed
     if run.stage:
         with contextlib.suppress(ValueError):  # a stage that these weights do not have
             play.go(session, run.stage)
     return session
 
 
-def as_code(session: Session) -> str:
-    """Return Python that repeats this page from its seed, and the command that does so."""
-    now = session.frame
-    t, a = (s.t if s is not None else 0 for s in (now.training.state, now.attack.state))
-    lines = [
-        "import torch",
-        "from pathlib import Path",
-        "from explorer import Target, TrainConfig, by_key, certify, heldout, preset, read_csv",
-        "from explorer import sentence, training",
-        "from explorer.engine.energy.starts import attack_start",
-        "",
-        f"data = {_source(now.dataset)}",
-        f"config = TrainConfig({_difference(session.train_config, TrainConfig())})",
-        f"generator = torch.Generator().manual_seed({session.seed})",
-        "state = training.init(data, config, generator)",
-        f"state = training.advance(data, state, config, {t})",
-        "print(sentence(certify(state.net, data.x, data.y)))",
-    ]
-    if now.attack.state is not None:
-        lines += [
-            "",
-            "target = Target.of(state.net, state.q_min)",
-            f"attack = by_key({now.attack.name!r})",
-            f"config = attack.config({_difference(session.attack_config, session.entry.config())})",
-            *_start(session),
-            f"target = attack.target_for(target, data.x, data.y, config, {session.seed})",
-            f"generator = torch.Generator().manual_seed({session.seed})",
-            "found = attack.init(target, config, generator, start)",
-            f"found = attack.advance(target, found, config, {a})",
-            "print(attack.report(target, found, config).x)",
-        ]
-    return "\n".join([*lines, "", f"# the same from the command line:\n# {_command(session, t)}"])
-
-
-def _start(session: Session) -> list[str]:
-    if not session.entry.takes_start:
-        return ["start = None"]
-    y = "None" if session.entry.victim is None else "data.y"
-    return [
-        "control, m, size = heldout(data, 1), config.m, config.sigma_x",
-        f"start = attack_start(data, control, m, size, {session.seed}, {session.mix}, {y})",
-    ]
-
-
-def _source(data: Dataset) -> str:
-    s = data.source
-    if s is None:
-        return "read_csv(Path('points.csv').read_text())  # exported on this page"
-    return f"preset({s.preset!r}, n={s.n}, noise={s.noise}, seed={s.seed})"
-
-
-def _difference(config: Any, default: Any) -> str:  # noqa: ANN401 - either config
-    pairs = ((f.name, getattr(config, f.name)) for f in fields(config))
-    return ", ".join(
-        f"{name}={value!r}" for name, value in pairs if value != getattr(default, name)
-    )
-
-
-def _command(session: Session, steps: int) -> str:
-    s = session.frame.dataset.source
-    data = "--data points.csv" if s is None else f"--preset {s.preset} --n {s.n} --noise {s.noise}"
-    widths = ",".join(map(str, session.train_config.widths))
-    seed = f"--seed {session.seed}"
-    run = f"--widths {widths} --steps {steps} --out run.safetensors"
-    return f"margin-explorer train {data} {seed} {run}"
+def _recipe(run: Run) -> Recipe | None:
+    """Return how the weights of a file can be made again, where it says that they can."""
+    if not run.repeatable:
+        return None
+    return Recipe(run.dataset, run.train_config, run.seed, run.exact, run.finish)

@@ -53,6 +53,7 @@ class Session(HasTraits):
     steps_per_second = Float(SLOW_START, help="inf: as fast as it goes; 0: `SLOW_START`")
     branches = List(Instance(Branch))
     branch_index = Int(0)
+    game = AnyTrait(None, allow_none=True, help="the game of two that is on, of `stages.game`")
 
     def __init__(
         self,

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
 from explorer.engine.store import Run
 from explorer.engine.training import TrainState
 from explorer.page.frame import Frame, Recipe
 from explorer.page.session import Session
 from explorer.page.words.share import ANEW, ATTACK_ANEW, WEIGHTS
+from explorer.research import planes
+from explorer.research.repeat import Repeated
+from explorer.research.runs import Attacked
 
 
 def described(session: Session) -> Run:
@@ -23,13 +30,12 @@ def described(session: Session) -> Run:
             attack_config=session.attack_config, seed=session.seed, mix=session.mix, stage="draw",
         )  # fmt: skip
     attacked = now.attack.state if now.newest and now.attack.seed is not None else None
-    mix = session.mix if attacked is None else now.attack.mix
     other = None if attacked is None or now.attack.seed == known.seed else now.attack.seed
     return Run(
         now.dataset, known.config, attack_name=now.attack.name,
-        attack_config=session.attack_config, seed=known.seed, mix=mix, stage=now.stage,
+        attack_config=session.attack_config, seed=known.seed, mix=session.mix, stage=now.stage,
         steps=(_t(state), 0 if attacked is None else attacked.t), attack_seed=other,
-        exact=known.exact, finish=known.finish,
+        exact=known.exact, finish=known.finish, repeatable=True,
     )  # fmt: skip
 
 
@@ -50,6 +56,34 @@ def gap(session: Session) -> str:
         return WEIGHTS if now.training.given else ANEW
     loaded = now.newest and now.attack.state is not None and now.attack.seed is None
     return ATTACK_ANEW if loaded else ""
+
+
+def made_of(session: Session) -> Repeated:
+    """Return what the page shows now, as `repeat` would make it, for pictures and reports."""
+    now, run = session.frame, described(session)
+    state, attack = now.training.state, now.attack
+    attacked = None
+    if now.newest and attack.state is not None and attack.claims is not None and now.aim:
+        attacked = Attacked(
+            (attack.state,), now.aim.target, attack.claims, attack.scores, attack.verdict
+        )
+        run = replace(run, attack_name=attack.name, attack_config=session.attack_config)
+    return Repeated(run, state, now.training.certificate, attacked=attacked)
+
+
+def film_of(session: Session, of: str) -> tuple[int, Iterator[Any]]:
+    """Return how many frames the film of the "train" or "attack" run has, and the frames.
+
+    Raises:
+        ValueError: where no step was taken.
+    """
+    now = session.frame
+    line: Any = session.branch.train if of == "train" else session.branch.attack
+    net = now.aim.net if of == "attack" and now.aim is not None else None
+    if len(line.states) < 2:
+        raise ValueError("There is no film yet: let it run first.")
+    states = list(line.states)
+    return min(len(states), planes.MOST_FRAMES), planes.film(now.dataset, states, net)
 
 
 def _t(state: TrainState | None) -> int:

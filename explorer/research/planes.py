@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -144,7 +145,7 @@ def film(
         _marks(axes, data, found, legend=False)
         axes.set_title(f"step {state.t:,}", fontsize=10)
         figure.canvas.draw()
-        yield Image.fromarray(figure.canvas.buffer_rgba()).convert("RGB")
+        yield Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
 
 
 def gif(frames: Sequence[Any]) -> bytes:
@@ -171,7 +172,8 @@ def _level_lines(
     values = phi(net, grid).reshape(size, size) / margin
     sides = torch.where(values > 0, 1.0, -1.0)
     at = x.numpy(), y.numpy()
-    axes.pcolormesh(*at, sides.numpy(), cmap=_two_colours(), vmin=-1, vmax=1, alpha=0.15)
+    axes.pcolormesh(*at, sides.numpy(), cmap=_two_colours(), vmin=-1, vmax=1, alpha=0.15,
+                     rasterized=True)  # fmt: skip
     # matplotlib warns of levels that no value reaches.
     inside = [v for v in (-1, 0, 1) if float(values.min()) < v < float(values.max())]
     if inside:
@@ -186,7 +188,8 @@ def _several(axes: Any, values: Tensor, x: Tensor, y: Tensor) -> None:  # noqa: 
     at, best = (x.numpy(), y.numpy()), values.argmax(0)
     top = values.topk(2, 0).values
     colours = ListedColormap([COLOURS[label] for label in labels(len(values))])
-    axes.pcolormesh(*at, best.numpy(), cmap=colours, vmin=0, vmax=len(values) - 1, alpha=0.15)
+    axes.pcolormesh(*at, best.numpy(), cmap=colours, vmin=0, vmax=len(values) - 1, alpha=0.15,
+                     rasterized=True)  # fmt: skip
     for k, one in enumerate(values):
         rest = torch.where(best == k, top[1], top[0])
         lead = (one - rest).numpy()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from pathlib import Path
 
@@ -144,8 +143,13 @@ class Explorer:
 
     def csv(self) -> str:
         """The text of the file that the page offers (unfolded)."""
-        link = self.page.locator("a[download='points.csv']").get_attribute("href") or ""
-        return base64.b64decode(link.partition(",")[2]).decode()
+        return self.saved("Points: CSV").decode()
+
+    def saved(self, name: str) -> bytes:
+        """What a button of Share saves (unfolded)."""
+        with self.page.expect_download() as download:
+            self.button(name).click()
+        return Path(download.value.path()).read_bytes()
 
 
 def on_plane(place: Place) -> Place:

@@ -21,13 +21,9 @@ def test_points_leave_as_csv_and_come_back_and_a_run_opens_elsewhere(
     app = Explorer(page).visit(voila_server.url)
     app.preset("Moons")
     app.expect_points(24)
-    app.fold("Save and open")
-    link = page.locator("a[download='points.csv']")
-    with page.expect_download() as download:
-        link.click()
+    app.fold("Share")
     saved = tmp_path / "points.csv"
-    download.value.save_as(saved)
-    assert saved.read_text() == app.csv()
+    saved.write_text(app.csv())
     app.fold("Points as a table")
     table = page.locator(".mx-app table tr")
     expect(table).to_have_count(25)
@@ -37,13 +33,12 @@ def test_points_leave_as_csv_and_come_back_and_a_run_opens_elsewhere(
         assert (float(x1), float(x2)) == pytest.approx([float(v) for v in row[:2]], abs=6e-4)
         assert int(y) == int(row[2])
 
-    app.fold("Save and open")
+    app.fold("Share")
     app.press("Clear")
     app.expect_points(0)
-    app.fold("Save and open")
+    app.fold("Share")
     choose(app, "Import CSV", saved)
     app.expect_points(24)
-    expect(link).to_be_visible()
     assert app.csv() == saved.read_text()
 
     # Twice a file that is refused, and what was drawn stays.
@@ -62,18 +57,15 @@ def test_points_leave_as_csv_and_come_back_and_a_run_opens_elsewhere(
 
     # A run is saved, and opened by another visitor.
     saved = tmp_path / "run.safetensors"
-    app.fold("Save and open")
+    app.fold("Share")
     app.preset("XOR")
     app.press("Step × n")
     expect(app.where).to_have_text("step 100 of 100")
-    app.fold("Save and open")
-    app.press("Save the run")
-    with page.expect_download() as download:
-        page.locator("a[download='run.safetensors']").click()
-    download.value.save_as(saved)
+    app.fold("Share")
+    saved.write_bytes(app.saved("Run: Run file"))
 
     other = Explorer(new_page()).visit(voila_server.url)
-    other.fold("Save and open")
+    other.fold("Share")
     choose(other, "Open a run or weights", saved)
     expect(other.where).to_have_text("step 100 of 100")
     expect(other.verdict).to_have_text(app.verdict.text_content() or "no headline")

@@ -40,7 +40,7 @@ def test_mouse_draws_trains_attacks_reads_the_verdict_and_goes_back_in_time(
 ) -> None:
     app = Explorer(page).visit(voila_server.url)
     app.draw_twelve()
-    app.fold("Save and open")
+    app.fold("Share")
     assert_points(app, [*((p, 1) for p in BLUE), *((p, -1) for p in (*ORANGE, *stroke()))])
 
     app.press("Play")

@@ -34,7 +34,7 @@ def test_tap_adds_and_swipe_sprays(touch_page: Page, voila_server: server.Server
 
     app.button("Move").tap()
     swipe(app, (0.6, 0.4), (0.8, 0.2))
-    touch_page.locator(".mx-fold", has_text="Save and open").tap()
+    touch_page.locator(".mx-fold", has_text="Share").tap()
     points = app.points()
     assert [y for *_, y in points] == [1] + [-1] * (1 + MOVES)
     assert all(

@@ -12,7 +12,9 @@ from explorer.engine.roster import by_key
 from explorer.page import files, play
 from explorer.page.panels.plane import PlanePanel
 from explorer.page.session import Session
+from explorer.page.sharing import described
 from explorer.page.stages import attack, train
+from explorer.research.code import python_of
 
 
 @pytest.fixture
@@ -73,8 +75,9 @@ def test_a_saved_run_comes_back_and_goes_on(session: Session) -> None:
 
 def test_the_code_repeats_its_victim_and_its_labels(session: Session) -> None:
     play.step(session, 2)
-    text = files.as_code(session)
-    assert "attack.target_for(target, data.x, data.y, config, 0)" in text and "data.y)" in text
+    scope: dict[str, object] = {}
+    exec(python_of(described(session)), scope)
+    np.testing.assert_array_equal(scope["found"].x, session.frame.attack.state.x)
 
 
 def test_weights_of_another_training_are_refused(session: Session) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,14 +14,14 @@ from typer.testing import CliRunner
 
 from explorer.cli import app
 from explorer.engine import store
-from explorer.engine.data import Dataset, empty, preset
+from explorer.engine.data import Dataset, preset
 from explorer.engine.network import init_network
 from explorer.engine.store import Run, StoreError
 from explorer.page import files, play
 from explorer.page.apps.explorer import App
 from explorer.page.play import act
 from explorer.page.session import Session
-from explorer.page.stages import attack, draw, train
+from explorer.page.stages import draw, train
 from explorer.page.words.headline import headline
 from explorer.research.words import sentence
 from explorer.research.words.weights import note
@@ -182,25 +181,3 @@ def test_weights_that_the_plane_cannot_show_are_refused() -> None:
     session = Session(preset("moons"))
     with pytest.raises(ValueError, match="1 or 2 coordinates"):
         files.open_file(session, weights_of(3))
-
-
-def test_the_shown_code_repeats_the_page() -> None:
-    session = attacked()
-    attack.remix(session, 0.75, 0.5)
-    play.step(session, 25)
-    scope: dict[str, object] = {}
-    with redirect_stdout(io.StringIO()) as said:
-        exec(files.as_code(session), scope)
-    ends = session.frame.training.state.net.theta, session.frame.attack.state.x
-    repeated = scope["state"].net.theta, scope["found"].x  # type: ignore[attr-defined]
-    # To rounding, as steps go in other blocks; candidates on their way magnify it.
-    for shown, again, within in zip(ends, repeated, (1e-9, 1e-5), strict=True):
-        torch.testing.assert_close(again, shown, rtol=within, atol=within)
-    assert sentence(session.frame.training.certificate).split(":")[0] in said.getvalue()
-
-
-def test_points_drawn_by_hand_are_read_from_their_file() -> None:
-    session = Session(empty(2).with_point([0.5, 0.5], 1).with_point([-0.5, 0.5], -1))
-    play.go(session, "train")
-    assert "read_csv" in files.as_code(session)
-    assert "--data points.csv" in files.as_code(session)

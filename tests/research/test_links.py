@@ -138,6 +138,6 @@ def test_a_repeated_run_is_saved_and_its_report_holds_what_is_needed(tmp_path: P
     assert torch.equal(run.net.theta, made.state.net.theta)
     assert torch.equal(run.attack_states[-1].x, made.attacked.states[-1].x)
     text = page.read_text(encoding="utf-8")
-    assert "<svg" in text and "<script" not in text and LINK in text
+    assert "<svg" in text and "<script" not in text and link_of(read_link(LINK)) in text
     for needed in ("margin-explorer repeat", "torch", "Haim", "x1,x2,y", "lr_x", "step 300"):
         assert needed in text or needed.replace("step 300", "300") in text

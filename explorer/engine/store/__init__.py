@@ -83,6 +83,7 @@ class Run:
         attack_seed: of the first candidates, where it is another one than that of the training.
         exact: whether training began at the exact maximum-margin network.
         finish: the step from which the network was trained to the end; None where it was not.
+        repeatable: whether points, settings and seeds alone give these weights again.
 
     Raises:
         ValueError: where states have another dimension than the points, there is no such attack, or
@@ -109,6 +110,7 @@ class Run:
     attack_seed: int | None = None
     exact: bool = False
     finish: int | None = None
+    repeatable: bool = False
 
     def __post_init__(self) -> None:
         """Refuse unknown attacks, and states of another dimension than the points."""

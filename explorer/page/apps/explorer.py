@@ -18,6 +18,7 @@ from explorer.page.panels.energy import EnergyPanel
 from explorer.page.panels.explain import ExplainPanel
 from explorer.page.panels.files import Files
 from explorer.page.panels.forms import AttackForm, NetworkForm, TrainForm, TrainMore
+from explorer.page.panels.game import GamePanel
 from explorer.page.panels.header import Header
 from explorer.page.panels.headline import Headline
 from explorer.page.panels.hinges import HingesPanel
@@ -29,6 +30,7 @@ from explorer.page.panels.other import OtherPanel
 from explorer.page.panels.plane import PlanePanel
 from explorer.page.panels.presets import Presets
 from explorer.page.panels.scoreboard import Scoreboard
+from explorer.page.panels.share import SharePanel
 from explorer.page.panels.starts import StartsPanel
 from explorer.page.panels.tools import Tools
 from explorer.page.panels.transport import Transport
@@ -38,8 +40,10 @@ from explorer.page.parts.access import Access, Welcome, tips_of
 from explorer.page.parts.controls import Folds
 from explorer.page.parts.page import show, under_voila
 from explorer.page.session import Session
-from explorer.page.stages import draw
+from explorer.page.stages import draw, game
 from explorer.page.view.bundle import Bundle
+from explorer.research.game import is_challenge
+from explorer.research.state import read_link
 from explorer.style import CSS
 
 # Every view once, in the order in which it stands. A new panel is one row here.
@@ -50,17 +54,17 @@ CARDS: tuple[type[Panel], ...] = (
 )  # fmt: skip
 HALF = (Chooser, MixPad)  # these two stand side by side
 # What opens over the side; a title is in sight while one of its panels belongs to the stage.
-FILES = "Save and open"
+SHARE = "Share"
 FOLDS: dict[str, tuple[type[Panel], ...]] = {
     "More settings": (TrainMore, AttackForm),
     "More curves": (MarginCurves, HingesPanel, LossCurves),
     "Tune": (Tuner,),
     "Another set": (OtherPanel,),
-    FILES: (Files, KeptDrawings),
+    SHARE: (SharePanel, GamePanel, Files, KeptDrawings),
 }
 
 
-Drawn = Dataset | tuple[Any, Any]  # points x and classes y: NumPy, torch, pandas or lists
+Drawn = Dataset | tuple[Any, Any] | str  # or points x and classes y, arrays or lists, or a link
 
 
 class App:
@@ -69,20 +73,22 @@ class App:
     def __init__(
         self, dataset: Drawn | None = None, seed: int = 0, scenario: str | None = None
     ) -> None:
-        """Build the page. `dataset` is drawn at first, or the scenario of the name `scenario`."""
+        """Build the page. `dataset` is drawn at first, or a link, or the scenario of that name."""
         limit_threads()  # many kernels share one machine
-        if dataset is not None and not isinstance(dataset, Dataset):
-            dataset = Dataset.of(*dataset)
+        link = dataset if isinstance(dataset, str) else ""
         self.bundle = Bundle()
-        self.session = Session(dataset, self.bundle.together, seed=seed)
+        self.session = Session(_points_of(dataset), self.bundle.together, seed=seed)
         self.player = Player(self.session)
         self.open = ""  # the fold that is open
-        header = Header(self.session, lambda: self.toggle(FILES))
+        self.header = header = Header(self.session, lambda: self.toggle(SHARE))
         shown = (*PLANE, Headline, *CARDS, Transport)
         folded = [kind for kinds in FOLDS.values() for kind in kinds]
         made = [header, Keeping(self.session), *(kind(self.session) for kind in shown)]
         made += [kind(self.session, unfolded=False) for kind in folded]
         self.panels: dict[str, Panel] = {type(panel).__name__: panel for panel in made}
+        share = self.panels["SharePanel"]
+        assert isinstance(share, SharePanel)
+        share.on_link = self._on_link
         for half in HALF:
             self.panels[half.__name__].look += ("mx-half",)
         self.folds = Folds({"fold": self.toggle}, titles=[], open="").add_class("mx-folds")
@@ -90,7 +96,7 @@ class App:
         self.drawer = w.Box().add_class("mx-drawer")
         self.access = Access()
         self.access.observe(self._on_present, names=["present"])
-        self.welcome = Welcome(lambda: draw.begin_own(self.session))
+        self.welcome = Welcome(lambda: draw.begin_own(self.session), self._on_link)
         self.widget = self._laid_out()
         self._place()
         self.session.observe(self._place, names=["shown"])  # after the panels
@@ -98,6 +104,8 @@ class App:
             open_recorded(self.session)  # what the template has just played
         if scenario is not None:
             header.open(scenario, beside=under_voila())
+        elif link:
+            header.open_link(link, beside=under_voila())
 
     def _laid_out(self) -> w.Box:
         """Head, plane and side, transport: the grid itself is in page.css."""
@@ -147,6 +155,14 @@ class App:
                 self.unfold(title)
         return self.panels[name]
 
+    def _on_link(self, text: str) -> None:
+        """Open the link of the address: a run, or the weights of a challenge."""
+        if is_challenge(text):
+            self.unfold(SHARE)
+            self.session.guarded(game.take, self.session, text)
+        else:
+            self.session.guarded(self.header.open_link, text)
+
     def _on_present(self, change: dict[str, Any]) -> None:
         """Draw larger points while the page is shown to a class."""
         plane = self.panels["PlanePanel"]
@@ -175,6 +191,13 @@ class App:
         self.widget.close()
 
 
+def _points_of(drawn: Drawn | None) -> Dataset | None:
+    """Return the points that a page begins with."""
+    if isinstance(drawn, str):
+        return read_link(drawn).dataset
+    return drawn if drawn is None or isinstance(drawn, Dataset) else Dataset.of(*drawn)
+
+
 def _fill(box: w.Box, panels: list[Panel]) -> bool:
     """Show those of the panels that are on screen, in their order; return whether any moved."""
     children = tuple(panel.box for panel in panels if panel.on_screen)
@@ -191,7 +214,8 @@ def app(dataset: Drawn | None = None, seed: int = 0, scenario: str | None = None
     """Show the explorer in this cell. Showing it again replaces the page shown before.
 
     Args:
-        dataset: what is drawn at first, a set or a pair (x, y) of arrays; nothing by default.
+        dataset: what is drawn at first, a set or a pair (x, y) of arrays, or a link, which is
+            trained and attacked as it says; nothing by default.
         seed: of initialisation and attack.
         scenario: name of a row in `explorer.research.scenarios` to open on instead.
 

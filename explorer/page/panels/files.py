@@ -1,18 +1,15 @@
-"""Files: points as CSV, a run as one file, weights of others, and the code of the page."""
+"""Files that a visitor opens: points, runs, weights of others; and the points as a table."""
 
 from __future__ import annotations
 
-from html import escape
-
 import ipywidgets as w
 
-from explorer.engine import store
-from explorer.engine.data import read_csv, write_csv
+from explorer.engine.data import read_csv
 from explorer.engine.files import FileError, safe_name
 from explorer.page import files
 from explorer.page.frame import Frame
-from explorer.page.panels.base import Panel, button
-from explorer.page.parts.files import link, upload
+from explorer.page.panels.base import Panel, with_title
+from explorer.page.parts.files import upload
 from explorer.page.stages import draw
 
 
@@ -20,26 +17,19 @@ class Files(Panel):
     """In a fold of the side; a refused file changes nothing on screen."""
 
     def build(self) -> None:
-        """Two rows: the points, and the run; then the code."""
-        self.points = w.HTML()
+        """A row of what can be opened, and the table."""
         self.table = w.HTML().add_class("mx-note")
         tip = "Points from a file with the header x1,x2,y"
         csv = upload("Import CSV", ".csv", tip, self._read_points, self.command)
-        save = button("Save the run", "Points, network, settings and history in one file")
-        save.on_click(self.command(self._save))
-        self.saved = w.HTML()
         tip = "A saved run, a kept drawing, or the state_dict of a ReLU network"
         kinds = ".safetensors,.pt,.pth,.mx"
         run = upload("Open a run or weights", kinds, tip, self._read_run, self.command)
-        self.code = w.HTML()
-        rows = [w.HBox([self.points, csv]).add_class("mx-row"),
-                w.HBox([save, self.saved, run]).add_class("mx-row")]  # fmt: skip
         self.fold = w.Accordion(
-            children=[self.table, self.code], selected_index=None,
-            titles=("Points as a table", "The Python and the command that do the same"),
-        )  # fmt: skip
+            children=[self.table], selected_index=None, titles=("Points as a table",)
+        )
         self.fold.observe(lambda _: self.render(self.session.frame), names=["selected_index"])
-        self.widget = w.VBox([*rows, self.fold])
+        row = w.HBox([csv, run]).add_class("mx-row")
+        self.widget = w.VBox([with_title("Open", row), self.fold])
 
     def _read_points(self, name: str, content: bytes) -> None:
         try:
@@ -53,23 +43,10 @@ class Files(Panel):
         except ValueError as error:
             raise FileError(f"{safe_name(name)}: {error} What was on screen stays.") from error
 
-    def _save(self) -> None:
-        data = store.dump(files.as_run(self.session))
-        self.saved.value = link("run.safetensors", "application/octet-stream", data)
-
     def render(self, frame: Frame) -> None:
         """Update what is unfolded, and nothing else."""
-        opened = self.fold.selected_index
-        data = write_csv(frame.dataset).encode()
-        self._put(self.points, link("points.csv", "text/csv", data))
-        if opened == 0:
-            self._put(self.table, _table(frame))
-        elif opened == 1:
-            self._put(self.code, f"<pre>{escape(files.as_code(self.session))}</pre>")
-
-    def _put(self, widget: w.HTML, value: str) -> None:
-        if widget.value != value:
-            widget.value = value
+        if self.fold.selected_index == 0 and self.table.value != (rows := _table(frame)):
+            self.table.value = rows
 
 
 def _table(frame: Frame) -> str:

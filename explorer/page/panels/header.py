@@ -11,13 +11,16 @@ from explorer.engine.progress import Progress
 from explorer.page import play
 from explorer.page.frame import STAGES, Frame
 from explorer.page.job import Job
-from explorer.page.opening import open_scenario, opening_scenario
+from explorer.page.opening import opening, opening_scenario
 from explorer.page.panels.base import Panel
 from explorer.page.parts.controls import Head
 from explorer.page.session import Session
 from explorer.page.words.screen import KEYS, legend, opening_words, stage_tip
+from explorer.page.words.share import OPENED, OPENED_POINTS, opening_link
 from explorer.research.pages import pages
+from explorer.research.repeat import begun
 from explorer.research.scenarios import SCENARIOS, by_name
+from explorer.research.state import read_link
 
 SLICE_S, BREATH_S = 0.15, 0.03  # arbitrary: of training for an example, and between slices
 SHOWN_S = 0.5  # arbitrary: between two frames meanwhile; many may open a lesson at once
@@ -63,22 +66,40 @@ class Header(Panel):
             ValueError: for an unknown name, with the names there are.
         """
         by_name(name)
-        play.tell(self.session, opening_words(name))
+        seconds = SLICE_S if beside else float("inf")
+        slices = opening_scenario(self.session, name, seconds)
+        self._follow(slices, lambda share: opening_words(name, share), beside)
+
+    def open_link(self, text: str, beside: bool = True) -> None:
+        """Open a link likewise.
+
+        Raises:
+            ValueError: where it is none, or is refused.
+        """
+        run = read_link(text)
+        words = OPENED if begun(run)[0] else OPENED_POINTS
+        seconds = SLICE_S if beside else float("inf")
+        self._follow(opening(self.session, run, "The link", words, seconds), opening_link, beside)
+
+    def _follow(self, slices: Iterator[float], words: Callable[[float], str], beside: bool) -> None:
+        """Do the work slice by slice; if `beside`, between what the visitor does."""
+        self.job.cancel()
+        play.tell(self.session, words(0.0))
         if not beside:
-            self.job.cancel()
-            open_scenario(self.session, name)
+            for _ in slices:
+                pass
             return
         shown = -SHOWN_S
 
         def work(progress: Progress) -> Iterator[float]:
-            for share in opening_scenario(self.session, name, SLICE_S):
+            for share in slices:
                 progress(share)
                 yield share
 
         def show(share: float) -> None:
             nonlocal shown
             if (now := perf_counter()) - shown > SHOWN_S:
-                play.tell(self.session, opening_words(name, share))
+                play.tell(self.session, words(share))
                 self.session.show()
                 shown = now
 

@@ -10,9 +10,8 @@ import anywidget
 import ipywidgets as w
 from traitlets import Bool, Dict, List
 
-from explorer.page.words.screen import MARKS
-
 from explorer.page.view.base import POPUP
+from explorer.page.words.screen import MARKS
 
 
 class Access(anywidget.AnyWidget):
@@ -49,12 +48,16 @@ class Welcome(anywidget.AnyWidget):
     _esm = Path(__file__).with_name("welcome.js")
     marks: Any = List().tag(sync=True)
 
-    def __init__(self, own: Callable[[], None]) -> None:
-        """Call `own` where the visitor asked for a plane of their own."""
+    def __init__(self, own: Callable[[], None], link: Callable[[str], None]) -> None:
+        """Call `own` where the visitor asked for a plane of their own, `link` with an address's."""
         super().__init__(marks=[list(mark) for mark in MARKS])
-        self.own = own
+        self.own, self.link = own, link
         self.on_msg(self._on_message)
 
     def _on_message(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(content, dict) and content.get("wish") == "own":
+        if not isinstance(content, dict):
+            return
+        if content.get("wish") == "own":
             self.own()
+        elif isinstance(link := content.get("link"), str):
+            self.link(link)

@@ -15,9 +15,9 @@ HERE = Path(__file__).parent
 SHARED = f"{POPUP}\n{(HERE / 'controls.js').read_text(encoding='utf-8')}"
 
 
-def script(name: str) -> str:
-    """Return the browser's half of a control: its own file, and what all controls share."""
-    return f"{(HERE / name).read_text(encoding='utf-8')}\n{SHARED}"
+def script(*names: str) -> str:
+    """Return the browser's half of a control: its own files, and what all controls share."""
+    return "\n".join([*((HERE / name).read_text(encoding="utf-8") for name in names), SHARED])
 
 
 class Control(View):
@@ -88,6 +88,26 @@ class Segments(Control):
     """One of several: the first few side by side, the others behind "more"."""
 
     _esm = script("segments.js")
+
+
+class Share(Control):
+    """A link, the code, and files of the present moment."""
+
+    _esm = script("share.js", "copy.js")
+
+    def hand_over(self, name: str, kind: str, content: bytes) -> None:
+        """Let the browser save a file of this name and media type."""
+        self.send({"kind": "file", "name": name, "type": kind}, [content])
+
+
+class Game(Control):
+    """Two players: one hides points in weights, the other guesses them."""
+
+    _esm = script("game.js", "copy.js")
+
+    def hand_over(self, name: str, kind: str, content: bytes) -> None:
+        """Let the browser save a file of this name and media type."""
+        self.send({"kind": "file", "name": name, "type": kind}, [content])
 
 
 class Folds(Control):

@@ -77,6 +77,13 @@ function render({ model, el }) {
   el.style.display = "none";
   let gone = false;
   const closing = [() => { gone = true; }];
+  // A link stands behind "#" in the address; one pasted there later does not load the page again.
+  const follow = () => { if (/^#mx[a-z]?\d/.test(location.hash)) model.send({ link: location.hash.slice(1) }); };
+  if (document.body.dataset.voila !== undefined) {
+    window.addEventListener("hashchange", follow);
+    closing.push(() => window.removeEventListener("hashchange", follow));
+    follow();
+  }
   const begin = (wish) => {
     if (gone) return;
     if (wish) model.send({ wish });

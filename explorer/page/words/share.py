@@ -2,17 +2,80 @@
 
 from __future__ import annotations
 
+from explorer.engine.store import Run
+from explorer.research.game import GuessScore
+
 ANEW = (
-    "Points or settings changed while these weights were trained, so no link can make them again: "
-    "it begins before the first step. Save the run to keep them."
+    "No link can make these weights again: they came from a file, or points or settings changed "
+    "while they were trained. The link begins before the first step; save the run to keep them."
 )
 WEIGHTS = "These weights came in a file: the link holds the points and settings. Save the run too."
 ATTACK_ANEW = "This attack was run elsewhere: the link begins it anew."
 OPENED = "Opened from a link, trained and attacked as it was there: the same numbers."
 OPENED_POINTS = "Opened from a link: the points and settings."
-EXPORTED = "{} is made."
 
 
 def opening_link(share: float) -> str:
     """Say how far a link is opened."""
     return f"Opening a link: {share:.0%} of its steps are done."
+
+
+MAKING = "The film is being drawn; it is saved when it is done, in some seconds."
+# What can be saved: its name, then key, label and tooltip of each kind.
+FILES = (
+    ("Points", (
+        ("csv", "CSV", "A header x1,x2,y and a line a point"),
+        ("npz", "NPZ", "Arrays x and y for NumPy"),
+    )),
+    ("Run", (
+        ("run", "Run file", "Points, network, settings and history in one file"),
+        ("report", "Report", "One page to cite: picture, numbers, settings, link and code"),
+    )),
+    ("Picture", (
+        ("pdf", "PDF", "For print: plane and margins, two columns wide"),
+        ("svg", "SVG", "The same to edit"),
+        ("png", "PNG", "The same at 300 dpi"),
+    )),
+    ("Film", (
+        ("train", "Training", "The network at 60 steps of its training, as GIF"),
+        ("attack", "Attack", "The candidates at 60 steps of the attack, as GIF"),
+    )),
+)  # fmt: skip
+
+
+def size_of(link: str, run: Run) -> str:
+    """Say what a link holds, and how long it is."""
+    if not link:
+        return "Draw points first: a link holds them with the settings."
+    steps = "" if not run.steps[0] else f", {run.steps[0]:,} steps of training"
+    steps += "" if not run.steps[1] else f" and {run.steps[1]:,} of the attack"
+    return (
+        f"It holds {run.dataset.n} points, settings and seeds{steps}, in {len(link):,} characters. "
+        "No server is told: they stand behind “#”."
+    )
+
+
+# --- The game of two ---------------------------------------------------------------------------
+
+NO_GAME = "Hide your points in a network and give away its weights alone: can somebody guess them?"
+HIDER = (
+    "Give the challenge away and keep the reveal. It is sealed: nobody can change the points any "
+    "more. When you have their guess, paste it here, and send them the reveal."
+)
+GUESSER = (
+    "These weights hide somebody's points. Attack them, or draw what you suspect; then hand it in."
+)
+WAITING = "Your guess is fixed. Send it to the other player, and paste the reveal that you get."
+DONE = "The seal fits: these are the points that were hidden."
+COMPUTER_HIDES = "The computer draws points and trains a network on them …"
+
+
+def scored(mine: str, made: GuessScore) -> list[str]:
+    """Return a row of the scores: who, points, and how."""
+    wrong = made.guessed - made.found
+    return [mine, str(made.points), f"{made.found} of {made.n} points found, {wrong} wrong"]
+
+
+def kept(who: str, made: GuessScore) -> list[str]:
+    """Return the hider's row."""
+    return [who, str(made.kept), f"{made.n - made.found} of {made.n} points stayed hidden"]

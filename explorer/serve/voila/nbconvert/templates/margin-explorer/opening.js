@@ -94,6 +94,14 @@ const playOpening = (root, address) => {
     };
     requestAnimationFrame(tick);
   };
+  // With a link in the address there is something else to see.
+  if (/^#mx[a-z]?\d/.test(location.hash)) {
+    wish = "link";
+    ended = true;
+    write(".mx-opening-title", "Opening a link");
+    write(".mx-opening-words", "Its points are drawn, trained and attacked anew in a moment.");
+    return;
+  }
   // Without the recording the page comes all the same.
   fetch(address).then((response) => { if (!response.ok) throw new Error(response.status); return unzipped(response); })
     .then((bytes) => play(framesOf(bytes)))

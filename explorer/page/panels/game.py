@@ -1,0 +1,127 @@
+"""The game of two: hide points in weights, guess them, and see who did better."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from explorer.engine.data import Dataset
+from explorer.engine.progress import Progress
+from explorer.page import play
+from explorer.page.frame import Frame
+from explorer.page.job import Job
+from explorer.page.panels.base import Panel
+from explorer.page.parts.controls import Game as Control
+from explorer.page.stages import game
+from explorer.page.words import share as words
+from explorer.research.game import LONGEST_LINK, Hidden, computer_hides
+
+MOST_SEED = 10_000  # of what the computer hides; arbitrary
+
+
+class GamePanel(Panel):
+    """In the drawer of Share; the game itself is of the session."""
+
+    every_s = 1.0
+
+    def build(self) -> None:
+        """One control; the computer plays beside the page."""
+        session, self.job = self.session, Job()
+        self.view = self.widget = Control({
+            "hide": self.command(lambda: game.begin(session)),
+            "computer": self.command(self._computer),
+            "hand_in": self.command(self._hand_in),
+            "end": self.command(lambda: game.end(session)),
+            "save_challenge": self.command(self._save),
+            "take": self._with_text(lambda text: game.take(session, text)),
+            "theirs": self._with_text(lambda text: game.score_theirs(session, text)),
+            "reveal": self._with_text(self._reveal),
+        }).add_class("mx-game")  # fmt: skip
+        session.observe(lambda _: self._draw(session.frame), names=["game"])
+
+    def _with_text(self, call: Callable[[str], None]) -> Callable[[Any], None]:
+        def run(text: Any) -> None:  # noqa: ANN401 - from a browser
+            if isinstance(text, str):
+                self.command(lambda: call(text))(None)
+
+        return run
+
+    def _hand_in(self) -> None:
+        game.hand_in(self.session)
+        self._ask_machine()
+
+    def _reveal(self, text: str) -> None:
+        game.reveal(self.session, text)
+        self._ask_machine()
+
+    def _computer(self) -> None:
+        """Let the computer hide points, in a thread."""
+        seed = secrets.randbelow(MOST_SEED)
+        play.tell(self.session, words.COMPUTER_HIDES)
+
+        def work(progress: Progress) -> Iterator[Hidden]:
+            yield computer_hides(seed)
+
+        def take(made: Hidden) -> None:
+            self.session.guarded(game.take_computers, self.session, made)
+
+        self.job.start(work, take, self._ended)
+        self._draw(self.session.frame)
+
+    def _ask_machine(self) -> None:
+        """Let the computer guess too, once the truth is known."""
+        now = self.session.game
+        if now is None or now.score is None:
+            return
+
+        def work(progress: Progress) -> Iterator[Dataset]:
+            yield game.machine_guess(now)
+
+        def take(guess: Dataset) -> None:
+            self.session.guarded(game.score_machine, self.session, now, guess)
+
+        self.job.start(work, take, self._ended)
+
+    def _ended(self) -> None:
+        self.tell_failure(self.job.error)
+        self._draw(self.session.frame)
+
+    def _save(self) -> None:
+        now = self.session.game
+        if now is not None:
+            text = f"{now.challenge.text}\n".encode()
+            self.view.hand_over("challenge.txt", "text/plain", text)
+
+    def render(self, frame: Frame) -> None:
+        """Show where the game stands."""
+        now = self.session.game
+        if now is None:
+            self.view.show(part="none", words=words.NO_GAME, busy=self.job.busy, scores=[])
+            return
+        part = (
+            "hider" if now.hides else "done" if now.score else "waiting" if now.guess else "guesser"
+        )
+        said = {"hider": words.HIDER, "guesser": words.GUESSER, "waiting": words.WAITING,
+                "done": words.DONE}[part]  # fmt: skip
+        text = now.challenge.text if now.hides else ""
+        self.view.show(
+            part=part, words=said, challenge=text, as_link=len(text) <= LONGEST_LINK,
+            reveal=now.reveal if now.hides else "", guess=now.guess_text, scores=_scores(now),
+            busy=self.job.busy,
+        )  # fmt: skip
+
+    def end(self) -> None:
+        """End what the computer does."""
+        self.job.close()
+
+
+def _scores(now: game.Game) -> list[list[str]]:
+    """Return the rows of the scores, the best on top."""
+    if now.score is None:
+        return []
+    guesser, hider = ("The guesser", "You") if now.hides else ("You", "The hider")
+    rows = [words.scored(guesser, now.score), words.kept(hider, now.score)]
+    if now.machine is not None:
+        rows.append(words.scored("The computer, as guesser", now.machine))
+    return rows

@@ -1,0 +1,127 @@
+"""Share: a link to this moment, its code, and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from explorer.engine import store
+from explorer.engine.data import write_csv, write_npz
+from explorer.engine.progress import Progress
+from explorer.page import files, play
+from explorer.page.frame import Frame
+from explorer.page.job import Job
+from explorer.page.panels.base import Panel
+from explorer.page.parts.controls import Share
+from explorer.page.sharing import described, film_of, gap, made_of
+from explorer.page.words.share import FILES, MAKING, size_of
+from explorer.research import planes
+from explorer.research.code import command_of, python_of
+from explorer.research.run_report import page_of
+from explorer.research.state import link_of
+
+# The name and the media type of what is saved.
+KINDS = {
+    "csv": ("points.csv", "text/csv"), "npz": ("points.npz", "application/octet-stream"),
+    "run": ("run.safetensors", "application/octet-stream"),
+    "pdf": ("picture.pdf", "application/pdf"), "svg": ("picture.svg", "image/svg+xml"),
+    "png": ("picture.png", "image/png"), "train": ("training.gif", "image/gif"),
+    "attack": ("attack.gif", "image/gif"), "report": ("report.html", "text/html"),
+}  # fmt: skip
+
+
+class SharePanel(Panel):
+    """In the drawer of Share, above the game and what is opened from files."""
+
+    every_s = 1.0  # a link is read when nothing moves
+    on_link: Callable[[str], None] | None = None  # opens what is pasted, as of the address
+
+    def build(self) -> None:
+        """One control; films are made beside the page."""
+        self.job = Job()
+        self.view = self.widget = Share(
+            {"save": self._on_save, "open": self._on_open}
+        ).add_class("mx-share")  # fmt: skip
+        self.session.observe(lambda _: self._draw(self.session.frame), names=["running"])
+
+    def render(self, frame: Frame) -> None:
+        """Show the link and the code of this moment, and what can be saved of it."""
+        run = described(self.session)
+        link = link_of(run) if run.dataset.n else ""
+        self.view.show(
+            link=link, note=(link and gap(self.session)) or size_of(link, run), files=_rows(frame),
+            python=python_of(run) if link else "", command=command_of(run) if link else "",
+        )  # fmt: skip
+
+    def _on_open(self, text: Any) -> None:  # noqa: ANN401 - from a browser
+        if isinstance(text, str) and self.on_link is not None:
+            self.on_link(text)
+
+    def _on_save(self, key: Any) -> None:  # noqa: ANN401 - from a browser
+        if not isinstance(key, str) or key not in KINDS:
+            return
+        if key in ("train", "attack"):
+            self.command(lambda: self._film(key))(None)
+        else:
+            self.command(lambda: self._hand_over(key, MAKERS[key](self)))(None)
+
+    def _hand_over(self, key: str, content: bytes) -> None:
+        self.view.hand_over(*KINDS[key], content)
+
+    def _film(self, key: str) -> None:
+        """Draw a film in a thread, frame by frame."""
+        count, frames = film_of(self.session, key)
+        play.tell(self.session, MAKING)
+
+        def work(progress: Progress) -> Iterator[bytes]:
+            drawn = []
+            for frame in frames:
+                drawn.append(frame)
+                progress(len(drawn) / count)
+            yield planes.gif(drawn)
+
+        def take(content: bytes) -> None:
+            play.tell(self.session, "")
+            self._hand_over(key, content)
+
+        self.job.start(work, take, lambda: self.tell_failure(self.job.error))
+
+    def picture(self, kind: str) -> bytes:
+        """The plane and the margins as matplotlib draws them for paper."""
+        made = made_of(self.session)
+        attacked, state = made.attacked, made.state
+        figure = planes.run_figure(
+            made.run.dataset, None if state is None else state.net,
+            None if attacked is None else attacked.claims,
+        )  # fmt: skip
+        return planes.as_bytes(figure, kind)
+
+    def end(self) -> None:
+        """Stop drawing."""
+        self.job.close()
+
+
+MAKERS: dict[str, Callable[[SharePanel], bytes]] = {
+    "csv": lambda panel: write_csv(panel.session.frame.dataset).encode(),
+    "npz": lambda panel: write_npz(panel.session.frame.dataset),
+    "run": lambda panel: store.dump(
+        replace(files.as_run(panel.session), stage=panel.session.frame.stage)
+    ),
+    "pdf": lambda panel: panel.picture("pdf"),
+    "svg": lambda panel: panel.picture("svg"),
+    "png": lambda panel: panel.picture("png"),
+    "report": lambda panel: page_of(made_of(panel.session)).encode(),
+}
+
+
+def _rows(frame: Frame) -> list[list[Any]]:
+    """What can be saved, each with its kinds; what is not there yet cannot be pressed."""
+    state, attacked = frame.training.state, frame.attack.state
+    missing = {"train": state is None or not state.t, "attack": attacked is None or not attacked.t}
+    none = not frame.dataset.n
+    return [
+        [name, [{"key": key, "label": label, "tip": tip, "off": missing.get(key, none)}
+                for key, label, tip in kinds]]
+        for name, kinds in FILES
+    ]  # fmt: skip

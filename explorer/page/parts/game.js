@@ -1,0 +1,45 @@
+// Two players: one hides points in weights, the other guesses them.
+const build = (el, send, onClose, onMessage) => {
+  onMessage(saveFile);
+  const head = make("div", "mx-chart-title", { textContent: "Two players" });
+  const words = make("p", "mx-note", { role: "status" });
+  const challenge = copyLine("Challenge to give away", "Copy challenge", "The weights alone, with a commitment to the points");
+  const saveChallenge = make("button", "mx-flat", { type: "button", textContent: "Save as file", on: { click: () => send("save_challenge") } });
+  challenge.root.append(saveChallenge);
+  const reveal = copyLine("Reveal to keep until the guess", "Copy reveal", "Give it away when you have their guess: points and salt of the commitment");
+  const theirs = pasteLine("Paste their guess", "Score it", (text) => send("theirs", text));
+  const guess = copyLine("Your guess, to send", "Copy guess", "The other player scores it, and reveals the points");
+  const truth = pasteLine("Paste the reveal", "Reveal", (text) => send("reveal", text));
+  const button = (label, kind, tip, className = "mx-flat") => make("button", className, { type: "button", textContent: label, title: tip, on: { click: () => send(kind) } });
+  const hide = button("Hide these points", "hide", "Make a challenge of the present network");
+  const computer = button("Play against the computer", "computer", "It hides points; you attack its weights");
+  const openFile = textFile("Open a challenge", ".txt,.mxc", (text) => send("take", text));
+  const handIn = button("Hand in my guess", "hand_in", "The claims of the attack on screen, or the drawn points: it cannot be changed afterwards", "mx-action");
+  const leave = button("End the game", "end", "The page stays as it is");
+  const score = make("div", "mx-score");
+  const first = make("div", "mx-share-row", {}, hide, computer, openFile);
+  const last = make("div", "mx-share-row", {}, handIn, leave);
+  el.append(head, words, first, challenge.root, reveal.root, theirs.root, guess.root, truth.root, score, last);
+  const seen = (e, on) => put(e, "hidden", !on);
+  return (state) => {
+    if (!state.part) return;
+    const part = state.part;
+    el.classList.toggle("on", part !== "none"); // a game that is on stands on top
+    put(words, "textContent", state.words);
+    seen(first, part === "none");
+    put(computer, "disabled", state.busy);
+    seen(challenge.root, part === "hider");
+    seen(reveal.root, part === "hider");
+    seen(theirs.root, part === "hider");
+    seen(handIn, part === "guesser");
+    seen(guess.root, part === "waiting");
+    seen(truth.root, part === "waiting");
+    seen(last, part !== "none");
+    challenge.set(state.challenge && state.as_link ? addressOf(state.challenge) : state.challenge);
+    reveal.set(state.reveal);
+    guess.set(state.guess);
+    score.replaceChildren(...(state.scores || []).map(([who, points, how]) => make("div", "mx-score-row", {},
+      make("b", "", { textContent: points }), make("span", "", { textContent: who }), make("small", "", { textContent: how }))));
+    seen(score, Boolean(state.scores?.length));
+  };
+};

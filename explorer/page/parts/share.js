@@ -1,0 +1,42 @@
+// Share: a link, the code, and files of the present moment.
+const build = (el, send, onClose, onMessage) => {
+  onMessage(saveFile);
+  const title = (words) => make("div", "mx-chart-title", { textContent: words });
+  const link = copyLine("Link to this moment", "Copy link", "Points, settings, seeds, steps and stage, for another browser, Python or the command");
+  link.button.className = "mx-action";
+  const note = make("p", "mx-note", {});
+  const paste = pasteLine("Paste a link or a challenge", "Open", (text) => send("open", text));
+  const tabs = make("div", "mx-seg", { role: "group", "aria-label": "Language" });
+  const code = make("textarea", "mx-code", { readOnly: true, spellcheck: false, rows: 6, "aria-label": "Code", wrap: "off" });
+  const copyCode = make("button", "mx-flat", { type: "button", textContent: "Copy", title: "Copy the code", on: { click: () => copyText(code, copyCode) } });
+  const files = make("div", "mx-share-files");
+  let now = {}, language = "python", rows = "";
+  const languages = [["python", "Python"], ["command", "Command"]].map(([key, words]) => {
+    const b = make("button", "jupyter-button", { type: "button", textContent: words, on: { click: () => { language = key; show(); } } });
+    tabs.append(b);
+    return [key, b];
+  });
+  el.append(title("Link"), link.root, note, paste.root,
+    make("div", "mx-share-head", {}, title("The same in code"), tabs, copyCode), code, title("Save"), files);
+  const show = () => {
+    link.set(now.link ? addressOf(now.link) : "");
+    put(link.button, "disabled", !now.link);
+    put(note, "textContent", now.note);
+    put(code, "value", now[language] || "");
+    for (const [key, b] of languages) {
+      b.classList.toggle("mod-active", key === language);
+      attribute(b, "aria-pressed", String(key === language));
+    }
+    const wanted = JSON.stringify(now.files);
+    if (wanted === rows) return;
+    rows = wanted;
+    files.replaceChildren(...now.files.map(([name, kinds]) => make("div", "mx-share-file", { role: "group", "aria-label": name },
+      make("span", "", { textContent: name }),
+      ...kinds.map(({ key, label, tip, off }) => make("button", "mx-flat", { type: "button", textContent: label, title: tip, disabled: off, "aria-label": `${name}: ${label}`, on: { click: () => send("save", key) } })))));
+  };
+  return (state) => {
+    if (!state.files) return;
+    now = state;
+    show();
+  };
+};

@@ -1,0 +1,197 @@
+"""Two players: the seal holds, guesses are scored, and nobody can cheat."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import replace
+
+import pytest
+import torch
+
+from explorer.engine.data import Dataset, preset
+from explorer.engine.margin import q_of
+from explorer.engine.scoring import RADII
+from explorer.page import play
+from explorer.page.apps.explorer import App
+from explorer.page.session import Session
+from explorer.page.sharing import described
+from explorer.page.stages import attack, draw, game
+from explorer.research.game import (
+    GameError,
+    as_guess,
+    computer_guess,
+    computer_hides,
+    guess_text,
+    hide,
+    opened,
+    read_challenge,
+    read_guess,
+    score_guess,
+)
+from explorer.research.state import link_of
+
+
+@pytest.fixture(scope="module")
+def hider() -> Session:
+    session = Session(preset("alternating-circle", n=8), seed=2)
+    play.go(session, "train")
+    play.configure(session, widths=(40,))
+    play.step(session, 3000)
+    game.begin(session)
+    return session
+
+
+def test_a_challenge_holds_the_weights_and_nothing_of_the_points(hider: Session) -> None:
+    now, made = hider.frame, hider.game.challenge
+    read = read_challenge(f"http://127.0.0.1:8866/#{made.text}")
+    assert torch.equal(read.net.theta, made.net.theta) and read.commitment == made.commitment
+    q = q_of(read.net, now.dataset.x, now.dataset.y)
+    torch.testing.assert_close(q, now.training.state.q / now.training.state.q.min())
+    assert len(made.text) < 4000, "40 neurons fit an address"
+    again = Session(now.dataset)
+    again.show(training=now.training)
+    game.begin(again)
+    assert again.game.challenge.commitment != made.commitment, "each has a salt of its own"
+    run = opened(made, hider.game.reveal)
+    assert torch.equal(run.dataset.x, now.dataset.x)
+    assert link_of(run) == link_of(described(hider))
+
+
+def test_a_challenge_needs_weights_that_separate_the_points() -> None:
+    session = Session(preset("moons", n=8))
+    with pytest.raises(GameError, match="train"):
+        game.begin(session)
+    play.step(session, 1)
+    if float(session.frame.training.state.q.min()) <= 0:
+        with pytest.raises(GameError, match="separate"):
+            game.begin(session)
+
+
+def test_points_that_changed_are_found_out(hider: Session) -> None:
+    kept, run = hider.game, opened(hider.game.challenge, hider.game.reveal)
+    data = run.dataset
+    moved = Dataset(data.x + 1e-9, data.y)
+    salt = kept.reveal.split(".")[1]
+    other = f"mxr1.{salt}.{link_of(replace(run, dataset=moved))}"
+    with pytest.raises(GameError, match="changed"):
+        opened(kept.challenge, other)
+    with pytest.raises(GameError, match="changed"):  # the right points, another salt
+        opened(kept.challenge, kept.reveal.replace(salt, "0" * 32))
+    # Sealed before, but of weights that were trained on something else.
+    far = replace(run, dataset=Dataset(data.x * 3, data.y))
+    lie = hide(far, kept.challenge.net) if separates(kept, far.dataset) else None
+    if lie is not None:
+        with pytest.raises(GameError, match="margin"):
+            opened(replace(kept.challenge, commitment=lie.challenge.commitment), lie.reveal)
+    for text in ("", "mxr1.00.mx1.AAAA", kept.reveal[:-8]):
+        with pytest.raises(ValueError):
+            opened(kept.challenge, text)
+
+
+def separates(kept: game.Game, data: Dataset) -> bool:
+    return float(q_of(kept.challenge.net, data.x, data.y).min()) > 0
+
+
+def test_damaged_challenges_are_refused(hider: Session) -> None:
+    text, drawn = hider.game.challenge.text, random.Random(0)
+    for bad in ("", "mxc1.", "mxc1.AAAA", text[:-9], text.replace("mxc1", "mxc2")):
+        with pytest.raises(GameError):
+            read_challenge(bad)
+    for _ in range(200):
+        i = drawn.randrange(5, len(text))
+        with pytest.raises(GameError):
+            read_challenge(f"{text[:i]}{drawn.choice('ABC-_=')}{text[i:]}")
+
+
+def test_scores_count_each_point_once_and_the_class() -> None:
+    data = preset("moons", n=6)
+    run = described(Session(data))
+    perfect = score_guess(run, data)
+    assert (perfect.found, perfect.points, perfect.kept) == (6, 100, 0)
+    twice = Dataset(torch.cat([data.x, data.x]), torch.cat([data.y, data.y]))
+    assert (score_guess(run, twice).found, score_guess(run, twice).points) == (6, 67)
+    assert score_guess(run, Dataset(data.x, -data.y)).found == 0
+    near = Dataset(data.x + RADII[1] / 2, data.y)
+    assert score_guess(run, near).found == 6
+    half = score_guess(run, Dataset(data.x[:3], data.y[:3]))
+    assert (half.found, half.points, half.kept) == (3, 67, 50)
+    with pytest.raises(GameError, match="coordinates"):
+        score_guess(run, preset("alternating-line", n=4))
+
+
+def test_two_pages_play_by_links_and_both_come_to_the_same_scores(hider: Session) -> None:
+    kept = hider.game
+    guesser = Session(preset("moons"))
+    game.take(guesser, kept.challenge.text)
+    assert guesser.frame.dataset.n == 0 and guesser.frame.stage == "train"
+    with pytest.raises(GameError, match="guess"):
+        game.reveal(guesser, kept.reveal)
+    with pytest.raises(GameError, match="attack the weights"):
+        game.hand_in(guesser)
+    play.go(guesser, "attack")
+    play.configure(guesser, m=40)
+    play.step(guesser, 2000)
+    game.hand_in(guesser)
+    sent = guesser.game.guess_text
+    with pytest.raises(GameError, match="already"):
+        game.hand_in(guesser)
+    with pytest.raises(GameError):  # a reveal of another game
+        game.reveal(guesser, computer_hides(1).reveal)
+    assert guesser.game.score is None
+    game.score_theirs(hider, sent)
+    game.reveal(guesser, kept.reveal)
+    mine, theirs = guesser.game.score, hider.game.score
+    assert (mine.found, mine.points, mine.kept) == (theirs.found, theirs.points, theirs.kept)
+    assert mine.found >= 6, "these weights give their points away"
+    assert guesser.frame.stage == "arena" and len(guesser.frame.claims.x) == mine.guessed
+    assert torch.equal(guesser.frame.dataset.x, hider.frame.dataset.x)
+    game.score_machine(guesser, guesser.game, game.machine_guess(guesser.game))
+    assert guesser.game.machine.found >= 6
+
+
+def test_a_guess_may_be_drawn(hider: Session) -> None:
+    guesser = Session()
+    game.take(guesser, hider.game.challenge.text)
+    x, y = hider.frame.dataset.x[0].tolist(), float(hider.frame.dataset.y[0])
+    draw.add(guesser, [(x, y), ([1.5, 1.5], 1.0)])
+    game.hand_in(guesser)
+    assert read_guess(guesser.game.guess_text).n == 2
+    game.reveal(guesser, hider.game.reveal)
+    assert (guesser.game.score.found, guesser.game.score.guessed) == (1, 2)
+
+
+def test_the_computer_hides_and_guesses() -> None:
+    made = computer_hides(3)
+    run = opened(made.challenge, made.reveal)
+    guess = computer_guess(made.challenge)
+    assert score_guess(run, guess).n == run.dataset.n >= 6
+    assert guess_text(guess) and as_guess(attack_claims()).n <= 200
+
+
+def attack_claims() -> object:
+    session = Session(preset("alternating-circle", n=6))
+    play.step(session, 1500)
+    attack.begin(session)
+    return session.frame.attack.claims
+
+
+def test_against_the_computer_on_the_page() -> None:
+    async def run() -> App:
+        page = App(preset("moons", n=8))
+        page.unfold("Share")
+        panel = page.panels["GamePanel"]
+        panel.view.commands["computer"](None)
+        await panel.job.done()
+        assert panel.view.state["part"] == "guesser" and page.session.frame.dataset.n == 0
+        play.go(page.session, "attack")
+        play.step(page.session, 500)
+        panel.view.commands["hand_in"](None)
+        assert panel.view.state["part"] == "done"
+        await panel.job.done()
+        return page
+
+    page = asyncio.run(run())
+    rows = page.panels["GamePanel"].view.state["scores"]
+    assert len(rows) == 3 and page.session.game.machine is not None
+    page.close()
