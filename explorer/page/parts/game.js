@@ -24,7 +24,9 @@ const build = (el, send, onClose, onMessage) => {
   return (state) => {
     if (!state.part) return;
     const part = state.part;
-    el.classList.toggle("on", part !== "none"); // a game that is on stands on top
+    const on = part !== "none"; // a game that is on stands on top
+    if (on && !el.classList.contains("on")) el.closest(".mx-drawer")?.scrollTo(0, 0);
+    el.classList.toggle("on", on);
     put(words, "textContent", state.words);
     seen(first, part === "none");
     put(computer, "disabled", state.busy);

@@ -23,6 +23,7 @@ const build = (el, send, onClose, onMessage) => {
     put(link.button, "disabled", !now.link);
     put(note, "textContent", now.note);
     put(code, "value", now[language] || "");
+    code.classList.toggle("mx-wrap", language === "command");
     for (const [key, b] of languages) {
       b.classList.toggle("mod-active", key === language);
       attribute(b, "aria-pressed", String(key === language));

@@ -1,0 +1,88 @@
+"""A link by a real mouse: copied here, opened there, the same numbers; and the game of two."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from explorer.serve import server
+from tests.browser.steps import Explorer, know_the_marks
+
+LEFT = "() => document.querySelector('.mx-message')?.innerText.startsWith('Opened')"
+
+
+def test_a_link_is_copied_and_opens_for_another_visitor_with_the_same_numbers(
+    new_page: Callable[..., Page], voila_server: server.Server
+) -> None:
+    page = new_page()
+    app = Explorer(page).visit(voila_server.url)
+    app.draw_twelve()
+    app.press("Step × n")
+    expect(app.where).to_have_text("step 100 of 100")
+    said = page.locator(".mx-title").inner_text()
+    app.fold("Share")
+    csv = app.csv()
+    line = page.get_by_label("Link to this moment")
+    expect(line).to_have_value(re.compile(re.escape(f"{voila_server.url}#mx1.")))
+    # Where the clipboard is forbidden the line is selected and copied as of old.
+    page.evaluate("() => Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    copy = app.button("Copy link")
+    copy.click()
+    expect(page.get_by_role("button", name=re.compile("Copied|Press Ctrl"))).to_be_visible()
+    assert page.evaluate("() => getSelection().toString()") == line.input_value()
+    link = line.input_value()
+    assert len(link) < 2000
+
+    there = new_page()
+    know_the_marks(there)
+    there.goto(link, wait_until="commit")
+    there.wait_for_function(LEFT)
+    other = Explorer(there)
+    expect(other.where).to_have_text("step 100 of 100")
+    expect(there.locator(".mx-title")).to_have_text(said)
+    other.fold("Share")
+    assert other.csv() == csv
+    # A damaged one, put into the address of an open page, changes nothing.
+    there.evaluate("() => { location.hash = location.hash.slice(1, -9); }")
+    expect(other.message).to_contain_text("Copy it again")
+    assert other.csv() == csv
+    assert other.saved("Picture: PDF").startswith(b"%PDF")
+    assert b"mx1." in other.saved("Run: Report")
+
+
+def test_two_players_by_links(new_page: Callable[..., Page], voila_server: server.Server) -> None:
+    page = new_page()
+    app = Explorer(page).visit(voila_server.url)
+    app.preset("XOR")
+    app.press("Play")
+    app.wait_for_step(500)
+    app.press("Pause")
+    app.fold("Share")
+    app.press("Hide these points")
+    challenge = page.get_by_label("Challenge to give away")
+    expect(challenge).to_have_value(re.compile("#mxc1\\."))
+    reveal = page.get_by_label("Reveal to keep until the guess").input_value()
+
+    there = new_page()
+    know_the_marks(there)
+    there.goto(challenge.input_value(), wait_until="commit")
+    hand_in = there.get_by_role("button", name="Hand in my guess")
+    expect(hand_in).to_be_visible()
+    guesser = Explorer(there)
+    guesser.expect_points(0)
+    guesser.click((0.4, 0.4))
+    guesser.expect_points(1)
+    hand_in.click()
+    guess = there.get_by_label("Your guess, to send")
+    expect(guess).to_have_value(re.compile("^mx1"))
+    there.get_by_label("Paste the reveal").fill(reveal)
+    there.get_by_role("button", name="Reveal", exact=True).click()
+    rows = there.locator(".mx-score-row")
+    expect(rows).to_have_count(3)  # both players, and the computer
+    page.get_by_label("Paste their guess").fill(guess.input_value())
+    page.get_by_role("button", name="Score it").click()
+    scores = page.locator(".mx-score-row")
+    expect(scores).to_have_count(2)
+    assert scores.locator("b").all_inner_texts() == rows.locator("b").all_inner_texts()[:2]
