@@ -216,6 +216,7 @@ def main() -> None:
     held = int(sys.argv[1])
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
+    os.chdir(os.sep)  # the server's folder goes with the server, maybe in the middle of the imports
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system collects the children
     rest = _prepare()

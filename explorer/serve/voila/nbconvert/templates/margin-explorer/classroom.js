@@ -24,13 +24,18 @@
     cover.hidden = !frozen;
     for (const e of document.body.children) if (e !== cover) e.inert = frozen;
   };
+  // As a link pasted into the address: the page opens it, and keeps what was drawn.
+  const open = (scene) => {
+    if (location.hash === `#${scene}`) window.dispatchEvent(new HashChangeEvent("hashchange"));
+    else location.hash = scene;
+  };
   const connect = () => {
     socket = new WebSocket(address);
     socket.onopen = () => { wait = 1000; said = ""; tell(); };
     socket.onmessage = (e) => {
       const { frozen, scene, number } = JSON.parse(e.data);
       freeze(frozen);
-      if (given !== null && number > given && scene) document.dispatchEvent(new CustomEvent("mx-scene", { detail: scene }));
+      if (given !== null && number > given && scene) open(scene);
       given = number;
     };
     // The students of a server that starts anew do not all come in the same second.
