@@ -14,7 +14,7 @@ from explorer.engine.certificate import Light, certify, in_reach
 from explorer.engine.data import Dataset, empty, preset
 from explorer.engine.network import phi
 from explorer.engine.roster import by_key
-from explorer.engine.scoring import score
+from explorer.engine.scoring import Kind, Unknowable, kind_of, score
 from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
 from explorer.page.opening import opening_scenario
@@ -58,6 +58,15 @@ def found(session: Session) -> tuple[int, int]:
     return met, int(score(within, claims.x, claims.y, (RADIUS,)).found)
 
 
+def chance(session: Session) -> float:
+    """Points that the judged claims meet on unseen sets, on average, computed anew."""
+    aim, part = session.frame.aim, session.frame.attack
+    claims = session.entry.report(aim.target, part.judged, session.attack_config)
+    way = next(w for w in aim.controls.ways if w.origin is part.verdict.origin)
+    met = [score(d, claims.x, claims.y, (RADIUS,)).found for d in way.sets]
+    return sum(map(int, met)) / len(met)
+
+
 def reach(session: Session) -> torch.Tensor | None:
     """Which points of the truth leave a trace in the attacked weights, computed anew."""
     aim = session.frame.aim
@@ -76,7 +85,7 @@ def expected(session: Session, title: str) -> tuple[int, int]:
         return int((margins(session) > 0).sum()), frame.dataset.n
     if "leave a trace" in title:
         return found(session)[1], int(reach(session).sum())
-    if "recovered" in title:
+    if "recovered" in title or "met" in title.replace(",", "").split():
         return found(session)[0], frame.truth.n
     if "leave no trace" in title:
         return int((~reach(session)).sum()), frame.truth.n
@@ -116,6 +125,9 @@ def _check_words(session: Session, made: Headline) -> None:
             assert not session.entry.terminate(frame.attack.state, session.attack_config).over
         if made.tone == "good":
             assert frame.attack.judged is frame.attack.state
+        verdict = frame.attack.verdict
+        if "recovered" in made.title and verdict.found:
+            assert verdict.found > chance(session) and verdict.doubt is None
     share = SHARE.search(made.words) if frame.stage == "train" else None
     if share:
         step = STEP.search(made.words)
@@ -210,6 +222,31 @@ def test_a_failure_offers_more_candidates_and_takes_them() -> None:
     act(session, "candidates")
     session.running = False
     assert len(session.frame.attack.state.x) == 8
+
+
+@pytest.mark.parametrize("why", [None, *(w for w in Unknowable if w is not Unknowable.NO_CLAIMS)])
+@pytest.mark.parametrize("p", [0.001, 0.2])
+@pytest.mark.parametrize("met", [0.0, 0.4, 1.0, 3.0])
+def test_only_what_chance_does_not_meet_is_called_recovered(
+    met: float, p: float, why: Unknowable | None
+) -> None:
+    session = Session(preset("alternating-circle", 12, 0.0))
+    train.jump_to_exact(session)
+    play.go(session, "attack")
+    play.configure(session, m=24, steps=10)
+    play.step(session, 10)
+    part = session.frame.attack
+    for hits in (1, 6, 12):
+        made = replace(part.verdict, found=hits, reached=hits, chance=met * hits, p_value=p,
+                       why_not=why, controls=99, claims=12, in_reach=12)  # fmt: skip
+        kind = kind_of(hits, 12, (hits, 12), 12, p, 99) if why is None else Kind.CANNOT_KNOW
+        session.put(attack=replace(part, verdict=replace(made, kind=kind)))
+        told = [headline(session.frame, running) for running in (True, False)]
+        for one in told:
+            assert ("recovered" in one.title) == (why is None and p < 0.05 and met < 1), one
+        if why is None and (met >= 1 or p > 0.05):
+            assert "chance" in told[1].title and told[1].tone == "warn"
+        assert told[1].action is not None
 
 
 @pytest.mark.parametrize("changes", [{"all_biases": True}, {"weight_decay": 0.01}])

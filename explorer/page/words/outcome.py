@@ -13,7 +13,7 @@ from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import Origin
 from explorer.engine.roster import AttackState, by_key
-from explorer.engine.scoring import MIN_POINTS, Kind, Unknowable, Verdict
+from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.page.frame import Frame
 from explorer.page.words import found
 from explorer.page.words.statement import Action, Headline, count, explained, left
@@ -92,28 +92,52 @@ def _judged(frame: Frame, made: Verdict, running: bool) -> Headline:
         return _unknowable(made, made.why_not)
     if made.kind is Kind.CANNOT_KNOW:
         few = f"With {verdicts.sets(made.origin, made.controls)} chance cannot be ruled out."
-        return Headline(_met(made), few)
+        action = None if running else _explain(frame, OTHERS) or ANEW
+        return Headline(_met(made), few, action=action)
     reason, action = _reason(frame, made)
-    if made.kind is Kind.FOUND:
+    if made.kind is Kind.FOUND and made.chance < made.found:
         return Headline(
             _met(made), f"{_against(frame, made)}{_sure(frame, made)}{_traceless(made)}", "good",
             action=None if _at_work(frame) else _explain(frame, "Could they be elsewhere?"),
         )  # fmt: skip
     if running or _at_work(frame):
         return Headline(_met(made), reason, action=None if running else action)
+    luck = _by_chance(made)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
         title = f"{made.n - made.in_reach} of {made.n} points leave no trace"
-        return Headline(title, reason, "warn", action=action)
+        return Headline(title, reason if luck is None else f"{reason} {luck[1]}", "warn",
+                        action=action)  # fmt: skip
+    if luck is not None:
+        return Headline(luck[0], f"{luck[1]} {reason}", "warn", action=action)
     return Headline(_met(made), reason, "bad" if not made.found else "warn", action=action)
 
 
 def _met(made: Verdict) -> str:
-    """Return how many points of those in reach the claims meet."""
+    """Return how many points of those in reach the claims meet; what chance meets too, is met only.
+
+    A point counts as recovered where chance is ruled out.
+    """
+    beyond = made.why_not is None and made.doubt is None and made.chance < made.found
+    verb = "recovered" if beyond or not made.found else "met"
     sure = f", {made.certified} of them certified" if made.certified and made.found else ""
     if made.in_reach is not None and made.reached is not None and made.in_reach < made.n:
         sure = "" if made.reached != made.found else sure
-        return f"{made.reached} of {made.in_reach} points that leave a trace recovered{sure}"
-    return f"{made.found} of {made.n} points recovered{sure}"
+        return f"{made.reached} of {made.in_reach} points that leave a trace {verb}{sure}"
+    return f"{made.found} of {made.n} points {verb}{sure}"
+
+
+def _by_chance(made: Verdict) -> tuple[str, str] | None:
+    """Return title and sentence of claims that chance may explain; None where it does not."""
+    if not made.found or made.why_not is not None or made.certified:
+        return None
+    if made.chance < made.found and made.doubt is not Doubt.LIKELY_CHANCE:
+        return None
+    as_many = made.chance >= made.found
+    title = "no more than by chance" if as_many else "perhaps by chance"
+    many = "as many" if as_many else f"{made.chance:.2g} on average"
+    verdict = "this is no recovery" if as_many else "this is not shown to be a recovery"
+    words = f"On {_sets(made)} the same claims match {many}: {verdict}."
+    return f"{_met(made)}, {title}", words
 
 
 def _against(frame: Frame, made: Verdict) -> str:
@@ -168,7 +192,8 @@ def _unknowable(made: Verdict, why: Unknowable) -> Headline:
         words = f"With fewer than {MIN_POINTS} points a match may be luck. Draw more of them."
         return Headline(_met(made), words, action=Action("draw", "Draw more points"))
     if why is Unknowable.NO_CONTROLS:
-        return Headline(_met(made), "There are no unseen sets, so chance is not measured.")
+        words = "There are no unseen sets, so chance is not measured."
+        return Headline(_met(made), words, action=ANEW)
     words = (
         f"Unseen points alone lie within {made.radius:g} of {made.chance:.2g} of them: the points "
         "are too close together to tell a find from luck."
@@ -204,8 +229,7 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
     if share_left is not None:
         words = f"The candidates leave {left(share_left)} of the weights unexplained."
         return words, _more_candidates(frame)
-    doubt = f"{verdicts.doubt(made.p_value, made.controls)}".strip()
-    return doubt or f"{made.found} of {made.claims} claims are right.", ANEW
+    return f"{made.found} of {made.claims} claims are right.", ANEW
 
 
 def _certainty(frame: Frame, made: Verdict, at: AttackState) -> list[tuple[str, str]]:
