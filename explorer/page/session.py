@@ -91,6 +91,7 @@ class Session(HasTraits):
             command(*args, **kwargs)
         except ValueError as error:
             self.message = Refusal(error)
+            self.shown += 1  # what the hand saw at once, such as a point, is taken back
 
     @property
     def extent(self) -> float:

@@ -9,9 +9,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from explorer.serve import server
-from tests.browser.steps import Explorer
+from tests.browser.steps import POSITIVE, Explorer
 
 GARBAGE = b"\x80\x04\x95 not a run at all" * 50
+
+ECHO_IS_GONE = """() => {
+  const c = document.querySelector(".mx-pad-surface canvas");
+  return !c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some(v => v);
+}"""
 
 
 def test_points_leave_as_csv_and_come_back_and_a_run_opens_elsewhere(
@@ -40,6 +45,22 @@ def test_points_leave_as_csv_and_come_back_and_a_run_opens_elsewhere(
     choose(app, "Import CSV", saved)
     app.expect_points(24)
     assert app.csv() == saved.read_text()
+
+    # A full plane takes no more points, and none stays drawn that was refused.
+    full = tmp_path / "full.csv"
+    rows = [f"{0.01 * k - 1:.2f},{k % 2 - 0.5},{2 * (k % 2) - 1}" for k in range(200)]
+    full.write_text("\n".join(["x1,x2,y", *rows]))
+    choose(app, "Import CSV", full)
+    app.expect_points(200)
+    expect(page.locator(".widget-upload").first).to_have_text("Import CSV")
+    app.fold("Save and open")
+    app.press(POSITIVE)
+    app.click((0.3, 0.9))
+    expect(app.message).to_contain_text("200")
+    page.wait_for_function(ECHO_IS_GONE)
+    app.fold("Save and open")
+    choose(app, "Import CSV", saved)
+    app.expect_points(24)
 
     # Twice a file that is refused, and what was drawn stays.
     bad = tmp_path / "bad.csv"

@@ -6,7 +6,7 @@ import pytest
 import torch
 from traitlets import TraitError
 
-from explorer.engine.data import empty, preset
+from explorer.engine.data import MAX_POINTS, empty, preset
 from explorer.engine.network import phi
 from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
@@ -58,14 +58,33 @@ def test_training_goes_on_where_it_is_when_points_change() -> None:
     assert session.frame.training.state.t == 60
 
 
-def test_erasing_every_point_keeps_the_network_and_loses_nothing() -> None:
+def test_erasing_point_by_point_keeps_the_network_and_loses_nothing() -> None:
     session = trained(20)
-    draw.clear(session)
-    assert session.frame.dataset.n == 0
+    for _ in range(8):
+        draw.edit(session, session.frame.dataset.without([0]))
     play.step(session, 3)
     assert session.frame.training.state.t == 23
     play.undo(session)
-    assert session.frame.dataset.n == 8
+    assert session.frame.dataset.n == 1
+
+
+def test_a_cleared_plane_starts_anew_and_undo_brings_the_points_back() -> None:
+    session = trained(20)
+    draw.clear(session)
+    now = session.frame
+    assert now.dataset.n == 0 and now.training.state is None and now.stage == "draw"
+    draw.add(session, [((0.1,), 1.0)])
+    play.undo(session)
+    play.undo(session)
+    assert session.frame.dataset.n == 8 and session.frame.training.state is None
+
+
+def test_a_refused_command_draws_the_frame_once_more() -> None:
+    """A browser shows a point at once: when it is refused, the frame takes it back."""
+    session = Session(preset("moons", n=MAX_POINTS))
+    drawn = session.shown
+    session.guarded(draw.add, session, [((0.0, 0.0), 1.0)])
+    assert session.message and session.shown == drawn + 1
 
 
 def test_same_seed_same_run_and_reset_repeats_it() -> None:

@@ -85,7 +85,12 @@ const render = ({ model, el }) => {
   model.on("change:present", present);
   const sized = new ResizeObserver(fit);
   let timer = null;
-  const soon = () => { timer = timer || setTimeout(() => { timer = null; mend(); }, 500); };
+  // A button that takes a file counts the files it holds, which are none once they are read.
+  const uncount = (button) => {
+    const text = [...button.childNodes].find((node) => node.nodeType === 3 && / \(\d+\)$/.test(node.data));
+    if (text) text.data = text.data.replace(/ \(\d+\)$/, "");
+  };
+  const soon = () => { el.closest(".mx-app")?.querySelectorAll(".widget-upload").forEach(uncount); timer = timer || setTimeout(() => { timer = null; mend(); }, 500); };
   const watch = new MutationObserver(soon);
   const begin = () => {
     const app = el.closest(".mx-app");

@@ -47,9 +47,12 @@ def add(
 
 
 def clear(session: Session) -> None:
-    """Erase all points; undo brings them back."""
-    if session.frame.dataset.n:
-        edit(session, data.empty(session.frame.dataset.d))
+    """Erase all points and what was trained on them; undo brings the points back."""
+    now = session.frame
+    awaited = now.training.given and now.training.state is not None and not now.training.state.t
+    if now.dataset.n:
+        nothing = now.drawing.push(data.empty(now.dataset.d))
+        (_go_on if awaited else _begin_anew)(session, nothing)
 
 
 def load(session: Session, dataset: Dataset) -> None:

@@ -9,7 +9,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.explanations.programs import Sample
 from explorer.research.explained import Explained
-from explorer.research.words.numbers import digits, share
+from explorer.research.words.numbers import digits, plain, share
 
 TITLE, NOTE = "Can this point be somewhere else?", "each dot is one of the points on screen"
 DRAG, WALL = "While you drag", "wall: a neuron switches"
@@ -75,9 +75,10 @@ def radii(drawn: RadiusMap) -> str:
 
 def forced(sample: Sample, count: int, of: int) -> str:
     """Return how many points every training set has, over which sets."""
+    tolerance = plain(f"{sample.tolerance:.0e}")
     return (
         f"{count} of {of} support points are certain (ringed): every training set on the margin "
-        f"within ±{sample.extent:g} that explains the weights to {sample.tolerance:.0e} has mass "
+        f"within ±{sample.extent:g} that explains the weights to {tolerance} has mass "
         f"within {sample.radius:g} of each, at least the share of λ written there."
     )
 

@@ -8,6 +8,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateState, doubt_words
 from explorer.engine.attacks.univariate.intervals import distinct
 from explorer.engine.attacks.univariate.view import Known, active_everywhere
+from explorer.research.words.numbers import plain
 from explorer.style import PROVEN
 
 ACTIVE = {
@@ -55,7 +56,8 @@ def rules(target: Target, state: UnivariateState) -> str:
         f"not met, {doubt_words(state)}; so nothing is proven, and the needed points are likely "
         "ones."
     )
-    met = f"the weights are one of some data, to {state.defect:.0e} of |θ|."
+    defect = plain(f"{state.defect:.0e}")
+    met = f"the weights are one of some data, to {defect} of |θ|."
     net = target.merged(state.tol.angle)
     return (
         f"<b>Groups:</b> {held}<br><b>Assumed throughout:</b> an exact KKT point of the training "

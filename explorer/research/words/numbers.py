@@ -6,17 +6,37 @@ import math
 
 from explorer.engine.rounding import NOTHING
 
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+PLAIN = 1e-4  # arbitrary: below, a number is written by a power of ten
+
+
+def plain(text: str) -> str:
+    """Return a formatted number without E-notation.
+
+    >>> plain("1.2e-03"), plain("1.2e-06"), plain("+1e-05"), plain("0.5")
+    ('0.0012', '1.2 × 10⁻⁶', '+10⁻⁵', '0.5')
+    """
+    lead, mark, power = text.partition("e")
+    if not mark:
+        return text
+    if PLAIN <= abs(float(text)) < 1:
+        after = len(lead.partition(".")[2]) - int(power)
+        return format(float(text), f"{'+' if text[0] == '+' else ''}.{after}f")
+    raised = f"10{str(int(power)).translate(RAISED)}"
+    sign = lead[0] if lead[0] in "+-" else ""
+    return f"{sign}{raised}" if lead.strip("+-") == "1" else f"{lead} × {raised}"
+
 
 def digits(value: float, form: str = ".2g") -> str:
     """Return a share by its digits in `form`, and "0" below `NOTHING`."""
-    return "0" if abs(value) < NOTHING else format(value, form)
+    return "0" if abs(value) < NOTHING else plain(format(value, form))
 
 
 def share(value: float) -> str:
     """Return a share in per cent, in plain digits unless it is tiny; rounding is called such."""
     if value < NOTHING:
-        return f"less than {NOTHING:.0e}"
-    return f"{value:.1%}" if value >= 1e-3 else f"{value:.0e}"
+        return f"less than {plain(f'{NOTHING:.0e}')}"
+    return f"{value:.1%}" if value >= 1e-3 else plain(f"{value:.0e}")
 
 
 def per_cent_above(value: float) -> str:
