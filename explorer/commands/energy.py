@@ -15,6 +15,7 @@ from tqdm import tqdm
 from explorer.commands import base
 from explorer.commands.outputs import check_files, check_pictures
 from explorer.engine.data import heldout
+from explorer.engine.energy.maps import Split
 from explorer.engine.energy.questions import MAPS, STANDARD, Answers, Picture, Question
 from explorer.research import runs, words
 from explorer.research.figures import draw
@@ -71,8 +72,8 @@ def energy(
         "merging_error": merged.error, "words": words.energy.picture(made),
         **({"note": words.weights.note(net)} if net.assumed_relu else {}),
     }  # fmt: skip
-    if made.free is not None:
-        content["free"] = [v if np.isfinite(v) else None for v in made.free]
+    if isinstance(made.about, Split):
+        content["free"] = made.about.free if np.isfinite(made.about.free) else None
     if every:
         content["archetypes"] = _every(answers, q, size)
     if out is not None:

@@ -1,4 +1,4 @@
-"""Slices of the energy: rectangles of cells, kinks of the line, starts, the bilevel bound."""
+"""Slices of the energy: splits in cells, kinks of the line, starts, the bilevel bound."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import torch
 from explorer.engine.data import preset
 from explorer.engine.energy.maps import (
     MU,
-    SplitPlane,
+    Split,
     bilevel,
     features,
     grid,
     level_direction,
     line,
     ridge,
-    split_plane,
+    split,
     tau_of,
 )
 from explorer.engine.exact import maximum_margin
+from explorer.engine.network import init_network, preactivations
 from tests.engine.draws import draw
 
 
@@ -48,46 +49,70 @@ def test_the_line_holds_its_breakpoints_and_candidates():
     assert found.seen.values[at] < 1e-10 and (found.seen.values <= found.seen.without + 1e-10).all()
 
 
-def test_splits_are_free_on_the_rectangle_and_nowhere_beyond():
-    seen_free = 0
+def test_halves_along_the_level_line_are_free_and_others_where_both_stay_in_the_cell():
+    seen_free = rises = 0
     for seed in range(8):
         net, x, y = exact_set(2, 7, seed)
         for index in range(7):
-            u, ends = level_direction(net, x, y, index)
-            plus, minus = ends or (0.0, 0.0)
-            if min(plus, minus) < 0.05:
+            u, ends, _ = level_direction(net, x, y, index)
+            free = min(ends or (0.0, 0.0))
+            if free < 0.05:
                 continue
-            reach = min(2.0, 2 * min(plus, minus))
-            found = split_plane(net, x, y, index, reach, 12, 1e-7)
             assert torch.linalg.vector_norm(u) == pytest.approx(1)
-            g = (np.arange(12) + 0.5) / 12 * reach
-            inside = (g[None] <= plus) & (g[::-1, None] <= minus)
-            assert found.values[inside].max() < 1e-9
-            assert found.carries and not found.pinned
+            along = torch.linspace(-min(free, 2.0), min(free, 2.0), 9, dtype=torch.float64)
+            on_line = split(net, x, y, index, x[index] + along[:, None] * u, 1e-7)
+            assert on_line.values.max() < 1e-9 and on_line.free == pytest.approx(free)
+            assert on_line.carries and not on_line.pinned
+            places = grid(2.0, 20)
+            found = split(net, x, y, index, places, 1e-7)
+            inside = same_cell(net, x[index], places) & same_cell(
+                net, x[index], 2 * x[index] - places
+            )
+            assert found.values[inside.numpy()].max(initial=0.0) < 1e-9
+            rises += bool(found.values.max() > 1e-3)
             seen_free += 1
-            if (~inside).any():
-                assert found.values[~inside].max() >= -1e-12
-    assert seen_free >= 3
+    assert seen_free >= rises >= 3
+
+
+def same_cell(net, x, places):
+    """Which places turn on the same neurons as x."""
+    on = [torch.cat([p > 0 for p in preactivations(net, z)[:-1]], 1) for z in (x[None], places)]
+    return (on[0] == on[1]).all(1)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("widths", [(6,), (5, 4)])
+def test_a_split_is_the_same_from_both_halves_and_whole_at_the_point(d, widths):
+    drawn = torch.Generator().manual_seed(d)
+    net = init_network(d, widths, generator=drawn, first_scale=1.0)
+    x, y = draw(5, d, seed=1), draw(5, seed=2).sign()
+    places = 2 * draw(30, d, seed=3)
+    one = split(net, x, y, 2, places, 1e-7).values
+    other = split(net, x, y, 2, 2 * x[2] - places, 1e-7).values
+    np.testing.assert_allclose(one, other, atol=1e-9)
+    whole = split(net, x, y, 2, x[2:3], 1e-7)
+    assert whole.values[0] == pytest.approx(whole.here, abs=1e-9)
 
 
 def test_a_pinned_point_rises_only_where_the_map_does():
-    rising = np.full((3, 3), 0.5)
+    rising = np.full(9, 0.5)
     u = torch.tensor([1.0, 0.0])
-    assert not SplitPlane(u, 0.0, 0.0, 1.0, rising, 0.1).as_well.any()
+    assert not Split(u, 0.0, 0.0, rising, 0.1).explains.any()
     flat = rising.copy()
-    flat[:, :2] = 0.0
-    low = SplitPlane(u, 0.0, 0.0, 1.0, flat, 0.0)
-    assert low.pinned and low.as_well.mean() == pytest.approx(2 / 3)
-    whole = SplitPlane(u, 0.0, 0.0, 1.0, rising, 0.5)  # a trained point in one piece
-    assert whole.as_well.all()
-    assert not SplitPlane(u, math.inf, math.inf, 1.0, rising, 0.5).pinned
+    flat[:6] = 0.0
+    low = Split(u, 0.0, 0.0, flat, 0.0)
+    assert low.pinned and low.explains.mean() == pytest.approx(2 / 3)
+    whole = Split(u, 0.0, 0.0, rising, 0.5)  # a trained point in one piece
+    assert whole.explains.all()
+    assert not Split(u, math.inf, math.inf, rising, 0.5).pinned
+    assert Split(u, math.inf, math.inf, rising, 0.5, level=False).pinned
 
 
 def test_a_point_without_a_multiplier_has_nothing_to_split():
     data = preset("moons", 10, seed=1)
     net = maximum_margin(data.x, data.y)
     idle = int((net.lam == 0).nonzero()[0])
-    found = split_plane(net.net, data.x, data.y, idle, 1.0, 4, 0.02)
+    found = split(net.net, data.x, data.y, idle, grid(1.0, 4), 0.02)
     assert not found.carries
 
 
@@ -96,7 +121,7 @@ def test_a_pinned_point_says_so():
         net, x, y = exact_set(2, 7, seed)
         for index in range(7):
             if level_direction(net, x, y, index)[1] == (0.0, 0.0):
-                found = split_plane(net, x, y, index, 1.0, 4, 0.02)
+                found = split(net, x, y, index, grid(1.0, 4), 0.02)
                 assert found.pinned and np.isfinite(found.values).all()
                 return
     pytest.fail("no pinned point in eight sets")

@@ -11,6 +11,7 @@ import numpy as np
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.parts.row import Row
 from explorer.page.stages import train
 
 
@@ -46,6 +47,18 @@ def send(widget: w.Widget, **content: object) -> None:
     """What the browser says to a widget, by its own channel."""
     message = {"content": {"data": {"method": "custom", "content": content}}, "buffers": []}
     widget.comm.handle_msg(message)
+
+
+def press(row: Row, name: str) -> None:
+    """A press on a button of a row."""
+    send(row, kind="set", value=[name, None])
+
+
+def choose(row: Row, name: str, value: object) -> None:
+    """A choice of a row, or a number in one of its fields."""
+    item = row.items[name]
+    given = [known for _, known, _ in item.options].index(value) if item.options else value
+    send(row, kind="set", value=[name, given])
 
 
 def on_plane(app: App) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from explorer.page.panels.explain import HIDE, ExplainPanel
 from explorer.page.panels.scoreboard import Scoreboard
 from explorer.page.stages import draw
 from explorer.page.words.headline import headline
-from tests.page.pages import on_plane, opened
+from tests.page.pages import on_plane, opened, press
 
 STEPS = 400
 
@@ -85,7 +85,7 @@ def test_three_layers_have_no_certificate_and_say_so_once() -> None:
         assert len(fold) == 1
         play.go(app.session, "explain")
         panel = app.panel("ExplainPanel")
-        panel.radii.button.click()
+        press(panel.radii.box, "ask")
         assert app.session.message and app.session.frame.certain is None
         app.close()
 
@@ -101,7 +101,7 @@ def test_the_map_is_drawn_from_the_weights_alone_and_taken_away_again() -> None:
         app = opened("explain", "alternating-line", n=5)
         panel = app.panel("ExplainPanel")
         assert isinstance(panel, ExplainPanel)
-        panel.radii.button.click()
+        press(panel.radii.box, "ask")
         await panel.radii.job.done()
         held, data = app.session.frame.certain, app.session.frame.truth
         assert held is not None and held.done and data is not None
@@ -113,10 +113,10 @@ def test_the_map_is_drawn_from_the_weights_alone_and_taken_away_again() -> None:
             near = (data.x[:, 0] - at).abs() <= held.map.half + held.map.reach
             assert bool((near & (data.y == label)).any())
         assert headline(app.session.frame).tone == "good"
-        assert panel.radii.button.description == HIDE and "%" in panel.radii.said.value
-        panel.radii.button.click()
+        assert panel.radii.box.items["ask"].label == HIDE and "%" in panel.radii.said
+        press(panel.radii.box, "ask")
         assert app.session.frame.certain is None and "energy" not in on_plane(app)
-        assert not panel.radii.said.value
+        assert not panel.radii.said
         app.close()
 
     asyncio.run(run())
@@ -126,7 +126,7 @@ def test_a_map_that_nobody_wants_any_more_ends() -> None:
     async def run() -> None:
         app = opened("explain", "alternating-line", n=5)
         panel = app.panel("ExplainPanel")
-        panel.radii.button.click()
+        press(panel.radii.box, "ask")
         panel.radii.job.cancel()
         await panel.radii.job.done()
         assert app.session.frame.certain is None and not np.size(on_plane(app).get("energy", ()))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import io
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
 from explorer.engine.data import preset
 from explorer.engine.energy.points import energy
@@ -20,11 +18,11 @@ from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.frame import first_candidates
 from explorer.page.history import History
-from explorer.page.parts.energy_charts import colour_bar, energy_png
-from explorer.page.shades import span_of
+from explorer.page.parts.energy_charts import colour_bar
+from explorer.page.shades import shades, span_of
 from explorer.page.stages import explain, landscape
 from explorer.research.explained import free_direction
-from tests.page.pages import on_plane, opened, send, walk
+from tests.page.pages import choose, on_plane, opened, press, send
 
 WIDE = Picture("point", np.array([[1e-3, 2e-2], [4e-1, 5e-2], [1e-1, 3e-2]]), (-2, 2, -3, 3),
                ("x₁", "x₂"), 0.0, 0.8, None)  # fmt: skip
@@ -48,10 +46,10 @@ def test_one_question_is_answered_once_and_a_choice_asks_about_that_point(
     )
     panel.render(app.session.frame)
     assert not asked
-    panel.point.value = 3
+    choose(panel.row, "point", 3)
     assert [q.index for q in asked] == [3] and landscape.candidates(app.session).mapped == 3
     app.session.seed = 7
-    panel.kappa.value = 2.0
+    choose(panel.row, "kappa", 2.0)
     assert (asked[-1].seed, asked[-1].kappa) == (7, 2.0) and len(asked) == 2
     walk = landscape.candidates(app.session)
     assert (asked[-1].x, asked[-1].truth) == (walk.x, walk.truth)
@@ -72,7 +70,7 @@ def test_the_map_is_that_of_the_candidates_and_its_marks_stand_on_them(app: App)
     np.testing.assert_allclose(drawn["candidates"][:, :2], axes.shares(x), atol=1e-6)
     np.testing.assert_array_equal(drawn["candidates"][:, 2], y)
     np.testing.assert_allclose(drawn["points"][:, :2], axes.shares(truth), atol=1e-6)
-    assert drawn["energyBox"] == [-1.0, -1.0, 1.0, 1.0] and panel.map.widget not in walk(panel.body)
+    assert drawn["energyBox"] == [-1.0, -1.0, 1.0, 1.0] and panel.body.children == ()
     q = panel.work.asked
     there = energy(
         panel.work.answers.merged(q).net,
@@ -88,14 +86,18 @@ def test_a_drag_is_one_step_of_undo_and_redo_waits_for_an_undo(app: App) -> None
     start = landscape.candidates(session).x[1]
     for k in (1, 2, 3):
         landscape.move_point(session, 1, start + 0.1 * k, 5)
-    assert not panel.undo.disabled and panel.redo.disabled
+    row = panel.row.items
+    assert not row["undo"].disabled and row["redo"].disabled
     landscape.move_point(session, 1, start + 0.9, 6)
-    panel.undo.click()
+    press(panel.row, "undo")
     assert (
-        torch.allclose(landscape.candidates(session).x[1], start + 0.3) and not panel.redo.disabled
+        torch.allclose(landscape.candidates(session).x[1], start + 0.3)
+        and not panel.row.items["redo"].disabled
     )
-    panel.undo.click()
-    assert torch.equal(landscape.candidates(session).x[1], start) and panel.undo.disabled
+    press(panel.row, "undo")
+    assert (
+        torch.equal(landscape.candidates(session).x[1], start) and panel.row.items["undo"].disabled
+    )
 
 
 def test_keys_go_from_point_to_point_and_say_where_they_are(app: App) -> None:
@@ -114,13 +116,13 @@ def test_keys_go_from_point_to_point_and_say_where_they_are(app: App) -> None:
     )
 
 
-def test_the_dashed_wall_is_where_both_children_leave_the_cell(app: App) -> None:
+def test_the_line_of_a_split_is_where_both_halves_stay_in_the_cell(app: App) -> None:
     play.go(app.session, "explain")
     state = explain.explanation(app.session)
     play.go(app.session, "landscape")
     landscape.show_map(app.session, "point")
     panel = app.panels["EnergyPanel"]
-    panel.angle.value = 0.0
+    choose(panel.row, "angle", 0.0)
     landscape.show_map(app.session, "split")
     seen = 0
     for i in range(state.truth.n):
@@ -129,11 +131,18 @@ def test_the_dashed_wall_is_where_both_children_leave_the_cell(app: App) -> None
             continue
         landscape.map_point(app.session, int(state.truth.origin[i]))
         extent = extent_at(state.net, state.truth, i, u)
-        edge, free = panel.picture.box[1], panel.picture.free
-        assert sorted(free) == pytest.approx(sorted((extent.plus, extent.minus)), rel=1e-3)
-        a, b = (min(v, edge) for v in free)
-        assert list(panel.map.wall.x) == [a, a, 0] and list(panel.map.wall.y) == [0, b, b]
-        seen += a != b
+        free = min(extent.plus, extent.minus)
+        ends = app.session.frame.point_map.segment
+        assert panel.picture.about.free == pytest.approx(free, rel=1e-3)
+        if free <= 1e-9:
+            assert ends is None
+            continue
+        place = landscape.candidates(app.session).x[landscape.candidates(app.session).mapped]
+        np.testing.assert_allclose(ends.mean(0), place.numpy(), atol=1e-9)
+        drawn = np.hypot(*(ends[1] - ends[0])) / 2
+        assert drawn == pytest.approx(min(free, np.hypot(*app.session.axes.half)), rel=1e-3)
+        assert len(on_plane(app)["strong"]) == 2
+        seen += 1
     assert seen
 
 
@@ -146,16 +155,16 @@ def test_merging_is_said_with_what_it_changes_and_follows_its_angle() -> None:
     panel = made.panels["EnergyPanel"]
     counts, errors = [], []
     for angle in (0.02, 0.5):
-        panel.angle.value = angle
+        choose(panel.row, "angle", angle)
         merged = panel.work.answers.merged(panel.work.asked)
         counts.append(sum(merged.net.widths))
         errors.append(merged.error)
-        assert f"merged to {counts[-1]};" in panel.said.value
-        assert f"by {errors[-1]:.1g} on" in panel.said.value
+        assert f"merged to {counts[-1]};" in panel.told.value("said")
+        assert f"by {errors[-1]:.1g} on" in panel.told.value("said")
     assert counts[1] < counts[0] < 100
     assert 0 < errors[0] <= errors[1] * (1 + 1e-9)  # what is merged besides may change nothing
-    panel.angle.value = 0.0
-    assert "merged" not in panel.said.value
+    choose(panel.row, "angle", 0.0)
+    assert "merged" not in panel.told.value("said")
     made.close()
 
 
@@ -163,23 +172,25 @@ def test_weights_that_changed_have_no_map_of_the_old_ones(app: App) -> None:
     panel, frame = app.panels["EnergyPanel"], app.session.frame
     other = replace(frame.landscape.present, target=replace(frame.target))
     panel.render(replace(frame, landscape=History(other)))
-    assert "No energy" in panel.said.value
+    assert "No energy" in panel.told.value("said")
     assert first_candidates(frame.target, frame.landscape.present.truth).mapped == 0
 
 
-def test_a_map_that_does_not_exist_is_refused_in_a_sentence() -> None:
-    made = opened("landscape", "alternating-line", n=6)
-    landscape.show_map(made.session, "point")
-    panel = made.panels["EnergyPanel"]
+def test_a_map_that_does_not_exist_is_refused_in_a_sentence(app: App, monkeypatch) -> None:
+    panel, why = app.panels["EnergyPanel"], "There is no such map."
+
+    def refuse(*_: object) -> None:
+        raise ValueError(why)
+
+    monkeypatch.setattr(panel.work.answers, "answer", refuse)
 
     async def ask() -> None:
         landscape.show_map(panel.session, "split")
         await panel.work.job.done()
 
     asyncio.run(ask())
-    assert "split plane" in panel.said.value and panel.picture is None
-    assert panel.failure.layout.display == "none"
-    made.close()
+    assert panel.told.value("said") == why and panel.picture is None
+    assert app.session.frame.point_map is None and panel.failure.layout.display == "none"
 
 
 def test_closing_the_page_ends_the_work(app: App) -> None:
@@ -209,8 +220,6 @@ def test_colours_run_from_bright_to_dark_over_the_span_and_its_reference() -> No
     low, top = span_of(WIDE.values, WIDE.reference)
     assert top == 0.8  # the reference lies above all values
     assert low == pytest.approx(1e-3)
-    made = Image.open(io.BytesIO(energy_png(WIDE.values, low, top))).convert("L")
-    light = np.asarray(made, dtype=float)
     order = np.argsort(WIDE.values.ravel())
-    assert (np.diff(light.ravel()[order]) < 0).all()
+    assert (np.diff(shades(WIDE.values, False, (low, top)).ravel()[order].astype(int)) < 0).all()
     assert f"{top:.2g}" in colour_bar(WIDE, low, top)

@@ -15,7 +15,7 @@ from explorer.page.parts import shapes
 from explorer.page.stages import draw, explain, train
 from explorer.page.words.headline import headline
 from explorer.research.explained import Explained
-from tests.page.pages import opened, send
+from tests.page.pages import opened, press, send
 
 
 @pytest.fixture
@@ -125,20 +125,20 @@ def test_keys_choose_drag_and_merge(app: App) -> None:
 def test_the_linear_programs_run_and_show_their_sets(app: App) -> None:
     panel = app.panels["ExplainPanel"]
 
-    async def press() -> None:
+    async def ask() -> None:
         for one in (panel.forced, panel.farthest):
-            one.button.click()
+            press(one.box, "ask")
             await one.job.done()
 
-    asyncio.run(press())
+    asyncio.run(ask())
     assert state(app).forced is not None and len(state(app).forced) == state(app).truth.n
     assert state(app).now is not state(app).truth
-    assert panel.forced.said.value and panel.farthest.said.value
+    assert panel.forced.said and panel.farthest.said
     draw.load(app.session, preset("moons", n=6))  # other weights: what was said of these goes
     train.jump_to_exact(app.session)
     play.go(app.session, "attack")
     play.go(app.session, "explain")
-    assert not panel.forced.said.value and not panel.farthest.said.value
+    assert not panel.forced.said and not panel.farthest.said
     no_failures(app)
 
 

@@ -19,7 +19,7 @@ from explorer.page.parts.shapes import pointed_at, shapes_of
 from explorer.page.stages import explain
 from explorer.research import explained
 from explorer.research.explained import Explained, free_direction, lengths, split_toward
-from tests.page.pages import opened, send
+from tests.page.pages import opened, press, send
 
 
 @pytest.fixture
@@ -193,36 +193,37 @@ def test_every_point_is_a_dot_pinned_or_free_and_a_click_takes_it(app: App) -> N
 def test_forced_points_are_counted_and_one_program_runs_at_a_time(app: App) -> None:
     panel = app.panels["ExplainPanel"]
 
-    async def press() -> None:
-        panel.forced.button.click()
+    async def ask() -> None:
+        press(panel.forced.box, "ask")
         await asyncio.sleep(0)
-        panel.farthest.button.click()
+        press(panel.farthest.box, "ask")
         assert panel.forced.job.state is JobState.RUNNING
-        assert [one.cancel.layout.display for one in (panel.forced, panel.farthest)] == ["", "none"]
+        both = (panel.forced, panel.farthest)
+        assert [one.box.items["cancel"].hidden for one in both] == [False, True]
         await panel.forced.job.done()
         await panel.farthest.job.done()
 
-    asyncio.run(press())
+    asyncio.run(ask())
     count = int((state(app).forced > FORCED * state(app).truth.mass).sum())
     assert 0 < count < state(app).truth.n
-    assert f"{count} of {state(app).truth.n} support" in panel.forced.said.value
+    assert f"{count} of {state(app).truth.n} support" in panel.forced.said
     assert state(app).now is state(app).truth  # the second program was never begun
-    assert panel.forced.cancel.layout.display == "none"
+    assert panel.forced.box.items["cancel"].hidden
 
 
 @pytest.mark.parametrize("which", ["forced", "farthest"])
 def test_a_cancelled_program_changes_nothing_and_says_so(app: App, which: str) -> None:
     question, before = getattr(app.panels["ExplainPanel"], which), state(app)
 
-    async def press() -> None:
-        question.button.click()
+    async def ask() -> None:
+        press(question.box, "ask")
         await asyncio.sleep(0)
-        question.cancel.click()
+        press(question.box, "cancel")
         await question.job.done()
 
-    asyncio.run(press())
-    assert question.said.value.startswith("Cancelled")
-    assert state(app) is before and question.progress.layout.display == "none"
+    asyncio.run(ask())
+    assert question.said.startswith("Cancelled")
+    assert state(app) is before and question.box.items["share"].hidden
 
 
 def test_both_halves_are_marked_with_their_shares_of_the_multiplier(app: App) -> None:

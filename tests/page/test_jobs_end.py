@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -14,6 +15,7 @@ from explorer.page.apps.explorer import App
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.job import JobState
 from explorer.page.stages import attack, landscape
+from tests.page import pages
 from tests.page.pages import opened, send
 from tests.page.test_digits import TINY
 
@@ -35,13 +37,23 @@ def finishing():
 def forced_mass():
     page = opened("explain", "moons", n=24)
     row = page.panels["ExplainPanel"].forced
-    return page, row.job, row.button.click, row.cancel.click
+    return (
+        page,
+        row.job,
+        partial(pages.press, row.box, "ask"),
+        partial(pages.press, row.box, "cancel"),
+    )
 
 
 def farthest_set():
     page = opened("explain", "moons", n=24)
     row = page.panels["ExplainPanel"].farthest
-    return page, row.job, row.button.click, row.cancel.click
+    return (
+        page,
+        row.job,
+        partial(pages.press, row.box, "ask"),
+        partial(pages.press, row.box, "cancel"),
+    )
 
 
 def other_set():
@@ -70,7 +82,12 @@ def margins():
     page = opened("attack", "alternating-line", n=6)
     attack.choose(page.session, "univariate")
     row = page.panels["UnivariatePanel"].sweep
-    return page, row.job, row.button.click, row.cancel.click
+    return (
+        page,
+        row.job,
+        partial(pages.press, row.box, "ask"),
+        partial(pages.press, row.box, "cancel"),
+    )
 
 
 def grid_of_starts():
@@ -82,7 +99,8 @@ def grid_of_starts():
 def attack_from_the_handle():
     page = opened("landscape", "moons", n=6)
     panel = page.panels["StartsPanel"]
-    return page, panel.attack_job, panel.here.widget.click, panel.here.widget.click
+    press = partial(pages.press, panel.here, "here")
+    return page, panel.attack_job, press, press
 
 
 def energy():
@@ -94,7 +112,7 @@ def energy():
     def press() -> None:
         landscape.show_map(page.session, "split")
 
-    return page, panel.work.job, press, panel.stop.click
+    return page, panel.work.job, press, partial(pages.press, panel.row, "stop")
 
 
 def example():

@@ -11,9 +11,10 @@ import pytest
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from explorer.page.stages import train
+from explorer.page.stages import landscape, train
+from tests.page.pages import send
 
-LIGHT = ("train", "arena")
+STAGES = ("train", "attack", "landscape", "explain", "arena")
 MOST_WIDGETS, MOST_MESSAGES, MOST_AT_A_LOOK = 100, 150, 60
 
 
@@ -42,10 +43,16 @@ def test_the_first_look_into_a_stage_costs_few_messages(monkeypatch: pytest.Monk
     app = App(preset("alternating-circle"))
     train.jump_to_exact(app.session)
     play.go(app.session, "draw")
+    send(app.bundle, kind="ready")
     found = {}
-    for stage in LIGHT:
+    for stage in STAGES:
         with counted(monkeypatch) as kinds:
             play.go(app.session, stage)
         found[stage] = sum(kinds.values())
+    play.go(app.session, "landscape")
+    for kind in ("point", "split"):
+        with counted(monkeypatch) as kinds:
+            landscape.show_map(app.session, kind)
+        found[kind] = sum(kinds.values())
     app.close()
     assert {stage: n for stage, n in found.items() if n >= MOST_AT_A_LOOK} == {}

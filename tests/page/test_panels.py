@@ -17,8 +17,9 @@ from explorer.page.apps.explorer import FOLDS, App
 from explorer.page.frame import STAGES
 from explorer.page.panels import arena as arena_panel
 from explorer.page.panels.base import Panel
+from explorer.page.parts.row import Row
 from explorer.page.stages import draw, landscape, train
-from tests.page.pages import of_class, on_plane, send, walk
+from tests.page.pages import of_class, on_plane, press, send, walk
 
 
 @pytest.fixture
@@ -225,12 +226,15 @@ def test_every_control_explains_itself(app: App) -> None:
         for title in FOLDS:
             app.unfold(title)
         if stage == "landscape":
-            app.panels["StartsPanel"].more.value = True
+            press(app.panels["StartsPanel"].further, "more")
             landscape.show_map(app.session, "point")
     built = [panel.widget for panel in app.panels.values() if panel.widget is not None]
-    controls = [x for widget in built for x in walk(widget) if isinstance(x, kinds)]
-    assert len(controls) > 60
-    assert [x for x in controls if not x.tooltip] == []
+    below = [x for widget in built for x in walk(widget)]
+    items = [item for x in below if isinstance(x, Row) for item in x.items.values()]
+    tips = [x.tooltip for x in below if isinstance(x, kinds)]
+    tips += [item.tip for item in items if item.kind in ("button", "select", "number", "bar")]
+    assert len(tips) > 60
+    assert all(tips)
 
 
 def test_closing_unfollows_the_session(app: App) -> None:

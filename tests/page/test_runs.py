@@ -17,7 +17,7 @@ from explorer.page.parts.job_row import CANCELLING
 from explorer.page.parts.runs_box import CANCEL, RunsBox, trail_arrays
 from explorer.page.stages import attack, draw, landscape
 from explorer.research.landscape import ROLLING, SIDES
-from tests.page.pages import opened, send
+from tests.page.pages import choose, opened, press, send
 
 PLACES = 21
 
@@ -70,7 +70,7 @@ def test_an_attack_from_the_handle_begins_at_its_candidates_and_is_kept(app: App
     play.configure(session, steps=30)
     play.go(session, "landscape")
     landscape.place_handle(session, weights)
-    panel.here.widget.click()
+    press(panel.here, "here")
     held = session.frame.starts
     assert held.trail[0][0] == pytest.approx(weights)
     assert held.trail[0][1] == pytest.approx(before.energy, abs=1e-12)
@@ -92,7 +92,7 @@ def test_a_drag_ends_the_attack_from_the_handle(app: App) -> None:
     panel = card(app)
 
     async def go() -> None:
-        panel.here.widget.click()
+        press(panel.here, "here")
         while len(app.session.frame.starts.trail) < 2:
             await asyncio.sleep(0.001)
         send(panel.view, kind="handle", weights=[0.5, 0.5, 0.0], number=1)
@@ -139,9 +139,9 @@ def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App, monkeypatch) -> 
 
 def test_the_ends_of_the_runs_are_a_map_and_a_profile(app: App) -> None:
     box, panel_ = panel(app), card(app)
-    assert panel_.fill.disabled
+    assert panel_.aside.items["fill"].disabled
     run(box)
-    assert not panel_.fill.disabled
+    assert not panel_.aside.items["fill"].disabled
     ends, last = box.found.ends(), SIDES[0] - 1
     assert np.isfinite(ends).sum() == PLACES
     for k, i in ((0, 0), (2, 1), (0, last)):
@@ -151,7 +151,7 @@ def test_the_ends_of_the_runs_are_a_map_and_a_profile(app: App) -> None:
     sent: list[dict] = []
     panel_.view.show = lambda arrays, **_: sent.append(arrays)
     panel_.strip.show = lambda arrays, **values: sent.append({**arrays, **values})
-    panel_.fill.value = "end"
+    choose(panel_.aside, "fill", "end")
     fill, profile = sent[-2:]
     assert (fill["fill"] > 0).sum() == PLACES and {"start", "end", "handle"} <= set(profile)
 

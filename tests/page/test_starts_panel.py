@@ -20,7 +20,7 @@ from explorer.page.view.triangle import weights_in
 from explorer.page.words import starts as words
 from explorer.page.words.headline import headline
 from explorer.research.grid import grid_attacks
-from tests.page.pages import opened, send
+from tests.page.pages import opened, press, send
 
 CORNERS = {"truth": (1.0, 0.0, 0.0), "heldout": (0.0, 1.0, 0.0), "noise": (0.0, 0.0, 1.0)}
 
@@ -55,7 +55,7 @@ def test_a_drag_moves_the_handle_the_candidates_and_the_energy_and_nothing_else(
     torch.testing.assert_close(now.starts.candidates.x, mixed)
     assert held.energy == pytest.approx(held.landscape.measure(mixed), abs=1e-12)
     assert tuple(view.handle) == pytest.approx(held.weights) and "50% truth" in view.say
-    assert "50% truth" in panel(app).read.value
+    assert "50% truth" in panel(app).aside.value("read")
     assert (now.attack, now.training, now.drawing, now.landscape, now.aim) == (
         before.attack, before.training, before.drawing, before.landscape, before.aim,
     )  # fmt: skip
@@ -111,7 +111,7 @@ def test_the_map_begins_with_a_sketch_and_a_cancel_keeps_it(app: App) -> None:
             if energies.values is not None and len(energies.values) not in seen:
                 seen.append(len(energies.values))
             if len(seen) == 2:
-                panel(app).stop.click()
+                press(panel(app).head, "stop")
             await asyncio.sleep(0.001)
         await energies.job.done()
 
@@ -125,14 +125,14 @@ def test_another_attack_has_its_own_energies_and_one_without_a_start_says_so(app
     landscape.choose_attack(app.session, "bilevel")
     held = app.session.frame.starts
     assert held.of.attack == "bilevel" and held.energy != first
-    assert words.UNIT_BILEVEL in panel(app).title.value
+    assert words.UNIT_BILEVEL in panel(app).head.value("title")
     drag(app, 1, 0, 0)
     assert app.session.frame.starts.energy < 1e-12  # trained on the truth it is what was trained
     play.go(app.session, "attack")
     attack.choose(app.session, "hinge")
     play.go(app.session, "landscape")
     assert app.session.frame.starts is None
-    why = panel(app).said.value
+    why = panel(app).refusal.value("why")
     assert app.session.entry.title in why and "KKT" in why and "Bilevel" in why
     drag(app, 1, 0, 0)
     assert app.session.message
@@ -170,7 +170,7 @@ def test_weights_without_an_energy_say_why() -> None:
     play.advance(made.session, steps=600)
     play.assess(made.session)
     play.go(made.session, "landscape")
-    assert made.session.frame.starts is None and "two classes" in panel(made).said.value
+    assert made.session.frame.starts is None and "two classes" in panel(made).refusal.value("why")
     made.close()
 
 

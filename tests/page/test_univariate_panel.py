@@ -22,7 +22,7 @@ from explorer.page.parts.settings import rows_of
 from explorer.page.parts.shapes import shapes_of
 from explorer.page.stages import attack, train
 from explorer.page.view.chart import ChartView, Series
-from tests.page.pages import on_plane
+from tests.page.pages import on_plane, press
 
 
 @pytest.fixture
@@ -125,22 +125,22 @@ def test_the_margin_is_swept_and_can_be_cancelled(app):
     here = panel(app)
 
     async def swept(cancel: bool) -> None:
-        here.sweep.button.click()
+        press(here.sweep.box, "ask")
         await asyncio.sleep(0)
-        assert here.sweep.progress.layout.display == here.sweep.cancel.layout.display == ""
+        assert not any(here.sweep.box.items[name].hidden for name in ("share", "cancel"))
         if cancel:
             await asyncio.sleep(0)
-            here.sweep.cancel.click()
+            press(here.sweep.box, "cancel")
         await here.sweep.job.done()
-        assert here.sweep.progress.layout.display == "none"
+        assert here.sweep.box.items["share"].hidden
 
     asyncio.run(swept(True))
-    assert "cancelled" in here.sweep.said.value and here.swept.children == ()
+    assert "cancelled" in here.sweep.said and here.swept.children == ()
     asyncio.run(swept(False))
     assert here.swept.children == (here.miss, here.sizes)
     assert len(drawn(here.miss, "least miss").x) == 41
     assert (np.diff(drawn(here.sizes, "candidates").x) > 0).all()
-    assert "to 1.00" in here.sweep.said.value
+    assert "to 1.00" in here.sweep.said
 
 
 def test_the_verb_prints_groups_and_proofs_and_draws(tmp_path, monkeypatch):

@@ -31,7 +31,7 @@ from explorer.engine.attacks.univariate.intervals import Group
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import Controls, Origin
 from explorer.engine.data import Dataset
-from explorer.engine.energy.maps import SplitPlane
+from explorer.engine.energy.maps import Split
 from explorer.engine.energy.points import Archetype, Energies
 from explorer.engine.energy.questions import OfRidge, OfStarts, Picture
 from explorer.engine.exact import Exact
@@ -213,14 +213,12 @@ def of_energy() -> Named:
         sentence(Energies(np.full(1000, 0.5), 0.0, 1e-6 * (1 + 5e-7), 0.0328)),
     )
     u = tensor(1, 0)
-    yield "split, pinned", sentence(SplitPlane(u, 0.0, 0.0, 1.0, RISING, 0.1))
-    yield "split, pinned, refitted", sentence(SplitPlane(u, 0.0, 0.0, 1.0, FLAT, 0.0))
-    yield "split, whole point no better", sentence(SplitPlane(u, 0.0, 0.0, 1.0, RISING, 0.5))
-    yield "split, nothing to split", sentence(SplitPlane(u, 0.0, 0.0, 1.0, RISING, 0.5, False))
-    yield "split, everywhere free", sentence(
-        SplitPlane(u, math.inf, math.inf, 1.0, RISING, 0.5)
-    )  # fmt: skip
-    yield "split, free", sentence(SplitPlane(u, 1.0, 0.5, 1.0, FLAT, 0.0))
+    yield "split, pinned", sentence(Split(u, 0.0, 0.0, RISING, 0.1))
+    yield "split, pinned, refitted", sentence(Split(u, 0.0, 0.0, FLAT, 0.0))
+    yield "split, no level direction", sentence(Split(u, 0.0, 0.0, FLAT, 0.0, level=False))
+    yield "split, nothing to split", sentence(Split(u, 0.0, 0.0, RISING, 0.5, False))
+    yield "split, everywhere free", sentence(Split(u, math.inf, math.inf, RISING, 0.5))
+    yield "split, free", sentence(Split(u, 1.0, 0.5, FLAT, 0.0))
     yield "starts", sentence(OfStarts(1e-9, 0.123, 0.98, 0.0345, 66))
     yield "ridge", sentence(OfRidge(False, 0.0123, 1.5, 0.0345))
     yield "last layer", sentence(OfRidge(True, 0.0123, 1.5, 0.0345))
@@ -663,7 +661,7 @@ def of_page() -> Named:
     yield "energy, legend", page_energy.legend(PICTURE, True)
     yield (
         "energy, legend of a split",
-        page_energy.legend(replace(PICTURE, kind="split", free=(0.5, 0.2)), False),
+        page_energy.legend(replace(PICTURE, kind="split"), False),
     )
     yield from starts_words(empty, attacked(NET), attacked(SEVERAL))
     walk = dict(walks())

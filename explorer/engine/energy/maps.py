@@ -2,8 +2,8 @@ r"""Slices through the energy: the plane, the line, a point split in two.
 
 - The plane and the line: `energy.moving` over places. On the line the breakpoints of Phi and the
   places with |Phi| = 1 are among the places, so that no needle falls between two of them.
-- A point split in two: (alpha, beta) -> E({x + alpha u, x - beta u} and the rest) along a level
-  direction u. Zero on the rectangle [0, a+] x [0, a-] of the point's cell, if it is zero at (0, 0).
+- A point split in two: z -> E({z, 2 x - z} and the rest). Halves in the point's cell keep its
+  gradient, so there it is zero, if it is zero at z = x; the margin stays along a level direction.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def line(
 ) -> Line:  # fmt: skip
     """The curve over [-extent, extent], of a network of one input (else ValueError).
 
-    `through`: as of `split_plane`.
+    `through`: as of `split`.
     """
     graph = describe(net)
     breaks = graph.breaks[np.abs(graph.breaks) <= extent]
@@ -206,45 +206,51 @@ def line(
 
 
 @dataclass(frozen=True, eq=False)
-class SplitPlane:
-    """Where the two children of a point may be.
+class Split:
+    """Where the two halves of a point may be: one at each place, the other opposite it.
 
     Attributes:
-        u: the direction (d,), of length 1.
-        plus: a+, how far x + alpha u stays in the cell; infinite where nothing stops it.
-        minus: a-, likewise x - beta u.
-        reach: alpha and beta go from 0 to here.
-        values: energies (size, size), row beta (first row on top, so largest), column alpha.
+        u: a direction (d,) of length 1 along which Phi stays, where there is one.
+        plus: a+, how far x + a u stays in the cell; infinite where nothing stops it.
+        minus: a-, likewise x - a u.
+        values: energies (p,) with a half at each place z and the other at 2 x - z.
         here: the energy with the point in one piece.
         carries: whether the point has a multiplier to be split.
+        level: whether there is a direction along which Phi stays.
     """
 
     u: Tensor
     plus: float
     minus: float
-    reach: float
     values: Array
     here: float
     carries: bool = True
+    level: bool = True
 
     @property
-    def as_well(self) -> NDArray[np.bool_]:
-        """Which splits leave no more of ‖θ‖² than the whole point does (size, size)."""
+    def explains(self) -> NDArray[np.bool_]:
+        """Which places leave no more of ‖θ‖² than the whole point does (p,)."""
         found: NDArray[np.bool_] = self.values <= self.here + AS_LOW
         return found
 
     @property
+    def free(self) -> float:
+        """Return how far both halves can go along u and stay in the cell, and on the margin."""
+        return min(self.plus, self.minus) if self.level else 0.0
+
+    @property
     def pinned(self) -> bool:
-        """Whether neurons stand on the point, so that no split of it is free."""
-        return min(self.plus, self.minus) <= 1e-9
+        """Whether neurons stand on the point, so that no split of it stays on the margin."""
+        return self.free <= 1e-9
 
 
 def level_direction(
     net: Network, x: Tensor, y: Tensor, index: int, tau: float = KINK
-) -> tuple[Tensor, tuple[float, float] | None]:
-    """A level direction of point `index`, and how far it is free both ways: 0 where pinned.
+) -> tuple[Tensor, tuple[float, float] | None, bool]:
+    """A direction of point `index` along which Phi stays, how far it is free both ways, if any is.
 
-    None in place of the two where the point carries no multiplier.
+    0 where it is pinned; None in place of the two where the point carries no multiplier; last,
+    whether there is such a direction at all.
     """
     e = explanation_of(net, x, y, tau)
     mine = (e.origin == index).nonzero().flatten()
@@ -254,30 +260,39 @@ def level_direction(
         basis = level_directions(net, e.x[i], e.at(i))
         if basis.shape[1]:
             extent = extent_at(net, e, i, basis[:, 0])
-            return basis[:, 0], (extent.plus, extent.minus)
+            return basis[:, 0], (extent.plus, extent.minus), True
         basis, ends = level_directions(net, e.x[i]), (0.0, 0.0)
     else:
         basis = level_directions(net, x[index])
-    return basis[:, 0] if basis.shape[1] else torch.eye(net.d, dtype=x.dtype)[0], ends
+    if basis.shape[1]:
+        return basis[:, 0], ends, True
+    return torch.eye(net.d, dtype=x.dtype)[0], ends, False
 
 
-def split_plane(
-    net: Network, x: Tensor, y: Tensor, index: int, reach: float, size: int, tau: float,
+def split(
+    net: Network, x: Tensor, y: Tensor, index: int, places: Tensor, tau: float,
     slope_tau: float = KINK, through: Through = at_once,
-) -> SplitPlane:  # fmt: skip
-    """The map over [0, reach]^2.
+) -> Split:  # fmt: skip
+    """The energies with point `index` split in two, a half at each of the places (p, d).
 
-    `slope_tau`: kinks of the cell; larger for trained weights. `through` goes through the splits
-    (size^2, 2 d), both children in a row, by a function of some of them.
+    The other half is opposite it, as far from the point; both masses are fitted.
+
+    Args:
+        net: a homogeneous network of one output.
+        x: the points (n, d).
+        y: their labels (n,).
+        index: which point is split.
+        places: of one half.
+        tau: relative distance of a kink.
+        slope_tau: kinks of the cell; larger for trained weights.
+        through: goes through the splits (p, 2 d), both halves in a row, by a function of some.
     """
-    u, ends = level_direction(net, x, y, index, slope_tau)
+    u, ends, level = level_direction(net, x, y, index, slope_tau)
     plus, minus = ends or (0.0, 0.0)
-    alpha, beta = (grid(reach / 2, size) + reach / 2).split(1, dim=1)
-    children = torch.cat([x[index] + alpha * u, x[index] - beta * u], 1)
+    halves = torch.cat([places, 2 * x[index] - places], 1)
 
     def shares(some: Tensor) -> Array:
         return pairs(net, x, y, index, some[:, : net.d], some[:, net.d :], tau)
 
-    values = through(children, shares)
-    here = energy(net, x, y, tau)
-    return SplitPlane(u, plus, minus, reach, values.reshape(size, size), here, ends is not None)
+    values, here = through(halves, shares), energy(net, x, y, tau)
+    return Split(u, plus, minus, values, here, ends is not None, level)

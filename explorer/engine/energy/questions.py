@@ -18,11 +18,11 @@ from explorer.engine.data import Dataset
 from explorer.engine.energy.landscape import Landscape
 from explorer.engine.energy.maps import (
     Line,
-    SplitPlane,
+    Split,
     bilevel,
     grid,
     line,
-    split_plane,
+    split,
     tau_of,
 )
 from explorer.engine.energy.points import Archetype, Energies, check_energy, energy, moving_parts
@@ -147,7 +147,6 @@ class Picture:
         about: the numbers behind what is seen; None for a sketch, of which nothing is to be read.
         archetype: its name, or an empty string.
         lowest: where the least value is.
-        free: (a+, a-) of a split, else None.
         curve: of a line, else None.
         size: pixels a side.
         forced: share of the point's multiplier that stays at its place by the linear program of
@@ -160,10 +159,9 @@ class Picture:
     names: tuple[str, str]
     here: float
     reference: float
-    about: Energies | SplitPlane | OfStarts | OfRidge | None
+    about: Energies | Split | OfStarts | OfRidge | None
     archetype: str = ""
     lowest: tuple[float, float] = (0.0, 0.0)
-    free: tuple[float, float] | None = None
     curve: Line | None = None
     size: int = 0
     forced: float = 0.0
@@ -389,20 +387,31 @@ def _curve(q: Question, made: Line, size: int) -> Picture:
 
 
 def _split(q: Question, net: Network, size: int, progress: Progress) -> Picture:
+    places = _line_places(q, size) if net.d == 1 else grid(q.extent, size)
+    made = split(
+        net, q.x, q.truth.y.double(), q.index, places, q.tau, TAU_TRAINED,
+        lambda some, at: in_slices(some, at, progress, SLICE_OF_PAIRS),
+    )  # fmt: skip
+    at = int(made.values.argmin())
     if net.d == 1:
-        raise ValueError("On a line the level set is made of points: there is no split plane.")
-    made = split_plane(
-        net, q.x, q.truth.y.double(), q.index, q.extent, size, q.tau, TAU_TRAINED,
-        lambda places, at: in_slices(places, at, progress, SLICE_OF_PAIRS),
-    )  # fmt: skip
-    at = divmod(int(made.values.argmin()), size)
-    step = made.reach / size
-    low = ((at[1] + 0.5) * step, made.reach - (at[0] + 0.5) * step)
+        curve = Line(places[:, 0].numpy(), Energies(made.values, made.here, np.nan, 0.0),
+                     np.zeros(0), np.zeros(0))  # fmt: skip
+        return Picture(
+            q.kind, made.values[None], (-q.extent, q.extent, 0.0, 1.0), ("x", "energy"), made.here,
+            float("nan"), made, lowest=(float(places[at, 0]), float(made.values[at])), curve=curve,
+            size=size,
+        )  # fmt: skip
+    low = (float(places[at, 0]), float(places[at, 1]))
     return Picture(
-        q.kind, made.values, (0.0, made.reach, 0.0, made.reach), ("α", "β"),
-        float(made.values[-1, 0]), float("nan"), made, lowest=low,
-        free=(made.plus, made.minus), size=size,
+        q.kind, made.values.reshape(size, size), _plane(q, size), ("x₁", "x₂"), made.here,
+        float("nan"), made, lowest=low, size=size,
     )  # fmt: skip
+
+
+def _line_places(q: Question, size: int) -> Tensor:
+    """Even places of a line with the point among them, ascending (p, 1)."""
+    z = torch.linspace(-q.extent, q.extent, 6 * size, dtype=torch.float64)
+    return torch.cat([z, q.x[q.index]]).sort().values[:, None]
 
 
 def parts_of(q: Question) -> Parts:
@@ -437,8 +446,7 @@ def _starts(q: Question, net: Network, size: int, progress: Progress) -> Picture
 def _bilevel(q: Question, net: Network, size: int, progress: Progress) -> Picture:
     truth = (q.truth.x.double(), q.truth.y.double())
     if net.d == 1:
-        z = torch.linspace(-q.extent, q.extent, 6 * size, dtype=torch.float64)
-        places = torch.cat([z, q.x[q.index]]).sort().values[:, None]
+        places = _line_places(q, size)
     else:
         places = grid(q.extent, size)
     known = torch.cat([places, q.x[q.index : q.index + 1]])

@@ -8,7 +8,6 @@ from html import escape
 from time import perf_counter
 from typing import Any
 
-import bqplot as bq
 import ipywidgets as w
 
 from explorer.engine.roster import by_key
@@ -17,7 +16,6 @@ from explorer.page.frame import Aim, Frame
 from explorer.page.session import Refusal, Session
 from explorer.page.view.chart import Chart, ChartView
 from explorer.page.words.failures import failure
-from explorer.style import PLOT_MARGIN
 
 
 class Panel:
@@ -159,35 +157,6 @@ class ChartPanel(Panel):
 def button(label: str, tooltip: str, **traits: Any) -> w.Button:  # noqa: ANN401
     """Return a button with a tooltip."""
     return w.Button(description=label, tooltip=tooltip, **traits)
-
-
-def chart(
-    x_label: str,
-    y_label: str,
-    marks: list[bq.Mark],
-    x: bq.Scale,
-    y: bq.Scale,
-    **y_traits: Any,  # noqa: ANN401 - traits of the upright axis
-) -> bq.Figure:
-    """Return a small figure with both axes."""
-    y_traits = {"num_ticks": 5, "tick_format": "~g", **y_traits}
-    axes = [
-        bq.Axis(
-            scale=x, label=x_label, num_ticks=5, grid_lines="none", label_offset="2.2em",
-            tick_format="~s",
-        ),
-        bq.Axis(
-            scale=y, label=y_label, side="left", grid_lines="none", label_offset="3em",
-            **y_traits,
-        ),
-    ]  # fmt: skip
-    margin = {**PLOT_MARGIN, "left": 58 if y_label else 42, "right": 22}
-    figure = bq.Figure(
-        marks=marks, axes=axes, fig_margin=margin, padding_x=0, padding_y=0,
-        display_toolbar=False, background_style={"fill": "transparent"},
-        layout=w.Layout(width="100%", height="190px", min_width="0"),
-    )  # fmt: skip
-    return figure.add_class("mx-chart")
 
 
 def with_title(title: str, body: w.Widget) -> w.VBox:

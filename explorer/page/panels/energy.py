@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from html import escape
-from typing import Any
 
 import ipywidgets as w
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.engine.energy.maps import SplitPlane
+from explorer.engine.energy.maps import Split
 from explorer.engine.energy.questions import MAPS, Picture, Question
 from explorer.page import play
 from explorer.page.frame import Frame, PointMap
-from explorer.page.panels.base import Panel, button, with_title
-from explorer.page.parts.energy_charts import (
-    EnergyCurve,
-    EnergyMap,
-    EnergyWork,
-    colour_bar,
-    marked,
-)
-from explorer.page.parts.map_tabs import MapTabs
-from explorer.page.parts.settings import choice, real
+from explorer.page.panels.base import Panel
+from explorer.page.parts.energy_charts import EnergyWork, colour_bar, curve_chart, marked
+from explorer.page.parts.map_tabs import map_tabs, tab_of
+from explorer.page.parts.row import Item, Row, choices
+from explorer.page.session import Session
 from explorer.page.shades import span_of
 from explorer.page.stages import landscape
+from explorer.page.view.chart import ChartView
 from explorer.page.words.energy import (
     COMPUTING,
     STOPPED,
+    TITLE,
     legend,
     merging,
     nothing,
@@ -36,6 +33,7 @@ from explorer.page.words.energy import (
     reference,
 )
 
+FOLDED = ("others", "pixels", "angle", "kappa")  # under "More"
 SLOW_S = 1.0  # of a drag without a new map: then the old one is dimmed; arbitrary
 KINDS = ("point", "ridge", "last")  # of one point, on the plane
 STOP, ON = "Stop refining", "Go on refining"
@@ -47,94 +45,65 @@ class EnergyPanel(Panel):
     stages = ("landscape",)
 
     def build(self) -> None:
-        """Controls above, the map or the curve below."""
+        """Controls above, what is said of the map below; of a line its curve."""
         self.work = EnergyWork(self)
         self.picture: Picture | None = None
         self.shown: Question | None = None  # what the picture answers
         self.seconds = 0.0  # of the last map, from asking to drawing
-        self._setting = False
-        self.map, self.curve = EnergyMap(), EnergyCurve()
-        self._controls()
-        self.said = w.HTML().add_class("mx-note")
-        self.bar = w.HTML().add_class("mx-note")
-        self.progress = w.FloatProgress(
-            min=0, max=1, layout=w.Layout(width="120px"), tooltip="Share of the map computed"
-        )
-        self.stop = button(STOP, "Keep the map as it is; pressed again, it is refined further")
-        self.stop.on_click(self.command(self._toggle))
-        self.body = w.VBox(layout=w.Layout(overflow="visible"))
-        self.tabs = MapTabs(self.session, self.command)
-        self.more = w.ToggleButton(
-            value=False, description="More", tooltip="Kinks, merged neurons, price of the margin",
-            layout=w.Layout(width="auto"),
-        )  # fmt: skip
-        self.more.observe(lambda _: self._fold(), names=["value"])
-        rows = (
-            [self.point, self.kind, self.back, self.undo, self.redo],
-            [self.stop, self.progress, self.more, self.tabs.widget],
-            [self.others, self.pixels, self.angle, self.kappa],
-        )
-        self.rows = tuple(w.HBox(row).add_class("mx-row") for row in rows)
-        self.whole = w.VBox([*self.rows, self.said, self.body], layout={"overflow": "visible"})
-        card = with_title("Energy: where else could a point be?", self.whole)
-        self.widget = card
-        self._fold()
+        self.row = Row(**self._items())
+        self.told = Row(said=Item("words", value=""), bar=Item("words", value=""))
+        self.curve = ChartView()
+        self.body = w.Box(_dom_classes=["mx-energy-curve"])
+        title = Row(title=Item("words", value=f"<b>{TITLE}</b>"))
+        self.whole = w.VBox([title, self.row, self.told, self.body], _dom_classes=["mx-energy"])
+        self.widget = self.whole
 
-    def _fold(self) -> None:
-        self.rows[2].layout.display = "" if self.more.value else "none"
+    def _items(self) -> dict[str, Item]:
+        session, anew = self.session, lambda _: self._draw(self.session.frame)
 
-    def _controls(self) -> None:
-        session = self.session
-        self.kind = choice("map", "What moves", *((MAPS[key], key) for key in KINDS))
-        self.point = w.Dropdown(
-            options=[("1", 0)], description="point", tooltip="Whose map; or click it on the plane",
-            layout=w.Layout(width="150px"), style={"description_width": "40px"},
-        )  # fmt: skip
-        self.others = choice(
-            "others", "Whether the other points' multipliers follow the moving point",
-            ("refitted", False), ("frozen", True),
-        )  # fmt: skip
-        for one in (self.kind, self.others):
-            one.style.description_width = "46px"
-        self.pixels = real("kinks (px)", "A slope is free within so many pixels of a 61 × 61 map",
-                           0.0, 4.0)  # fmt: skip
-        self.pixels.value = 0.5
-        self.angle = real("merge angle", "Radians within which neurons count as one; 0: none",
-                          0.0, 0.5)  # fmt: skip
-        self.angle.value = 0.02
-        self.kappa = real("margin price", "κ: charges points in use that are off the margin",
-                          0.0, 100.0)  # fmt: skip
-        self.kappa.value = 0.0
-        self.kind.observe(self._on_kind, names=["value"])
-        for control in (self.others, self.pixels, self.angle, self.kappa):
-            control.observe(self._on_control, names=["value"])
-        self.point.observe(self._on_point, names=["value"])
-        made = []
-        for label, tip, call in (
-            ("All back to the truth", "Undo all drags at once", landscape.reset),
-            (
-                "↶ Undo drag",
-                "Take the last drag back (Ctrl+Z on the plane)",
-                play.undo,
-            ),
-            ("↷ Redo drag", "Do it again (Ctrl+Y on the plane)", play.redo),
-        ):
-            one = button(label, tip)
-            one.on_click(self.command(partial(call, session)))
-            made.append(one)
-        self.back, self.undo, self.redo = made
+        def button(label: str, tip: str, call: Callable[[Session], None]) -> Item:
+            return Item("button", label, tip, call=self.command(partial(call, session)))
+
+        def number(label: str, tip: str, high: float, value: float) -> Item:
+            return Item("number", label, tip, value=value, high=high, call=anew, hidden=True)
+
+        kinds = choices(*((MAPS[key], key) for key in KINDS))
+        ways = choices(("refitted", False), ("frozen", True))
+        return {
+            "tabs": map_tabs(session, self.command),
+            "point": Item("select", "point", "Whose map; or click it on the plane", value=0,
+                          options=choices(("1", 0)), call=self._on_point),
+            "kind": Item("select", "map", "What moves", value="point", options=kinds,
+                         call=self._on_kind),
+            "undo": button("↶", "Take the last drag back (Ctrl+Z on the plane)", play.undo),
+            "redo": button("↷", "Do it again (Ctrl+Y on the plane)", play.redo),
+            "back": button("All back to the truth", "Undo all drags at once", landscape.reset),
+            "stop": Item("button", STOP, "Keep the map as it is; pressed again, it is refined "
+                         "further", call=self.command(self._toggle)),
+            "share": Item("bar", tip="Share of the map computed", value=0.0, hidden=True),
+            "more": Item("button", "More", "Kinks, merged neurons, price of the margin",
+                         value=False, call=self._fold),
+            "others": Item("select", "others", "Whether the other points' multipliers follow the "
+                           "moving point", value=False, options=ways, call=anew, hidden=True),
+            "pixels": number("kinks (px)", "A slope is free within so many pixels of a 61 × 61 map",
+                             4.0, 0.5),
+            "angle": number("merge angle", "Radians within which neurons count as one; 0: none",
+                            0.5, 0.02),
+            "kappa": number("margin price", "κ: charges points in use that are off the margin",
+                            100.0, 0.0),
+        }  # fmt: skip
+
+    def _fold(self, more: bool) -> None:
+        with self.row.at_once():
+            for name in FOLDED:
+                self.row.put(name, hidden=not more)
 
     # --- what is asked ----------------------------------------------------------------------
-    def _on_control(self, _: Any) -> None:  # noqa: ANN401
-        self._draw(self.session.frame)
+    def _on_point(self, i: int) -> None:
+        self.command(lambda: landscape.map_point(self.session, i))(None)
 
-    def _on_point(self, change: dict[str, Any]) -> None:
-        if not self._setting and change["new"] is not None:
-            self.command(lambda: landscape.map_point(self.session, change["new"]))(None)
-
-    def _on_kind(self, change: dict[str, Any]) -> None:
-        if not self._setting and change["new"] is not None:
-            self.command(lambda: landscape.show_map(self.session, change["new"]))(None)
+    def _on_kind(self, kind: str) -> None:
+        self.command(lambda: landscape.show_map(self.session, kind))(None)
 
     def seen(self, frame: Frame) -> bool:
         """Return whether one point moves."""
@@ -144,39 +113,34 @@ class EnergyPanel(Panel):
         held = frame.landscape
         if held is None or frame.target is None or held.present.target is not frame.target:
             return None
-        points = held.present
+        points, of = held.present, self.row.value
         return Question(
             frame.map_kind, frame.target.net, points.truth, frame.heldout, points.x,
             points.mapped,
-            self.session.extent, self.others.value, self.pixels.value, self.angle.value,
-            self.kappa.value, self.session.seed,
+            self.session.extent, of("others"), of("pixels"), of("angle"), of("kappa"),
+            self.session.seed,
         )  # fmt: skip
 
     def render(self, frame: Frame) -> None:
         """Ask for the map of the present frame; the same question is not asked twice."""
-        self.tabs.show(frame)
+        self.row.put("tabs", value=tab_of(frame))
         q = self._question(frame)
         if q is None or frame.landscape is None:
             self.work.forget()
             self._drop(nothing(frame))
-            self.whole.children = (self.said, self.tabs.widget)
             return
-        if len(self.whole.children) == 2:
-            self.whole.children = (*self.rows, self.said, self.body)
-        self._setting = True
-        count = len(frame.landscape.present.x)
-        if len(self.point.options) != count:
-            self.point.options = [(str(i + 1), i) for i in range(count)]
-        self.point.value = frame.landscape.present.mapped
-        self.kind.value = frame.map_kind if frame.map_kind in KINDS else None
-        self.kind.layout.display = "" if frame.map_kind in KINDS else "none"
-        self._setting = False
         held = frame.landscape
-        self.undo.disabled, self.redo.disabled = not held.past, not held.future
+        with self.row.at_once():
+            points = choices(*((str(i + 1), i) for i in range(len(held.present.x))))
+            self.row.put("point", options=points, value=held.present.mapped)
+            of_one = frame.map_kind in KINDS
+            self.row.put("kind", value=frame.map_kind if of_one else None, hidden=not of_one)
+            self.row.put("undo", disabled=not held.past)
+            self.row.put("redo", disabled=not held.future)
         if q.same(self.work.asked):
             return
         if self.picture is None:
-            self.said.value = COMPUTING
+            self._say(COMPUTING)
         self._work_on(True)
         self.work.ask(q)
 
@@ -186,7 +150,7 @@ class EnergyPanel(Panel):
 
     def _toggle(self) -> None:
         """Stop refining, or go on."""
-        if self.stop.description == STOP:
+        if self.row.items["stop"].label == STOP:
             self.work.halt()
         else:
             self._work_on(True)
@@ -194,39 +158,45 @@ class EnergyPanel(Panel):
 
     # --- what the work tells ----------------------------------------------------------------
     def _work_on(self, busy: bool) -> None:
-        self.stop.description, self.stop.disabled = STOP, not busy
+        self.row.put("stop", label=STOP, disabled=not busy)
+
+    def _say(self, words: str) -> None:
+        self.told.put("said", value=words)
 
     def waiting(self, share: float, first: bool, seconds: float) -> None:
         """A map is being computed; the one on screen is dimmed where it is of something else."""
-        self.progress.value = share
+        self.row.put("share", value=share, hidden=False)
         asked, shown = self.work.asked, self.shown
         if not first or asked is None:
             return
         if shown is None or not shown.moved_to(asked):
-            self.said.value = COMPUTING
+            self._say(COMPUTING)
         elif seconds < SLOW_S:
             return
         self.body.add_class("mx-old")
 
     def rested(self, halted: bool) -> None:
         """Show that the computation has ended."""
-        self.progress.value = 0.0
+        self.row.put("share", value=0.0, hidden=True)
         self._work_on(False)
         asked = self.work.asked
         if not halted or asked is None:
             return
-        self.stop.description, self.stop.disabled = ON, False
+        self.row.put("stop", label=ON, disabled=False)
         if self.shown is None or not self.shown.same(asked):
-            self.said.value = f"{STOPPED} Go on refining computes it."
+            self._say(f"{STOPPED} Go on refining computes it.")
             self.body.add_class("mx-old")
 
     def refused(self, why: str) -> None:
-        """Show why there is no such map."""
+        """Show why there is no such map, and none on the plane."""
+        self.command(lambda: landscape.draw_map(self.session, None))(None)
         self._drop(why)
 
     def _drop(self, why: str) -> None:
         self.picture = self.shown = None
-        self.said.value, self.body.children = escape(why), ()
+        self._say(escape(why))
+        self.told.put("bar", value="")
+        self.body.children = ()
         self.body.remove_class("mx-old")
 
     def answered(self, q: Question, picture: Picture, seconds: float) -> None:
@@ -239,17 +209,14 @@ class EnergyPanel(Panel):
         x, truth = points.x.numpy(), points.truth.x.double().cpu().numpy()
         views: tuple[w.Widget, ...] = ()
         if picture.curve is not None:
-            self.curve.show(picture, float(x[points.mapped, 0]), float(truth[points.mapped, 0]))
-            views = (self.curve.widget,)
-        elif picture.kind == "split":
-            self.map.show(picture)
-            views = (self.map.widget,)
+            place, home = float(x[points.mapped, 0]), float(truth[points.mapped, 0])
+            self.curve.draw(curve_chart(picture, place, home))
+            views = (self.curve,)
         self._legend(picture)
-        self.said.value = escape(picture_words(picture) + merging(q, self.work.answers))
+        self._say(escape(picture_words(picture) + merging(q, self.work.answers)))
         self.body.remove_class("mx-old")
-        children = (*views, self.bar)
-        if self.body.children != children:
-            self.body.children = children
+        if self.body.children != views:
+            self.body.children = views
         drawn = point_map(picture, x[points.mapped])
         self.command(lambda: landscape.draw_map(self.session, drawn))(None)
 
@@ -260,7 +227,8 @@ class EnergyPanel(Panel):
             else colour_bar(picture, *span_of(picture.values, picture.reference))
         )
         lowest = picture.curve is not None or marked(picture)
-        self.bar.value = f"{bar}{reference(picture)}<div>{legend(picture, lowest)}</div>"
+        said = f"{bar}{reference(picture)}<div>{legend(picture, lowest)}</div>"
+        self.told.put("bar", value=said)
 
     def end(self) -> None:
         """Cancel work in progress."""
@@ -270,11 +238,10 @@ class EnergyPanel(Panel):
 def point_map(picture: Picture, place: NDArray[np.float64]) -> PointMap:
     """Return what the plane shows of a picture, with the mapped point at `place` (d,)."""
     span = span_of(picture.values, picture.reference)
-    if isinstance(picture.about, SplitPlane):
-        made = picture.about
-        u, most = made.u.numpy(), made.reach
-        ends = np.stack([place - min(made.minus, most) * u, place + min(made.plus, most) * u])
-        return PointMap(None, picture.box, span, segment=None if made.pinned else ends)
     values = None if picture.curve is not None else picture.values
     low = picture.lowest if values is not None and marked(picture) else None
-    return PointMap(values, picture.box, span, low)
+    ends = None
+    if isinstance(made := picture.about, Split) and not made.pinned and values is not None:
+        far = min(made.free, float(np.hypot(*picture.box[1::2]))) * made.u.numpy()
+        ends = np.stack([place - far, place + far])
+    return PointMap(values, picture.box, span, low, ends)

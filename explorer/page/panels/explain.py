@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import ipywidgets as w
 import numpy as np
@@ -30,8 +30,8 @@ from explorer.engine.progress import Progress, between
 from explorer.page import play
 from explorer.page.frame import Certain, Frame
 from explorer.page.job import JobState
-from explorer.page.panels.base import Panel, button
-from explorer.page.parts.job_row import JobRow
+from explorer.page.panels.base import Panel
+from explorer.page.parts.row import Item, JobRow, Row, choices
 from explorer.page.shades import SHADING, radius_span
 from explorer.page.stages import explain
 from explorer.page.view.chart import NOTHING, Axis, Chart, ChartView, Rule, Series, next_step
@@ -82,35 +82,31 @@ class ExplainPanel(Panel):
         self.questions = (self.radii, self.farthest, self.forced)
         self.about: Target | None = None  # the weights that the answers on screen are of
         rows = [question.box for question in self.questions]
-        self.widget = w.VBox([self.dots, self.drag, self._hand(), *rows]).add_class("mx-explain")
+        self.hand = self._hand()
+        self.widget = w.VBox([self.dots, self.drag, self.hand, *rows], _dom_classes=["mx-explain"])
 
-    def _hand(self) -> w.Widget:
+    def _hand(self) -> Row:
         session = self.session
-        self.free = w.ToggleButtons(
-            options=[("Along its line", False), ("Anywhere", True)], value=False,
-            tooltips=FREE_TIPS,
+        free = Item(
+            "segments", "How a point is dragged", value=False,
+            options=choices(("Along its line", False), ("Anywhere", True), tips=FREE_TIPS),
+            call=lambda free: self.command(lambda: explain.set_free(session, free))(None),
         )  # fmt: skip
-        self.free.style.button_width = "auto"
-        self.free.observe(self._on_free, names=["value"])
         rows = (
-            ("Split", "Split the point in hand to the walls of its cell, or to the edge",
+            ("split", "Split", "Split the point in hand to the walls of its cell, or to the edge",
              explain.split_widest),
-            ("Merge", "Merge the point in hand with the one chosen before it (M)",
+            ("merge", "Merge", "Merge the point in hand with the one chosen before it (M)",
              explain.combine),
-            ("↶", "Take the last split or merge back (Ctrl+Z on the plane)",
+            ("undo", "↶", "Take the last split or merge back (Ctrl+Z on the plane)",
              play.undo),
-            ("↷", "Do it again (Ctrl+Y on the plane)", play.redo),
-            ("To the truth", "Show the points it was trained on", explain.reset),
+            ("redo", "↷", "Do it again (Ctrl+Y on the plane)", play.redo),
+            ("truth", "To the truth", "Show the points it was trained on", explain.reset),
         )  # fmt: skip
-        made = []
-        for label, tip, call in rows:
-            one = button(label, tip)
-            one.on_click(self.command(partial(call, session)))
-            made.append(one)
-        return w.HBox([self.free, *made]).add_class("mx-row")
-
-    def _on_free(self, change: dict[str, Any]) -> None:
-        self.command(lambda: explain.set_free(self.session, change["new"]))(None)
+        made = {
+            name: Item("button", label, tip, call=self.command(partial(call, session)))
+            for name, label, tip, call in rows
+        }
+        return Row(free=free, **made)
 
     def _pull(self, at: float) -> None:
         """Drag the point by the line of the chart."""
@@ -139,7 +135,8 @@ class ExplainPanel(Panel):
             now = self.session.frame.explain
             return now is None or now.present.target is not state.target
 
-        question.said.value, self.about = "", state.target
+        question.say("")
+        self.about = state.target
         question.job.start(work, take, lambda: self._ended(question), stale)
 
     def _ask_radii(self) -> None:
@@ -180,7 +177,7 @@ class ExplainPanel(Panel):
         if question is self.radii and question.job.state is not JobState.DONE:
             explain.take_radii(self.session, None)
         if question.job.state is JobState.CANCELLED:
-            question.said.value = "Cancelled; nothing was changed."
+            question.say("Cancelled; nothing was changed.")
         self.tell_failure(question.job.error)
 
     def _ask_forced(self) -> None:
@@ -217,11 +214,11 @@ class ExplainPanel(Panel):
         explain.take_forced(self.session, mass)
         forced, edge = forced_points(mass, sample.mass)
         rest = f"{'' if sample.exact else ' Up to sampling.'}{explanations.edge(edge)}"
-        self.forced.said.value = words.forced(sample, int(forced.sum()), len(mass)) + rest
+        self.forced.say(words.forced(sample, int(forced.sum()), len(mass)) + rest)
 
     def _show_farthest(self, part: tuple[Sample, Farthest]) -> None:
         explain.take_farthest(self.session, part[1])
-        self.farthest.said.value = explanations.farthest(part[1])
+        self.farthest.say(explanations.farthest(part[1]))
 
     def end(self) -> None:
         """End the programs when the page ends."""
@@ -234,20 +231,19 @@ class ExplainPanel(Panel):
         if self.about is not None and frame.target is not self.about:
             self.about = None
             for question in self.questions:
-                question.said.value = ""
+                question.say("")
         drawn = frame.certain
-        self.radii.button.description = ASK if drawn is None else HIDE
+        self.radii.box.put("ask", label=ASK if drawn is None else HIDE)
         if drawn is not None:
-            self.radii.said.value = radius_legend(drawn.map)
-        elif self.radii.said.value and self.radii.job.state is JobState.DONE:
-            self.radii.said.value = ""
+            self.radii.say(radius_legend(drawn.map))
+        elif self.radii.said and self.radii.job.state is JobState.DONE:
+            self.radii.say("")
         if frame.explain is None:
             self.dots.draw(NOTHING)
             self.drag.draw(NOTHING)
             return
         state = frame.explain.present
-        if self.free.value != state.free:
-            self.free.value = state.free
+        self.hand.put("free", value=state.free)
         self.dots.draw(points_chart(state))
         self.drag.draw(drag_chart(state))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import ipywidgets as w
@@ -16,11 +16,12 @@ from explorer.engine.progress import Progress
 from explorer.engine.roster import ROSTER
 from explorer.page import branches, play
 from explorer.page.frame import Frame, Starts
-from explorer.page.job import Job
+from explorer.page.job import Job, JobState
 from explorer.page.panels.base import Panel
 from explorer.page.parts.energies import Energies, path
-from explorer.page.parts.job_row import JobButton, progress_bar
-from explorer.page.parts.map_tabs import MapTabs, segments
+from explorer.page.parts.job_row import CANCELLING
+from explorer.page.parts.map_tabs import map_tabs, tab_of
+from explorer.page.parts.row import Item, Row, choices
 from explorer.page.parts.runs_box import CANCEL, RunsBox
 from explorer.page.parts.settings import choice
 from explorer.page.shades import SHADING, by_rank, shades, span_of
@@ -41,71 +42,86 @@ class StartsPanel(Panel):
     look = ("mx-starts-box",)  # two cards and a row of buttons
 
     def build(self) -> None:
-        """Card 1, card 2, the buttons, and what is folded."""
+        """Card 1, card 2, the buttons; what is folded is built when it is opened."""
         self.energies = Energies(self._on_energies, self._on_energies)
         self.attack_job = Job()
         self._shown: tuple[Any, ...] = ()  # what the triangle's frame was made of
         self._setting = False
-        self.tabs = MapTabs(self.session, self.command)
-        self._controls()
+        self.runs = RunsBox(self, self.command, landscape.STEPS, lambda: (self.attack,))
+        self.runs.on_setting(self._take)
         self._cards()
-        parts = [self.card, self.profile, self.buttons, self.runs.widget]
-        self.widget = self.whole = w.VBox(parts).add_class("mx-starts")
+        self._buttons()
+        parts = [self.card, self.profile, self.buttons]
+        self.widget = self.whole = w.VBox(parts, _dom_classes=["mx-starts"])
         for job in (self.energies.job, self.attack_job, self.runs.job):
             job.observe(self._on_job)
 
-    def _controls(self) -> None:
-        self.attack = choice(
+    @cached_property
+    def attack(self) -> w.Dropdown:
+        """The choice of the attack that starts here."""
+        made = choice(
             "attack", "Which attack starts here",
             *((ROSTER[key].title, key) for key in grid_attacks()),
         )  # fmt: skip
-        self.attack.style.description_width = "initial"
-        self.attack.observe(self._on_attack, names=["value"])
-        self.runs = RunsBox(self, self.command, landscape.STEPS, (self.attack,))
-        for control in (self.runs.side, self.runs.steps):
-            control.observe(self._on_places, names=["value"])
-        self.here = JobButton(
-            self.attack_job, words.ATTACK_HERE, CANCEL, "Run the attack from the handle: its trail "
-            "rolls over the triangle", self._attack, button_style="primary",
-        )  # fmt: skip
-        self.here.widget.on_click(self.command(self.here.press))
-        self.fill = segments(
-            ("start", "end"), ["Colours by the energy of the start", "of the end of the runs"]
-        )
-        self.fill.observe(lambda _: self._draw_fill(), names=["value"])
-        ways = (("noise", "noise"), ("unseen", "unseen"), ("edges", "edges"))
-        self.along = segments(ways, [words.PROFILES[key] for key, _ in ways])
-        self.along.observe(lambda _: self._draw_strip(), names=["value"])
-        self.more = w.ToggleButton(
-            value=False, description="More", tooltip="How many places, how long, and "
-            "the runs as files", layout=w.Layout(width="auto"),
-        )  # fmt: skip
-        self.more.observe(lambda _: self.render(self.session.frame), names=["value"])
+        made.style.description_width = "initial"
+        made.observe(self._on_attack, names=["value"])
+        return made
 
     def _cards(self) -> None:
         self.view = TriangleView(label=words.LABEL)
         self.view.on_handle(self._on_handle)
         self.view.on_ball(self.runs.press)
-        self.title, self.said = w.HTML(), w.HTML()
-        self.read, self.scale, self.counts = w.HTML(), w.HTML(), w.HTML()
-        self.bar = progress_bar(self.energies.job, "Share of the map computed", "72px")
-        self.stop = w.Button(description=CANCEL, tooltip="Keep the map as it is").add_class(
-            "mx-slim"
-        )
-        self.stop.on_click(lambda _: self.energies.job.cancel())
-        aside = w.VBox([self.fill, self.read, self.scale, self.counts]).add_class("mx-starts-aside")
-        body = w.Box([self.view, aside]).add_class("mx-starts-body")
-        head = w.HBox([self.title, self.bar, self.stop]).add_class("mx-starts-head")
-        self.card = w.VBox([head, body]).add_class("mx-card")
-        self.strip_title = w.HTML()
+        self.head = Row(
+            title=Item("words", value=""),
+            share=Item("bar", tip="Share of the map computed", value=0.0, hidden=True),
+            stop=Item("button", CANCEL, "Keep the map as it is", hidden=True,
+                      call=lambda _: self.energies.job.cancel()),
+        ).add_class("mx-starts-head")  # fmt: skip
+        fills = choices(
+            ("start", "start"), ("end", "end"),
+            tips=("Colours by the energy of the start", "of the end of the runs"),
+        )  # fmt: skip
+        self.aside = Row(
+            fill=Item("segments", "Colours", value="start", options=fills,
+                      call=lambda _: self._draw_fill()),
+            read=Item("words", value=""), scale=Item("words", value=""),
+            counts=Item("words", value=""),
+        ).add_class("mx-starts-aside")  # fmt: skip
+        body = w.Box([self.view, self.aside], _dom_classes=["mx-starts-body"])
+        self.card = w.VBox([self.head, body], _dom_classes=["mx-card"])
+        ways = choices(
+            ("noise", "noise"), ("unseen", "unseen"), ("edges", "edges"),
+            tips=tuple(words.PROFILES[key] for key in ("noise", "unseen", "edges")),
+        )  # fmt: skip
+        self.path = Row(
+            title=Item("words", value=""),
+            along=Item("segments", "Profile", value="noise", options=ways,
+                       call=lambda _: self._draw_strip()),
+        ).add_class("mx-starts-head")  # fmt: skip
         self.strip = StripView(layout=w.Layout(height="78px", width="100%"))
-        head = w.HBox([self.strip_title, self.along]).add_class("mx-starts-head")
-        self.profile = w.VBox([head, self.strip]).add_class("mx-card")
-        self.running = progress_bar(self.attack_job, "Share of the run", "90px")
+        self.profile = w.VBox([self.path, self.strip], _dom_classes=["mx-card"])
+
+    def _buttons(self) -> None:
+        self.here = Row(
+            here=Item("button", words.ATTACK_HERE, "Run the attack from the handle: its trail "
+                      "rolls over the triangle", filled=True, call=self.command(self._press)),
+            share=Item("bar", tip="Share of the run", value=0.0, hidden=True),
+        )  # fmt: skip
+        self.further = Row(
+            more=Item("button", "More", "How many places, how long, and the runs as files",
+                      value=False, call=lambda _: self.render(self.session.frame)),
+            tabs=map_tabs(self.session, self.command),
+        )  # fmt: skip
         self.buttons = w.HBox(
-            [self.here.widget, self.runs.go, self.running, self.runs.progress, self.more,
-             self.tabs.widget]
-        ).add_class("mx-row")  # fmt: skip
+            [self.here, self.runs.go, self.runs.progress, self.further], _dom_classes=["mx-row"]
+        )
+
+    def _press(self) -> None:
+        """Attack from the handle, or cancel that attack."""
+        if self.attack_job.busy:
+            self.attack_job.cancel()
+        else:
+            self._attack()
 
     def seen(self, frame: Frame) -> bool:
         """Return whether all points of a start move."""
@@ -123,33 +139,42 @@ class StartsPanel(Panel):
             self.command(choose)(None)
             self.render(self.session.frame)
 
-    def _on_places(self, _: Any) -> None:  # noqa: ANN401
-        self._take()
-
     # --- the session --------------------------------------------------------------------------
     def render(self, frame: Frame) -> None:
         """Show the handle with its energy; ask for the map of these weights."""
         held = frame.starts
-        self.tabs.show(frame)
-        self._set_attack(frame.attack.name)
+        self.further.put("tabs", value=tab_of(frame))
+        if "attack" in vars(self):
+            self._set_attack(frame.attack.name)
         self.energies.ask(None if held is None else held.landscape)
         if held is None:
             self._refuse(words.why_none(frame), choose=frame.target is not None)
             self.runs.take(None)
             return
         children = (self.card, self.profile, self.buttons)
-        self.whole.children = (*children, self.runs.widget) if self.more.value else children
-        self.title.value = words.heading(words.TITLE, words.unit(held.of.attack))
+        more = self.further.value("more")
+        self.whole.children = (*children, self.runs.widget) if more else children
+        self.head.put("title", value=words.heading(words.TITLE, words.unit(held.of.attack)))
         self.view.handle = held.weights
         self.view.say = words.said(held.weights, held.energy)
-        self.read.value = words.readout(held.weights, held.energy, bool(held.trail))
+        read = words.readout(held.weights, held.energy, bool(held.trail))
+        self.aside.put("read", value=read)
         self._take()
         self._draw_fill()
 
     def _refuse(self, why: str, choose: bool) -> None:
-        self.title.value, self.said.value = words.heading(words.TITLE, ""), words.html(why)
+        said = f"{words.heading(words.TITLE, '')}<p>{words.html(why)}</p>"
+        self.refusal.put("why", value=said)
+        self.refusal.put("tabs", value=tab_of(self.session.frame))
         rest = (self.attack,) if choose else ()
-        self.whole.children = (self.title, self.said, *rest, self.tabs.widget)
+        self.whole.children = (self.refusal, *rest)
+        if choose:
+            self._set_attack(self.session.frame.attack.name)
+
+    @cached_property
+    def refusal(self) -> Row:
+        """Why there are no starts here, and the other maps."""
+        return Row(why=Item("words", value=""), tabs=map_tabs(self.session, self.command))
 
     def _set_attack(self, name: str) -> None:
         self._setting = True
@@ -164,7 +189,9 @@ class StartsPanel(Panel):
             self.runs.take(self._of(), held.landscape.measure)
 
     def _of(self) -> Of:
-        return landscape.problem(self.session, self.runs.steps.value, self.runs.side.value)
+        return landscape.problem(
+            self.session, self.runs.setting("steps"), self.runs.setting("side")
+        )
 
     # --- what is drawn --------------------------------------------------------------------------
     def _on_energies(self) -> None:
@@ -175,10 +202,11 @@ class StartsPanel(Panel):
         self._draw_fill()
 
     def _on_job(self) -> None:
-        for one in (self.bar, self.stop):
-            _show(one, self.energies.job.busy)
-        _show(self.running, self.attack_job.busy)
-        _show(self.runs.progress, self.runs.busy)
+        for row, job in ((self.head, self.energies.job), (self.here, self.attack_job)):
+            row.put("share", value=job.share, hidden=not job.busy)
+        self.head.put("stop", hidden=not self.energies.job.busy)
+        says = {JobState.RUNNING: CANCEL, JobState.CANCELLING: CANCELLING}
+        self.here.put("here", label=says.get(self.attack_job.state, words.ATTACK_HERE))
 
     def _ends(self) -> Array | None:
         """Energies at the end of the runs on their lattice, or None where no run has one."""
@@ -192,13 +220,14 @@ class StartsPanel(Panel):
         if held is None:
             return
         ends, values = self._ends(), self.energies.values
-        self.fill.disabled = ends is None
-        filled = ends if self.fill.value == "end" and ends is not None else values
+        self.aside.put("fill", disabled=ends is None)
+        chosen = self.aside.value("fill")
+        filled = ends if chosen == "end" and ends is not None else values
         found = self.runs.found
         rolled = (0, 0)
         if found is not None:
             rolled = len(found.rows), sum(len(t.places) for t in list(found.rolling.values()))
-        shown = (values, self.fill.value, rolled, len(held.trail), id(found))
+        shown = (values, chosen, rolled, len(held.trail), id(found))
         if not self._shown or values is not self._shown[0] or shown[1:] != self._shown[1:]:
             self._shown = shown
             self._send(held, filled)
@@ -213,18 +242,20 @@ class StartsPanel(Panel):
             ranked = by_rank(filled)
             arrays["fill"] = shades(filled, ranked)
             low = float(np.nanmin(filled)) if ranked else span_of(filled)[0]
-            self.scale.value = words.scale(low, float(np.nanmax(filled)), ranked, SHADING)
+            scale = words.scale(low, float(np.nanmax(filled)), ranked, SHADING)
+            self.aside.put("scale", value=scale)
         self.view.show(arrays)
         counts = self.runs.counts()
         rolling = 0 if self.runs.found is None else len(self.runs.found.rolling)
-        self.counts.value = words.ends(counts, rolling) if sum(counts) + rolling else ""
+        said = words.ends(counts, rolling) if sum(counts) + rolling else ""
+        self.aside.put("counts", value=said)
 
     def _draw_strip(self) -> None:
         """Draw the profile: at the start, and after the attack where runs are known."""
         held, values = self.session.frame.starts, self.energies.values
         if held is None:
             return
-        kind = self.along.value
+        kind = self.path.value("along")
         line = path(kind, held.weights)
         here = held.trail[0][1] if held.trail else held.energy
         arrays: Arrays = {}
@@ -241,7 +272,7 @@ class StartsPanel(Panel):
             if np.isfinite(end).any():
                 top = max(top, float(np.nanmax(end)))
                 arrays["end"] = np.column_stack([line.along, end]).astype(np.float32)
-        self.strip_title.value = words.profile(kind, "end" in arrays)
+        self.path.put("title", value=words.profile(kind, "end" in arrays))
         self.strip.label = words.profile_label(kind, here, held.energy)
         self.strip.show(
             arrays, marks=[list(mark) for mark in line.marks], handle=[line.handle, held.energy],
@@ -334,9 +365,3 @@ class StartsPanel(Panel):
         self.energies.close()
         for job in (self.attack_job, self.runs.job):
             job.close()
-
-
-def _show(widget: w.DOMWidget, shown: bool) -> None:
-    wanted = "" if shown else "none"
-    if widget.layout.display != wanted:
-        widget.layout.display = wanted

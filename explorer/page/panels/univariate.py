@@ -17,7 +17,7 @@ from explorer.engine.roster import by_key
 from explorer.page.frame import Frame
 from explorer.page.job import JobState
 from explorer.page.panels.base import Panel, with_title
-from explorer.page.parts.job_row import JobRow
+from explorer.page.parts.row import JobRow
 from explorer.page.view.chart import Axis, Chart, ChartView, Rule, Series, next_step
 from explorer.page.words.univariate import claims, rules
 
@@ -72,9 +72,7 @@ class UnivariatePanel(Panel):
     def _forget(self) -> None:
         self.sweep.job.cancel()
         self.swept.children = ()
-        self.sweep.said.value = (
-            "Press the button: the margin is tried from a quarter to four times."
-        )
+        self.sweep.say("Press the button: the margin is tried from a quarter to four times.")
 
     def _sweep(self) -> None:
         """Try one margin after the other, beside the page."""
@@ -91,7 +89,7 @@ class UnivariatePanel(Panel):
 
     def _ended(self) -> None:
         if self.sweep.job.state is JobState.CANCELLED:
-            self.sweep.said.value = "The sweep was cancelled."
+            self.sweep.say("The sweep was cancelled.")
         self.tell_failure(self.sweep.job.error)
 
     def _draw_sweep(self, points: list[SweepPoint]) -> None:
@@ -100,7 +98,7 @@ class UnivariatePanel(Panel):
         self.swept.children = (self.miss, self.sizes)
         low = explaining(points)
         margins = [p.margin for p in low]
-        self.sweep.said.value = (
+        self.sweep.say(
             f"{len(low)} of {len(points)} margins explain the weights best, from "
             f"{min(margins):.2f} to {max(margins):.2f}: the attacker cannot tell these apart. "
             "Points on kinks narrow them down."

@@ -2,55 +2,21 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from time import perf_counter
 from typing import Protocol
 
-import bqplot as bq
-import ipywidgets as w
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 
 from explorer.engine.energy.questions import STANDARD, Answers, Picture, Question
 from explorer.engine.progress import Progress
 from explorer.page.job import Job, JobState, page_waits
 from explorer.page.shades import SHADING, span_of
-from explorer.style import CURVES, INK, PLOT_MARGIN
+from explorer.page.view.chart import Axis, Chart, Rule, Series
+from explorer.style import INK
 
-Array = NDArray[np.float64]
-DECADES = 4.0  # of the colours below the highest value; arbitrary
-FLOOR = 1e-12  # of ||theta||^2: rounding
-NOWHERE = np.zeros(2)
 MOST_LOWEST = 0.02  # of the places, for a mark on the lowest; arbitrary
-DARK = "#222222"  # of rings on bright places; white on the others
-
-
-@cache
-def _palette() -> bytes:
-    """256 colours through the stops of SHADING, low values brightest."""
-    stops = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in SHADING[::-1]])
-    at = np.linspace(0, len(stops) - 1, 256)
-    table = np.stack([np.interp(at, np.arange(len(stops)), stops[:, k]) for k in range(3)], 1)
-    return bytes(np.rint(table).astype(np.uint8).tobytes())
-
-
-def energy_png(values: Array, low: float, top: float) -> bytes:
-    """A PNG of log values between low and top; what is not finite is clear."""
-    known = np.isfinite(values)
-    share = np.log(np.maximum(np.where(known, values, top), low) / low) / np.log(top / low)
-    index = np.rint(255 * np.clip(share, 0, 1)).astype(np.uint8)
-    image = Image.fromarray(index, mode="L")
-    image.putpalette(_palette())
-    if not known.all():
-        image = image.convert("RGBA")
-        image.putalpha(Image.fromarray((255 * known).astype(np.uint8), mode="L"))
-    out = io.BytesIO()
-    image.save(out, "PNG", compress_level=1)
-    return out.getvalue()
 
 
 def colour_bar(picture: Picture, low: float, top: float) -> str:
@@ -80,154 +46,41 @@ def marked(picture: Picture) -> bool:
     return lowest <= MOST_LOWEST * int(np.isfinite(picture.values).sum())
 
 
-class EnergyMap:
-    """A map of splits: both ways are lengths, so that it cannot lie on the plane."""
+def curve_chart(picture: Picture, at: float, truth: float) -> Chart:
+    """Return the energy over a line, log upright, with the point at `at`.
 
-    def __init__(self) -> None:
-        """An empty map."""
-        self.x, self.y = (bq.LinearScale(min=0, max=2, allow_padding=False) for _ in range(2))
-        scales = {"x": self.x, "y": self.y}
-        self._images = [w.Image(value=_CLEAR, format="png") for _ in range(2)]
-        self._front = 0
-        self.image = bq.Image(image=self._images[0], scales=scales, x=[0, 2], y=[0, 2])
-        self.wall = bq.Lines(
-            x=NOWHERE, y=NOWHERE, scales=scales, colors=["white"], stroke_width=2,
-            line_style="dashed",
-        )  # fmt: skip
-        self.lowest = _ring(scales, "#ff4fd8", "diamond", 90)
-        axes = [
-            bq.Axis(scale=self.x, grid_lines="none", tick_format="~g"),
-            bq.Axis(scale=self.y, side="left", grid_lines="none", tick_format="~g"),
-        ]
-        self.widget = self.figure = bq.Figure(
-            marks=[self.image, self.wall, self.lowest], axes=axes, fig_margin=PLOT_MARGIN,
-            padding_x=0, padding_y=0, min_aspect_ratio=1, max_aspect_ratio=1,
-            display_toolbar=False, background_style={"fill": "transparent"},
-            layout=w.Layout(width="280px", height="280px", min_width="0"),
-        )  # fmt: skip
+    ValueError for a picture that is no curve.
+    """
+    made = picture.curve
+    if made is None:
+        raise ValueError(f"expected a curve; got a map of {picture.values.shape}")
+    low, top = span_of(picture.values, picture.reference)
+    low = 10.0 ** np.floor(np.log10(low))
+    y = Axis(low, top * 1.3, short=picture.names[1], log=True)
+    seen = np.maximum(picture.values[0], low)
 
-    def show(self, picture: Picture) -> None:
-        """Show a picture with the wall of its free splits."""
-        low, top = span_of(picture.values, picture.reference)
-        left, right, bottom, up = picture.box
-        self._front = 1 - self._front
-        image = self._images[self._front]
-        image.value = energy_png(picture.values, low, top)
-        with self.image.hold_sync():
-            self.image.x, self.image.y = np.array([left, right]), np.array([bottom, up])
-            self.image.image = image
-        for scale, a, b, axis, name in (
-            (self.x, left, right, self.figure.axes[0], picture.names[0]),
-            (self.y, bottom, up, self.figure.axes[1], picture.names[1]),
-        ):
-            if (scale.min, scale.max) != (a, b):
-                scale.min, scale.max = a, b
-                axis.tick_values = np.linspace(a, b, 5)
-            axis.label = name
-        _put(self.lowest, np.array([picture.lowest]) if marked(picture) else np.zeros((0, 2)))
-        self._wall(picture)
+    def ring(x: float, value: float, name: str, shape: str, size: float, colour: str) -> Series:
+        look = {"shape": shape, "size": size, "hollow": True}
+        return Series([x], [max(value, low)], name, "dots", colour=colour, look=look)
 
-    def _wall(self, picture: Picture) -> None:
-        if picture.free is None:
-            _path(self.wall, NOWHERE, NOWHERE)
-            return
-        edge = picture.box[1]
-        a, b = (min(v, edge) for v in picture.free)
-        _path(self.wall, np.array([a, a, 0.0]), np.array([0.0, b, b]))
-
-
-class EnergyCurve:
-    """The energy over a line, log upright."""
-
-    def __init__(self) -> None:
-        """An empty curve."""
-        self.x = bq.LinearScale(min=-2, max=2, allow_padding=False)
-        self.y = bq.LogScale(min=1e-5, max=1)
-        scales = {"x": self.x, "y": self.y}
-        self.breaks = bq.Lines(
-            x=NOWHERE, y=np.ones(2), scales=scales, colors=[INK], stroke_width=1,
-            line_style="dotted",
-        )  # fmt: skip
-        self.reference = bq.Lines(
-            x=NOWHERE, y=np.ones(2), scales=scales, colors=[INK], line_style="dashed"
-        )
-        self.curve = bq.Lines(
-            x=NOWHERE, y=np.ones(2), scales=scales, colors=[CURVES[0]], stroke_width=2
-        )
-        self.candidates = _dots(scales, CURVES[2], "diamond", 50)
-        self.here = _ring(scales, INK, "square", 150)
-        self.truth = _ring(scales, INK, "circle", 110)
-        self.lowest = _ring(scales, CURVES[3], "diamond", 80)
-        axes = [
-            bq.Axis(scale=self.x, label="x", grid_lines="none", num_ticks=5),
-            bq.Axis(scale=self.y, label="energy", side="left", grid_lines="none",
-                    tick_format=".0e", label_offset="3.2em"),
-        ]  # fmt: skip
-        self.widget = self.figure = bq.Figure(
-            marks=[self.breaks, self.reference, self.curve, self.candidates, self.truth,
-                   self.here, self.lowest],
-            axes=axes, fig_margin={**PLOT_MARGIN, "left": 60, "right": 16}, padding_x=0,
-            padding_y=0, display_toolbar=False, background_style={"fill": "transparent"},
-            layout=w.Layout(width="100%", height="280px", min_width="0"),
-        )  # fmt: skip
-
-    def show(self, picture: Picture, at: float, truth: float) -> None:
-        """Show the curve of a picture with the point at `at`."""
-        made = picture.curve
-        assert made is not None
-        low, top = span_of(picture.values, picture.reference)
-        low = 10.0 ** np.floor(np.log10(low))
-        clipped = np.maximum(picture.values[0], low)
-        self.x.min, self.x.max = picture.box[:2]
-        self.y.min, self.y.max = low, top * 1.3
-        first, last = int(np.log10(low)), int(np.floor(np.log10(top * 1.3)))
-        self.figure.axes[1].tick_values = 10.0 ** np.arange(first, last + 1)
-        self.figure.axes[1].label = picture.names[1]
-        _path(self.curve, made.z.copy(), clipped)
-        gap = np.full(len(made.breaks), np.nan)
-        upright = np.column_stack([made.breaks, made.breaks, gap]).reshape(-1)
-        heights = np.column_stack([gap * 0 + low, gap * 0 + top * 1.3, gap])
-        heights[:, 0], heights[:, 1] = low, top * 1.3
-        none = not len(made.breaks)
-        _path(self.breaks, NOWHERE if none else upright,
-              np.full(2, top) if none else heights.reshape(-1))  # fmt: skip
-        known = np.isfinite(picture.reference) and picture.reference > low
-        _path(self.reference, np.array(picture.box[:2]) if known else NOWHERE,
-              np.full(2, picture.reference if known else top))  # fmt: skip
-        _put(
-            self.candidates,
-            np.column_stack([made.candidates, np.interp(made.candidates, made.z, clipped)]),
-        )
-        _put(self.here, np.array([[at, max(picture.here, low)]]))
-        _put(self.truth, np.array([[truth, np.interp(truth, made.z, clipped)]]))
-        _put(self.lowest, np.array([[picture.lowest[0], max(picture.lowest[1], low)]]))
-
-
-def _dots(scales: dict[str, bq.Scale], colour: str, marker: str, size: int) -> bq.Scatter:
-    return bq.Scatter(
-        x=np.zeros(0), y=np.zeros(0), scales=scales, colors=[colour], marker=marker,
-        default_size=size, stroke="white", stroke_width=1,
+    breaks = Series(made.breaks, np.full(len(made.breaks), y.high), "breakpoints of Φ", "stems",
+                    z=np.full(len(made.breaks), low), colour="ink3",
+                    look={"width": 1, "opacity": 0.5})  # fmt: skip
+    margin = Series(
+        made.candidates, np.interp(made.candidates, made.z, seen), "on the margin", "dots",
+        colour="good", look={"shape": "diamond", "size": 4},
     )  # fmt: skip
-
-
-def _ring(scales: dict[str, bq.Scale], colour: str, marker: str, size: int) -> bq.Scatter:
-    mark = _dots(scales, colour, marker, size)
-    mark.fill, mark.stroke, mark.stroke_width = False, colour, 2
-    return mark
-
-
-def _put(mark: bq.Scatter, at: Array) -> None:
-    at = np.asarray(at, dtype=float).reshape(-1, 2)
-    with mark.hold_sync():
-        mark.x, mark.y = at[:, 0].copy(), at[:, 1].copy()
-
-
-def _path(mark: bq.Lines, x: Array, y: Array) -> None:
-    with mark.hold_sync():
-        mark.x, mark.y = x, y
-
-
-_CLEAR = energy_png(np.ones((1, 1)), 0.5, 1.0)
+    rings = [
+        ring(truth, float(np.interp(truth, made.z, seen)), "truth", "circle", 5.5, "ink"),
+        ring(at, picture.here, "where the point is", "square", 6.5, "ink"),
+        ring(*picture.lowest, "lowest", "diamond", 5, "accent"),
+    ]
+    line = Series(made.z, seen, picture.names[1], colour="ink", look={"width": 2})
+    known = np.isfinite(picture.reference) and picture.reference > low
+    rules = [Rule(picture.reference, "without this point")] if known else []
+    x = Axis(*picture.box[:2], name="x")
+    return Chart([breaks, line, margin, *rings], x, y, "", rules=rules,
+                 label=f"{picture.names[1]} over x")  # fmt: skip
 
 
 # --- Questions to the energy answered beside a page: the newest one, coarse first, until stopped

@@ -66,30 +66,6 @@ def progress_bar(job: Job, tooltip: str = "", width: str = "160px") -> w.FloatPr
     return bar
 
 
-class JobRow:
-    """A question as a row: its button, progress and Cancel while a job works on it, the answer.
-
-    Attributes:
-        job: what works on it.
-        button: asks.
-        cancel: ends the work.
-        progress: the share that is done.
-        said: the answer.
-        box: all of them.
-    """
-
-    def __init__(self, label: str, tooltip: str, ask: Callable[[], None]) -> None:
-        """`ask` is called by the button while no job works on the question."""
-        self.job = Job()
-        self.button = w.Button(description=label, tooltip=tooltip)
-        self.button.on_click(lambda _: None if self.job.busy else ask())
-        self.cancel = cancel_button(self.job, f"Stop: {label}")
-        self.progress = progress_bar(self.job, f"Share done: {label}", "120px")
-        self.said = w.HTML().add_class("mx-note")
-        row = w.HBox([self.button, self.progress, self.cancel]).add_class("mx-row")
-        self.box = w.VBox([row, self.said]).add_class("mx-question")
-
-
 def while_busy(job: Job, widget: w.DOMWidget, show: Callable[[], None]) -> None:
     """Show the widget while the job goes on, with `show` at each change: nothing where none is."""
 

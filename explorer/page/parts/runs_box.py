@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from html import escape
 from time import perf_counter
 from typing import Any, Protocol
@@ -59,16 +60,19 @@ class RunsBox:
     """
 
     def __init__(
-        self, host: Host, guard: Guard, steps: int, first: tuple[w.Widget, ...] = ()
-    ) -> None:
-        """`first`: controls of the page's own; `steps` of a run."""
+        self, host: Host, guard: Guard, steps: int,
+        first: Callable[[], tuple[w.Widget, ...]] = tuple,
+    ) -> None:  # fmt: skip
+        """`first` makes controls of the page's own; `steps` of a run."""
         self.host, self._guard = host, guard
         self.found: Runs | None = None
         self.keeper: Keeper | None = None
         self._known: list[Runs] = []
         self.job, self._drawn_at = Job(), 0.0
         self.chosen: Key | None = None
-        self._controls(steps)
+        self._settings = {"side": SIDES[0], "steps": steps, "seeds": 1}
+        self._first, self._words = first, ""
+        self._on_setting: list[Callable[[], None]] = [self._label]
         begin = JobButton(
             self.job, "", CANCEL, "Run the attack from every place; what is done stays. Again: "
             "cancel", self._start, AGAIN_S,
@@ -77,36 +81,89 @@ class RunsBox:
         self.go.on_click(guard(begin.press))
         self._begin = begin
         self.progress = progress_bar(self.job, "Share of the runs", "120px")
-        self.pick = Pick(
-            "run", "The runs that are done, with the energy they end at: choosing one loads it, as "
-            "a press on its end does", self._press,
-        )  # fmt: skip
-        self.said = w.HTML().add_class("mx-note")
-        self.files = GridFiles(self._take_up, self._forget, guard)
-        row = w.HBox([*first, self.side, self.steps, self.seeds]).add_class("mx-row")
-        self.widget = w.VBox(
-            [row, self.pick.list, self.said, self.files.widget],
-            layout=w.Layout(overflow="visible"),
-        )
         self._label()
         self._draw()
 
-    def _controls(self, steps: int) -> None:
-        self.side = choice(
-            "places", "From how many places of the triangle the attack runs",
-            *((str(len(places_of(side))), side) for side in SIDES),
+    # --- settings, and what is folded: made when it is looked at -----------------------------
+    def setting(self, name: str) -> Any:  # noqa: ANN401 - a whole number
+        """Return "side", "steps" or "seeds" as it is chosen."""
+        return self._settings[name]
+
+    def on_setting(self, call: Callable[[], None]) -> None:
+        """Call `call()` when a setting was changed."""
+        self._on_setting.append(call)
+
+    def _field(self, name: str, field: w.Widget, width: str) -> w.Widget:
+        field.style.description_width, field.layout.width = "initial", width
+        field.value = self._settings[name]
+
+        def take(change: dict[str, Any]) -> None:
+            self._settings[name] = change["new"]
+            for call in self._on_setting:
+                call()
+
+        field.observe(take, names=["value"])
+        return field
+
+    @cached_property
+    def side(self) -> w.Dropdown:
+        """The field of the places."""
+        places = ((str(len(places_of(side))), side) for side in SIDES)
+        tip = "From how many places of the triangle the attack runs"
+        return self._field("side", choice("places", tip, *places), "120px")
+
+    @cached_property
+    def steps(self) -> w.BoundedIntText:
+        """The field of the steps."""
+        tip = "Length of the attack from each place"
+        return self._field("steps", whole("steps", tip, 1, 100_000), "140px")
+
+    @cached_property
+    def seeds(self) -> w.BoundedIntText:
+        """The field of the seeds."""
+        return self._field("seeds", whole("seeds", "Draws of the noise", 1, 20), "120px")
+
+    @cached_property
+    def pick(self) -> Pick:
+        """The list of the runs that are done."""
+        made = Pick(
+            "run", "The runs that are done, with the energy they end at: choosing one loads it, as "
+            "a press on its end does", self._press,
         )  # fmt: skip
-        self.steps = whole("steps", "Length of the attack from each place", 1, 100_000)
-        self.steps.value = steps
-        self.seeds = whole("seeds", "Draws of the noise", 1, 20)
-        self.side.observe(lambda _: self._label(), names=["value"])
-        self.seeds.observe(lambda _: self._label(), names=["value"])
-        for field, width in ((self.side, "120px"), (self.steps, "140px"), (self.seeds, "120px")):
-            field.style.description_width, field.layout = "initial", w.Layout(width=width)
+        self._fill(made)
+        return made
+
+    @cached_property
+    def said(self) -> w.HTML:
+        """What is said of the runs."""
+        return w.HTML(self._words, _dom_classes=["mx-note"])
+
+    @cached_property
+    def files(self) -> GridFiles:
+        """The runs as files."""
+        made = GridFiles(self._take_up, self._forget, self._guard)
+        self._offer(made, anew=True)
+        return made
+
+    @cached_property
+    def widget(self) -> w.VBox:
+        """Settings, the list of runs, and their files."""
+        row = w.HBox([*self._first(), self.side, self.steps, self.seeds], _dom_classes=["mx-row"])
+        return w.VBox(
+            [row, self.pick.list, self.said, self.files.widget],
+            layout=w.Layout(overflow="visible"),
+        )
+
+    def _say(self, words: str) -> None:
+        self._words = words
+        if "said" in vars(self):
+            self.said.value = words
 
     def _label(self) -> None:
         """Put the number of runs on the button."""
-        self._begin.name(words.attack_all(len(places_of(self.side.value)) * self.seeds.value))
+        self._begin.name(
+            words.attack_all(len(places_of(self._settings["side"])) * self._settings["seeds"])
+        )
 
     # --- which problem ----------------------------------------------------------------------
     def take(self, of: Of | None, measure: Callable[[Tensor], float] | None = None) -> None:
@@ -124,7 +181,7 @@ class RunsBox:
             others = [one for one in self._known if one is not self.found]
             self._known = [self.found, *others][:PROBLEMS]
             self.keeper = Keeper(self.found)
-        self.said.value = ""
+        self._say("")
         self._draw(anew=True)
 
     def forget(self) -> None:
@@ -172,7 +229,7 @@ class RunsBox:
         found = self.found
         if found is None:
             return
-        keys, seeds = found.todo(self.seeds.value), self.seeds.value
+        keys, seeds = found.todo(self._settings["seeds"]), self._settings["seeds"]
 
         def work(progress: Progress) -> Iterator[None]:
             found.prepare(seeds, lambda _: progress(0.0))
@@ -221,18 +278,24 @@ class RunsBox:
 
     def _draw(self, anew: bool = False) -> None:
         """Draw the known runs; offer them as files and in the list."""
-        found = self.found
         self._drawn_at = perf_counter()
-        count = len(found.rows) if found is not None else 0
-        if self.keeper is None:
-            self.files.show(0, lambda: ("", ""), "", anew)
-        else:
-            self.files.show(count, self.keeper.texts, self.keeper.words, anew)
-        if anew or not self.busy:  # not while runs roll: the list may be open
-            rows = {} if found is None else found.rows
-            self.pick.fill([(words.run(key, rows[key]), key) for key in sorted(rows)], self.chosen)
-        self.pick.list.layout.display = "" if count else "none"
+        if "files" in vars(self):
+            self._offer(self.files, anew)
+        if "pick" in vars(self):
+            self._fill(self.pick, anew or not self.busy)  # while runs roll it may be open
         self.host.drawn()
+
+    def _offer(self, files: GridFiles, anew: bool) -> None:
+        if self.keeper is None or self.found is None:
+            files.show(0, lambda: ("", ""), "", anew)
+        else:
+            files.show(len(self.found.rows), self.keeper.texts, self.keeper.words, anew)
+
+    def _fill(self, pick: Pick, names: bool = True) -> None:
+        rows = {} if self.found is None else self.found.rows
+        if names:
+            pick.fill([(words.run(key, rows[key]), key) for key in sorted(rows)], self.chosen)
+        pick.list.layout.display = "" if rows else "none"
 
     def press(self, index: int) -> None:
         """Load the run whose end was pressed, as numbered in `arrays`."""
@@ -257,7 +320,7 @@ class RunsBox:
             return
         if self.busy:
             raise ValueError("Attacks are running: cancel them, or wait, to run this one again.")
-        self.said.value = "This run has no timeline: it runs again, from the same seed …"
+        self._say("This run has no timeline: it runs again, from the same seed …")
 
         def work(progress: Progress) -> Iterator[None]:
             found.prepare(key[0] + 1, lambda _: progress(0.0))
@@ -269,8 +332,9 @@ class RunsBox:
     def _loaded(self, found: Runs, key: Key) -> None:
         """Show a run on the page, and say which one."""
         self.chosen = key
-        self.said.value = escape(self.host.show(found, key))
-        self.pick.choose(key)
+        self._say(escape(self.host.show(found, key)))
+        if "pick" in vars(self):
+            self.pick.choose(key)
 
 
 def trail_arrays(trails: list[tuple[Any, list[list[float]], int]]) -> Arrays:

@@ -12,10 +12,12 @@ SKETCH = (
     "A sketch, with the multipliers of the other points as they are: the map comes when the hand "
     "rests, and lies below it."
 )
+TITLE = "Energy: where else could a point be?"
 COMPUTING = "Computing this map …"
 STOPPED = "Stopped before this map was there."
 POINT = "□ where the point is &nbsp; ○ truth"
 LOWEST = "◇ lowest"
+SPLIT = "each place: one half there, the other opposite; line: both stay on the margin"
 BREAKS = (
     "<b style='color:#009E73'>◆</b> on the margin, yΦ = 1 &nbsp; dotted: breakpoints of Φ"
     " &nbsp; dashed: energy without this point"
@@ -47,11 +49,9 @@ def nothing(frame: Frame) -> str:
 
 def legend(picture: Picture, lowest: bool) -> str:
     """Return the legend of this picture; the `lowest` place may be in it."""
-    words = [] if picture.kind == "split" else [POINT]
+    words = [SPLIT if picture.kind == "split" else POINT]
     if lowest:
         words.append(LOWEST)
-    if picture.free is not None and min(picture.free) > 0:
-        words.append("dashed: edge of free splits")
     if picture.curve is not None and picture.kind == "point":
         words.append(BREAKS)
     return " &nbsp; ".join(words)

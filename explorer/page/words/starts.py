@@ -37,7 +37,7 @@ POINT = (
 )
 SPLIT = (
     "Could this point be two?",
-    "Its halves move apart along one line; bright splits explain the weights nearly as well.",
+    "One half at each place, the other opposite; bright places explain the weights nearly as well.",
 )
 PROFILES = {
     "noise": "From noise to the truth",

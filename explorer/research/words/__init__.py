@@ -41,7 +41,7 @@ for _function in (
     weights.finished,
     verdicts.kind, verdicts.verdict,
     explanations.determination, explanations.as_well, explanations.farthest, explanations.merging,
-    energy.archetype, energy.energies, energy.split_plane, energy.of_starts, energy.of_ridge,
+    energy.archetype, energy.energies, energy.split, energy.of_starts, energy.of_ridge,
     energy.picture, membership.rule,
 ):  # fmt: skip
     sentence.register(_function)

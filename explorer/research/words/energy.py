@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.engine.energy.maps import SplitPlane
+from explorer.engine.energy.maps import Split
 from explorer.engine.energy.points import LOW, Archetype, Energies
 from explorer.engine.energy.questions import OfRidge, OfStarts, Picture
 from explorer.engine.rounding import NOTHING
@@ -40,26 +40,30 @@ def _numbers(seen: Energies) -> str:
     )
 
 
-def split_plane(made: SplitPlane) -> str:
+def split(made: Split) -> str:
     """Return what a map of a point split in two shows."""
-    as_well = made.as_well
-    share = f"{100 * float(as_well.mean()):.3g}% of the splits drawn"
+    share = f"{100 * float(made.explains.mean()):.3g}% of the splits drawn"
     left = f"leave no more of ‖θ‖² than the whole point does ({made.here:.2g})"
     if not made.carries:
         return (
             "This point carries no multiplier, so that nothing of it is to be split: with the "
             f"other points refitted {share} {left}."
         )
+    if not made.level:
+        return (
+            "Φ changes along the line, so that the halves cannot both stay on the margin. With "
+            f"the other points refitted {share} {left}."
+        )
     if made.pinned:
-        pinned = "This point is pinned: neurons stand on it, so the rectangle of free splits is"
-        if not (as_well[-1, 1:].any() or as_well[:-1, 0].any()):
-            return f"{pinned} empty and energy rises in both directions."
-        return f"{pinned} empty. Yet with the other points refitted {share} {left}."
-    ends = [f"{v:.2f}" if np.isfinite(v) else "∞" for v in (made.plus, made.minus)]
-    stays = f"Up to α = {ends[0]} and β = {ends[1]} both children stay in the cell: they {left}."
-    if as_well.all():
-        return f"{stays} Nor do those beyond it leave more, as far as is drawn."
-    return f"{stays} Of all, {share} do; elsewhere the energy is up to {made.values.max():.2g}."
+        return (
+            "This point is pinned: neurons stand on it, so that its halves cannot both stay on the "
+            f"margin. With the other points refitted {share} {left}."
+        )
+    far = f"{made.free:.2f}" if np.isfinite(made.free) else "any distance"
+    return (
+        f"Up to {far} along the line both halves stay on the margin and in the cell: they {left}. "
+        f"Of all, {share} do; elsewhere the energy is up to {made.values.max():.2g}."
+    )
 
 
 def of_starts(made: OfStarts) -> str:
@@ -85,8 +89,8 @@ def picture(made: Picture) -> str:
     """Return what a map shows; "" for a sketch, of which nothing is to be read."""
     if isinstance(made.about, Energies):
         return _of_point(made.about, made.forced)
-    if isinstance(made.about, SplitPlane):
-        return split_plane(made.about)
+    if isinstance(made.about, Split):
+        return split(made.about)
     if isinstance(made.about, OfStarts):
         return of_starts(made.about)
     return "" if made.about is None else of_ridge(made.about)
