@@ -30,6 +30,9 @@ POSSIBLE = sys.platform == "linux"  # macOS forbids much after a fork; Windows h
 PROGRAM = (sys.executable, "-m", "explorer.serve.warm")
 LAUNCHER = ["-m", "ipykernel_launcher"]  # what a command must begin with, after the interpreter
 FORK = "MARGIN_EXPLORER_FORK"  # 0: kernels are started one by one
+COMPILING = (sys.executable, "-m", "explorer.engine.compiling")
+MOST_NICE = 10  # arbitrary
+PATIENCE_S = 0.1  # between two looks at it; arbitrary
 REHEARSAL = "explorer.page.apps.rehearsal"  # by name, as a notebook names a page: another layer
 MOST_STARTS = 3  # without a kernel; arbitrary
 OWN = Path("/proc/self")
@@ -255,9 +258,25 @@ def _prepare() -> Iterator[bool]:
         gc.collect()
         gc.freeze()
         yield True
+        yield from while_compiling()
     gc.collect()
     gc.freeze()
     yield True
+
+
+def while_compiling() -> Iterator[bool]:
+    """Have loops compiled that no disk keeps yet; yield until it is done, as pages can be forked.
+
+    In a process of its own that stands back behind all others: here no visitor could be answered.
+    """
+    from explorer.engine.compiling import all_kept
+
+    if all_kept():
+        return
+    running = subprocess.Popen(COMPILING, preexec_fn=lambda: os.nice(MOST_NICE))
+    while running.poll() is None:
+        time.sleep(PATIENCE_S)
+        yield True
 
 
 def check_forkable() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.engine import kernels
+from explorer.engine import compiling, kernels
 from explorer.engine.kernels.loading import compiled_module
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,14 +64,37 @@ def test_where_loops_cannot_be_had_there_are_none(why, name, monkeypatch):
     assert compiled_module(name) is not None
 
 
-def test_a_second_process_compiles_nothing(tmp_path) -> None:
-    counts = []
-    for _ in range(2):
-        ran = subprocess.run(
-            [sys.executable, "-c", TRAIN_AND_ATTACK], cwd=ROOT, capture_output=True, text=True,
-            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}, check=False,
-        )  # fmt: skip
-        assert ran.returncode == 0, ran.stderr
-        counts.append([int(word) for word in ran.stdout.split()])
-    (compiled, _), (again, loaded) = counts
-    assert compiled > 0 and again == 0 and loaded > 0
+def ran(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_what_is_compiled_once_is_compiled_for_all_processes(tmp_path) -> None:
+    said = [ran(tmp_path, "-m", "explorer.engine.compiling").stderr for _ in range(2)]
+    assert said[0].count("\n") == 2 and not said[1]
+    misses, hits = map(int, ran(tmp_path, "-c", TRAIN_AND_ATTACK).stdout.split())
+    assert misses == 0 and hits > 0
+
+
+def test_what_changes_makes_all_loops_anew(tmp_path, monkeypatch) -> None:
+    """A later version of one file, or of numba."""
+    monkeypatch.setattr(compiling, "compiled_module", lambda _: None)
+    assert not compiling.all_kept()
+    kept = type("Kept", (), {"stats": type("Stats", (), {"cache_path": str(tmp_path)})})
+    loops = type("Loops", (), {"walk": kept})
+    monkeypatch.setattr(compiling, "compiled_module", lambda _: loops)
+    monkeypatch.setattr(compiling, "compile_all", lambda: None)
+    assert not compiling.all_kept()
+    compiling.main()
+    assert compiling.all_kept()
+    with monkeypatch.context() as patch:
+        patch.setattr("numba.__version__", "0.0")
+        assert not compiling.all_kept()
+    for source in Path(kernels.__file__).parent.glob("compiled*.py"):
+        (tmp_path / source.name).write_text("")
+    monkeypatch.setattr(compiling.loading, "__file__", str(tmp_path / "loading.py"))
+    assert not compiling.all_kept()

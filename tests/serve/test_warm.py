@@ -15,6 +15,7 @@ pytest.importorskip("websocket")
 
 import psutil
 
+from explorer.engine import compiling
 from explorer.serve import server as serve
 from explorer.serve import warm
 from tests.serve.visits import (
@@ -50,9 +51,9 @@ def server() -> Iterator[serve.Server]:
 
 
 def kernels(server: serve.Server) -> list[psutil.Process]:
-    """The processes of the server's kernels."""
+    """The processes of the server's kernels: forks of the warm one, which may also compile."""
     return [each for child in psutil.Process(server.process.pid).children()
-            for each in child.children()]  # fmt: skip
+            for each in child.children() if "explorer.serve.warm" in each.cmdline()]  # fmt: skip
 
 
 def warm_one(server: serve.Server) -> psutil.Process:
@@ -179,6 +180,26 @@ print(len(App().panels))
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 1
+
+
+def test_the_warm_process_goes_on_while_loops_are_compiled(monkeypatch) -> None:
+    monkeypatch.setattr(compiling, "all_kept", lambda: True)
+    assert list(warm.while_compiling()) == []
+    monkeypatch.setattr(compiling, "all_kept", lambda: False)
+    waits = "import sys; sys.stdin.read()"
+    reading, writing = os.pipe()
+    kept = os.dup(0)
+    os.dup2(reading, 0)
+    try:
+        monkeypatch.setattr(warm, "COMPILING", (sys.executable, "-c", waits))
+        running = warm.while_compiling()
+        assert next(running) and next(running)
+        os.close(writing)
+        assert all(running)
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+        os.close(reading)
 
 
 SPOILED = {

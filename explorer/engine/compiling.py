@@ -1,0 +1,95 @@
+"""Compiling every loop before it is needed: `python -m explorer.engine.compiling`.
+
+Loops are compiled at their first use and kept on disk for all later processes. A server does it in
+the background before its first visitor; an image of a machine can have it done when it is built.
+
+>>> from explorer.engine import compiling
+>>> compiling.all_kept() in (True, False)
+True
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from explorer.engine import training
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.target import Target
+from explorer.engine.data import preset
+from explorer.engine.kernels import loading
+from explorer.engine.kernels.loading import compiled_module
+from explorer.engine.threads import few_threads
+from explorer.engine.training import TrainConfig
+
+NETWORKS = ((4,), (4, 3))  # one for the loops of two layers, one for those of more
+_BEFORE = "Compiling loops for this machine; until then the first runs wait for them."
+_AFTER = "Compiled the loops in {:.0f} s; later starts load them."
+
+
+def compile_all() -> None:
+    """Take every road that loops are compiled for, on small networks."""
+    data = preset("moons", n=6)
+    with few_threads():
+        for widths in NETWORKS:
+            config = TrainConfig(widths=widths, steps=2)
+            state = training.init(data, config, torch.Generator().manual_seed(0))
+            target = Target(training.advance(data, state, config, 2).net)
+            for multipliers in ("joint", "projected"):
+                attack = KKTConfig(m=4, steps=4, multipliers=multipliers)
+                found = kkt.init(target, attack, torch.Generator().manual_seed(0))
+                kkt.advance(target, found, attack, 4)
+
+
+def all_kept() -> bool:
+    """Return whether all loops were compiled by these versions, on this machine.
+
+    Returns:
+        False also where there are no loops to compile, as without numba.
+    """
+    stamp = _stamp()
+    return stamp is not None and stamp.exists()
+
+
+def _stamp() -> Path | None:
+    """The file that says so, beside what numba keeps; its name holds what must not have changed."""
+    loops: Any = compiled_module("compiled")
+    if loops is None:
+        return None
+    import llvmlite.binding
+    import numba
+
+    sources = sorted(Path(loading.__file__).parent.glob("compiled*.py"))
+    made = f"{max(each.stat().st_mtime_ns for each in sources)}-{len(sources)}"
+    machine = f"{numba.__version__}-{llvmlite.binding.get_host_cpu_name()}"
+    python = "".join(map(str, sys.version_info[:2]))
+    return Path(loops.walk.stats.cache_path) / f"all-{python}-{machine}-{made}"
+
+
+def _end_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+def main() -> None:
+    """Compile what is not yet kept, and say so; end when the process that asked for it does."""
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    stamp, begun = _stamp(), time.monotonic()
+    if stamp is None or stamp.exists():
+        return
+    print(_BEFORE, file=sys.stderr, flush=True)
+    compile_all()
+    stamp.touch()
+    print(_AFTER.format(time.monotonic() - begun), file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
