@@ -116,14 +116,20 @@ def batch_mask(n: int, batch: int, t: int, seed: int) -> Tensor:
 
     An epoch is one permutation, cut up.
     """
-    per_epoch = -(-n // batch)
-    epoch, part = divmod(t, per_epoch)
-    # 2654435761 is Knuth's multiplicative hash: nearby epochs get unrelated generators.
-    generator = torch.Generator().manual_seed((seed + 2654435761 * epoch) % 2**63)
-    order = torch.randperm(n, generator=generator)[part * batch : (part + 1) * batch]
-    mask = torch.zeros(n, dtype=torch.float64)
-    mask[order] = n / len(order)
-    return mask
+    return batch_masks(n, batch, t, 1, seed)[0]
+
+
+def batch_masks(n: int, batch: int, t: int, steps: int, seed: int) -> Tensor:
+    """Return the masks (steps, n) of the steps from t on; see `batch_mask`."""
+    per_epoch, masks = -(-n // batch), torch.zeros(steps, n, dtype=torch.float64)
+    for epoch in range(t // per_epoch, (t + steps - 1) // per_epoch + 1):
+        # 2654435761 is Knuth's multiplicative hash: nearby epochs get unrelated generators.
+        generator = torch.Generator().manual_seed((seed + 2654435761 * epoch) % 2**63)
+        order, first = torch.randperm(n, generator=generator), epoch * per_epoch - t
+        for part in range(max(0, -first), min(per_epoch, steps - first)):
+            some = order[part * batch : (part + 1) * batch]
+            masks[first + part, some] = n / len(some)
+    return masks
 
 
 # --- Gradient descent on mean loss + mu/2 |theta|^2 ----------------------------------------------

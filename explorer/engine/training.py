@@ -449,8 +449,8 @@ def terminate(state: TrainState, config: TrainConfig) -> Status:
 def advance(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -> TrainState:
     """Return the state after so many steps, or the last one where the run is over before.
 
-    The steps are those of `step`, to rounding, and sooner: in float64 on the CPU, with one output
-    and all points in each step, compiled loops take them; see `training_loops.serves`.
+    The steps are those of `step`, to rounding, and sooner: in float64 on the CPU, with one output,
+    compiled loops take them; see `training_loops.serves`.
 
     Args:
         target: points x (n, d) and labels y (n,).
@@ -462,8 +462,7 @@ def advance(target: Dataset, state: TrainState, config: TrainConfig, steps: int)
         The state at t + steps, at `config.steps`, or at the end of a run that cannot go on.
     """
     end = min(state.t + steps, config.steps)
-    full = config.batch is None or config.batch >= target.n
-    if full and training_loops.serves(state.net, target.x) and not terminate(state, config).over:
+    if training_loops.serves(state.net, target.x) and not terminate(state, config).over:
         state = _compiled(target, state, config, end - state.t)
     while state.t < end and not terminate(state, config).over:
         state = step(target, state, config)
@@ -507,7 +506,8 @@ def _compiled(target: Dataset, state: TrainState, config: TrainConfig, steps: in
         config.rate, config.momentum, config.weight_decay, math.log(config.beta_end),
         float(config.ascent_steps), TRUST, NORM_RANGE, MAX_EXPONENT, *training_loops.LARGEST,
     )  # fmt: skip
-    run = training_loops.CompiledRun(*held, now, state.t)
+    batch = None if config.batch is None or config.batch >= target.n else config.batch
+    run = training_loops.CompiledRun(*held, now, state.t, batch, state.batch_seed)
     run = run.advance(state.net, target.x, target.y, rule, steps)
     log_scale, log_loss, log_pull, kappa, rho = run.now.tolist()
     return TrainState(

@@ -27,6 +27,7 @@ RULES = {
     "decay": {"weight_decay": 1e-2, "momentum": 0.9},
     "decay, constant": {"weight_decay": 1e-2, "step_rule": "constant"},
     "without bias": {"bias": False, "momentum": 0.0},
+    "mini-batches": {"batch": 3},
 }
 
 
@@ -171,13 +172,12 @@ def test_the_past_is_not_changed() -> None:
 
 
 def test_what_has_no_loops_takes_single_steps(monkeypatch) -> None:
-    """Several classes, float32, mini-batches, later biases, no numba."""
+    """Several classes, float32, later biases, no numba."""
     data = drawn(2, 9)
     three = Dataset(data.x, torch.tensor([1.0, -1.0, 3.0] * 3).double())
     cases = [
         (data, TrainConfig(widths=(5, 4), all_biases=True)),
         (data, TrainConfig(widths=(5,), all_biases=True)),
-        (data, TrainConfig(widths=(5,), batch=4)),
         (data.to(dtype=torch.float32), TrainConfig(widths=(5,))),
         (three, TrainConfig(widths=(5,))),
     ]

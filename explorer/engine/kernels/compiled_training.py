@@ -209,6 +209,14 @@ def _pulls(
 
 
 @njit(**FAST)
+def _choose(pull: Array, masks: Array, row: int) -> None:
+    """The share of a mini-batch in the pulls."""
+    if len(masks):
+        for i in range(len(pull)):
+            pull[i] *= masks[row, i]
+
+
+@njit(**FAST)
 def _factors(rule: Rule, now: Array, order: int, gg: float, gt: float) -> tuple[float, float]:
     """By how much the next displacement follows g = grads, and by how much theta decays.
 
@@ -283,7 +291,7 @@ def _heat(q: Array, n: int, t: int, order: int, rule: Rule, now: Array) -> None:
 @njit(cache=True, **FAST)
 def train(
     held: Arrays, q: Array, now: Array, a: Array, y: Array, n: int, k: int, biased: bool,
-    t: int, steps: int, rule: Rule,
+    t: int, steps: int, rule: Rule, masks: Array,
 ) -> tuple[int, bool]:  # fmt: skip
     """Take steps in place; return how many, and whether all is finite.
 
@@ -301,6 +309,7 @@ def train(
         t: steps taken before.
         steps: how many to take.
         rule: see `Rule`.
+        masks: factors of the points' pulls at t, t + 1, ...; of length 0 for none.
     """
     d, wide = (len(held[0]) - k) // k - (1 if biased else 0), -(-k // 8) * 8
     rows = np.zeros((3, len(a) + 1, wide))
@@ -325,6 +334,7 @@ def train(
         if rule[0]:
             _heat(q, n, t + taken + 1, 2, rule, now)
         _pulls(q, norms, y, pull, n, 2, rule, now)
+        _choose(pull, masks, taken + 1)
         sound = abs(now[LOG_LOSS]) < np.inf and now[KAPPA] < np.inf
         if sound:
             gg, gt = _backward(w, a, pull, z, g)
@@ -470,18 +480,9 @@ def _each_layer(
 ) -> tuple[float, Array]:  # fmt: skip
     """Layer by layer and four neurons at a time: move the weights, then make what they give.
 
-    Args:
-        held: theta, velocity and grads (P,).
-        widths: see `train_deep`.
-        biased: see `train`.
-        reads_of: what layers read before the move, and where to write what they read after it.
-        b: see above.
-        pull: p_i y_i (n,).
-        g: room for four rows.
-        how: whether to move, whether the gradient lies in `held`; follow, decay, momentum.
-
-    Returns:
-        The squared norm of theta where it moved, and Phi (n,).
+    `reads_of`: what layers read before the move, and where to write what they read after it. `g`:
+    room for four rows. `how`: whether to move, whether the gradient lies in `held`; follow, decay,
+    momentum. Returns the squared norm of theta where it moved, and Phi (n,).
     """
     theta, velocity, grads = held
     move, kept, follow, decay, momentum = how
@@ -547,7 +548,7 @@ def _write(
 @njit(cache=True, **FAST)
 def train_deep(
     held: Arrays, q: Array, now: Array, x: Array, y: Array, n: int, widths: Array, biased: bool,
-    t: int, steps: int, rule: Rule, kept: bool,
+    t: int, steps: int, rule: Rule, kept: bool, masks: Array,
 ) -> tuple[int, bool]:  # fmt: skip
     """As `train`, for any depth: x (N, d), q and y (N,), N >= n, widths from d to 1.
 
@@ -578,6 +579,7 @@ def train_deep(
         if rule[0] and step:
             _heat(q, n, t + step, order, rule, now)
         _pulls(q, norms, y, pull, n, order, rule, now)
+        _choose(pull, masks, step)
         if not (abs(now[LOG_LOSS]) < np.inf and now[KAPPA] < np.inf):
             return max(step - 1, 0), False
         ends = step and (step == steps or now[KAPPA] == 0)

@@ -13,10 +13,11 @@ from torch import Tensor
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.margin import MAX_LOG_GAIN
 from explorer.engine.network import Network
-from explorer.engine.optim import MAX_DECAY
+from explorer.engine.optim import MAX_DECAY, batch_masks
 
 MOST_INPUTS = 16  # arbitrary: beyond it the first layer is a product worth a call of BLAS
 PIECE = 2**24  # points x neurons x steps in one call; Ctrl-C is heard between; arbitrary
+MOST_MASKS = 2**12  # mini-batches drawn in one go; arbitrary
 LARGEST = (MAX_DECAY, MAX_LOG_GAIN)  # the last of a rule
 _FUSED = 64  # weights that products take in the time of a neuron in loops; arbitrary
 _AT_ONCE = 4  # points that loops over neurons take together
@@ -54,6 +55,8 @@ class CompiledRun:
         q: margins (n,).
         now: log_scale, log_loss, log_pull, kappa and rho (5,).
         t: steps taken.
+        batch: points in each step; None: all.
+        seed: fixes every mini-batch with t.
     """
 
     theta: Tensor
@@ -62,6 +65,8 @@ class CompiledRun:
     q: Tensor
     now: Array
     t: int
+    batch: int | None
+    seed: int
 
     def advance(self, net: Network, x: Tensor, y: Tensor, rule: Rule, steps: int) -> CompiledRun:
         """So many steps on; fewer where no gradient is left or the next step is not finite.
@@ -74,7 +79,8 @@ class CompiledRun:
             steps: how many.
         """
         work = len(x) * (net.widths[0] if _narrow(net) else len(self.theta) // _FUSED + 1)
-        piece, end, run, sound = max(1, PIECE // work), self.t + steps, self, True
+        piece = PIECE // work if self.batch is None else min(PIECE // work, MOST_MASKS)
+        piece, end, run, sound = max(1, piece), self.t + steps, self, True
         points = _padded(net, x, y)
         while sound and run.t < end:
             before, asked = run, min(piece, end - run.t)
@@ -95,16 +101,21 @@ class CompiledRun:
         q[:n] = self.q
         if not steps:
             return self, True
+        masks = np.zeros((0, len(q)))
+        if self.batch is not None:
+            masks = np.zeros((steps + 1, len(q)))
+            masks[:, :n] = batch_masks(n, self.batch, self.t, steps + 1, self.seed)
         if _narrow(net):
             shape = (n, net.widths[0], biased, self.t)
-            taken, sound = loops.train(arrays, q, now, *points, *shape, steps, rule)
+            taken, sound = loops.train(arrays, q, now, *points, *shape, steps, rule, masks)
         else:
             widths = np.array([net.d, *net.widths, 1])
             kept = len(self.theta) <= NEAR
             taken, sound = loops.train_deep(
-                arrays, q, now, *points, n, widths, biased, self.t, steps, rule, kept
+                arrays, q, now, *points, n, widths, biased, self.t, steps, rule, kept, masks
             )
-        return CompiledRun(*held, torch.from_numpy(q[:n]), now, self.t + taken), sound
+        left = torch.from_numpy(q[:n])
+        return CompiledRun(*held, left, now, self.t + taken, self.batch, self.seed), sound
 
 
 def _narrow(net: Network) -> bool:
