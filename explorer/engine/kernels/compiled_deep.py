@@ -43,12 +43,20 @@ def _layers(net: Net) -> list[Array]:
 
 
 @njit(**FAST)
+def _put(out: Array, v: Array) -> None:
+    """Write the first rows of v into those of out; assigning a slice would compile for seconds."""
+    for i in range(min(len(out), len(v))):
+        for j in range(out.shape[1]):
+            out[i, j] = v[i, j]
+
+
+@njit(**FAST)
 def _lay(
     x: Array, alpha: float, ws: list[Array], slopes: Array, a: list[Array], z: list[Array],
     s: list[Array], b: list[Array], outer: list[Array],
 ) -> None:  # fmt: skip
     """Go up and down: what each layer reads, and of hidden ones z, s and dPhi by z and by a."""
-    a[0][: len(x)] = x
+    _put(a[0], x)
     first, depth, m = 0, len(z), x.shape[1]
     for layer in range(depth):
         np.dot(ws[layer], a[layer], z[layer])
@@ -65,7 +73,7 @@ def _lay(
             for i in range(len(ol)):
                 ol[i] = ws[depth][0, i]
         else:
-            ol[:] = np.dot(ws[layer + 1].T, b[layer + 1])[: len(ol)]
+            _put(ol, np.dot(ws[layer + 1].T, b[layer + 1]))
         for i in range(len(ol)):
             for j in range(m):
                 bl[i, j] = ol[i, j] * sl[i, j]
@@ -78,8 +86,9 @@ def _known(
 ) -> None:  # fmt: skip
     """Phi, <theta, grad Phi> and || grad Phi ||^2 of each candidate (m,)."""
     depth, m = len(z), len(phi)
-    phi[:] = np.dot(ws[depth], a[depth])[0]
-    inner[:] = phi
+    made = np.dot(ws[depth], a[depth])
+    for j in range(m):
+        phi[j] = inner[j] = made[0, j]
     size[:] = 0.0
     own, read = np.empty(m), np.empty(m)
     for layer in range(depth + 1):
@@ -150,7 +159,8 @@ def _multipliers(
                 gram[i, j] = gram[j, i] = cross[i, at[j]]
         if not active_set(gram, asked, most, above, ridge, tol, low):
             return False
-        gain[:] = right
+        for j in range(m):
+            gain[j] = right[j]
         for i in range(most):
             for j in range(m):
                 gain[j] -= above[i] * cross[i, j]
@@ -159,7 +169,8 @@ def _multipliers(
     share[:] = 0.0
     for i in range(most):
         share[at[i]] = above[i]
-    right[:] = gain
+    for j in range(m):
+        right[j] = gain[j]
     return True
 
 
@@ -189,13 +200,16 @@ def _pull(
         down = -np.dot(below, sends)
         if layer:
             up += np.dot(w, carried)
-            down[: len(outer[layer - 1])] += _columns(outer[layer - 1], at)
+            own_down = _columns(outer[layer - 1], at)
+            for i in range(len(own_down)):
+                for j in range(n):
+                    down[i, j] += own_down[i, j]
         else:
             down += np.dot(w.T, signal)
         for row in w:
             left += np.sum(row * row)
         carried = np.zeros((ws[layer + 1].shape[1], n))
-        carried[: len(up)] = up * own
+        _put(carried, up * own)
         pulled.append(down)
         steep.append(up * signal)
         slope.append(own)
@@ -272,7 +286,8 @@ def _made(stamp: int) -> Callable[..., bool]:
                 onto *= how[1]
                 slope = np.dot(ws[0].T, b[0])[:d] if row[5] > 0 else p[i, :d]
                 _to_margin(p[i, :d], onto, slope, phi[i], signed[i], row[5], how)
-                on_share[i] = inner * how[1]
+                for j in range(m):
+                    on_share[i, j] = inner[j] * how[1]
                 grad[i, d + 1] = 0.0
         return True
 

@@ -554,23 +554,30 @@ def train_deep(
 
     `kept`: whether to keep the gradient from one step to the next, see above.
     """
-    theta, many, order, still = held[0], len(y), len(widths) - 1, (False, kept, 0.0, 0.0, 0.0)
-    old, new = np.empty(widths[:-1].sum() * many), np.empty(widths[:-1].sum() * many)
-    b, pull = np.empty(((widths[1:] + 3) // 4 * 4).sum() * many), np.zeros(many)
-    g, gg, gt = np.empty(4 * widths.max()), 0.0, 0.0
-    old[: x.size] = new[: x.size] = x.ravel()
+    theta, many, order, reads, sends, most = held[0], len(y), len(widths) - 1, 0, 0, 0
+    for layer in range(order):
+        reads, most = reads + widths[layer], max(most, widths[layer])
+        sends += -(-widths[layer + 1] // 4) * 4
+    old, new, b = np.empty(reads * many), np.empty(reads * many), np.empty(sends * many)
+    pull, g, gg, gt, follow, decay = np.zeros(many), np.empty(4 * most), 0.0, 0.0, 0.0, 0.0
+    points = x.ravel()
+    for i in range(len(points)):
+        old[i] = new[i] = points[i]
     for step in range(steps + 1):  # the first makes the gradient's factors where the run is
-        how, scale = still, now[LOG_SCALE]
-        if step:
+        move, scale = step > 0, now[LOG_SCALE]
+        if move:
             follow, decay = _factors(rule, now, order, gg, gt)
             if not abs(follow) < np.inf:
                 return step - 1, False
-            how = (True, kept, follow, decay, rule[4])
-        square, phi = _each_layer(held, widths, biased, (old, new), b, pull, g, how)
-        if step and not _normed(theta, held[1], square, rule, now):
-            return step - 1, False
-        if now[LOG_SCALE] != scale:
-            _, phi = _each_layer(held, widths, biased, (old, new), b, pull, g, still)
+        while True:
+            how = (move, kept, follow, decay, rule[4])
+            square, phi = _each_layer(held, widths, biased, (old, new), b, pull, g, how)
+            if move and not _normed(theta, held[1], square, rule, now):
+                return step - 1, False
+            move = False
+            if now[LOG_SCALE] == scale:
+                break
+            scale = now[LOG_SCALE]  # other weights: once more what they give
         old, new = new, old
         _signals(theta, widths, biased, old, b, many)
         norms, kernel = _lengths(old, b, widths, biased, many, not kept)
