@@ -10,6 +10,7 @@ from explorer.engine.explanations.certainty import RadiusMap
 Array = NDArray[np.float64]
 # Viridis at six even places, as in triangle.js: told apart by the colour-blind.
 SHADING = ("#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725")
+ROWS = 40  # of each half of a line's map; arbitrary
 FLOOR = 1e-12  # a share of the weights below this is rounding
 DECADES = 4.0  # of the colours below the highest value; arbitrary
 CROWDED = 0.8  # of the places within `NEAR` of the colours: then these follow ranks; arbitrary
@@ -75,7 +76,7 @@ def radius_span(drawn: RadiusMap) -> tuple[float, float]:
 
 
 def radius_shades(drawn: RadiusMap) -> NDArray[np.uint8]:
-    """Return the larger radius of both labels as bytes (h, w), each label's row on a line.
+    """Return the larger radius of both labels as bytes (h, w); on a line each label's own half.
 
     255 is the largest; 0, which is not drawn, where no point is needed or nothing is known yet.
     """
@@ -83,6 +84,8 @@ def radius_shades(drawn: RadiusMap) -> NDArray[np.uint8]:
     if shown.ndim == 3:
         known = np.isfinite(shown).any(axis=0)
         shown = np.where(known, np.nan_to_num(shown).max(axis=0), np.nan)
+    else:
+        shown = np.repeat(shown, ROWS, axis=0)  # or the two would melt into each other
     low, high = radius_span(drawn)
     share = np.clip((np.nan_to_num(shown) - low) / (high - low), 0.0, 1.0)
     needed = np.nan_to_num(shown) > low

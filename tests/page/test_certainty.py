@@ -106,7 +106,7 @@ def test_the_map_is_drawn_from_the_weights_alone_and_taken_away_again() -> None:
         held, data = app.session.frame.certain, app.session.frame.truth
         assert held is not None and held.done and data is not None
         drawn = on_plane(app)
-        assert drawn["energy"].shape[0] == 2 and (drawn["energy"] > 0).any()
+        assert drawn["energy"].shape[0] % 2 == 0 and (drawn["energy"] > 0).any()
         places = held.map.places
         assert len(places) >= 2
         for at, label, _ in places:

@@ -28,6 +28,7 @@ from explorer.engine.threads import few_threads
 
 PLAIN = 1.05  # times the least residual: a smaller radius says nothing of a place; arbitrary
 TRIFLE = 0.005  # of |theta|: a radius up to it says nothing either; arbitrary
+ALIKE = 0.95  # of the largest radius nearby: as bright; arbitrary
 SLICE = 24  # places between two pictures of a map; arbitrary
 
 Block = tuple[float, tuple[tuple[int, int], ...]]  # label, and a range of pixels of each axis
@@ -169,7 +170,8 @@ class RadiusMap:
     def places(self) -> Array:
         """Needed places that do not meet (p, d + 2): centre, label, radius; the largest first.
 
-        No two of one label can stand for the same training point.
+        No two of one label can stand for the same training point. Of pixels that are about as
+        bright the one in their middle is taken.
         """
         k, *pixel = np.nonzero(self.needed)
         d, side = len(pixel), self.values.shape[1:]
@@ -178,13 +180,16 @@ class RadiusMap:
         share = (np.stack(pixel, axis=1) + 0.5) / np.array(side[::-1])
         at = self.low + (self.high - self.low) * share
         rows = np.column_stack([at, 1.0 - 2.0 * k, self.values[self.needed]])
-        kept: list[Array] = []
-        for row in rows[np.argsort(-rows[:, -1], kind="stable")]:
-            apart = 2 * (self.half + self.reach) - 1e-12
-            if all(
-                row[d] != one[d] or float(np.abs(row[:d] - one[:d]).max()) >= apart for one in kept
-            ):
-                kept.append(row)
+        wide, kept = 2 * (self.half + self.reach), []
+        while len(rows):
+            best = rows[np.argmax(rows[:, -1])]
+            own = rows[:, d] == best[d]
+            apart = np.abs(rows[:, :d] - best[:d]).max(axis=1)
+            alike = rows[own & (apart < wide) & (rows[:, -1] >= ALIKE * best[-1])]
+            off = np.abs(alike[:, :d] - alike[:, :d].mean(axis=0)).max(axis=1)
+            kept.append(alike[np.argmin(off)])
+            apart = np.abs(rows[:, :d] - kept[-1][:d]).max(axis=1)
+            rows = rows[~(own & (apart < wide - 1e-12))]
         return np.array(kept).reshape(-1, d + 2)
 
 

@@ -1,0 +1,35 @@
+"""How certain claims and places are, by a real mouse: the dots say so, the map comes and goes."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from explorer.serve import server
+from tests.browser.steps import Explorer
+
+
+def test_claims_are_certified_and_the_map_is_drawn(page: Page, voila_server: server.Server) -> None:
+    app = Explorer(page).visit(voila_server.url)
+    app.preset("Two points")
+    app.press("2 Train")
+    app.page.locator(".mx-transport select").first.select_option(label="as fast as it goes")
+    app.press("Play")
+    app.wait_for_step(1000)
+    if app.button("Pause").is_visible():
+        app.press("Pause")
+    app.press("3 Attack")
+    app.press("Play")
+    dots = app.page.locator(".mx-dots .mx-chart-foot")
+    expect(dots).to_contain_text(re.compile(r"●.*\d.*○.*\d"), timeout=90_000)
+    app.press("5 Explain")
+    card = app.page.locator(".mx-explain")
+    ask = card.locator(".mx-question button").first
+    asked = ask.text_content() or ""
+    ask.click()
+    expect(card.locator(".mx-scale")).to_be_visible()
+    expect(ask).not_to_have_text(asked)
+    ask.click()
+    expect(ask).to_have_text(asked)
+    expect(card.locator(".mx-scale")).not_to_be_visible()
