@@ -67,9 +67,8 @@ def radii(drawn: RadiusMap) -> str:
     """Return what the colours of a map of radii mean."""
     near = f"{drawn.half + drawn.reach:.2g}"
     return (
-        f"Share of the weights that stays unexplained without a point within {near} of here, from "
-        "the weights alone. Places without colour are not needed: some explanation does as well "
-        "without a point there."
+        f"Share of the weights that stays unexplained without a point within {near} of here. "
+        "Without colour: not needed."
     )
 
 

@@ -146,7 +146,9 @@ def assumptions(made: Audit) -> list[Assumption]:
             "The points explain the weights best in other coordinates "
             f"({made.coordinates.name}): there the attacks ran. Claims are in those as given."
         )
-    return [*found, Assumption("coordinates", True, where)]
+    found.append(Assumption("coordinates", True, where))
+    why = verdicts.uncertified(made.net)
+    return [*found, Assumption("certified radius", False, why)] if why else found
 
 
 def _order(made: Audit) -> str:
