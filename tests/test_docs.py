@@ -31,6 +31,7 @@ from explorer.page.frame import STAGES
 from explorer.page.parts.controls import Control
 from explorer.page.parts.settings import rows_of
 from explorer.page.stages import train
+from explorer.page.words.keeping import BUTTONS
 from scripts import reference
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -148,7 +149,7 @@ def texts(value: Any) -> Iterator[str]:
 def labels() -> set[str]:
     """Every name that a control of the page carries, its choices and the titles of its folds."""
     app, others = App(preset("alternating-line", n=3)), (MembershipApp(), DigitsApp())
-    found: set[str] = set(FOLDS)
+    found: set[str] = {*FOLDS, *BUTTONS.values()}
     train.jump_to_exact(app.session)
     for stage, *_ in STAGES:
         play.go(app.session, stage)

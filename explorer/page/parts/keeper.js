@@ -37,7 +37,7 @@ function render({ model, el }) {
   let app = null, row = model.get("keeps") ? offered(page) : null, key = newKey();
   let latest = null, stored = true, saved = "", shut = false, touched = false, active = performance.now();
   let state = "here"; // the kernel: "here", "busy", "away" (no way to the server), "gone"
-  const reload = ["Reload", () => { saved = latest?.text; location.reload(); }];
+  const reload = [model.get("says")["reload now"], () => { saved = latest?.text; location.reload(); }];
 
   const text = (name, about) => model.get("says")[name].replace("{time}", about ? clock(about.time) : "").replace("{words}", about?.words || "");
   const startNew = () => {
@@ -47,13 +47,13 @@ function render({ model, el }) {
     say();
   };
   const say = () => {
-    const last = latest || row, held = last ? [["Download", () => { saved = last.text; download(last); }]] : [];
+    const last = latest || row, held = last ? [[text("download"), () => { saved = last.text; download(last); }]] : [];
     const kept = !last ? "" : ` ${text(stored ? "kept" : "not kept", last)}`, again = text(lab() ? "run again" : "reload");
     if (state === "gone") bar.show({ kind: state, words: `${text("gone")}${kept} ${again}`, buttons: [...held, reload] });
     else if (state === "away") bar.show({ kind: state, words: `${text("away")}${kept}`, buttons: [...held, reload] });
     else if (state === "busy") bar.show({ kind: state, words: text("busy"), buttons: [] });
-    else if (row) bar.show({ kind: "offer", words: text("offer", row), buttons: [["Take up", takeUp], ["Start new", startNew]] });
-    else if (!stored && !shut) bar.show({ kind: "full", words: text("full"), buttons: [...held, ["Close", () => { shut = true; say(); }]] });
+    else if (row) bar.show({ kind: "offer", words: text("offer", row), buttons: [[text("take up"), takeUp], [text("new"), startNew]] });
+    else if (!stored && !shut) bar.show({ kind: "full", words: text("full"), buttons: [...held, [text("close"), () => { shut = true; say(); }]] });
     else bar.show(null);
   };
   const takeUp = () => {

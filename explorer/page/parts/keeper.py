@@ -9,7 +9,7 @@ from typing import Any
 import anywidget
 from traitlets import Bool, Dict, Unicode
 
-from explorer.page.words.keeping import BAR, LIST
+from explorer.page.words.keeping import BAR, BUTTONS, LIST
 
 HERE = Path(__file__).parent
 KEPT = (HERE / "kept.js").read_text(encoding="utf-8")
@@ -39,7 +39,7 @@ class Keeper(anywidget.AnyWidget):
 
         Without them nothing is kept: the page is watched alone.
         """
-        super().__init__(keeps=take_up is not None, kept={}, says=BAR)
+        super().__init__(keeps=take_up is not None, kept={}, says=BAR | BUTTONS)
         self._begin, self._take_up = begin, take_up
         self.comm_name = self.model_id or ""
         self.on_msg(self._on_message)
@@ -67,7 +67,7 @@ class KeptList(anywidget.AnyWidget):
 
     def __init__(self, take_up: Callable[[str], None]) -> None:
         """Call `take_up` with the text of the chosen row."""
-        super().__init__(says=LIST)
+        super().__init__(says=LIST | BUTTONS)
         self._take_up = take_up
         self.on_msg(self._on_message)
 

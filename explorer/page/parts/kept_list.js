@@ -18,9 +18,9 @@ const render = ({ model, el }) => {
       line.className = "mx-kept-row";
       words.textContent = `${clock(row.time)}: ${row.words}`;
       line.append(words,
-        button("Take up", "Show it in place of what is on screen", () => model.send({ kind: "take up", text: row.text })),
-        button("Download", "As a file, which can be opened here again", () => download(row)),
-        button("Forget", "Delete it from this browser", () => { attempt(() => localStorage.removeItem(row.key)); changed(); }));
+        button(says["take up"], "Show it in place of what is on screen", () => model.send({ kind: "take up", text: row.text })),
+        button(says.download, "As a file, which can be opened here again", () => download(row)),
+        button(says.forget, "Delete it from this browser", () => { attempt(() => localStorage.removeItem(row.key)); changed(); }));
       return line;
     }));
   };
