@@ -51,7 +51,7 @@ from explorer.page.apps.membership_scene import Outcome
 from explorer.page.frame import Aim, Attacking, Certain, Frame, Shown, Training
 from explorer.page.history import History
 from explorer.page.words import energy as page_energy
-from explorer.page.words import failures, glossary
+from explorer.page.words import failures, glossary, keeping
 from explorer.page.words import membership as page_membership
 from explorer.page.words import starts as page_starts
 from explorer.page.words import univariate as page_univariate
@@ -693,11 +693,21 @@ def of_page() -> Named:
     yield "membership, no KKT point", page_membership.network(bad)
 
 
+def of_keeping() -> Named:
+    """What the browser says of a page that it keeps."""
+    yield from ((f"kept, {name}", words) for name, words in keeping.BAR.items())
+    yield "kept, refused", keeping.REFUSED.format("the text ends too early.")
+    yield "kept, large network", keeping.NOT_KEPT.format(12_000)
+    frames = {**dict(drawn_frames()), **dict(trained_frames()), **dict(attacked_frames())}
+    for name in ("one class", "separated", "found"):
+        yield f"kept, of {name}", keeping.kept_words(frames[name])
+
+
 def made() -> dict[str, str]:
     """All sentences by name."""
     parts = (
         enums, of_weights, of_verdicts, of_explanations, of_energy, of_membership, of_attacks,
-        of_audits, of_research, of_headlines, of_page,
+        of_audits, of_research, of_headlines, of_page, of_keeping,
     )  # fmt: skip
     found: dict[str, str] = {}
     for name, text in (pair for part in parts for pair in part()):

@@ -13,7 +13,8 @@ NOT_KEPT = (
 # `kept_words` says of it.
 BAR = {
     "offer": "Take up your drawing of {time} ({words})?",
-    "busy": "Busy: the kernel is computing. What you press meanwhile happens afterwards.",
+    "busy": "Busy: the kernel has not answered for 5 seconds. What you press meanwhile happens "
+    "afterwards.",
     "away": "The server does not answer. The page goes on by itself when it does.",
     "gone": "The kernel behind this page has ended.",
     "kept": "Your drawing of {time} is kept in this browser.",
