@@ -56,8 +56,11 @@ def _present(session: Session) -> Run:
     """Return this moment of the page."""
     now = session.frame
     attacked = now.attack.state is not None and now.newest and now.truth is now.dataset
+    made, config, seed = described(session), session.train_config, session.seed
     return replace(
-        described(session),
+        made,
+        next_config=None if config == made.train_config else config,
+        next_seed=None if seed == made.seed else seed,
         train_states=() if now.training.state is None else (now.training.state,),
         attack_states=(now.attack.state,) if attacked and now.dataset.n else (),  # type: ignore[arg-type]
         stage=now.stage,
@@ -113,7 +116,9 @@ def _show(session: Session, run: Run) -> None:
     with reading("the run", "Save it again.", store.StoreError):
         made = _open(to_cpu(run))  # in one type: an attack never follows single precision
     session.running = False
-    session.train_config, session.seed, session.mix = made.train_config, made.seed, made.mix
+    session.train_config = run.next_config or made.train_config
+    session.seed = made.seed if run.next_seed is None else run.next_seed
+    session.mix = made.mix
     session.branch.train, session.branch.attack = made.branch.train, made.branch.attack
     branches.adopt(session, made.frame)
     session.attack_config = made.attack_config

@@ -128,11 +128,11 @@ def test_nothing_is_kept_before_a_visitor_acts() -> None:
 @pytest.mark.parametrize(
     ("change", "read"),
     [
-        (lambda s: play.set_seed(s, 11), lambda run: run.seed == 11),
-        (lambda s: play.configure(s, lr=0.5), lambda run: run.train_config.lr == 0.5),
-        (lambda s: play.step(s, 3), lambda run: run.train_states[-1].t == 3),
-        (lambda s: play.go(s, "draw"), lambda run: run.stage == "draw"),
-        (lambda s: draw.load(s, preset("xor")), lambda run: run.dataset.source.preset == "xor"),
+        (lambda s: play.set_seed(s, 11), lambda s: s.seed == 11),
+        (lambda s: play.configure(s, lr=0.5), lambda s: s.train_config.lr == 0.5),
+        (lambda s: play.step(s, 3), lambda s: s.frame.training.state.t == 3),
+        (lambda s: play.go(s, "draw"), lambda s: s.frame.stage == "draw"),
+        (lambda s: draw.load(s, preset("xor")), lambda s: s.frame.dataset.source.preset == "xor"),
     ],
 )
 def test_each_change_is_kept(change: Any, read: Any) -> None:
@@ -142,7 +142,21 @@ def test_each_change_is_kept(change: Any, read: Any) -> None:
     session.show(stage="train")
     send(panel.view, kind="begin")
     change(session)
-    assert read(from_text(panel.view.kept["text"]))
+    other = Session()
+    files.take_up(other, panel.view.kept["text"])
+    assert read(other) and files.as_text(other)[0] == panel.view.kept["text"]
+
+
+def test_how_the_weights_were_made_is_kept_beside_the_settings_of_the_next_run() -> None:
+    page = Session(preset("moons"), seed=3)
+    play.go(page, "train")
+    play.step(page, 20)
+    play.set_seed(page, 11)
+    page.train_config = replace(page.train_config, widths=(7,))
+    other = back(page)
+    assert (other.seed, other.train_config.widths) == (11, (7,))
+    known = other.frame.training.recipe
+    assert (known.seed, known.config.widths) == (3, (100,))
 
 
 def test_edits_in_a_row_are_kept_once_more_when_the_hand_rests() -> None:

@@ -84,6 +84,8 @@ class Run:
         exact: whether training began at the exact maximum-margin network.
         finish: the step from which the network was trained to the end; None where it was not.
         repeatable: whether points, settings and seeds alone give these weights again.
+        next_config: settings of the next run on a page, where a visitor changed them since.
+        next_seed: its seed, likewise.
 
     Raises:
         ValueError: where states have another dimension than the points, there is no such attack, or
@@ -111,6 +113,8 @@ class Run:
     exact: bool = False
     finish: int | None = None
     repeatable: bool = False
+    next_config: TrainConfig | None = None
+    next_seed: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse unknown attacks, and states of another dimension than the points."""

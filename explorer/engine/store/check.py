@@ -33,7 +33,7 @@ MOST_STATES = 1000  # arbitrary: pages and commands keep at most 400
 
 def check_run(run: Run) -> None:
     """ValueError where parts of `run` do not fit each other, or are out of range."""
-    for seed in (run.seed, run.attack_seed or 0):
+    for seed in (run.seed, run.attack_seed or 0, run.next_seed or 0):
         if not 0 <= seed <= MOST_INT:
             raise ValueError(f"the seed must be from 0 to 2^63 - 1; got {seed}")
     for steps in (*run.steps, run.finish or 0):
@@ -42,7 +42,8 @@ def check_run(run: Run) -> None:
     if run.mix is not None and not all(0 <= share <= 1 for share in run.mix):
         raise ValueError(f"the shares of mix must be from 0 to 1; got {run.mix}")
     _check_points(run.dataset)
-    _check_room(run.train_config.widths, run.dataset)
+    for config in (run.train_config, run.next_config or run.train_config):
+        _check_room(config.widths, run.dataset)
     kept: tuple[tuple[TrainState | State, ...], ...] = (run.train_states, run.attack_states)
     for states in kept:
         if len(states) > MOST_STATES:
