@@ -98,7 +98,7 @@ def test_a_drawing_is_offered_again_after_a_reload(page: Page, voila_server: ser
     drawn.app.expect_points(0)
     drawn.app.click((0.5, 0.5))
     drawn.kept("1 point")
-    drawn.app.fold("Save and open")
+    drawn.app.fold("Share")
     rows = page.locator(".mx-kept-list .mx-kept-row")
     expect(rows).to_have_count(2)
     rows.nth(1).get_by_role("button", name="Take up").click()
