@@ -69,8 +69,8 @@ def repeat(run: Run, watch: Callable[[str, int, int], None] = lambda *_: None) -
             then; it may raise an error to stop.
 
     Returns:
-        The states at its steps, the certificate and the verdict: on the same machine the same
-        numbers as on the page, bit for bit.
+        The states at its steps, the certificate and the verdict: the numbers of the page, to
+        rounding, as steps go in other blocks; candidates on their way magnify it.
 
     Raises:
         StoreError: where there are steps but no points, or the attack does not suit these weights.

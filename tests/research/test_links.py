@@ -113,8 +113,7 @@ def test_the_points_of_a_link_in_place_of_a_file(verb: str, tmp_path: Path) -> N
     line = verb == "univariate"
     points = preset("alternating-line", n=5) if line else preset("moons", n=6)
     link = link_of(Run(points, TrainConfig(widths=(3,)), seed=8), "http://127.0.0.1:8866/")
-    given = ["--widths", "20", "--steps", "400", "--json"]
-    given += [] if line else ["--out", str(tmp_path / "out.png")]
+    given = ["--widths", "20", "--steps", "400", "--json", "--out", str(tmp_path / "out.png")]
     given += ["--attack-steps", "2"] if verb == "demo" else []
     result = CliRunner().invoke(app, [verb, "--data", link, *given])
     assert result.exit_code == 0, result.output

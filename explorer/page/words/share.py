@@ -11,7 +11,7 @@ ANEW = (
 )
 WEIGHTS = "These weights came in a file: the link holds the points and settings. Save the run too."
 ATTACK_ANEW = "This attack was run elsewhere: the link begins it anew."
-OPENED = "Opened from a link, trained and attacked as it was there: the same numbers."
+OPENED = "Opened from a link, trained and attacked as there: the same numbers, to rounding."
 OPENED_POINTS = "Opened from a link: the points and settings."
 
 
