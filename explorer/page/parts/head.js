@@ -96,7 +96,7 @@ const build = (el, send, onClose) => {
       state.lessons.map(({ page, title }) =>
         make("a", "mx-menu-row", { href: address(page), target: "_blank", textContent: title })));
     const share = make("button", "mx-ghost", {
-      type: "button", textContent: "Share", title: "Save and open points, runs, weights and code",
+      type: "button", textContent: "Share", title: "A link, the code, files, and a game of two",
       on: { click: () => send("share") },
     });
     const help = menu("mx-help", "?", "Help: keys, and what the plane shows", [make("div", "mx-help-text")]);

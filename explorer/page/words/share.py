@@ -9,7 +9,7 @@ ANEW = (
     "No link can make these weights again: they came from a file, or points or settings changed "
     "while they were trained. The link begins before the first step; save the run to keep them."
 )
-WEIGHTS = "These weights came in a file: the link holds the points and settings. Save the run too."
+WEIGHTS = "These weights came from elsewhere: the link holds points and settings. Save the run too."
 ATTACK_ANEW = "This attack was run elsewhere: the link begins it anew."
 OPENED = "Opened from a link, trained and attacked as there: the same numbers, to rounding."
 OPENED_POINTS = "Opened from a link: the points and settings."
