@@ -201,9 +201,10 @@ class ExplainPanel(Panel):
         def take(part: tuple[Tensor, float, float]) -> None:
             explain.take_forced(self.session, part[0])
             count = int(forced_points(part[0], target.mass)[0].sum())
-            self.forced.said.value = words.forced_exactly(count, len(part[0]), *part[1:])
+            self.forced.say(words.forced_exactly(count, len(part[0]), *part[1:]))
 
-        self.forced.said.value, self.about = "", target
+        self.forced.say("")
+        self.about = target
         self.forced.job.start(
             work, take, lambda: self._ended(self.forced),
             lambda: self.session.frame.target is not target,
