@@ -1,4 +1,4 @@
-"""Shares pooled over runs, with their intervals at 95%.
+"""Shares pooled over runs, with their intervals, at 95% unless another level is asked for.
 
 At each end the wider of Wilson's interval (Wilson 1927), which counts every draw as one of its own,
 and, from three runs on, the percentile bootstrap over the runs (Efron 1979), which keeps together
@@ -35,20 +35,20 @@ class Share:
         return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
-def share(found: Counts, total: Counts) -> Share:
-    """Sum of found over sum of total, over runs, with the interval of this file."""
+def share(found: Counts, total: Counts, level: float = LEVEL) -> Share:
+    """Sum of found over sum of total, over runs, with the interval of this file at `level`."""
     hits, draws = np.asarray(found, dtype=int), np.asarray(total, dtype=int)
     if draws.sum() == 0:
         return Share(float("nan"), float("nan"), float("nan"))
     # Imported here: it takes a third of a second, which every start of the command would wait for.
     from scipy.stats import binomtest, bootstrap
 
-    wilson = binomtest(int(hits.sum()), int(draws.sum())).proportion_ci(LEVEL, method="wilson")
+    wilson = binomtest(int(hits.sum()), int(draws.sum())).proportion_ci(level, method="wilson")
     low, high = float(wilson.low), float(wilson.high)
     if len(hits) >= FEWEST and len({*zip(hits.tolist(), draws.tolist(), strict=True)}) > 1:
         drawn = bootstrap(
             (hits, draws), _ratio, paired=True, vectorized=True, n_resamples=RESAMPLES,
-            confidence_level=LEVEL, method="percentile", random_state=np.random.default_rng(0),
+            confidence_level=level, method="percentile", random_state=np.random.default_rng(0),
         ).confidence_interval  # fmt: skip
         low, high = min(low, float(drawn.low)), max(high, float(drawn.high))
     return Share(float(hits.sum() / draws.sum()), max(low, 0.0), min(high, 1.0))

@@ -64,6 +64,12 @@ def test_runs_that_differ_widen_the_interval_and_equal_ones_do_not() -> None:
         assert 0 <= edge.low <= edge.value <= edge.high <= 1
 
 
+def test_a_lower_level_narrows_both_kinds_of_interval() -> None:
+    for found in ([50] * 6, [3, 91, 17, 78, 22, 94]):  # Wilson's, then the bootstrap's
+        wide, narrow = share(found, [100] * 6), share(found, [100] * 6, 0.9)
+        assert wide.low < narrow.low < narrow.value < narrow.high < wide.high
+
+
 def test_lines_pool_their_runs() -> None:
     lines = lines_of([row(seed=0), row("inversion", found=(0, 0, 0)), row(seed=1, found=(3, 7, 8))])
     assert [line.key for line in lines] == ["kkt", "inversion"]

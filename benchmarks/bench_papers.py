@@ -1,0 +1,416 @@
+"""The measures of docs/papers.md: what the five papers show, with intervals over seeds.
+
+    python benchmarks/bench_papers.py                        every row, a quarter of an hour of CPU
+    python benchmarks/bench_papers.py --only refael-longer   one row
+    python benchmarks/bench_papers.py --only haim-images --seeds 0 1
+
+A row of the papers prints several measures. An interval is at 90%: of a mean that of Student over
+the seeds, of a share that of `explorer/engine/intervals.py`. A seed draws everything: points or
+images, first weights, first candidates. Images are the 8 x 8 digits, odd against even or all ten;
+`haim-28` makes smooth random images of 28 x 28, writes them as MNIST files and reads them back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import struct
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import torch
+from bench_univariate import drawn, met, run
+from scipy.stats import spearmanr, t
+from torch import Tensor
+from torch.nn.functional import interpolate
+
+from explorer.commands.grid import MODELS, PAPER, THREE
+from explorer.engine import training
+from explorer.engine.attacks import kkt
+from explorer.engine.attacks.attack import Start
+from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.target import Target
+from explorer.engine.attacks.univariate import UnivariateConfig
+from explorer.engine.controls import control_sets, meeting_counts
+from explorer.engine.data import Dataset, preset
+from explorer.engine.data.images import MNIST, Choice, Draw, draw
+from explorer.engine.exact import maximum_margin
+from explorer.engine.intervals import share
+from explorer.engine.membership.experiment import MembershipConfig, membership_experiment
+from explorer.engine.scoring import score
+from explorer.engine.training import TrainConfig
+from explorer.research import image_runs
+from explorer.research.grid import Cell, run_cell
+from explorer.research.image_runs import ImageRun, Scored, carried_numbers
+from explorer.research.runs import RADIUS
+
+LEVEL = 0.9
+FIVE, TEN = tuple(range(5)), tuple(range(10))
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measure of one row, over its seeds."""
+
+    what: str
+    ours: str
+    seeds: int
+
+
+def mean_of(what: str, values: list[float], form: str = ".3g", least: float = 0.0) -> Line:
+    """The mean with Student's interval over the seeds, cut at the least possible value."""
+    if len(set(values)) == 1:
+        return Line(what, f"{values[0]:{form}} on each seed", len(values))
+    v = torch.tensor(values, dtype=torch.float64)
+    half = float(t.ppf((1 + LEVEL) / 2, len(v) - 1) * v.std() / math.sqrt(len(v)))
+    low, middle, high = (f"{max(float(v.mean()) + s * half, least):{form}}" for s in (-1, 0, 1))
+    return Line(what, f"{middle} ({low} to {high})", len(v))
+
+
+def geometric(what: str, values: list[float]) -> Line:
+    """The geometric mean with Student's interval of the logarithms; 0 if all are."""
+    if not any(values):
+        return Line(what, "0 on each seed", len(values))
+    v = torch.tensor(values, dtype=torch.float64).log()
+    half = float(t.ppf((1 + LEVEL) / 2, len(v) - 1) * v.std() / math.sqrt(len(v)))
+    low, middle, high = (f"{math.exp(float(v.mean()) + s * half):.2g}" for s in (-1, 0, 1))
+    return Line(what, f"{middle} ({low} to {high})", len(v))
+
+
+def share_of(what: str, pairs: list[tuple[int, int]]) -> Line:
+    """The share of all draws, with the interval of `engine.intervals` at the same level."""
+    found, total = zip(*pairs, strict=True)
+    return Line(what, str(share(found, total, LEVEL)), len(pairs))
+
+
+# Haim et al. 2022
+
+
+def haim_plane(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Figure 2: 20 points of a circle from noise, 100 candidates."""
+    for widths in ((1000,), (100, 100)):
+        yield from circle(widths, seeds)
+
+
+def haim_wide(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Figure 2 at the published widths."""
+    yield from circle((1000, 1000), seeds)
+
+
+def circle(widths: tuple[int, ...], seeds: tuple[int, ...]) -> Iterator[Line]:
+    """What the default attack finds of 20 alternating points."""
+    config, found, chance, claims = KKTConfig(), [], [], []
+    for seed in seeds:
+        truth = preset("alternating-circle", n=20, seed=seed)
+        plan = TrainConfig(widths=widths, steps=10_000)
+        first = training.init(truth, plan, torch.Generator().manual_seed(seed))
+        state = training.advance(truth, first, plan, plan.steps)
+        target = Target.of(state.net, state.q_min)
+        end = kkt.init(target, config, torch.Generator().manual_seed(seed))
+        end = kkt.advance(target, end, config, config.steps)
+        made = kkt.report(target, end, config)
+        hits = int(score(truth, made.x, made.y, (RADIUS,)).found)
+        found.append((hits, truth.n))
+        claims.append((hits, len(made.x)))
+        by_chance = meeting_counts(control_sets(truth), made.x, made.y, (RADIUS,))
+        chance.append(float(by_chance.double().mean()) / truth.n)
+    name = "-".join(map(str, (2, *widths, 1)))
+    yield share_of(f"{name}: points within {RADIUS} of a claim", found)
+    yield share_of(f"{name}: claims that are points", claims)
+    yield mean_of(f"{name}: the same share by chance", chance)
+
+
+@cache
+def images(run: ImageRun, decay: float = 0.0, offset: float = 0.0) -> tuple[Scored, Draw, int]:
+    """One run on images: its score, its images, and the numbers that the weights hold.
+
+    `offset` is added to every pixel of all sets and taken off again before the score: the network
+    is trained on shifted images, and the attacker does not know.
+    """
+    made = shifted(draw(run.choice), offset)
+    plan = run.training
+    if decay:
+        plan = replace(plan, weight_decay=decay)
+    state = training.init(made.train, plan, torch.Generator().manual_seed(run.seed))
+    state = training.advance(made.train, state, plan, plan.steps)
+    aimed = image_runs.aim(made, run, state)
+    for following in image_runs.attack(made, run, aimed):
+        end = following
+    return image_runs.assess(made, aimed, end), made, carried_numbers(state.net)
+
+
+def shifted(made: Draw, offset: float) -> Draw:
+    """The same sets with every pixel moved."""
+    if not offset:
+        return made
+
+    def moved(s: Dataset) -> Dataset:
+        return Dataset(s.x + offset, s.y)
+
+    return replace(made, mean=made.mean - offset, train=moved(made.train), other=moved(made.other),
+                   controls=tuple(map(moved, made.controls)))  # fmt: skip
+
+
+def matched(what: str, runs: list[ImageRun], **more: float) -> Iterator[Line]:
+    """Share of training images matched, and of held-out images by the same candidates."""
+    scores = [images(run, **more)[0] for run in runs]
+    pairs = [(int(s.truth.matched.sum()), len(s.truth.ssim)) for s in scores]
+    yield share_of(f"{what}: matched", pairs)
+    yield mean_of(f"{what}: held-out images matched", [s.chance for s in scores])
+
+
+def digits_run(seed: int, n: int = 20, task: str = "two", **more: object) -> ImageRun:
+    """An attack on the 8 x 8 digits; all draws from one seed."""
+    return ImageRun(Choice(task=task, n=n, seed=seed), seed=seed, **more)
+
+
+def haim_images(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Figure 3: the share of training images that are recognised."""
+    for widths in ((1000,), (300, 300)):
+        runs = [digits_run(s, widths=widths) for s in seeds]
+        name = "-".join(map(str, (64, *widths, 1)))
+        yield from matched(f"{name}, 20 digits", runs)
+
+
+def haim_margin(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Figure 4: images near the margin are reconstructed better."""
+    runs = [digits_run(s, n=60) for s in seeds]
+    yield from matched("64-1000-1, 60 digits", runs)
+    near, far, rank = [], [], []
+    for run_ in runs:
+        made = images(run_)[0]
+        away, ssim = made.outputs.abs(), made.truth.ssim
+        half = away <= away.median()
+        near.append(float(ssim[half].mean()))
+        far.append(float(ssim[~half].mean()))
+        rank.append(float(spearmanr(away, ssim).statistic))
+    yield mean_of("mean SSIM, half nearer to the margin", near)
+    yield mean_of("mean SSIM, half farther from it", far)
+    yield mean_of("rank correlation of SSIM with |Φ|/m", rank, least=-1.0)
+
+
+def haim_inversion(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Figure 5: the baseline that follows the output alone."""
+    yield from matched("model inversion", [digits_run(s, attack="inversion") for s in seeds])
+
+
+def haim_28(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Figure 3 at the size of MNIST, on smooth random images, through the files."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_mnist(Path(folder))
+        runs = [
+            ImageRun(Choice("mnist", n=20, seed=s, folder=folder), (300,), seed=s) for s in seeds
+        ]
+        yield from matched("784-300-1, 20 generated images", runs)
+
+
+def write_mnist(folder: Path, count: int = 600) -> None:
+    """Smooth random images of 28 x 28 with random digits, as the two files of MNIST."""
+    generator = torch.Generator().manual_seed(0)
+    coarse = torch.randn(count, 1, 5, 5, generator=generator)
+    fine = interpolate(coarse, size=(28, 28), mode="bicubic", align_corners=True)
+    low, high = fine.amin((2, 3), keepdim=True), fine.amax((2, 3), keepdim=True)
+    pixels = (255 * (fine - low) / (high - low)).to(torch.uint8).numpy()
+    labels = torch.arange(count).remainder(10).to(torch.uint8).numpy()
+    (folder / MNIST[0]).write_bytes(struct.pack(">4i", 2051, count, 28, 28) + pixels.tobytes())
+    (folder / MNIST[1]).write_bytes(struct.pack(">2i", 2049, count) + labels.tobytes())
+
+
+# Buzaglo et al. 2023
+
+
+def buzaglo_classes(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """More classes leak more: DecoReco on two and on ten classes."""
+    for task in ("two", "ten"):
+        runs = [digits_run(s, task=task, attack="decoreco") for s in seeds]
+        yield from matched(f"DecoReco, {task} classes, 20 digits", runs)
+
+
+def buzaglo_decay(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Weight decay makes a network leak more."""
+    for attack in ("kkt", "decoreco"):
+        for decay in (0.0, 1e-4, 1e-3, 1e-2):
+            runs = [digits_run(s, attack=attack, train_steps=3000) for s in seeds]
+            yield from matched(f"{attack}, weight decay {decay:g}", runs, decay=decay)
+
+
+def buzaglo_width(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Neurons against training images."""
+    for width in (30, 100, 300, 1000):
+        runs = [digits_run(s, widths=(width,)) for s in seeds]
+        yield from matched(f"64-{width}-1, 20 digits", runs)
+
+
+# Runkel et al. 2024
+
+
+def runkel_table(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Table 1: how far the weights stay apart, from three starts."""
+    for k, (model, settings) in enumerate(MODELS.items()):
+        for start, (a, b) in THREE.items():
+            cells = [Cell("digits", "bilevel", a, b, 20, seed=s, settings=settings) for s in seeds]
+            ends = [2 * run_cell(cell)["numbers"]["l_upper"] for cell in cells]
+            yield geometric(f"{model}, from {start} (paper: {PAPER[start][k]:.2e})", ends)
+
+
+def edge(seeds: tuple[int, ...], fixed: str, names: tuple[str, str]) -> Iterator[Line]:
+    """Distances at the end along an edge of the grid, for bilevel and DecoReco."""
+    for attack in ("bilevel", "decoreco"):
+        for moving in (0.0, 0.25, 0.5, 0.75, 1.0):
+            mix = (1.0, moving) if fixed == "truth" else (moving, 1.0)
+            ends = [run_cell(Cell("digits", attack, *mix, 20, seed=s)) for s in seeds]
+            for name in names:
+                to = "partition" if name == "heldout" else name
+                what = f"{attack}, λ = {moving:g}: distance to {to}"
+                yield mean_of(what, [end[name] for end in ends])
+
+
+def runkel_11(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Figure 11 a, b: from partition (0) to truth (1)."""
+    yield from edge(seeds, "data", ("truth", "heldout"))
+
+
+def runkel_12(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Figure 12 (11 c, d): from noise (0) to truth (1)."""
+    yield from edge(seeds, "truth", ("truth", "noise"))
+
+
+# Smorodinsky, Vardi and Safran 2024
+
+
+def smorodinsky_membership(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Figure 1 a to c: the trained experiment; the seeds are trials."""
+    dims = (20, 50, 100, 400, 1000)
+    config = MembershipConfig(dims=dims, trials=len(seeds), seed=1)
+    trials = list(membership_experiment(config))
+    for d in dims:
+        mine = [trial for trial in trials if trial.d == d]
+        yield mean_of(f"d = {d}: training points on the margin (a)", [x.on_margin for x in mine])
+        yield mean_of(f"d = {d}: test points with yΦ ≥ m (b, c)", [x.beyond_signed for x in mine])
+
+
+def smorodinsky_line(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Algorithm 1 on exact networks of the line, n 3 to 15."""
+    precision, recall, groups = [], [], []
+    for seed in seeds:
+        data = drawn(90_000 + seed, 15)
+        made = maximum_margin(data.x, data.y)
+        if not made.polished:
+            continue
+        target = Target.of(made.net, 1.0)
+        state, union = run(target, UnivariateConfig(mode="algorithm 1"))
+        support = made.lam > 1e-6 * made.lam.max()
+        right, found = met(data, union.x, union.y, 1e-6)
+        precision.append(float(right.double().mean()))
+        recall.append((int((found & support).sum()), int(support.sum())))
+        parts = [(torch.tensor(g.x).double(), torch.tensor(g.y).double()) for g in state.groups]
+        right_groups = [bool(met(data, x[:, None], y, 1e-6)[0].any()) for x, y in parts]
+        groups.append((sum(right_groups), len(parts)))
+    yield mean_of("share of S that are training points", precision)
+    yield Line("the least of these shares", f"{min(precision):.2f}", len(precision))
+    yield share_of("support points in S", recall)
+    yield share_of("groups with a training point", groups)
+
+
+# Refael et al. 2025
+
+
+def refael_sphere(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Candidates that begin on spheres of another radius: the same loss, farther points."""
+    n, d, width = 20, 40, 200
+    made = [sphere_target(seed, n, d, width) for seed in seeds]
+    config = KKTConfig(m=2 * n, steps=1000, weight_margin=0.0)
+    for radius in (0.5, 1.0, 2.0, 4.0, 8.0):
+        left, near, size = [], [], []
+        for seed, (data, target) in zip(seeds, made, strict=True):
+            generator = torch.Generator().manual_seed(seed)
+            x = on_sphere(config.m, d, generator)
+            y = torch.ones(config.m, dtype=torch.float64)
+            y[n:] = -1
+            end = kkt.init(target, config, generator, Start(radius * x, y))
+            end = kkt.advance(target, end, config, config.steps)
+            apart = torch.cdist(end.x, data.x).min(1).values
+            left.append(float(end.l_stationary))
+            near.append(float(apart.sort().values[:5].mean()))
+            size.append(float(end.x.norm(dim=1).mean()))
+        yield mean_of(f"from radius {radius:g}: share of ‖θ‖² left", left)
+        yield mean_of(f"from radius {radius:g}: distance of the best five", near)
+        yield mean_of(f"from radius {radius:g}: mean radius at the end", size)
+
+
+def on_sphere(n: int, d: int, generator: torch.Generator) -> Tensor:
+    """Uniform points (n, d) of the unit sphere."""
+    x = torch.randn(n, d, generator=generator, dtype=torch.float64)
+    return x / x.norm(dim=1, keepdim=True)
+
+
+def sphere_target(seed: int, n: int, d: int, width: int) -> tuple[Dataset, Target]:
+    """Points of the sphere labelled by their first coordinate, and a network trained on them."""
+    generator = torch.Generator().manual_seed(seed)
+    x = on_sphere(n, d, generator)
+    data = Dataset(x, torch.where(x[:, 0] > 0, 1.0, -1.0).double())
+    plan = TrainConfig(widths=(width,), steps=5000)
+    state = training.init(data, plan, generator)
+    state = training.advance(data, state, plan, plan.steps)
+    return data, Target.of(state.net, state.q_min)
+
+
+def refael_offset(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """A secret offset of the training images."""
+    for offset in (0.0, 0.5, 1.0, 3.0):
+        runs = [digits_run(s) for s in seeds]
+        yield from matched(f"every pixel moved by {offset:g}", runs, offset=offset)
+
+
+def refael_longer(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Longer training: does less leak?"""
+    for steps in (300, 1000, 3000, 10_000):
+        runs = [digits_run(s, train_steps=steps) for s in seeds]
+        yield from matched(f"{steps} training steps", runs)
+        yield mean_of(f"{steps} training steps: numbers held", [images(r)[2] for r in runs], ".0f")
+
+
+ROWS: dict[str, tuple[Callable[[tuple[int, ...]], Iterator[Line]], tuple[int, ...]]] = {
+    "haim-plane": (haim_plane, TEN),
+    "haim-wide": (haim_wide, (0, 1, 2)),
+    "haim-images": (haim_images, FIVE),
+    "haim-28": (haim_28, (0, 1, 2)),
+    "haim-margin": (haim_margin, FIVE),
+    "haim-inversion": (haim_inversion, TEN),
+    "buzaglo-classes": (buzaglo_classes, FIVE),
+    "buzaglo-decay": (buzaglo_decay, (0, 1, 2)),
+    "buzaglo-width": (buzaglo_width, FIVE),
+    "runkel-table": (runkel_table, FIVE),
+    "runkel-11": (runkel_11, FIVE),
+    "runkel-12": (runkel_12, FIVE),
+    "smorodinsky-membership": (smorodinsky_membership, TEN),
+    "smorodinsky-line": (smorodinsky_line, tuple(range(100))),
+    "refael-sphere": (refael_sphere, FIVE),
+    "refael-offset": (refael_offset, FIVE),
+    "refael-longer": (refael_longer, FIVE),
+}
+
+
+def main() -> None:
+    """Print the rows that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW",
+                        help=", ".join(ROWS))  # fmt: skip
+    parser.add_argument("--seeds", nargs="+", type=int, help="two or more; each row has its own")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    print("| row | measure | ours (90%) | seeds |\n|---|---|---|---|")
+    for name in asked.only:
+        make, seeds = ROWS[name]
+        begun = time.process_time()
+        for line in make(tuple(asked.seeds) if asked.seeds else seeds):
+            print(f"| {name} | {line.what} | {line.ours} | {line.seeds} |", flush=True)
+        print(f"{name}: {time.process_time() - begun:.0f} CPU seconds", flush=True)
+
+
+if __name__ == "__main__":
+    main()
