@@ -22,18 +22,23 @@ matrix rounds off.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.linalg import lapack
 from torch import Tensor
 
 from explorer.engine.classes import rivals
-from explorer.engine.factor import cholesky_factor
 from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.network import Network, phi_all
 
 _NOISE = 1e-14  # arbitrary: residuals below this share of |theta| are rounding
+Array = NDArray[np.float64]
 _JITTER = 1e-13  # arbitrary: ridge on the Gram matrix of the columns at length one, by its trace
+_TIMES, _TRIES = 10.0, 6  # arbitrary: the last ridge is 1e5 times the first
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +67,17 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """What stays fixed: theta's blocks (W_l, b_l), the inputs A_{l-1}, the slopes and the kinks."""
+    """What stays fixed: theta's blocks (W_l, b_l), the inputs A_{l-1}, the slopes and the kinks.
+
+    `alike`: A_{l-1} A_{l-1}^T (n, n) of each layer.
+    """
 
     net: Network
     cover: Tensor
     price: Tensor
     blocks: list[Tensor]
     inputs: list[Tensor]
+    alike: list[Tensor]
     hard: list[Tensor]
     kinks: list[Tensor]
     rho: float
@@ -83,7 +92,9 @@ class _Problem:
         kinks = []
         for block, a, z in zip(blocks[:-1], inputs[:-1], values[:-1], strict=True):
             kinks.append(z.abs() <= tau * a.norm(dim=1)[:, None] * block.norm(dim=1))
-        return _Problem(net, cover, price, blocks, inputs, hard_slopes, kinks, float(net.rho))
+        alike = [a @ a.T for a in inputs]
+        rho = float(net.rho)
+        return _Problem(net, cover, price, blocks, inputs, alike, hard_slopes, kinks, rho)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +124,8 @@ def _cross(
     p: _Problem, point: Tensor, signals: list[Tensor], point2: Tensor, signals2: list[Tensor]
 ) -> Tensor:
     total = signals[0].new_zeros(len(point), len(point2))
-    for a, b, b2 in zip(p.inputs, signals, signals2, strict=True):
-        total += (b @ b2.T) * (a @ a.T)[point][:, point2]
+    for alike, b, b2 in zip(p.alike, signals, signals2, strict=True):
+        total += (b @ b2.T) * alike[point][:, point2]
     return total
 
 
@@ -162,32 +173,39 @@ def _price(p: _Problem, reach: list[Tensor], slopes: list[Tensor], sweeps: int) 
     return slopes
 
 
-def _solve(gram: Tensor, gains: Tensor) -> Tensor:
-    # At length one each, or a point far from the origin sets a ridge that drowns the others.
-    size = gram.diagonal().sqrt().clamp_min(1e-300)
-    ridge = torch.tensor(_JITTER * len(gram), dtype=gram.dtype)
-    factor = cholesky_factor(gram / size[:, None] / size, ridge)
-    return torch.cholesky_solve((gains / size)[:, None], factor)[:, 0] / size
+def _solve(gram: Array, gains: Array) -> Array:
+    """Solve for columns of length one, with a larger ridge where rounding leaves no factor."""
+    ridge = _JITTER * len(gram)
+    for _ in range(_TRIES):
+        _, step, failed = lapack.dposv(gram + ridge * np.eye(len(gram)), gains, lower=1)
+        if not failed:
+            found: Array = step
+            return found
+        ridge *= _TIMES
+    return np.full_like(gains, math.nan)
 
 
 def _descend(gram: Tensor, gains: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """Lawson and Hanson's inner loop: the least-squares weights on a positive subset of columns."""
-    kept = torch.arange(len(weight))
+    # At length one each, or a point far from the origin sets a ridge that drowns the others.
+    size = gram.diagonal().sqrt().clamp_min(1e-300).numpy()
+    whole, g, w = gram.numpy() / size[:, None] / size, gains.numpy() / size, weight.numpy() * size
+    kept = np.arange(len(w))
     while len(kept):
-        step = _solve(gram[kept][:, kept], gains[kept])
-        w = weight[kept]
-        below = w + step <= 0
+        step = _solve(whole[kept][:, kept], g[kept])
+        held = w[kept]
+        below = held + step <= 0
+        w = w.copy()
         if not below.any():
-            weight = weight.clone()
-            weight[kept] = w + step
+            w[kept] = held + step
             break
-        ratio = torch.where(below, w / (-step).clamp_min(1e-300), torch.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(below, held / np.maximum(-step, 1e-300), np.inf)
         t = float(ratio.min())
-        gains = gains - t * (gram[:, kept] @ step)
-        weight = weight.clone()
-        weight[kept] = (w + t * step).clamp_min(0)
+        g = g - t * (whole[:, kept] @ step)
+        w[kept] = np.maximum(held + t * step, 0)
         kept = kept[~(below & (ratio <= t))]
-    return kept, weight[kept]
+    return torch.from_numpy(kept), torch.from_numpy(w[kept] / size[kept])
 
 
 def fit_multipliers(
