@@ -71,6 +71,7 @@ class Starts:
         trail: of that run, the places so far with their energies, the start first.
         energies: of all starts on a lattice (side, side), row noise and column truth; None before
             they are known.
+        ranked: whether nearly all of them have one colour, so that colours follow ranks.
     """
 
     of: Of
@@ -81,6 +82,7 @@ class Starts:
     energy: float
     trail: tuple[tuple[Weights, float], ...] = ()
     energies: NDArray[np.float64] | None = None
+    ranked: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,7 +63,7 @@ class Session(HasTraits):
     ) -> None:
         """Open with `dataset`, or with nothing drawn; panels are notified within `together()`."""
         first = dataset if dataset is not None else data.empty(2)
-        self._together = together
+        self.together = together
         self.frame = Frame("draw", History(first))
         self.configs: dict[str, AttackConfig] = {}  # as each attack was left
         usual = {
@@ -81,7 +81,7 @@ class Session(HasTraits):
     def show(self, **changes: Any) -> None:  # noqa: ANN401 - fields of Frame
         """Change the present moment and notify the panels: one notification, one redraw."""
         self.put(**changes)
-        with self._together():
+        with self.together():
             self.shown += 1
 
     def guarded(self, command: Callable[..., None], *args: Any, **kwargs: Any) -> None:  # noqa: ANN401

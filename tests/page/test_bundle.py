@@ -12,7 +12,7 @@ import pytest
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
-from tests.page.pages import send
+from tests.page.pages import opened, send
 
 Message = tuple[str, dict[str, Any]]  # id of the widget, what was sent to it
 
@@ -102,3 +102,17 @@ def test_a_job_that_a_frame_begins_is_heard_of_later(page: App, sent: list[Messa
         assert [to for to, _ in sent] == [plane.model_id]
 
     asyncio.run(go())
+
+
+def test_a_move_of_the_handle_is_answered_by_one_message(sent: list[Message]) -> None:
+    app = opened("landscape", "moons", n=6)
+    send(app.bundle, kind="ready")
+    panel = app.panels["StartsPanel"]
+    sent.clear()
+    send(panel.view, kind="handle", weights=[0.5, 0.25, 0.25], number=7)
+    assert panel.view.taken == 7
+    assert [to for to, _ in sent] == [app.bundle.model_id]
+    moved = {to for to, *_ in parts(sent[0])}
+    plane = app.panels["PlanePanel"].view
+    assert {plane.model_id, panel.view.model_id, panel.strip.model_id} <= moved
+    app.close()

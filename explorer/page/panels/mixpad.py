@@ -21,8 +21,9 @@ class MixPad(Panel):
     def build(self) -> None:
         """A small triangle under its title."""
         self.view = TriangleView(
-            label=words.START_LABEL, small=True, layout=w.Layout(height="120px", width="100%")
-        )
+            self.session.together, label=words.START_LABEL, small=True,
+            layout=w.Layout(height="120px", width="100%"),
+        )  # fmt: skip
         self.view.on_handle(self._mix)
         self.title = w.HTML()
         self.widget = w.VBox([self.title, self.view])

@@ -68,7 +68,7 @@ class StartsPanel(Panel):
         return made
 
     def _cards(self) -> None:
-        self.view = TriangleView(label=words.LABEL)
+        self.view = TriangleView(self.session.together, label=words.LABEL)
         self.view.on_handle(self._on_handle)
         self.view.on_ball(self.runs.press)
         self.head = Row(

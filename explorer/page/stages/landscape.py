@@ -18,6 +18,7 @@ from explorer.engine.roster import AttackState, by_key
 from explorer.page.frame import Candidates, PointMap, Starts, first_candidates
 from explorer.page.history import History
 from explorer.page.session import Session
+from explorer.page.shades import by_rank
 from explorer.page.stages import attack
 from explorer.research.grid import even
 from explorer.research.landscape import SIDES, Of, landscape_of
@@ -114,14 +115,14 @@ def place_handle(session: Session, weights: Weights) -> None:
     """
     held = starts(session)
     placed = _start(held.of, held.problem, held.landscape, weights)
-    session.show(starts=replace(placed, energies=held.energies))
+    session.show(starts=replace(placed, energies=held.energies, ranked=held.ranked))
 
 
 def know(session: Session, energies: NDArray[np.float64]) -> None:
     """Take over the energies of all starts (side, side), for the headline."""
     held = starts(session)
     if held.energies is not energies:
-        session.show(starts=replace(held, energies=energies))
+        session.show(starts=replace(held, energies=energies, ranked=by_rank(energies)))
 
 
 PERIOD_S = 12.0  # of the way round the triangle at Play; arbitrary

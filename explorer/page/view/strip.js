@@ -51,7 +51,7 @@ function render({ model, el }) {
   canvas.setAttribute("role", "img");
   const text = () => canvas.setAttribute("aria-label", model.get("label"));
   model.on("change:label", text);
-  const unfollow = follow(model, redraw, (newest) => { frame = newest; }, el);
+  const unfollow = follow(model, redraw, (newest) => { frame = newest; }, el, false);
   text();
   return () => { unfollow(); close(); model.off("change:label", text); };
 }

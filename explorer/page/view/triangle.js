@@ -231,7 +231,7 @@ function render({ model, el }) {
   for (const name of ["label", "say", "enabled", "small"]) model.on(`change:${name}`, text);
   model.on("change:handle", place);
   model.on("change:taken", taken);
-  const unfollow = follow(model, redraw, (newest) => { frame = newest; }, el);
+  const unfollow = follow(model, redraw, (newest) => { frame = newest; }, el, false);
   text();
   return () => {
     unfollow(); close();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from math import isfinite
 from typing import Any
 
@@ -38,9 +39,14 @@ class TriangleView(CanvasView):
     taken = Int(0).tag(sync=True)
     say = Unicode("").tag(sync=True)
 
-    def __init__(self, **traits: Any) -> None:  # noqa: ANN401 - traits of the view
-        """Wait for a frame and for the hand."""
+    def __init__(
+        self,
+        together: Callable[[], AbstractContextManager[None]] = nullcontext,
+        **traits: Any,  # noqa: ANN401 - traits of the view
+    ) -> None:
+        """Wait for a frame and for the hand, whose moves are answered within `together()`."""
         super().__init__(**traits)
+        self._together = together
         self._on_handle: list[Callable[[Weights], None]] = []
         self._on_ball: list[Callable[[int], None]] = []
         self.on_msg(self._moved)
@@ -56,15 +62,18 @@ class TriangleView(CanvasView):
     def _moved(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind == "handle" and self.enabled:
-            weights = weights_in(content.get("weights"))
-            if weights is not None:
-                for move in self._on_handle:
-                    move(weights)
-            number = content.get("number")
-            self.taken = number if isinstance(number, int) else self.taken + 1
+            with self._together():
+                self._move(content.get("weights"), content.get("number"))
         elif kind == "ball" and isinstance(k := content.get("index"), int):
             for press in self._on_ball:
                 press(k)
+
+    def _move(self, given: Any, number: Any) -> None:  # noqa: ANN401 - from a browser
+        weights = weights_in(given)
+        if weights is not None:
+            for move in self._on_handle:
+                move(weights)
+        self.taken = number if isinstance(number, int) else self.taken + 1
 
 
 def weights_in(given: Any) -> Weights | None:  # noqa: ANN401 - from a browser

@@ -13,7 +13,6 @@ from explorer.engine.energy.landscape import Weights
 from explorer.engine.energy.starts import NAMES, mix_weights
 from explorer.engine.roster import ROSTER, by_key
 from explorer.page.frame import Frame
-from explorer.page.shades import by_rank
 from explorer.page.words.energy import nothing
 from explorer.research.grid import grid_attacks
 from explorer.research.landscape import Key
@@ -99,7 +98,7 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     held = frame.starts
     if held is None or held.energies is None:
         return None
-    return title(held.energies, by_rank(held.energies))
+    return title(held.energies, held.ranked)
 
 
 def title(values: NDArray[np.float64], ranked: bool) -> tuple[str, str]:
