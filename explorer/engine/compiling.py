@@ -70,7 +70,7 @@ def _stamp() -> Path | None:
     made = f"{max(each.stat().st_mtime_ns for each in sources)}-{len(sources)}"
     machine = f"{numba.__version__}-{llvmlite.binding.get_host_cpu_name()}"
     python = "".join(map(str, sys.version_info[:2]))
-    return Path(loops.walk.stats.cache_path) / f"all-{python}-{machine}-{made}"
+    return Path(loops.descend.stats.cache_path) / f"all-{python}-{machine}-{made}"
 
 
 def _end_with_parent(parent: int) -> None:
