@@ -96,7 +96,8 @@ def kernel_of(server: serve.Server) -> psutil.Process:
     """The kernel of a server's only visitor: forked from the warm process, or started alone."""
     children = psutil.Process(server.process.pid).children(recursive=True)
     warm = [child.pid for child in children if "explorer.serve.warm" in child.cmdline()]
-    forked = [child for child in children if child.ppid() in warm]
+    forked = [each for each in children  # the warm process may also compile, by its module's name
+              if each.ppid() in warm and "explorer.serve.warm" in each.cmdline()]  # fmt: skip
     alone = [child for child in children if "ipykernel_launcher" in child.cmdline()]
     (kernel,) = forked or alone
     return kernel

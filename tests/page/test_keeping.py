@@ -33,11 +33,18 @@ def reached(session: Session, stage: str) -> Session:
     return session
 
 
+def trained() -> Session:
+    """A page that has taken a few steps."""
+    page = reached(Session(preset("alternating-line", n=6), seed=3), "train")
+    play.step(page, 20)
+    return page
+
+
 PAGES: dict[str, Any] = {
     "nothing": Session,
     "drawn": lambda: Session(preset("moons"), seed=5),
-    "trained": lambda: reached(attacked(), "train"),
-    "drawn after training": lambda: reached(attacked(), "draw"),
+    "trained": trained,
+    "drawn after training": lambda: reached(trained(), "draw"),
     "attacked": attacked,
     "landscape": lambda: reached(attacked(), "landscape"),
 }
@@ -99,7 +106,7 @@ def test_weights_that_are_too_large_are_trained_again() -> None:
 
 
 def test_a_kept_page_that_cannot_be_shown_changes_nothing() -> None:
-    page = attacked()
+    page = trained()
     before, text = page.frame, files.as_text(page)[0]
     unknown = to_text(replace(from_text(text), stage="<b>nowhere</b>"))
     for bad in (text[:-40], text.replace("mx1", "mx9"), "mx1.", unknown):
@@ -196,7 +203,7 @@ def test_another_drawing_is_kept_beside_the_last() -> None:
 
 
 def test_what_the_browser_gives_back_is_shown_or_refused_in_a_sentence() -> None:
-    page = attacked()
+    page = trained()
     text = files.as_text(page)[0]
     session = Session(preset("moons"))
     panel = Keeping(session)
@@ -207,7 +214,7 @@ def test_what_the_browser_gives_back_is_shown_or_refused_in_a_sentence() -> None
     assert session.frame is before and session.message
     send(panel.view, kind="take up", text=text)
     assert torch.equal(session.frame.dataset.x, page.frame.dataset.x) and not session.message
-    assert session.frame.stage == "attack"
+    assert session.frame.stage == "train"
     play.undo(session)
     assert session.frame.dataset is before.dataset
 
