@@ -407,6 +407,7 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     "play": play,
     "restart": attack_again,
     "candidates": add_candidates,
+    "compare": lambda session: go(session, "arena"),
     "explain": lambda session: go(session, "explain"),
 }
 

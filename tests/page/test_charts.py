@@ -9,7 +9,7 @@ import torch
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.certificate import ON_MARGIN
 from explorer.engine.controls import control_sets
-from explorer.engine.data import preset
+from explorer.engine.data import empty, preset
 from explorer.engine.scoring import RADII, judge, recall_curve, score
 from explorer.page import play
 from explorer.page.apps.explorer import App
@@ -203,8 +203,8 @@ def test_charts_of_other_stages_are_left_alone(app: App, monkeypatch: pytest.Mon
     assert [one.frames for one in browsers] == before
 
 
-def test_no_points_and_no_network_are_no_charts(app: App) -> None:
-    draw.clear(app.session)
+def test_no_points_are_no_charts(app: App) -> None:
+    draw.edit(app.session, empty(2))
     assert not chart_of(app, "MarginsPanel").series
 
 

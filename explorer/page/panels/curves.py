@@ -18,6 +18,7 @@ from explorer.page.job import Job
 from explorer.page.panels.base import ChartPanel
 from explorer.page.stages import train
 from explorer.page.view.chart import Axis, Chart, Series, decades, next_step
+from explorer.research.words.numbers import plain, share
 from explorer.style import LINES
 
 FLOOR = 1e-16  # below the rounding of float64: a residual of zero on a log axis
@@ -92,11 +93,8 @@ def newest(axis: Axis, v: np.ndarray[Any, Any]) -> str:
     if not len(v):
         return ""
     if axis.percent:
-        share = 100 * v[-1]
-        return (
-            f"{share:.1f}%" if share >= 1 else f"{share:.2g}%" if share >= 1e-2 else f"{v[-1]:.1e}"
-        )
-    return f"{v[-1]:.0f}" if axis.whole else f"{v[-1]:.3g}"
+        return share(float(v[-1]))
+    return f"{v[-1]:.0f}" if axis.whole else plain(f"{v[-1]:.3g}")
 
 
 class MarginCurves(CurvesPanel):

@@ -23,6 +23,8 @@ KEYS = (
     "Click to place, drag to spray. Keyboard: arrows move the cursor (Shift: further), Enter acts, "
     "Delete erases, 1 to 4 choose the class, P place, M move, E erase, Ctrl+Z undo, Ctrl+Y redo."
 )
+FIRST = "Click to place a point, drag to spray, or take a preset."
+FIRST_ON_LINE = "Click above the axis to place a ● point, below it to place a ▲."
 EXPLAIN_KEYS = (
     "Drag a filled point along its green line; with Shift, anywhere. Keyboard: Tab chooses a "
     "point, arrows drag it (Shift: further), Enter lets go, F frees the drag, M merges, "
@@ -130,6 +132,7 @@ class PlanePanel(Panel):
                 self.view.echo, self.view.spacing, self.view.cursor = False, 2, "grab"
             elif self.view.spacing != SPACING[self.session.tool]:
                 self._tool_of(self.session)
-            self.view.hint = "Click to place a point, drag to spray, or take a preset." * (not n)
+            first = FIRST_ON_LINE if frame.dataset.d == 1 and not self.session.label else FIRST
+            self.view.hint = first * (not n)
             self.view.tip = keys
             self.view.label = f"Plane with {n} points. {keys}"

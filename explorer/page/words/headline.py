@@ -269,7 +269,8 @@ def _explain(state: Explained) -> Headline:
         return Headline("Other points, the same weights", words.rstrip(), "good", fold)
     if still == n:
         words = "Neurons hold each of them in place. Drag one freely (Shift) to see what breaks."
-        return Headline(f"All {n} points that carry the weights are pinned", words, "", fold)
+        title = f"All {n} points that carry the weights are pinned"
+        return Headline(title, words, "", fold, Action("compare", "Compare attacks"))
     return Headline(
         f"{n - still} of {n} points that carry the weights can become two",
         "Drag one along its line: it becomes two that explain the same weights, until the wall.",

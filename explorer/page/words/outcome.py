@@ -181,6 +181,8 @@ def _sure(frame: Frame, made: Verdict) -> str:
 def _sets(made: Verdict) -> str:
     if made.origin is Origin.HELD_OUT:
         return f"{made.controls} unseen sets"
+    if made.origin in (Origin.RESAMPLED, Origin.TURNED, Origin.SHIFTED, Origin.REPHASED):
+        return f"{made.controls} unseen sets of this shape"  # how they were made: see the numbers
     return verdicts.sets(made.origin, made.controls)
 
 

@@ -33,10 +33,16 @@ def digits(value: float, form: str = ".2g") -> str:
 
 
 def share(value: float) -> str:
-    """Return a share in per cent, in plain digits unless it is tiny; rounding is called such."""
+    """Return a share in per cent, in plain digits unless it is tiny; rounding is called such.
+
+    >>> share(0.5), share(0.0004), share(3e-7)
+    ('50.0%', '0.04%', '3 × 10⁻⁷')
+    """
     if value < NOTHING:
         return f"less than {plain(f'{NOTHING:.0e}')}"
-    return f"{value:.1%}" if value >= 1e-3 else plain(f"{value:.0e}")
+    if value >= 1e-3:
+        return f"{value:.1%}"
+    return f"{plain(f'{100 * value:.0e}')}%" if value >= 1e-5 else plain(f"{value:.0e}")
 
 
 def per_cent_above(value: float) -> str:
