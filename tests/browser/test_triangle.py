@@ -145,6 +145,7 @@ def test_every_picture_has_a_menu_that_saves_it(
         ElementTree.fromstring(kept.read_text())
         names.add(kept.stem)
     assert names == {"plane", "starts", "profile"}
+    expect(page.locator(".mx-starts-head")).to_have_count(2)  # looks are there at the first paint
     page.get_by_role("tab", name="Attack").click()
     chart = page.locator(".mx-chart-view").first
     assert saved(page, chart, "png", tmp_path).name == "chart.png"

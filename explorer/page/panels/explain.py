@@ -59,7 +59,7 @@ class ExplainPanel(Panel):
 
     def build(self) -> None:
         """Make a row of dots, the chart of a drag, its buttons, and two questions."""
-        self.dots = ChartView().add_class("mx-dots-card")
+        self.dots = ChartView(_dom_classes=["mx-dots-card"])
         self.dots.on_hover(lambda i: play.point_at(self.session, i))
         self.dots.on_choose(lambda i: self.command(lambda: explain.choose(self.session, i))(None))
         self.drag = ChartView()

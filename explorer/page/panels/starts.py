@@ -72,21 +72,23 @@ class StartsPanel(Panel):
         self.view.on_handle(self._on_handle)
         self.view.on_ball(self.runs.press)
         self.head = Row(
+            ("mx-starts-head",),
             title=Item("words", value=""),
             share=Item("bar", tip="Share of the map computed", value=0.0, hidden=True),
             stop=Item("button", CANCEL, "Keep the map as it is", hidden=True,
                       call=lambda _: self.energies.job.cancel()),
-        ).add_class("mx-starts-head")  # fmt: skip
+        )  # fmt: skip
         fills = choices(
             ("start", "start"), ("end", "end"),
             tips=("Colours by the energy of the start", "of the end of the runs"),
         )  # fmt: skip
         self.aside = Row(
+            ("mx-starts-aside",),
             fill=Item("segments", "Colours", value="start", options=fills,
                       call=lambda _: self._draw_fill()),
             read=Item("words", value=""), scale=Item("words", value=""),
             counts=Item("words", value=""),
-        ).add_class("mx-starts-aside")  # fmt: skip
+        )  # fmt: skip
         body = w.Box([self.view, self.aside], _dom_classes=["mx-starts-body"])
         self.card = w.VBox([self.head, body], _dom_classes=["mx-card"])
         ways = choices(
@@ -94,10 +96,11 @@ class StartsPanel(Panel):
             tips=tuple(words.PROFILES[key] for key in ("noise", "unseen", "edges")),
         )  # fmt: skip
         self.path = Row(
+            ("mx-starts-head",),
             title=Item("words", value=""),
             along=Item("segments", "Profile", value="noise", options=ways,
                        call=lambda _: self._draw_strip()),
-        ).add_class("mx-starts-head")  # fmt: skip
+        )  # fmt: skip
         self.strip = StripView(layout=w.Layout(height="78px", width="100%"))
         self.profile = w.VBox([self.path, self.strip], _dom_classes=["mx-card"])
 

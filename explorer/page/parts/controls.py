@@ -30,9 +30,12 @@ class Control(View):
 
     state = Dict().tag(sync=True)
 
-    def __init__(self, commands: dict[str, Callable[[Any], None]], **state: Any) -> None:  # noqa: ANN401
-        """Show `state`; call `commands`."""
-        super().__init__(state=state)
+    def __init__(
+        self, commands: dict[str, Callable[[Any], None]], look: tuple[str, ...] = (),
+        **state: Any,  # noqa: ANN401 - plain values
+    ) -> None:  # fmt: skip
+        """Show `state`; call `commands`. `look`: style classes, there from the first paint."""
+        super().__init__(state=state, _dom_classes=look)
         self.commands = commands
         self.on_msg(self._take)
 

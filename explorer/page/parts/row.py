@@ -91,10 +91,10 @@ class Row(Control):
 
     _esm = script("row.js")
 
-    def __init__(self, **items: Item) -> None:
-        """Show these items, each by its name."""
+    def __init__(self, look: tuple[str, ...] = (), /, **items: Item) -> None:
+        """Show these items, each by its name; `look`: style classes."""
         self.items = items
-        super().__init__({"set": self._set}, items=self._rows())
+        super().__init__({"set": self._set}, look, items=self._rows())
 
     def value(self, name: str) -> Any:  # noqa: ANN401 - of any item
         """Return the value of an item."""
