@@ -78,11 +78,12 @@ function render({ model, el }) {
   let gone = false;
   const closing = [() => { gone = true; }];
   // A link stands behind "#" in the address; one pasted there later does not load the page again.
+  // At first the page is left to draw itself: a card that goes while it is made is an error in the host.
   const follow = () => { if (/^#mx[a-z]?\d/.test(location.hash)) model.send({ link: location.hash.slice(1) }); };
   if (document.body.dataset.voila !== undefined) {
     window.addEventListener("hashchange", follow);
-    closing.push(() => window.removeEventListener("hashchange", follow));
-    follow();
+    document.addEventListener("mx-drawn", follow, { once: true });
+    closing.push(() => window.removeEventListener("hashchange", follow), () => document.removeEventListener("mx-drawn", follow));
   }
   const begin = (wish) => {
     if (gone) return;
