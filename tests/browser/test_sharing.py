@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
+from explorer import Run, TrainConfig, link_of, preset
 from explorer.serve import server
 from tests.browser.steps import Explorer, know_the_marks
 
@@ -86,3 +87,21 @@ def test_two_players_by_links(new_page: Callable[..., Page], voila_server: serve
     scores = page.locator(".mx-score-row")
     expect(scores).to_have_count(2)
     assert scores.locator("b").all_inner_texts() == rows.locator("b").all_inner_texts()[:2]
+
+
+def test_a_link_waits_at_a_full_room(
+    new_page: Callable[..., Page], console_errors: list[str]
+) -> None:
+    with server.start(port=0, class_size=1) as full:
+        first, second = new_page(), new_page()
+        Explorer(first).visit(full.url)
+        run = Run(preset("xor"), TrainConfig(widths=(10,)), stage="train", steps=(70, 0))
+        know_the_marks(second)
+        second.goto(link_of(run, full.url), wait_until="commit")
+        expect(second.get_by_role("alert")).to_contain_text("full")
+        first.goto("about:blank")
+        expect(Explorer(second).where).to_have_text("step 70 of 70", timeout=90_000)
+        first.close()
+        second.close()
+    assert all("503" in error for error in console_errors)  # the room said that it is full
+    console_errors.clear()

@@ -229,7 +229,13 @@ class Headers(OutputTransform):
 
 def page_of(sentence: str, again_s: int = 0) -> str:
     """Return a page of one sentence, in the browser's own colours, asked again by itself or not."""
-    again = f"<meta http-equiv='refresh' content='{again_s}'>" if again_s else ""
+    # By a script: a refresh of an address with a link behind "#" only scrolls, and asks nobody.
+    again = (
+        f"<script>setTimeout(() => location.reload(), {1000 * again_s})</script>"
+        f"<noscript><meta http-equiv='refresh' content='{again_s}'></noscript>"
+        if again_s
+        else ""
+    )
     return (
         f"<!DOCTYPE html><html lang='en'><meta charset='utf-8'>{again}"
         "<title>Margin Explorer</title>"
