@@ -73,9 +73,9 @@ def test_other_explanations_in_the_plane_keep_both_bounds(circle):
     """Explanations without a point of one label somewhere, as the radius finds them."""
     data, cone = circle
     x, y = data.x.numpy(), data.y.tolist()
-    others = [cone.radius(x[i] - 0.05, x[i] + 0.05, y[i]) for i in (0, 1)]
+    others = [cone.radius(x[i] - 0.05, x[i] + 0.05, y[i]) for i in (0,)]
     allowed = max(other.high for other in others)
-    few = [0, 1, 5]
+    few = [0, 1]
     forced = forced_masses(cone, data.x[few], data.y[few], 0.15, allowed)
     far = farthest(cone, data.x, allowed)
     assert float(forced.max()) > 0 and far.at_most > far.distance > 0

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certified import threshold
-from explorer.engine.explanations.cone import Array, Cone, Flags
+from explorer.engine.explanations.cone import Array, Bound, Cone, Flags
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.threads import few_threads
 
@@ -31,7 +31,7 @@ TRIFLE = 0.005  # of |theta|: a radius up to it says nothing either; arbitrary
 ALIKE = 0.95  # of the largest radius nearby: as bright; arbitrary
 SLICE = 24  # places between two pictures of a map; arbitrary
 
-Block = tuple[float, tuple[tuple[int, int], ...]]  # label, and a range of pixels of each axis
+Spans = tuple[tuple[int, int], ...]  # a range of pixels of each axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,14 +231,15 @@ def radius_map(
             shown, ends[0], ends[1], half, made.reach, cone.least.high, threshold(cone)
         )  # fmt: skip
 
-    waiting: list[Block] = [(y, ((0, side),) * d) for y in (1.0, -1.0)]
+    waiting: list[tuple[float, Spans, Bound | None]]
+    waiting = [(y, ((0, side),) * d, None) for y in (1.0, -1.0)]
     done = 0
     while waiting:
         progress(float(np.isfinite(values).mean()))
-        label, block = waiting.pop()  # the newest: a needed place is seen as soon as it is found
-        decided = _look(cone, at, half, label, block)
+        label, block, wider = waiting.pop()  # the newest: needed places are seen early
+        found, decided = _look(cone, at, half, label, block, wider)
         if decided is None:
-            waiting.extend((label, part) for part in product(*map(_halves, block)))
+            waiting.extend((label, part, found) for part in product(*map(_halves, block)))
         else:
             spans = tuple(slice(a, b) for a, b in block)
             values[(0 if label > 0 else 1, *spans)] = decided
@@ -250,16 +251,16 @@ def radius_map(
 
 @few_threads()
 def _look(
-    cone: Cone, at: Array, half: float, label: float, block: tuple[tuple[int, int], ...]
-) -> float | None:
-    """The radius of all pixels of a block; None where it must be divided first."""
+    cone: Cone, at: Array, half: float, label: float, block: Spans, wider: Bound | None
+) -> tuple[Bound, float | None]:
+    """The radius of a block of pixels, and of each of them; None where it is to be divided."""
     low = np.array([at[a, axis] for axis, (a, _) in enumerate(block)]) - half
     high = np.array([at[b - 1, axis] for axis, (_, b) in enumerate(block)]) + half
     plain = _plain(cone)
-    found = cone.radius(low, high, label, plain)
+    found = cone.radius(low, high, label, plain, wider)
     if found.high <= plain:
-        return cone.least.low
-    return found.low if all(b - a == 1 for a, b in block) else None
+        return found, cone.least.low
+    return found, found.low if all(b - a == 1 for a, b in block) else None
 
 
 def _halves(ends: tuple[int, int]) -> list[tuple[int, int]]:

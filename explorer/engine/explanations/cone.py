@@ -328,10 +328,13 @@ class Cone:
         """Explanations met on the way: a place that one of them avoids is not needed."""
         return []
 
-    def radius(self, low: Array, high: Array, y: float, enough: float = 0.0) -> Bound:
+    def radius(
+        self, low: Array, high: Array, y: float, enough: float = 0.0, wider: Bound | None = None
+    ) -> Bound:
         """The radius of the box low <= x <= high, (d,) each, for label y: its `low` is proven.
 
         Where `enough` or less is reached, the search ends: nobody asks for how much less.
+        `wider`: the radius of a box around this one, from whose explanation the search begins.
         """
         if self.least.avoids(low, high, y):
             return self.least
@@ -343,6 +346,12 @@ class Cone:
         at = self.least
         kept = ~(((at.x > low) & (at.x < high)).all(axis=1) & (at.y == y))
         start = Bound(at.low, 1.0, at.columns[kept], at.lam[kept], at.x[kept], at.y[kept])
+        if wider is not None:
+            start = replace(
+                start, columns=np.concatenate([wider.columns, start.columns]),
+                lam=np.concatenate([wider.lam, 0 * start.lam]),
+                x=np.concatenate([wider.x, start.x]), y=np.concatenate([wider.y, start.y]),
+            )  # fmt: skip
         found = self._distance(~meets[self.rays.piece], rest, start, enough)
         if found.high <= enough:
             self._others.append(found)
