@@ -9,8 +9,10 @@ from scipy.optimize import linprog
 
 from explorer.engine.certificate import certify
 from explorer.engine.data import preset
+from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.certainty import truth_residual
 from explorer.engine.explanations.certified import assumed
+from explorer.engine.explanations.cone import Assumptions, Cone
 from explorer.engine.explanations.masses import allowed_residual, farthest, forced_masses
 from explorer.engine.margin import normalise
 from explorer.engine.progress import Stopped
@@ -64,8 +66,8 @@ def test_no_explanation_is_farther_than_the_bound(seed):
 @pytest.fixture(scope="module")
 def circle():
     """Points of the plane that trained weights determine."""
-    data = preset("alternating-circle", n=10)
-    net = train(data, TrainConfig(steps=20_000, widths=(50,)), 0).net
+    data = preset("alternating-circle", n=6)
+    net = train(data, TrainConfig(steps=20_000, widths=(20,)), 0).net
     return data, assumed(normalise(net, data.x, data.y)[0])
 
 
@@ -97,6 +99,16 @@ def test_more_residual_forces_less_and_reaches_farther(circle):
     assert bool((second <= first * 1.02 + 1e-9).all()) and float(first.max()) > 0
     near, far = (farthest(cone, data.x, r) for r in (tight, loose))
     assert near.distance <= far.at_most and far.distance > near.distance
+
+
+def test_without_any_place_nothing_is_forced_and_nothing_far():
+    net = maximum_margin(*(getattr(points(202), name) for name in "xy")).net
+    empty = Cone.of(net.with_theta(1e-3 * net.theta), Assumptions(box=1.0))
+    assert not len(empty.rays)
+    made = farthest(empty, torch.zeros(1, 1).double(), 1.0)
+    assert made.distance == made.at_most == 0.0
+    forced = forced_masses(empty, torch.zeros(1, 1).double(), torch.ones(1), 0.1, 1.0)
+    assert forced.tolist() == [0.0]
 
 
 def test_questions_that_have_no_answer_are_refused_and_work_ends(circle):

@@ -410,7 +410,10 @@ def of_audits() -> Named:
     for name, radii in (("all", (1, 1, 1, 1)), ("one", (1, 0, 0, 0)), ("none", (0, 0, 0, 0))):
         told = replace(OVER_ALL, certainty=replace(CERTAIN, radius=tensor(*radii)))
         yield f"audit, {name} proven", replace(made, determined=told).sentence
+    void = replace(OVER_ALL, allowed=0.93)
+    yield "audit, void", replace(made, determined=void).sentence
     yield "over all", explanations.over_all(OVER_ALL)
+    yield "over all, void", explanations.over_all(void)
     yield "audit, one attack", audit_words.tried(made, tried)
     yield "audit, one attack ended", audit_words.tried(made, replace(tried, ended=True))
     other = replace(made.coordinates, name="standardised")
@@ -551,6 +554,8 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
     yield "found, biased", frame(net=BIASED, known=None)
     for many in (0, 2, 11, 12):
         yield f"found, {many} certified", frame(replace(VERDICT, certified=many), certainty=CERTAIN)
+    unmet = replace(CERTAIN, truth=1.0)
+    yield "found, unmet", frame(replace(VERDICT, certified=0), certainty=unmet)
     yield "found, three layers", frame(net=DEEP)
     explain = replace(frame(), stage="explain")
     assert explain.target is not None

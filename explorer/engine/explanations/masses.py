@@ -226,6 +226,12 @@ class _Paid:
         return float(np.linalg.norm(self.left(cone))) / cone.neurons.rho
 
 
+def _nothing(cone: Cone) -> _Paid:
+    """The explanation without points."""
+    none, d = np.zeros(0), cone.neurons.w.shape[1] - 1
+    return _Paid(np.zeros((0, len(cone.neurons.theta))), none, none, np.zeros((0, d)), none)
+
+
 def _check(cone: Cone, residual: float) -> None:
     if not residual >= cone.least.low:
         raise ValueError(
@@ -238,14 +244,14 @@ def _bounded(
     cone: Cone, parts: list[_Part], residual: float, progress: Progress = no_progress
 ) -> tuple[float, _Paid]:
     """The best bound on the cost of explanations up to `residual`, and the best of them."""
+    if not any(part.there.any() for part in parts):
+        return 0.0, _nothing(cone)
     pointed = min(
         -float(part.rays.gains(-cone.neurons.theta)[part.there].max(initial=-np.inf))
         for part in parts
     )
     sizes = [part.rays.sizes() for part in parts]
-    d = len(cone.neurons.w[0]) - 1
-    found = _Paid(np.zeros((0, len(cone.neurons.theta))), *(np.zeros(0),) * 2, np.zeros((0, d)),
-                  np.zeros(0))  # fmt: skip
+    found = _nothing(cone)
     dear = max(float(np.abs(part.price).max(initial=0.0)) for part in parts)
     weight = residual * cone.neurons.rho * float(np.median(sizes[-1])) / max(dear, 1e-300)
     low, high = 0.0, np.inf  # weights at which the solution leaves too little, too much

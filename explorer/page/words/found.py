@@ -10,6 +10,9 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.cone import refusal
 from explorer.engine.scoring import RecallCurve
+from explorer.research.words.explanations import VOID
+
+UNMET = "the points do not meet the assumptions that these weights suggest"
 
 
 def within(here: RecallCurve) -> str:
@@ -35,6 +38,8 @@ def certainty(made: Certainty, i: int) -> str:
     """Return how certain claim i is."""
     if bool(made.certain[i]):
         return f"certified to {percent(float(made.radius[i]))}"
+    if made.limit > VOID:
+        return "not certified"
     return "other points explain the weights as well"
 
 
@@ -56,7 +61,7 @@ def certified(
     if sure is None:
         return why_none(target)
     count = sum(sure)
-    return f"● certified: {count}   ○ other points do as well: {sum(met) - count}"
+    return f"● certified: {count}   ○ found, not certified: {sum(met) - count}"
 
 
 def why_none(target: Target) -> str:

@@ -16,8 +16,10 @@ from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.page.frame import Frame
 from explorer.page.words import found
+from explorer.page.words.found import UNMET
 from explorer.page.words.statement import Action, Headline, count, explained, left
 from explorer.research.words import verdicts
+from explorer.research.words.explanations import VOID
 from explorer.research.words.numbers import share
 
 AS_WELL = 0.02  # arbitrary: share of the norm up to which candidates explain the weights
@@ -165,6 +167,8 @@ def _sure(frame: Frame, made: Verdict) -> str:
     if made.certified is None or known is None:
         return ""
     rest = made.found - made.certified
+    if known.limit > VOID:
+        return f" None is certified: {UNMET}."
     if not made.certified:
         return " None is certified: other points explain the weights as well."
     others = ""

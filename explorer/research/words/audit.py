@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from explorer.engine.certificate import Light
 from explorer.engine.scoring import LEVEL
-from explorer.research.words import verdicts, weights
+from explorer.research.words import explanations, verdicts, weights
 
 if TYPE_CHECKING:
     from explorer.research.audit import Audit, Tried
@@ -74,6 +74,8 @@ def determination(made: Audit) -> str:
     told, unit = made.determined, made.spread
     if told is None:
         return ""
+    if told.allowed > explanations.VOID:
+        return f" {explanations.unfit(told.allowed)}"
     ways = standings(made)
     sure, likely = sum(w in (PROVEN, MISSED) for w in ways), ways.count(LIKELY)
     rest, far = len(ways) - sure - likely, min(told.farthest.at_most / unit, 9.99)

@@ -11,6 +11,8 @@ from explorer.engine.explanations.programs import AS_WELL, COARSE, Farthest, Sco
 from explorer.engine.explanations.splitting import Merging
 from explorer.research.words.numbers import digits
 
+VOID = 0.5  # arbitrary: where the points leave more of the weights, nothing follows from them
+
 if TYPE_CHECKING:
     from explorer.research.determined import Determination
 
@@ -58,8 +60,18 @@ def as_well(made: AsWell) -> str:
     )
 
 
+def unfit(left: float) -> str:
+    """Return that the points leave so much of the weights that nothing follows."""
+    return (
+        f"Near the points nothing explains more than {max(0.0, 1 - left):.0%} of the weights under "
+        "the assumptions that these suggest, so nothing is proven."
+    )
+
+
 def over_all(made: Determination) -> str:
     """Return what holds of all explanations up to a residual, without sampling."""
+    if made.allowed > VOID:
+        return unfit(made.allowed)
     far, count = made.farthest, int(made.forced.sum())
     return (
         f"Every explanation that leaves up to {made.allowed:.2%} of the weights has mass "
