@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import pkgutil
 import re
 from collections.abc import Iterator
@@ -97,6 +98,8 @@ def problem(token: str) -> str:
     if verb == "make":
         made = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         return "" if set(rest) <= set(made) else "no such target"
+    if verb == "python" and rest[0] == "-m":
+        return "" if importlib.util.find_spec(rest[1]) else "no such module"
     if verb == "python":
         script = ROOT / rest[0]
         if not script.is_file():
