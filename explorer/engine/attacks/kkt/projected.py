@@ -140,9 +140,10 @@ def _laid_two(net: Prepared) -> tuple[tuple[Any, ...], float]:
 def _laid_deep(net: Prepared) -> tuple[Any, ...]:
     """The weights as `compiled_deep` wants them."""
     sizes = [block.shape for block in net.blocks]
-    ones = [torch.ones(len(w), dtype=w.dtype) for w in net.weights[:-1]]
+    slopes = np.ones(sum(len(w) for w in net.weights[:-1]))
     flat = torch.cat([block.reshape(-1) for block in net.blocks]).numpy()
-    slopes = torch.cat(ones if net.slopes is None else list(net.slopes)).numpy()
+    if net.slopes is not None:
+        slopes = torch.cat(net.slopes).numpy()
     return flat, np.array([k for k, _ in sizes]), np.array([e for _, e in sizes]), slopes
 
 
