@@ -120,16 +120,10 @@ def _onto(z: Array, a: Array, pull: Array, j: int, first: int, g: Array) -> None
     a2, b2, c2 = p2 * a[first, j + 2], p2 * a[first + 1, j + 2], p2 * a[first + 2, j + 2]
     a3, b3, c3 = p3 * a[first, j + 3], p3 * a[first + 1, j + 3], p3 * a[first + 2, j + 3]
     for k in range(len(g0)):
-        on0, on1, on2, on3 = z0[k] > 0, z1[k] > 0, z2[k] > 0, z3[k] > 0
-        g0[k] += ((a0 if on0 else 0.0) + (a1 if on1 else 0.0)) + (
-            (a2 if on2 else 0.0) + (a3 if on3 else 0.0)
-        )
-        g1[k] += ((b0 if on0 else 0.0) + (b1 if on1 else 0.0)) + (
-            (b2 if on2 else 0.0) + (b3 if on3 else 0.0)
-        )
-        g2[k] += ((c0 if on0 else 0.0) + (c1 if on1 else 0.0)) + (
-            (c2 if on2 else 0.0) + (c3 if on3 else 0.0)
-        )
+        n0, n1, n2, n3, o = z0[k] > 0, z1[k] > 0, z2[k] > 0, z3[k] > 0, 0.0
+        g0[k] += (a0 if n0 else o) + (a1 if n1 else o) + (a2 if n2 else o) + (a3 if n3 else o)
+        g1[k] += (b0 if n0 else o) + (b1 if n1 else o) + (b2 if n2 else o) + (b3 if n3 else o)
+        g2[k] += (c0 if n0 else o) + (c1 if n1 else o) + (c2 if n2 else o) + (c3 if n3 else o)
 
 
 @njit(**FAST)
@@ -425,7 +419,7 @@ def _down(w: Array, b: Array, on: Array, out: Array) -> None:
 
 
 @njit(**FAST)
-def _signals(theta: Array, widths: Array, biased: bool, a: Array, b: Array, n: int) -> None:
+def _signals(theta: Array, widths: Array, a: Array, b: Array, n: int) -> None:
     """Fill `b`, from the output down."""
     at, read, sent = len(theta), len(a), len(b)
     out = b[sent - 4 * n :].reshape(n, 4)
@@ -579,7 +573,7 @@ def train_deep(
                 break
             scale = now[LOG_SCALE]  # other weights: once more what they give
         old, new = new, old
-        _signals(theta, widths, biased, old, b, many)
+        _signals(theta, widths, old, b, many)
         norms, kernel = _lengths(old, b, widths, biased, many, not kept)
         for i in range(n):
             q[i] = phi[i] * y[i]
