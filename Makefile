@@ -71,7 +71,8 @@ bench: $(STAMP)
 
 pictures: $(STAMP)
 	chromium=$$(scripts/chromium.sh $(BIN)/python) && \
-	CHROMIUM="$$chromium" $(BIN)/python scripts/pictures.py $(ARGS)
+	CHROMIUM="$$chromium" $(BIN)/python scripts/pictures.py $(ARGS) && \
+	CHROMIUM="$$chromium" $(BIN)/python scripts/lessons.py
 
 docs: $(DOCS_STAMP)
 	rm -rf build/docs

@@ -3,6 +3,7 @@
 from explorer import app; app()                    # the page, in JupyterLab or Voila
 from explorer import membership; membership()      # the page on membership inference
 from explorer import digits; digits()              # the page on real images
+from explorer import lessons; lessons()            # the index of the lessons
 from explorer import preset, maximum_margin        # the engine, without any widget
 """
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from explorer.engine.training import TrainConfig, TrainState
     from explorer.page.apps.digits import digits as digits
     from explorer.page.apps.explorer import app as app
+    from explorer.page.apps.lessons import lessons as lessons
     from explorer.page.apps.membership import membership as membership
     from explorer.research.audit import Audit, audit
     from explorer.research.repeat import Repeated, repeat
@@ -143,6 +145,7 @@ _MODULES = {"kkt": "explorer.engine.attacks.kkt", "training": "explorer.engine.t
 _PAGES = {
     "app": "explorer.page.apps.explorer",
     "digits": "explorer.page.apps.digits",
+    "lessons": "explorer.page.apps.lessons",
     "membership": "explorer.page.apps.membership",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()} | _PAGES

@@ -1,6 +1,6 @@
-"""Run by the Python of an environment: open its pages as notebooks, and use what lessons ask for.
+"""Run by the Python of an environment: open its pages as notebooks, and use what they offer.
 
-python open_pages.py explorer.ipynb lesson-02-membership.ipynb ...   # without names: every page
+python open_pages.py explorer.ipynb membership.ipynb ...   # without names: every page
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from explorer.serve.server import CELLS
 
 PATIENCE_S = 300  # arbitrary: a cell that takes as long hangs
 WIDGET = "application/vnd.jupyter.widget-view+json"
-# What the tasks of a lesson press, as small as it goes; the cell goes after those of the lesson.
+# What a visitor presses on a page, as small as it goes; the cell goes after those of the page.
 TASKS = {
-    "lesson-02-membership.ipynb": """
+    "membership.ipynb": """
+from explorer import membership
 page = membership(scenario="threshold")
 page.trained.dims.value, page.trained.trials.value = "8", 2
-page.run_trained()
+page.run_training()
 await page.job.done()
 assert len(page.trials) == 2
 """,
-    "lesson-05-inversion.ipynb": """
+    "lessons.ipynb": """
 import asyncio
-from explorer import preset
+from explorer import app, preset
 from explorer.page import play
 from explorer.page.stages import train
 page = app(preset("two-points"))
@@ -42,7 +43,8 @@ while tuner.job.busy and not tuner.rows:
 assert tuner.rows and not any(trial.failure for trial in tuner.rows), tuner.said.value
 tuner.go.click()
 """,
-    "lesson-10-digits.ipynb": """
+    "digits.ipynb": """
+from explorer import digits
 page = digits(n=4, widths=(50,), train_steps=100, steps=5)
 page.run_training()
 await page.job.done()

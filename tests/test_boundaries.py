@@ -228,13 +228,11 @@ def test_the_first_page_is_the_notebook_of_its_name() -> None:
     assert tuple("".join(cell["source"]) for cell in code) == CELLS
 
 
-def test_every_page_has_a_title_and_lessons_their_order() -> None:
+def test_every_page_has_a_title() -> None:
     names = [page.name for page in pages()]
     assert set(names) == {p.name for p in (ROOT / "notebooks").glob("*.ipynb")} - {
         "audit.ipynb", "explorer.ipynb", "sweep.ipynb"
     }  # fmt: skip
-    lessons = [page for page in pages() if page.lesson]
-    assert names[-len(lessons) :] == sorted(page.name for page in lessons)
     assert all(page.title and not page.title.endswith(".ipynb") for page in pages())
 
 

@@ -46,7 +46,7 @@ SERVED = """
 import urllib.request
 from explorer.serve import server as serve
 with serve.start(port=0) as server:
-    for page in ("", "voila/render/lesson-10-digits.ipynb"):
+    for page in ("", "voila/render/digits.ipynb"):
         with urllib.request.urlopen(server.url + page) as answer:
             words = answer.read().decode()
         assert "vnd.jupyter.widget-view+json" in words, words
@@ -143,7 +143,6 @@ def test_ui(installed, root: Path) -> None:
 def test_app(installed, root: Path) -> None:
     here = installed("app")
     told = here.run("python", str(root / "tests" / "open_pages.py")).stdout
-    lessons = list((root / "notebooks").glob("lesson-*.ipynb"))
-    assert told.count("lesson-") == len(lessons) > 0
+    assert "lessons.ipynb opens" in told
     here.run("python", "-c", SERVED)
     here.verb("--help")

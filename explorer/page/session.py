@@ -54,6 +54,7 @@ class Session(HasTraits):
     branches = List(Instance(Branch))
     branch_index = Int(0)
     game = AnyTrait(None, allow_none=True, help="the game of two that is on, of `stages.game`")
+    lesson = AnyTrait(help="a `lessons.course.Walk` or `Draft`; None: no lesson is open")
 
     def __init__(
         self,

@@ -31,22 +31,16 @@ class Page:
     title: str
     path: Path
 
-    @property
-    def lesson(self) -> bool:
-        """Return whether it is a lesson rather than an app."""
-        return self.name.startswith("lesson-")
-
 
 @cache
 def pages() -> tuple[Page, ...]:
-    """Return all pages but the main one: apps first, then lessons in their order."""
+    """Return all pages but the main one, by name."""
     skipped = {FIRST, *FOR_JUPYTER}
-    found = [
+    return tuple(
         Page(path.name, _title(path), path)
         for path in sorted(FOLDER.glob("*.ipynb"))
         if path.name not in skipped
-    ]
-    return tuple(sorted(found, key=lambda page: page.lesson))
+    )
 
 
 def _title(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The stages beyond the road, by mouse: choose, drag, compare attacks, open a lesson."""
+"""The stages beyond the road, by mouse: choose, drag, compare attacks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,6 @@ def test_two_points_go_through_every_stage(
     expect(
         page.get_by_text(re.compile("No training set on the margin|other points, on"))
     ).to_be_visible()
-    a_lesson_opens_from_the_menu_with_its_words_and_its_page(app)
 
 
 def an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app: Explorer) -> None:
@@ -100,15 +99,3 @@ def an_arena_runs_and_a_click_shows_the_claims(app: Explorer) -> None:
     line.locator("td").nth(2).click()
     expect(line).to_have_class(re.compile("mx-on"))
     expect(app.verdict).to_contain_text("within 0.03")
-
-
-def a_lesson_opens_from_the_menu_with_its_words_and_its_page(app: Explorer) -> None:
-    page = app.page
-    app.press("Lessons")
-    link = page.get_by_role("link", name=re.compile("^Lesson 3:"))
-    expect(link).to_have_attribute("href", re.compile("lesson-03"))
-    page.goto(link.evaluate("a => a.href"))
-    expect(page.locator("h1[id^=Lesson]")).to_contain_text("Lesson 3:")
-    expect(app.verdict).to_contain_text("points")
-    expect(page.locator("#loading")).to_have_count(0)
-    expect(page.locator(".mx-failed:visible")).to_have_count(0)

@@ -57,7 +57,7 @@ def test_page_names_no_foreign_host_and_says_what_it_waits_for(
 def test_further_pages_are_served_and_nothing_else(server: serve.Server) -> None:
     served = {path.name for path in Path(server.folder.name).glob("*.ipynb")}
     assert served == {"explorer.ipynb", *(page.name for page in pages())}
-    page = read_page(server, "voila/render/lesson-01-univariate.ipynb")
+    page = read_page(server, "voila/render/membership.ipynb")
     assert kernel_of(page)
     assert "from explorer import" not in page  # the sources are not shown
     assert status(f"{server.url}voila/render/other.ipynb") == 403
@@ -208,7 +208,7 @@ def test_a_full_room_says_so_and_lets_in_later() -> None:
     with serve.start(port=0, cells=CELLS, class_size=1) as server:
         kernel = kernel_of(read_page(server))
         with connected(server, kernel):
-            for address in ("", "voila/render/lesson-01-univariate.ipynb"):
+            for address in ("", "voila/render/membership.ipynb"):
                 code, headers, words = ask(server.url + address)
                 assert code == 503 and headers["Retry-After"]
                 assert "http-equiv='refresh'" in words

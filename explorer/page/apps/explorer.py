@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import ipywidgets as w
 
 from explorer.engine.data import Dataset
+from explorer.engine.files import read_file
 from explorer.engine.threads import limit_threads
 from explorer.page.clock import Player
+from explorer.page.lessons import course
+from explorer.page.lessons.file import Lesson, packaged, read
 from explorer.page.opening import open_recorded
 from explorer.page.panels.arena import Arena
 from explorer.page.panels.base import Panel
@@ -23,6 +27,7 @@ from explorer.page.panels.header import Header
 from explorer.page.panels.headline import Headline
 from explorer.page.panels.hinges import HingesPanel
 from explorer.page.panels.keeping import Keeping, KeptDrawings
+from explorer.page.panels.lesson import LessonPanel
 from explorer.page.panels.margins import MarginsPanel
 from explorer.page.panels.mixpad import MixPad
 from explorer.page.panels.notice import Notice
@@ -71,9 +76,10 @@ class App:
     """One visitor's page: a session, its clock and its panels."""
 
     def __init__(
-        self, dataset: Drawn | None = None, seed: int = 0, scenario: str | None = None
-    ) -> None:
-        """Build the page. `dataset` is drawn at first, or a link, or the scenario of that name."""
+        self, dataset: Drawn | None = None, seed: int = 0, scenario: str | None = None,
+        lesson: int | str | Path | Lesson | None = None,
+    ) -> None:  # fmt: skip
+        """Build the page on a lesson, else a scenario, else a dataset or a link."""
         limit_threads()  # many kernels share one machine
         link = dataset if isinstance(dataset, str) else ""
         self.bundle = Bundle()
@@ -81,7 +87,7 @@ class App:
         self.player = Player(self.session)
         self.open = ""  # the fold that is open
         self.header = header = Header(self.session, lambda: self.toggle(SHARE))
-        shown = (*PLANE, Headline, *CARDS, Transport)
+        shown = (*PLANE, Headline, *CARDS, Transport, LessonPanel)
         folded = [kind for kinds in FOLDS.values() for kind in kinds]
         made = [header, Keeping(self.session), *(kind(self.session) for kind in shown)]
         made += [kind(self.session, unfolded=False) for kind in folded]
@@ -96,23 +102,28 @@ class App:
         self.drawer = w.Box().add_class("mx-drawer")
         self.access = Access()
         self.access.observe(self._on_present, names=["present"])
-        self.welcome = Welcome(lambda: draw.begin_own(self.session), self._on_link)
+        self.welcome = Welcome(
+            lambda: draw.begin_own(self.session), self._on_link,
+            lambda k: self.session.guarded(lambda: course.begin(self.session, lesson_of(k))),
+        )  # fmt: skip
         self.widget = self._laid_out()
         self._place()
-        self.session.observe(self._place, names=["shown"])  # after the panels
+        self.session.observe(self._place, names=["shown", "lesson"])  # after the panels
         if scenario is None and dataset is None and under_voila():
             open_recorded(self.session)  # what the template has just played
         if scenario is not None:
             header.open(scenario, beside=under_voila())
         elif link:
             header.open_link(link, beside=under_voila())
+        if lesson is not None:
+            course.begin(self.session, lesson_of(lesson))
 
     def _laid_out(self) -> w.Box:
         """Head, plane and side, transport: the grid itself is in page.css."""
         box = {name: panel.box for name, panel in self.panels.items() if panel.on_screen}
         plane = w.Box([box[kind.__name__] for kind in PLANE]).add_class("mx-stage")
         side = w.Box([box["Headline"], self.cards, self.drawer, self.folds]).add_class("mx-side")
-        main = w.Box([plane, side]).add_class("mx-main")
+        main = w.Box([self.panels["LessonPanel"].box, plane, side]).add_class("mx-main")
         unseen = [w.HTML(CSS), self.access, self.welcome, box["Keeping"]]
         head = w.Box(unseen).add_class("mx-unseen")
         screen = w.Box([head, box["Header"], main, box["Transport"]]).add_class("mx-screen")
@@ -120,15 +131,17 @@ class App:
 
     def _place(self, _: Any = None) -> None:  # noqa: ANN401 - a change
         """Put the panels that are on screen where they belong; the others cost nothing."""
-        frame = self.session.frame
+        frame, cards = self.session.frame, course.cards_of(self.session)
         titles = [
             title for title, kinds in FOLDS.items()
-            if any(self.panels[kind.__name__].seen(frame) for kind in kinds)
+            if (cards is None or "folds" in cards or title == self.open)
+            and any(self.panels[kind.__name__].seen(frame) for kind in kinds)
         ]  # fmt: skip
         if self.open and self.open not in titles:
             self.unfold("")
         self.folds.show(titles=titles, open=self.open)
-        moved = _fill(self.cards, [self.panels[kind.__name__] for kind in CARDS])
+        named = [kind.__name__ for kind in CARDS if cards is None or kind.__name__ in cards]
+        moved = _fill(self.cards, [self.panels[name] for name in named])
         drawn = FOLDS.get(self.open, ())
         if _fill(self.drawer, [self.panels[kind.__name__] for kind in drawn]) or moved:
             self._tell_tips()
@@ -184,7 +197,7 @@ class App:
         if self.widget.comm is None:
             return
         self.player.close()
-        self.session.unobserve(self._place, names=["shown"])
+        self.session.unobserve(self._place, names=["shown", "lesson"])
         for panel in self.panels.values():
             panel.close()
         self.bundle.close()
@@ -207,10 +220,28 @@ def _fill(box: w.Box, panels: list[Panel]) -> bool:
     return moved
 
 
+def lesson_of(given: int | str | Path | Lesson) -> Lesson:
+    """Return a lesson by its number in the course, or from a file.
+
+    Raises:
+        ValueError: for a number that there is not, or a file that is no lesson.
+    """
+    if isinstance(given, Lesson):
+        return given
+    if not isinstance(given, int):
+        return read(read_file(given))
+    if not 0 <= given < len(packaged()):
+        raise ValueError(f"there are lessons 0 to {len(packaged()) - 1}; got {given}")
+    return packaged()[given]
+
+
 _shown: App | None = None
 
 
-def app(dataset: Drawn | None = None, seed: int = 0, scenario: str | None = None) -> App:
+def app(
+    dataset: Drawn | None = None, seed: int = 0, scenario: str | None = None,
+    lesson: int | str | Path | Lesson | None = None,
+) -> App:  # fmt: skip
     """Show the explorer in this cell. Showing it again replaces the page shown before.
 
     Args:
@@ -218,10 +249,11 @@ def app(dataset: Drawn | None = None, seed: int = 0, scenario: str | None = None
             trained and attacked as it says; nothing by default.
         seed: of initialisation and attack.
         scenario: name of a row in `explorer.research.scenarios` to open on instead.
+        lesson: number of a lesson, or a file of one, to open on instead.
 
     Returns:
         The page: `.session` holds its data, network and attack.
     """
     global _shown
-    _shown = show(_shown, lambda: App(dataset, seed, scenario))
+    _shown = show(_shown, lambda: App(dataset, seed, scenario, lesson))
     return _shown

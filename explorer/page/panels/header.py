@@ -11,6 +11,8 @@ from explorer.engine.progress import Progress
 from explorer.page import play
 from explorer.page.frame import STAGES, Frame
 from explorer.page.job import Job
+from explorer.page.lessons import course
+from explorer.page.lessons.file import contents, packaged, read
 from explorer.page.opening import opening, opening_scenario
 from explorer.page.panels.base import Panel
 from explorer.page.parts.controls import Head
@@ -42,9 +44,12 @@ class Header(Panel):
         """One control holds them all."""
         self.job = Job(in_thread=False, pause_s=BREATH_S)  # it works on the session
         self.view = self.widget = Head(
-            {"stage": self._on_stage, "example": self._on_example, "share": self._on_share},
+            {"stage": self._on_stage, "example": self._on_example, "share": self._on_share,
+             "lesson": self._on_lesson, "lesson-file": self._on_lesson_file,
+             "record": self.command(lambda: course.record(self.session))},
             examples=_examples(), keys=[list(row) for row in KEYS],
-            lessons=[{"page": page.name, "title": page.title} for page in pages()],
+            lessons=[{"title": title, "line": line} for title, line in contents()],
+            pages=[{"page": page.name, "title": page.title} for page in pages()],
         ).add_class("mx-head")  # fmt: skip
 
     def _on_stage(self, key: Any) -> None:  # noqa: ANN401 - from a browser
@@ -54,6 +59,14 @@ class Header(Panel):
     def _on_example(self, name: Any) -> None:  # noqa: ANN401 - from a browser
         if isinstance(name, str) and name in SCENARIOS:
             self.command(lambda: self.open(name))(None)
+
+    def _on_lesson(self, at: Any) -> None:  # noqa: ANN401 - from a browser
+        if isinstance(at, int) and 0 <= at < len(contents()):
+            self.command(lambda: course.begin(self.session, packaged()[at]))(None)
+
+    def _on_lesson_file(self, text: Any) -> None:  # noqa: ANN401 - from a browser
+        if isinstance(text, str):
+            self.command(lambda: course.begin(self.session, read(text.encode())))(None)
 
     def _on_share(self, _: Any) -> None:  # noqa: ANN401 - from a browser
         if self._share is not None:
@@ -84,6 +97,7 @@ class Header(Panel):
     def _follow(self, slices: Iterator[float], words: Callable[[float], str], beside: bool) -> None:
         """Do the work slice by slice; if `beside`, between what the visitor does."""
         self.job.cancel()
+        course.end_walk(self.session)  # its words would be of other points
         play.tell(self.session, words(0.0))
         if not beside:
             for _ in slices:

@@ -9,6 +9,7 @@ from typing import Any
 from explorer.engine.store import StoreError
 from explorer.page import files
 from explorer.page.frame import Frame
+from explorer.page.lessons.course import Walk
 from explorer.page.panels.base import Panel
 from explorer.page.parts.keeper import Keeper, KeptList
 from explorer.page.words.keeping import kept_words
@@ -56,7 +57,7 @@ class Keeping(Panel):
 
         Where no loop runs, as in a script, it is kept at once.
         """
-        if self._kept is None or self._present() == self._kept:
+        if self._kept is None or self._present() == self._kept or self._away():
             return
         wait = self._when + (PLAYING_S if self.session.running else EDITED_S) - monotonic()
         try:
@@ -75,6 +76,8 @@ class Keeping(Panel):
         What shares no point with what was kept last is another drawing, kept beside that one.
         """
         self._forget_due()
+        if self._away():
+            return
         self._kept, self._when = self._present(), monotonic()
         now = self.session.frame
         points = {tuple(x) for x in now.dataset.x.tolist()}
@@ -89,6 +92,10 @@ class Keeping(Panel):
         own = now.dataset.source is None
         self.view.kept = {"text": text, "words": kept_words(now), "whole": whole, "anew": anew,
                           "own": own}  # fmt: skip
+
+    def _away(self) -> bool:
+        """Return whether a lesson is on screen: the visitor's own page comes back after it."""
+        return isinstance(self.session.lesson, Walk)
 
     def _forget_due(self) -> None:
         if self._due is not None:

@@ -48,10 +48,12 @@ class Welcome(anywidget.AnyWidget):
     _esm = Path(__file__).with_name("welcome.js")
     marks: Any = List().tag(sync=True)
 
-    def __init__(self, own: Callable[[], None], link: Callable[[str], None]) -> None:
-        """Call `own` where the visitor asked for a plane of their own, `link` with an address's."""
+    def __init__(
+        self, own: Callable[[], None], link: Callable[[str], None], lesson: Callable[[int], None]
+    ) -> None:
+        """Call `own` for a plane of the visitor's own, `link` and `lesson` with an address's."""
         super().__init__(marks=[list(mark) for mark in MARKS])
-        self.own, self.link = own, link
+        self.own, self.link, self.lesson = own, link, lesson
         self.on_msg(self._on_message)
 
     def _on_message(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
@@ -61,3 +63,5 @@ class Welcome(anywidget.AnyWidget):
             self.own()
         elif isinstance(link := content.get("link"), str):
             self.link(link)
+        elif isinstance(asked := content.get("lesson"), int):
+            self.lesson(asked)

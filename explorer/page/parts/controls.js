@@ -52,6 +52,20 @@ const menu = (className, label, title, content) => {
   });
   return { root, button, box, set, close: () => document.removeEventListener("pointerdown", outside) };
 };
+// Pages lie beside one another under voila/render; the first one also at the root.
+const address = (page) => {
+  const at = window.location, theme = new URLSearchParams(at.search).get("theme"), search = theme ? `?theme=${theme}` : "";
+  const rendered = at.pathname.match(/^(.*\/voila\/render\/)(.*\/)?[^/]*$/);
+  const lab = at.pathname.match(/^(.*\/)(?:lab|notebooks|doc)(?:\/|$)/);
+  if (lab) return `${lab[1]}lab/tree/notebooks/${page}`;
+  return (rendered ? rendered[1] + (rendered[2] || "") : `${at.pathname.replace(/[^/]*$/, "")}voila/render/`) + page + search;
+};
+// A file for the visitor, out of text that the kernel made.
+const save = (name, text) => {
+  const link = make("a", "", { href: URL.createObjectURL(new Blob([text])), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+};
 const render = ({ model, el }) => {
   const closers = [];
   const onMessage = (call) => {
@@ -60,8 +74,10 @@ const render = ({ model, el }) => {
   };
   const update = build(el, (kind, value = null) => model.send({ kind, value }), (call) => closers.push(call), onMessage);
   const show = () => update(model.get("state"));
+  const told = (content) => { if (content.save) save(content.save, content.text); };
   model.on("change:state", show);
+  model.on("msg:custom", told);
   show();
-  return () => { model.off("change:state", show); closers.forEach((call) => call()); };
+  return () => { model.off("change:state", show); model.off("msg:custom", told); closers.forEach((call) => call()); };
 };
 export default { render };

@@ -117,3 +117,15 @@ class Folds(Control):
     """A row of buttons, each of which opens a drawer over the side."""
 
     _esm = script("folds.js")
+
+
+class LessonBox(Control):
+    """A step of a lesson: words, question, folded answer, goal, the way on and back."""
+
+    _esm = script("lesson.js")
+
+
+class LessonForm(Control):
+    """A lesson that is written: its steps with their words and goals."""
+
+    _esm = script("lesson_form.js")

@@ -66,13 +66,29 @@ const themeOf = (el) => {
   return { button, close: () => { watch.disconnect(); system.removeEventListener("change", apply); } };
 };
 
-// Pages lie beside one another under voila/render; the first one also at the root.
-const address = (page) => {
-  const at = window.location;
-  const rendered = at.pathname.match(/^(.*\/voila\/render\/)(.*\/)?[^/]*$/);
-  const lab = at.pathname.match(/^(.*\/)(?:lab|notebooks|doc)(?:\/|$)/);
-  if (lab) return `${lab[1]}lab/tree/notebooks/${page}`;
-  return (rendered ? rendered[1] + (rendered[2] || "") : `${at.pathname.replace(/[^/]*$/, "")}voila/render/`) + page + at.search;
+// The lessons in their order, one line each; then those out of a file, and the other pages.
+const lessonsOf = (state, send) => {
+  const row = (title, words, call) => make("button", "mx-menu-row", {
+    type: "button", title: words, on: { click: () => { lessons.set(false); call(); } },
+  }, make("b", "", { textContent: title }), make("span", "", { textContent: words }));
+  const file = make("input", "", { type: "file", accept: ".json", hidden: true, "aria-label": "A lesson from a file" });
+  file.addEventListener("change", async () => {
+    lessons.set(false);
+    if (file.files.length) send("lesson-file", await file.files[0].text());
+    file.value = "";
+  });
+  const link = ({ page, title }) => make("a", "mx-menu-row", { href: address(page), target: "_blank", textContent: title });
+  const lessons = menu("mx-lessons", "Lessons", "Lessons and further pages", [
+    make("div", "mx-menu-head", { textContent: "Begin with the first; each takes five to ten minutes" }),
+    ...state.pages.filter(({ page }) => page === "lessons.ipynb").map(link),
+    ...state.lessons.map(({ title, line }, i) => row(`${i} ${title}`, line, () => send("lesson", i))),
+    make("div", "mx-menu-head", { textContent: "Your own" }),
+    row("Open a lesson…", "From a file", () => file.click()),
+    row("Record a lesson", "Moments of this page, with words, a question and a goal", () => send("record")),
+    make("div", "mx-menu-head", { textContent: "Other pages" }),
+    ...state.pages.filter(({ page }) => page !== "lessons.ipynb").map(link), file,
+  ]);
+  return lessons;
 };
 
 const build = (el, send, onClose) => {
@@ -92,9 +108,7 @@ const build = (el, send, onClose) => {
           type: "button", title: sentence, on: { click: () => { examples.set(false); send("example", name); } },
         }, make("b", "", { textContent: name }), make("span", "", { textContent: sentence }))),
       ]));
-    const lessons = menu("mx-lessons", "Lessons", "Lessons and further pages",
-      state.lessons.map(({ page, title }) =>
-        make("a", "mx-menu-row", { href: address(page), target: "_blank", textContent: title })));
+    const lessons = lessonsOf(state, send);
     const share = make("button", "mx-ghost", {
       type: "button", textContent: "Share", title: "A link, the code, files, and a game of two",
       on: { click: () => send("share") },

@@ -88,6 +88,12 @@ function render({ model, el }) {
   const begin = (wish) => {
     if (gone) return;
     if (wish) model.send({ wish });
+    // An address that ends in ?lesson=3 opens that lesson, once.
+    const asked = new URLSearchParams(location.search).get("lesson");
+    if (asked && /^\d+$/.test(asked) && !window.mxLesson) {
+      window.mxLesson = true;
+      return void model.send({ lesson: Number(asked) });
+    }
     const app = el.closest(".mx-app");
     if (app && !seen()) showMarks(app, model.get("marks"), (call) => closing.push(call));
   };

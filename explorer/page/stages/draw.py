@@ -63,6 +63,14 @@ def load(session: Session, dataset: Dataset) -> None:
     Raises:
         ValueError: for points that the plane cannot show.
     """
+    check_shown(dataset)
+    fit(session, dataset, loaded=True)
+    awaited = session.frame.training.given and not session.frame.dataset.n
+    (_go_on if awaited else _begin_anew)(session, session.frame.drawing.push(dataset))
+
+
+def check_shown(dataset: Dataset) -> None:
+    """ValueError for points that the plane cannot show."""
     if dataset.d not in (1, 2):
         raise ValueError(f"the plane shows points of 1 or 2 coordinates; got {dataset.d}")
     if dataset.outputs > (4 if dataset.d == 2 else 1):
@@ -70,9 +78,6 @@ def load(session: Session, dataset: Dataset) -> None:
             f"the plane shows up to 4 classes and a line 2; got {dataset.outputs} classes on "
             f"{dataset.d} coordinate(s). Leave some classes out."
         )
-    fit(session, dataset, loaded=True)
-    awaited = session.frame.training.given and not session.frame.dataset.n
-    (_go_on if awaited else _begin_anew)(session, session.frame.drawing.push(dataset))
 
 
 def begin_own(session: Session) -> None:

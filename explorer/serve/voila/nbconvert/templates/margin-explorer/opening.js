@@ -27,7 +27,8 @@ const framesOf = (bytes) => {
 const playOpening = (root, address) => {
   const find = (name) => root.querySelector(name);
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  let now = null, frames = [], ended = false, live = false, gone = false, wish = "";
+  const lesson = new URLSearchParams(location.search).has("lesson"); // it begins without the recording
+  let now = null, frames = [], ended = lesson, live = false, gone = false, wish = "";
   const memory = {}, listeners = [];
   const view = surface(find(".mx-opening-plane"), (context, size, paints) => {
     if (!now) return;

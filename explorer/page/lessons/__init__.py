@@ -1,0 +1,1 @@
+"""Lessons: a file of words and states, goals that the page checks, and the commands to walk one."""

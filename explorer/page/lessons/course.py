@@ -1,0 +1,426 @@
+"""Commands of lessons: open one, turn its steps, leave it; and record one on the page.
+
+A step with a state puts the page there, in slices, so that a visitor sees it train. What the
+student had before is kept, and comes back when the lesson is left.
+
+    >>> from explorer.page.lessons import course
+    >>> from explorer.page.lessons.file import packaged
+    >>> from explorer.page.session import Session
+    >>> session = Session()
+    >>> course.begin(session, packaged()[0])
+    >>> for share in course.putting(session):  # to the end at once
+    ...     pass
+    >>> session.lesson.at, session.lesson.waiting
+    (0, False)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, cast
+
+import torch
+
+from explorer.engine import training
+from explorer.engine.certificate import Light
+from explorer.engine.training import TrainConfig, TrainState
+from explorer.page import play
+from explorer.page.axes import Axes, fitted
+from explorer.page.frame import LAYERS, Branch, Frame
+from explorer.page.history import History, Timeline
+from explorer.page.lessons.file import CARDS, MOST_STEPS, Goal, Lesson, State, Step
+from explorer.page.lessons.goals import KINDS, OPENED
+from explorer.page.session import LIVE_STEPS, Session
+from explorer.page.stages import attack, landscape, train
+
+KEPT = (
+    "train_config", "attack_config", "seed", "mix", "tool", "label", "truth_shown", "layers",
+    "axes", "steps_per_second", "branches", "branch_index",
+    "game",
+)  # fmt: skip
+MAPPED = ("point", "split")
+BEGUN_ELSEWHERE = (
+    "This network did not begin on these points with this seed, so the step will train one that "
+    "did: the same number of steps, other weights."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What a page held before a lesson: its moment, its settings and its branches."""
+
+    frame: Frame
+    configs: dict[str, Any]
+    traits: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A lesson that is being recorded: as `Lesson`, with the step that is being written."""
+
+    title: str = ""
+    line: str = ""
+    steps: tuple[Step, ...] = ()
+    at: int = 0
+
+    def lesson(self) -> Lesson:
+        """Return it as a lesson. ValueError where a title or a step is missing."""
+        if not self.title.strip():
+            raise ValueError("A lesson has a title: write one.")
+        if not self.steps:
+            raise ValueError("A lesson has a step: press “Record this moment”.")
+        return Lesson(title=self.title, line=self.line, steps=self.steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """A lesson that is being walked.
+
+    Attributes:
+        lesson: the lesson.
+        kept: what the page held before.
+        at: index of the present step.
+        done: indices of the steps whose goal was met, or that were read.
+        waiting: whether the page is still to be put where the step begins.
+        draft: where this is a preview, what is being recorded.
+        trained: training of the steps so far, by what makes it: no network is trained twice.
+    """
+
+    lesson: Lesson
+    kept: Kept
+    at: int = 0
+    done: frozenset[int] = frozenset()
+    waiting: bool = True
+    draft: Draft | None = None
+    trained: dict[str, Timeline[TrainState]] = field(default_factory=dict)
+
+    @property
+    def step(self) -> Step:
+        """The present step."""
+        return self.lesson.steps[self.at]
+
+
+def walk_of(session: Session) -> Walk:
+    """Return the lesson that is being walked. ValueError where there is none."""
+    if not isinstance(session.lesson, Walk):
+        raise ValueError("No lesson is open: choose one from the menu Lessons.")
+    return session.lesson
+
+
+def cards_of(session: Session) -> frozenset[str] | None:
+    """Return which panels a lesson leaves in sight, by name; None for all, as without a lesson."""
+    walk = session.lesson
+    if not isinstance(walk, Walk) or not walk.step.cards:
+        return None
+    return frozenset(name for card in walk.step.cards for name in CARDS.get(card, (card,)))
+
+
+# --- walking ------------------------------------------------------------------------------------
+def begin(session: Session, lesson: Lesson, draft: Draft | None = None) -> None:
+    """Open a lesson at its first step; `putting` then puts the page there."""
+    held = session.lesson
+    kept = held.kept if isinstance(held, Walk) else keep(session)
+    session.running, session.message = False, ""
+    session.lesson = Walk(lesson, kept, draft=draft)
+
+
+def turn(session: Session, at: int) -> None:
+    """Turn to a step; one that only had to be read is done when it is left for the next."""
+    walk = walk_of(session)
+    if not 0 <= at < len(walk.lesson.steps):
+        raise ValueError(f"the lesson has steps 1 to {len(walk.lesson.steps)}; got {at + 1}")
+    read = walk.step.goal is None and at > walk.at
+    done = walk.done | {walk.at} if read else walk.done
+    session.running, session.message = False, ""
+    session.lesson = replace(walk, at=at, done=done, waiting=True)
+
+
+def check(session: Session) -> None:
+    """Tick the present step off if its goal is met."""
+    walk = session.lesson
+    if not isinstance(walk, Walk) or walk.waiting or walk.at in walk.done:
+        return
+    if walk.step.goal is not None and walk.step.goal.met(session.frame):
+        session.lesson = replace(walk, done=walk.done | {walk.at})
+
+
+def note_opened(session: Session) -> None:
+    """Note that the page which a step leads to was opened."""
+    walk = walk_of(session)
+    if walk.step.goal is not None and walk.step.goal.name == OPENED:
+        session.lesson = replace(walk, done=walk.done | {walk.at})
+
+
+def leave(session: Session) -> None:
+    """Leave the lesson, or its recording; the page is again what it was before the lesson."""
+    held = session.lesson
+    session.lesson = held.draft if isinstance(held, Walk) else None
+    if isinstance(held, Walk):
+        bring_back(session, held.kept)
+
+
+def end_walk(session: Session) -> None:
+    """Leave the lesson that is walked, if any, before something else is opened."""
+    if isinstance(session.lesson, Walk):
+        leave(session)
+
+
+def keep(session: Session) -> Kept:
+    """Return what the page holds."""
+    session.branch.last = session.frame
+    traits = {name: getattr(session, name) for name in KEPT}
+    return Kept(session.frame, dict(session.configs), traits)
+
+
+def bring_back(session: Session, kept: Kept) -> None:
+    """Show what the page held."""
+    session.running, session.message = False, ""
+    session.frame, session.configs = kept.frame, dict(kept.configs)
+    for name, value in kept.traits.items():
+        setattr(session, name, value)
+    session.show()
+
+
+def give_up(session: Session) -> None:
+    """Stay where the page is: the present step cannot be put up."""
+    session.lesson = replace(walk_of(session), waiting=False)
+
+
+# --- putting the page where a step begins -------------------------------------------------------
+def putting(session: Session, seconds: float = float("inf")) -> Iterator[float]:
+    """Put the page where the present step begins, in slices; yield the share that is done.
+
+    Another step, or a lesson that is left, ends it.
+    """
+    walk = walk_of(session)
+    if not walk.waiting:
+        return
+    state = walk.step.state
+    if state is not None:
+        for share in _putting(session, walk, state, seconds):
+            yield share
+            now = session.lesson
+            if not isinstance(now, Walk) or (now.at, now.lesson) != (walk.at, walk.lesson):
+                return
+    session.lesson = replace(walk_of(session), waiting=False)
+    session.show()
+
+
+def _putting(session: Session, walk: Walk, state: State, seconds: float) -> Iterator[float]:
+    _clear(session, state)
+    yield 0.0
+    data = session.frame.dataset
+    if state.network == "exact":
+        train.jump_to_exact(session)
+    elif state.network == "trained":
+        yield from _trained(session, walk, state, seconds)
+    elif state.stage == "train" and data.n:
+        train.begin(session)
+    if state.stage in ("draw", "train"):
+        session.message = ""
+        session.show(stage=state.stage)
+        play.assess(session)
+        return
+    attack.choose(session, state.attack)
+    session.mix = state.mix
+    session.attack_config = session.entry.config_for(state.attack_config(), state.mix[1])
+    if state.stage == "attack" or state.attack_steps:
+        play.go(session, "attack")
+        if session.frame.attack.name != state.attack:
+            raise ValueError(session.message)
+        yield from _advanced(session, state.attack_steps, seconds)
+    play.go(session, state.stage)
+    if state.stage == "landscape":
+        landscape.show_map(session, state.map)
+        if session.frame.landscape is not None:
+            landscape.map_point(session, state.point - 1)
+    session.message = ""
+    play.assess(session)
+
+
+def _clear(session: Session, state: State) -> None:
+    """Show the points of a state alone, with its settings and nothing trained."""
+    data = state.dataset()
+    session.running, session.game = False, None
+    session.branches, session.branch_index = [Branch("main")], 0
+    session.seed, session.mix, session.configs = state.seed, (0.0, 0.0), {}
+    session.train_config = replace(state.train_config(), steps=LIVE_STEPS)
+    session.frame = Frame("draw", History(data))
+    session.axes = fitted(Axes(), data, loaded=True)
+    session.tool, session.label = "place", 0 if data.d == 1 else 1
+    session.truth_shown, session.layers = state.truth, tuple(LAYERS)
+    attack_config = session.entry.config()
+    session.attack_config = attack_config
+    session.show()
+
+
+def _trained(session: Session, walk: Walk, state: State, seconds: float) -> Iterator[float]:
+    """Train as far as the state says, or take what was trained for an earlier step."""
+    known = repr([getattr(state, name) for name in
+                  ("preset", "n", "noise", "points", "seed", "train", "steps")])  # fmt: skip
+    train.begin(session)
+    line = walk.trained.get(known)
+    if line is None:
+        yield from _advanced(session, state.steps, seconds)
+        walk.trained[known] = session.branch.train.up_to(len(session.branch.train.states))
+        last = session.frame.training.state
+        if last is not None and walk.trained[known].last_t < last.t:
+            walk.trained[known].append(last, lambda _: {}, always=True)
+        return
+    session.branch.train = line.up_to(len(line.states))
+    session.show(training=replace(session.frame.training, state=line.states[-1]))
+
+
+def _advanced(session: Session, steps: int, seconds: float) -> Iterator[float]:
+    """Take steps of the present stage until it stands at `steps`."""
+    while (now := session.frame.state) is not None and now.t < steps:
+        if not play.advance(session, seconds=seconds, steps=steps - now.t):
+            break
+        yield min(session.frame.state.t / steps, 1.0) if session.frame.state else 1.0
+
+
+# --- recording ----------------------------------------------------------------------------------
+def record(session: Session, lesson: Lesson | None = None) -> None:
+    """Begin to record a lesson, or go on with one."""
+    end_walk(session)
+    given = lesson and Draft(lesson.title, lesson.line, lesson.steps)
+    session.lesson = given or Draft()
+
+
+def draft_of(session: Session) -> Draft:
+    """Return what is being recorded. ValueError where nothing is."""
+    if not isinstance(session.lesson, Draft):
+        raise ValueError("Nothing is being recorded: choose “Record a lesson” from Lessons.")
+    return session.lesson
+
+
+def add_step(session: Session) -> None:
+    """Record this moment as a step, after the one that is being written."""
+    draft = draft_of(session)
+    if len(draft.steps) >= MOST_STEPS:
+        raise ValueError(f"A lesson has at most {MOST_STEPS} steps.")
+    made = Step(state=state_of(session))
+    at = min(draft.at + 1, len(draft.steps))
+    session.lesson = replace(draft, steps=(*draft.steps[:at], made, *draft.steps[at:]), at=at)
+
+
+def record_again(session: Session) -> None:
+    """Take this moment as where the present step begins, and keep its words."""
+    put_step(session, state=state_of(session))
+
+
+def put_step(session: Session, **changes: Any) -> None:  # noqa: ANN401 - fields of Step
+    """Change the step that is being written. ValueError for what a step does not take."""
+    draft = draft_of(session)
+    if not draft.steps:
+        raise ValueError("No step yet: press “Record this moment”.")
+    made = replace(draft.steps[draft.at], **changes)
+    steps = (*draft.steps[: draft.at], made, *draft.steps[draft.at + 1 :])
+    session.lesson = replace(draft, steps=steps)
+
+
+def put_goal(session: Session, name: str, value: float | None = None) -> None:
+    """Choose the goal of the step that is being written; an empty name for none."""
+    if not name:
+        put_step(session, goal=None)
+        return
+    if name not in KINDS:
+        raise ValueError(f"a goal is one of {', '.join(KINDS)}; got {name!r}")
+    row = KINDS[name]
+    number = None if row.low is None else row.usual if value is None else value
+    put_step(session, goal=Goal(name=name, value=number))  # type: ignore[arg-type]
+
+
+def put_words(session: Session, title: str, line: str) -> None:
+    """Write the title and the line of the lesson."""
+    session.lesson = replace(draft_of(session), title=title[:80], line=line[:160])
+
+
+def choose_step(session: Session, at: int) -> None:
+    """Turn to another step that was recorded, to write it."""
+    draft = draft_of(session)
+    if 0 <= at < len(draft.steps):
+        session.lesson = replace(draft, at=at)
+
+
+def move_step(session: Session, by: int) -> None:
+    """Move the present step forward or back by one."""
+    draft = draft_of(session)
+    to = draft.at + by
+    if 0 <= to < len(draft.steps):
+        steps = list(draft.steps)
+        steps.insert(to, steps.pop(draft.at))
+        session.lesson = replace(draft, steps=tuple(steps), at=to)
+
+
+def delete_step(session: Session) -> None:
+    """Take the present step out."""
+    draft = draft_of(session)
+    steps = (*draft.steps[: draft.at], *draft.steps[draft.at + 1 :])
+    session.lesson = replace(draft, steps=steps, at=max(0, min(draft.at, len(steps) - 1)))
+
+
+def preview(session: Session) -> None:
+    """Walk what was recorded; leaving it leads back to the recording."""
+    draft = draft_of(session)
+    begin(session, draft.lesson(), draft)
+
+
+def state_of(session: Session) -> State:
+    """Return the present moment as a state; a message says where it cannot be repeated as it is.
+
+    Raises:
+        ValueError: for a moment that no state can say, such as weights out of a file.
+    """
+    now = session.frame
+    data, run = now.dataset, now.training.state
+    if now.training.given:
+        raise ValueError(
+            "These weights came from a file, and a lesson holds none: train a network here."
+        )
+    network, steps = _network(session)
+    attacked = now.aimed and now.attack.state is not None
+    source = data.source
+    points: dict[str, Any] = {"points": tuple(
+        (*x, y) for x, y in zip(data.x.tolist(), data.y.tolist(), strict=True)
+    )}  # fmt: skip
+    if source is not None and source.seed == session.seed:
+        points = {"preset": source.preset, "n": source.n, "noise": source.noise}
+    return State(
+        **points, seed=session.seed, train=_changed(session.train_config, TrainConfig()) or None,
+        network=network if run is not None else "none", steps=steps,
+        stage=cast(Any, now.stage), attack=now.attack.name,
+        settings=_changed(session.attack_config, session.entry.config()) or None,
+        attack_steps=now.attack.state.t if attacked and now.attack.state is not None else 0,
+        mix=session.mix, map=cast(Any, now.map_kind if now.map_kind in MAPPED else "starts"),
+        point=1 if now.landscape is None else now.landscape.present.mapped + 1,
+        truth=session.truth_shown,
+    )  # fmt: skip
+
+
+def _network(session: Session) -> tuple[Any, int]:
+    """Return how the present network was made, and in how many steps."""
+    part, data = session.frame.training, session.frame.dataset
+    run, line = part.state, session.branch.train.states
+    if run is None:
+        return "none", 0
+    if not run.t and part.certificate is not None and part.certificate.light is Light.EXACT:
+        return "exact", 0
+    generator = torch.Generator().manual_seed(session.seed)
+    first = training.init(data, session.train_config, generator)
+    same = bool(line) and line[0].q.shape == first.q.shape
+    if not same or not torch.allclose(line[0].q, first.q):
+        session.message = BEGUN_ELSEWHERE
+    return "trained", run.t
+
+
+def _changed(config: Any, default: Any) -> dict[str, Any]:  # noqa: ANN401 - either config
+    """Return the settings that differ from the defaults, but the length of a live run."""
+    pairs = {f.name: getattr(config, f.name) for f in fields(config)}
+    live = isinstance(config, TrainConfig)
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in pairs.items()
+        if value != getattr(default, name) and not (live and name == "steps")
+    }

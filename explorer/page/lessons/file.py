@@ -1,0 +1,302 @@
+"""A lesson as a file: JSON whose parts are checked by the same classes that hold its settings.
+
+A lesson has steps. A step may put the page into a `State` (points, network, attack, stage); it has
+words, a question with a folded answer, the cards that are in sight, and a `Goal` that the page
+checks. There is no code in a file, and nothing in it names another file or an address.
+
+    >>> from explorer.page.lessons.file import packaged, read
+    >>> first = packaged()[0]
+    >>> first.title, len(first.steps) > 2
+    ('What is a margin?', True)
+    >>> read(b'{"title": "Mine", "line": "One.", "steps": [{"capton": "x"}]}')
+    Traceback (most recent call last):
+        ...
+    explorer.page.lessons.file.LessonError: the lesson: step 1: Step has no setting 'capton'; it \
+has: caption, question, answer, state, goal, cards
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import torch
+
+from explorer.engine.data import Dataset, preset
+from explorer.engine.data.presets import PRESETS
+from explorer.engine.files import FileError, check_size, one_line, reading, safe_name
+from explorer.engine.roster import DEFAULT, AttackConfig, by_key
+from explorer.engine.settings import config_of, json_schema, setting, settings
+from explorer.engine.training import TrainConfig
+from explorer.page.lessons.goals import GOALS, Goal
+from explorer.page.stages import draw
+
+FOLDER = Path(__file__).parent / "texts"
+MOST_BYTES = 2**20  # arbitrary: a hundred times the longest of ours
+MOST_STEPS = 30  # arbitrary: far above what one sits through
+MOST_TRAINED = 50_000  # steps of training at the opening of a step; arbitrary: some ten seconds
+MOST_ATTACKED = 5_000  # likewise of an attack
+MOST_WIDTH, MOST_LAYERS, MOST_CANDIDATES = 2000, 4, 2000  # arbitrary: what a page answers with
+REMEDY = "Save it again on the page, or see docs/lessons.md for the format."
+# What may be in sight beside the plane, by the stage that has it. None named: all of the stage.
+CARDS: dict[str, tuple[str, ...]] = {
+    "sets": ("Presets",), "network": ("NetworkForm",), "curves": ("ResidualCurves",),
+    "margins": ("MarginsPanel",), "training": ("TrainForm",), "score": ("Scoreboard",),
+    "attack": ("Chooser",), "start": ("MixPad",), "line": ("UnivariatePanel",),
+    "starts": ("StartsPanel",), "map": ("EnergyPanel",), "explain": ("ExplainPanel",),
+    "compare": ("Arena",),
+}  # fmt: skip
+Card = Literal[
+    "sets", "network", "curves", "margins", "training", "score", "attack", "start", "line",
+    "starts", "map", "explain", "compare", "folds",
+]  # fmt: skip
+
+T = TypeVar("T")
+
+
+class LessonError(FileError):
+    """A file that is no lesson: what is wrong, where, and what was expected."""
+
+
+@settings
+class State:
+    """Where a step puts the page.
+
+    Attributes:
+        preset: a ready-made set; empty where `points` are given.
+        n: its number of points; None for its usual one.
+        noise: its noise; None for its usual one.
+        points: rows [x, class] or [x, y, class], drawn by hand.
+        seed: of the set, the first weights and the first candidates.
+        train: settings of training that differ from the defaults, by name.
+        network: none, trained for `steps`, or the exact maximum-margin network of the points.
+        steps: of training.
+        stage: the page's stage.
+        attack: key of the attack.
+        settings: of the attack, those that differ from its defaults.
+        attack_steps: how far the attack has run.
+        mix: shares mix_truth and mix_data of the attack's start.
+        map: what moves in the landscape.
+        point: whose map it is, from 1.
+        truth: whether the plane shows the points that the attack looks for.
+    """
+
+    # fmt: off
+    preset: Annotated[str, setting("Ready-made set of points")] = ""
+    n: Annotated[int | None, setting("Number of points", ge=1, le=200)] = None
+    noise: Annotated[float | None, setting("Noise of the set", ge=0)] = None
+    points: Annotated[tuple[Annotated[tuple[float, ...], setting("Point", strict=False)], ...],
+                      setting("Points drawn by hand", strict=False)] = ()
+    seed: Annotated[int, setting("Seed", ge=0)] = 0
+    train: Annotated[dict[str, Any] | None, setting("Settings of training")] = None
+    network: Annotated[Literal["none", "trained", "exact"], setting("Network")] = "none"
+    steps: Annotated[int, setting("Steps of training", ge=0, le=MOST_TRAINED)] = 0
+    stage: Annotated[Literal["draw", "train", "attack", "landscape", "explain", "arena"],
+                     setting("Stage of the page")] = "draw"
+    attack: Annotated[str, setting("Key of the attack")] = DEFAULT
+    settings: Annotated[dict[str, Any] | None, setting("Settings of the attack")] = None
+    attack_steps: Annotated[int, setting("Steps of the attack", ge=0, le=MOST_ATTACKED)] = 0
+    mix: Annotated[tuple[float, float], setting("Shares of the start", strict=False)] = (0.0, 0.0)
+    map: Annotated[Literal["starts", "point", "split"], setting("What moves")] = "starts"
+    point: Annotated[int, setting("Point of the map", ge=1, le=200)] = 1
+    truth: Annotated[bool, setting("Whether the points are in sight")] = True
+    # fmt: on
+
+    def __post_init__(self) -> None:
+        """Refuse what does not go together."""
+        if bool(self.preset) and bool(self.points):
+            raise ValueError("a state has a preset or points, not both")
+        if self.preset and self.preset not in PRESETS:
+            raise ValueError(
+                f"preset must be one of {', '.join(PRESETS)}; got {safe_name(repr(self.preset))}"
+            )
+        if self.stage not in ("draw", "train") and self.network == "none":
+            raise ValueError(f"the stage {self.stage} needs a network, trained or exact; got none")
+        if not all(0 <= share <= 1 for share in self.mix):
+            raise ValueError(f"mix must be two shares from 0 to 1; got {list(self.mix)}")
+        data = self.dataset()
+        draw.check_shown(data)
+        if data.n and self.point > data.n:
+            raise ValueError(f"point must be one of the {data.n} points; got {self.point}")
+        widths, m = self.train_config().widths, getattr(self.attack_config(), "m", 0)
+        if len(widths) > MOST_LAYERS or max(widths) > MOST_WIDTH:
+            raise ValueError(
+                f"widths must be of at most {MOST_LAYERS} layers of {MOST_WIDTH} neurons; got "
+                f"{safe_name(list(widths))}"
+            )
+        if m is not None and m > MOST_CANDIDATES:
+            raise ValueError(f"m must be at most {MOST_CANDIDATES} candidates; got {m}")
+
+    def dataset(self) -> Dataset:
+        """Return the points. ValueError for points that the plane cannot show."""
+        if self.preset:
+            row = PRESETS[self.preset]
+            n = row.n if self.n is None else self.n
+            return preset(
+                self.preset, n, row.noise if self.noise is None else self.noise, self.seed
+            )
+        rows = [list(row) for row in self.points]
+        if any(len(row) != len(rows[0]) or len(row) not in (2, 3) for row in rows):
+            raise ValueError("each of points must be [x, class] or [x, y, class], all alike")
+        table = torch.tensor(rows, dtype=torch.float64).reshape(len(rows), -1 if rows else 3)
+        return Dataset(table[:, :-1].contiguous(), table[:, -1].contiguous())
+
+    def train_config(self) -> TrainConfig:
+        """Return the settings of training. ValueError with the setting that is wrong."""
+        return config_of(TrainConfig, self.train or {}, "training")
+
+    def attack_config(self) -> AttackConfig:
+        """Return the settings of the attack. ValueError with what is wrong."""
+        entry = by_key(self.attack)
+        made: AttackConfig = config_of(entry.config, self.settings or {}, entry.title)
+        return made
+
+
+@settings
+class Step:
+    """One step of a lesson.
+
+    Attributes:
+        caption: what is to be seen and done; an empty line begins a paragraph.
+        question: to think about, or empty.
+        answer: of it, folded.
+        state: where the page is put; None to go on with what is there.
+        goal: what the page waits for; None where reading is all.
+        cards: what is in sight beside the plane; none named: all that the stage has.
+    """
+
+    caption: Annotated[str, setting("Words of the step", max_length=1200)] = ""
+    question: Annotated[str, setting("A question", max_length=400)] = ""
+    answer: Annotated[str, setting("Its answer, folded", max_length=1200)] = ""
+    state: Annotated[State | None, setting("Where the page is put")] = None
+    goal: Annotated[Goal | None, setting("What the page waits for")] = None
+    cards: Annotated[tuple[Card, ...], setting("Cards in sight", strict=False)] = ()
+
+
+@settings
+class Lesson:
+    """A lesson.
+
+    Attributes:
+        title: its name.
+        line: what it shows, in one line.
+        steps: in order.
+        picture: the step whose state is its picture, from 1.
+        pages: other pages that belong to it, of membership and digits.
+    """
+
+    title: Annotated[str, setting("Name of the lesson", min_length=1, max_length=80)]
+    line: Annotated[str, setting("What it shows, in one line", max_length=160)] = ""
+    steps: Annotated[tuple[Step, ...], setting("Steps in order")] = ()
+    picture: Annotated[int, setting("Step that is its picture", ge=1)] = 1
+    pages: Annotated[tuple[Literal["membership", "digits"], ...],
+                     setting("Pages that belong to it", strict=False)] = ()  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """Refuse a lesson without steps, and one with more than anyone sits through."""
+        if not 1 <= len(self.steps) <= MOST_STEPS:
+            raise ValueError(f"steps must be from 1 to {MOST_STEPS} of them; got {len(self.steps)}")
+        if self.picture > len(self.steps):
+            raise ValueError(f"picture must be a step, 1 to {len(self.steps)}; got {self.picture}")
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of a lesson's file, as pydantic writes it."""
+    return json_schema(Lesson)
+
+
+def read(data: bytes) -> Lesson:
+    """Return the lesson of a file.
+
+    Raises:
+        LessonError: where it is none, in one sentence: what is wrong, where, what was expected.
+    """
+    check_size(len(data), MOST_BYTES, LessonError)
+    with reading("the lesson", REMEDY, LessonError):
+        given = json.loads(data.decode("utf-8"))
+    return _lesson(given)
+
+
+def _lesson(given: Any) -> Lesson:  # noqa: ANN401 - from a file
+    where = "the lesson"
+    top = dict(_table(given, where))
+    rows = top.pop("steps", [])
+    if not isinstance(rows, list):
+        raise LessonError(f"{where}: steps must be a list; got {_short(rows)}. {REMEDY}")
+    for name in ("title",):
+        if name not in top:
+            raise LessonError(f"{where}: expected a {name}; got none. {REMEDY}")
+    steps = [_step(row, f"{where}: step {k}") for k, row in enumerate(rows[: MOST_STEPS + 1], 1)]
+    return _made(Lesson, {**top, "steps": tuple(steps)}, where)
+
+
+def _step(given: Any, where: str) -> Step:  # noqa: ANN401 - from a file
+    row = dict(_table(given, where))
+    parts: dict[str, Callable[..., Any]] = {"state": State, "goal": Goal}
+    for name, kind in parts.items():
+        if row.get(name) is not None:
+            inner = f"{where}: {name}"
+            row[name] = _made(kind, _table(row[name], inner), inner)
+    return _made(Step, row, where)
+
+
+def _table(given: Any, where: str) -> Mapping[str, Any]:  # noqa: ANN401 - from a file
+    if not isinstance(given, dict):
+        raise LessonError(f"{where}: expected settings by name, {{…}}; got {_short(given)}")
+    return given
+
+
+def _made(kind: Callable[..., T], given: Mapping[str, Any], where: str) -> T:
+    try:
+        return config_of(kind, given)  # type: ignore[arg-type]
+    except (ValueError, TypeError, OverflowError, RuntimeError) as error:
+        raise LessonError(f"{where}: {error}") from error
+
+
+def _short(given: object) -> str:
+    return safe_name(repr(given)[:200])
+
+
+def write(lesson: Lesson) -> bytes:
+    """Return the lesson as a file: what is as usual is left out, so that it can be read."""
+    text = json.dumps(_plain(lesson), ensure_ascii=False, indent=1)
+    return (text + "\n").encode()
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON has no type
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        pairs = ((f, getattr(value, f.name)) for f in dataclasses.fields(value))
+        return {f.name: _plain(v) for f, v in pairs if v != f.default}
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    return value
+
+
+@cache
+def contents() -> tuple[tuple[str, str], ...]:
+    """Return titles and lines of the lessons of this package, without checking the rest."""
+    found = [json.loads(path.read_bytes()) for path in sorted(FOLDER.glob("*.json"))]
+    return tuple((one["title"], one.get("line", "")) for one in found)
+
+
+@cache
+def packaged() -> tuple[Lesson, ...]:
+    """Return the lessons of this package, in their order."""
+    return tuple(read(path.read_bytes()) for path in sorted(FOLDER.glob("*.json")))
+
+
+def file_name(title: str) -> str:
+    """Return a name for the file of a lesson of this title."""
+    words = "".join(c if c.isalnum() else " " for c in one_line(title, 60).lower()).split()
+    return f"{'-'.join(words) or 'lesson'}.json"
+
+
+assert {*CARDS, "folds"} == set(Card.__args__)  # type: ignore[attr-defined]
+__all__ = [
+    "CARDS", "GOALS", "Goal", "Lesson", "LessonError", "State", "Step", "contents", "file_name",
+    "packaged", "read", "schema", "write",
+]  # fmt: skip

@@ -1,0 +1,292 @@
+"""What a step of a lesson may wait for: a small closed list, each a predicate of the frame.
+
+A goal is of the moment on screen, or of the newest certificate or verdict of the run on screen.
+What an attack recovered counts only where it began without any share of the truth.
+
+    >>> from explorer.page.lessons.goals import Goal
+    >>> Goal(name="recovered at least", value=8).words
+    'Recover at least 8 points'
+    >>> Goal(name="p at most", value=2)
+    Traceback (most recent call last):
+        ...
+    ValueError: the goal 'p at most' takes a number from 0 to 1; got 2.0
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+
+from explorer.engine.certificate import ON_MARGIN
+from explorer.engine.scoring import Verdict
+from explorer.engine.settings import setting, settings
+from explorer.page.frame import STAGES, Frame
+from explorer.research.explained import FARTHEST, misfit
+
+OPENED = "page opened"  # of the lesson, and not of the frame: `course.note_opened`
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One row of the list.
+
+    Attributes:
+        words: what the student reads; {} is the number.
+        met: whether a frame meets it, given the number.
+        low: the least number; None where the goal takes none.
+        high: the largest.
+        usual: what the form proposes.
+    """
+
+    words: str
+    met: Callable[[Frame, float], bool]
+    low: float | None = None
+    high: float = math.inf
+    usual: float = 0.0
+
+
+# --- what is read off a frame -------------------------------------------------------------------
+def _margins(frame: Frame) -> torch.Tensor | None:
+    """Return the margins q over the least of them; None where the points are not separated."""
+    state = frame.training.state
+    if state is None or not len(state.q) or not float(state.q.min()) > 0:
+        return None
+    return state.q / state.q.min()
+
+
+def _on_margin(frame: Frame) -> int:
+    q = _margins(frame)
+    return 0 if q is None else int((q <= 1 + ON_MARGIN).sum())
+
+
+def _off_margin(frame: Frame) -> int:
+    q = _margins(frame)
+    return 0 if q is None else int((q > 1 + ON_MARGIN).sum())
+
+
+def _all_on_margin(frame: Frame, _: float) -> bool:
+    q = _margins(frame)
+    return q is not None and _on_margin(frame) == len(q)
+
+
+def _gamma(frame: Frame) -> float:
+    state = frame.training.state
+    return -math.inf if state is None or _margins(frame) is None else state.gamma_bar
+
+
+def _unexplained(frame: Frame) -> float:
+    part = frame.training
+    known = part.certificate is not None and part.certified is part.state
+    separated = _margins(frame) is not None
+    return part.certificate.residual if known and separated and part.certificate else math.inf
+
+
+def _verdict(frame: Frame) -> Verdict | None:
+    """Return the verdict on an attack that took a step and began without the truth."""
+    part = frame.attack
+    begun = part.judged is not None and part.judged.t > 0
+    return part.verdict if begun and part.mix[0] * part.mix[1] == 0 else None
+
+
+def _found(frame: Frame) -> int:
+    made = _verdict(frame)
+    return -1 if made is None else made.found
+
+
+def _at_most(frame: Frame, k: float) -> bool:
+    """Return whether a whole attack found so few."""
+    ended = frame.stage == "attack" and frame.status.over
+    return ended and frame.attack.judged is frame.attack.state and 0 <= _found(frame) <= k
+
+
+def _p(frame: Frame) -> float:
+    made = _verdict(frame)
+    return math.inf if made is None or math.isnan(made.p_value) else made.p_value
+
+
+def _attacked(frame: Frame) -> int:
+    state = frame.attack.state
+    return -1 if state is None else state.t
+
+
+def _counted(frame: Frame, name: str) -> float:
+    """Return a number that the present attack counts by itself; nan where it does not."""
+    state = frame.attack.state
+    return math.nan if state is None else state.numbers().get(name, math.nan)
+
+
+def _needed(frame: Frame) -> int:
+    needed = getattr(frame.attack.state, "needed", None)
+    return -1 if needed is None else int(needed.sum())
+
+
+def _energy(frame: Frame) -> float:
+    return math.nan if frame.starts is None else frame.starts.energy
+
+
+def _noise_start(frame: Frame, energy: float) -> bool:
+    """Return whether a run from a start without the truth has come down to this energy."""
+    held = frame.starts
+    if held is None or len(held.trail) < 2 or held.weights[0] > 0:
+        return False
+    return held.energy <= energy
+
+
+def _moved(frame: Frame, far: float) -> bool:
+    held = frame.landscape
+    if held is None:
+        return False
+    apart = (held.present.x - held.present.truth.x.double()).norm(dim=1)
+    return bool(len(apart)) and float(apart.max()) >= far
+
+
+def _split(frame: Frame, _: float) -> bool:
+    held = None if frame.explain is None else frame.explain.present
+    return held is not None and held.now.n > held.truth.n and not misfit(held)
+
+
+def _broken(frame: Frame, _: float) -> bool:
+    held = None if frame.explain is None else frame.explain.present
+    return held is not None and misfit(held) == "residual"
+
+
+def _farthest(frame: Frame, _: float) -> bool:
+    held = None if frame.explain is None else frame.explain.present
+    return held is not None and held.words.startswith(FARTHEST) and not misfit(held)
+
+
+def _forced(frame: Frame, _: float) -> bool:
+    held = None if frame.explain is None else frame.explain.present
+    return held is not None and held.forced is not None
+
+
+def _compared(frame: Frame, _: float) -> bool:
+    return frame.arena is not None and frame.arena.target is frame.target
+
+
+def _of_each_class(frame: Frame) -> int:
+    """Return the size of the smallest class; 0 where there is but one."""
+    y = frame.dataset.y.tolist()
+    return min((y.count(label) for label in set(y)), default=0) if len(set(y)) > 1 else 0
+
+
+def _stage(frame: Frame, k: float) -> bool:
+    return frame.stage == STAGES[int(k) - 1][0]
+
+
+def _points_map(frame: Frame, _: float) -> bool:
+    return frame.stage == "landscape" and frame.map_kind == "point" and frame.point_map is not None
+
+
+def _known_energies(frame: Frame, _: float) -> bool:
+    return frame.starts is not None and frame.starts.energies is not None
+
+
+def _least(read: Callable[[Frame], float]) -> Callable[[Frame, float], bool]:
+    return lambda frame, value: read(frame) >= value  # never true of nan
+
+
+def _most(read: Callable[[Frame], float]) -> Callable[[Frame, float], bool]:
+    return lambda frame, value: bool(np.isfinite(read(frame)) and read(frame) <= value)
+
+
+def _trained(frame: Frame) -> int:
+    return -1 if frame.training.state is None else frame.training.state.t
+
+
+KINDS: dict[str, Kind] = {
+    "points at least": Kind("Draw at least {} points", _least(lambda f: f.dataset.n), 1, 200, 4),
+    "points of each class at least": Kind("Draw at least {} points of each class",
+                                          _least(_of_each_class), 1, 100, 2),
+    "turned to stage": Kind("Turn to stage {}", _stage, 1, len(STAGES), 2),
+    "trained at least": Kind("Train for at least {} steps", _least(_trained), 1, usual=100),
+    "separated": Kind("All points on the side of their class",
+                      lambda f, _: _margins(f) is not None),
+    "on the margin at least": Kind("At least {} points hold the margin",
+                                   _least(_on_margin), 1, 200, 4),
+    "off the margin at least": Kind("At least {} points do not hold the margin",
+                                    _least(_off_margin), 1, 200, 1),
+    "all points at the margin": Kind("All points hold the margin", _all_on_margin),
+    "normalised margin at least": Kind("A normalised margin of at least {}", _least(_gamma), 0, 1,
+                                       0.1),
+    "residual at most": Kind("The points leave at most {} of the weights unexplained",
+                             _most(_unexplained), 0, 1, 0.05),
+    "attacked at least": Kind("Attack for at least {} steps", _least(_attacked), 1, usual=100),
+    "recovered at least": Kind("Recover at least {} points", _least(_found), 1, 200, 4),
+    "recovered at most": Kind("A whole attack that recovers at most {} points", _at_most, 0, 200,
+                              0),
+    "p at most": Kind("Recover more than chance does: p at most {}", _most(_p), 0, 1, 0.05),
+    "proven at least": Kind("Prove at least {} points or places",
+                            _least(lambda f: _counted(f, "proven")), 1, 200, 1),
+    "needed at least": Kind("Find at least {} places that the weights need", _least(_needed), 1,
+                            200, 1),
+    "upper loss at most": Kind("Bring ½‖θ(x) − θ*‖² to at most {}",
+                               _most(lambda f: _counted(f, "l_upper")), 0, usual=1e-3),
+    "energies known": Kind("The energy of all starts is on screen", _known_energies),
+    "energy at most": Kind("Move the handle to an energy of at most {}", _most(_energy), 0, 1,
+                           0.05),
+    "energy at least": Kind("Move the handle to an energy of at least {}", _least(_energy), 0, 1,
+                            0.5),
+    "run without truth down to": Kind("Attack from a start without truth, down to an energy of {}",
+                                      _noise_start, 0, 1, 0.1),
+    "map of one point": Kind("The map of one point lies on the plane", _points_map),
+    "point moved at least": Kind("Move a point by at least {}", _moved, 0, usual=0.2),
+    "split in two": Kind("One point became two, and the weights are still explained", _split),
+    "explains no longer": Kind("The points explain the weights no longer", _broken),
+    "certain points known": Kind("It is known which points are certain", _forced),
+    "farthest set": Kind("The farthest other set is on screen", _farthest),
+    "attacks compared": Kind("The claims of a compared attack are on screen", _compared),
+    OPENED: Kind("Open the page of this lesson", lambda frame, _: False),
+}  # fmt: skip
+
+Name = Literal[
+    "points at least", "points of each class at least", "turned to stage", "trained at least",
+    "separated", "on the margin at least", "off the margin at least", "all points at the margin",
+    "normalised margin at least", "residual at most", "attacked at least", "recovered at least",
+    "recovered at most", "p at most", "proven at least", "needed at least", "upper loss at most",
+    "energies known", "energy at most", "energy at least", "run without truth down to",
+    "map of one point", "point moved at least", "split in two", "explains no longer",
+    "certain points known", "farthest set", "attacks compared", "page opened",
+]  # fmt: skip
+GOALS: tuple[str, ...] = tuple(KINDS)
+
+
+@settings
+class Goal:
+    """A row of the list with its number.
+
+    Attributes:
+        name: of the row.
+        value: the number; None where the row takes none.
+    """
+
+    name: Annotated[Name, setting("What is waited for")]
+    value: Annotated[float | None, setting("Its number")] = None
+
+    def __post_init__(self) -> None:
+        """Refuse a number that the row does not take."""
+        row = KINDS[self.name]
+        if row.low is None:
+            if self.value is not None:
+                raise ValueError(f"the goal {self.name!r} takes no number; got {self.value}")
+            return
+        if self.value is None or not row.low <= self.value <= row.high:
+            high = f" to {row.high:g}" if math.isfinite(row.high) else " on"
+            raise ValueError(
+                f"the goal {self.name!r} takes a number from {row.low:g}{high}; got {self.value}"
+            )
+
+    @property
+    def words(self) -> str:
+        """What the student reads."""
+        number = "" if self.value is None else np.format_float_positional(self.value, trim="-")
+        return KINDS[self.name].words.format(number)
+
+    def met(self, frame: Frame) -> bool:
+        """Return whether this frame meets it."""
+        return KINDS[self.name].met(frame, self.value or 0.0)

@@ -1,0 +1,204 @@
+"""A lesson beside the plane: its words, its steps, its goal; or what is written of one."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import ipywidgets as w
+
+from explorer.engine.progress import Progress
+from explorer.page.frame import Frame
+from explorer.page.job import Job
+from explorer.page.lessons import course
+from explorer.page.lessons.course import Draft, Walk
+from explorer.page.lessons.file import file_name, packaged, read, write
+from explorer.page.lessons.goals import KINDS, OPENED
+from explorer.page.panels.base import Panel
+from explorer.page.parts.controls import LessonBox, LessonForm
+from explorer.page.session import Session
+from explorer.page.words import lessons as words
+
+SLICE_S, BREATH_S = 0.15, 0.03  # arbitrary: of training for a step, and between slices
+TEXTS = ("caption", "question", "answer")
+
+
+class LessonPanel(Panel):
+    """In sight while a lesson is open or recorded; it also puts the page where a step begins."""
+
+    look = ("mx-lesson-box",)
+
+    def __init__(self, session: Session) -> None:
+        """Follow the lesson of the session, too."""
+        session.observe(lambda _: self._draw(session.frame), names=["lesson"])
+        super().__init__(session)
+
+    def seen(self, frame: Frame) -> bool:
+        """Return whether there is a lesson."""
+        return self.session.lesson is not None
+
+    def build(self) -> None:
+        """One control to read a lesson with, one to write it with."""
+        self.job = Job(in_thread=False, pause_s=BREATH_S)  # it works on the session
+        self.job.observe(self._tell_share)
+        self.asked: Walk | None = None  # the step that the page is being put to
+        self.view = LessonBox({
+            "turn": self._on_turn, "next": self._on_next, "leave": self._on_leave,
+            "opened": self.command(lambda: course.note_opened(self.session)),
+        }).add_class("mx-lesson")  # fmt: skip
+        self.form = LessonForm({
+            "words": self._on_words, "text": self._on_text, "goal": self._on_goal,
+            "choose": self._on_choose, "move": self._on_move, "leave": self._on_leave,
+            "record": self.command(lambda: course.add_step(self.session)),
+            "again": self.command(lambda: course.record_again(self.session)),
+            "delete": self.command(lambda: course.delete_step(self.session)),
+            "preview": self.command(lambda: course.preview(self.session)),
+            "save": self.command(self._save), "open": self._on_open,
+        }, goals=words.goals()).add_class("mx-lesson").add_class("mx-lesson-form")  # fmt: skip
+        self.widget = w.Box([self.view, self.form]).add_class("mx-lesson-holder")
+
+    # --- the hand ---------------------------------------------------------------------------
+    def _on_turn(self, at: Any) -> None:  # noqa: ANN401 - from a browser
+        if isinstance(at, int):
+            self.command(lambda: course.turn(self.session, at))(None)
+
+    def _on_next(self, _: Any) -> None:  # noqa: ANN401 - from a browser
+        self.command(self._next)(None)
+
+    def _next(self) -> None:
+        """Turn to the next step, else to the next lesson of the course, else leave."""
+        walk = course.walk_of(self.session)
+        if walk.at + 1 < len(walk.lesson.steps):
+            course.turn(self.session, walk.at + 1)
+            return
+        place = _place(walk)
+        if place is not None and place + 1 < len(packaged()):
+            course.begin(self.session, packaged()[place + 1])
+        else:
+            course.leave(self.session)
+
+    def _on_leave(self, _: Any) -> None:  # noqa: ANN401 - from a browser
+        self.command(lambda: course.leave(self.session))(None)
+
+    def _on_words(self, value: Any) -> None:  # noqa: ANN401 - from a browser
+        if isinstance(value, list) and len(value) == 2 and all(isinstance(v, str) for v in value):
+            self.command(lambda: course.put_words(self.session, *value))(None)
+
+    def _on_text(self, value: Any) -> None:  # noqa: ANN401 - from a browser
+        if isinstance(value, list) and len(value) == 2 and value[0] in TEXTS:
+            self.command(lambda: course.put_step(self.session, **{value[0]: value[1]}))(None)
+
+    def _on_goal(self, value: Any) -> None:  # noqa: ANN401 - from a browser
+        if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], str):
+            return
+        name, number = value
+        real = isinstance(number, int | float) and math.isfinite(number)
+        given = float(number) if real else None
+        self.command(lambda: course.put_goal(self.session, name, given))(None)
+
+    def _on_choose(self, at: Any) -> None:  # noqa: ANN401 - from a browser
+        if isinstance(at, int):
+            self.command(lambda: course.choose_step(self.session, at))(None)
+
+    def _on_move(self, by: Any) -> None:  # noqa: ANN401 - from a browser
+        if by in (1, -1):
+            self.command(lambda: course.move_step(self.session, by))(None)
+
+    def _on_open(self, text: Any) -> None:  # noqa: ANN401 - from a browser
+        if isinstance(text, str):
+            data = text.encode()
+            self.command(lambda: course.record(self.session, read(data)))(None)
+
+    def _save(self) -> None:
+        """Give the browser the file."""
+        lesson = course.draft_of(self.session).lesson()
+        text = write(lesson).decode()
+        read(text.encode())  # what cannot be opened again is not saved
+        self.form.send({"save": file_name(lesson.title), "text": text})
+
+    # --- where a step begins ------------------------------------------------------------------
+    def _put(self, walk: Walk) -> None:
+        """Put the page there beside what the visitor sees."""
+        self.asked = walk
+
+        def work(progress: Progress) -> Iterator[float]:
+            for share in course.putting(self.session, SLICE_S):
+                progress(share)
+                yield share
+
+        def take(_: float) -> None:
+            self.session.show()
+
+        self.job.start(work, take, self._ended, lambda: self.session.lesson is not walk)
+
+    def _ended(self) -> None:
+        if self.job.error is not None:
+            course.give_up(self.session)
+        self.tell_failure(self.job.error)
+
+    def _tell_share(self) -> None:
+        share = round(self.job.share, 2) if self.job.busy else None
+        self.view.show(share=share)
+
+    # --- what is seen -------------------------------------------------------------------------
+    def render(self, frame: Frame) -> None:
+        """Show the step, or the form; tick it off if its goal is met."""
+        held = self.session.lesson
+        shown = self.form if isinstance(held, Draft) else self.view
+        for one in (self.view, self.form):  # hidden rather than taken out: no view is made anew
+            display = "" if one is shown else "none"
+            if one.layout.display != display:
+                one.layout.display = display
+        if isinstance(held, Draft):
+            self.form.show(**_draft(held))
+        elif isinstance(held, Walk):
+            self.view.show(**_walk(held))
+            if held.waiting and held is not self.asked:
+                self._put(held)
+            course.check(self.session)
+
+    def end(self) -> None:
+        """Stop what is being put up."""
+        self.job.close()
+
+
+def _place(walk: Walk) -> int | None:
+    """Return the number of a lesson of the course; None for one out of a file."""
+    if walk.draft is not None or walk.lesson not in packaged():
+        return None
+    return packaged().index(walk.lesson)
+
+
+def _walk(walk: Walk) -> dict[str, Any]:
+    """Return what is shown of a lesson that is walked."""
+    step, count, place = walk.step, len(walk.lesson.steps), _place(walk)
+    last = walk.at + 1 == count
+    following = words.following(last, place, [one.title for one in packaged()])
+    return {
+        "title": walk.lesson.title, "number": words.number(place, walk.draft is not None),
+        "at": walk.at, "steps": [i in walk.done for i in range(count)],
+        "caption": step.caption, "question": step.question, "answer": step.answer,
+        "goal": "" if step.goal is None else step.goal.words, "done": walk.at in walk.done,
+        "next": following, "ready": step.goal is None or walk.at in walk.done,
+        "leave": words.leaving(walk.draft is not None),
+        "links": [{"page": f"{name}.ipynb", "title": words.PAGES[name]}
+                  for name in walk.lesson.pages if step.goal and step.goal.name == OPENED],
+    }  # fmt: skip
+
+
+def _draft(draft: Draft) -> dict[str, Any]:
+    """Return what is shown of a lesson that is written."""
+    step = draft.steps[draft.at] if draft.steps else None
+    goal = None if step is None else step.goal
+    row = None if goal is None else KINDS[goal.name]
+    return {
+        "title": draft.title, "line": draft.line, "at": draft.at,
+        "steps": [words.short(s.caption, i) for i, s in enumerate(draft.steps)],
+        "step": None if step is None else {name: getattr(step, name) for name in TEXTS},
+        "goal": "" if goal is None else goal.name, "value": None if goal is None else goal.value,
+        "number": row is not None and row.low is not None,
+        "of": "" if step is None or step.state is None else words.state(step.state),
+        "version": json.dumps([draft.at, len(draft.steps)]),
+    }  # fmt: skip

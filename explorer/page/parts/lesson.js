@@ -1,0 +1,52 @@
+// A step of a lesson: its words, a question with a folded answer, a goal that ticks itself off.
+const build = (el, send) => {
+  const number = make("div", "mx-lesson-number"), title = make("h2", "mx-lesson-title");
+  const leave = make("button", "mx-lesson-leave", { type: "button", on: { click: () => send("leave") } });
+  const dots = make("div", "mx-lesson-steps", { role: "group", "aria-label": "Steps of the lesson" });
+  const caption = make("div", "mx-lesson-caption");
+  const goal = make("div", "mx-lesson-goal", { role: "status", "aria-live": "polite" });
+  const question = make("p", "mx-lesson-question"), answer = make("div", "mx-lesson-answer");
+  const summary = make("summary", "", { textContent: "Answer" });
+  const fold = make("details", "mx-lesson-fold", {}, summary, answer);
+  const links = make("div", "mx-lesson-links");
+  const body = make("div", "mx-lesson-body", { tabIndex: 0, role: "region", "aria-label": "Words of the step" }, caption, links, goal, question, fold);
+  const back = make("button", "mx-flat", { type: "button", textContent: "Previous", on: { click: () => send("turn", Number(el.dataset.at) - 1) } });
+  const next = make("button", "mx-flat mx-lesson-next", { type: "button", on: { click: () => send("next") } });
+  el.append(make("div", "mx-lesson-head", {}, number, leave), title, dots, body, make("div", "mx-lesson-foot", {}, back, next));
+  const paragraphs = (text) => text.split(/\n\s*\n/).filter((part) => part.trim()).map((part) => make("p", "", { textContent: part.trim() }));
+  let shown = "";
+  return (state) => {
+    if (!state.steps) return;
+    put(number, "textContent", state.number);
+    put(title, "textContent", state.title);
+    put(leave, "textContent", state.leave);
+    el.dataset.at = state.at;
+    const words = JSON.stringify([state.title, state.at, state.caption, state.question, state.answer]);
+    if (words !== shown) {
+      shown = words;
+      caption.replaceChildren(...paragraphs(state.caption));
+      answer.replaceChildren(...paragraphs(state.answer));
+      put(question, "textContent", state.question);
+      links.replaceChildren(...state.links.map(({ page, title: name }) => make("a", "mx-lesson-link", {
+        href: address(page), target: "_blank", textContent: `${name} ↗`, on: { click: () => send("opened") },
+      })));
+      fold.open = false;
+      body.scrollTop = 0;
+    }
+    question.hidden = !state.question;
+    fold.hidden = !state.answer;
+    goal.hidden = !state.goal;
+    goal.classList.toggle("done", state.done);
+    const waits = state.share !== null && state.share !== undefined;
+    put(goal, "textContent", waits ? `Getting ready: ${Math.round(100 * state.share)}%` : `${state.done ? "✓" : "○"} ${state.goal}`);
+    if (waits) goal.hidden = false;
+    dots.replaceChildren(...state.steps.map((done, i) => make("button", `mx-lesson-dot${done ? " done" : ""}`, {
+      type: "button", textContent: done ? "✓" : String(i + 1), title: `Step ${i + 1}${done ? ", done" : ""}`,
+      "aria-label": `Step ${i + 1} of ${state.steps.length}${done ? ", done" : ""}`,
+      "aria-current": i === state.at ? "step" : "false", on: { click: () => send("turn", i) },
+    })));
+    back.disabled = state.at === 0;
+    put(next, "textContent", state.next);
+    next.classList.toggle("filled", state.ready);
+  };
+};

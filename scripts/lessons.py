@@ -1,0 +1,76 @@
+"""Make the pictures of the lessons anew, for their index: the plane at one step of each.
+
+Where the step begins an attack, the picture shows its end. Run by `make pictures`.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Page, expect, sync_playwright
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from explorer.page.apps.lessons import PICTURES
+from explorer.page.lessons.file import Lesson, packaged, write
+from explorer.serve import server as serve
+from scripts.pictures import FLAGS, SCREEN
+
+WIDTH, COLOURS = 360, 200  # of a picture; arbitrary: sharp in a card, 10 to 40 kB
+STEPS = 2000  # of an attack, to its end
+
+
+def still(lesson: Lesson) -> Lesson:
+    """Return a lesson of one step: the picture."""
+    state = lesson.steps[lesson.picture - 1].state
+    assert state is not None, f"{lesson.title}: its picture has a state"
+    if state.stage == "attack":
+        state = replace(state, attack_steps=STEPS)
+    return Lesson(title=lesson.title, steps=(replace(lesson.steps[0], state=state, cards=()),))
+
+
+def shoot(page: Page, lesson: Lesson, folder: Path) -> Image.Image:
+    """Return the plane of the lesson's picture."""
+    path = folder / "still.json"
+    path.write_bytes(write(still(lesson)))
+    page.locator(".mx-lessons input[type=file]").set_input_files(path)
+    expect(page.locator(".mx-lesson-title")).to_have_text(lesson.title)
+    expect(page.locator(".mx-lesson-goal", has_text="Getting ready")).to_have_count(
+        0, timeout=90_000
+    )
+    page.wait_for_timeout(2500)  # maps are refined, ticks have moved
+    image = Image.open(io.BytesIO(page.locator(".mx-stage .mx-plane").screenshot())).convert("RGB")
+    edge = image.height // 8
+    image = image.crop((0, edge, image.width, image.height - edge))
+    return image.resize((WIDTH, WIDTH * image.height // image.width), Image.Resampling.LANCZOS)
+
+
+def main() -> None:
+    """Serve the page, open each lesson, and save its picture."""
+    PICTURES.mkdir(exist_ok=True)
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
+    with (
+        serve.start(port=0) as server,
+        sync_playwright() as play,
+        tempfile.TemporaryDirectory() as name,
+    ):
+        browser = play.chromium.launch(executable_path=chromium, args=FLAGS)
+        page = browser.new_page(viewport=SCREEN)
+        page.goto(f"{server.url}?theme=light&lesson=0")
+        page.locator(".mx-lesson-title").wait_for(timeout=90_000)
+        page.wait_for_timeout(2000)
+        for k, lesson in enumerate(packaged()):
+            image = shoot(page, lesson, Path(name)).quantize(COLOURS, kmeans=3)
+            image.save(PICTURES / f"{k:02d}.png", optimize=True)
+            print(k, lesson.title, (PICTURES / f"{k:02d}.png").stat().st_size)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""A lesson in a real browser, with a real mouse; its index; one recorded, saved and played."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from explorer.page.lessons.file import packaged
+from tests.browser.steps import NEGATIVE, Explorer
+
+LAPTOP = {"width": 1280, "height": 720}
+
+
+def ready(page: Page) -> None:
+    """Wait until the page stands where the step begins."""
+    goal = page.locator(".mx-lesson-goal", has_text="Getting ready")
+    expect(goal).to_have_count(0)
+
+
+def whole(page: Page) -> None:
+    """No part of the screen is pushed out of it."""
+    inside = page.locator(".mx-lesson-foot, .mx-stage, .mx-side, .mx-transport").evaluate_all(
+        "all => all.every(e => { const r = e.getBoundingClientRect();"
+        " return r.left >= 0 && r.right <= innerWidth + 1 && r.bottom <= innerHeight + 1; })"
+    )
+    assert inside
+    assert not page.evaluate("document.documentElement.scrollHeight > innerHeight + 1")
+
+
+def test_lesson_0_with_a_mouse(new_page, voila_server) -> None:
+    page = new_page(viewport=LAPTOP)
+    page.goto(f"{voila_server.url}?lesson=0")
+    app = Explorer(page)
+    title, caption = page.locator(".mx-lesson-title"), page.locator(".mx-lesson-caption")
+    goal, following = page.locator(".mx-lesson-goal"), page.locator(".mx-lesson-next")
+    done = page.locator(".mx-lesson-dot.done")
+    expect(title).to_have_text(packaged()[0].title, timeout=90_000)
+    expect(app.verdict).to_contain_text("2 points hold the margin")
+    whole(page)
+    following.click()
+    expect(caption).to_contain_text("Now your own points")
+    expect(done).to_have_count(1)
+    ready(page)
+    for place in ((0.7, 0.3), (0.8, 0.5)):
+        app.click(place)
+    app.press(NEGATIVE)
+    for place in ((0.25, 0.6), (0.3, 0.8)):
+        app.click(place)
+    expect(goal).to_have_class(re.compile("done"))
+    following.click()
+    expect(caption).to_contain_text("The network bends")
+    page.locator(".mx-action").click()
+    expect(done).to_have_count(3)
+    app.press("Pause")
+    following.click()
+    expect(app.verdict).to_contain_text("2 of 8 points hold the margin")
+    ready(page)
+    app.press("Edit the points")
+    app.press("Place")
+    app.click((0.85, 0.2))
+    expect(done).to_have_count(4)
+    expect(page.locator(".mx-lesson-answer")).to_be_hidden()
+    page.locator(".mx-lesson-fold summary").click()
+    expect(page.locator(".mx-lesson-answer")).to_contain_text("No.")
+    whole(page)
+    following.click()
+    expect(title).to_have_text(packaged()[1].title)
+    page.locator(".mx-lesson-leave:visible").click()
+    expect(page.locator(".mx-lesson:visible")).to_have_count(0)
+    expect(page.locator(".mx-failed:visible")).to_have_count(0)
+
+
+def test_the_index_says_where_to_start_and_leads_there(page: Page, voila_server) -> None:
+    page.goto(f"{voila_server.url}voila/render/lessons.ipynb")
+    cards = page.locator(".mx-index a")
+    expect(cards).to_have_count(15, timeout=90_000)
+    expect(cards.first).to_contain_text("Start here")
+    assert cards.locator("img").evaluate_all("all => all.every(e => e.naturalWidth > 100)")
+    cards.nth(2).click()
+    expect(page.locator(".mx-lesson-title")).to_have_text(packaged()[2].title, timeout=90_000)
+
+
+def test_a_lesson_is_recorded_saved_and_played(new_page, voila_server, tmp_path: Path) -> None:
+    page = new_page(viewport=LAPTOP)
+    app = Explorer(page).visit(voila_server.url)
+    app.press("Lessons")
+    page.locator(".mx-lessons .mx-menu-row", has_text="Record a lesson").click()
+    form = page.locator(".mx-lesson-form")
+    form.get_by_label("Title of the lesson").fill("Mine")
+    app.preset("Blobs")
+    app.press("Record this moment")
+    form.get_by_label("Words: what is to be seen, what to do").fill("Train them.")
+    form.get_by_label("Goal of the step").select_option("separated")
+    expect(form.locator(".mx-lesson-list")).to_contain_text("Train them.")
+    whole(page)
+    with page.expect_download() as saving:
+        app.press("Save")
+    path = tmp_path / saving.value.suggested_filename
+    saving.value.save_as(path)
+    assert json.loads(path.read_bytes())["steps"][0]["goal"] == {"name": "separated"}
+    app.press("Leave")
+    app.press("Lessons")
+    page.locator(".mx-lessons input[type=file]").set_input_files(path)
+    expect(page.locator(".mx-lesson-title")).to_have_text("Mine")
+    ready(page)
+    page.locator(".mx-action").click()
+    expect(page.locator(".mx-lesson-goal")).to_have_class(re.compile("done"))
+    path.write_text('{"title": "x", "steps": [{"goal": {"name": "win"}}]}')
+    page.locator(".mx-lessons input[type=file]").set_input_files(path)
+    expect(app.message).to_contain_text("step 1: goal")

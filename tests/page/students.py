@@ -1,0 +1,146 @@
+"""What a student does at each step of each lesson, as commands of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from explorer.engine.explanations.cells import KINK
+from explorer.engine.explanations.programs import farthest, forced_mass, sample_of
+from explorer.page import play
+from explorer.page.frame import PointMap, Shown
+from explorer.page.lessons import course
+from explorer.page.session import Session
+from explorer.page.stages import arena, attack, draw, explain, landscape, train
+
+Student = Callable[[Session], None]
+TRUTH, UNSEEN, HALF = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.5, 0.5, 0.0)
+
+
+def done(session: Session) -> bool:
+    """Whether the present step is ticked off, once the page has looked."""
+    course.check(session)
+    walk = course.walk_of(session)
+    return walk.at in walk.done
+
+
+def plays(session: Session) -> None:
+    """Play until the goal is met, or the run is over."""
+    if session.frame.stage == "draw":
+        play.go(session, "train")
+    for _ in range(400):
+        play.step(session, 50)
+        if done(session) or session.frame.status.over:
+            return
+
+
+def steps(n: int) -> Student:
+    """Press the step button so often."""
+    return lambda session: [play.step(session) for _ in range(n)]  # type: ignore[return-value]
+
+
+def places(*points: tuple[float, float, int]) -> Student:
+    """Click on the plane."""
+    return lambda session: draw.add(session, [((x, y), label) for x, y, label in points])
+
+
+def handle(weights: tuple[float, float, float]) -> Student:
+    """Drag the handle of the triangle."""
+    return lambda session: landscape.place_handle(session, weights)
+
+
+def attacks_from_here(session: Session) -> None:
+    """Press “Attack from here”: the run's places in the triangle, as the panel shows them."""
+    held = landscape.starts(session)
+    config = landscape.settings_of_run(session, (0.0, 1.0))
+    play.set_seed(session, 0)
+    state = attack.first_state(session.frame, session.entry, config, 0, (0.0, 1.0))
+    for _ in range(40):
+        state = session.entry.advance(held.of.target, state, config, 50)
+        place = held.problem.parts.weights(state.x)
+        landscape.follow_run(session, state, place, held.landscape.measure(state.x))
+        if done(session):
+            return
+
+
+def remixes(session: Session) -> None:
+    """Drag the small triangle to noise, and play."""
+    attack.remix(session, 0.0, 0.0)
+    plays(session)
+
+
+def moves(dx: float, dy: float) -> Student:
+    """Drag the point whose map is shown."""
+
+    def drag(session: Session) -> None:
+        held = landscape.candidates(session)
+        landscape.draw_map(session, PointMap(None, (0, 1, 0, 1), (0, 1)))
+        move = torch.tensor([dx, dy], dtype=held.x.dtype)
+        landscape.move_point(session, held.mapped, held.x[held.mapped] + move)
+
+    return drag
+
+
+def splits(session: Session) -> None:
+    """Drag the point at the right end along its line."""
+    explain.choose(session, 0)
+    explain.split_widest(session)
+
+
+def breaks(session: Session) -> None:
+    """Drag a pinned point anywhere."""
+    explain.choose(session, 1)
+    explain.pull(session, explain.explanation(session).now.x[1] + 0.2, free=True)
+
+
+def asks(which: str) -> Student:
+    """Press one of the two questions of 5 Explain."""
+
+    grid = 0 if which == "forced" else 80
+
+    def ask(session: Session) -> None:
+        state = explain.explanation(session)
+        sample = sample_of(state.net, state.truth.x, state.truth.y, session.extent, KINK, grid)
+        if which == "forced":
+            explain.take_forced(session, forced_mass(sample))
+        else:
+            explain.take_farthest(session, farthest(sample))
+
+    return ask
+
+
+def compares(session: Session) -> None:
+    """Click the row of an attack that was run."""
+    frame = session.frame
+    assert frame.target is not None
+    arena.show_claims(session, Shown(frame.target, "claims"))
+
+
+def goes(stage: str) -> Student:
+    """Turn to a stage."""
+    return lambda session: play.go(session, stage)
+
+
+BLUE = places((1.0, 1.0, 1))
+LINE = (steps(3), plays, plays, plays)
+# By the number of the lesson: what is done at each of its steps; None where it is only read.
+STUDENTS: tuple[tuple[Student | None, ...], ...] = (
+    (None, places((0.5, 1, 1), (1, 0.5, 1), (-1, 0, -1), (-0.5, -1, -1)),
+     lambda session: (play.act(session, "train"), play.pause(session), plays(session))[0],
+     BLUE),
+    (plays, plays, train.jump_to_exact),
+    (None, BLUE, plays, goes("attack")),
+    LINE,
+    (plays, plays, plays, plays),
+    (handle(TRUTH), handle(HALF), attacks_from_here, remixes),
+    (moves(-0.5, 0.5), moves(0.1, -0.4), moves(0.5, 0.5), handle(TRUTH)),
+    (splits, breaks, asks("forced"), asks("farthest")),
+    (plays, plays),
+    (plays, plays, plays),
+    (plays, course.note_opened),
+    (plays, plays),
+    (None, course.note_opened),
+    (plays,) * 7,
+    (compares, goes("attack")),
+)  # fmt: skip

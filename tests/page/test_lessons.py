@@ -1,0 +1,387 @@
+"""Lessons: every step of every one reached by a scripted student; files; recording; coming back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from explorer.engine.data import preset
+from explorer.page import play
+from explorer.page.apps.explorer import App
+from explorer.page.apps.lessons import LessonsApp, picture
+from explorer.page.lessons import course
+from explorer.page.lessons.file import (
+    CARDS,
+    Goal,
+    Lesson,
+    LessonError,
+    State,
+    Step,
+    contents,
+    packaged,
+    read,
+    schema,
+    write,
+)
+from explorer.page.lessons.goals import KINDS
+from explorer.page.session import Session
+from explorer.page.stages import draw, landscape, train
+from tests.page.pages import send
+from tests.page.students import STUDENTS, done
+
+TRAINED = "trained at least"
+SLOW = {4, 8, 9, 12, 13}  # several seconds each
+ALL = [pytest.param(k, marks=pytest.mark.slow) if k in SLOW else k for k in range(15)]
+
+
+def put(session: Session) -> None:
+    """The page where the present step begins."""
+    for _ in course.putting(session):
+        pass
+
+
+def opened(lesson: Lesson) -> Session:
+    session = Session()
+    course.begin(session, lesson)
+    put(session)
+    return session
+
+
+@pytest.mark.parametrize("k", ALL)
+def test_a_student_reaches_every_goal_and_none_is_met_at_first(k: int) -> None:
+    lesson, acts = packaged()[k], STUDENTS[k]
+    assert len(acts) == len(lesson.steps)
+    session = opened(lesson)
+    for i, act in enumerate(acts):
+        if i:
+            course.turn(session, i)
+            put(session)
+        step = lesson.steps[i]
+        assert session.message == ""
+        assert (act is None) == (step.goal is None), f"step {i + 1}"
+        if act is None:
+            continue
+        assert not done(session), f"step {i + 1} is done before anything was done"
+        act(session)
+        assert done(session), f"step {i + 1}: {step.goal.words}"
+    course.turn(session, 0)
+    assert len(course.walk_of(session).done) == len(acts)
+
+
+def margin(session: Session) -> float:
+    return session.frame.training.state.gamma_bar
+
+
+def unexplained(session: Session) -> float:
+    return train.certificate(session.frame).residual
+
+
+# Lesson and step, a figure in its words, and what it is on the frame where the step begins.
+FIGURES = (
+    (2, 2, "11%", lambda s: 100 * unexplained(s), 11),
+    (4, 2, "12%", lambda s: 100 - 100 * unexplained(s), 12),
+    (6, 3, "0.0003", lambda s: landscape.starts(s).landscape.energy((0.0, 0.0, 1.0)), 0.0003),
+    (9, 2, "three quarters", lambda s: 1 - unexplained(s), 0.75),
+    (13, 0, "0.0147", margin, 0.0147),
+    (13, 1, "0.0073", margin, 0.0073),
+    (13, 2, "0.013", margin, 0.0132),
+    (13, 3, "0.0189", margin, 0.0189),
+    (13, 4, "0.0121", margin, 0.0121),
+    (13, 5, "17%", lambda s: 100 * unexplained(s), 17),
+    (13, 6, "2.6%", lambda s: 100 * unexplained(s), 2.6),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("k", "i", "words", "read", "figure"), FIGURES)
+def test_figures_in_the_words_are_those_of_the_frame(k, i, words, read, figure) -> None:
+    step = packaged()[k].steps[i]
+    assert words in step.caption + step.answer
+    session = opened(Lesson(title="x", steps=(step,)))
+    assert read(session) == pytest.approx(figure, rel=0.12 if k == 6 else 0.06)
+
+
+def test_what_began_at_the_truth_is_not_recovered() -> None:
+    session = opened(Lesson(title="x", steps=packaged()[5].steps[-1:]))
+    play.step(session, 1)
+    assert session.frame.attack.verdict.found >= 8
+    assert not done(session)
+
+
+def test_the_course_has_fifteen_lessons_that_say_what_they_show() -> None:
+    assert len(packaged()) == len(STUDENTS) == 15
+    assert contents() == tuple((lesson.title, lesson.line) for lesson in packaged())
+    for lesson in packaged():
+        assert lesson.line and all(step.caption for step in lesson.steps)
+        assert all(bool(step.question) == bool(step.answer) for step in lesson.steps)
+        assert read(write(lesson)) == lesson
+        assert sum(bool(step.question) for step in lesson.steps) >= 1
+    used = {step.goal.name for lesson in packaged() for step in lesson.steps if step.goal}
+    assert len(used) > 15
+
+
+def test_the_docs_list_every_lesson_and_every_goal(root: Path) -> None:
+    text = (root / "docs" / "lessons.md").read_text(encoding="utf-8")
+    for k, (title, line) in enumerate(contents()):
+        assert f"| {k} | {title} | {line} |" in text
+    assert all(f"| {name} |" in text for name in KINDS)
+
+
+def test_every_lesson_has_a_picture_in_the_index() -> None:
+    page = LessonsApp()
+    assert page.cards.value.count("<img") == len(packaged())
+    assert all(picture(k).startswith(b"\x89PNG") for k in range(len(packaged())))
+    assert all(lesson.steps[lesson.picture - 1].state for lesson in packaged())
+    page.close()
+
+
+def test_every_card_of_a_lesson_is_one_of_the_page() -> None:
+    app = App()
+    assert {name for names in CARDS.values() for name in names} <= set(app.panels)
+    app.close()
+
+
+# --- files ----------------------------------------------------------------------------------
+GOOD = {"title": "Mine", "steps": [{"caption": "Look.", "state": {"preset": "moons", "n": 6}}]}
+
+
+def broken(**changes: object) -> bytes:
+    return json.dumps({**GOOD, **changes}).encode()
+
+
+def step(**changes: object) -> bytes:
+    return broken(steps=[{**GOOD["steps"][0], **changes}])
+
+
+@pytest.mark.parametrize(
+    ("data", "where", "what"),
+    [
+        (b"not json", "the lesson", "damaged"),
+        (b"\xff\xfe", "the lesson", "damaged"),
+        (b"[" * 100_000, "the lesson", "damaged"),
+        (b"[]", "the lesson", "expected settings by name"),
+        (b'{"steps": []}', "the lesson", "title"),
+        (broken(steps=[]), "the lesson", "from 1 to 30"),
+        (broken(steps={}), "the lesson", "list"),
+        (broken(picture=2), "the lesson", "picture must be a step"),
+        (broken(code="import os"), "the lesson", "no setting 'code'"),
+        (broken(pages=["http"]), "the lesson", "pages"),
+        (step(caption=3), "step 1", "caption must be a word"),
+        (step(caption="x" * 2000), "step 1", "caption"),
+        (step(cards=["nothing"]), "step 1", "cards"),
+        (step(goal={"name": "eval"}), "step 1: goal", "name must be one of"),
+        (step(goal={"name": "p at most", "value": 3}), "step 1: goal", "from 0 to 1; got 3"),
+        (step(goal={"name": "separated", "value": 3}), "step 1: goal", "no number"),
+        (step(goal={"name": "recovered at least"}), "step 1: goal", "takes a number"),
+        (step(goal={"name": "recovered at least", "value": 1e400}), "step 1: goal", "value"),
+        (step(state={"preset": "mooons"}), "step 1: state", "preset must be one of"),
+        (step(state={"preset": "moons", "n": 1000}), "step 1: state", "n must be from 1 to 200"),
+        (step(state={"points": [[0, 1], [0, 0, 1]]}), "step 1: state", "[x, class]"),
+        (step(state={"points": [["a", 1]]}), "step 1: state", "points"),
+        (step(state={"points": [[0, 0, 7]]}), "step 1: state", "up to 4 classes"),
+        (step(state={"train": {"widths": [0]}}), "step 1: state", "widths"),
+        (step(state={"train": {"widths": [10**6]}}), "step 1: state", "at most 4 layers"),
+        (step(state={"train": {"widths": [9] * 99}}), "step 1: state", "at most 4 layers"),
+        (step(state={"settings": {"m": 10**6}}), "step 1: state", "at most 2000 candidates"),
+        (step(state={"train": {"colour": 1}}), "step 1: state", "no setting 'colour'"),
+        (step(state={"settings": {"m": 3}}), "step 1: state", "m must be even"),
+        (step(state={"attack": "magic"}), "step 1: state", "magic"),
+        (step(state={"stage": "attack"}), "step 1: state", "needs a network"),
+        (step(state={"network": "trained", "steps": 10**9}), "step 1: state", "steps must"),
+        (step(state={"mix": [2, 0]}), "step 1: state", "mix"),
+        (b"{" + b" " * 2**21 + b"}", "the file", "MB"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_lesson_is_refused_in_a_sentence(data, where, what) -> None:
+    with pytest.raises(LessonError) as refused:
+        read(data)
+    words = str(refused.value)
+    assert where in words and what in words and "\n" not in words
+
+
+def test_the_schema_names_every_goal_and_every_setting_of_a_state() -> None:
+    made = schema()
+    text = json.dumps(made)
+    assert set(made["properties"]) == {"title", "line", "steps", "picture", "pages"}
+    assert all(json.dumps(name) in text for name in (*KINDS, "attack_steps", "mix", "answer"))
+
+
+def test_a_lesson_that_cannot_be_put_up_says_so_and_stays_open() -> None:
+    state = State(preset="three-blobs", network="exact", stage="attack")
+    app = App(lesson=Lesson(title="Wrong", steps=(Step(caption="x", state=state),)))
+    assert "two classes" in app.session.message
+    assert not course.walk_of(app.session).waiting
+    app.close()
+
+
+# --- on the page ----------------------------------------------------------------------------
+def test_leaving_brings_the_students_own_page_back() -> None:
+    app = App(preset("moons", n=8, seed=3), seed=3)
+    session = app.session
+    train.jump_to_exact(session)
+    play.configure(session, lr=0.5)
+    play.step(session, 3)
+    own, line = session.frame, session.branch.train
+    settings = session.train_config, session.seed, session.axes
+    header = app.panels["Header"]
+    send(header.view, kind="lesson", value=4)
+    assert session.frame.dataset.n == 10 and session.frame.stage == "attack"
+    send(header.view, kind="lesson", value=0)  # from one lesson into another
+    panel = app.panels["LessonPanel"]
+    assert panel.view.state["title"] == packaged()[0].title
+    send(panel.view, kind="turn", value=1)
+    draw.add(session, [((0.0, 0.0), 1)])
+    send(panel.view, kind="leave")
+    assert session.lesson is None and not panel.on_screen
+    assert session.frame.training.state is own.training.state and session.branch.train is line
+    assert session.frame.drawing is own.drawing and session.frame.stage == own.stage
+    assert (session.train_config, session.seed, session.axes) == settings
+    app.close()
+
+
+def test_another_example_ends_the_lesson_and_undo_brings_the_own_points_back() -> None:
+    app = App(preset("moons", n=8))
+    session, own = app.session, app.session.frame.dataset
+    send(app.panels["Header"].view, kind="lesson", value=0)
+    send(app.panels["Header"].view, kind="example", value="two points")
+    assert session.lesson is None and session.frame.dataset.n == 2
+    play.go(session, "train")
+    play.undo(session)
+    assert session.frame.dataset is own
+    app.close()
+
+
+def test_a_lesson_is_not_kept_in_place_of_what_was_drawn() -> None:
+    app = App()
+    send(app.panels["Keeping"].view, kind="begin")
+    draw.add(app.session, [((0.5, 0.5), 1)])
+    kept = app.panels["Keeping"].view.kept
+    assert kept
+    course.begin(app.session, packaged()[0])
+    draw.add(app.session, [((0.0, 1.0), 1)])
+    assert app.panels["Keeping"].view.kept == kept
+    course.leave(app.session)
+    draw.add(app.session, [((0.0, 1.0), 1)])
+    assert app.panels["Keeping"].view.kept != kept
+    app.close()
+
+
+def test_a_goal_ticks_itself_off_on_the_page_and_stays_so() -> None:
+    app = App(lesson=0)
+    view, session = app.panels["LessonPanel"].view, app.session
+    send(view, kind="next")
+    assert view.state["at"] == 1 and view.state["steps"][0] and not view.state["done"]
+    draw.add(session, [((x, y), label) for label in (1, -1) for x, y in ((label, 0), (label, 1))])
+    assert view.state["done"] and view.state["ready"]
+    draw.clear(session)
+    assert view.state["done"]
+    for _ in range(3):
+        send(view, kind="next")
+    assert view.state["title"] == packaged()[1].title
+    app.close()
+
+
+def test_a_lesson_names_the_cards_beside_the_plane() -> None:
+    app = App(lesson=4)
+    assert [p for p in ("Scoreboard", "Chooser") if app.panels[p].box in app.cards.children] == [
+        "Scoreboard"
+    ]
+    assert app.folds.state["titles"] == []
+    course.leave(app.session)
+    assert app.folds.state["titles"]
+    app.close()
+
+
+def test_a_lesson_opens_by_number_and_from_a_file(tmp_path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_bytes(write(packaged()[2]))
+    for given in (2, path, str(path), packaged()[2]):
+        app = App(lesson=given)
+        assert app.session.lesson.lesson == packaged()[2]
+        app.close()
+    with pytest.raises(ValueError, match="lessons 0 to 14; got 15"):
+        App(lesson=15)
+
+
+def test_no_network_is_trained_twice_in_one_lesson() -> None:
+    session = opened(packaged()[4])
+    first = session.frame.training.state.net
+    course.turn(session, 1)
+    put(session)
+    course.turn(session, 0)
+    put(session)
+    assert session.frame.training.state.net is first
+
+
+# --- recording ------------------------------------------------------------------------------
+def test_a_teacher_records_writes_reorders_previews_and_saves() -> None:
+    app = App(preset("blobs", n=8))
+    session, panel = app.session, app.panels["LessonPanel"]
+    send(app.panels["Header"].view, kind="record")
+    form = panel.form
+    sent: list[dict[str, object]] = []
+    form.send = lambda content, buffers=None: sent.append(content)
+    send(form, kind="words", value=["My lesson", "Shows a thing."])
+    send(form, kind="record")
+    train.begin(session)
+    play.step(session, 150)
+    send(form, kind="record")
+    send(form, kind="text", value=["caption", "Now trained."])
+    send(form, kind="text", value=["question", "Why?"])
+    send(form, kind="text", value=["answer", "Because."])
+    send(form, kind="goal", value=[TRAINED, None])
+    assert form.state["goal"] == TRAINED and form.state["number"]
+    send(form, kind="goal", value=[TRAINED, 400])
+    send(form, kind="goal", value=["p at most", 7])
+    assert "from 0 to 1" in session.message and form.state["goal"] == TRAINED
+    send(form, kind="move", value=-1)
+    assert [s[:3] for s in form.state["steps"]] == ["Now", "Ste"] and form.state["at"] == 0
+    own = session.frame
+    send(form, kind="preview")
+    assert panel.view.state["number"] == "Preview" and not panel.view.state["done"]
+    assert session.frame.training.state.t == 150
+    assert session.frame.training.state.net.theta.equal(own.training.state.net.theta)
+    play.step(session, 250)
+    assert panel.view.state["done"]
+    send(panel.view, kind="leave")
+    assert session.frame.training.state is own.training.state
+    assert (form.layout.display, panel.view.layout.display) == ("", "none")
+    send(form, kind="save")
+    saved = read(str(sent[-1]["text"]).encode())
+    assert sent[-1]["save"] == "my-lesson.json"
+    assert [s.goal for s in saved.steps] == [Goal(name=TRAINED, value=400.0), None]
+    assert saved.steps[0].state == State(
+        preset="blobs", n=8, noise=0.35, network="trained", steps=150, stage="train"
+    )
+    send(form, kind="choose", value=1)
+    send(form, kind="delete")
+    assert len(form.state["steps"]) == 1
+    send(form, kind="open", value=str(sent[-1]["text"]))
+    assert len(form.state["steps"]) == 2
+    send(form, kind="leave")
+    assert session.lesson is None and session.frame.training.state is own.training.state
+    app.close()
+
+
+def test_what_cannot_be_repeated_is_said_when_it_is_recorded() -> None:
+    session = Session(preset("moons", n=6))
+    course.record(session)
+    play.step(session, 5)
+    draw.add(session, [((0.0, 1.5), 1)])
+    course.add_step(session)
+    assert session.message == course.BEGUN_ELSEWHERE
+    given = course.draft_of(session).steps[0].state
+    assert given.preset == "" and len(given.points) == 7 and given.steps == 5
+    with pytest.raises(ValueError, match="title"):
+        course.preview(session)
+
+
+def test_an_exact_network_and_an_attack_are_recorded_as_such() -> None:
+    walked = opened(packaged()[3])
+    play.step(walked, 4)
+    kept = course.state_of(walked)
+    begun = packaged()[3].steps[0].state
+    assert kept == replace(begun, noise=0.0, attack_steps=4)
