@@ -73,6 +73,7 @@ def ran(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
+@pytest.mark.slow  # compiles all there is
 def test_what_is_compiled_once_is_compiled_for_all_processes(tmp_path) -> None:
     said = [ran(tmp_path, "-m", "explorer.engine.compiling").stderr for _ in range(2)]
     assert said[0].count("\n") == 2 and not said[1]
@@ -80,12 +81,16 @@ def test_what_is_compiled_once_is_compiled_for_all_processes(tmp_path) -> None:
     assert misses == 0 and hits > 0
 
 
+def test_whether_all_is_kept_can_be_asked_of_the_loops_themselves() -> None:
+    assert compiling.all_kept() in (True, False)
+
+
 def test_what_changes_makes_all_loops_anew(tmp_path, monkeypatch) -> None:
     """A later version of one file, or of numba."""
     monkeypatch.setattr(compiling, "compiled_module", lambda _: None)
     assert not compiling.all_kept()
     kept = type("Kept", (), {"stats": type("Stats", (), {"cache_path": str(tmp_path)})})
-    loops = type("Loops", (), {"walk": kept})
+    loops = type("Loops", (), {"descend": kept})
     monkeypatch.setattr(compiling, "compiled_module", lambda _: loops)
     monkeypatch.setattr(compiling, "compile_all", lambda: None)
     assert not compiling.all_kept()
