@@ -73,7 +73,9 @@ def test_lesson_0_with_a_mouse(new_page, voila_server) -> None:
     expect(page.locator(".mx-failed:visible")).to_have_count(0)
 
 
-def test_the_index_says_where_to_start_and_leads_there(page: Page, voila_server) -> None:
+def test_the_index_says_where_to_start_and_leads_there(
+    page: Page, voila_server, console_errors: list[str]
+) -> None:
     page.goto(f"{voila_server.url}voila/render/lessons.ipynb")
     cards = page.locator(".mx-index a")
     expect(cards).to_have_count(15, timeout=90_000)
@@ -81,6 +83,8 @@ def test_the_index_says_where_to_start_and_leads_there(page: Page, voila_server)
     assert cards.locator("img").evaluate_all("all => all.every(e => e.naturalWidth > 100)")
     cards.nth(2).click()
     expect(page.locator(".mx-lesson-title")).to_have_text(packaged()[2].title, timeout=90_000)
+    # The kernel of the page that was left has ended, and its watch may have asked for it once more.
+    console_errors[:] = [said for said in console_errors if "404" not in said]
 
 
 def test_a_lesson_is_recorded_saved_and_played(new_page, voila_server, tmp_path: Path) -> None:

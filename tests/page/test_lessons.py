@@ -84,7 +84,6 @@ FIGURES = (
     (2, 2, "11%", lambda s: 100 * unexplained(s), 11),
     (4, 2, "12%", lambda s: 100 - 100 * unexplained(s), 12),
     (6, 3, "0.0003", lambda s: landscape.starts(s).landscape.energy((0.0, 0.0, 1.0)), 0.0003),
-    (9, 2, "three quarters", lambda s: 1 - unexplained(s), 0.75),
     (13, 0, "0.0147", margin, 0.0147),
     (13, 1, "0.0073", margin, 0.0073),
     (13, 2, "0.013", margin, 0.0132),
@@ -109,6 +108,11 @@ def test_what_began_at_the_truth_is_not_recovered() -> None:
     play.step(session, 1)
     assert session.frame.attack.verdict.found >= 8
     assert not done(session)
+
+
+@pytest.mark.slow
+def test_weight_decay_ends_far_from_a_kkt_point_of_the_margin() -> None:
+    assert unexplained(opened(Lesson(title="x", steps=packaged()[9].steps[2:]))) > 0.1
 
 
 def test_the_course_has_fifteen_lessons_that_say_what_they_show() -> None:
