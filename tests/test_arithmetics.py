@@ -87,7 +87,7 @@ def test_the_last_bits_change_no_word_and_no_verdict(name):
 
 def test_rounding_is_shown_as_nothing():
     assert digits(8.9e-16) == digits(-3e-13) == digits(0.0) == "0"
-    assert digits(NOTHING) == "1e-12" and digits(0.0123, ".1e") == "1.2e-02"
+    assert digits(NOTHING) == "10⁻¹²" and digits(0.0123, ".1e") == "0.012"
 
 
 def test_a_verdict_within_a_millionth_of_its_limit_is_at_the_edge():

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+# Two points, and 400 steps of a network of 20 neurons.
+LINK = (
+    "mx1.ePnLKPMgE2BlAINq8iqYQVvck17blZTn6xbkZ-aVoFR56DUeWoVHzRrFaJBXKFSrUUwGR2UC8wEJxRNMy7AsmMDRYoA"
+    "cVrAggHk7tSIxuQQlFaYBY7oYJT0UpRakAnN2EiQ9wBXmpVaUYAl7sDCyNSQUjIZmuIs2HUOcxaKhGbBIxa0TWCYqAAGkVH"
+    "xgD6X3Q-gPUP6H_QB6KprL"
+)
 POINTS = "--preset two-points --widths 20 --steps 400"
 TWO = Path(__file__).with_name("two_points.csv")
 ROWS = "--set preset=blobs --set n=8 --set widths=16 --set steps=300"
@@ -22,6 +28,7 @@ RUNS: dict[str, tuple[str, ...]] = {
         "explain run.safetensors --out explained.png",
         "explain --experiment longer --preset blobs --n 6 --steps 50",
         "energy --preset moons --n 6 --size 5 --picture energy.png --out energy.csv",
+        f"repeat {LINK} --out repeated.safetensors",
         "settings kkt",
         "univariate --preset alternating-line --n 6 --out univariate.png",
         "weight-decay --n 6 --m 6 --attack-steps 5",

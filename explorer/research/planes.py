@@ -136,7 +136,7 @@ def film(
     for i in places:
         state = states[i]
         axes.clear()
-        shown = net if net is not None else getattr(state, "net", None)
+        shown = state.net if net is None and isinstance(state, TrainState) else net
         if shown is not None:
             least = float(q_of(shown, data.x, data.y).min()) if data.n else 1.0
             plot = _level_lines if data.d == 2 else _graph

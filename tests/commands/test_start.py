@@ -77,9 +77,13 @@ def test_public_names_are_the_same_for_a_reader_of_types() -> None:
     tree = ast.parse(Path(explorer.__file__).read_text(encoding="utf-8"))
     (typed,) = (node for node in tree.body if isinstance(node, ast.If))
     names = {(n.module, a.name) for n in typed.body for a in n.names}
-    assert {name for _, name in names} == {*explorer.__all__, "app", "digits", "membership"} - {
-        "__version__"
-    }
+    assert {name for _, name in names} == {
+        *explorer.__all__,
+        "app",
+        "digits",
+        "lessons",
+        "membership",
+    } - {"__version__"}
     for module, name in names:
         home = import_module(module)
         found = getattr(home, name, None) or import_module(f"{module}.{name}")
@@ -117,7 +121,7 @@ def test_every_verb_that_draws_has_a_seed_of_one_name() -> None:
     for verb in VERBS:
         assert "--seeds" not in options(verb)
     without = {verb for verb in VERBS if "--seed" not in options(verb)}
-    assert without == {"show", "serve", "settings"}
+    assert without == {"repeat", "show", "serve", "settings"}, "a link holds its seeds"
 
 
 def test_every_verb_that_trains_on_points_of_the_plane_takes_a_file_of_them() -> None:

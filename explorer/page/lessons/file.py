@@ -122,7 +122,7 @@ class State:
         draw.check_shown(data)
         if data.n and self.point > data.n:
             raise ValueError(f"point must be one of the {data.n} points; got {self.point}")
-        widths, m = self.train_config().widths, getattr(self.attack_config(), "m", 0)
+        widths, m = self.train_config().widths, vars(self.attack_config()).get("m", 0)
         if len(widths) > MOST_LAYERS or max(widths) > MOST_WIDTH:
             raise ValueError(
                 f"widths must be of at most {MOST_LAYERS} layers of {MOST_WIDTH} neurons; got "

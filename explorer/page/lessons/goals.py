@@ -22,6 +22,7 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
+from explorer.engine.attacks.hinge import HingeState
 from explorer.engine.certificate import ON_MARGIN
 from explorer.engine.scoring import Verdict
 from explorer.engine.settings import setting, settings
@@ -121,8 +122,8 @@ def _counted(frame: Frame, name: str) -> float:
 
 
 def _needed(frame: Frame) -> int:
-    needed = getattr(frame.attack.state, "needed", None)
-    return -1 if needed is None else int(needed.sum())
+    state = frame.attack.state  # the one attack that asks this of its places
+    return int(state.needed.sum()) if isinstance(state, HingeState) else -1
 
 
 def _energy(frame: Frame) -> float:

@@ -149,12 +149,13 @@ class JobRow:
         """`ask` is called by the button while no job works on the question."""
         self.job = Job()
         self.box = Row(
+            ("mx-question",),
             ask=Item("button", label, tooltip, call=lambda _: None if self.job.busy else ask()),
             share=Item("bar", tip=f"Share done: {label}", value=0.0, hidden=True),
             cancel=Item("button", "Cancel", f"Stop: {label}", hidden=True,
                         call=lambda _: self.job.cancel()),
             said=Item("words", value="", hidden=True),
-        ).add_class("mx-question")  # fmt: skip
+        )  # fmt: skip
         self.job.observe(self._follow)
 
     @property
