@@ -215,6 +215,14 @@ def test_what_is_not_there_is_seen(token: str) -> None:
     assert problem(token)
 
 
+def test_the_rows_of_the_papers_are_those_of_their_benchmark() -> None:
+    script = (ROOT / "benchmarks" / "bench_papers.py").read_text(encoding="utf-8")
+    made = set(re.findall(r'^    "([\w-]+)": \(\w+, ', script, re.MULTILINE))
+    assert made and made == set(
+        re.findall(r"bench_papers\.py --only ([\w-]+)", text_of("papers.md"))
+    )
+
+
 def test_every_link_leads_somewhere() -> None:
     for page in PAGES:
         for link in re.findall(r"\]\((?!http)([^)#]+)\)", text_of(page)):
