@@ -97,6 +97,19 @@ def test_a_freeze_reaches_all_and_who_comes_later(join: Join, teacher: Any) -> N
     until(late, frozen=False)
 
 
+def test_a_page_that_never_closes_keeps_no_word_from_the_others(join: Join, teacher: Any) -> None:
+    closing = join()
+    closing.send("")  # refused: the server closes, and waits for an answer that never comes
+    received = b""
+    while UNREADABLE.to_bytes(2, "big") not in received:
+        received += closing.sock.recv(100)
+    student = join()  # told after the one that is closing
+    say(teacher, freeze=True)
+    until(student, frozen=True)
+    say(teacher, freeze=False)
+    until(student, frozen=False)
+
+
 def test_a_scene_is_given_once_to_who_is_there(join: Join, teacher: Any) -> None:
     student = join()
     before = hear(student)["number"]

@@ -13,11 +13,12 @@ import hmac
 import json
 import re
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tornado.web import RequestHandler
-from tornado.websocket import WebSocketHandler
+from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 STAGES = ("draw", "train", "attack", "landscape", "explain", "arena")
 SCENE = re.compile(r"[\w~.-]{1,6000}")  # what a link holds behind "scene="; never read here
@@ -53,12 +54,12 @@ class Classroom:
     def tell_teachers(self) -> None:
         """Send what is seen to every open teacher's page."""
         for socket in [*self.teachers]:
-            socket.write_message(self.seen())
+            socket.tell(self.seen())
 
     def ask_all(self) -> None:
         """Send what is asked to every student's page."""
         for socket in [*self.stages]:
-            socket.write_message(self.asked())
+            socket.tell(self.asked())
 
 
 class _Socket(WebSocketHandler):
@@ -69,6 +70,11 @@ class _Socket(WebSocketHandler):
     def initialize(self, room: Classroom) -> None:
         """Keep the room."""
         self.room = room
+
+    def tell(self, words: str) -> None:
+        """Send words; one that is closing, which is in the room until it has closed, is passed."""
+        with suppress(WebSocketClosedError):
+            self.write_message(words)
 
     def on_message(self, message: str | bytes) -> None:
         """Take a message, or close."""
@@ -94,7 +100,7 @@ class StudentSocket(_Socket):
             return
         self.room.stages[self] = ""
         # A scene given out before is not forced on who comes later, nor again on who comes back.
-        self.write_message(json.dumps({"frozen": self.room.frozen, "number": self.room.scenes}))
+        self.tell(json.dumps({"frozen": self.room.frozen, "number": self.room.scenes}))
         self.room.tell_teachers()
 
     def take(self, found: dict[str, Any]) -> bool:
@@ -153,7 +159,7 @@ class TeacherSocket(_WithKey, _Socket):
     def open(self, *_: str, **__: str) -> None:
         """Say who is there."""
         self.room.teachers.add(self)
-        self.write_message(self.room.seen())
+        self.tell(self.room.seen())
 
     def take(self, found: dict[str, Any]) -> bool:
         """Freeze or free all screens, or give a scene to all."""
