@@ -21,9 +21,6 @@ NAMES = {1: "+1 (blue circle)", -1: "−1 (orange triangle)", 3: "3 (green squar
 CLASS_INKS = {1: "pos", -1: "neg", 3: "third", 4: "fourth"}  # names of the page's colours
 LABELS = tuple(COLOURS)  # the classes that can be drawn: 1 and 2 carry the labels 1 and -1
 
-POINT_AREA = 60  # px^2 of a point without a multiplier; arbitrary
-LARGEST_AREA = 220  # px^2 of the largest multiplier; arbitrary
-SMALLEST = 0.1  # share of that for a multiplier of zero: still to be seen
 PLOT_MARGIN = {"top": 12, "bottom": 40, "left": 44, "right": 8}
 
 CSS = f"<style>{Path(__file__).with_name('page.css').read_text()}</style>"

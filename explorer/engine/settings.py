@@ -215,10 +215,6 @@ class Setting:
         """Its name on screen and what it is, for an option of the command line."""
         return f"{self.title[:1].upper()}{self.title[1:]}. {self.description}."
 
-    def shown_words(self, value: Any) -> str:  # noqa: ANN401
-        """What the page calls this value: the words of a choice."""
-        return next((label for label, known in self.choices if known == value), str(value))
-
 
 def schema(kind: type[Any]) -> tuple[Setting, ...]:
     """The settings of a class, in the order of its fields."""

@@ -24,18 +24,6 @@ def open_recorded(session: Session) -> None:
     files.open_file(session, RECORDED.read_bytes())
 
 
-def open_scenario(session: Session, name: str) -> None:
-    """Draw and train the scenario of this name, and turn to its stage.
-
-    Training to the row's step takes seconds; the page is ready when it is done.
-
-    Raises:
-        ValueError: for an unknown name, with the names there are.
-    """
-    for _ in opening_scenario(session, name):
-        pass
-
-
 def opening_scenario(session: Session, name: str, seconds: float = float("inf")) -> Iterator[float]:
     """Open it in slices of so many seconds; yield the share of the work that is done.
 

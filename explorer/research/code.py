@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from explorer.engine.data import Dataset
@@ -105,6 +105,6 @@ def _attack(run: Run) -> Lines:
 
 def differences(config: Any) -> str:  # noqa: ANN401 - settings of any class
     """The settings that are not the defaults, as Python writes them."""
-    usual = replace(type(config)())
+    usual = type(config)()
     pairs = ((f.name, getattr(config, f.name)) for f in fields(config))
     return ", ".join(f"{name}={value!r}" for name, value in pairs if value != getattr(usual, name))

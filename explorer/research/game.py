@@ -45,7 +45,6 @@ LONGEST_LINK = 8000  # characters; arbitrary: some programs cut longer ones
 MOST_TEXT, MOST_BYTES = 4 * 2**20, 4 * 2**20  # arbitrary: weights of a width of 300-300 fit
 CHALLENGE = re.compile(r"mxc1\.([A-Za-z0-9_-]+)")
 REVEAL = re.compile(r"mxr1\.([0-9a-f]{32})\.(mx1\.[A-Za-z0-9_-]+)")
-FORMAT = "margin-explorer challenge"
 HIDDEN = ("alternating-circle", "moons", "xor", "random-circle")  # what the computer draws
 TRIES, STEPS = 5, 6000  # arbitrary
 
@@ -133,18 +132,19 @@ def read_challenge(text: str) -> Challenge:
             raise ValueError("it is cut short or too large")
         end = 4 + int.from_bytes(data[:4], "little")
         head = json.loads(data[4:end])
-        made, rest = dict[str, torch.Tensor](), data[end:]
+        made, at = dict[str, torch.Tensor](), end
         for name, shape in head["rows"]:
             if not 1 <= len(shape) <= 2 or not all(type(s) is int and 0 < s < 2**20 for s in shape):
                 raise ValueError("a shape that no weights have")
             size = 8 * shape[0] * (shape[1] if len(shape) > 1 else 1)
-            if size > len(rest) or not isinstance(name, str) or name in made:
+            if at + size > len(data) or not isinstance(name, str) or name in made:
                 raise ValueError("weights are missing")
-            part, rest = bytearray(rest[:size]), rest[size:]
-            made[name] = torch.frombuffer(part, dtype=torch.float64).reshape(shape).clone()
+            part = bytearray(data[at : at + size])
+            made[name], at = torch.frombuffer(part, dtype=torch.float64).reshape(shape), at + size
         commitment = head["commitment"]
-        if rest or not isinstance(commitment, str) or not re.fullmatch("[0-9a-f]{64}", commitment):
-            raise ValueError("it has no commitment")
+        sealed = isinstance(commitment, str) and re.fullmatch("[0-9a-f]{64}", commitment)
+        if at != len(data) or not sealed:
+            raise ValueError("it has no commitment, or more than weights")
         net = replace(from_state_dict(made), assumed_relu=False)  # as all of our own are
         return Challenge(net, commitment)
 
@@ -163,8 +163,8 @@ def opened(challenge: Challenge, reveal: str) -> Run:
     data, net = run.dataset, challenge.net
     if commitment_of(data, found[1]) != challenge.commitment:
         raise GameError("these are not the points that the challenge was made of: they changed.")
-    if data.d != net.d or data.outputs != net.outputs:
-        raise GameError("the revealed points have another dimension or other classes.")
+    if not data.n or data.d != net.d or data.outputs != net.outputs:
+        raise GameError("there are no revealed points, or of another dimension or other classes.")
     least = float(q_of(net, data.x, data.y).min())
     if abs(least - 1) > OFF:
         raise GameError(

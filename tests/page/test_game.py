@@ -9,9 +9,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from explorer.engine.data import Dataset, preset
+from explorer.engine.data import Dataset, empty, preset
 from explorer.engine.margin import q_of
+from explorer.engine.network import init_network
 from explorer.engine.scoring import RADII
+from explorer.engine.store import Run
+from explorer.engine.training import TrainConfig
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.session import Session
@@ -20,6 +23,7 @@ from explorer.page.stages import attack, draw, game
 from explorer.research.game import (
     GameError,
     as_guess,
+    commitment_of,
     computer_guess,
     computer_hides,
     guess_text,
@@ -102,6 +106,25 @@ def test_damaged_challenges_are_refused(hider: Session) -> None:
         i = drawn.randrange(5, len(text))
         with pytest.raises(GameError):
             read_challenge(f"{text[:i]}{drawn.choice('ABC-_=')}{text[i:]}")
+
+
+def test_a_reveal_of_no_points_is_refused(hider: Session) -> None:
+    none, salt = empty(2), "0" * 32
+    sealed = replace(hider.game.challenge, commitment=commitment_of(none, salt))
+    with pytest.raises(GameError):
+        opened(sealed, f"mxr1.{salt}.{link_of(Run(none, TrainConfig()))}")
+
+
+def test_a_challenge_that_the_plane_cannot_show_changes_nothing(hider: Session) -> None:
+    wide = init_network(
+        2, (8,), generator=torch.Generator().manual_seed(0), first_scale=None, outputs=5
+    )
+    sealed = replace(hider.game.challenge, net=wide.to(dtype=torch.float64))
+    session = Session(preset("moons", n=8))
+    before = session.frame
+    with pytest.raises(ValueError, match="4 classes"):
+        game.take(session, sealed.text)
+    assert session.frame is before and session.game is None
 
 
 def test_scores_count_each_point_once_and_the_class() -> None:

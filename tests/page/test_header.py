@@ -11,7 +11,7 @@ from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.history import History
-from explorer.page.opening import open_scenario, opening_scenario
+from explorer.page.opening import opening_scenario
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw, explain, train
 from explorer.page.words.headline import headline
@@ -19,6 +19,11 @@ from explorer.research.explained import FARTHEST
 from tests.page.pages import send
 
 NAME = "two points"
+
+
+def open_scenario(session: Session, name: str) -> None:
+    for _ in opening_scenario(session, name):
+        pass
 
 
 def test_slices_come_to_the_same_weights_as_one_go() -> None:

@@ -250,8 +250,7 @@ def _clear(session: Session, state: State) -> None:
     session.axes = fitted(Axes(), data, loaded=True)
     session.tool, session.label = "place", 0 if data.d == 1 else 1
     session.truth_shown, session.layers = state.truth, tuple(LAYERS)
-    attack_config = session.entry.config()
-    session.attack_config = attack_config
+    session.attack_config = session.entry.config()
     session.show()
 
 

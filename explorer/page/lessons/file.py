@@ -227,9 +227,8 @@ def _lesson(given: Any) -> Lesson:  # noqa: ANN401 - from a file
     rows = top.pop("steps", [])
     if not isinstance(rows, list):
         raise LessonError(f"{where}: steps must be a list; got {_short(rows)}. {REMEDY}")
-    for name in ("title",):
-        if name not in top:
-            raise LessonError(f"{where}: expected a {name}; got none. {REMEDY}")
+    if "title" not in top:
+        raise LessonError(f"{where}: expected a title; got none. {REMEDY}")
     steps = [_step(row, f"{where}: step {k}") for k, row in enumerate(rows[: MOST_STEPS + 1], 1)]
     return _made(Lesson, {**top, "steps": tuple(steps)}, where)
 

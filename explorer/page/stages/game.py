@@ -84,6 +84,7 @@ def take_computers(session: Session, made: Hidden) -> None:
 
 
 def _show(session: Session, game: Game) -> None:
+    train.check_shown(game.challenge.net)  # before the present points give way
     if session.frame.dataset.n:
         draw.load(session, data.empty(game.challenge.net.d))
     train.take_weights(session, game.challenge.net)

@@ -49,11 +49,7 @@ def take_weights(session: Session, net: Network) -> None:
     Raises:
         ValueError: for weights on points that the plane cannot show.
     """
-    if net.d not in (1, 2) or net.outputs > (4 if net.d == 2 else 1):
-        raise ValueError(
-            f"the plane shows points of 1 or 2 coordinates and up to 4 classes; these weights take "
-            f"{net.d} coordinates and have {net.outputs} outputs. The command `attack` takes them."
-        )
+    check_shown(net)
     net, now = net.to(dtype=torch.float64), session.frame
     fits = (net.d, net.outputs) == (now.dataset.d, now.dataset.outputs)
     session.running = False
@@ -70,6 +66,15 @@ def take_weights(session: Session, net: Network) -> None:
     session.frame = Frame("train", drawing, Training(state, given=True),
                           attack=Attacking(now.attack.name))  # fmt: skip
     session.show()
+
+
+def check_shown(net: Network) -> None:
+    """ValueError for weights on points that the plane cannot show."""
+    if net.d not in (1, 2) or net.outputs > (4 if net.d == 2 else 1):
+        raise ValueError(
+            f"the plane shows points of 1 or 2 coordinates and up to 4 classes; these weights take "
+            f"{net.d} coordinates and have {net.outputs} outputs. The command `attack` takes them."
+        )
 
 
 def jump_to_exact(session: Session, exact: Exact | None = None) -> None:
