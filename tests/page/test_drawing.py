@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import torch
@@ -21,6 +24,14 @@ def line_net(w: list[list[float]], b: list[float], v: list[float]) -> Network:
 def random_net(outputs: int = 1) -> Network:
     made = torch.Generator().manual_seed(3)
     return init_network(2, [9], generator=made, first_scale=1.0, outputs=outputs)
+
+
+def test_a_page_does_not_grow_with_every_zoom() -> None:
+    first = weakref.ref(drawing.samples(4, Axes((0.0, 1.0))))
+    for k in range(100):
+        drawing.samples(4, Axes((0.0, 2.0 + k)))
+    gc.collect()
+    assert first() is None
 
 
 def of_data(axes: Axes, shares: np.ndarray) -> np.ndarray:

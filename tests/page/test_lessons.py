@@ -326,8 +326,8 @@ def test_a_teacher_records_writes_reorders_previews_and_saves() -> None:
     session, panel = app.session, app.panels["LessonPanel"]
     send(app.panels["Header"].view, kind="record")
     form = panel.form
-    sent: list[dict[str, object]] = []
-    form.send = lambda content, buffers=None: sent.append(content)
+    sent: list[tuple[str, bytes]] = []
+    form.send = lambda content, buffers: sent.append((content["name"], buffers[0]))
     send(form, kind="words", value=["My lesson", "Shows a thing."])
     send(form, kind="record")
     train.begin(session)
@@ -354,8 +354,9 @@ def test_a_teacher_records_writes_reorders_previews_and_saves() -> None:
     assert session.frame.training.state is own.training.state
     assert (form.layout.display, panel.view.layout.display) == ("", "none")
     send(form, kind="save")
-    saved = read(str(sent[-1]["text"]).encode())
-    assert sent[-1]["save"] == "my-lesson.json"
+    name, content = sent[-1]
+    saved = read(content)
+    assert name == "my-lesson.json"
     assert [s.goal for s in saved.steps] == [Goal(name=TRAINED, value=400.0), None]
     assert saved.steps[0].state == State(
         preset="blobs", n=8, noise=0.35, network="trained", steps=150, stage="train"
@@ -363,7 +364,7 @@ def test_a_teacher_records_writes_reorders_previews_and_saves() -> None:
     send(form, kind="choose", value=1)
     send(form, kind="delete")
     assert len(form.state["steps"]) == 1
-    send(form, kind="open", value=str(sent[-1]["text"]))
+    send(form, kind="open", value=content.decode())
     assert len(form.state["steps"]) == 2
     send(form, kind="leave")
     assert session.lesson is None and session.frame.training.state is own.training.state

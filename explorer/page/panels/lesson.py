@@ -114,9 +114,9 @@ class LessonPanel(Panel):
     def _save(self) -> None:
         """Give the browser the file."""
         lesson = course.draft_of(self.session).lesson()
-        text = write(lesson).decode()
-        read(text.encode())  # what cannot be opened again is not saved
-        self.form.send({"save": file_name(lesson.title), "text": text})
+        content = write(lesson)
+        read(content)  # what cannot be opened again is not saved
+        self.form.hand_over(file_name(lesson.title), "application/json", content)
 
     # --- where a step begins ------------------------------------------------------------------
     def _put(self, walk: Walk) -> None:

@@ -1,5 +1,5 @@
 // What all controls share: elements, icons, menus that close, and one way to and from the kernel.
-// A control defines `build(el, send, onClose, onMessage)`, which returns `update(state)`.
+// A control defines `build(el, send, onClose)`, which returns `update(state)`.
 const ICONS = {
   pencil: "M4 16l1-4 8-8 3 3-8 8z",
   move: "M10 3v14M3 10h14M10 3l-2 2M10 3l2 2M10 17l-2-2M10 17l2-2M3 10l2-2M3 10l2 2M17 10l-2-2M17 10l-2 2",
@@ -60,24 +60,22 @@ const address = (page) => {
   if (lab) return `${lab[1]}lab/tree/notebooks/${page}`;
   return (rendered ? rendered[1] + (rendered[2] || "") : `${at.pathname.replace(/[^/]*$/, "")}voila/render/`) + page + search;
 };
-// A file for the visitor, out of text that the kernel made.
-const save = (name, text) => {
-  const link = make("a", "", { href: URL.createObjectURL(new Blob([text])), download: name });
+// A file for the visitor, out of what the kernel made.
+const saveFile = (message, buffers) => {
+  if (message.kind !== "file") return;
+  const link = make("a", "", { href: URL.createObjectURL(new Blob([buffers[0]], { type: message.type })), download: message.name });
+  document.body.append(link);
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 };
 const render = ({ model, el }) => {
   const closers = [];
-  const onMessage = (call) => {
-    model.on("msg:custom", call);
-    closers.push(() => model.off("msg:custom", call));
-  };
-  const update = build(el, (kind, value = null) => model.send({ kind, value }), (call) => closers.push(call), onMessage);
+  const update = build(el, (kind, value = null) => model.send({ kind, value }), (call) => closers.push(call));
   const show = () => update(model.get("state"));
-  const told = (content) => { if (content.save) save(content.save, content.text); };
   model.on("change:state", show);
-  model.on("msg:custom", told);
+  model.on("msg:custom", saveFile);
   show();
-  return () => { model.off("change:state", show); model.off("msg:custom", told); closers.forEach((call) => call()); };
+  return () => { model.off("change:state", show); model.off("msg:custom", saveFile); closers.forEach((call) => call()); };
 };
 export default { render };

@@ -45,6 +45,10 @@ class Control(View):
         if new != self.state:
             self.state = new
 
+    def hand_over(self, name: str, kind: str, content: bytes) -> None:
+        """Let the browser save a file of this name and media type."""
+        self.send({"kind": "file", "name": name, "type": kind}, [content])
+
     def _take(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
         kind = content.get("kind") if isinstance(content, dict) else None
         if isinstance(kind, str) and kind in self.commands:
@@ -98,19 +102,11 @@ class Share(Control):
 
     _esm = script("share.js", "copy.js")
 
-    def hand_over(self, name: str, kind: str, content: bytes) -> None:
-        """Let the browser save a file of this name and media type."""
-        self.send({"kind": "file", "name": name, "type": kind}, [content])
-
 
 class Game(Control):
     """Two players: one hides points in weights, the other guesses them."""
 
     _esm = script("game.js", "copy.js")
-
-    def hand_over(self, name: str, kind: str, content: bytes) -> None:
-        """Let the browser save a file of this name and media type."""
-        self.send({"kind": "file", "name": name, "type": kind}, [content])
 
 
 class Folds(Control):

@@ -1,4 +1,4 @@
-// Copying and saving, for controls that hand something over.
+// Copying and pasting, for controls that hand something over.
 // Where the clipboard is forbidden the text is selected and copied as of old, or left selected.
 const copyText = async (field, button, done = "Copied") => {
   const words = button.dataset.words || button.textContent;
@@ -15,15 +15,6 @@ const copyText = async (field, button, done = "Copied") => {
   button.textContent = copied ? done : "Press Ctrl+C";
   setTimeout(() => { button.textContent = words; }, 2500);
   return copied;
-};
-const saveFile = (message, buffers) => {
-  if (message.kind !== "file") return;
-  const address = URL.createObjectURL(new Blob([buffers[0]], { type: message.type }));
-  const a = make("a", "", { href: address, download: message.name });
-  document.body.append(a);
-  a.click();
-  a.remove();
-  setTimeout(() => URL.revokeObjectURL(address), 60000);
 };
 // A line of text that is copied, with its button: {root, set}.
 const copyLine = (name, label, words) => {

@@ -5,7 +5,7 @@ All places come as shares of the plane's half sizes, as `page.axes` says.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -18,13 +18,14 @@ Array = NDArray[np.float64]
 MAP_SIZE = 60  # samples a side: below 2 ms a frame for two hidden layers of 100
 BLOCK = 300_000  # values of a layer at once, 1.2 MB: for width 1000 16 times as fast as all of them
 FINE_SIZE = 150  # likewise, for a picture that stands still
+KEPT = 8  # grids, of 60 or 360 kB: each zoom and pan has its own; arbitrary
 MOST_LINES = 60  # neuron lines on the plane; more cannot be told apart
 WEAKEST = 0.02  # share of the largest path weight below which no line is drawn; arbitrary
 TOGETHER = 0.015  # half widths, and half of it in radians: lines nearer than this are drawn once
 FAR = 50.0  # half widths from 0 beyond which float32 could be seen to round; arbitrary
 
 
-@cache
+@lru_cache(maxsize=KEPT)
 def samples(size: int, axes: Axes) -> torch.Tensor:
     """Return places (size^2, 2) float64 from edge to edge of the plane, first row on top."""
     g = torch.linspace(-1, 1, size, dtype=torch.float64)

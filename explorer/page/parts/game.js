@@ -1,6 +1,5 @@
 // Two players: one hides points in weights, the other guesses them.
-const build = (el, send, onClose, onMessage) => {
-  onMessage(saveFile);
+const build = (el, send) => {
   const head = make("div", "mx-chart-title", { textContent: "Two players" });
   const words = make("p", "mx-note", { role: "status" });
   const challenge = copyLine("Challenge to give away", "Copy challenge", "The weights alone, with a commitment to the points");

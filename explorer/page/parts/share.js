@@ -1,6 +1,5 @@
 // Share: a link, the code, and files of the present moment.
-const build = (el, send, onClose, onMessage) => {
-  onMessage(saveFile);
+const build = (el, send) => {
   const title = (words) => make("div", "mx-chart-title", { textContent: words });
   const link = copyLine("Link to this moment", "Copy link", "Points, settings, seeds, steps and stage, for another browser, Python or the command");
   link.button.className = "mx-action";
