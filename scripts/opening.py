@@ -28,8 +28,7 @@ from explorer.engine.threads import limit_threads
 from explorer.page import files, play
 from explorer.page.axes import Axes
 from explorer.page.frame import Frame
-from explorer.page.parts import drawing
-from explorer.page.parts.scene import Arrays, Look, backdrop, network, scene
+from explorer.page.parts.scene import Arrays, Look, backdrop, field, network, scene
 from explorer.page.parts.shapes import shapes_of
 from explorer.page.session import Session
 from explorer.page.stages import draw
@@ -95,7 +94,7 @@ def pictures(session: Session) -> Iterator[Picture]:
         net, unit = network(frame)
         if net is not None and behind[0] is not net:
             made = backdrop(net, unit, session.axes, Look(layers=("lines",)))
-            behind = net, {**made, "map": pale(drawing.field(net, session.axes, MAP) / unit)}
+            behind = net, {**made, "map": pale(field(net, session.axes, MAP) / unit)}
         back = {} if net is None else behind[1]
         arrays, values = scene(frame, session.axes, look, shapes_of(frame, session.axes), back)
         yield Picture(name, arrays, values, words_of(name, frame))

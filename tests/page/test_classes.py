@@ -13,7 +13,7 @@ from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.gestures import Gestures
-from explorer.page.parts.drawing import leads
+from explorer.page.parts.scene import leads
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw
 from explorer.style import COLOURS, LABELS, MARKERS, NAMES
