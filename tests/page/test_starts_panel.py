@@ -16,7 +16,7 @@ from explorer.page.apps.explorer import App
 from explorer.page.panels.starts import StartsPanel
 from explorer.page.shades import by_rank, shades
 from explorer.page.stages import attack, landscape, train
-from explorer.page.view.triangle import weights_in
+from explorer.page.view.canvases import weights_in
 from explorer.page.words import starts as words
 from explorer.page.words.headline import headline
 from explorer.research.grid import grid_attacks

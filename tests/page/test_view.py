@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from explorer.page.view.base import CanvasView
-from explorer.page.view.plane import PlaneView
+from explorer.page.view.canvases import PlaneView
 from tests.page.pages import send
 
 

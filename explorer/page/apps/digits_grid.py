@@ -15,7 +15,7 @@ from explorer.engine.roster import AttackState, by_key
 from explorer.engine.training import TrainState
 from explorer.page.panels.base import with_title
 from explorer.page.parts.runs_box import RunsBox
-from explorer.page.view.triangle import TriangleView
+from explorer.page.view.canvases import TriangleView
 from explorer.page.words import starts as words
 from explorer.research.grid import even, grid_attacks
 from explorer.research.image_runs import Aimed, ImageRun

@@ -9,7 +9,7 @@ from explorer.engine.energy.starts import mix_from_weights, mix_weights
 from explorer.page.frame import Frame
 from explorer.page.panels.base import Panel
 from explorer.page.stages import attack
-from explorer.page.view.triangle import TriangleView
+from explorer.page.view.canvases import TriangleView
 from explorer.page.words import starts as words
 
 

@@ -16,7 +16,7 @@ from explorer.page.panels.base import Panel
 from explorer.page.parts.scene import Arrays, Look, backdrop, network, scene
 from explorer.page.parts.shapes import pointed_at, shapes_of
 from explorer.page.session import Session
-from explorer.page.view.plane import PlaneView
+from explorer.page.view.canvases import PlaneView
 from explorer.style import COLOURS
 
 KEYS = (

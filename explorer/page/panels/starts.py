@@ -26,7 +26,7 @@ from explorer.page.parts.runs_box import CANCEL, RunsBox
 from explorer.page.parts.settings import choice
 from explorer.page.shades import SHADING, by_rank, shades, span_of
 from explorer.page.stages import landscape
-from explorer.page.view.triangle import Arrays, StripView, TriangleView
+from explorer.page.view.canvases import Arrays, StripView, TriangleView
 from explorer.page.words import starts as words
 from explorer.research.grid import grid_attacks
 from explorer.research.landscape import Key, Of, Runs

@@ -19,7 +19,7 @@ from explorer.page.parts.files import GridFiles
 from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.parts.pick import Pick
 from explorer.page.parts.settings import choice, whole
-from explorer.page.view.triangle import Arrays
+from explorer.page.view.canvases import Arrays
 from explorer.page.words import starts as words
 from explorer.research.grid_store import Keeper
 from explorer.research.landscape import SIDES, Key, Of, Runs

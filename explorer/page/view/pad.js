@@ -1,6 +1,6 @@
 // A transparent surface over a view: one path for mouse, touch, pen and keyboard. Positions go out
 // as shares of the surface (0..1, y upward); the kernel knows the axes. What it does with them
-// follows the traits of `PadTraits`. Returns {answer, close}: `answer()` when a frame has come.
+// follows the traits of `PlaneView`. Returns {answer, close}: `answer()` when a frame has come.
 const attachPad = (model, el) => {
   const surface = document.createElement("div");
   surface.className = "mx-pad-surface";

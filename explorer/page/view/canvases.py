@@ -1,10 +1,11 @@
-"""The triangle of starts: truth, unseen points and noise at its corners, and a handle between."""
+"""The canvases that a hand works on: the plane, the triangle of starts; and the strip below it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -14,10 +15,48 @@ from explorer.engine.energy.landscape import Weights
 from explorer.page.view.base import CanvasView, script
 
 Arrays = dict[str, NDArray[Any]]
+PAD = Path(__file__).with_name("pad.js").read_text()  # defines `attachPad(model, el)`
+
+
+class PlaneView(CanvasView):
+    """Draws frames of the plane, and tells what hand and keys do there, on a pad over it.
+
+    What a frame holds stands at the top of `plane.js`. Earlier places of candidates are kept in
+    the browser, as trails. The pad sends {"events": [{kind, x, y, gesture, shift}]}: x and y are
+    shares of the surface, y upward.
+
+    Attributes:
+        present: whether points are drawn larger, to be seen from afar.
+        active: whether it takes anything.
+        echo: whether a dot shows at once, before the kernel answers.
+        spacing: px between two events of one stroke.
+        hover: whether places are told without a press.
+        stops: points that Tab goes through; 0: arrows move a cursor instead.
+        ink: colour of the dots.
+        cursor: shape of the mouse's cursor.
+        label: what a screen reader says of the surface.
+        tip: what shows when the mouse rests.
+        hint: words in the middle.
+        say: words that a screen reader says once.
+    """
+
+    _esm = f"{PAD}\n{script('plane.js')}\nexport default {{ render }};"
+    present = Bool(False).tag(sync=True)
+    active = Bool(True).tag(sync=True)
+    echo = Bool(True).tag(sync=True)
+    spacing = Int(14).tag(sync=True)
+    hover = Bool(False).tag(sync=True)
+    stops = Int(0).tag(sync=True)
+    ink = Unicode("#000").tag(sync=True)
+    cursor = Unicode("crosshair").tag(sync=True)
+    label = Unicode("").tag(sync=True)
+    tip = Unicode("").tag(sync=True)
+    hint = Unicode("").tag(sync=True)
+    say = Unicode("").tag(sync=True)
 
 
 class TriangleView(CanvasView):
-    """A triangle with a handle to drag, and the runs that were begun on it.
+    """A triangle of truth, unseen points and noise, a handle between, and runs begun on it.
 
     A frame has these arrays, each of which may be left out: `fill` (side, side), row noise and
     column truth, see `page.shades`; `trails` (k, t, 3), places of k runs, the last one repeated
