@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -223,3 +224,12 @@ def test_colours_run_from_bright_to_dark_over_the_span_and_its_reference() -> No
     order = np.argsort(WIDE.values.ravel())
     assert (np.diff(shades(WIDE.values, False, (low, top)).ravel()[order].astype(int)) < 0).all()
     assert f"{top:.2g}" in colour_bar(WIDE, low, top)
+
+
+def test_numbers_of_the_colours_are_plain_and_are_not_broken() -> None:
+    """The last one stands at the right end, where a line would break within it."""
+    drawn = colour_bar(WIDE, 1e-13, 1e-12)
+    ticks = re.findall(r"<span style='([^']*)'>([^<]*)</span>", drawn)
+    assert len(ticks) == 3
+    assert all("white-space:nowrap" in style for style, _ in ticks)
+    assert not any(re.search(r"\de[+-]?\d", text) for _, text in ticks)

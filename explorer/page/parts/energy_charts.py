@@ -14,6 +14,7 @@ from explorer.engine.progress import Progress
 from explorer.page.job import Job, JobState, page_waits
 from explorer.page.shades import SHADING, span_of
 from explorer.page.view.chart import Axis, Chart, Rule, Series
+from explorer.research.words.numbers import plain
 from explorer.style import INK
 
 MOST_LOWEST = 0.02  # of the places, for a mark on the lowest; arbitrary
@@ -22,11 +23,12 @@ MOST_LOWEST = 0.02  # of the places, for a mark on the lowest; arbitrary
 def colour_bar(picture: Picture, low: float, top: float) -> str:
     """Return the legend: colours with numbers, and the reference as a tick above."""
     stops = ", ".join(SHADING[::-1])
-    marks = [(low, f"≤ {low:.1g}"), (float(np.sqrt(low * top)), f"{np.sqrt(low * top):.1g}")]
-    marks.append((top, f"{top:.2g}"))
+    middle = float(np.sqrt(low * top))
+    marks = [(low, f"≤ {plain(f'{low:.1g}')}"), (middle, plain(f"{middle:.1g}"))]
+    marks.append((top, plain(f"{top:.2g}")))
     ticks = "".join(
-        f"<span style='position:absolute;left:{at:.1f}%;transform:translateX(-{at:.0f}%)'>"
-        f"{text}</span>"
+        "<span style='position:absolute;white-space:nowrap;"
+        f"left:{at:.1f}%;transform:translateX(-{at:.0f}%)'>{text}</span>"
         for value, text in marks
         for at in [100 * np.log(value / low) / np.log(top / low)]
     )
