@@ -55,7 +55,7 @@ def test_a_link_is_copied_and_opens_for_another_visitor_with_the_same_numbers(
 
 def test_two_players_by_links(new_page: Callable[..., Page], voila_server: server.Server) -> None:
     page = new_page()
-    app = Explorer(page).visit(voila_server.url)
+    app = Explorer(page).visit(f"{voila_server.url}?theme=dark")
     app.preset("XOR")
     app.press("Play")
     app.wait_for_step(500)
@@ -63,7 +63,7 @@ def test_two_players_by_links(new_page: Callable[..., Page], voila_server: serve
     app.fold("Share")
     app.press("Hide these points")
     challenge = page.get_by_label("Challenge to give away")
-    expect(challenge).to_have_value(re.compile("#mxc1\\."))
+    expect(challenge).to_have_value(re.compile(r"/\?theme=dark#mxc1\."))
     reveal = page.get_by_label("Reveal to keep until the guess").input_value()
 
     there = new_page()
@@ -71,6 +71,7 @@ def test_two_players_by_links(new_page: Callable[..., Page], voila_server: serve
     there.goto(challenge.input_value(), wait_until="commit")
     hand_in = there.get_by_role("button", name="Hand in my guess")
     expect(hand_in).to_be_visible()
+    expect(there.locator("html")).to_have_attribute("data-theme", "dark")
     guesser = Explorer(there)
     guesser.expect_points(0)
     guesser.click((0.4, 0.4))

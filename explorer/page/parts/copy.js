@@ -44,5 +44,9 @@ const textFile = (label, accept, take) => {
   return make("span", "", {}, button, field);
 };
 // In Voila a link is the page's own address; in a notebook it is text alone, for `app("...")`.
-const addressOf = (text) =>
-  document.body.dataset.voila === undefined ? text : `${location.href.split(/[?#]/)[0]}#${text}`;
+// It keeps the theme that the address asks for.
+const addressOf = (text) => {
+  if (document.body.dataset.voila === undefined) return text;
+  const theme = new URLSearchParams(location.search).get("theme");
+  return `${location.href.split(/[?#]/)[0]}${theme ? `?theme=${encodeURIComponent(theme)}` : ""}#${text}`;
+};
