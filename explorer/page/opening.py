@@ -54,7 +54,15 @@ def opening(
     Raises:
         ValueError: for points that the plane cannot show, or an attack that suits not the weights.
     """
-    session.running = False
+    session.running, session.opening = False, True
+    try:
+        yield from _opened(session, run, what, words, seconds)
+    finally:
+        session.opening = False
+
+
+def _opened(session: Session, run: Run, what: str, words: str, seconds: float) -> Iterator[float]:
+    """Do what `opening` promises."""
     trains, attacks = begun(run)
     session.seed, session.train_config = run.seed, run.train_config
     session.mix = run.mix or (0.0, 0.0)

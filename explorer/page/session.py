@@ -37,6 +37,7 @@ class Session(HasTraits):
 
     shown = Int(1, help="number of the frame that panels were told of last")
     running = Bool(False)
+    opening = Bool(False, help="an example or a link is being trained or attacked, in slices")
     drawn = Int(0, help="number of the newest frame that a browser has drawn")
     message = Unicode("", help="why the last command was refused, or a notice")
     train_config = Instance(TrainConfig)

@@ -16,6 +16,7 @@ from explorer.cli import app
 from explorer.engine.data import Dataset, preset
 from explorer.page import branches, play
 from explorer.page.opening import opening
+from explorer.page.panels.headline import Headline
 from explorer.page.session import Session
 from explorer.page.sharing import described, gap
 from explorer.page.stages import attack, draw, train
@@ -175,3 +176,20 @@ def test_what_a_visitor_does_ends_the_opening() -> None:
     next(slices)
     draw.clear(other)
     assert list(slices) == [] and other.message != "done"
+
+
+def test_no_headline_bids_to_press_play_while_a_link_is_opened() -> None:
+    session = Session(by_hand(), seed=4)
+    kkt(session)
+    run, other = described(session), Session()
+    panel = Headline(other)
+    for _ in opening(other, run, "The link", "done", seconds=0.002):
+        other.show()
+        assert "has not begun" not in panel.said and not panel.view.state["action"]
+    other.show()
+    assert not other.opening and panel.view.state["action"]
+    slices = opening(other, run, "The link", "done", seconds=0.002)
+    next(slices)
+    assert other.opening
+    slices.close()
+    assert not other.opening, "also where it is given up"

@@ -20,7 +20,7 @@ class Headline(Panel):
         """One control."""
         self.view = self.widget = Title({"act": self._on_act}).add_class("mx-headline")
         self.view.add_class("mx-verdict")
-        self.session.observe(lambda _: self._draw(self.session.frame), names=["running"])
+        self.session.observe(lambda _: self._draw(self.session.frame), names=["running", "opening"])
 
     def _on_act(self, key: Any) -> None:  # noqa: ANN401 - from a browser
         """Do what the pressed button said, whatever is offered by now."""
@@ -29,7 +29,7 @@ class Headline(Panel):
 
     def render(self, frame: Frame) -> None:
         """Show the headline of this frame."""
-        made = headline(frame, self.session.running)
+        made = headline(frame, self.session.running or self.session.opening)
         self.view.show(
             title=made.title, words=made.words, tone=made.tone,
             fold=[list(pair) for pair in made.fold],

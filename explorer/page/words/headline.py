@@ -37,7 +37,7 @@ MARKS = {1: "●", -1: "▲", 3: "■", 4: "◆"}  # as the plane draws the clas
 
 
 def headline(frame: Frame, running: bool = False) -> Headline:
-    """Return the headline of a frame; `running` says whether its stage is being played."""
+    """Return the headline of a frame; `running`: it is played, or opened from a link."""
     if frame.stage == "attack" and frame.attack.state is not None:
         return outcome(frame, running)
     if frame.stage == "landscape":
