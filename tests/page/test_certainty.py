@@ -14,6 +14,7 @@ from explorer.page.job import JobState
 from explorer.page.panels.explain import HIDE, ExplainPanel
 from explorer.page.panels.scoreboard import Scoreboard
 from explorer.page.stages import draw
+from explorer.page.words.found import percent
 from explorer.page.words.headline import headline
 from tests.page.pages import on_plane, opened, press
 
@@ -133,3 +134,10 @@ def test_a_map_that_nobody_wants_any_more_ends() -> None:
         app.close()
 
     asyncio.run(run())
+
+
+def test_a_proven_share_is_rounded_down_and_never_to_nothing() -> None:
+    digits = {ord(high): low for high, low in zip("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789", strict=True)}
+    for value in (0.9999, 0.05499, 0.0011, 0.00099, 6.2e-4, 3.5e-7):
+        lead, _, power = percent(value)[:-1].partition(" × 10")
+        assert 0 < float(lead) * 10.0 ** int(power.translate(digits) or 0) <= 100 * value

@@ -11,7 +11,7 @@ from explorer.engine.explanations.programs import Sample
 from explorer.research.explained import Explained
 from explorer.research.words.numbers import digits, plain, share
 
-TITLE, NOTE = "Can this point be somewhere else?", "each dot is one of the points on screen"
+TITLE, NOTE = "Can this point be somewhere else?", "each dot is one of the filled points"
 DRAG, WALL = "While you drag", "wall: a neuron switches"
 UP_TO_WALL = "up to the wall both halves explain the weights as well"
 
@@ -38,6 +38,8 @@ def hand(state: Explained) -> str:
             f"{v:.2f}" if np.isfinite(v) else "∞" for v in (slide.extent.minus, slide.extent.plus)
         ]
         return f"The cell reaches from −{ends[0]} to +{ends[1]} here; dragged by {slide.at:+.2f}."
+    if state.selected is None and bool(state.pinned.all()):
+        return "No point has a line to go along: choose Anywhere, and drag a filled point."
     if state.selected is None:
         return "Click a filled point on the plane and drag it along its green line."
     i = state.selected

@@ -39,8 +39,8 @@ SPLIT = (
     "One half at each place, the other opposite; bright places explain the weights nearly as well.",
 )
 PROFILES = {
-    "noise": "From noise to the truth",
-    "unseen": "From unseen to the truth",
+    "noise": "From noise by the handle to the truth",
+    "unseen": "From unseen by the handle to the truth",
     "edges": "Along the edges",
 }
 MARKS = (("●", "#5ee08a"), ("■", "#c9d1da"), ("◆", "#ff9bd2"))  # of ends, as in triangle.js
@@ -121,17 +121,17 @@ def title(values: NDArray[np.float64], ranked: bool) -> tuple[str, str]:
     if (truth[low] > BESIDE).all():
         return (
             "Only starts beside the truth explain the weights",
-            f"{count} of {total} starts leave {EXPLAINED:.0%} or less.{scale}",
+            f"{count} of {total} starts leave {EXPLAINED:.0%} or less of ‖θ‖².{scale}",
         )
     if count > 0.9 * total:
-        share = f"{count} of {total} leave {EXPLAINED:.0%} or less"
+        share = f"{count} of {total} leave {EXPLAINED:.0%} or less of ‖θ‖²"
         return (
             "Nearly every start explains the weights",
             f"{share}: the energy tells little of the training points here.{scale}",
         )
     return (
         f"{count} of {total} starts explain the weights",
-        f"They leave {EXPLAINED:.0%} or less, some of them far from the truth.{scale}",
+        f"They leave {EXPLAINED:.0%} or less of ‖θ‖², some of them far from the truth.{scale}",
     )
 
 
@@ -189,7 +189,7 @@ def loaded(mix: tuple[float, float], t: int) -> str:
 
 def profile(kind: str, after: bool) -> str:
     """Return the title of the profile, as HTML."""
-    lines = "dashed: start" + (", solid: after the attack" if after else "")
+    lines = "dashed: start" + (", solid: end" if after else "")
     return f"<b>{escape(PROFILES[kind])}</b> <span class='mx-aside'>{lines}</span>"
 
 
