@@ -126,11 +126,15 @@ BEFORE: tuple[Stage, ...] = ("draw", "train")
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """Points on the plane beside the truth, such as claims on `target`, with their sentence."""
+    """Points on the plane beside the truth, such as claims on `target`, with what is said of them.
+
+    `title`: "" where the sentence stands below the question.
+    """
 
     target: Target
     sentence: str
     claims: Report | None = None
+    title: str = ""
 
 
 @dataclass(frozen=True, eq=False)

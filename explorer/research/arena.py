@@ -229,12 +229,31 @@ def best(lines: Sequence[Line]) -> Line | None:
     return ranked[0] if ranked and ranked[0].merit > 0 else None
 
 
+def title(lines: Sequence[Line]) -> str:
+    """Return the result in a few words, as the title of `sentence`; "" where no attack has run."""
+    ran = [line for line in lines if line.runs]
+    if not ran:
+        return ""
+    first = _first(ran)
+    if first is None:
+        reached = " in reach" if any(line.found[AT] for line in ran) else ""
+        return f"No attack found a point{reached}"
+    if first.p_adjusted > CHANCE:
+        return "No attack is shown to beat chance"
+    return f"{first.title} {'beats chance' if len(ran) == 1 else 'does best'}"
+
+
+def _first(ran: Sequence[Line]) -> Line | None:
+    """Return the best of those that beat chance, else the best; None if none found anything."""
+    return best([line for line in ran if line.p_adjusted <= CHANCE]) or best(ran)
+
+
 def sentence(lines: Sequence[Line]) -> str:
     """Return the result as a sentence, with its numbers."""
     ran = [line for line in lines if line.runs]
     if not ran:
         return "No attack has run yet." if not lines else "No attack could run: see its row."
-    first = best([line for line in ran if line.p_adjusted <= CHANCE]) or best(ran)
+    first = _first(ran)
     if first is None:
         reached = " that is in reach" if any(line.found[AT] for line in ran) else ""
         text = f"None of {_many(len(ran), 'attack')} found a point{reached} within {RADIUS:g}."

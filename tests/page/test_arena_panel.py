@@ -89,7 +89,8 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
     claims = app.session.frame.claims
     assert claims is not None and panel.table.chosen == "inversion"
     assert len(on_plane(app)["candidates"]) == len(claims.x)
-    assert app.session.frame.arena.sentence in app.panels["Headline"].said
+    shown = app.session.frame.arena
+    assert app.panels["Headline"].said == f"{shown.title} {shown.sentence}" and shown.title
     send(panel.table, kind="choose", key="other")  # another set that explains the weights
     assert app.session.frame.claims is panel.other.other
     assert "as well" in app.session.frame.arena.sentence

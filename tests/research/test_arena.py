@@ -19,7 +19,7 @@ from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, judge, score
 from explorer.research import arena
-from explorer.research.arena import AT, arena_rows, best, lines_of, sentence
+from explorer.research.arena import AT, arena_rows, best, lines_of, sentence, title
 from explorer.research.experiment import Refused, flip_labels, otherwise, victim_of
 from explorer.research.figures import arena_figure
 from explorer.research.records import write_csv
@@ -90,6 +90,7 @@ def test_the_best_is_one_that_chance_does_not_explain() -> None:
     first, other = lines_of([lucky, sound])
     assert first.merit > other.merit and first.p_adjusted > CHANCE >= other.p_adjusted
     assert sentence([first, other]).startswith(other.title)
+    assert title([first, other]).startswith(other.title)
     nothing = row(found=(0, 2, 2))
     nothing["result"]["found_reach"] = [0, 0, 0]
     (line,) = lines_of([nothing])

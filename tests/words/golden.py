@@ -441,6 +441,9 @@ def of_research() -> Named:
     yield "arena, chance", arena.sentence([line(p_value=0.4, p_adjusted=0.4)])
     few = line(p_value=1 / 11, p_adjusted=1 / 11, chance=(0,) * 10, origin=Origin.RESAMPLED)
     yield "arena, few controls", arena.sentence([few])
+    boards = ([one], [one, other], [replace(other, found=(0, 0, 0))], [other], [few])
+    for k, board in enumerate(boards):
+        yield f"arena, title {k}", arena.title(board)
     yield "arena, determined", arena.sentence([line(determined=15, sure=11)])
     yield "arena, word", one.word
     yield "arena, word of chance", few.word

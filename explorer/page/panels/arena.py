@@ -195,12 +195,13 @@ class Arena(Panel):
             d = self.target.net.d
             x, y, lam = (torch.tensor(top[k], dtype=torch.float64) for k in ("x", "y", "lam"))
             claims, key = Report(x.reshape(-1, d), y, lam), line.key
-        self._put(key, claims, arena.sentence(self.lines()))
+        lines = self.lines()
+        self._put(key, claims, arena.sentence(lines), arena.title(lines))
 
-    def _put(self, key: str, claims: Report | None, words: str) -> None:
+    def _put(self, key: str, claims: Report | None, words: str, title: str = "") -> None:
         if self.target is not None:
             self.table.chosen = key
-            arena_stage.show_claims(self.session, Shown(self.target, words, claims))
+            arena_stage.show_claims(self.session, Shown(self.target, words, claims, title))
 
     def render(self, frame: Frame) -> None:
         """Drop runs on weights that are no longer attacked."""

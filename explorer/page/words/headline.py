@@ -33,6 +33,7 @@ WITHOUT_DATA = Headline(
     "claims are right.",
     action=Action("attack", "Attack without the data"),
 )
+WHICH = "Which attack finds most?"
 MARKS = {1: "●", -1: "▲", 3: "■", 4: "◆"}  # as the plane draws the classes
 
 
@@ -197,10 +198,9 @@ def _landscape(frame: Frame) -> Headline:
 
 def _compare(frame: Frame) -> Headline:
     shown = frame.arena
-    words = "Choose attacks, and let each meet the same weights from several seeds."
     if shown is not None and shown.target is frame.target:
-        words = shown.sentence
-    return Headline("Which attack finds most?", words)
+        return Headline(shown.title or WHICH, shown.sentence)
+    return Headline(WHICH, "Choose attacks, and let each meet the same weights from several seeds.")
 
 
 def _certain(shown: Certain) -> Headline:
