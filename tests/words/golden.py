@@ -151,6 +151,7 @@ def of_verdicts() -> Named:
     yield "verdict", sentence(VERDICT)
     for many in (0, 1, 7):
         yield f"verdict, {many} certified", sentence(replace(VERDICT, certified=many))
+    yield "verdict, none found, none certified", sentence(replace(VERDICT, found=0, certified=0))
     yield "verdict, rounding decides", sentence(replace(VERDICT, undecided=2))
     part = replace(VERDICT, in_reach=10, reached=9)
     yield "verdict, some out of reach met", sentence(part)

@@ -56,7 +56,7 @@ def verdict(made: Verdict) -> str:
         f"({controls(made)}, p = {made.p_value:.2g}). "
         f"{made.found} of {made.claims} claims match a point."
     )
-    if made.certified is not None:
+    if made.certified is not None and made.found:
         verb = "is" if made.certified == 1 else "are"
         text += (
             f" {made.certified} of the {made.found} found {verb} certified: no explanation of the "
