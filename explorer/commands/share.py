@@ -44,7 +44,9 @@ def repeat_link(
         content |= {"attack": report.of_attack(made.attacked)}
         rows += report.attack_rows(made.attacked)
     rows = rows or [("points", f"{run.dataset.n} in {run.dataset.d}-D"), ("network", "none yet")]
-    base.show_result(as_json, content, "Repeated", rows)
+    written = {name: path for name, path in (("run", out), ("report", page)) if path is not None}
+    rows += [(name, str(path)) for name, path in written.items()]
+    base.show_result(as_json, content | written, "Repeated", rows)
 
 
 def _repeated(run: Run) -> Repeated:

@@ -130,8 +130,11 @@ def test_a_refused_link_is_one_line_of_the_command() -> None:
 
 def test_a_repeated_run_is_saved_and_its_report_holds_what_is_needed(tmp_path: Path) -> None:
     out, page = tmp_path / "run.safetensors", tmp_path / "report.html"
-    result = CliRunner().invoke(app, ["repeat", LINK, "--out", str(out), "--report", str(page)])
+    words = ["repeat", LINK, "--out", str(out), "--report", str(page), "--json"]
+    result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert (told["run"], told["report"]) == (str(out), str(page))
     run = store.load(out.read_bytes())
     made = repeat(read_link(LINK))
     assert torch.equal(run.net.theta, made.state.net.theta)
