@@ -12,13 +12,11 @@ changed either: each of the three is one line of text.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import re
 import secrets
 import struct
-import zlib
 from dataclasses import dataclass, replace
 
 import torch
@@ -37,7 +35,7 @@ from explorer.engine.store import Run
 from explorer.engine.store.weights import from_state_dict
 from explorer.engine.training import TrainConfig
 from explorer.research import runs
-from explorer.research.state import link_of, read_link
+from explorer.research.state import bytes_of, letters_of, link_of, read_link
 
 RADIUS = RADII[1]
 OFF = 0.01  # how far the smallest margin of revealed points may be from 1: rounding, not luck
@@ -77,7 +75,7 @@ class Challenge:
         head = json.dumps({"commitment": self.commitment, "rows": rows}).encode()
         numbers = [p.detach().cpu().numpy().astype("<f8").tobytes() for p in tensors.values()]
         data = struct.pack("<I", len(head)) + head + b"".join(numbers)
-        return f"mxc1.{base64.urlsafe_b64encode(zlib.compress(data, 9)).decode().rstrip('=')}"
+        return f"mxc1.{letters_of(data)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +122,7 @@ def read_challenge(text: str) -> Challenge:
     if found is None:
         raise GameError("this is no challenge, which begins with mxc1. Copy it again, whole.")
     with reading("the challenge", "Copy it again, whole.", GameError):
-        coded = found[1]
-        packed = base64.b64decode(coded + "=" * (-len(coded) % 4), b"-_", validate=True)
-        opened = zlib.decompressobj()
-        data = opened.decompress(packed, MOST_BYTES)
-        if not opened.eof or opened.unused_data or len(data) < 4:
-            raise ValueError("it is cut short or too large")
+        data = bytes_of(found[1], MOST_BYTES)
         end = 4 + int.from_bytes(data[:4], "little")
         head = json.loads(data[4:end])
         made, at = dict[str, torch.Tensor](), end

@@ -101,7 +101,7 @@ def from_text(text: str) -> Run:
             "Open it with the one that wrote it."
         )
     with reading("the text", REMEDY, StoreError):
-        return store.load(_unpack(form[2]))
+        return store.load(bytes_of(form[2], MAX_BYTES, _DICTIONARY))
 
 
 def _weights(run: Run) -> int:
@@ -115,16 +115,21 @@ def _pack(data: bytes) -> str:
     head = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":")).encode()
     head += b" " * (-len(head) % 8)  # the numbers begin at a multiple of 8
     data = len(head).to_bytes(8, "little") + head + data[end:]
-    packer = zlib.compressobj(9, zdict=_DICTIONARY)
+    return f"mx{VERSION}.{letters_of(data, _DICTIONARY)}"
+
+
+def letters_of(data: bytes, known: bytes = b"") -> str:
+    """Return bytes packed into URL-safe letters; `known`: what most such bytes hold."""
+    packer = zlib.compressobj(9, zdict=known)
     packed = packer.compress(data) + packer.flush()
-    return f"mx{VERSION}.{base64.urlsafe_b64encode(packed).decode().rstrip('=')}"
+    return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-def _unpack(letters: str) -> bytes:
-    """Return the bytes; never more than a file may have. ValueError for anything else."""
+def bytes_of(letters: str, most: int, known: bytes = b"") -> bytes:
+    """Return the bytes that `letters_of` packed, at most `most`. ValueError for anything else."""
     packed = base64.b64decode(letters + "=" * (-len(letters) % 4), b"-_", validate=True)
-    unpacker = zlib.decompressobj(zdict=_DICTIONARY)
-    data = unpacker.decompress(packed, MAX_BYTES)
+    unpacker = zlib.decompressobj(zdict=known)
+    data = unpacker.decompress(packed, most)
     if not unpacker.eof or unpacker.unused_data:
         raise ValueError("it ends too early, or is too long")
     return data
