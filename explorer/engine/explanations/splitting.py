@@ -358,18 +358,3 @@ def kinks_at(net: Network, e: Explanation, i: int) -> int:
 def extent_at(net: Network, e: Explanation, i: int, u: Tensor) -> Extent:
     """`cell_extent` of point i with the slopes of the explanation."""
     return cell_extent(net, e.x[i], u, e.at(i), ROUNDING)
-
-
-def widest_split(
-    net: Network, e: Explanation, i: int, u: Tensor, reach: float, share: float = 1.0
-) -> Explanation:
-    """Point i split to `share` of its extent along u, at most `reach` each way.
-
-    Raises:
-        ValueError: where the cell ends at the point on either side.
-    """
-    extent = extent_at(net, e, i, u)
-    a, b = (min(v, reach) * share for v in (extent.plus, extent.minus))
-    if min(a, b) <= 0:
-        raise ValueError("this point cannot be split along this direction: its cell ends here")
-    return split(net, e, i, u, a, b)
