@@ -108,8 +108,7 @@ class LessonPanel(Panel):
 
     def _on_open(self, text: Any) -> None:  # noqa: ANN401 - from a browser
         if isinstance(text, str):
-            data = text.encode()
-            self.command(lambda: course.record(self.session, read(data)))(None)
+            self.command(lambda: course.record(self.session, read(text.encode())))(None)
 
     def _save(self) -> None:
         """Give the browser the file."""

@@ -108,8 +108,9 @@ class StudentSocket(_Socket):
         stage = found.get("stage")
         if stage not in STAGES or self not in self.room.stages:
             return False
-        self.room.stages[self] = stage
-        self.room.tell_teachers()
+        if stage != self.room.stages[self]:
+            self.room.stages[self] = stage
+            self.room.tell_teachers()
         return True
 
     def on_close(self) -> None:
