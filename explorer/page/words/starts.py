@@ -39,8 +39,8 @@ SPLIT = (
     "One half at each place, the other opposite; bright places explain the weights nearly as well.",
 )
 PROFILES = {
-    "noise": "From noise by the handle to the truth",
-    "unseen": "From unseen by the handle to the truth",
+    "noise": "Noise to handle to truth",
+    "unseen": "Unseen to handle to truth",
     "edges": "Along the edges",
 }
 MARKS = (("●", "#5ee08a"), ("■", "#c9d1da"), ("◆", "#ff9bd2"))  # of ends, as in triangle.js
