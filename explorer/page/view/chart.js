@@ -57,15 +57,19 @@ const rowsOf = (frame, k) => {
     rows.push({ x: d[4 * i], y: d[4 * i + 1], z: d[4 * i + 2], id: d[4 * i + 3] });
   return rows;
 };
-const NARROW = 400; // px: below, names stand without their values
-const endName = (s, size) => (s.end ? (s.value && size.width >= NARROW ? `${s.name} ${s.value}` : s.name) : "");
+const NARROW = 400; // px: below, names stand without their values, and one alone is its value: the title names it
+const endName = (s, size, series) => {
+  if (!s.end || !s.value) return s.end ? s.name : "";
+  if (size.width >= NARROW) return `${s.name} ${s.value}`;
+  return series.length === 1 ? s.value : s.name;
+};
 const layOut = (context, frame, size) => {
   context.font = SMALL;
   const width = (text) => context.measureText(text).width;
   const { x, y } = frame;
   const yTicks = y.hidden ? [] : ticksOf(y, Math.max(2, Math.floor(size.height / 32)));
   const left = y.hidden ? 8 : 10 + Math.max(8, ...yTicks.map(([, words]) => width(words)));
-  const names = frame.series.map((s) => endName(s, size)).filter(Boolean);
+  const names = frame.series.map((s) => endName(s, size, frame.series)).filter(Boolean);
   const right = size.width - (names.length ? Math.min(12 + Math.max(...names.map(width)), 0.5 * size.width) : 12);
   const bottom = size.height - (x.hidden ? 6 : x.name ? 34 : 20), top = 8;
   return { left, right, top, bottom, yTicks, width, X: scaleOf(x, left, right), Y: scaleOf(y, bottom, top) };
@@ -177,7 +181,7 @@ const paintSeries = (c, s, rows, at, paints, lit) => {
 const paintNames = (c, frame, rows, at, paints, size) => {
   const names = [];
   frame.series.forEach((s, k) => {
-    const text = endName(s, size), last = rows[k].filter((r) => Number.isFinite(r.x) && Number.isFinite(r.y)).pop();
+    const text = endName(s, size, frame.series), last = rows[k].filter((r) => Number.isFinite(r.x) && Number.isFinite(r.y)).pop();
     if (text && last) names.push({ k, text, y: at.Y(last.y), x: at.X(last.x), colour: paints[s.colour] || paints.ink });
   });
   names.sort((a, b) => a.y - b.y || b.k - a.k);
@@ -191,7 +195,7 @@ const paintNames = (c, frame, rows, at, paints, size) => {
   const line = frame.handle ? at.X(frame.handle.at) : -1e9; // a name that it would cross stands past it
   return names.map((n) => {
     const from = Math.min(n.x, at.right) + 6, to = from + at.width(n.text);
-    const left = line > from - 6 && line < to + 2 ? line + 10 : from;
+    const left = line > from - 7 && line < to + 2 ? line + 10 : from;
     c.fillStyle = n.colour;
     c.fillText(n.text, left, n.at);
     return { left, right: left + to - from, y: n.at };
