@@ -38,7 +38,7 @@ def test_lesson_0_with_a_mouse(new_page, voila_server) -> None:
     goal, following = page.locator(".mx-lesson-goal"), page.locator(".mx-lesson-next")
     done = page.locator(".mx-lesson-dot.done")
     expect(title).to_have_text(packaged()[0].title, timeout=90_000)
-    expect(app.verdict).to_contain_text("2 points hold the margin")
+    expect(app.verdict).to_contain_text("Both points hold the margin")
     whole(page)
     following.click()
     expect(caption).to_contain_text("Now your own points")

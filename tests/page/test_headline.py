@@ -24,7 +24,7 @@ from explorer.page.stages import attack, draw, explain, landscape, train
 from explorer.page.words.headline import Headline, headline
 from explorer.research.runs import RADIUS
 
-COUNTED = re.compile(r"(\d+) of (\d+) points|All (\d+) points")
+COUNTED = re.compile(r"(\d+) of (\d+) points|(?:All (\d+)|Both) points")
 STEP = re.compile(r"[Aa]t step ([\d,]+)")
 SHARE = re.compile(r"explain(?:ed)? ([\d.]+)% of the weights")
 
@@ -104,7 +104,7 @@ def check(session: Session) -> Headline:
         counted = COUNTED.search(made.title)
         if counted:
             k, n, every = counted.groups()
-            said = (int(every),) * 2 if every else (int(k), int(n))
+            said = (int(k), int(n)) if k else (int(every or 2),) * 2
             assert said == expected(session, made.title), made
         _check_words(session, made)
         assert made.action is None or made.action.key in ACTIONS

@@ -119,9 +119,8 @@ def _train(frame: Frame, state: TrainState, running: bool) -> Headline:
     if frame.training.weight_decay:
         return Headline(f"All {n} points on their side", DECAY, "warn", fold, attack)
     held = int((state.q <= (1 + ON_MARGIN) * state.q.min()).sum())
-    title = (
-        f"All {n} points hold the margin" if held == n else f"{held} of {n} points hold the margin"
-    )
+    every = "Both points" if n == 2 else f"All {n} points"
+    title = f"{every if held == n else f'{held} of {n} points'} hold the margin"
     words, tone, near = _nearness(frame.training, state)
     if frame.training.given and not state.t and not running:
         words = f"{words} {FURTHER}"
