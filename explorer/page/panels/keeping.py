@@ -26,6 +26,7 @@ class Keeping(Panel):
         """One widget, without a picture of its own."""
         self.view = self.widget = Keeper(self.begin, self._on_take_up)
         self._kept: tuple[Any, ...] | None = None  # what was kept last; None before the first act
+        self._opened: tuple[Any, ...] = ()  # what was there before the first act
         self._points: set[tuple[float, ...]] = set()  # of what was kept last
         self._when = 0.0
         self._due: asyncio.TimerHandle | None = None
@@ -40,6 +41,7 @@ class Keeping(Panel):
         """Keep what changes from now on."""
         if self._kept is None:
             self._kept = self._present()
+            self._opened = _work(self._kept)
 
     def _on_take_up(self, text: str) -> None:
         """Show what the browser kept."""
@@ -81,8 +83,8 @@ class Keeping(Panel):
         self._kept, self._when = self._present(), monotonic()
         now = self.session.frame
         points = {tuple(x) for x in now.dataset.x.tolist()}
-        if not points and not now.training.given:
-            return
+        if (not points and not now.training.given) or _work(self._kept) == self._opened:
+            return  # to look at what a page opens with is no work of a visitor's
         anew = bool(self._points) and not self._points & points
         self._points = points
         try:
@@ -106,6 +108,11 @@ class Keeping(Panel):
         """Keep nothing any more."""
         self._kept = None
         self._forget_due()
+
+
+def _work(present: tuple[Any, ...]) -> tuple[Any, ...]:
+    """All of a moment but its stage: to look round changes nothing."""
+    return (*present[:3], *present[4:])
 
 
 class KeptDrawings(Panel):
