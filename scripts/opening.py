@@ -4,7 +4,8 @@
 
 Twenty points on a circle are drawn, a network is trained on them and attacked, and each frame is
 what the page would show at that step. `opening.bin` is played before a kernel is there, by the
-code that draws the plane; `opening.safetensors` holds the states at its end, and some before.
+code that draws the plane; `opening.safetensors` holds the states at its end, and some before,
+`opening.json` how certain the claims are at the end: that takes seconds, and no page has to ask.
 
 The recording is one gzip file: a line of JSON, then the numbers of all arrays, one after the other.
 An array stands for all frames after it, until it is given again or dropped. Places are int16, in
@@ -31,13 +32,15 @@ from explorer.page.frame import Frame
 from explorer.page.parts.scene import Arrays, Look, backdrop, field, network, scene
 from explorer.page.parts.shapes import shapes_of
 from explorer.page.session import Session
-from explorer.page.stages import draw
+from explorer.page.stages import attack, draw
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import DRAWN
+from explorer.research.runs import certify_claims
 
 HERE = Path(__file__).resolve().parents[1] / "explorer"
 RECORDING = HERE / "serve/voila/nbconvert/templates/margin-explorer/static/opening.bin"
 RUN = HERE / "page" / "opening.safetensors"
+CERTAINTY = RUN.with_suffix(".json")
 
 PRESET, TRAINED, ATTACKED = "alternating-circle", 6000, 2000  # measured: all 20 points are found
 RATE = 16  # frames a second
@@ -82,6 +85,9 @@ def run(session: Session) -> Iterator[tuple[str, Frame]]:
             play.advance(session, steps=t - state.t)
             play.assess(session)
             yield name, session.frame
+    end = session.frame
+    assert end.target is not None and end.attack.claims is not None
+    attack.take_certainty(session, certify_claims(end.target, end.attack.claims, end.truth))
     for _ in range(SCENES["end"]):
         yield "end", session.frame
 
@@ -151,19 +157,22 @@ def thinned(states: list[Any]) -> list[Any]:
     return [states[i] for i in sorted(set(kept.tolist()))]
 
 
-def opening() -> tuple[bytes, bytes, list[Picture]]:
-    """The recording, the run at its end, and the frames that were recorded."""
+def opening() -> tuple[bytes, bytes, bytes, list[Picture]]:
+    """The recording, the run at its end and its certainty, and the frames that were recorded."""
     limit_threads()  # as a page does: sums of several threads end in other last bits
     session = Session(empty(2), axes=Axes())
     every = list(pictures(session))
     for line in (session.branch.train, session.branch.attack):
         line.states = thinned(line.states)
-    return encoded(every), store.dump(files.as_run(session)), every
+    made = session.frame.attack.certainty
+    assert made is not None
+    told = json.dumps({**vars(made), "radius": made.radius.tolist()}).encode()
+    return encoded(every), store.dump(files.as_run(session)), told, every
 
 
 def main() -> None:
-    recording, saved, every = opening()
-    for path, data in ((RECORDING, recording), (RUN, saved)):
+    recording, saved, told, every = opening()
+    for path, data in ((RECORDING, recording), (RUN, saved), (CERTAINTY, told)):
         path.write_bytes(data)
         print(f"{path.relative_to(HERE.parent)}  {len(data) / 1000:.0f} kB")
     print(f"{len(every)} frames, {len(every) / RATE:.1f} s; {every[-1].words['title']}")

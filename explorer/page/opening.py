@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.page import files, play
@@ -22,6 +26,11 @@ RECORDED = Path(__file__).with_name("opening.safetensors")  # made by scripts/op
 def open_recorded(session: Session) -> None:
     """Show the run that was recorded for the opening, at its end: drawn, trained, attacked."""
     files.open_file(session, RECORDED.read_bytes())
+    told = json.loads(RECORDED.with_suffix(".json").read_text(encoding="utf-8"))
+    made = Certainty(**{**told, "radius": torch.tensor(told["radius"], dtype=torch.float64)})
+    claims = session.frame.attack.claims
+    if claims is not None and len(claims.x) == len(made.radius):
+        attack.take_certainty(session, made)
 
 
 def opening_scenario(session: Session, name: str, seconds: float = float("inf")) -> Iterator[float]:

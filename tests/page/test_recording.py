@@ -58,9 +58,10 @@ def test_the_recording_is_small_and_has_all_scenes(script: dict[str, Any]) -> No
 
 
 def test_a_run_of_today_ends_where_the_recording_ends(script: dict[str, Any]) -> None:
-    recording, _, every = script["opening"]()
+    recording, _, _, every = script["opening"]()
     kept, made = frames_of(script["RECORDING"].read_bytes()), frames_of(recording)
-    assert [f["title"] for f in kept[-1:]] == [f["title"] for f in made[-1:]]
+    # Another arithmetic may certify another number of them.
+    assert kept[-1]["title"].partition(",")[0] == made[-1]["title"].partition(",")[0]
     assert len(kept) == len(made) == len(every)
     for name in ("points", "links"):  # another arithmetic may add a wrong claim
         np.testing.assert_allclose(kept[-1]["arrays"][name], made[-1]["arrays"][name], atol=CLOSE)
