@@ -25,12 +25,13 @@ RECORDED = Path(__file__).with_name("opening.safetensors")  # made by scripts/op
 
 def open_recorded(session: Session) -> None:
     """Show the run that was recorded for the opening, at its end: drawn, trained, attacked."""
-    files.open_file(session, RECORDED.read_bytes())
     told = json.loads(RECORDED.with_suffix(".json").read_text(encoding="utf-8"))
     made = Certainty(**{**told, "radius": torch.tensor(told["radius"], dtype=torch.float64)})
-    claims = session.frame.attack.claims
-    if claims is not None and len(claims.x) == len(made.radius):
-        attack.take_certainty(session, made)
+    with session.hold_trait_notifications():  # else panels would begin to compute the certainty
+        files.open_file(session, RECORDED.read_bytes())
+        claims = session.frame.attack.claims
+        if claims is not None and len(claims.x) == len(made.radius):
+            attack.take_certainty(session, made)
 
 
 def opening_scenario(session: Session, name: str, seconds: float = float("inf")) -> Iterator[float]:

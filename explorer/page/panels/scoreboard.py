@@ -98,8 +98,6 @@ class Scoreboard(Panel):
         """Begin to compute how certain the claims are, once the run has ended; any edit ends it."""
         part, target, truth = frame.attack, frame.target, frame.truth
         state = part.judged
-        if part.certainty is not None and self.job.state is JobState.RUNNING:
-            self.job.cancel()  # the recording of the opening brings its own
         if state is None or not self._rests(frame, state) or part.certainty is not None:
             return
         if self._asked is state or target is None or not page_waits() or fits(target):
