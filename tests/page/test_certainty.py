@@ -11,7 +11,7 @@ from explorer.engine.training import TrainConfig
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.job import JobState
-from explorer.page.panels.explain import HIDE, ExplainPanel
+from explorer.page.panels.explain import ASK, HIDE, ExplainPanel
 from explorer.page.panels.scoreboard import Scoreboard
 from explorer.page.stages import draw
 from explorer.page.words.found import percent
@@ -118,6 +118,24 @@ def test_the_map_is_drawn_from_the_weights_alone_and_taken_away_again() -> None:
         press(panel.radii.box, "ask")
         assert app.session.frame.certain is None and "energy" not in on_plane(app)
         assert not panel.radii.said
+        app.close()
+
+    asyncio.run(run())
+
+
+def test_an_unfinished_map_is_taken_away_by_its_button() -> None:
+    async def run() -> None:
+        app = opened("explain", "alternating-line", n=5)
+        panel = app.panel("ExplainPanel")
+        press(panel.radii.box, "ask")
+        while app.session.frame.certain is None:
+            await asyncio.sleep(0.01)
+        if panel.radii.job.busy:
+            assert panel.radii.box.items["ask"].label == HIDE
+        press(panel.radii.box, "ask")
+        await panel.radii.job.done()
+        assert app.session.frame.certain is None and not panel.radii.said
+        assert panel.radii.box.items["ask"].label == ASK
         app.close()
 
     asyncio.run(run())

@@ -140,9 +140,11 @@ class ExplainPanel(Panel):
         question.job.start(work, take, lambda: self._ended(question), stale)
 
     def _ask_radii(self) -> None:
-        """Draw the map of radii, place by place; or take it away."""
+        """Draw the map of radii, place by place; or take it away, finished or not."""
         target = self.session.frame.target
         if self.session.frame.certain is not None:
+            self.radii.job.cancel()
+            self.radii.say("")
             explain.take_radii(self.session, None)
             return
         if target is None or any(other.job.busy for other in self.questions):
@@ -176,7 +178,7 @@ class ExplainPanel(Panel):
     def _ended(self, question: JobRow) -> None:
         if question is self.radii and question.job.state is not JobState.DONE:
             explain.take_radii(self.session, None)
-        if question.job.state is JobState.CANCELLED:
+        elif question.job.state is JobState.CANCELLED:
             question.say("Cancelled; nothing was changed.")
         self.tell_failure(question.job.error)
 

@@ -77,7 +77,7 @@ class UnivariatePanel(Panel):
     def _sweep(self) -> None:
         """Try one margin after the other, beside the page."""
         target, config = self.session.frame.target, self.session.attack_config
-        if target is None or not isinstance(config, UnivariateConfig):
+        if self.sweep.job.busy or target is None or not isinstance(config, UnivariateConfig):
             return
 
         def work(progress: Progress) -> Iterator[list[SweepPoint]]:

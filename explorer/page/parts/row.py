@@ -146,11 +146,11 @@ class JobRow:
     """
 
     def __init__(self, label: str, tooltip: str, ask: Callable[[], None]) -> None:
-        """`ask` is called by the button while no job works on the question."""
+        """`ask` is called by the button, also while the job works: it says what that means."""
         self.job = Job()
         self.box = Row(
             ("mx-question",),
-            ask=Item("button", label, tooltip, call=lambda _: None if self.job.busy else ask()),
+            ask=Item("button", label, tooltip, call=lambda _: ask()),
             share=Item("bar", tip=f"Share done: {label}", value=0.0, hidden=True),
             cancel=Item("button", "Cancel", f"Stop: {label}", hidden=True,
                         call=lambda _: self.job.cancel()),
