@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from explorer.engine.explanations.places import Neurons, Places, cut, grouped, joined, places
+from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.network import Network
 
 Array = NDArray[np.float64]
@@ -39,6 +40,7 @@ RIDGE = 1e-13  # of a unit ray's square: repeated rays stay solvable; arbitrary
 ROUNDS = 200  # of column generation; arbitrary, 15 to 40 are usual, and the bound holds at any
 BATCH = 60  # rays that join in a round; 150 take as long (alternating circle, 24116 rays)
 COARSE = 0.02  # of the box, between rays of one round; 5e-6 takes five times as many rounds
+MOST_SORTED = 3000  # steepest rays among which those of one round are chosen; arbitrary
 HALVED = 6  # rounds after which rays may stand twice as near; arbitrary
 GAP = 0.02  # of the radius, between what is proven and what is reached; arbitrary
 FINE = 1e-4  # of |theta|: a gap that nobody asks to close; arbitrary
@@ -143,18 +145,32 @@ class Rays:
         plane = self.hard @ (neurons.v[:, None] * block) + self.on @ (last[:, None] * neurons.w)
         total: Array = self.y * np.einsum("rd,rd->r", self.x, plane[self.piece])
         if len(self.at):
-            pull, lift = self._free(u)
-            more = np.maximum(pull, 0) + np.maximum(lift, 0)
+            pull, lift = self._free(u, slice(None))
+            more = np.maximum(pull, 0, out=pull)
+            if lift is not None:
+                more += np.maximum(lift, 0, out=lift)
             total += np.bincount(self.at, more, len(total))
         return total
 
-    def _free(self, u: Array) -> tuple[Array, Array]:
-        """What each free slope adds to the gain at 1, and what its value's slack does. (f,)."""
-        k, neurons = len(self.neurons.v), self.neurons
-        block, last = u[:-k].reshape(k, -1)[self.group], u[-k:][self.group]
-        y = self.y[self.at]
-        pull = y * neurons.v[self.group] * np.einsum("fd,fd->f", self.x[self.at], block)
-        return pull, y * last * neurons.off_value[self.group]
+    @cached_property
+    def _pulls(self) -> Array:
+        """y v x of each free slope, a row for each side of x (d + 1, f)."""
+        return np.ascontiguousarray((self.y[self.at] * self.neurons.v[self.group]) * self.x[self.at].T)
+
+    @cached_property
+    def _lifts(self) -> Array | None:
+        """y times the slack of the value of each free slope (f,); None if there is none."""
+        if not self.neurons.off_value.any():
+            return None
+        return np.asarray(self.y[self.at] * self.neurons.off_value[self.group])
+
+    def _free(self, u: Array, some: slice | Flags) -> tuple[Array, Array | None]:
+        """What some free slopes add to the gain at 1, and what their values' slack does. (f,)."""
+        k, group = len(self.neurons.v), self.group[some]
+        sides = np.ascontiguousarray(u[:-k].reshape(k, -1).T)
+        pull = sum(p[some] * side[group] for p, side in zip(self._pulls, sides, strict=True))
+        lifts = self._lifts
+        return np.asarray(pull), None if lifts is None else lifts[some] * u[-k:][group]
 
     def columns(self, rows: Index, u: Array) -> Array:
         """The rays of some corners that reach their gains (len(rows), k (d + 2))."""
@@ -162,13 +178,14 @@ class Rays:
         slope = y * neurons.v * self.hard[self.piece[rows]]
         value = y * self.on[self.piece[rows]] * (x @ neurons.w.T)
         if len(self.at):
-            pull, lift = self._free(u)
             place = np.full(len(self), -1)
             place[rows] = np.arange(len(rows))
             mine = place[self.at] >= 0
+            pull, lift = self._free(u, mine)
             row, group = place[self.at[mine]], self.group[mine]
-            slope[row, group] = (pull[mine] > 0) * (y[:, 0][row] * neurons.v[group])
-            value[row, group] += (lift[mine] > 0) * (y[:, 0][row] * neurons.off_value[group])
+            slope[row, group] = (pull > 0) * (y[:, 0][row] * neurons.v[group])
+            if lift is not None:
+                value[row, group] += (lift > 0) * (y[:, 0][row] * neurons.off_value[group])
         blocks = slope[:, :, None] * x[:, None, :]
         return np.concatenate([blocks.reshape(len(rows), -1), value], axis=1)
 
@@ -223,6 +240,11 @@ def nonnegative(gram: Array, inner: Array, start: Array) -> Array:
     gram = gram / (norm[:, None] * norm)
     gram[np.diag_indices(len(norm))] += RIDGE
     inner, c = inner / norm, start * norm
+    loops = compiled_module("compiled")
+    if loops is not None:
+        made = c.copy()
+        if loops.settle(gram, inner, made, 0.0, 1e-12 * float(np.abs(inner).max(initial=1e-300))):
+            return np.asarray(made / norm)
     used, barred, joining = c > 0, np.zeros(len(c), dtype=bool), np.zeros(len(c), dtype=bool)
     steep, alone = 1e-12 * float(np.abs(inner).max(initial=1e-300)), False
     last, stuck = np.inf, 0
@@ -440,6 +462,8 @@ def steepest(parts: list[Rays], gains: list[Array], sizes: list[Array], cell: fl
     """
     score = np.concatenate([g / size for g, size in zip(gains, sizes, strict=True)])
     rows = np.flatnonzero(score > 1e-3 * max(float(score.max(initial=0.0)), 1e-300))
+    if len(rows) > MOST_SORTED:
+        rows = np.sort(rows[np.argpartition(-score[rows], MOST_SORTED)[:MOST_SORTED]])
     rows = rows[np.argsort(-score[rows], kind="stable")]
     x = np.concatenate([rays.x[:, :-1] for rays in parts])[rows]
     y = np.concatenate([rays.y for rays in parts])[rows]

@@ -192,6 +192,7 @@ def cut(pieces: Array, values: Array, near: float) -> tuple[Array, Index]:
     between = pieces + (after - pieces) * (np.where(crossed, values / gap, 0.0))[..., None]
     p, c, d = pieces.shape
     corners = np.stack([pieces, between], axis=2).reshape(p, 2 * c, d)
+    inside[:, 1:] &= (pieces[:, 1:] != pieces[:, :-1]).any(axis=2)  # a repeated corner stays once
     kept = np.stack([inside, crossed], axis=2).reshape(p, 2 * c)
     left = np.flatnonzero(kept.any(axis=1))
     return _tight(corners[left], kept[left]), left
@@ -210,26 +211,41 @@ def _tight(corners: Array, kept: Flags) -> Array:
     return found
 
 
-def split(pieces: Array, of: Index, line: Array, near: float) -> tuple[Array, Index]:
-    """Pieces, those that a line (d + 1,) crosses as two; `of` (p,) is handed on to the parts."""
-    values = pieces @ line[:-1] + line[-1]
-    crossed = (values.min(axis=1) < -near) & (values.max(axis=1) > near)
-    if not crossed.any():
-        return pieces, of
-    halves = [(pieces[~crossed], of[~crossed])]
-    for sign in (1.0, -1.0):
-        part, left = cut(pieces[crossed], sign * values[crossed], near)
-        halves.append((part, of[crossed][left]))
-    return joined([part for part, _ in halves]), np.concatenate([at for _, at in halves])
+def split(pieces: Array, lines: Array, near: float) -> tuple[Array, Index]:
+    """Pieces cut along lines (l, d + 1), one after the other; and of which each is a part (q,).
+
+    Of a piece that a line crosses one half takes its place, the other joins at the end.
+    """
+    count, (_, corners, d) = len(pieces), pieces.shape
+    held, of = pieces.copy(), np.arange(count)
+    for line in lines:
+        values = held[:count] @ line[:-1] + line[-1]
+        crossed = np.flatnonzero((values.min(axis=1) < -near) & (values.max(axis=1) > near))
+        if not len(crossed):
+            continue
+        parts = [cut(held[crossed], sign * values[crossed], near)[0] for sign in (1.0, -1.0)]
+        ends, most = count + len(crossed), max(corners, *(part.shape[1] for part in parts))
+        if ends > len(held) or most > corners:
+            room = np.empty((2 * ends if ends > len(held) else len(held), most, d))
+            room[:count] = _widened(held[:count], most)
+            held, corners = room, most
+            of = np.concatenate([of[:count], np.zeros(len(held) - count, dtype=of.dtype)])
+        held[crossed], held[count:ends] = (_widened(part, corners) for part in parts)
+        of[count:ends] = of[crossed]
+        count = ends
+    return held[:count], of[:count]
+
+
+def _widened(pieces: Array, corners: int) -> Array:
+    """Pieces with their last corners repeated, so that each has so many."""
+    more = np.repeat(pieces[:, -1:], corners - pieces.shape[1], axis=1)
+    return np.concatenate([pieces, more], axis=1) if corners > pieces.shape[1] else pieces
 
 
 def joined(parts: list[Array]) -> Array:
     """Pieces of different numbers of corners as one array."""
     most = max(part.shape[1] for part in parts)
-    return np.concatenate([
-        np.concatenate([part, np.repeat(part[:, -1:], most - part.shape[1], axis=1)], axis=1)
-        for part in parts
-    ])  # fmt: skip
+    return np.concatenate([_widened(part, most) for part in parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,21 +300,18 @@ def places(neurons: Neurons, low: float, high: float) -> Places:
     """
     d, box = neurons.w.shape[1] - 1, neurons.box
     near = _ROUND * box
-    cells, none = whole(box, d), np.zeros(1, dtype=np.int64)
     steep = np.linalg.norm(neurons.w[:, :-1], axis=1)
     lines = np.flatnonzero(steep > _STEEP * np.linalg.norm(neurons.w, axis=1))
-    for g in lines:
-        cells, none = split(cells, none, neurons.w[g] / steep[g], near)
+    walls = neurons.w[lines] / steep[lines, None]
+    cells, _ = split(whole(box, d), walls, near)
     on = _values(cells.mean(axis=1), neurons.w) > 0
     touched = np.abs(_nearest(cells, neurons.w)) <= neurons.zone
     cells, y, of = _banded(cells, on, touched @ neurons.off_phi, neurons, (low, high))
     on = on[of]
-    index = np.arange(len(cells))
-    for g in lines[neurons.zone[lines] > 0]:
-        for side in (1.0, -1.0):
-            shift = np.zeros(d + 1)
-            shift[-1] = side * neurons.zone[g]
-            cells, index = split(cells, index, (neurons.w[g] + shift) / steep[g], near)
+    zones = np.zeros((len(lines), d + 1))
+    zones[:, -1] = neurons.zone[lines] / steep[lines]
+    shifted = np.stack([walls + zones, walls - zones], axis=1)[neurons.zone[lines] > 0]
+    cells, index = split(cells, shifted.reshape(-1, d + 1), near)
     y, on = y[index], on[index]
     size = np.maximum(neurons.zone, np.linalg.norm(neurons.w, axis=1) * near)
     free = np.abs(_values(cells.mean(axis=1), neurons.w)) <= size * (1 + 1e-9)
