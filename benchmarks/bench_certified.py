@@ -3,11 +3,14 @@
     python benchmarks/bench_certified.py                  line: 40 exact sets, 20 trained each way
     python benchmarks/bench_certified.py --exact 5 --trained 2 --plane 0
     python benchmarks/bench_certified.py --exact 0 --trained 0 --plane 3
+    python benchmarks/bench_certified.py --exact 0 --trained 0 --plane 0 --kinds 20
 
 On the line set s has n of 3 to 10 points, uniform on [-2, 2], labels at random with both classes
 there; s seeds n, the points, the labels and the first weights. Each network is also moved along a
 normal direction by a share of its norm, stored in fewer bits, and attacked with a margin off by up
-to 10%, which the attack is told. In the plane: alternating circles of 10 points, width 50.
+to 10%, which the attack is told. In the plane: alternating circles of 10 points, width 50; with
+--kinds six kinds of sets in turns, of which the attack alone is asked, of the weights as made,
+moved by one of 1e-4, 1e-3, 1e-2 and stored in float16 or bfloat16.
 
 Assumptions and threshold are found from the weights (`assumed`, `threshold`). A place is certified
 where its radius exceeds the residual of the truth under the same assumptions, and claimed where it
@@ -77,6 +80,46 @@ def changes(net, seed):
     yield "margin off by 10%", net, 0.1
 
 
+def planar(seed):
+    """Return (kind, data, width): six kinds of sets of the plane in turns."""
+    g, turn = torch.Generator().manual_seed(seed), seed // 6
+    n, k = (6, 8, 10)[turn % 3], torch.arange(9)
+    label = torch.where(k % 2 == 0, 1.0, -1.0).double()
+    drawn_x = torch.rand(n, 2, generator=g, dtype=torch.float64)
+    width = (50, 100, 300)[turn % 3]
+    grid = 0.8 * torch.stack([k % 3 - 1, k // 3 - 1], 1).double()
+    halves = torch.cat([drawn_x[: n // 2] / 2 - 0.8, drawn_x[n // 2 :] / 2 + 0.3])
+    sides = torch.cat([torch.ones(n // 2), -torch.ones(n // 2)]).double()
+    return (
+        ("circle", preset("alternating-circle", n=(8, 14, 20)[turn % 3]), width),
+        ("random circle", preset("random-circle", n=8), 100),
+        ("xor", preset("xor", n=8), 100),
+        ("uniform", Dataset(2 * drawn_x - 1, label[torch.arange(n) % 2]), width),
+        ("clusters", Dataset(halves, sides), 100),
+        ("grid", Dataset(grid, label), 100),
+    )[seed % 6]
+
+
+def of_the_plane(seed, counts):
+    """Add to `counts` what the attack claims on a set of the plane, its weights changed and not."""
+    kind, data, width = planar(seed)
+    all_changes = {
+        name: net for name, net, _ in changes(trained(data, seed, "gradient", 20_000, width), seed)
+    }
+    names = (
+        "as made",
+        f"moved by {(1e-4, 1e-3, 1e-2)[seed % 3]:g}",
+        f"stored in {('float16', 'bfloat16')[seed % 2]}",
+    )
+    for name in names:
+        net, count = all_changes[name], counts[f"{kind}, {name.split(' by ')[0]}"]
+        if not float(q_of(net, data.x, data.y).min()) > 0:
+            count["not separated"] += 1
+            continue
+        count["sets"], count["points"] = count["sets"] + 1, count["points"] + data.n
+        searched(data, normalise(net, data.x, data.y)[0], 0.0, count)
+
+
 def places(cone, data, support, half, rng):
     """Return (centre, label) of all places on the line, or of some in the plane."""
     box = cone.assumptions.box
@@ -136,6 +179,9 @@ def looked_at(data, net, error, seed, half, count):
 def searched(data, net, error, count):
     """Add what the attack claims with its defaults."""
     target, config = Target(net), attack.CertifiedConfig(margin_error=error)
+    if attack.ATTACK.refusal(target):
+        count["refused"] += 1
+        return
     began = time.process_time()
     state = attack.init(target, config, torch.Generator())
     while not attack.terminate(state, config).over:
@@ -144,6 +190,7 @@ def searched(data, net, error, count):
     apart = (state.x[:, None] - data.x[None]).abs().amax(2)
     near = (apart <= state.half[:, None] + state.reach + 1e-9) & (state.y[:, None] == data.y)
     count["claims"] += len(near)
+    count["points in a claim"] += int(near.any(0).sum())
     count["false claims"] += int((~near.any(1)).sum())
 
 
@@ -153,6 +200,7 @@ def main():
     parser.add_argument("--exact", type=int, default=40)
     parser.add_argument("--trained", type=int, default=20)
     parser.add_argument("--plane", type=int, default=1)
+    parser.add_argument("--kinds", type=int, default=0)
     parser.add_argument("--start", type=int, default=0)
     options = parser.parse_args()
     counts = defaultdict(Counter)
@@ -172,6 +220,8 @@ def main():
         data = preset("alternating-circle", n=10)
         net = trained(data, seed, "gradient", 20_000, 50)
         looked_at(data, net, 0.0, seed, 0.05, counts["plane, circle of 10"])
+    for seed in range(options.start, options.start + options.kinds):
+        of_the_plane(seed, counts)
     total = Counter()
     for kind, count in counts.items():
         total.update({k: v for k, v in count.items() if k != "largest least"})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from explorer.engine.attacks.certified import cone_of, fits
+from explorer.engine.attacks.certified import ATTACK, cone_of, fits
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
@@ -169,8 +169,10 @@ def test_map_and_claims_end_when_nobody_wants_them():
 def test_cone_is_kept_and_weights_that_are_refused_say_why():
     target = Target(exact(points(202)))
     assert cone_of(target) is cone_of(target)
-    for widths in ((4, 4), (70,)):
+    for widths in ((4, 4), (220,)):
         other = Target(make(widths))
-        with pytest.raises(ValueError, match=r"needs one or two|at most 60"):
+        with pytest.raises(ValueError, match=r"needs one or two|at most 200"):
             cone_of(other)
-        assert fits(other)
+        assert fits(other) and ATTACK.refusal(other)
+    asked = Target(make((70,)))
+    assert fits(asked) and not ATTACK.refusal(asked)

@@ -367,7 +367,7 @@ def test_places_are_drawn_and_spoken_of(d):
         assert np.isnan(drawn.lines[5]).all()
         assert drawn.rings.tolist() == x.tolist()
     assert "any place" in attack.words(state, config)
-    assert "25.0%" in attack.words(replace(state, t=1, threshold=0.05), config)
+    assert "25.0%" in attack.words(replace(state, looked=8, threshold=0.05), config)
 
 
 def test_too_many_neurons_of_the_plane_are_refused_by_the_attack():

@@ -335,9 +335,10 @@ def searches() -> Iterator[tuple[str, CertifiedState]]:
     """The search for certified places: begun, with nothing proven, under way and at its end."""
     none, places = torch.zeros(0), torch.zeros(3, 3)
     begun = CertifiedState(
-        0, torch.zeros(0, 1), none, none, none, none, torch.zeros(0, 4), places,
+        1, torch.zeros(0, 1), none, none, none, none, torch.zeros(0, 4), places,
         least=0.0123, threshold=0.05, reach=0.0, band=0.01, tau=0.005, box=2.5,
     )  # fmt: skip
+    yield "not begun", replace(begun, t=0)
     yield "begun", begun
     yield "too far", replace(begun, least=0.345, threshold=1.0)
     yield "nothing", replace(begun, t=2, looked=16)

@@ -38,6 +38,7 @@ from explorer.engine.status import Status
 from explorer.engine.threads import few_threads
 
 _SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]])
+MOST_ASKED = {1: MOST[1], 2: 200}  # groups where one asks for it; a place of 160 takes a second
 FINER = 2  # times as narrow are the next places
 
 
@@ -137,33 +138,52 @@ class CertifiedState:
 
 
 def fits(target: Target) -> str:
-    """Return why the attack cannot be used on these weights, or an empty string."""
+    """Return why nothing can be certified of these weights within seconds, or an empty string.
+
+    What is computed without being asked for asks this; the attack itself takes `MOST_ASKED`.
+    """
+    return _refusal(target, MOST, "Choose the attack “Certified places”: it takes minutes.")
+
+
+def _possible(target: Target) -> str:
+    return _refusal(target, MOST_ASKED, "Train fewer neurons.")
+
+
+def _refusal(target: Target, most: dict[int, int], remedy: str) -> str:
+    """Why a network is none of the certificate's, or has more groups of neurons than `most`."""
     why = refusal(target.net)
     if why:
         return why
     groups = target.kept("certified, groups", lambda: groups_left(target.net))
-    if groups <= MOST[target.net.d]:
+    if groups <= most[target.net.d]:
         return ""
+    most_here = most[target.net.d]
+    remedy = remedy if groups <= MOST_ASKED[target.net.d] else "Train fewer neurons."
     return (
-        f"the search takes at most {MOST[target.net.d]} neurons of different directions here; "
-        f"these weights have {groups}, and one place would take a second. Train fewer neurons, or "
-        "ask for single places in Python: docs/certified-radius.md."
+        f"at most {most_here} neurons of different directions are certified here; these weights "
+        f"have {groups}. {remedy}"
     )
 
 
-@few_threads()
 def init(
     target: Target, config: CertifiedConfig, generator: torch.Generator, start: Start | None = None
 ) -> CertifiedState:
-    """Nothing proven yet; the assumptions are found. Draws nothing, and takes no start."""
-    cone = cone_of(target, config.margin_error, config.box)
-    made, d = cone.assumptions, target.net.d
+    """Nothing known yet; the first step finds the assumptions. Draws nothing and takes no start."""
+    d, kind = target.net.d, target.net.dtype
     none = torch.zeros(0, dtype=torch.float64)
     return CertifiedState(
-        0, none.reshape(0, d).to(target.net.dtype), *(none.to(target.net.dtype),) * 2, none, none,
-        none.reshape(0, d + 3), torch.from_numpy(_first(cone, config.widest)),
-        cone.least.high, threshold(cone, config.threshold), made.reach, made.band, made.tau,
-        made.box,
+        0, none.reshape(0, d).to(kind), *(none.to(kind),) * 2, none, none, none.reshape(0, d + 3),
+        none.reshape(0, d + 2), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
+    )  # fmt: skip
+
+
+def _begun(cone: Cone, state: CertifiedState, config: CertifiedConfig) -> CertifiedState:
+    """The state with its assumptions and the first places to look at."""
+    made = cone.assumptions
+    return replace(
+        state, t=1, waiting=torch.from_numpy(_first(cone, config.widest)), least=cone.least.high,
+        threshold=threshold(cone, config.threshold), reach=made.reach, band=made.band,
+        tau=made.tau, box=made.box,
     )  # fmt: skip
 
 
@@ -171,6 +191,8 @@ def init(
 def step(target: Target, state: CertifiedState, config: CertifiedConfig) -> CertifiedState:
     """Look at the next places; narrower ones inside those that are proven wait for their turn."""
     cone, d = cone_of(target, config.margin_error, config.box), target.net.d
+    if not state.t:
+        return _begun(cone, state, config)
     now, later = state.waiting[: config.per_step], state.waiting[config.per_step :]
     proven, finer = [state.proven.numpy()], [later.numpy()]
     for row in now.numpy():
@@ -194,7 +216,7 @@ def step(target: Target, state: CertifiedState, config: CertifiedConfig) -> Cert
 
 def terminate(state: CertifiedState, config: CertifiedConfig) -> Status:
     """How the run stands."""
-    if not len(state.waiting):
+    if state.t and not len(state.waiting):
         return Status.COMPLETE
     return Status.FINISHED if state.t >= config.steps else Status.RUNNING
 
@@ -218,9 +240,9 @@ def cone_of(
         progress: hears of the search for assumptions, and may end it.
 
     Raises:
-        ValueError: where `fits` refuses these weights.
+        ValueError: where the attack refuses these weights.
     """
-    why = fits(target)
+    why = _possible(target)
     if why:
         raise ValueError(why)
     key = ("certified", margin_error, box)
@@ -286,12 +308,14 @@ def shapes(target: Target, state: CertifiedState) -> Shapes:
 
 def words(state: CertifiedState, config: CertifiedConfig) -> str:
     """Return what is proven so far, on which assumption, and what still waits."""
+    if not state.t:
+        return "The first step finds what must be assumed of the points, from the weights alone."
     if state.threshold >= 1:
         return (
             f"The nearest explanation leaves {state.least:.1%} of the weights: too much for any "
             "place to be claimed."
         )
-    if not state.t:
+    if not state.looked:
         return (
             f"Some explanation leaves {state.least:.1%} of the weights; a place is claimed where "
             f"every explanation without a point there leaves more than {state.threshold:.1%}."
@@ -318,7 +342,7 @@ ATTACK = Attack(
     sentence="Places that must hold a training point of a label: without one the weights would be "
     "farther from every explanation than the stated radius.",
     config=CertifiedConfig, state=CertifiedState,
-    first=init, step=step, terminate=terminate, report=report, fits=fits,
+    first=init, step=step, terminate=terminate, report=report, fits=_possible,
     shapes=shapes, words=words, belongs=belongs,
     curves=(("proven", "places proven"), ("waiting", "places waiting")),
 )  # fmt: skip

@@ -36,6 +36,12 @@ RARE = 1e-3  # how often so few neurons may tell less than is taken of their sca
 SPARE = 2.0  # times the largest rounding of storage are allowed; arbitrary
 SHORT = (8, 11)  # bits of a number in bfloat16 and float16; float32 rounds too little to matter
 FAR = 3.0  # times the least residual of all explanations: a smaller radius is no claim; arbitrary
+NEAR = (
+    1.5  # the same in the plane of weights near a KKT point; chosen by `bench_certified.py --kinds`
+)
+CONVERGED = (
+    0.1  # least residual of such weights; above it places that hold nothing reach 2.3 times it
+)
 FEWEST = 8  # neurons asked for their balance, or all; arbitrary
 THRESHOLD = 0.05  # arbitrary: a radius up to this is no claim
 
@@ -131,7 +137,10 @@ def threshold(cone: Cone, least: float = THRESHOLD) -> float:
 
     A share of |theta|; at 1 nothing can be claimed.
     """
-    return min(max(least, FAR * cone.least.high) + cone.assumptions.stray, 1.0)
+    left = cone.least.high
+    plane = cone.neurons.w.shape[1] == 3
+    far = NEAR if plane and left <= CONVERGED else FAR
+    return min(max(least, far * left) + cone.assumptions.stray, 1.0)
 
 
 def _thinned(net: Network, box: float, most: int) -> tuple[float, float]:

@@ -70,7 +70,7 @@ def why_none(target: Target) -> str:
     if len(target.net.weights) > 2:
         return "No certificate for three layers."
     if not refusal(target.net) and fits(target):
-        return "No certificate: too many neurons of different directions."
+        return "No certificate at once: too many neurons of different directions."
     return ""  # no theorem is spoken of here at all
 
 
