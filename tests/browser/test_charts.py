@@ -55,6 +55,34 @@ def test_lines_drag_dots_point_and_a_table_stands_behind_each_chart(
         expect(table.locator("tr").nth(1)).to_be_attached()
 
 
+FRAMES = 30  # that a run draws while the nodes are counted
+# Nodes that leave the tables and the numbers behind the headline while so many frames are drawn.
+EXCHANGED = """frames => new Promise(done => {
+  let gone = 0, drawn = 0;
+  const count = rows => rows.forEach(row => { gone += row.removedNodes.length; });
+  const watch = new MutationObserver(count);
+  for (const e of document.querySelectorAll('.mx-chart-view table, .mx-numbers-list'))
+    watch.observe(e, {childList: true, subtree: true});
+  document.addEventListener('mx-drawn', e => {
+    if (!e.target.closest('.mx-plane') || ++drawn !== frames) return;
+    watch.disconnect();
+    done(gone);
+  });
+})"""
+
+
+def test_a_run_writes_into_the_nodes_that_are_there(app: Explorer, page: Page) -> None:
+    table = card(app, "Unexplained share of the weights").locator("table")
+    cell = table.locator("td").first.element_handle()
+    before = table.text_content()
+    app.press("Play")
+    gone = page.evaluate(EXCHANGED, FRAMES)
+    assert gone < FRAMES, "less than one node a frame: a row of numbers may come or go"
+    app.press("Pause")
+    expect(table).not_to_have_text(before or "")
+    assert cell.evaluate("e => e.isConnected"), "what is new stands in the same cells"
+
+
 def the_line_of_a_curve_is_the_time_slider(app: Explorer) -> None:
     plot = card(app, "Unexplained share of the weights").locator(".mx-chart-plot")
     expect(plot).to_have_attribute("aria-valuetext", re.compile("^step [0-9,]+$"))

@@ -29,6 +29,8 @@ def test_tab_reaches_every_control_and_keys_draw(page: Page, voila_server: serve
     app = Explorer(page).visit(voila_server.url)
     keys = page.keyboard
     tab_to(page, "document.activeElement.matches('.mx-plane .mx-pad-surface')")
+    cursor = page.locator(".mx-pad-surface canvas")
+    expect(cursor).to_be_visible()
     keys.press("Enter")
     expect(app.said).to_have_text("placed point 1, class +1 (blue circle) at 0.00, 0.00")
     keys.press("2")
@@ -69,6 +71,7 @@ def test_tab_reaches_every_control_and_keys_draw(page: Page, voila_server: serve
 
     # On to training, and to its end, without a mouse.
     tab_to(page, "document.activeElement.ariaLabel === 'Play'")
+    expect(cursor).to_be_hidden()  # nothing is on it: it would be laid over every frame
     keys.press("Space")
     app.wait_for_step(20)
     keys.press("Space")

@@ -112,6 +112,24 @@ def test_unused_candidates_fade_and_claims_get_rings(painter: Painter) -> None:
     assert max(cross[SIZE // 2, SIZE // 2]) < 80
 
 
+# The same map enlarged by a cubic curve for every pixel, as by `paintPlane` but for its two steps.
+CUBIC = """fields => {
+  const two = painted(frameOf(fields)), one = painted(frameOf({view: fields.view}));
+  const context = one.getContext("2d"), side = newestMap.small.width, rim = SIZE / (side - 1);
+  context.imageSmoothingQuality = "high";
+  context.drawImage(newestMap.small, -rim / 2, -rim / 2, SIZE + rim, SIZE + rim);
+  return [two.toDataURL(), one.toDataURL()];
+}""".replace("SIZE", str(SIZE))
+
+
+def test_a_map_is_as_smooth_as_if_every_pixel_were_on_a_cubic_curve(painter: Painter) -> None:
+    x, y = np.meshgrid(*[np.linspace(-24, 24, 60)] * 2)
+    fields = _sent({"map": 1.1 + 0.5 * (np.sin(x) + np.cos(y + x / 2))})  # no line of a level
+    two, one = (_pixels(url) for url in painter.page.evaluate(CUBIC, fields))
+    inside = slice(50, -50)  # the words of the axes stand at the rim of one
+    assert np.abs(two - one)[inside, inside].max() <= 4
+
+
 def test_the_map_is_pale_blue_and_orange_clear_at_zero_and_the_same_from_bytes(
     painter: Painter,
 ) -> None:

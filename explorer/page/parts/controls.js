@@ -30,7 +30,10 @@ const make = (tag, className, more = {}, ...children) => {
   e.append(...children);
   return e;
 };
-const put = (e, name, value) => { if (e[name] !== value) e[name] = value; };
+const put = (e, name, value) => {
+  if (name === "textContent") write(e, value);
+  else if (e[name] !== value) e[name] = value;
+};
 const attribute = (e, name, value) => { if (e.getAttribute(name) !== value) e.setAttribute(name, value); };
 // A button that opens a box below it; a click elsewhere, Escape and a choice close it.
 const menu = (className, label, title, content) => {

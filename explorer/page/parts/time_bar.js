@@ -19,7 +19,7 @@ const build = (el, send, onClose) => {
   const time = make("input", "mx-time", { type: "range", min: 0, max: TICKS, value: 0, title: "Scrub back through the run; play goes on from there", "aria-label": "Time" });
   const marks = make("div", "mx-marks", { role: "group", "aria-label": "Branches" });
   const line = make("div", "mx-timeline", {}, time, marks);
-  const where = make("span", "mx-where", { role: "status", "aria-live": "off" });
+  const told = make("span", ""), where = make("span", "mx-where", { role: "status", "aria-live": "off" }, told);
   const branch = make("button", "mx-flat", { type: "button", title: "Keep this run; go on from this moment on a new branch", on: { click: () => send("branch") } });
   branch.innerHTML = icon("branch");
   branch.append(" ", "Branch");
@@ -48,7 +48,11 @@ const build = (el, send, onClose) => {
     if (!held) put(time, "value", String(state.time));
     fill();
     attribute(time, "aria-valuetext", state.where);
-    put(where, "textContent", state.where);
+    put(told, "textContent", state.where);
+    if (where.dataset.letters !== `${state.where.length}`) { // as wide as its words: the line beside it stands still
+      where.dataset.letters = state.where.length;
+      where.style.width = `${state.where.length}ch`;
+    }
     const shown = JSON.stringify(state.branches);
     if (marks.dataset.shown === shown) return;
     marks.dataset.shown = shown;

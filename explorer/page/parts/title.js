@@ -16,10 +16,8 @@ const build = (el, send, onClose) => {
     put(action, "textContent", state.action || "");
     const rows = state.fold || [];
     fold.root.hidden = !rows.length;
-    const shown = JSON.stringify(rows);
-    if (numbers.dataset.shown === shown) return;
-    numbers.dataset.shown = shown;
-    numbers.replaceChildren(...rows.flatMap(([name, value]) => [make("dt", ""), make("dd", "", { textContent: value })]));
-    rows.forEach(([name], i) => explain(numbers.children[2 * i], name));
+    while (numbers.children.length < 2 * rows.length) numbers.append(make("dt", ""), make("dd", ""));
+    while (numbers.children.length > 2 * rows.length) numbers.lastChild.remove();
+    rows.forEach(([name, value], i) => { explain(numbers.children[2 * i], name); put(numbers.children[2 * i + 1], "textContent", value); });
   };
 };

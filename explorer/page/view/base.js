@@ -45,8 +45,9 @@ const placeIn = (el, event) => {
 };
 
 // A canvas that fills `el`, as sharp as the screen. `draw(context, {width, height}, colours)`.
-// Returns {canvas, redraw, close}; redraw() draws at the next animation frame, many calls once.
-const surface = (el, draw) => {
+// An opaque one is the colour of a card where nothing is drawn: it is laid on the screen as it is,
+// where others are mixed with what lies below. Returns {canvas, redraw, close}; redraw() draws at the next animation frame, many calls once.
+const surface = (el, draw, opaque = false) => {
   const canvas = document.createElement("canvas");
   canvas.style.cssText = "position:absolute;inset:0;width:100%;height:100%;display:block";
   if (getComputedStyle(el).position === "static") el.style.position = "relative";
@@ -58,10 +59,11 @@ const surface = (el, draw) => {
     if (!r.width || !r.height) return;
     const [w, h] = [Math.round(r.width * k), Math.round(r.height * k)];
     if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; }
-    const context = canvas.getContext("2d");
+    const context = canvas.getContext("2d", { alpha: !opaque }), paints = colours(el);
     context.setTransform(k, 0, 0, k, 0, 0);
-    context.clearRect(0, 0, r.width, r.height);
-    draw(context, { width: r.width, height: r.height }, colours(el));
+    if (opaque) { context.fillStyle = paints.card; context.fillRect(0, 0, r.width, r.height); }
+    else context.clearRect(0, 0, r.width, r.height);
+    draw(context, { width: r.width, height: r.height }, paints);
   };
   const redraw = () => { if (!waiting) waiting = requestAnimationFrame(paint); };
   const watcher = new ResizeObserver(redraw);

@@ -337,20 +337,25 @@ const paintChart = (context, frame, size, paints) => {
 
 // --- the view -----------------------------------------------------------------------------------
 const ROWS_SAID = 12; // of one line in the table of a screen reader
+const RESTS_MS = 400, LATEST_MS = 5000; // a table is written when its chart rests, or so long after the last
 const fillTable = (table, frame) => {
-  const cell = (kind, text) => Object.assign(document.createElement(kind), { textContent: text });
-  const row = (kind, ...texts) => { const tr = document.createElement("tr"); tr.append(...texts.map((t) => cell(kind, t))); return tr; };
-  const made = [row("th", "what", frame.x.short || frame.x.name || "x", frame.y.short || frame.y.name || "y")];
+  const made = [["th", "what", frame.x.short || frame.x.name || "x", frame.y.short || frame.y.name || "y"]];
   frame.series.forEach((s, k) => {
     const rows = rowsOf(frame, k).filter((r) => Number.isFinite(r.y)), last = rows.length - 1;
     const most = s.kind === "line" || s.kind === "band" ? ROWS_SAID : 200;
     const picks = new Set(rows.length <= most ? rows.keys() : [...Array(most).keys()].map((i) => Math.round((i * last) / (most - 1))));
     for (const i of picks) {
       const r = rows[i], band = s.kind === "band" ? `${worded(r.z, frame.y)} to ` : "";
-      made.push(row("td", frame.tips?.[r.id] || s.name, worded(r.x, frame.x), band + worded(r.y, frame.y)));
+      made.push(["td", frame.tips?.[r.id] || s.name, worded(r.x, frame.x), band + worded(r.y, frame.y)]);
     }
   });
-  table.replaceChildren(cell("caption", frame.label || frame.title), ...made);
+  table.caption ??= document.createElement("caption");
+  write(table.caption, frame.label || frame.title);
+  while (table.rows.length > made.length) table.deleteRow(-1);
+  made.forEach(([kind, ...texts], i) => {
+    const row = table.rows[i] || table.insertRow();
+    texts.forEach((text, k) => write(row.cells[k] || row.appendChild(document.createElement(kind)), text));
+  });
 };
 const build = (el) => {
   const add = (tag, name, parent) => { const made = document.createElement(tag); made.className = name; parent.append(made); return made; };
@@ -362,7 +367,7 @@ const build = (el) => {
 };
 const render = ({ model, el }) => {
   const parts = build(el), { plot } = parts, view = Math.random();
-  let frame = null, dragging = false, said = null, pick = -1;
+  let frame = null, dragging = false, said = null, told = performance.now(), pick = -1;
   const drawn = (context, size, paints) => frame && paintChart(context, frame, size, paints);
   const sheet = surface(plot, drawn);
   offerPictures(el, plot, drawn, "chart");
@@ -384,6 +389,7 @@ const render = ({ model, el }) => {
     for (let i = 3; i < frame.data.data.length; i += 4) if (frame.data.data[i] >= 0) found.add(frame.data.data[i]);
     return [...found].sort((a, b) => a - b);
   };
+  const say = () => { told = performance.now(); fillTable(parts.table, frame); };
   const take = (newest) => {
     const { pointer, handle } = frame || {};
     frame = newest;
@@ -395,7 +401,8 @@ const render = ({ model, el }) => {
     el.classList.toggle("mx-empty", !frame.series.length);
     plot.style.cursor = frame.handle ? "ew-resize" : frame.picks ? "pointer" : "";
     describe();
-    said ??= setTimeout(() => { said = null; fillTable(parts.table, frame); }, 400);
+    clearTimeout(said);
+    said = setTimeout(say, Math.max(0, Math.min(RESTS_MS, told + LATEST_MS - performance.now())));
   };
   const unfollow = follow(model, () => sheet.redraw(), take, el, false); // slower than the plane, which sets the pace
 

@@ -33,7 +33,10 @@ const attachPad = (model, el) => {
     const clamp = (v) => Math.min(1, Math.max(0, v));
     return [clamp((e.clientX - r.left) / r.width), clamp(1 - (e.clientY - r.top) / r.height)];
   };
+  // An empty canvas would be laid over the plane again with every frame: it is there while it shows.
   const draw = () => {
+    canvas.hidden = !echo.length && !keys;
+    if (canvas.hidden) return;
     const r = surface.getBoundingClientRect(), k = window.devicePixelRatio || 1;
     canvas.width = Math.max(1, r.width * k); canvas.height = Math.max(1, r.height * k);
     const c = canvas.getContext("2d");

@@ -67,17 +67,21 @@ const shadesOf = (colour, card, most) => {
   }
   return table;
 };
-const drawings = new WeakMap(); // of maps: a frame is painted again when only points move
+const newCanvas = () => document.createElement("canvas");
+// The newest map as a picture of one pixel a sample, and four times as large by a cubic curve through
+// these. Enlarged further by straight lines that looks as a cubic curve for every pixel of the screen
+// does, at a third of its cost. A frame is painted again when only points move.
+const newestMap = { map: null, key: "", tables: [], small: newCanvas(), large: newCanvas() };
+const FINER = 4;
 const mapPicture = (map, paints) => {
-  const key = paints.card + paints.pos;
-  const kept = drawings.get(map);
-  if (kept?.key === key) return kept.picture;
+  const key = paints.card + paints.pos, { small, large } = newestMap;
+  if (newestMap.map === map && newestMap.key === key) return large;
   const s = map.shape[map.shape.length - 1], f = valuesOf(map), classes = map.shape.length > 2 ? map.shape[0] : 0;
-  const picture = document.createElement("canvas");
-  picture.width = picture.height = s;
-  const context = picture.getContext("2d"), image = context.createImageData(s, s);
+  small.width = small.height = s;
+  const context = small.getContext("2d"), image = context.createImageData(s, s);
   const pixels = new Uint32Array(image.data.buffer), most = isDark(paints) ? 0.42 : 0.36;
-  const tables = [1, -1, 3, 4].map((label) => shadesOf(paintOf(label, paints), paints.card, most));
+  if (newestMap.key !== key) newestMap.tables = [1, -1, 3, 4].map((label) => shadesOf(paintOf(label, paints), paints.card, most));
+  const { tables } = newestMap;
   const shade = (v) => Math.min(SHADES, Math.round(Math.abs(v) * (SHADES / 2)));
   for (let i = 0; i < s * s; i++) {
     let best = f[i] > 0 ? 0 : 1, lead = f[i];
@@ -88,10 +92,15 @@ const mapPicture = (map, paints) => {
     pixels[i] = tables[best][shade(lead)];
   }
   context.putImageData(image, 0, 0);
-  drawings.set(map, { key, picture });
-  return picture;
+  large.width = large.height = FINER * s;
+  const fine = large.getContext("2d");
+  fine.imageSmoothingQuality = "high";
+  fine.drawImage(small, 0, 0, large.width, large.height);
+  Object.assign(newestMap, { map, key });
+  return large;
 };
 
+const drawings = new WeakMap(); // of energies
 // An energy in the colours of viridis, as on the triangle of starts: bright is low in both themes.
 const VIRIDIS = ["#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#fde725"].map(rgb);
 const energyPicture = (energy) => {
@@ -384,7 +393,7 @@ const paintPlane = (context, frame, size, paints) => {
     context.drawImage(energyPicture(frame.energy), X(left), Y(top), X(right) - X(left), Y(bottom) - Y(top));
   } else if (frame.map) {
     const s = frame.map.shape[frame.map.shape.length - 1], [dx, dy] = [size.width / (s - 1), size.height / (s - 1)];
-    context.imageSmoothingEnabled = true; context.imageSmoothingQuality = "high";
+    context.imageSmoothingEnabled = true; context.imageSmoothingQuality = "low";
     context.drawImage(mapPicture(frame.map, paints), -dx / 2, -dy / 2, size.width + dx, size.height + dy);
   } else paintGrid(context, ticks, size, paints);
   context.strokeStyle = paints.ink2;
@@ -411,7 +420,7 @@ function render({ model, el }) {
     const scale = model.get("present") ? 1.6 : 1;
     if (frame) paintPlane(context, { ...frame, scale }, size, paints);
   };
-  const shown = surface(el, paint);
+  const shown = surface(el, paint, true);
   const pad = attachPad(model, el);
   offerPictures(el, el, paint, "plane");
   const take = (newest) => {

@@ -1,3 +1,10 @@
+// Put `text` into an element that holds no other node. An exchange of nodes would make the browser
+// ask anew which styles fit the elements around.
+const write = (el, text) => {
+  const node = el.firstChild;
+  if (node?.nodeType !== 3 || node.nextSibling) el.textContent = text;
+  else if (node.data !== text) node.data = text;
+};
 // Put an open box under an element, or over it where there is no room below.
 const standAt = (box, at) => {
   const b = at.getBoundingClientRect(), r = box.getBoundingClientRect(), zoom = box.currentCSSZoom || 1;
@@ -56,5 +63,6 @@ const explain = (el, text) => {
     const found = NAMED[k].exec(parts[i]), end = found.index + found[0].length;
     parts.splice(i, 1, parts[i].slice(0, found.index), explained(found[0], sentence), parts[i].slice(end));
   });
-  el.replaceChildren(...parts.filter((part) => part !== ""));
+  if (parts.length > 1) el.replaceChildren(...parts.filter((part) => part !== ""));
+  else write(el, parts[0]);
 };
