@@ -21,6 +21,7 @@ from explorer.page.words.failures import failure
 from explorer.research.words import weights
 
 SLICE_S = 0.007  # engine time between two looks at the browser's messages; measured
+TURNS = 8  # of the page's loop between two slices: it reads a message in five or six; measured
 HEAVY_SLICE_S = 0.05  # of steps in a thread; arbitrary: the page has its loop to itself then
 INTERVAL_S = 1 / 36  # at most so many frames a second: 30 where some come late
 SHARE = 0.3  # of the kernel's CPU may go into making frames; the rest is the engine's
@@ -154,7 +155,7 @@ class Player:
                     next_assess = now + cost / ASSESS_SHARE
                 pace.send(session.shown, now)
                 next_frame = now + max(pace.interval, cost / SHARE)
-            await asyncio.sleep(0 if due >= 1 else min(0.02, (1 - due) / (speed or FIRST_RATE)))
+            await (_give_way() if due >= 1 else asyncio.sleep(_rest(due, speed)))
 
     async def _advance(self, steps: int) -> int:
         """Take steps; heavy ones in a thread, so that the page answers meanwhile."""
@@ -162,6 +163,17 @@ class Player:
             return play.advance(self.session, seconds=SLICE_S, steps=steps)
         work, take = play.steps_beside(self.session, steps, HEAVY_SLICE_S)
         return take(await asyncio.to_thread(work))
+
+
+async def _give_way() -> None:
+    """Let the page's loop do all that waits there: it reads a message in several turns."""
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+
+
+def _rest(due: float, speed: float) -> float:
+    """Return the seconds until the next step is due, at most so many that messages are read."""
+    return min(0.02, (1 - due) / (speed or FIRST_RATE))
 
 
 def _speed(session: Session) -> float:

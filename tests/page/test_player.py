@@ -141,6 +141,39 @@ def test_a_long_number_of_steps_runs_as_a_run_and_pauses_at_its_end(
     assert session.stop_at == -1
 
 
+MESSAGE = 6  # turns of the loop from a socket that can be read to the command, about
+
+
+def test_a_message_waits_for_one_slice_of_the_engine_and_not_for_one_each_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session, slices, advance = session_in_training(), [0], play_stage.advance
+
+    def counted(*given: object, **named: object) -> int:
+        slices[0] += 1
+        return advance(*given, **named)
+
+    monkeypatch.setattr(play_stage, "advance", counted)
+
+    async def run() -> list[int]:
+        player, waited = Player(session), []
+        session.running = True
+        for _ in range(10):
+            while not slices[0]:
+                await asyncio.sleep(0)
+            slices[0] = 0
+            for _ in range(MESSAGE):
+                await asyncio.sleep(0)
+            waited.append(slices[0])
+            session.drawn = session.shown
+        session.running = False
+        await asyncio.sleep(0.05)
+        player.close()
+        return waited
+
+    assert max(asyncio.run(run())) <= 1
+
+
 # --- pace ---------------------------------------------------------------------------------------
 def test_a_slow_start_begins_at_twenty_steps_a_second_and_doubles_every_second() -> None:
     def rate(seconds: float) -> float:

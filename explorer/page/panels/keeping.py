@@ -15,6 +15,7 @@ from explorer.page.parts.keeper import Keeper, KeptList
 from explorer.page.words.keeping import kept_words
 
 EDITED_S, PLAYING_S = 0.5, 5.0  # arbitrary: between two states that are kept
+ANSWERED_S = 0.2  # after a change: the weights of a large network take 20 ms; arbitrary
 
 
 class Keeping(Panel):
@@ -55,13 +56,15 @@ class Keeping(Panel):
                 session.mix, session.train_config, session.attack_config)  # fmt: skip
 
     def _look(self) -> None:
-        """Keep the present moment if it is another one: a while after the last, at once if it can.
+        """Keep the present moment if it is another one: a while after the last, and after this.
 
-        Where no loop runs, as in a script, it is kept at once.
+        The hand that made the change sees its answer first. Where no loop runs, as in a script, it
+        is kept at once.
         """
         if self._kept is None or self._present() == self._kept or self._away():
             return
         wait = self._when + (PLAYING_S if self.session.running else EDITED_S) - monotonic()
+        wait = max(wait, ANSWERED_S)
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
