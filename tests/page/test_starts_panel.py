@@ -20,7 +20,7 @@ from explorer.page.view.canvases import weights_in
 from explorer.page.words import starts as words
 from explorer.page.words.headline import headline
 from explorer.research.grid import grid_attacks
-from tests.page.pages import opened, press, send
+from tests.page.pages import choose, opened, press, send
 
 CORNERS = {"truth": (1.0, 0.0, 0.0), "heldout": (0.0, 1.0, 0.0), "noise": (0.0, 0.0, 1.0)}
 
@@ -214,6 +214,24 @@ def test_play_carries_the_handle_round_the_edges(app: App) -> None:
     assert seen[16] == pytest.approx((0, 1, 0), abs=1e-9)
     assert seen[32] == pytest.approx((0, 0, 1), abs=1e-9)
     assert all(min(weights) < 1e-9 for weights in seen)
+
+
+def test_the_profile_of_the_edges_marks_the_handle_only_where_it_is_on_an_edge(app: App) -> None:
+    choose(panel(app).path, "along", "edges")
+    strip = panel(app).strip
+    drag(app, 0.4, 0.3, 0.3)
+    assert strip.frame["handle"] is None and "within" in panel(app).path.value("title")
+    round_trip = {(0.3, 0.7, 0): 0.7 / 3, (0, 0.2, 0.8): 1.8 / 3, (0.9, 0, 0.1): 2.9 / 3}
+    for weights, along in round_trip.items():
+        drag(app, *weights)
+        at, energy = strip.frame["handle"]
+        assert at == pytest.approx(along) and energy == app.session.frame.starts.energy
+        line = strip.frame["start"]
+        assert float(line[np.abs(line[:, 0] - at).argmin(), 1]) == pytest.approx(energy)
+        assert "within" not in panel(app).path.value("title")
+    choose(panel(app).path, "along", "noise")  # this line bends to pass it, wherever it is
+    drag(app, 0.4, 0.3, 0.3)
+    assert strip.frame["handle"] is not None
 
 
 def test_play_and_pause_in_the_landscape(app: App) -> None:

@@ -642,6 +642,8 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
     for kind in says.PROFILES:
         yield f"starts, profile, {kind}", says.profile(kind, kind == "edges")
         yield f"starts, profile said, {kind}", says.profile_label(kind, 0.5, 0.5)
+    yield "starts, profile, within", says.profile("edges", False, False)
+    yield "starts, profile said, within", says.profile_label("edges", 0.5, 0.5, False)
     yield "starts, profile said, after", says.profile_label("noise", 0.5, 0.01)
     for kind in ("point", "split", "last"):
         found = says.headline(replace(begun, map_kind=kind))

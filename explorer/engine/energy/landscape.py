@@ -96,6 +96,19 @@ class Landscape:
         yield out
 
 
+def on_edge(weights: Weights) -> bool:
+    """Whether a place lies on an edge of the triangle, or at a corner."""
+    return min(weights) <= AS_ONE
+
+
+def edge_place(weights: Weights) -> float:
+    """How far round the triangle a place of an edge is: 0 at the truth, 1 unseen, 2 noise."""
+    truth, _, noise = weights
+    if noise <= AS_ONE:
+        return 1 - truth
+    return 1 + noise if truth <= AS_ONE else 2 + truth
+
+
 def _place(weights: Weights) -> tuple[int, int, int] | None:
     """The whole numbers of a place of the finest lattice; None for places between."""
     last = SIDES[-1] - 1

@@ -265,7 +265,7 @@ class StartsPanel(Panel):
         top = max(here, 1e-9)
         if values is not None:
             start = read_lattice(values, line.places)
-            if kind != "edges":
+            if line.handle is not None:
                 start[int(np.abs(line.along - line.handle).argmin())] = here
             top = max(top, float(np.nanmax(start)))
             arrays["start"] = np.column_stack([line.along, start]).astype(np.float32)
@@ -275,10 +275,12 @@ class StartsPanel(Panel):
             if np.isfinite(end).any():
                 top = max(top, float(np.nanmax(end)))
                 arrays["end"] = np.column_stack([line.along, end]).astype(np.float32)
-        self.path.put("title", value=words.profile(kind, "end" in arrays))
-        self.strip.label = words.profile_label(kind, here, held.energy)
+        passed = line.handle is not None
+        self.path.put("title", value=words.profile(kind, "end" in arrays, passed))
+        self.strip.label = words.profile_label(kind, here, held.energy, passed)
         self.strip.show(
-            arrays, marks=[list(mark) for mark in line.marks], handle=[line.handle, held.energy],
+            arrays, marks=[list(mark) for mark in line.marks],
+            handle=[line.handle, held.energy] if passed else None,
             fall=[energy for _, energy in held.trail], top=top,
         )  # fmt: skip
 

@@ -9,7 +9,7 @@ from time import perf_counter, sleep
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.engine.energy.landscape import SIDES, Landscape, Weights
+from explorer.engine.energy.landscape import SIDES, Landscape, Weights, edge_place, on_edge
 from explorer.engine.progress import Progress
 from explorer.page.job import Job, page_waits
 
@@ -119,13 +119,13 @@ class Path:
         places: weights of the samples (k, 3).
         along: how far along the path each is (k,), 0 to 1.
         marks: corners, with how far along they are.
-        handle: how far along the handle is, or is nearest.
+        handle: how far along the handle is; None where the path does not pass it.
     """
 
     places: Array
     along: Array
     marks: list[tuple[float, str]]
-    handle: float
+    handle: float | None
 
 
 def path(kind: str, handle: Weights) -> Path:
@@ -139,10 +139,12 @@ def path(kind: str, handle: Weights) -> Path:
     total = max(float(lengths.sum()), 1e-12)
     ends = np.concatenate([[0.0], np.cumsum(lengths) / total])
     ends[-1] = 1.0
-    along = np.unique(np.concatenate([np.linspace(0, 1, SAMPLES), ends]))
-    places = np.stack([np.interp(along, ends, stops[:, c]) for c in range(3)], 1)
+    at: float | None = edge_place(handle) / 3 if on_edge(handle) else None
     if kind in THROUGH:
-        return Path(places, along, [(0.0, names[0]), (1.0, names[1])], float(ends[1]))
-    far = np.linalg.norm(places - np.array(handle), axis=1)
-    marks = [(float(at), name) for at, name in zip(ends, names, strict=True)]
-    return Path(places, along, marks, float(along[int(far.argmin())]))
+        at, marks = float(ends[1]), [(0.0, names[0]), (1.0, names[1])]
+    else:
+        marks = [(float(end), name) for end, name in zip(ends, names, strict=True)]
+    known = ends if at is None else np.append(ends, at)
+    along = np.unique(np.concatenate([np.linspace(0, 1, SAMPLES), known]))
+    places = np.stack([np.interp(along, ends, stops[:, c]) for c in range(3)], 1)
+    return Path(places, along, marks, at)

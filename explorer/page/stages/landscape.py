@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.attacks.claims import Report
-from explorer.engine.energy.landscape import Weights
+from explorer.engine.energy.landscape import Weights, edge_place, on_edge
 from explorer.engine.energy.questions import MAPS
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import AttackState, by_key
@@ -23,7 +23,6 @@ from explorer.page.stages import attack
 from explorer.research.grid import even
 from explorer.research.landscape import SIDES, Of, landscape_of
 
-EDGE = 1e-9  # a share below is none: rounding
 STEPS = 200  # of a run from a start; arbitrary: half a minute for 21 runs of the KKT attack
 NO_PAST, NO_FUTURE = "no point was dragged yet.", "no drag was taken back."
 
@@ -133,14 +132,8 @@ def travel(session: Session, seconds: float) -> None:
 
     From within the triangle it begins at the truth. ValueError where there is no handle.
     """
-    truth, unseen, noise = starts(session).weights
-    gone = 3.0  # edges behind it
-    if noise <= EDGE:
-        gone = 1 - truth
-    elif truth <= EDGE:
-        gone = 1 + noise
-    elif unseen <= EDGE:
-        gone = 2 + truth
+    at = starts(session).weights
+    gone = edge_place(at) if on_edge(at) else 3.0  # edges behind it
     gone = (gone + 3 * seconds / PERIOD_S) % 3 if gone < 3 else 0.0
     edge, share = divmod(gone, 1)
     here = [0.0, 0.0, 0.0]

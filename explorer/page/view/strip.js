@@ -1,6 +1,7 @@
 // The profile of an energy along a path of the triangle. `paintStrip(context, frame, size, colours)`
 // is pure. A frame holds: `start` and `end` (k, 2), places along the path (0 to 1) with energies,
-// broken where a value is nan; `marks` [[place, name]]; `handle` [place, energy]; `fall` [energies]
+// broken where a value is nan; `marks` [[place, name]]; `handle` [place, energy], or null where the
+// path does not pass it; `fall` [energies]
 // of the run from the handle; `top`, the highest energy that is drawn.
 const paintStrip = (context, frame, size, colours) => {
   const left = 14, right = 14, above = 8, below = 20;

@@ -187,14 +187,17 @@ def loaded(mix: tuple[float, float], t: int) -> str:
     )
 
 
-def profile(kind: str, after: bool) -> str:
-    """Return the title of the profile, as HTML."""
+def profile(kind: str, after: bool, passed: bool = True) -> str:
+    """Return the title of the profile, as HTML; `passed`: whether it passes the handle."""
     lines = "dashed: start" + (", solid: end" if after else "")
+    lines += "" if passed else "; the handle lies within"
     return f"<b>{escape(PROFILES[kind])}</b> <span class='mx-aside'>{lines}</span>"
 
 
-def profile_label(kind: str, start: float, now: float) -> str:
-    """Return what a screen reader says of the profile."""
+def profile_label(kind: str, start: float, now: float, passed: bool = True) -> str:
+    """Return what a screen reader says of the profile; `passed`: whether it passes the handle."""
+    if not passed:
+        return f"{PROFILES[kind]}: the handle is on none of them."
     after = f", after the run {number(now)}" if now != start else ""
     return f"{PROFILES[kind]}: energy {number(start)} at the handle{after}."
 
