@@ -25,7 +25,7 @@ from explorer.engine.training import TrainConfig, TrainState
 from explorer.page.history import History, Timeline
 from explorer.research.explained import Explained
 from explorer.research.grid import Problem
-from explorer.research.landscape import Of
+from explorer.research.landscape import Arrivals, Of
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +72,7 @@ class Starts:
         energies: of all starts on a lattice (side, side), row noise and column truth; None before
             they are known.
         ranked: whether nearly all of them have one colour, so that colours follow ranks.
+        arrivals: where the runs from all places ended; None while none has.
     """
 
     of: Of
@@ -83,6 +84,7 @@ class Starts:
     trail: tuple[tuple[Weights, float], ...] = ()
     energies: NDArray[np.float64] | None = None
     ranked: bool = False
+    arrivals: Arrivals | None = None
 
 
 @dataclass(frozen=True, eq=False)

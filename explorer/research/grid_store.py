@@ -54,6 +54,7 @@ def cell_of(row: Row) -> Row:
         raise ValueError("a trail is made of three weights a place")
     numbers = [*(result[n] for n in NAMES), *(result["start"][n] for n in NAMES), *trail]
     numbers += [result["energy"]] if "energy" in result else []
+    numbers += [v for name in ("apart", "began") for v in _pair(result, name)]
     if not all(type(v) in (int, float) and abs(v) <= MOST_DISTANCE for v in numbers):
         raise ValueError("a distance is not a number")
     if not all(type(v) in (int, float) and 0 <= v <= 1 for v in shares):
@@ -61,6 +62,14 @@ def cell_of(row: Row) -> Row:
     if type(row["seed"]) is not int or not 0 <= row["seed"] < 2**63:
         raise ValueError("the seed is no whole number from 0")
     return {k: row[k] for k in CELLS.needed}
+
+
+def _pair(result: Row, name: str) -> list[float]:
+    """Two numbers of this name, or none. ValueError for anything else."""
+    given = result.get(name, [])
+    if not isinstance(given, list) or len(given) not in (0, 2):
+        raise ValueError(f"{name} is not two numbers")
+    return given
 
 
 CELLS = RowKind(

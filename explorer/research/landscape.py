@@ -24,6 +24,7 @@ from explorer.engine.merging import merge_neurons
 from explorer.engine.progress import Progress, no_progress
 from explorer.engine.roster import by_key
 from explorer.research.grid import TRAIL, Problem, Trace, even, problem_of
+from explorer.research.runs import RADIUS
 
 Array = NDArray[np.float64]
 ANGLE = 0.02  # radians within which neurons are merged for an energy; arbitrary
@@ -71,6 +72,7 @@ ROLLING = 3  # in place of the number of a set: a run that has not ended
 FEWEST = 2  # states kept of a run on a finer one: its start and its end
 MOST_NUMBERS = 2**22  # arbitrary: coordinates in all states kept; a state takes some six times that
 
+EXPLAINED = 0.05  # of the weights: what leaves less explains them; arbitrary
 Key = tuple[int, float, float]  # number of the seed, mix_truth, mix_data
 
 
@@ -111,6 +113,29 @@ def _block(between: int) -> int:
     """Steps in one go: `between`, or a part of it where that could take longer than a second."""
     parts = (k for k in range(MOST_STEPS // 10, MOST_STEPS + 1) if between % k == 0)
     return between if between <= MOST_STEPS else max(parts, default=between)
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Where the runs from all places ended, each within RADIUS of a set or of none.
+
+    Attributes:
+        total: runs that were asked for.
+        ended: those that have ended.
+        truth: of these, those that ended at the truth.
+        unseen: those that ended at the unseen points.
+        began: of those at the truth, those that began there.
+        explain: of those elsewhere, those that leave EXPLAINED of the weights or less.
+        going: whether the others go on.
+    """
+
+    total: int
+    ended: int
+    truth: int
+    unseen: int
+    began: int
+    explain: int
+    going: bool = False
 
 
 @dataclass(eq=False)
@@ -221,6 +246,10 @@ class Runs:
         result = trace.result()
         if self.measure is not None:
             result["energy"] = self.measure(trace.last.x)
+        parts = self.problems[k].parts
+        if parts.pictures is None:
+            result["apart"] = list(parts.apart(trace.last.x))
+            result["began"] = list(parts.apart(parts.start(a, b)))
         self.states[key] = kept
         numbers = sum(state.x.numel() for state in kept)
         while len(self.states) > max(1, MOST_NUMBERS // numbers):
@@ -235,6 +264,22 @@ class Runs:
         made = [(key, row["result"]["trail"], nearest_set(row)) for key, row in self.rows.items()]
         return made + [(key, t.places, ROLLING) for key, t in list(self.rolling.items())
                        if t.places]  # fmt: skip
+
+    def arrivals(self, seeds: int, going: bool) -> Arrivals | None:
+        """Return where the runs of these seeds ended; None before one began, or where unknown.
+
+        It is not known of pictures, nor of rows that were written before this was noted.
+        """
+        rows = [row["result"] for key, row in self.rows.items() if key[0] < seeds]
+        if not (rows or self.rolling) or not all("apart" in row and "began" in row for row in rows):
+            return None
+        truth = [row["apart"][0] <= RADIUS for row in rows]
+        unseen = [not at and row["apart"][1] <= RADIUS for at, row in zip(truth, rows, strict=True)]
+        began = sum(at and row["began"][0] <= RADIUS for at, row in zip(truth, rows, strict=True))
+        other = [row for at, row in zip(truth, rows, strict=True) if not at]
+        explain = sum(row.get("energy", np.inf) <= EXPLAINED for row in other)
+        total = len(rows) + len(self.todo(seeds))
+        return Arrivals(total, len(rows), sum(truth), sum(unseen), began, explain, going)
 
     def ends(self) -> Array:
         """Return the energy of each end, mean over seeds, on the lattice of starts (side, side).

@@ -20,6 +20,7 @@ from explorer.page.view.canvases import weights_in
 from explorer.page.words import starts as words
 from explorer.page.words.headline import headline
 from explorer.research.grid import grid_attacks
+from explorer.research.runs import RADIUS
 from tests.page.pages import choose, opened, press, send
 
 CORNERS = {"truth": (1.0, 0.0, 0.0), "heldout": (0.0, 1.0, 0.0), "noise": (0.0, 0.0, 1.0)}
@@ -214,6 +215,72 @@ def test_play_carries_the_handle_round_the_edges(app: App) -> None:
     assert seen[16] == pytest.approx((0, 1, 0), abs=1e-9)
     assert seen[32] == pytest.approx((0, 0, 1), abs=1e-9)
     assert all(min(weights) < 1e-9 for weights in seen)
+
+
+def test_the_headline_of_the_runs_counts_where_they_ended() -> None:
+    made = opened("landscape", "alternating-line", n=8)
+    runs, session = panel(made).runs, made.session
+    said = []
+    made.session.observe(lambda _: said.append(headline(session.frame).title), names=["shown"])
+    runs.go.click()  # without a loop it runs to the end
+    assert any("0 of 21" in title or "on their way" in title for title in said)
+    found, parts = session.frame.starts.arrivals, session.frame.starts.problem.parts
+    (truth, y), (unseen, labels) = parts.sets
+    at = [0, 0]
+    for states in runs.found.states.values():
+        x = states[-1].x
+        for k, (members, own) in enumerate(((truth, y), (unseen, labels))):
+            far = torch.cdist(x, members).masked_fill(parts.y[:, None] != own[None], torch.inf)
+            both = float(far.min(1).values.mean()), float(far.min(0).values.mean())
+            if max(both) <= RADIUS:
+                at[k] += 1
+                break
+    assert (found.total, found.ended, found.truth, found.unseen) == (21, 21, *at)
+    assert 1 <= found.began <= found.truth < 21  # the corner of the truth begins there
+    title = headline(session.frame).title
+    assert f"{found.truth} of 21" in title
+    drag(made, 0.3, 0.4, 0.3)
+    assert headline(session.frame).title == title  # the balls stay
+    runs.steps.value = 7
+    assert session.frame.starts.arrivals is None and headline(session.frame).title != title
+    made.close()
+
+
+def test_candidates_that_crowd_on_a_few_points_have_not_found_the_set(app: App) -> None:
+    parts = app.session.frame.starts.problem.parts
+    crowd = torch.stack([parts.truth[parts.y == label][0] for label in parts.y])
+    assert parts.distances(crowd)[0] < 1e-9 < RADIUS < parts.apart(crowd)[0]
+    assert parts.apart(parts.truth)[0] < 1e-9 and parts.apart(parts.heldout)[1] < 1e-9
+
+
+def test_runs_that_are_cancelled_say_how_many_ended(app: App) -> None:
+    runs, session = panel(app).runs, app.session
+
+    async def go() -> None:
+        runs.go.click()
+        while not runs.found.rolling:
+            await asyncio.sleep(0.001)
+        runs.go.click()
+        await runs.job.done()
+
+    runs.steps.value = 3000
+    asyncio.run(go())
+    held = session.frame.starts.arrivals
+    assert held is not None and not held.going and held.ended < held.total == 21
+    title = headline(session.frame).title
+    assert "stopped" in title or f"{held.ended} of 21" in title
+
+
+def test_a_run_from_the_handle_has_a_headline_of_its_own(app: App) -> None:
+    session = app.session
+    drag(app, 0.4, 0.3, 0.3)
+    first = session.frame.starts.energy
+    press(panel(app).here, "here")
+    held = session.frame.starts
+    made = headline(session.frame)
+    assert words.number(first) in made.title and words.number(held.energy) in made.title
+    drag(app, 0.2, 0.4, 0.4)
+    assert headline(session.frame).title != made.title
 
 
 def test_the_profile_of_the_edges_marks_the_handle_only_where_it_is_on_an_edge(app: App) -> None:

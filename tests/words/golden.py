@@ -60,6 +60,7 @@ from explorer.research import arena, explained
 from explorer.research.audit import Audit, Coordinates, Tried
 from explorer.research.determined import Determination
 from explorer.research.grid import maps
+from explorer.research.landscape import Arrivals
 from explorer.research.words import audit as audit_words
 from explorer.research.words import explanations, sentence, verdicts, weights
 
@@ -628,7 +629,20 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         for ranked in (False, True):
             title, words = says.title(values, ranked)
             yield f"starts, {name}, {'ranks' if ranked else 'logs'}", f"{title}: {words}"
+            title, words = says.title(values, ranked, True)
+            yield f"starts, {name}, {'ranks' if ranked else 'logs'}, bilevel", f"{title}: {words}"
+    for name, made in (
+        ("begun", Arrivals(21, 0, 0, 0, 0, 0, True)), ("stopped", Arrivals(21, 0, 0, 0, 0, 0)),
+        ("some", Arrivals(66, 30, 2, 1, 1, 3, True)), ("cancelled", Arrivals(66, 30, 2, 1, 1, 3)),
+        ("none", Arrivals(21, 21, 0, 2, 0, 9)), ("one", Arrivals(21, 21, 1, 0, 1, 0)),
+        ("six", Arrivals(21, 21, 6, 0, 1, 3)), ("all", Arrivals(21, 21, 21, 0, 0, 0)),
+    ):  # fmt: skip
+        yield f"starts, arrived, {name}", ": ".join(says.arrived(made))
+    yield "starts, arrived, bilevel", ": ".join(says.arrived(Arrivals(21, 21, 0, 2, 0, 9), True))
     place = (0.333, 0.333, 0.334)
+    for own in (False, True):
+        rolled = says.rolled(place, 0.9, 0.02, own)
+        yield f"starts, rolled{', bilevel' * own}", ": ".join(rolled)
     yield "starts, readout", says.readout(place, 0.0123)
     yield "starts, readout of a run", says.readout(place, 1e-9, True)
     yield "starts, scale", says.scale(0.01, 0.97, True, ("#000000", "#ffffff"))

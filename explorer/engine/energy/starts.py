@@ -110,6 +110,7 @@ def mix_init(
 SIDE = 5  # cells along an axis; Runkel et al.
 NAMES = ("truth", "heldout", "noise")
 Labelled = tuple[Tensor, Tensor]
+EXACTLY = "donot_use_mm_for_euclid_dist"
 _TOGETHER = 2**20  # arbitrary: pixels of the pairs compared at once, 8 MB
 
 
@@ -162,13 +163,22 @@ class Parts:
         return truth, heldout, self._mean(x, self.noise, self.y)
 
     def _mean(self, x: Tensor, members: Tensor, y: Tensor) -> float:
-        apart = torch.cdist(x, members, compute_mode="donot_use_mm_for_euclid_dist")
         if self.pictures is None:
-            other = self.y[:, None] != y[None]
-            other[other.all(1)] = False  # a class without points borrows from all, as pairs do
-            return float(apart.masked_fill(other, torch.inf).min(1).values.mean())
+            return mean_nearest(x, self.y, members, y)
+        apart = torch.cdist(x, members, compute_mode=EXACTLY)
         like = pairwise_ssim(self.pictures.of(x), self.pictures.of(members))
         return float(apart.gather(1, like.argmax(1, keepdim=True)).mean())
+
+    def apart(self, x: Tensor) -> tuple[float, float]:
+        """How far candidates x (m, d) are from being the truth, and the held-out set.
+
+        Of each: the mean distance to its nearest points, or that of its points to their nearest
+        candidates, whichever is larger: candidates that crowd on a few points are not the set.
+        """
+        sets = self.sets or ((self.truth, self.y), (self.heldout, self.y))
+        return tuple(  # type: ignore[return-value]
+            max(mean_nearest(x, self.y, *one), mean_nearest(*one, x, self.y)) for one in sets
+        )
 
     def weights(self, x: Tensor) -> tuple[float, float, float]:
         """Where x (m, d) stands on the triangle: the weights, summing to 1, of the best mixture.
@@ -181,6 +191,14 @@ class Parts:
         found = torch.linalg.lstsq(columns, (x - self.noise).reshape(-1, 1), driver="gelsd")
         a, b = found.solution[:, 0].tolist()
         return a, b, 1 - a - b
+
+
+def mean_nearest(x: Tensor, y: Tensor, members: Tensor, labels: Tensor) -> float:
+    """Mean distance of x (m, d) with labels y (m,) to the nearest of the members of its label."""
+    other = y[:, None] != labels[None]
+    other[other.all(1)] = False  # a class without points borrows from all, as pairs do
+    apart = torch.cdist(x, members.to(x), compute_mode=EXACTLY)
+    return float(apart.masked_fill(other, torch.inf).min(1).values.mean())
 
 
 def pairwise_ssim(a: Tensor, b: Tensor) -> Tensor:

@@ -337,7 +337,8 @@ class StartsPanel(Panel):
 
     def drawn(self) -> None:
         """Draw the runs on the triangle, and their ends in the profile."""
-        if self.widget is not None:
+        if self.widget is not None and self.session.frame.starts is not None:
+            landscape.note_arrivals(self.session, self.runs.arrivals())
             self._draw_fill()
 
     def tell(self, words: str) -> None:

@@ -22,7 +22,7 @@ from explorer.page.parts.settings import choice, whole
 from explorer.page.view.canvases import Arrays
 from explorer.page.words import starts as words
 from explorer.research.grid_store import Keeper
-from explorer.research.landscape import SIDES, Key, Of, Runs
+from explorer.research.landscape import SIDES, Arrivals, Key, Of, Runs
 
 CANCEL = "Cancel"
 AGAIN_S = 0.5  # after a cancel: a second press so soon was the same one; arbitrary
@@ -275,6 +275,13 @@ class RunsBox:
         """Return how many finished runs end nearest to each set."""
         ends = [] if self.found is None else [end for _, _, end in self.found.trails()]
         return [ends.count(k) for k in range(len(NAMES))]
+
+    def arrivals(self) -> Arrivals | None:
+        """Return where the runs of these settings ended; None where that is not known."""
+        if self.found is None:
+            return None
+        going = self.job.state is JobState.RUNNING
+        return self.found.arrivals(self._settings["seeds"], going)
 
     def _draw(self, anew: bool = False) -> None:
         """Draw the known runs; offer them as files and in the list."""

@@ -21,7 +21,7 @@ from explorer.page.session import Session
 from explorer.page.shades import by_rank
 from explorer.page.stages import attack
 from explorer.research.grid import even
-from explorer.research.landscape import SIDES, Of, landscape_of
+from explorer.research.landscape import SIDES, Arrivals, Of, landscape_of
 
 STEPS = 200  # of a run from a start; arbitrary: half a minute for 21 runs of the KKT attack
 NO_PAST, NO_FUTURE = "no point was dragged yet.", "no drag was taken back."
@@ -114,7 +114,8 @@ def place_handle(session: Session, weights: Weights) -> None:
     """
     held = starts(session)
     placed = _start(held.of, held.problem, held.landscape, weights)
-    session.show(starts=replace(placed, energies=held.energies, ranked=held.ranked))
+    session.show(starts=replace(placed, energies=held.energies, ranked=held.ranked,
+                                arrivals=held.arrivals))  # fmt: skip
 
 
 def know(session: Session, energies: NDArray[np.float64]) -> None:
@@ -122,6 +123,13 @@ def know(session: Session, energies: NDArray[np.float64]) -> None:
     held = starts(session)
     if held.energies is not energies:
         session.show(starts=replace(held, energies=energies, ranked=by_rank(energies)))
+
+
+def note_arrivals(session: Session, arrivals: Arrivals | None) -> None:
+    """Take over where the runs from all places ended, for the headline."""
+    held = starts(session)
+    if held.arrivals != arrivals:
+        session.show(starts=replace(held, arrivals=arrivals))
 
 
 PERIOD_S = 12.0  # of the way round the triangle at Play; arbitrary

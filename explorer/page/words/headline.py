@@ -183,11 +183,12 @@ def _certificate_numbers(made: Certificate) -> list[tuple[str, str]]:
 
 # --- the other stages -----------------------------------------------------------------------
 def _landscape(frame: Frame) -> Headline:
-    if frame.landscape is None:
-        return Headline("These weights have no energy", energy.nothing(frame), "warn")
     found = starts.headline(frame)
+    none = frame.landscape is None
+    if none and (frame.map_kind != "starts" or frame.starts is None):
+        return Headline("These weights have no energy", energy.nothing(frame), "warn")
     if found is not None:
-        return Headline(*found)
+        return Headline(*found, fold=starts.terms(frame))
     return Headline(
         "Which starts lead to the truth?",
         "Each place is a start: a mix of training points, unseen points and noise. Drag the "

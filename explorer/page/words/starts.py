@@ -15,7 +15,8 @@ from explorer.engine.roster import ROSTER, by_key
 from explorer.page.frame import Frame
 from explorer.page.words.energy import nothing
 from explorer.research.grid import grid_attacks
-from explorer.research.landscape import Key
+from explorer.research.landscape import EXPLAINED, Arrivals, Key
+from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")
 TITLE, UNIT = "Energy of all starts", "share of ‖θ‖² unexplained, bright is low"
@@ -44,7 +45,6 @@ PROFILES = {
     "edges": "Along the edges",
 }
 MARKS = (("●", "#5ee08a"), ("■", "#c9d1da"), ("◆", "#ff9bd2"))  # of ends, as in triangle.js
-EXPLAINED = 0.05  # of the weights: what leaves less explains them; arbitrary
 BESIDE = 0.5  # share of the truth above which a start is beside it; arbitrary
 
 
@@ -96,15 +96,83 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     if frame.map_kind != "starts":
         return POINT if frame.map_kind != "split" else SPLIT
     held = frame.starts
-    if held is None or held.energies is None:
+    if held is None:
         return None
-    return title(held.energies, held.ranked)
+    own = by_key(held.of.attack).energy is not None
+    if len(held.trail) > 1:
+        return rolled(held.weights, held.trail[0][1], held.energy, own)
+    if held.arrivals is not None:
+        return arrived(held.arrivals, own)
+    return None if held.energies is None else title(held.energies, held.ranked, own)
 
 
-def title(values: NDArray[np.float64], ranked: bool) -> tuple[str, str]:
+def _leave(own: bool) -> str:
+    """Return what those do that explain the weights, by an energy of an attack's own or by KKT."""
+    most = f"{EXPLAINED:.0%}"
+    return f"miss the weights by {most} or less" if own else f"leave {most} or less of ‖θ‖²"
+
+
+def rolled(start: Weights, first: float, now: float, own: bool = False) -> tuple[str, str]:
+    """Return what a run from a place has come to, its energy at first and now."""
+    what = "is missed" if own else "is left unexplained"
+    return (
+        f"From energy {number(first)} to {number(now)}",
+        (
+            f"The attack began at {mixture(start, short=True)}. {number(now)} of ‖θ‖² "
+            f"{what} by its candidates on the plane."
+        ),
+    )
+
+
+def arrived(made: Arrivals, own: bool = False) -> tuple[str, str]:
+    """Return how many runs ended at the truth, at the unseen points and elsewhere."""
+    if not made.ended:
+        of = f"{made.total} runs are on their way" if made.going else "The runs were stopped"
+        words = "None has ended yet." if made.going else "None has ended. Press again to go on."
+        return of, words
+    ends = [(made.truth, "at the truth"), (made.unseen, "at the unseen points")]
+    ends.append((made.ended - made.truth - made.unseen, "elsewhere"))
+    if made.ended < made.total:
+        more = "The others are on their way." if made.going else "Press again to run the others."
+        sofar = ", ".join(f"{n} {where}" for n, where in ends)
+        return f"{made.ended} of {made.total} runs have ended", f"So far {sofar}. {more}"
+    which = {0: "No run finds the truth", made.total: f"All {made.total} runs find the truth"}
+    some = f"{made.truth} of {made.total} runs find{_s(made.truth)} the truth"
+    words = ""
+    if made.began:
+        one = "It" if made.began == made.truth == 1 else f"{made.began} of them"
+        words = f"{one} began there. "
+    (n, where), (other, away) = ends[1:]
+    if n + other:
+        words += f"{n} end{_s(n)} {where}, {other} {away}."
+    if made.explain:
+        of = "the rest" if made.truth else "them"
+        words += f" {made.explain} of {of} explain{_s(made.explain)} the weights too."
+    return which.get(made.truth, some), words.strip() or "From every place they come to it."
+
+
+def _s(n: int) -> str:
+    """Return the ending of a verb of so many."""
+    return "s" if n == 1 else ""
+
+
+def terms(frame: Frame) -> tuple[tuple[str, str], ...]:
+    """Return what `arrived` means by being at a set, and by explaining the weights."""
+    held = frame.starts
+    if frame.map_kind != "starts" or held is None or held.arrivals is None or len(held.trail) > 1:
+        return ()
+    own = by_key(held.of.attack).energy is not None
+    return (
+        ("at a set", f"{RADIUS:g} apart at most, on average over candidates and over its points"),
+        ("explain", _leave(own)),
+    )
+
+
+def title(values: NDArray[np.float64], ranked: bool, own: bool = False) -> tuple[str, str]:
     """Return what the energies of all starts show, in a title and a sentence.
 
-    `values` (side, side): row noise and column truth; `ranked`: whether colours follow ranks.
+    `values` (side, side): row noise and column truth; `ranked`: whether colours follow ranks;
+    `own`: whether the attack has an energy of its own, by training on the start.
     """
     known = np.isfinite(values)
     last = len(values) - 1
@@ -114,24 +182,22 @@ def title(values: NDArray[np.float64], ranked: bool) -> tuple[str, str]:
     scale = " Nearly all starts have one energy, so colours go by rank." if ranked else ""
     if not count:
         least = float(values[known].min())
-        return (
-            "No start explains the weights",
-            f"The best of {total} leaves {least:.0%} of ‖θ‖² unexplained.{scale}",
-        )
+        left = f"misses the weights by {least:.0%}" if own else f"leaves {least:.0%} of ‖θ‖²"
+        return ("No start explains the weights", f"The best of {total} {left}.{scale}")
     if (truth[low] > BESIDE).all():
         return (
             "Only starts beside the truth explain the weights",
-            f"{count} of {total} starts leave {EXPLAINED:.0%} or less of ‖θ‖².{scale}",
+            f"{count} of {total} starts {_leave(own)}.{scale}",
         )
     if count > 0.9 * total:
-        share = f"{count} of {total} leave {EXPLAINED:.0%} or less of ‖θ‖²"
+        share = f"{count} of {total} {_leave(own)}"
         return (
             "Nearly every start explains the weights",
             f"{share}: the energy tells little of the training points here.{scale}",
         )
     return (
         f"{count} of {total} starts explain the weights",
-        f"They leave {EXPLAINED:.0%} or less of ‖θ‖², some of them far from the truth.{scale}",
+        f"They {_leave(own)}, some of them far from the truth.{scale}",
     )
 
 
