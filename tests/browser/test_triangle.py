@@ -133,6 +133,14 @@ def test_attacks_roll_from_the_handle_and_from_all_places(
     expect(page.locator(".mx-starts")).not_to_contain_text("rolling")
     counts = re.findall(r"(?:truth|unseen|noise) (\d+)", page.locator(".mx-starts").inner_text())
     assert sum(map(int, counts)) == 21
+    expect(page.locator(".mx-verdict")).to_contain_text(re.compile(r"\b21 runs|No run"))
+    page.set_viewport_size({"width": 1280, "height": 720})
+    whole = "el => el.scrollHeight <= el.clientHeight + 1"
+    aside = page.locator(".mx-starts-aside")
+    assert aside.evaluate(whole)
+    page.get_by_role("button", name="More", exact=True).click()
+    expect(page.locator(".mx-starts select").first).to_be_visible()
+    assert aside.evaluate(whole)  # what it opens takes no line of the legend away
 
 
 def test_every_picture_has_a_menu_that_saves_it(
@@ -145,7 +153,7 @@ def test_every_picture_has_a_menu_that_saves_it(
         ElementTree.fromstring(kept.read_text())
         names.add(kept.stem)
     assert names == {"plane", "starts", "profile"}
-    expect(page.locator(".mx-starts-head")).to_have_count(2)  # looks are there at the first paint
+    expect(page.locator(".mx-starts-head")).to_have_count(1)  # looks are there at the first paint
     page.get_by_role("tab", name="Attack").click()
     chart = page.locator(".mx-chart-view").first
     assert saved(page, chart, "png", tmp_path).name == "chart.png"

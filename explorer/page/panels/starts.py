@@ -63,7 +63,7 @@ class StartsPanel(Panel):
             "attack", "Which attack starts here",
             *((ROSTER[key].title, key) for key in grid_attacks()),
         )  # fmt: skip
-        made.style.description_width = "initial"
+        made.style.description_width, made.layout.width = "initial", "240px"
         made.observe(self._on_attack, names=["value"])
         return made
 
@@ -71,26 +71,23 @@ class StartsPanel(Panel):
         self.view = TriangleView(self.session.together, label=words.LABEL)
         self.view.on_handle(self._on_handle)
         self.view.on_ball(self.runs.press)
-        self.head = Row(
-            ("mx-starts-head",),
-            title=Item("words", value=""),
-            share=Item("bar", tip="Share of the map computed", value=0.0, hidden=True),
-            stop=Item("button", CANCEL, "Keep the map as it is", hidden=True,
-                      call=lambda _: self.energies.job.cancel()),
-        )  # fmt: skip
         fills = choices(
             ("start", "start"), ("end", "end"),
             tips=("Colours by the energy of the start", "of the end of the runs"),
         )  # fmt: skip
         self.aside = Row(
             ("mx-starts-aside",),
+            title=Item("words", value=""),
+            share=Item("bar", tip="Share of the map computed", value=0.0, hidden=True),
+            stop=Item("button", CANCEL, "Keep the map as it is", hidden=True,
+                      call=lambda _: self.energies.job.cancel()),
             fill=Item("segments", "Colours", value="start", options=fills,
                       call=lambda _: self._draw_fill()),
             read=Item("words", value=""), scale=Item("words", value=""),
             counts=Item("words", value=""),
         )  # fmt: skip
         body = w.Box([self.view, self.aside], _dom_classes=["mx-starts-body"])
-        self.card = w.VBox([self.head, body], _dom_classes=["mx-card"])
+        self.card = w.VBox([body], _dom_classes=["mx-card"])
         ways = choices(
             ("noise", "noise"), ("unseen", "unseen"), ("edges", "edges"),
             tips=tuple(words.PROFILES[key] for key in ("noise", "unseen", "edges")),
@@ -157,7 +154,6 @@ class StartsPanel(Panel):
         children = (self.card, self.profile, self.buttons)
         more = self.further.value("more")
         self.whole.children = (*children, self.runs.widget) if more else children
-        self.head.put("title", value=words.heading(words.TITLE, words.unit(held.of.attack)))
         self.view.handle = held.weights
         self.view.say = words.said(held.weights, held.energy)
         read = words.readout(held.weights, held.energy, bool(held.trail))
@@ -205,9 +201,9 @@ class StartsPanel(Panel):
         self._draw_fill()
 
     def _on_job(self) -> None:
-        for row, job in ((self.head, self.energies.job), (self.here, self.attack_job)):
+        for row, job in ((self.aside, self.energies.job), (self.here, self.attack_job)):
             row.put("share", value=job.share, hidden=not job.busy)
-        self.head.put("stop", hidden=not self.energies.job.busy)
+        self.aside.put("stop", hidden=not self.energies.job.busy)
         says = {JobState.RUNNING: CANCEL, JobState.CANCELLING: CANCELLING}
         self.here.put("here", label=says.get(self.attack_job.state, words.ATTACK_HERE))
 
@@ -225,7 +221,10 @@ class StartsPanel(Panel):
         ends, values = self._ends(), self.energies.values
         self.aside.put("fill", disabled=ends is None)
         chosen = self.aside.value("fill")
-        filled = ends if chosen == "end" and ends is not None else values
+        at_end = chosen == "end" and ends is not None
+        filled = ends if at_end else values
+        title = words.AFTER if at_end else words.TITLE
+        self.aside.put("title", value=words.heading(title, words.unit(held.of.attack)))
         found = self.runs.found
         rolled = (0, 0)
         if found is not None:

@@ -116,12 +116,12 @@ class RunsBox:
     def steps(self) -> w.BoundedIntText:
         """The field of the steps."""
         tip = "Length of the attack from each place"
-        return self._field("steps", whole("steps", tip, 1, 100_000), "140px")
+        return self._field("steps", whole("steps", tip, 1, 100_000), "122px")
 
     @cached_property
     def seeds(self) -> w.BoundedIntText:
         """The field of the seeds."""
-        return self._field("seeds", whole("seeds", "Draws of the noise", 1, 20), "120px")
+        return self._field("seeds", whole("seeds", "Draws of the noise", 1, 20), "100px")
 
     @cached_property
     def pick(self) -> Pick:

@@ -22,7 +22,7 @@ const popup = (button, box) => {
 };
 
 // --- words that are explained where they stand: see words/glossary.py ----------------------------
-const NAMED = GLOSSARY.map(([pattern]) => new RegExp(`(?<![\\p{L}\\p{N}])(?:${pattern})(?![\\p{L}\\p{N}])`, "u"));
+const NAMED = GLOSSARY.map(([pattern]) => new RegExp(`(?<![\\p{L}\\p{N}/])(?:${pattern})(?![\\p{L}\\p{N}])`, "u"));
 // One card for all words of a page: it opens under the pointer, by keys, and by a touch.
 const cardOf = (app) => {
   const found = app.querySelector(":scope > .mx-term-card");

@@ -99,6 +99,12 @@ const trailPlaces = (frame, corners) => {
     }));
 };
 
+// Where a run has come; one that has left the view waits at its rim.
+const ballPlace = (path, { width, height }) => {
+  const [x, y] = path[path.length - 1], r = 6;
+  return [Math.min(Math.max(x, r), width - r), Math.min(Math.max(y, r), height - r)];
+};
+
 const paintTriangle = (context, frame, size, colours) => {
   const corners = cornersOf(size, frame.small), [top, left, right] = corners;
   const outline = () => { context.beginPath(); context.moveTo(...top); context.lineTo(...left); context.lineTo(...right); context.closePath(); };
@@ -108,14 +114,9 @@ const paintTriangle = (context, frame, size, colours) => {
     context.restore();
   } else { outline(); context.fillStyle = colours.soft; context.fill(); }
   outline(); context.strokeStyle = colours.ink2; context.lineWidth = 1.5; context.lineJoin = "round"; context.stroke();
-  context.fillStyle = colours.ink; context.font = `${frame.small ? 12 : 14}px ${FONT}`; context.textAlign = "center";
-  context.textBaseline = "bottom"; context.fillText(SET_NAMES[0], top[0], top[1] - 5);
-  context.textBaseline = "top";
-  context.fillText(SET_NAMES[1], left[0] + (frame.small ? 6 : 0), left[1] + 11);
-  context.fillText(SET_NAMES[2], right[0] - (frame.small ? 6 : 0), right[1] + 11);
-  const paths = trailPlaces(frame, corners), many = paths.length > 60;
+  const paths = trailPlaces(frame, corners), many = paths.length > 60, fine = many ? 0.8 : paths.length > 10 ? 1.1 : 1.6;
   context.lineCap = context.lineJoin = "round";
-  for (const [colour, width] of [[faded(ON_MAP.halo, 0.55), many ? 2 : 3.4], [ON_MAP.path, many ? 0.8 : 1.6]]) {
+  for (const [colour, width] of [[faded(ON_MAP.halo, 0.55), 2 * fine + 0.4], [ON_MAP.path, fine]]) {
     context.strokeStyle = colour; context.lineWidth = width;
     for (const path of paths) {
       context.beginPath();
@@ -124,11 +125,20 @@ const paintTriangle = (context, frame, size, colours) => {
     }
   }
   paths.forEach((path, run) => {
-    const [x, y] = path[path.length - 1], set = frame.ends ? frame.ends.data[run] : 3;
+    const [x, y] = ballPlace(path, size), set = frame.ends ? frame.ends.data[run] : 3;
     ballPath(context, x, y, set, many ? 3 : 4.5);
     context.fillStyle = ON_MAP.ends[set]; context.fill();
     context.strokeStyle = ON_MAP.halo; context.lineWidth = 1.2; context.stroke();
   });
+  // Over runs and their ends, so that they can be read.
+  context.font = `${frame.small ? 12 : 14}px ${FONT}`; context.textAlign = "center";
+  const name = (words, x, y, side) => {
+    context.textBaseline = side; context.strokeStyle = colours.card; context.lineWidth = 4; context.strokeText(words, x, y);
+    context.fillStyle = colours.ink; context.fillText(words, x, y);
+  };
+  name(SET_NAMES[0], top[0], top[1] - 5, "bottom");
+  name(SET_NAMES[1], left[0] + (frame.small ? 6 : 0), left[1] + 11, "top");
+  name(SET_NAMES[2], right[0] - (frame.small ? 6 : 0), right[1] + 11, "top");
   if (!frame.handle) return;
   const [x, y] = placeOf(frame.handle, corners), r = frame.small ? 7 : 9;
   if (frame.focused) { context.beginPath(); context.arc(x, y, r + 6, 0, 2 * Math.PI); context.strokeStyle = colours.accent; context.lineWidth = 2; context.stroke(); }
@@ -178,7 +188,7 @@ function render({ model, el }) {
     const paths = trailPlaces(frame, corners());
     let best = -1, near = 8;
     paths.forEach((path, run) => {
-      const [px, py] = path[path.length - 1], far = Math.hypot(px - x, py - y);
+      const [px, py] = ballPlace(path, rectOf(pad)), far = Math.hypot(px - x, py - y);
       if (far < near) { near = far; best = run; }
     });
     return best;

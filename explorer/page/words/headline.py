@@ -188,7 +188,7 @@ def _landscape(frame: Frame) -> Headline:
     if none and (frame.map_kind != "starts" or frame.starts is None):
         return Headline("These weights have no energy", energy.nothing(frame), "warn")
     if found is not None:
-        return Headline(*found, fold=starts.terms(frame))
+        return Headline(*found)
     return Headline(
         "Which starts lead to the truth?",
         "Each place is a start: a mix of training points, unseen points and noise. Drag the "

@@ -19,7 +19,8 @@ from explorer.research.landscape import EXPLAINED, Arrivals, Key
 from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")
-TITLE, UNIT = "Energy of all starts", "share of ‖θ‖² unexplained, bright is low"
+TITLE, AFTER = "Energy of all starts", "Energy where the runs end"
+UNIT = "share of ‖θ‖² unexplained, bright is low"
 UNIT_BILEVEL = "‖θ(x) − θ*‖² / ‖θ*‖², bright is low"
 ATTACK_HERE = "Attack from here"
 CHANGED = "The points or the weights changed: the attacks were cancelled."
@@ -148,24 +149,13 @@ def arrived(made: Arrivals, own: bool = False) -> tuple[str, str]:
     if made.explain:
         of = "the rest" if made.truth else "them"
         words += f" {made.explain} of {of} explain{_s(made.explain)} the weights too."
-    return which.get(made.truth, some), words.strip() or "From every place they come to it."
+    words = words.strip() or "From every place they come to it."
+    return which.get(made.truth, some), f"{words} Found means {RADIUS:g} apart or less, on average."
 
 
 def _s(n: int) -> str:
     """Return the ending of a verb of so many."""
     return "s" if n == 1 else ""
-
-
-def terms(frame: Frame) -> tuple[tuple[str, str], ...]:
-    """Return what `arrived` means by being at a set, and by explaining the weights."""
-    held = frame.starts
-    if frame.map_kind != "starts" or held is None or held.arrivals is None or len(held.trail) > 1:
-        return ()
-    own = by_key(held.of.attack).energy is not None
-    return (
-        ("at a set", f"{RADIUS:g} apart at most, on average over candidates and over its points"),
-        ("explain", _leave(own)),
-    )
 
 
 def title(values: NDArray[np.float64], ranked: bool, own: bool = False) -> tuple[str, str]:
