@@ -261,6 +261,7 @@ class Frame:
     arena: Shown | None = None
     landscape: History[Candidates] | None = None
     starts: Starts | None = None
+    no_starts: str = ""  # why there are none, where the attack itself refused
     map_kind: str = "starts"  # what moves in the landscape: a key of `questions.MAPS`
     point_map: PointMap | None = None
     radii: Certain | None = None  # what the explain stage says of every place

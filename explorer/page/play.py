@@ -199,11 +199,16 @@ def reseed(session: Session) -> None:
 def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - fields of the configs
     """Change settings of the present stage: the attack starts anew, training goes on.
 
+    In the landscape they are those of the attacks that start there.
+
     Settings of the architecture or the initialisation start training anew.
 
     Raises:
         ValueError: for a value that the setting does not take.
     """
+    if session.frame.stage == "landscape":
+        landscape.configure(session, **changes)
+        return
     if session.frame.stage == "attack":
         session.attack_config = replace(session.attack_config, **changes)
         session.running = False

@@ -25,7 +25,7 @@ from explorer.engine.network import phi
 from explorer.engine.optim import Moments
 from explorer.engine.status import Status
 
-MODELS = ("affine", "hidden")
+MODELS = ("affine", "hidden", "deep")
 LOSSES = ("ridge", "logistic")
 SOLVERS = ("exact", "cg", "quasi-newton")
 
@@ -38,7 +38,8 @@ def drawn(seed: int = 0, n: int = 7, d: int = 3) -> tuple[torch.Generator, Tenso
 
 
 def settings(model: str, loss: str, **more) -> BilevelConfig:
-    return BilevelConfig(model=model, loss=loss, mu=0.05, width=4, beta=6.0, **more)
+    mu = 0.002 if model == "deep" else 0.05  # more lets all weights of three layers go to zero
+    return BilevelConfig(model=model, loss=loss, mu=mu, width=4, beta=6.0, **more)
 
 
 def energy(lower: Lower, theta: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -48,9 +49,13 @@ def energy(lower: Lower, theta: Tensor, x: Tensor, y: Tensor) -> Tensor:
     if shape.model == "affine":
         z = one @ theta
     else:
-        inner = shape.width * (shape.d + 1)
-        a = one @ theta[:inner].view(shape.width, -1).T
-        z = (torch.log1p(torch.exp(shape.beta * a)) / shape.beta) @ theta[inner:-1] + theta[-1]
+        k, inner = shape.width, shape.width * (shape.d + 1)
+        s = torch.log1p(torch.exp(shape.beta * one @ theta[:inner].view(k, -1).T)) / shape.beta
+        if shape.model == "deep":
+            w = theta[inner : inner + k * (k + 1)].view(k, k + 1)
+            a, inner = s @ w[:, :-1].T + w[:, -1], inner + k * (k + 1)
+            s = torch.log1p(torch.exp(shape.beta * a)) / shape.beta
+        z = s @ theta[inner:-1] + theta[-1]
     loss = (z - y) ** 2 / 2 if lower.loss == "ridge" else torch.log1p(torch.exp(-y * z))
     return loss.mean() + lower.mu / 2 * (theta**2).sum()
 
@@ -88,9 +93,10 @@ def test_the_affine_minimum_is_where_the_gradient_vanishes(loss: str) -> None:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_hidden_minimum_is_a_minimum(loss: str) -> None:
+@pytest.mark.parametrize("model", ["hidden", "deep"])
+def test_the_hidden_minimum_is_a_minimum(model: str, loss: str) -> None:
     generator, x, y = drawn(2)
-    lower = settings("hidden", loss).lower(3)
+    lower = settings(model, loss).lower(3)
     found = solve(lower, x, y, lower.shape.draw(generator))
     assert found.gradient < 1e-10
     values = torch.linalg.eigvalsh(lower.point(found.theta, x, y).hessian)
@@ -186,9 +192,25 @@ def test_multipliers_are_those_of_weight_decay() -> None:
     assert bool((state.lam > 0).all())
 
 
+def test_a_training_that_ends_at_zero_weights_is_refused() -> None:
+    generator, _, _ = drawn()
+    angle = torch.arange(8, dtype=torch.float64) * torch.pi / 4
+    circle = torch.stack([angle.cos(), angle.sin()], 1)
+    y = torch.tensor([1.0, -1.0] * 4, dtype=torch.float64)  # no line tells these classes apart
+    with pytest.raises(ValueError, match="weight decay"):
+        victim(circle, y, BilevelConfig(), generator)
+
+
+def test_a_hessian_of_too_many_weights_is_refused_by_the_exact_solver_alone() -> None:
+    generator, x, y = drawn()
+    with pytest.raises(ValueError, match="conjugate gradients"):
+        victim(x, y, BilevelConfig(model="deep", width=80), generator)
+    assert victim(x, y, settings("deep", "ridge"), generator).theta.shape == (4 * 10 + 1,)
+
+
 def test_the_network_is_the_limit_of_a_sharp_softplus() -> None:
     generator, x, _ = drawn(9, n=5, d=2)
-    for shape in (Shape("affine", 2), Shape("hidden", 2, 3, 1e6)):
+    for shape in (Shape("affine", 2), Shape("hidden", 2, 3, 1e6), Shape("deep", 2, 3, 1e6)):
         theta = shape.draw(generator)
         target = BilevelTarget(theta, Lower(shape, "ridge", 0.1))
         torch.testing.assert_close(phi(target.net, x), shape.at(theta, x).z, atol=1e-5, rtol=0)
@@ -222,7 +244,7 @@ def test_a_direction_of_no_curvature_ends_the_search() -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("model", "deep"), ("loss", "hinge"), ("solver", "newton"), ("optimizer", "sgd"), ("m", 3),
+    [("model", "deeper"), ("loss", "hinge"), ("solver", "newton"), ("optimizer", "sgd"), ("m", 3),
      ("mu", 0.0), ("damping", -1.0), ("momentum", 1.0), ("lr_x", float("nan"))],
 )  # fmt: skip
 def test_settings_without_a_step_are_refused(field: str, value: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -162,6 +163,59 @@ def test_three_layers_have_a_triangle() -> None:
     play.go(made.session, "landscape")
     values = panel(made).energies.values
     assert np.isfinite(values).any() and float(np.nanmax(values)) <= 1 + 1e-9
+    made.close()
+
+
+@pytest.mark.parametrize(("name", "n"), [("moons", 4), ("alternating-line", 3)])
+def test_every_attack_is_dragged_and_run_on_three_layers(name: str, n: int) -> None:
+    made = App(preset(name, n=n))
+    session = made.session
+    play.configure(session, widths=(8, 8), method="ascent")
+    play.go(session, "train")
+    play.advance(session, steps=400)
+    play.go(session, "landscape")
+    assert not session.message, session.message
+    for key in grid_attacks():
+        landscape.choose_attack(session, key)
+        if key == "bilevel":
+            play.configure(session, model="deep", width=4, mu=1e-3)
+            assert session.frame.starts.problem.target.net.depth == 3
+        drag(made, 0.8, 0.1, 0.1)
+        first = session.frame.starts
+        assert first is not None and first.of.attack == key and np.isfinite(first.energy)
+        session.attack_config = replace(session.attack_config, steps=15)
+        press(panel(made).here, "here")
+        last = session.frame.starts
+        assert len(last.trail) > 2 and np.isfinite(last.energy)
+        assert last.trail[0][1] == pytest.approx(first.energy) and not session.message
+        assert "start" in panel(made).strip.frame and panel(made).strip.frame["handle"] is not None
+    made.close()
+
+
+def test_settings_of_the_attack_are_changed_in_the_landscape_and_its_run_begins_anew() -> None:
+    made = opened("attack", "moons", n=6)
+    session = made.session
+    attack.choose(session, "bilevel")
+    play.advance(session, steps=3)
+    play.go(session, "landscape")
+    before = session.frame.starts
+    play.configure(session, model="hidden", width=5)
+    held = session.frame.starts
+    assert held.problem.target.lower.shape.width == 5 and held.energy != before.energy
+    assert session.frame.attack.state is None
+    play.go(session, "attack")
+    assert session.frame.attack.state.victim.lower.shape.width == 5
+    made.close()
+
+
+def test_an_attack_that_refuses_the_points_says_why_and_another_setting_helps() -> None:
+    made = opened("landscape", "alternating-circle", n=8)
+    session = made.session
+    landscape.choose_attack(session, "bilevel")  # an affine model of a symmetric set is zero
+    assert session.frame.starts is None and session.frame.no_starts
+    assert words.html(session.frame.no_starts) in panel(made).refusal.value("why")
+    play.configure(session, model="hidden", mu=1e-4)
+    assert session.frame.starts is not None and session.frame.no_starts == ""
     made.close()
 
 

@@ -193,9 +193,9 @@ class TrainForm(Form):
 
 
 class AttackForm(Panel):
-    """The settings of the attack that the chooser names."""
+    """The settings of the attack that the chooser names, or that starts in the landscape."""
 
-    stages = ("attack",)
+    stages = ("attack", "landscape")
 
     def build(self) -> None:
         """Room for the form of the chosen attack."""
@@ -228,4 +228,4 @@ class AttackSettings(Form):
 
     def seen(self, frame: Frame) -> bool:
         """Whether this attack is on screen."""
-        return frame.stage != "attack" or frame.attack.name == self.name
+        return frame.stage not in AttackForm.stages or frame.attack.name == self.name

@@ -16,7 +16,7 @@ from explorer.engine.energy.questions import MAPS
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import AttackState, by_key
 from explorer.page.frame import Candidates, PointMap, Starts, first_candidates
-from explorer.page.history import History
+from explorer.page.history import History, Timeline
 from explorer.page.session import Session
 from explorer.page.shades import by_rank
 from explorer.page.stages import attack
@@ -73,17 +73,18 @@ def begin_starts(session: Session) -> None:
     """Put the handle at the mix of the session; no handle where there are no such energies."""
     now = session.frame
     if now.target is None or not session.entry.takes_start:
-        session.show(starts=None)
+        session.show(starts=None, no_starts="")
         return
     of = problem(session)
     if now.starts is not None and now.starts.of == of:
         return
+    at = now.starts.weights if now.starts is not None else mix_weights(*session.mix)
     try:
         shared = of.problem()
-        session.show(starts=_start(of, shared, landscape_of(shared, of.attack),
-                                   mix_weights(*session.mix)))  # fmt: skip
-    except ValueError:
-        session.show(starts=None)  # the panel says why
+        made = _start(of, shared, landscape_of(shared, of.attack), at)
+        session.show(starts=made, no_starts="")
+    except ValueError as error:
+        session.show(starts=None, no_starts=str(error))  # the panel says why
 
 
 def _start(of: Of, shared: Any, energies: Any, weights: Weights) -> Starts:  # noqa: ANN401
@@ -103,6 +104,20 @@ def starts(session: Session) -> Starts:
 def choose_attack(session: Session, name: str) -> None:
     """Turn to another attack, and to its starts. ValueError where it cannot be used here."""
     attack.choose(session, name)
+    begin_starts(session)
+
+
+def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - fields of the settings
+    """Change settings of the attack that starts here: its run in the Attack stage begins anew.
+
+    Raises:
+        ValueError: for a value that the setting does not take.
+    """
+    session.attack_config = replace(session.attack_config, **changes)
+    session.running = False
+    session.branch.attack = Timeline()
+    now = session.frame.attack
+    session.put(attack=attack.without_run(now, now.name))
     begin_starts(session)
 
 

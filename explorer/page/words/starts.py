@@ -83,7 +83,7 @@ def why_none(frame: Frame) -> str:
         return f"{entry.title} does not begin at given candidates: choose {choices()}."
     if entry.energy is None:
         return nothing(frame)
-    return "No unseen points to start from: train a network, and come back."
+    return f"{entry.title} has no starts here: {frame.no_starts}"
 
 
 def choices() -> str:

@@ -39,15 +39,17 @@ class BilevelConfig:
     """Settings of the attack, and of the training that it sees through.
 
     The first five describe how the attacked weights were trained (Runkel et al.: an affine and a
-    one-hidden-layer network); the attacker knows them. The defaults of the others are arbitrary
-    but for the two solvers' names; `benchmarks/bench_bilevel.py` measures them.
+    one-hidden-layer network; two hidden layers are ours); the attacker knows them. The defaults of
+    the others are arbitrary but for the two solvers' names; `benchmarks/bench_bilevel.py` measures
+    them.
     """
 
     # fmt: off
-    model: Annotated[Literal["affine", "hidden"], setting(
-        "The network that is trained and attacked: affine, or one hidden layer; biases in all "
-        "layers", title="model", form="sight", place=1,
-        labels=(("affine", "affine"), ("one hidden layer", "hidden")),
+    model: Annotated[Literal["affine", "hidden", "deep"], setting(
+        "The network that is trained and attacked: affine, or with one hidden layer or two; biases "
+        "in all layers", title="model", form="sight", place=1,
+        labels=(("affine", "affine"), ("one hidden layer", "hidden"),
+                ("two hidden layers", "deep")),
     )] = "affine"
     loss: Annotated[Literal["logistic", "ridge"], setting(
         "Of the lower level: log(1 + exp(−yz)), or half the squared error", title="training loss",
@@ -58,12 +60,12 @@ class BilevelConfig:
         page=(1e-8, 1e3), gt=0,
     )] = 0.01
     width: Annotated[int, setting(
-        "Of the one hidden layer", title="hidden neurons", form="more", place=2, page=(1, 200),
+        "Of a hidden layer", title="hidden neurons", form="more", place=2, page=(1, 200),
         gt=0,
     )] = 16
     beta: Annotated[float, setting(
         "Sharpness of the softplus that stands for ReLU", title="softplus β", form="more",
-        place=3, page=(0.1, 1000), gt=0, note="One hidden layer only.",
+        place=3, page=(0.1, 1000), gt=0, note="Hidden layers only.",
     )] = 20.0
     m: Annotated[int, setting(
         "Where no start is given; on the page there are as many as points", title="candidates m",
@@ -125,7 +127,7 @@ class BilevelConfig:
         """How weights for inputs of dimension d were trained."""
         if self.model == "affine":
             return Lower(Shape("affine", d), self.loss, self.mu)
-        return Lower(Shape("hidden", d, self.width, self.beta), self.loss, self.mu)
+        return Lower(Shape(self.model, d, self.width, self.beta), self.loss, self.mu)
 
     def rate(self, t: int) -> float:
         """The share of lr_x taken at iteration t: half a cosine from 1 to `decay`."""
@@ -145,7 +147,7 @@ class BilevelConfig:
 # original. The KKT-like surrogate of its eq. (3), || dE/dtheta(x, y; theta*) ||^2, bounds l where E
 # is mu-strongly convex (the affine model): l <= surrogate / (2 mu^2).
 #
-# With one hidden layer E has many minima: the lower level follows the last one found, and every
+# With hidden layers E has many minima: the lower level follows the last one found, and every
 # `restart` steps is solved from theta* as well, of which the nearer to theta* is kept.
 #
 # What l cannot decide: it is P equations in m d unknowns, so its zero set has dimension m d - P or
@@ -328,7 +330,7 @@ def _evaluate(
     """The state at x, the lower level solved from `theta`."""
     lower = target.lower
     low = solve(lower, x, y, theta)
-    if lower.shape.model == "hidden" and t and config.restart and t % config.restart == 0:
+    if lower.shape.model != "affine" and t and config.restart and t % config.restart == 0:
         low = min(low, solve(lower, x, y, target.theta), key=lambda m: _apart(m.theta, target))
     point = lower.point(low.theta, x, y)
     gap = low.theta - target.theta
@@ -375,6 +377,8 @@ def shapes(target: Target, state: BilevelState) -> Shapes:
 
 PICTURE_WIDTH = 8  # arbitrary: hidden neurons of the model that is seen through, on images
 _TRAINED = 1e-6  # arbitrary: a gradient above this is no minimum to speak of
+_NOTHING = 1e-4  # arbitrary: weights whose norm is less are zero but for rounding
+_EXACT = 4000  # arbitrary: weights beyond which their Hessian is not formed; 128 MB
 
 
 def victim(
@@ -383,15 +387,25 @@ def victim(
     """theta* = argmin_theta E(x, y; theta) on the truth x (n, d), y (n,), from a random theta.
 
     Raises:
-        ValueError: where the training does not end at a minimum.
+        ValueError: where the training does not end at a minimum, or at no weights at all.
     """
     lower = config.lower(x.shape[1])
+    if config.solver == "exact" and lower.shape.size > _EXACT:
+        raise ValueError(
+            f"this model has {lower.shape.size:,} weights, too many for the exact inverse Hessian: "
+            "choose conjugate gradients, or fewer hidden neurons."
+        )
     x, y = x.to(torch.float64), y.to(torch.float64)
     found = solve(lower, x, y, lower.shape.draw(generator))
     if not found.gradient <= _TRAINED:
         raise ValueError(
             f"training ended at a gradient of {found.gradient:.1e}, above {_TRAINED:g}. "
             "Raise mu, lower beta or take another seed."
+        )
+    if float(found.theta.norm()) < _NOTHING:
+        raise ValueError(
+            "with this weight decay training ends at weights of zero, which tell nothing of the "
+            "points. Choose a smaller weight decay, and a model with hidden layers."
         )
     return BilevelTarget(found.theta, lower)
 
@@ -402,8 +416,7 @@ def energy(target: BilevelTarget, x: Tensor, y: Tensor) -> float:
     The lower level is solved from theta*, as at the start of a run.
     """
     found = solve(target.lower, x, y, target.theta)
-    size = float(target.theta.square().sum())
-    return float((found.theta - target.theta).square().sum()) / max(size, 1e-300)
+    return float((found.theta - target.theta).square().sum() / target.theta.square().sum())
 
 
 def pictures(n: int, outputs: int, steps: int | None) -> BilevelConfig:
@@ -422,6 +435,6 @@ ATTACK = Attack(
     curves=(("l_upper", "½‖θ(x) − θ*‖²"), ("surrogate", "surrogate ‖∇E‖²")),
     takes_start=True, victim=victim, energy=energy, shapes=shapes,
     pictures=pictures,
-    room=lambda config, d: config.width * (d + 2),
+    room=lambda config, d: config.width * (d + 3 + config.width),
     non_homogeneous=True,  # asks for no margin; see `Attack.refusal`
 )  # fmt: skip

@@ -105,7 +105,7 @@ def two_loop(r: Tensor, pairs: deque[tuple[Tensor, Tensor]]) -> Tensor:
 #     logistic  l(z, y) = log(1 + exp(-y z))       affine: Newton's method
 #
 # mu is ours: separable data have no minimiser of the logistic loss without it, and it makes the
-# Hessian of the affine model at least mu. With one hidden layer E is not convex: theta(x) is then
+# Hessian of the affine model at least mu. With hidden layers E is not convex: theta(x) is then
 # the minimum that L-BFGS (scipy) and Newton's method with conjugate gradients reach from where they
 # begin, which the attack sets to the weights it knows, then to the last ones found.
 
@@ -205,10 +205,10 @@ def solve(lower: Lower, x: Tensor, y: Tensor, theta: Tensor, tol: float = TOL) -
     if lower.shape.model == "affine" and lower.loss == "ridge":
         theta = ridge(lower, x, y)
         return Minimum(theta, float(lower.point(theta, x, y).gradient.norm()))
-    if lower.shape.model == "hidden" and size > _NEAR:
+    if lower.shape.model != "affine" and size > _NEAR:
         return _newton(lower, x, y, _lbfgs(lower, x, y, theta), tol)
     found = _newton(lower, x, y, theta, tol)
-    if found.gradient > tol and lower.shape.model == "hidden":  # lost between two minima
+    if found.gradient > tol and lower.shape.model != "affine":  # lost between two minima
         found = _newton(lower, x, y, _lbfgs(lower, x, y, found.theta), tol)
     return found
 
