@@ -309,6 +309,18 @@ def test_the_landscape_keeps_no_verdict_of_the_attack() -> None:
     assert "recovered" not in check(session).title != of_attack.title
 
 
+def test_points_that_leave_much_of_the_weights_are_not_said_to_explain_them() -> None:
+    session = Session(preset("xor"))
+    play.configure(session, widths=(16, 16), method="ascent")
+    play.go(session, "train")
+    play.advance(session, steps=300)
+    play.go(session, "explain")
+    state = session.frame.explain.present
+    made = headline(session.frame)
+    assert state.base > 0.05 and f"{state.base:.1%}" in made.title and made.tone == "warn"
+    assert made.action is not None and made.action.key == "train"
+
+
 def test_a_refusal_of_explain_ends_with_the_next_answer() -> None:
     session = Session(preset("alternating-circle", 8, 0.0))
     train.jump_to_exact(session)

@@ -467,6 +467,9 @@ def of_research() -> Named:
         "truth": state, "all pinned": ns(state, pinned=torch.arange(7) < 7),
         "as well": ns(state, now=FARTHEST.explanation.keep(torch.ones(7) > 0), words="Split."),
         "trained": ns(state, exact=False, base=0.0123, residual=0.0123),
+        "far from a KKT point": ns(state, exact=False, base=0.352, residual=0.352),
+        "split, far": ns(state, base=0.352, residual=0.352, words="Split.",
+                         now=FARTHEST.explanation.keep(torch.ones(7) > 0)),
         "off the margin": ns(state, margin_error=0.25), "left its cell": ns(state, residual=0.2),
         "farthest, less well": ns(state, residual=0.2, words=f"{explained.FARTHEST} 0.5."),
     }  # fmt: skip

@@ -34,6 +34,7 @@ WITHOUT_DATA = Headline(
     action=Action("attack", "Attack without the data"),
 )
 WHICH = "Which attack finds most?"
+EXPLAINING = 0.05  # share of the norm that a certificate near a KKT point leaves at most
 MARKS = {1: "●", -1: "▲", 3: "■", 4: "◆"}  # as the plane draws the classes
 
 
@@ -266,7 +267,14 @@ def _explain(state: Explained) -> Headline:
         )  # fmt: skip
     if state.now is not state.truth:
         words = f"{count(n, 'point')} leave {left(state.residual)} unexplained. {state.words}"
+        if state.base > EXPLAINING:  # neither set explains the weights
+            return Headline("Other points leave as much unexplained", words.rstrip(), "warn", fold)
         return Headline("Other points, the same weights", words.rstrip(), "good", fold)
+    if state.base > EXPLAINING:
+        free = f"{n - still} of the {count(n, 'point')} on the margin can become two and leave no"
+        words = f"{free} more. Train further before you read anything from them."
+        title = f"These points leave {left(state.base)} of the weights unexplained"
+        return Headline(title, words, "warn", fold, Action("train", "Train on"))
     if still == n:
         words = "Neurons hold each of them in place. Drag one freely (Shift) to see what breaks."
         title = f"All {n} points that carry the weights are pinned"
