@@ -97,6 +97,7 @@ class PointMap:
         span: lowest and highest energy of the colours.
         lowest: the place of the least one, or None.
         segment: ends (2, 2) of the line along which the halves of a point are free, or None.
+        archetype: of the map of a point, by name; "" where it has none.
     """
 
     values: NDArray[np.float64] | None
@@ -104,6 +105,7 @@ class PointMap:
     span: tuple[float, float]
     lowest: tuple[float, float] | None = None
     segment: NDArray[np.float64] | None = None
+    archetype: str = ""
 
 
 Stage = str

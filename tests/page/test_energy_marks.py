@@ -160,12 +160,12 @@ def test_merging_is_said_with_what_it_changes_and_follows_its_angle() -> None:
         merged = panel.work.answers.merged(panel.work.asked)
         counts.append(sum(merged.net.widths))
         errors.append(merged.error)
-        assert f"merged to {counts[-1]};" in panel.told.value("said")
-        assert f"by {errors[-1]:.1g} on" in panel.told.value("said")
+        assert f"merged to {counts[-1]};" in panel.told.value("rest")
+        assert f"by {errors[-1]:.1g} on" in panel.told.value("rest")
     assert counts[1] < counts[0] < 100
     assert 0 < errors[0] <= errors[1] * (1 + 1e-9)  # what is merged besides may change nothing
     choose(panel.row, "angle", 0.0)
-    assert "merged" not in panel.told.value("said")
+    assert "merged" not in panel.told.value("rest")
     made.close()
 
 

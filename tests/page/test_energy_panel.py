@@ -19,7 +19,9 @@ from explorer.page.panels.energy import ON, STOP, EnergyPanel
 from explorer.page.parts.energy_charts import LADDER, colour_bar
 from explorer.page.shades import span_of
 from explorer.page.stages import landscape, train
+from explorer.page.words import starts
 from explorer.page.words.energy import COMPUTING
+from explorer.page.words.headline import headline
 from explorer.research.words import energy as words
 from explorer.research.words import sentence
 from tests.page.pages import choose, classes, on_plane, opened, press, send
@@ -49,9 +51,9 @@ def test_the_map_is_there_with_its_words_and_reference(app: App) -> None:
     picture = energy.picture
     assert picture is not None and picture.values.shape == (STANDARD, STANDARD)
     assert (picture.values <= picture.reference + 1e-9).all()
-    assert words.picture(energy.picture) in energy.told.value(
-        "said"
-    ) and "merged" in energy.told.value("said")
+    said = f"{energy.told.value('said')} {energy.told.value('rest')}"
+    assert words.picture(energy.picture) in said
+    assert "merged" not in said  # an exact network has no parallel neurons
     assert "this point" in energy.told.value("bar")
     assert energy.failure.layout.display == "none"
     low, top = span_of(picture.values, picture.reference)
@@ -169,7 +171,7 @@ def test_a_first_map_is_stopped_and_gone_on_with(app: App, monkeypatch) -> None:
 
     async def go() -> None:
         await interrupted(energy, lambda: press(energy.row, "stop"))
-        assert energy.picture.kind == "point" and energy.row.items["stop"].label == ON
+        assert energy.picture is None and energy.row.items["stop"].label == ON
         assert "Stopped before" in energy.told.value("said")
         assert "mx-old" in classes(energy.body)
         monkeypatch.setattr("explorer.engine.energy.questions.SLICE_OF_PAIRS", 400)
@@ -216,6 +218,28 @@ def test_a_map_that_takes_long_is_sketched_while_one_drags(app: App) -> None:
     assert [size for _, size in told] == [STANDARD, *LADDER]
     assert told[0][0].startswith("A sketch") and "sketch" not in told[1][0]
     assert energy.shown.same(energy.work.asked) and not energy.shown.frozen
+
+
+def test_what_is_said_of_a_map_goes_when_another_kind_is_asked(app: App) -> None:
+    energy, session = panel(app), app.session
+
+    async def go() -> None:
+        assert energy.told.value("bar")
+        landscape.show_map(session, "split")
+        assert energy.told.value("bar") == "" and session.frame.point_map is None
+        assert headline(session.frame).title == starts.HALVES
+        assert energy.told.value("said") == COMPUTING
+        energy.work.halt()
+        await energy.work.job.done()
+
+    asyncio.run(go())
+
+
+def test_the_headline_of_a_map_names_what_it_shows(app: App) -> None:
+    landscape.show_map(app.session, "point")
+    shown = app.session.frame.point_map
+    assert shown.archetype == panel(app).picture.archetype in starts.ANSWERS
+    assert headline(app.session.frame).title == starts.ANSWERS[shown.archetype]
 
 
 def test_an_old_map_is_dimmed_while_another_is_computed(app: App) -> None:

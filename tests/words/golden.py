@@ -48,7 +48,7 @@ from explorer.engine.network import Network
 from explorer.engine.scoring import Kind, Unknowable, Verdict
 from explorer.engine.status import Status
 from explorer.page.apps.membership_scene import Outcome
-from explorer.page.frame import Aim, Attacking, Certain, Frame, Shown, Training
+from explorer.page.frame import Aim, Attacking, Certain, Frame, PointMap, Shown, Training
 from explorer.page.history import History
 from explorer.page.words import energy as page_energy
 from explorer.page.words import failures, glossary, keeping
@@ -665,6 +665,10 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
     for kind in ("point", "split", "last"):
         found = says.headline(replace(begun, map_kind=kind))
         yield f"starts, headline, {kind}", " ".join(found or ())
+        for name, values in (("curve", None), ("map", np.zeros((1, 1)))):
+            seen = PointMap(values, (0, 1, 0, 1), (0, 1), archetype="fan" * (kind == "point"))
+            found = says.headline(replace(begun, map_kind=kind, point_map=seen))
+            yield f"starts, headline, {kind}, {name}", " ".join(found or ())
     yield "starts, first", says.first("")
     yield "starts, first, not yet", says.first("Train the network first.")
 

@@ -19,13 +19,13 @@ from explorer.page.parts.energy_charts import EnergyWork, colour_bar, curve_char
 from explorer.page.parts.map_tabs import map_tabs, tab_of
 from explorer.page.parts.row import Item, Row, choices
 from explorer.page.session import Session
-from explorer.page.shades import span_of
+from explorer.page.shades import FLOOR, span_of
 from explorer.page.stages import landscape
 from explorer.page.view.chart import ChartView
 from explorer.page.words.energy import (
     COMPUTING,
+    FLAT,
     STOPPED,
-    TITLE,
     legend,
     merging,
     nothing,
@@ -51,11 +51,10 @@ class EnergyPanel(Panel):
         self.shown: Question | None = None  # what the picture answers
         self.seconds = 0.0  # of the last map, from asking to drawing
         self.row = Row(**self._items())
-        self.told = Row(said=Item("words", value=""), bar=Item("words", value=""))
+        self.told = Row(**{name: Item("words", value="") for name in ("said", "bar", "rest")})
         self.curve = ChartView()
         self.body = w.Box(_dom_classes=["mx-energy-curve"])
-        title = Row(title=Item("words", value=f"<b>{TITLE}</b>"))
-        self.whole = w.VBox([title, self.row, self.told, self.body], _dom_classes=["mx-energy"])
+        self.whole = w.VBox([self.row, self.told, self.body], _dom_classes=["mx-energy"])
         self.widget = self.whole
 
     def _items(self) -> dict[str, Item]:
@@ -139,6 +138,8 @@ class EnergyPanel(Panel):
             self.row.put("redo", disabled=not held.future)
         if q.same(self.work.asked):
             return
+        if self.shown is not None and self.shown.kind != q.kind:
+            self._drop("")  # what is said of another map
         if self.picture is None:
             self._say(COMPUTING)
         self._work_on(True)
@@ -160,8 +161,9 @@ class EnergyPanel(Panel):
     def _work_on(self, busy: bool) -> None:
         self.row.put("stop", label=STOP, disabled=not busy)
 
-    def _say(self, words: str) -> None:
+    def _say(self, words: str, rest: str = "") -> None:
         self.told.put("said", value=words)
+        self.told.put("rest", value=rest)
 
     def waiting(self, share: float, first: bool, seconds: float) -> None:
         """A map is being computed; the one on screen is dimmed where it is of something else."""
@@ -213,7 +215,9 @@ class EnergyPanel(Panel):
             self.curve.draw(curve_chart(picture, place, home))
             views = (self.curve,)
         self._legend(picture)
-        self._say(escape(picture_words(picture) + merging(q, self.work.answers)))
+        whole = escape(picture_words(picture) + merging(q, self.work.answers))
+        first, stop, rest = whole.partition(". ")  # the result, then its numbers
+        self._say(f"{first}{stop.strip()}", rest)
         self.body.remove_class("mx-old")
         if self.body.children != views:
             self.body.children = views
@@ -221,11 +225,10 @@ class EnergyPanel(Panel):
         self.command(lambda: landscape.draw_map(self.session, drawn))(None)
 
     def _legend(self, picture: Picture) -> None:
-        bar = (
-            ""
-            if picture.curve is not None
-            else colour_bar(picture, *span_of(picture.values, picture.reference))
-        )
+        low, top = span_of(picture.values, picture.reference)
+        bar = ""
+        if picture.curve is None:
+            bar = colour_bar(picture, low, top) if top > FLOOR else f"<div>{FLAT}</div>"
         lowest = picture.curve is not None or marked(picture)
         said = f"{bar}{reference(picture)}<div>{legend(picture, lowest)}</div>"
         self.told.put("bar", value=said)
@@ -244,4 +247,4 @@ def point_map(picture: Picture, place: NDArray[np.float64]) -> PointMap:
     if isinstance(made := picture.about, Split) and not made.pinned and values is not None:
         far = min(made.free, float(np.hypot(*picture.box[1::2]))) * made.u.numpy()
         ends = np.stack([place - far, place + far])
-    return PointMap(values, picture.box, span, low, ends)
+    return PointMap(values, picture.box, span, low, ends, picture.archetype)

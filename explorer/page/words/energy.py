@@ -12,7 +12,7 @@ SKETCH = (
     "A sketch, with the multipliers of the other points as they are: the map comes when the hand "
     "rests, and lies below it."
 )
-TITLE = "Energy: where else could a point be?"
+FLAT = "Every place leaves nothing of ‖θ‖² unexplained but rounding: one colour."
 COMPUTING = "Computing this map …"
 STOPPED = "Stopped before this map was there."
 POINT = "□ where the point is &nbsp; ○ truth"
@@ -74,6 +74,8 @@ def merging(q: Question, answers: Answers) -> str:
     if q.angle == 0:
         return ""
     made = answers.merged(q)
+    if sum(made.net.widths) == sum(q.net.widths):
+        return ""
     return (
         f" {sum(q.net.widths)} neurons merged to {sum(made.net.widths)}; Φ changes by "
         f"{made.error:.1g} on the points."

@@ -32,14 +32,12 @@ START = "Start"
 START_LABEL = f"{LABEL} Moving it starts the attack anew."
 RUNS_LABEL = "Triangle of starts with truth, unseen points and noise at its corners, and runs on it"
 WHERE_ENDS = "Where attacks end, over all starts"
-POINT = (
-    "Where else could this point be?",
-    "Bright places explain the weights nearly as well, with the other points where they are.",
-)
-SPLIT = (
-    "Could this point be two?",
-    "One half at each place, the other opposite; bright places explain the weights nearly as well.",
-)
+WHERE, HALVES = "Where else could this point be?", "Could this point be two?"
+ANSWERS = {  # by the archetype of the map
+    "needle": "This point could hardly be elsewhere",
+    "fan": "This point could be at many places",
+    "redundant": "This point could be anywhere",
+}
 PROFILES = {
     "noise": "Noise to handle to truth",
     "unseen": "Unseen to handle to truth",
@@ -95,7 +93,7 @@ def choices() -> str:
 def headline(frame: Frame) -> tuple[str, str] | None:
     """Return title and sentence of the landscape on screen; None before its energies are known."""
     if frame.map_kind != "starts":
-        return POINT if frame.map_kind != "split" else SPLIT
+        return mapped(frame)
     held = frame.starts
     if held is None:
         return None
@@ -105,6 +103,21 @@ def headline(frame: Frame) -> tuple[str, str] | None:
     if held.arrivals is not None:
         return arrived(held.arrivals, own)
     return None if held.energies is None else title(held.energies, held.ranked, own)
+
+
+def mapped(frame: Frame) -> tuple[str, str]:
+    """Return what the map of one point on screen shows, or of its halves."""
+    halves, made = frame.map_kind == "split", frame.point_map
+    if made is None:
+        return HALVES if halves else WHERE, "Its map is on its way."
+    look = "Low places of the curve" if made.values is None else "Bright places"
+    if frame.map_kind in ("ridge", "last"):
+        return WHERE, f"{look} train to nearly the same weights, with the others where they are."
+    if halves:
+        return HALVES, f"One half there, the other opposite. {look} explain the weights best."
+    return ANSWERS.get(made.archetype, WHERE), (
+        f"{look} explain the weights best, with the other points where they are."
+    )
 
 
 def _leave(own: bool) -> str:
