@@ -268,9 +268,11 @@ class Runs:
     def arrivals(self, seeds: int, going: bool) -> Arrivals | None:
         """Return where the runs of these seeds ended; None before one began, or where unknown.
 
-        It is not known of pictures, nor of rows that were written before this was noted.
+        It is not known of pictures, nor of rows that were written before this was noted. Rows of a
+        file may lie beside the lattice: they are drawn, and not counted here.
         """
-        rows = [row["result"] for key, row in self.rows.items() if key[0] < seeds]
+        asked = {(k, a, b) for k in range(seeds) for a, b in places_of(self.of.side)}
+        rows = [row["result"] for key, row in self.rows.items() if key in asked]
         if not (rows or self.rolling) or not all("apart" in row and "began" in row for row in rows):
             return None
         truth = [row["apart"][0] <= RADIUS for row in rows]
@@ -278,8 +280,7 @@ class Runs:
         began = sum(at and row["began"][0] <= RADIUS for at, row in zip(truth, rows, strict=True))
         other = [row for at, row in zip(truth, rows, strict=True) if not at]
         explain = sum(row.get("energy", np.inf) <= EXPLAINED for row in other)
-        total = len(rows) + len(self.todo(seeds))
-        return Arrivals(total, len(rows), sum(truth), sum(unseen), began, explain, going)
+        return Arrivals(len(asked), len(rows), sum(truth), sum(unseen), began, explain, going)
 
     def ends(self) -> Array:
         """Return the energy of each end, mean over seeds, on the lattice of starts (side, side).

@@ -293,6 +293,10 @@ def test_the_headline_of_the_runs_counts_where_they_ended() -> None:
     assert 1 <= found.began <= found.truth < 21  # the corner of the truth begins there
     title = headline(session.frame).title
     assert f"{found.truth} of 21" in title
+    row = runs.found.rows[0, 1.0, 1.0]
+    runs.found.rows[0, 0.123, 0.5] = {**row, "mix_truth": 0.123, "mix_data": 0.5}
+    assert runs.arrivals() == found  # a row of a file that lies beside the lattice
+    del runs.found.rows[0, 0.123, 0.5]
     drag(made, 0.3, 0.4, 0.3)
     assert headline(session.frame).title == title  # the balls stay
     assert words.TITLE in panel(made).aside.value("title")

@@ -656,6 +656,7 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
     yield "starts, a run of another seed", says.run((1, 0.5, 0.5), row)
     yield "starts, loaded", says.loaded((0.5, 0.5), 200)
     yield "starts, ends", says.ends([3, 2, 1], 4)
+    yield "starts, ends, stopped", says.ends([3, 2, 1], 4, False)
     for kind in says.PROFILES:
         yield f"starts, profile, {kind}", says.profile(kind, kind == "edges")
         yield f"starts, profile said, {kind}", says.profile_label(kind, 0.5, 0.5)

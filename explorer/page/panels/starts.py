@@ -249,7 +249,7 @@ class StartsPanel(Panel):
         self.view.show(arrays)
         counts = self.runs.counts()
         rolling = 0 if self.runs.found is None else len(self.runs.found.rolling)
-        said = words.ends(counts, rolling) if sum(counts) + rolling else ""
+        said = words.ends(counts, rolling, self.runs.busy) if sum(counts) + rolling else ""
         self.aside.put("counts", value=said)
 
     def _draw_strip(self) -> None:

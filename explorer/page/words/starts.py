@@ -271,13 +271,18 @@ def profile_label(kind: str, start: float, now: float, passed: bool = True) -> s
     return f"{PROFILES[kind]}: energy {number(start)} at the handle{after}."
 
 
-def ends(counts: Sequence[int], rolling: int) -> str:
-    """Return how many runs ended nearest to each set, as the legend of their ends, in HTML."""
+def ends(counts: Sequence[int], begun: int, going: bool = True) -> str:
+    """Return how many runs ended nearest to each set, as the legend of their ends, in HTML.
+
+    `begun`: those that began and have not ended, for they are `going` on or were stopped.
+    """
     rows = [
         f"<div><span class='mx-end' style='color:{colour}'>{mark}</span> {name} {count}</div>"
         for name, (mark, colour), count in zip(SETS, MARKS, counts, strict=True)
     ]
-    head = f"rolling {rolling}, ended at" if rolling else "ends nearest to"
+    head = "ends nearest to"
+    if begun:
+        head = f"{'rolling' if going else 'stopped'} {begun}, ended at"
     return f"<div>{head}</div>{''.join(rows)}"
 
 
