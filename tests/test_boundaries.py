@@ -32,7 +32,7 @@ LONGEST_FILE, LONGEST_NOTEBOOK = 600, 25  # lines; CONTRIBUTING.md
 # A name of the vocabulary of drawings, and where a message says that files can be had; nothing is
 # asked from there.
 NAMES_NOT_ADDRESSES = {"www.w3.org", "ossci-datasets.s3.amazonaws.com", "www.cs.toronto.edu"}
-WIDGET_LIBRARIES = ("IPython", "anywidget", "bqplot", "contourpy", "ipywidgets", "traitlets")
+WIDGET_LIBRARIES = ("IPython", "anywidget", "contourpy", "ipywidgets", "traitlets")
 EXTRAS = ("matplotlib", "pandas", "rich", "safetensors", "tqdm", "typer", "voila")
 
 

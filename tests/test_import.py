@@ -12,7 +12,7 @@ import explorer
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONAL = (
-    "IPython", "anywidget", "bqplot", "contourpy", "ipywidgets", "matplotlib", "numba", "rich",
+    "IPython", "anywidget", "contourpy", "ipywidgets", "matplotlib", "numba", "rich",
     "safetensors", "tqdm", "traitlets", "typer", "voila",
 )  # fmt: skip
 ROAD = """

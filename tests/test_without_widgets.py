@@ -17,7 +17,7 @@ from explorer.commands import VERBS
 from tests.verbs import RUNS
 
 ROOT = Path(__file__).resolve().parents[1]
-WIDGETS = ("IPython", "anywidget", "bqplot", "ipywidgets", "traitlets", "voila")
+WIDGETS = ("IPython", "anywidget", "ipywidgets", "traitlets", "voila")
 CALLS = """
 import json, sys
 from typer.testing import CliRunner

@@ -44,13 +44,9 @@ os.environ.setdefault(serve.KEEP, "0")  # a test leaves nothing in the user's ca
 RUNS_TRIED = 6  # arbitrary: half a minute in all
 WIDE = {"width": 1366, "height": 900}  # a common projector's width
 TABLET = {"width": 820, "height": 1180}  # a tablet held upright, above the 800 px of the layout
-# Harmless, and nothing of ours can stop it. bqplot moves the ticks of an axis whose scale changed
-# by an animation that starts from nowhere: the console says so for every tick, the axis is right
-# once drawn. ipywidgets hands a last message to a view that has just been closed.
-KNOWN_NOISE = (
-    'attribute transform: Expected number, "translate(undefined',
-    "Cannot read properties of null (reading 'processLuminoMessage')",
-)
+# Harmless, and nothing of ours can stop it: ipywidgets hands a last message to a view that has just
+# been closed.
+KNOWN_NOISE = ("Cannot read properties of null (reading 'processLuminoMessage')",)
 PICTURES = Path(__file__).resolve().parents[2] / "test-results"
 
 

@@ -32,7 +32,7 @@ const misplaced = () => {
   for (const [e, b] of parts)
     if (b.l < -1 || b.t < -1 || b.r > innerWidth + 1 || b.b > innerHeight + 1)
       wrong.add(`outside: ${nameOf(e)} ${[b.l, b.t, b.r, b.b].map(Math.round)}`);
-  const controls = parts.filter(([e]) => e.matches("button, input, select, textarea, a, summary") && !e.closest(".bqplot"));
+  const controls = parts.filter(([e]) => e.matches("button, input, select, textarea, a, summary"));
   controls.forEach(([e, a], i) => controls.slice(i + 1).forEach(([f, b]) => {
     const wide = Math.min(a.r, b.r) - Math.max(a.l, b.l), high = Math.min(a.b, b.b) - Math.max(a.t, b.t);
     if (wide > 2 && high > 2 && !e.contains(f) && !f.contains(e)) wrong.add(`overlap: ${nameOf(e)} | ${nameOf(f)}`);

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from explorer.serve import server
 from tests.browser.steps import Explorer, settled
+
+# Whether no picture has the light theme's colour of lines, #e3e6ea.
+NO_LIGHT_LINE = """() => [...document.querySelectorAll(".mx-chart-plot canvas")].every(c => {
+  if (!c.width || !c.height) return false;
+  const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+  for (let i = 0; i < d.length; i += 4)
+    if (d[i] === 227 && d[i + 1] === 230 && d[i + 2] === 234 && d[i + 3] === 255) return false;
+  return true;
+})"""
 
 
 @pytest.fixture
@@ -53,6 +63,7 @@ def test_lines_drag_dots_point_and_a_table_stands_behind_each_chart(
     a_dot_is_marked_on_the_plane(app)
     for table in page.locator(".mx-chart-view:not(.mx-empty) table").all():
         expect(table.locator("tr").nth(1)).to_be_attached()
+    its_numbers_are_saved_by_keys(app)
 
 
 FRAMES = 30  # that a run draws while the nodes are counted
@@ -119,6 +130,34 @@ def the_line_of_recall_decides_what_counts(app: Explorer) -> None:
     dots = app.page.locator(".mx-dots .mx-chart-plot")
     found = note.inner_text().partition(";")[0]
     expect(dots).to_have_attribute("aria-label", re.compile(rf"^{found} points found\b"))
+
+
+def its_numbers_are_saved_by_keys(app: Explorer) -> None:
+    chart = card(app, "Recovered, by how close counts")
+    note = chart.locator(".mx-chart-head span").first.inner_text()
+    chart.locator(".mx-save").focus()
+    app.page.keyboard.press("Enter")
+    expect(chart.get_by_role("button", name="NPZ")).to_be_visible()
+    for _ in ("PNG", "SVG", "PDF", "CSV"):
+        app.page.keyboard.press("Tab")
+    with app.page.expect_download() as waited:
+        app.page.keyboard.press("Enter")
+    assert waited.value.suggested_filename == "recovered-by-how-close-counts.csv"
+    lines = Path(waited.value.path()).read_text().splitlines()
+    assert lines[0] == "series,distance,points recovered,other end"
+    counts = [float(line.split(",")[2]) for line in lines if line.startswith("training points")]
+    assert len(counts) > 20 and float(note.split()[0]) in counts
+
+
+def test_charts_of_the_other_pages_have_tables_and_the_colours_of_their_theme(
+    page: Page, voila_server: server.Server
+) -> None:
+    page.goto(f"{voila_server.url}voila/render/membership.ipynb?theme=dark")
+    charts = page.locator(".mx-chart-view:not(.mx-empty)")
+    expect(charts).to_have_count(3, timeout=90_000)
+    for table in charts.locator("table").all():
+        expect(table.locator("tr").nth(1)).to_be_attached()
+    page.wait_for_function(NO_LIGHT_LINE)
 
 
 def a_dot_is_marked_on_the_plane(app: Explorer) -> None:

@@ -9,12 +9,12 @@ from tests.browser.steps import Explorer
 
 MOST_TABS = 80  # arbitrary: above the number of controls on the page
 
-# Controls in sight; Tab has to come by each of them. bqplot keeps a hidden toolbar on its figures.
+# Controls in sight; Tab has to come by each of them.
 MARK_CONTROLS = """() => {
   const kinds = 'button, input, select, textarea, [role=slider], .mx-pad-surface, ' +
     '.jupyter-widget-Collapse-header';
   const all = [...document.querySelectorAll('.mx-app :is(' + kinds + ')')];
-  window.unreached = new Set(all.filter(e => !e.disabled && !e.closest('.bqplot') &&
+  window.unreached = new Set(all.filter(e => !e.disabled &&
     e.checkVisibility({visibilityProperty: true}) && e.getBoundingClientRect().width > 0));
   document.addEventListener('focusin', e => {
     for (const u of window.unreached) if (u.contains(e.target)) window.unreached.delete(u);

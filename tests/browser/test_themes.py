@@ -36,7 +36,7 @@ WITHOUT_TOOLTIP = """() => {
   const kinds = 'button:not(.mx-term), input, select, textarea, [role=slider]'; // a term has a card
   const all = [...document.querySelectorAll('.mx-app :is(' + kinds + ')')];
   return all.filter(e => {
-    if (e.closest('.bqplot') || !e.checkVisibility({visibilityProperty: true})) return false;
+    if (!e.checkVisibility({visibilityProperty: true})) return false;
     const one = e.closest('.widget-inline-hbox') || e;
     const tips = [e, one, ...one.querySelectorAll('[title]')].map(t => t.title).filter(Boolean);
     return !tips.some(tip => tip !== one.innerText.trim());

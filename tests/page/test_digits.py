@@ -135,7 +135,7 @@ def test_the_page_says_what_to_do_trains_and_attacks(page):
     page.run_attack()
     assert "of 10" in page.sentence.value
     assert "unseen" in page.sentence.value and page.controls.bar.value == TINY.steps
-    assert sum(len(d.x) for d in page.board.outputs.dots) == 10
+    assert sum(len(s.x) for s in page.board.outputs.shown.series) == 10
     well(page)
 
 

@@ -21,17 +21,19 @@ from explorer.page.apps.digits_grid import UNTRAINED, DigitsGrid
 from explorer.page.job import Job
 from explorer.page.parts.access import Access, tips_of
 from explorer.page.parts.digits_charts import (
+    CONTROL,
     MATCHED,
     PIXELATED,
     STARTED,
     Gallery,
     Neurons,
-    OutputChart,
-    ShareChart,
-    legend,
+    output_chart,
+    share_chart,
 )
 from explorer.page.parts.keeper import Keeper
+from explorer.page.parts.membership_charts import key
 from explorer.page.parts.page import Page, show, way_back
+from explorer.page.view.chart import NOTHING, ChartView
 from explorer.research import image_runs
 from explorer.research.grid import grid_attacks
 from explorer.research.image_runs import (
@@ -46,7 +48,7 @@ from explorer.research.image_runs import (
     picture_attacks,
 )
 from explorer.research.words import verdicts
-from explorer.style import CONTROL, CSS
+from explorer.style import CSS
 
 SLICE_S = 0.15  # arbitrary: the page answers within this time while work goes on
 SHOWN_EVERY_S = 1.0  # arbitrary: time between pictures of a running attack
@@ -248,17 +250,17 @@ class Board:
     def __init__(self) -> None:
         """Empty."""
         self.gallery, self.neurons = Gallery(), Neurons()
-        self.outputs, self.shares = OutputChart(), ShareChart()
+        self.outputs, self.shares = (ChartView(layout=w.Layout(height="230px")) for _ in range(2))
         titled = (
-            (legend("Best SSIM against output", (MATCHED, "matched"),
-                    (CONTROL, "not")), self.outputs.figure),
-            (legend("Share matched", (MATCHED, "training images"), (CONTROL, "unseen images"),
-                    (STARTED, "images of the start")), self.shares.figure),
+            (key("Best SSIM against output", (MATCHED, "matched"), (CONTROL, "not")),
+             self.outputs),
+            (key("Share matched", (MATCHED, "training images"), (CONTROL, "unseen images"),
+                 (STARTED, "images of the start")), self.shares),
         )  # fmt: skip
         charts = w.HBox([
-            w.VBox([w.HTML(text).add_class("mx-chart-title"), figure],
+            w.VBox([w.HTML(text).add_class("mx-chart-title"), view],
                    layout=w.Layout(min_width="0")).add_class("mx-card")
-            for text, figure in titled
+            for text, view in titled
         ]).add_class("mx-charts")  # fmt: skip
         charts.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 250px), 1fr))"
         right = w.VBox(
@@ -276,8 +278,8 @@ class Board:
 
     def images(self, draw: Draw | None) -> None:
         """Show the training images alone: there is no attack to compare them with."""
-        self.outputs.show(None)
-        self.shares.show(None, False)
+        self.outputs.draw(NOTHING)
+        self.shares.draw(NOTHING)
         if draw is not None:
             self.gallery.only(draw)
 
@@ -288,8 +290,8 @@ class Board:
     def attack(self, draw: Draw, found: Scored, partition: bool) -> None:
         """Show candidates beside their matches, and both charts."""
         self.gallery.compare(draw, found)
-        self.outputs.show(found)
-        self.shares.show(found, partition)
+        self.outputs.draw(output_chart(found))
+        self.shares.draw(share_chart(found, partition))
 
 
 class DigitsApp(Page):

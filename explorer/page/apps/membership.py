@@ -38,13 +38,14 @@ from explorer.page.parts.membership_charts import (
     LIMIT,
     MEMBER,
     TRAINED,
-    Histogram,
-    ProofChart,
-    RocChart,
-    TrainedChart,
+    histogram,
     key,
+    proof_chart,
+    roc_chart,
+    trained_chart,
 )
 from explorer.page.parts.page import Page, show, way_back
+from explorer.page.view.chart import NOTHING, ChartView
 from explorer.page.words import membership as says
 from explorer.research import rates
 from explorer.research.words.membership import rule
@@ -247,7 +248,7 @@ class MembershipApp(Page):
         limit_threads()  # many kernels share one machine
         self.controls = Controls(settings or Settings(), self._changed)
         self.trained = TrainedControls(self._toggle)
-        self.charts = Histogram(), RocChart(), ProofChart(), TrainedChart()
+        self.charts = tuple(ChartView(layout=w.Layout(height="230px")) for _ in range(4))
         self.drawn_ms = 0.0
         self.trials: list[MembershipTrial] = []
         self._world: tuple[object, World] | None = None
@@ -271,10 +272,9 @@ class MembershipApp(Page):
         )  # fmt: skip
         titles = [w.HTML(text).add_class("mx-chart-title") for text in words]
         self.roc_title = titles[1]
-        figures = [chart.figure for chart in self.charts]
         charts = w.HBox([
-            w.VBox([title, figure]).add_class("mx-card")
-            for title, figure in zip(titles, figures, strict=True)
+            w.VBox([title, chart]).add_class("mx-card")
+            for title, chart in zip(titles, self.charts, strict=True)
         ]).add_class("mx-charts")  # fmt: skip
         charts.layout.grid_template_columns = "repeat(auto-fit, minmax(min(100%, 460px), 1fr))"
         title = w.HTML("Membership inference").add_class("mx-title")
@@ -318,18 +318,17 @@ class MembershipApp(Page):
         return self._world[1]
 
     def _show(self, there: World, found: Outcome, law: Law) -> None:
-        histogram, curve, proof, _ = self.charts
         words, tone = says.sentence(there, found)
         self.say(words, tone)
-        histogram.show(there, found)
         every = rates.roc(there.members, there.held_out)
-        curve.show(every, found)
+        drawn = histogram(there, found), roc_chart(every, found), proof_chart(there)
+        for view, chart in zip(self.charts, drawn, strict=False):
+            view.draw(chart)
         low = rates.LEVELS[0]
         self.roc_title.value = key(
             f"Every threshold: {every.tpr_at(low):.0%} found at {low:.1%} false positives",
             (MEMBER, f"ROC, area {every.auc:.3f}"), (LIMIT, "this rule"),
         )  # fmt: skip
-        proof.show(there)
         delta = max(there.proof.delta, there.proof.delta_fresh)
         self.theorem.value = (
             f"{THEOREM}<br><b>Here</b>: {escape(ASSUMPTIONS[law])}; "
@@ -339,12 +338,10 @@ class MembershipApp(Page):
         )
 
     def _empty(self, words: str) -> None:
-        histogram, curve, proof, _ = self.charts
         self.say(f"No network to attack: {words}", "warn")
-        histogram.show(None, None)
-        curve.show(None, None)
+        for view in self.charts[:3]:
+            view.draw(NOTHING)
         self.roc_title.value = key("Every threshold: none", (LIMIT, "this rule"))
-        proof.show(None)
         self.theorem.value = THEOREM
 
     # --- trained networks ---------------------------------------------------------------------
@@ -370,7 +367,7 @@ class MembershipApp(Page):
         def take(trial: MembershipTrial) -> None:
             self.trials.append(trial)
             self.trained.progress(len(self.trials), trial.d)
-            self.charts[3].show(rates.summary([t.row() for t in self.trials]))
+            self.charts[3].draw(trained_chart(rates.summary([t.row() for t in self.trials])))
 
         def ended() -> None:
             self.trained.idle()

@@ -74,7 +74,6 @@ class Panel:
         self._draw(self.session.frame)
 
     def _draw(self, frame: Frame) -> None:
-        # Taken out rather than hidden: a hidden bqplot figure fails on its size of zero.
         belongs = self.seen(frame)
         seen = belongs and self.unfolded
         if seen and self.widget is None:

@@ -240,6 +240,7 @@ class StartsPanel(Panel):
         if held.trail:
             places = np.array([place for place, _ in held.trail], dtype=np.float32)
             arrays = {"trails": places[None], "ends": np.array([3], dtype=np.uint8)}
+        self.view.energies = filled
         if filled is not None:
             ranked = by_rank(filled)
             arrays["fill"] = shades(filled, ranked)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from html import escape
-
-import bqplot as bq
 import ipywidgets as w
-import numpy as np
-from torch import Tensor
 
 from explorer.engine.data.images import Draw
 from explorer.engine.images import NCC_LEAST, SSIM_LEAST
 from explorer.engine.network import Network
-from explorer.page.parts.membership_charts import NOWHERE, figure, line
+from explorer.page.view.chart import Axis, Chart, Rule, Series
 from explorer.research import image_sheets
 from explorer.research.image_runs import VOTES, Scored
-from explorer.style import CONTROL, CURVES, INK, NEGATIVE, POSITIVE, PROVEN
+from explorer.style import NEGATIVE, POSITIVE, PROVEN
 
-MATCHED, STARTED = PROVEN, CURVES[3]
+MATCHED, CONTROL, STARTED = "good", "ink3", "ink"  # colours of the page
 COLUMNS, NEURONS = 10, 30  # arbitrary: pairs per row, first-layer neurons shown
 MOST = 3.0  # arbitrary: outputs beyond 3 margins are drawn at the edge
 PIXELATED = """<style>.mx-sheet img, img.mx-sheet {image-rendering: pixelated; max-width: 100%;
@@ -69,13 +64,13 @@ class Gallery(Sheet):
     def compare(self, draw: Draw, found: Scored) -> None:
         """Show pairs: above the training image, below its reconstruction."""
         order = found.truth.ssim.argsort(descending=True, stable=True)
-        colours = [MATCHED if m else "" for m in found.truth.matched[order].tolist()]
+        colours = [PROVEN if m else "" for m in found.truth.matched[order].tolist()]
         sheet = image_sheets.pairs(
             draw.pictures(draw.train.x)[order], found.truth.images[order], colours, COLUMNS
         )
         self.show(
             f"Above each training image, below it {VOTES[found.vote]}, best SSIM first. "
-            f"<span style='color:{MATCHED}'>■</span> matched: SSIM above {SSIM_LEAST:g} and NCC "
+            f"<span style='color:{PROVEN}'>■</span> matched: SSIM above {SSIM_LEAST:g} and NCC "
             f"above {NCC_LEAST:g} (the correlation of their pixels).",
             sheet,
         )
@@ -99,78 +94,43 @@ class Neurons(Sheet):
         )
 
 
-def _scatter(scales: dict[str, bq.Scale], colour: str) -> bq.Scatter:
-    return bq.Scatter(x=np.zeros(0), y=np.zeros(0), scales=scales, colors=[colour],
-                      default_size=40, stroke="white")  # fmt: skip
-
-
-class OutputChart:
+def output_chart(found: Scored) -> Chart:
     """Best SSIM of each training image against the network's output (Haim et al. 2022)."""
-
-    def __init__(self) -> None:
-        """Dots of both classes, and the limit of a match."""
-        self._x, y = bq.LinearScale(min=-MOST, max=MOST), bq.LinearScale(min=-0.2, max=1)
-        scales = {"x": self._x, "y": y}
-        self._limit = line(scales, INK, 1.5, line_style="dashed")
-        self._limit.x, self._limit.y = np.array([-MOST, MOST]), np.full(2, SSIM_LEAST)
-        self.dots = _scatter(scales, CONTROL), _scatter(scales, MATCHED)
-        bottom = bq.Axis(scale=self._x, label="output Φ / margin", grid_lines="none",
-                         tick_values=[-3, -2, -1, 0, 1, 2, 3], label_offset="2.2em")  # fmt: skip
-        left = bq.Axis(scale=y, label="best SSIM", side="left", grid_lines="none",
-                       tick_values=[0, 0.4, 1], label_offset="3em", tick_format="~g")  # fmt: skip
-        self.figure = figure([self._limit, *self.dots], bottom, left)
-
-    def show(self, found: Scored | None) -> None:
-        """Draw, or nothing."""
-        for mark, wanted in zip(self.dots, (False, True), strict=True):
-            x, y = np.zeros(0), np.zeros(0)
-            if found is not None:
-                mine: Tensor = found.truth.matched == wanted
-                x = found.outputs[mine].clamp(-MOST, MOST).numpy()
-                y = found.truth.ssim[mine].clamp_min(-0.2).numpy()
-            with mark.hold_sync():
-                mark.x, mark.y = x, y
+    outputs, ssim = found.outputs.numpy(), found.truth.ssim.numpy()
+    dots = [
+        Series(outputs[mine].clip(-MOST, MOST), ssim[mine].clip(-0.2), name, "dots", colour=colour)
+        for mine, name, colour in (
+            (~found.truth.matched.numpy(), "not matched", CONTROL),
+            (found.truth.matched.numpy(), "matched", MATCHED),
+        )
+    ]
+    return Chart(
+        dots, Axis(-MOST, MOST, "output Φ / margin", ticks=(-3, -2, -1, 0, 1, 2, 3)),
+        Axis(-0.2, 1, short="best SSIM", ticks=(0, 0.4, 1)), rules=[Rule(SSIM_LEAST, "a match")],
+        label="Best SSIM of each training image by the output of the network",
+    )  # fmt: skip
 
 
-class ShareChart:
-    """The share matched of the training images, of unseen images, of images of the start."""
+def share_chart(found: Scored, started: bool) -> Chart:
+    """The share matched of the training images, of unseen images, of images of the start.
 
-    NAMES = ("training images", "unseen images", "start's images")
-
-    def __init__(self) -> None:
-        """Three bars; whiskers from the lowest to the highest unseen set."""
-        x, y = bq.LinearScale(min=0.4, max=3.6), bq.LinearScale(min=0, max=1)
-        scales = {"x": x, "y": y}
-        self._bars = [line(scales, c, 34) for c in (MATCHED, CONTROL, STARTED)]
-        self._span = line(scales, INK, 2)
-        bottom = bq.Axis(scale=x, grid_lines="none", tick_values=[1, 2, 3],
-                         tick_style={"display": "none"})  # fmt: skip
-        left = bq.Axis(scale=y, label="share matched", side="left", grid_lines="none",
-                       tick_values=[0, 0.25, 0.5, 0.75, 1], tick_format=".0%",
-                       label_offset="3.4em")  # fmt: skip
-        self.figure = figure([*self._bars, self._span], bottom, left)
-
-    def show(self, found: Scored | None, started: bool) -> None:
-        """Draw, or nothing; the third bar only where the attack began at those images."""
-        shares = (0.0, 0.0, 0.0)
-        ends = NOWHERE
-        if found is not None:
-            shares = (found.truth.share, found.chance, found.other.share if started else 0.0)
-            each = [c.share for c in found.controls]
-            ends = np.full(2, 2.0), np.array([min(each), max(each)])
-        for k, (mark, share) in enumerate(zip(self._bars, shares, strict=True), 1):
-            with mark.hold_sync():
-                mark.x = np.full(2, float(k))
-                mark.y = np.array([0.0, share]) if share else NOWHERE[1]
-        with self._span.hold_sync():
-            self._span.x, self._span.y = ends
-
-
-def legend(title: str, *entries: tuple[str, str]) -> str:
-    """Return a chart's title with the meaning of its colours."""
-    marks = " ".join(
-        f"<span style='font-weight:400;white-space:nowrap'><span style='color:{colour}'>■</span> "
-        f"{escape(words)}</span>"
-        for colour, words in entries
-    )
-    return f"{escape(title)} {marks}"
+    The third bar stands only where the attack began at those images; whiskers go from the lowest
+    to the highest unseen set.
+    """
+    each = [c.share for c in found.controls]
+    bars = [
+        ("training", found.truth.share, MATCHED), ("unseen", found.chance, CONTROL),
+        *([("start's", found.other.share, STARTED)] if started else []),
+    ]  # fmt: skip
+    series = [
+        Series([k], [share], f"{name} images", "stems", colour=colour, look={"width": 34})
+        for k, (name, share, colour) in enumerate(bars, 1)
+    ]
+    series.append(Series([2], [max(each)], "unseen sets, lowest to highest", "stems", [min(each)],
+                         look={"width": 2}))  # fmt: skip
+    ticks = tuple((k, name) for k, (name, *_) in enumerate(bars, 1))
+    return Chart(
+        series, Axis(0.4, len(bars) + 0.6, short="images", ticks=ticks),
+        Axis(0, 1, short="share matched", percent=True, ticks=(0, 0.25, 0.5, 0.75, 1)),
+        label="Share matched of training images and of unseen images",
+    )  # fmt: skip

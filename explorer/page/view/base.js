@@ -66,12 +66,20 @@ const surface = (el, draw, opaque = false) => {
     draw(context, { width: r.width, height: r.height }, paints);
   };
   const redraw = () => { if (!waiting) waiting = requestAnimationFrame(paint); };
-  const watcher = new ResizeObserver(redraw);
-  watcher.observe(el);
-  // The theme is a class or attribute of an ancestor, or the system's.
+  // The theme is a class or attribute of an ancestor, or the system's. There are none before `el` is
+  // in the page, which its first size tells.
   const theme = new MutationObserver(redraw);
-  for (let up = el; up; up = up.parentElement)
-    theme.observe(up, { attributes: true, attributeFilter: ["class", "data-jp-theme-light", "data-theme"] });
+  let top = null;
+  const watcher = new ResizeObserver(() => {
+    if (top !== el.getRootNode()) {
+      top = el.getRootNode();
+      theme.disconnect();
+      for (let up = el; up; up = up.parentElement)
+        theme.observe(up, { attributes: true, attributeFilter: ["class", "data-jp-theme-light", "data-theme"] });
+    }
+    redraw();
+  });
+  watcher.observe(el);
   const system = matchMedia("(prefers-color-scheme: dark)");
   system.addEventListener("change", redraw);
   const close = () => { watcher.disconnect(); theme.disconnect(); system.removeEventListener("change", redraw); };
@@ -204,22 +212,38 @@ const download = (name, href) => {
   link.download = name; link.href = href;
   document.body.append(link); link.click(); link.remove();
 };
-// A small button on the picture that `draw` draws in `el`, which opens the ways to save it.
-const offerPictures = (root, el, draw, name) => {
+// Words as the name of a file.
+const slug = (words) => (words.toLowerCase().match(/[\p{L}\p{N}]+/gu) || ["chart"]).join("-").slice(0, 60);
+// A small button on the picture that `draw` draws in `el`, which opens the ways to save it: PNG and
+// SVG of what is on screen, made here; for paper and as numbers, made by the kernel.
+const offerPictures = (model, root, el, draw, name) => {
   const one = (className, text, title, more) =>
     Object.assign(document.createElement("button"), { type: "button", className, textContent: text, title, ...more });
-  const button = one("mx-save", "", "Save this picture");
+  const button = one("mx-save", "", "Save this picture"), view = Math.random();
   button.ariaLabel = button.title;
   button.innerHTML = `<svg viewBox="0 0 20 20" aria-hidden="true" class="mx-icon"><path d="M10 3v9M6 9l4 4 4-4M4 16h12"/></svg>`;
-  const box = document.createElement("div");
+  const box = document.createElement("div"), note = document.createElement("p");
   box.className = "mx-popup mx-save-box";
-  for (const kind of ["png", "svg"])
-    box.append(one("mx-menu-row", kind.toUpperCase(), `Save this picture as ${kind.toUpperCase()}`, {
-      onclick: () => { box.hidePopover(); savePicture(el, draw, kind, name); },
+  for (const [kind, title, here] of [
+    ["png", "As on screen, at twice its size", true], ["svg", "As on screen, to edit", true],
+    ["pdf", "For print, a column wide", false], ["csv", "Its numbers, as a table", false], ["npz", "Its numbers, as arrays for NumPy", false],
+  ])
+    box.append(one("mx-flat", kind.toUpperCase(), title, {
+      onclick: () => { box.hidePopover(); if (here) savePicture(el, draw, kind, name()); else model.send({ kind: "save", as: kind, view }); },
     }));
+  note.role = "status";
+  box.append(note);
+  const take = (message, buffers) => {
+    if (message.view !== view) return;
+    if (message.kind === "file") download(message.name, URL.createObjectURL(new Blob([buffers[0]], { type: message.type })));
+    if (message.kind === "unsaved") { note.textContent = message.words; box.showPopover({ source: button }); }
+  };
+  model.on("msg:custom", take);
   popup(button, box);
+  box.addEventListener("toggle", (e) => { if (e.newState === "closed") note.textContent = ""; });
   root.classList.add("mx-picture");
   root.append(button, box);
+  return () => model.off("msg:custom", take);
 };
 // Save what `draw` draws in `el`, as "png" (twice the size on screen) or "svg".
 const savePicture = (el, draw, kind, name) => {

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from traitlets import Unicode
 
 from explorer.page.view.bundle import View
+from explorer.page.view.export import TYPES, Export, Frame, Kind
 from explorer.page.words import glossary
+from explorer.page.words.failures import unsaved
 
 HERE = Path(__file__).parent
 KINDS = {"f": "<f4", "u": "u1", "i": "<i4"}  # of the arrays a message may hold
@@ -112,6 +114,29 @@ class CanvasView(View):
             self.drawn = max(self.drawn, min(number, self._number))
             for call in self._on_drawn:
                 call(self.drawn)
+        elif kind == "save" and (wanted := content.get("as")) in TYPES:
+            self._save(wanted, content.get("view"))
+
+    @property
+    def given(self) -> Frame:
+        """Return arrays and values of the newest frame as they were given."""
+        return {**self._values, **{name: given for name, (given, _) in self._last.items()}}
+
+    def export(self) -> Export:
+        """Return what can be taken away of the picture on screen."""
+        raise NotImplementedError
+
+    def _save(self, wanted: Kind, view: Any) -> None:  # noqa: ANN401 - the browser's own number
+        """Hand over a file of the picture; where that fails, say why."""
+        told = {"view": view if isinstance(view, float | int) else 0}
+        try:
+            made = self.export()
+            content = made.as_bytes(wanted)
+        except Exception as error:  # would vanish in the kernel's log
+            self.send({"kind": "unsaved", "words": unsaved(error), **told})
+            return
+        name = made.file_name(wanted)
+        self.send({"kind": "file", "name": name, "type": TYPES[wanted], **told}, [content])
 
 
 def packed(given: ArrayLike) -> NDArray[Any]:

@@ -8,11 +8,14 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from traitlets import Bool, Float, Int, Tuple, Unicode
 
 from explorer.engine.energy.landscape import Weights
 from explorer.page.view.base import CanvasView, script
+from explorer.page.view.chart import Axis, Chart, Rule, Series
+from explorer.page.view.export import Export, Frame, of_chart, of_plane, of_triangle
 
 Arrays = dict[str, NDArray[Any]]
 PAD = Path(__file__).with_name("pad.js").read_text()  # defines `attachPad(model, el)`
@@ -54,6 +57,10 @@ class PlaneView(CanvasView):
     hint = Unicode("").tag(sync=True)
     say = Unicode("").tag(sync=True)
 
+    def export(self) -> Export:
+        """Return the places on screen, in units of the data, and their figure."""
+        return of_plane(self.given)
+
 
 class TriangleView(CanvasView):
     """A triangle of truth, unseen points and noise, a handle between, and runs begun on it.
@@ -69,6 +76,7 @@ class TriangleView(CanvasView):
         small: whether names stand inside and there is no scale.
         taken: number of the newest place that was taken over; the next one is then sent.
         say: what a screen reader says of the newest place.
+        energies: what its colours stand for, as numbers (side, side); None for none.
     """
 
     _esm = script("triangle.js")
@@ -86,9 +94,14 @@ class TriangleView(CanvasView):
         """Wait for a frame and for the hand, whose moves are answered within `together()`."""
         super().__init__(**traits)
         self._together = together
+        self.energies: ArrayLike | None = None
         self._on_handle: list[Callable[[Weights], None]] = []
         self._on_ball: list[Callable[[int], None]] = []
         self.on_msg(self._moved)
+
+    def export(self) -> Export:
+        """Return energies and runs by their shares, and their figure."""
+        return of_triangle(self.given, self.energies)
 
     def on_handle(self, call: Callable[[Weights], None]) -> None:
         """Call `call(weights)` whenever the hand puts the handle to another place."""
@@ -133,3 +146,26 @@ class StripView(CanvasView):
     """Draws energies over a path from place to place; what a frame holds stands in `strip.js`."""
 
     _esm = script("strip.js")
+
+    def export(self) -> Export:
+        """Return the energies along the path, and their figure."""
+        return of_chart(strip_chart(self.given, self.label))
+
+
+def strip_chart(frame: Frame, label: str) -> Chart:
+    """Return a frame of the strip as a chart."""
+    looks = (("start", "at the start", "ink2", True), ("end", "after the attack", "good", False))
+    series = [
+        Series(rows[:, 0], rows[:, 1], name, colour=colour, look={"dashed": dashed})
+        for key, name, colour, dashed in looks if key in frame for rows in [np.asarray(frame[key])]
+    ]  # fmt: skip
+    place, energy = frame.get("handle") or (0.0, 0.0)
+    fall = [energy, *frame.get("fall", ())]
+    series.append(Series(np.full(len(fall), place), fall, "from the handle", "dots",
+                         colour="accent"))  # fmt: skip
+    marks = tuple(tuple(mark) for mark in frame.get("marks", ()))
+    return Chart(
+        series, Axis(0.0, 1.0, short="along the path", ticks=marks),
+        Axis(0.0, 1.05 * float(frame.get("top", 1.0)), short="energy"), label=label,
+        rules=[Rule(at, axis="x", colour="ink3") for at, _ in marks if 0.02 < at < 0.98],
+    )  # fmt: skip

@@ -72,7 +72,7 @@ const layOut = (context, frame, size) => {
   const names = frame.series.map((s) => endName(s, size, frame.series)).filter(Boolean);
   const right = size.width - (names.length ? Math.min(12 + Math.max(...names.map(width)), 0.5 * size.width) : 12);
   const bottom = size.height - (x.hidden ? 6 : x.name ? 34 : 20), top = 8;
-  return { left, right, top, bottom, yTicks, width, X: scaleOf(x, left, right), Y: scaleOf(y, bottom, top) };
+  return { left, right, top, bottom, yTicks, width, wide: size.width, X: scaleOf(x, left, right), Y: scaleOf(y, bottom, top) };
 };
 
 // --- painting -----------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ const paintAxes = (c, frame, at, paints) => {
     const x = at.X(v), half = at.width(words) / 2;
     if (x < at.left - 1 || x > at.right + 1 || x - half < free) continue;
     c.textAlign = "center";
-    c.fillText(words, Math.max(x, half + 1), at.bottom + 15);
+    c.fillText(words, Math.min(Math.max(x, half + 1), at.wide - half - 1), at.bottom + 15);
     free = x + half + 8;
   }
   if (frame.x.name) {
@@ -125,7 +125,8 @@ const paintSeries = (c, s, rows, at, paints, lit) => {
   const known = rows.filter((r) => Number.isFinite(r.x) && Number.isFinite(r.y));
   c.strokeStyle = c.fillStyle = ink;
   c.lineWidth = s.width || 2;
-  c.lineCap = c.lineJoin = "round";
+  c.lineJoin = "round";
+  c.lineCap = s.width > 6 ? "butt" : "round"; // a bar ends at its value
   c.globalAlpha = s.opacity ?? 1;
   const points = known.map((r) => [at.X(r.x), at.Y(r.y)]);
   if (s.kind === "line") {
@@ -359,7 +360,7 @@ const fillTable = (table, frame) => {
 };
 const build = (el) => {
   const add = (tag, name, parent) => { const made = document.createElement(tag); made.className = name; parent.append(made); return made; };
-  el.classList.add("mx-chart-view");
+  el.classList.add("mx-chart-view", "mx-empty"); // until there is a frame
   const head = add("div", "mx-chart-head", el), title = add("b", "", head), note = add("span", "", head);
   const plot = add("div", "mx-chart-plot", el), foot = add("div", "mx-chart-foot", el);
   const table = add("table", "", add("div", "mx-said", el)); // in a box: a table cannot be so small
@@ -370,7 +371,7 @@ const render = ({ model, el }) => {
   let frame = null, dragging = false, said = null, told = performance.now(), pick = -1;
   const drawn = (context, size, paints) => frame && paintChart(context, frame, size, paints);
   const sheet = surface(plot, drawn);
-  offerPictures(el, plot, drawn, "chart");
+  const unsave = offerPictures(model, el, plot, drawn, () => slug(frame.title || (frame.label || "chart").split(":")[0]));
   const describe = () => {
     const { handle } = frame, picks = frame.picks ? idsOf() : [], live = handle || picks.length;
     plot.tabIndex = live ? 0 : -1;
@@ -481,6 +482,6 @@ const render = ({ model, el }) => {
   const sight = (yes) => { try { model.send({ kind: "sight", seen: yes, view }); } catch { /* the page has ended */ } };
   const watcher = new IntersectionObserver((entries) => sight(entries[entries.length - 1].isIntersecting));
   watcher.observe(el);
-  return () => { watcher.disconnect(); sight(false); unfollow(); sheet.close(); clearTimeout(said); clearTimeout(waiting); };
+  return () => { watcher.disconnect(); sight(false); unfollow(); unsave(); sheet.close(); clearTimeout(said); clearTimeout(waiting); };
 };
 export default { render };

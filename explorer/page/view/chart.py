@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from traitlets import Dict, List, Unicode
 
 from explorer.page.view.base import HERE, POPUP, CanvasView, script
+from explorer.page.view.export import Export, of_chart
 
 Kind = Literal["line", "band", "dots", "stems"]
 Floats = NDArray[np.float32]
@@ -207,6 +208,10 @@ class ChartView(CanvasView):
         if given != self._given:
             self._given, self._owed = given, True
             self._pay()
+
+    def export(self) -> Export:
+        """Return the numbers of the chart on screen, and its figure."""
+        return of_chart(self.shown)
 
     def on_handle(self, call: Callable[[float], None]) -> None:
         """Call `call(x)` while the line is dragged."""

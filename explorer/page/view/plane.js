@@ -422,7 +422,7 @@ function render({ model, el }) {
   };
   const shown = surface(el, paint, true);
   const pad = attachPad(model, el);
-  offerPictures(el, el, paint, "plane");
+  const unsave = offerPictures(model, el, el, paint, () => "plane");
   const take = (newest) => {
     frame = remember(memory, newest);
     shown.canvas.mxFrame = frame; // for tests and for those who look: the numbers on screen
@@ -431,7 +431,7 @@ function render({ model, el }) {
   const unfollow = follow(model, shown.redraw, take, el);
   model.on("change:present", shown.redraw);
   return () => {
-    unfollow(); pad.close(); shown.close();
+    unfollow(); unsave(); pad.close(); shown.close();
     model.off("change:present", shown.redraw);
   };
 }

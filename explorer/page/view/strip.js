@@ -48,12 +48,12 @@ function render({ model, el }) {
   let frame = null;
   const drawn = (context, size, paints) => frame && paintStrip(context, frame, size, paints);
   const { canvas, redraw, close } = surface(el, drawn);
-  offerPictures(el, el, drawn, "profile");
+  const unsave = offerPictures(model, el, el, drawn, () => "profile");
   canvas.setAttribute("role", "img");
   const text = () => canvas.setAttribute("aria-label", model.get("label"));
   model.on("change:label", text);
   const unfollow = follow(model, redraw, (newest) => { frame = newest; }, el, false);
   text();
-  return () => { unfollow(); close(); model.off("change:label", text); };
+  return () => { unfollow(); unsave(); close(); model.off("change:label", text); };
 }
 export default { render };

@@ -162,7 +162,7 @@ function render({ model, el }) {
     paintTriangle(context, { ...frame, handle: local || model.get("handle"), small: model.get("small"), enabled: model.get("enabled"), focused }, size, paints);
   const { redraw, close } = surface(el, drawn);
   el.append(pad, said);
-  offerPictures(el, el, drawn, "starts");
+  const unsave = offerPictures(model, el, el, drawn, () => "starts");
 
   // One place at a time is on its way: the newest waits until the last one was taken over.
   let number = model.get("taken"), waiting = null, sentAt = 0;
@@ -244,7 +244,7 @@ function render({ model, el }) {
   const unfollow = follow(model, redraw, (newest) => { frame = newest; }, el, false);
   text();
   return () => {
-    unfollow(); close();
+    unfollow(); unsave(); close();
     for (const name of ["label", "say", "enabled", "small"]) model.off(`change:${name}`, text);
     model.off("change:handle", place); model.off("change:taken", taken);
   };

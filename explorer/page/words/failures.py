@@ -14,3 +14,11 @@ def failure(error: Exception) -> str:
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
         return NO_MEMORY
     return f"{type(error).__name__}: {error}"
+
+
+def unsaved(error: Exception) -> str:
+    """Return the sentence on a picture that could not be made."""
+    if isinstance(error, ImportError):
+        name = (error.name or "a package").partition(".")[0]
+        return f"This needs {name}: pip install {name}. PNG and SVG need nothing."
+    return f"It could not be made: {failure(error)}"
