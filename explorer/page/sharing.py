@@ -71,8 +71,10 @@ def made_of(session: Session) -> Repeated:
     return Repeated(run, state, now.training.certificate, attacked=attacked)
 
 
-def film_of(session: Session, of: str) -> tuple[int, Iterator[Any]]:
+def film_of(session: Session, of: str, pixels: int) -> tuple[int, Iterator[Any]]:
     """Return how many frames the film of the "train" or "attack" run has, and the frames.
+
+    Each is `pixels` squared.
 
     Raises:
         ValueError: where no step was taken.
@@ -83,7 +85,7 @@ def film_of(session: Session, of: str) -> tuple[int, Iterator[Any]]:
     if len(line.states) < 2:
         raise ValueError("There is no film yet: let it run first.")
     states = list(line.states)
-    return min(len(states), planes.MOST_FRAMES), planes.film(now.dataset, states, net)
+    return min(len(states), planes.MOST_FRAMES), planes.film(now.dataset, states, net, pixels)
 
 
 def _t(state: TrainState | None) -> int:

@@ -26,6 +26,7 @@ KINDS = ("pdf", "svg", "png")
 MARGIN = 1.25  # half width of the plane to that of points beyond the usual one; arbitrary
 MOST_FRAMES = 60  # of a film; arbitrary
 PIXELS, FILM_GRID, FRAME_MS, LAST_MS = 480, 80, 80, 2000  # arbitrary
+VIDEO = 720  # pixels a side of a video, which takes less room than a GIF; arbitrary
 
 Box = tuple[float, float, float, float]  # left, right, bottom, top
 
@@ -120,18 +121,19 @@ def as_bytes(figure: Any, kind: str) -> bytes:  # noqa: ANN401 - matplotlib is u
 
 
 def film(
-    data: Dataset, states: Sequence[TrainState] | Sequence[AttackState], net: Network | None = None
-) -> Iterator[Any]:
+    data: Dataset, states: Sequence[TrainState] | Sequence[AttackState], net: Network | None = None,
+    pixels: int = PIXELS,
+) -> Iterator[Any]:  # fmt: skip
     """Yield frames of a film: networks of a training, or candidates of an attack on `net`.
 
-    At most `MOST_FRAMES`, evenly chosen, each of `PIXELS` squared. ImportError without matplotlib
+    At most `MOST_FRAMES`, evenly chosen, each of `pixels` squared. ImportError without matplotlib
     and pillow.
     """
     from PIL import Image
 
     count = min(len(states), MOST_FRAMES)
     places = [round(i * (len(states) - 1) / max(count - 1, 1)) for i in range(count)]
-    figure = new_figure(PIXELS / 100, PIXELS / 100)
+    figure = new_figure(PIXELS / 100, PIXELS / 100, dpi=100 * pixels / PIXELS)
     axes = figure.subplots()
     for i in places:
         state = states[i]
@@ -151,11 +153,26 @@ def film(
 def gif(frames: Sequence[Any]) -> bytes:
     """The film of these frames; the last stands for `LAST_MS`, then it begins again."""
     out = io.BytesIO()
-    times = [FRAME_MS] * (len(frames) - 1) + [LAST_MS]
     frames[0].save(
-        out, "GIF", save_all=True, append_images=frames[1:], duration=times, loop=0, optimize=True
-    )
+        out, "GIF", save_all=True, append_images=frames[1:], duration=times(frames), loop=0,
+        optimize=True,
+    )  # fmt: skip
     return out.getvalue()
+
+
+def times(frames: Sequence[Any]) -> list[int]:
+    """How long each frame of a film stands, in milliseconds."""
+    return [FRAME_MS] * (len(frames) - 1) + [LAST_MS]
+
+
+def jpegs(frames: Sequence[Any]) -> list[bytes]:
+    """The frames of a film one by one, for a browser that records a video of them."""
+    made = []
+    for frame in frames:
+        out = io.BytesIO()
+        frame.save(out, "JPEG", quality=95)
+        made.append(out.getvalue())
+    return made
 
 
 def _level_lines(

@@ -51,6 +51,9 @@ def test_a_link_is_copied_and_opens_for_another_visitor_with_the_same_numbers(
     assert other.csv() == csv
     assert other.saved("Picture: PDF").startswith(b"%PDF")
     assert b"mx1." in other.saved("Run: Report")
+    video = other.saved("Training: Video")
+    assert len(video) > 10_000 and (video[4:8] == b"ftyp" or video[:4] == b"\x1a\x45\xdf\xa3")
+    expect(other.message).to_be_hidden()
 
 
 def test_two_players_by_links(new_page: Callable[..., Page], voila_server: server.Server) -> None:

@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 
 import pytest
 import torch
+from PIL import Image
 from typer.testing import CliRunner
 
 from explorer import link_of, read_link, repeat
@@ -17,13 +18,16 @@ from explorer.engine.data import Dataset, preset
 from explorer.page import branches, play
 from explorer.page.opening import opening
 from explorer.page.panels.headline import Headline
+from explorer.page.panels.share import SharePanel
 from explorer.page.session import Session
 from explorer.page.sharing import described, gap
 from explorer.page.stages import attack, draw, train
 from explorer.page.words.headline import headline
+from explorer.research import planes
 from explorer.research.code import command_of, python_of
 from explorer.research.runs import to_the_end
 from explorer.research.words import sentence
+from tests.page.pages import send
 
 
 def by_hand(n: int = 8) -> Dataset:
@@ -195,3 +199,22 @@ def test_no_headline_bids_to_press_play_while_a_link_is_opened() -> None:
     assert other.opening
     slices.close()
     assert not other.opening, "also where it is given up"
+
+
+def test_a_film_is_saved_as_gif_or_given_to_the_browser_frame_by_frame(monkeypatch) -> None:
+    session = Session(by_hand())
+    play.step(session, 30)
+    panel, sent = SharePanel(session), []
+    session.show()
+    monkeypatch.setattr(panel.view, "send", lambda told, buffers=(): sent.append((told, buffers)))
+    send(panel.view, kind="save", value="train")
+    send(panel.view, kind="save", value="train-video")
+    (gif, (film,)), (video, frames) = sent
+    assert gif["name"] == "training.gif" and film.startswith(b"GIF89a")
+    assert video["kind"] == "frames" and len(frames) == len(video["times"]) > 2
+    assert all(Image.open(io.BytesIO(f)).size == (planes.VIDEO,) * 2 for f in frames)
+    assert session.message
+    send(panel.view, kind="recorded", value=True)
+    assert not session.message
+    send(panel.view, kind="recorded", value=False)
+    assert "ffmpeg" in session.message

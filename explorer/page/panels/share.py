@@ -15,7 +15,7 @@ from explorer.page.job import Job
 from explorer.page.panels.base import Panel
 from explorer.page.parts.controls import Share
 from explorer.page.sharing import described, film_of, gap, made_of
-from explorer.page.words.share import FILES, MAKING, size_of
+from explorer.page.words.share import FILES, MAKING, NO_VIDEO, RECORDING, size_of
 from explorer.research import planes
 from explorer.research.code import command_of, python_of
 from explorer.research.run_report import page_of
@@ -26,8 +26,12 @@ KINDS = {
     "csv": ("points.csv", "text/csv"), "npz": ("points.npz", "application/octet-stream"),
     "run": ("run.safetensors", "application/octet-stream"),
     "pdf": ("picture.pdf", "application/pdf"), "svg": ("picture.svg", "image/svg+xml"),
-    "png": ("picture.png", "image/png"), "train": ("training.gif", "image/gif"),
-    "attack": ("attack.gif", "image/gif"), "report": ("report.html", "text/html"),
+    "png": ("picture.png", "image/png"), "report": ("report.html", "text/html"),
+}  # fmt: skip
+# Of a film: its run, the name and the media type. The browser makes the video, and ends its name.
+FILMS = {
+    "train": ("train", "training.gif", "image/gif"), "train-video": ("train", "training", ""),
+    "attack": ("attack", "attack.gif", "image/gif"), "attack-video": ("attack", "attack", ""),
 }  # fmt: skip
 
 
@@ -41,7 +45,7 @@ class SharePanel(Panel):
         """One control; films are made beside the page."""
         self.job = Job()
         self.view = self.widget = Share(
-            {"save": self._on_save, "open": self._on_open}
+            {"save": self._on_save, "open": self._on_open, "recorded": self._on_recorded}
         ).add_class("mx-share")  # fmt: skip
         self.session.observe(lambda _: self._draw(self.session.frame), names=["running"])
 
@@ -58,32 +62,37 @@ class SharePanel(Panel):
         if isinstance(text, str) and self.on_link is not None:
             self.on_link(text)
 
+    def _on_recorded(self, made: Any) -> None:  # noqa: ANN401 - from a browser
+        play.tell(self.session, "" if made is True else NO_VIDEO)
+
     def _on_save(self, key: Any) -> None:  # noqa: ANN401 - from a browser
-        if not isinstance(key, str) or key not in KINDS:
+        if not isinstance(key, str):
             return
-        if key in ("train", "attack"):
-            self.command(lambda: self._film(key))(None)
-        else:
-            self.command(lambda: self._hand_over(key, MAKERS[key](self)))(None)
+        if key in FILMS:
+            self.command(lambda: self._film(*FILMS[key]))(None)
+        elif key in KINDS:
+            self.command(lambda: self.view.hand_over(*KINDS[key], MAKERS[key](self)))(None)
 
-    def _hand_over(self, key: str, content: bytes) -> None:
-        self.view.hand_over(*KINDS[key], content)
-
-    def _film(self, key: str) -> None:
-        """Draw a film in a thread, frame by frame."""
-        count, frames = film_of(self.session, key)
+    def _film(self, of: str, name: str, kind: str) -> None:
+        """Draw a film in a thread, frame by frame; one without a `kind` is made by the browser."""
+        size = planes.PIXELS if kind else planes.VIDEO
+        count, frames = film_of(self.session, of, size)
         play.tell(self.session, MAKING)
 
-        def work(progress: Progress) -> Iterator[bytes]:
+        def work(progress: Progress) -> Iterator[tuple[Any, list[int]]]:
             drawn = []
             for frame in frames:
                 drawn.append(frame)
                 progress(len(drawn) / count)
-            yield planes.gif(drawn)
+            yield planes.gif(drawn) if kind else planes.jpegs(drawn), planes.times(drawn)
 
-        def take(content: bytes) -> None:
-            play.tell(self.session, "")
-            self._hand_over(key, content)
+        def take(made: tuple[Any, list[int]]) -> None:
+            content, times = made
+            play.tell(self.session, "" if kind else RECORDING.format(sum(times) / 1000))
+            if kind:
+                self.view.hand_over(name, kind, content)
+            else:
+                self.view.send({"kind": "frames", "name": name, "times": times}, content)
 
         self.job.start(work, take, lambda: self.tell_failure(self.job.error))
 
@@ -118,7 +127,8 @@ MAKERS: dict[str, Callable[[SharePanel], bytes]] = {
 def _rows(frame: Frame) -> list[list[Any]]:
     """What can be saved, each with its kinds; what is not there yet cannot be pressed."""
     state, attacked = frame.training.state, frame.attack.state
-    missing = {"train": state is None or not state.t, "attack": attacked is None or not attacked.t}
+    over = {"train": state is None or not state.t, "attack": attacked is None or not attacked.t}
+    missing = {key: over[of] for key, (of, *_) in FILMS.items()}
     none = not frame.dataset.n
     return [
         [name, [{"key": key, "label": label, "tip": tip, "off": missing.get(key, none)}

@@ -1,5 +1,5 @@
 // What all controls share: elements, icons, menus that close, and one way to and from the kernel.
-// A control defines `build(el, send, onClose)`, which returns `update(state)`.
+// A control defines `build(el, send, onClose, onMessage)`, which returns `update(state)`.
 const ICONS = {
   pencil: "M4 16l1-4 8-8 3 3-8 8z",
   move: "M10 3v14M3 10h14M10 3l-2 2M10 3l2 2M10 17l-2-2M10 17l2-2M3 10l2-2M3 10l2 2M17 10l-2-2M17 10l-2 2",
@@ -74,7 +74,8 @@ const saveFile = (message, buffers) => {
 };
 const render = ({ model, el }) => {
   const closers = [];
-  const update = build(el, (kind, value = null) => model.send({ kind, value }), (call) => closers.push(call));
+  const update = build(el, (kind, value = null) => model.send({ kind, value }), (call) => closers.push(call),
+    (call) => { model.on("msg:custom", call); closers.push(() => model.off("msg:custom", call)); });
   const show = () => update(model.get("state"));
   model.on("change:state", show);
   model.on("msg:custom", saveFile);

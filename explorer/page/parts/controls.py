@@ -100,7 +100,7 @@ class Segments(Control):
 class Share(Control):
     """A link, the code, and files of the present moment."""
 
-    _esm = script("share.js", "copy.js")
+    _esm = script("share.js", "video.js", "copy.js")
 
 
 class Game(Control):

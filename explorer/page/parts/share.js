@@ -1,5 +1,5 @@
 // Share: a link, the code, and files of the present moment.
-const build = (el, send) => {
+const build = (el, send, onClose, onMessage) => {
   const title = (words) => make("div", "mx-chart-title", { textContent: words });
   const link = copyLine("Link to this moment", "Copy link", "Points, settings, seeds, steps and stage, for another browser, Python or the command");
   link.button.className = "mx-action";
@@ -34,6 +34,16 @@ const build = (el, send) => {
       make("span", "", { textContent: name }),
       ...kinds.map(({ key, label, tip, off }) => make("button", "mx-flat", { type: "button", textContent: label, title: tip, disabled: off, "aria-label": `${name}: ${label}`, on: { click: () => send("save", key) } })))));
   };
+  onMessage((message, buffers) => {
+    if (message.kind !== "frames") return;
+    recordVideo(message.times, buffers).then(
+      ({ video, ending }) => {
+        saveFile({ kind: "file", name: `${message.name}.${ending}`, type: video.type }, [video]);
+        send("recorded", true);
+      },
+      () => send("recorded", false),
+    );
+  });
   return (state) => {
     if (!state.files) return;
     now = state;

@@ -21,6 +21,11 @@ def opening_link(share: float) -> str:
 
 
 MAKING = "The film is being drawn; it is saved when it is done, in some seconds."
+RECORDING = "The video is being recorded at its own pace; it is saved when it is done, in {:.0f} s."
+NO_VIDEO = (
+    "This browser records no video. Save the GIF; the program ffmpeg makes an MP4 of it: "
+    "ffmpeg -i training.gif training.mp4"
+)
 # What can be saved: its name, then key, label and tooltip of each kind.
 FILES = (
     ("Points", (
@@ -36,9 +41,13 @@ FILES = (
         ("svg", "SVG", "The same to edit"),
         ("png", "PNG", "The same at 300 dpi"),
     )),
-    ("Film", (
-        ("train", "Training", "The network at 60 steps of its training, as GIF"),
-        ("attack", "Attack", "The candidates at 60 steps of the attack, as GIF"),
+    ("Training", (
+        ("train", "GIF", "A film: the network at 60 steps of its training"),
+        ("train-video", "Video", "The same as MP4, or as WebM where the browser makes no MP4"),
+    )),
+    ("Attack", (
+        ("attack", "GIF", "A film: the candidates at 60 steps of the attack"),
+        ("attack-video", "Video", "The same as MP4, or as WebM where the browser makes no MP4"),
     )),
 )  # fmt: skip
 
