@@ -252,7 +252,8 @@ def _marks(
                          linewidths=0, label=f"claim {label:+d}")  # fmt: skip
     axes.set(xlim=box_of(data)[:2])
     if legend:
-        axes.legend(fontsize=7, loc="upper right")
+        axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2,
+                    frameon=False)  # below: it would hide points  # fmt: skip
 
 
 def _places(x: Tensor, y: Tensor, label: int) -> tuple[list[float], list[float]]:

@@ -7,7 +7,8 @@ from dataclasses import fields
 from html import escape
 from typing import Any
 
-from explorer.engine.data import write_csv
+from explorer.engine.data import Dataset, write_csv
+from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import by_key
 from explorer.research import planes, report
 from explorer.research.code import command_of, python_of
@@ -19,11 +20,23 @@ from explorer.research.words import verdicts
 CSS = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:1rem auto;padding:0 1rem;
  color:#16191d;background:#fff}
-h1{font-size:24px}h2{font-size:17px;margin-top:2rem}td,th{padding:2px 14px 2px 0;text-align:left;
+h1{font-size:24px}h2{font-size:17px;margin-top:2rem}th{min-width:9.5rem}
+td,th{padding:2px 14px 2px 0;text-align:left;
  vertical-align:top;border-bottom:1px solid #8884}table{border-collapse:collapse;font-size:14px}
 pre{background:#f3f5f7;padding:12px;overflow:auto;font-size:12px;white-space:pre-wrap;
- overflow-wrap:anywhere}svg{max-width:100%;height:auto}
+ overflow-wrap:anywhere}svg{max-width:100%;height:auto}h2{break-after:avoid}tr{break-inside:avoid}
+.settings{columns:24rem;column-gap:2rem}.settings td{overflow-wrap:anywhere}
+@media print{body{font-size:11px;margin:0;max-width:none}h1{font-size:18px}table,pre{font-size:10px}
+ .settings{columns:2}a{color:inherit;text-decoration:none}}
 """
+SETS = ("truth", "unseen points", "noise")
+BIBTEX = """\
+@software{{margin_explorer,
+  author  = {{{{Margin Explorer developers}}}},
+  title   = {{Margin Explorer}},
+  version = {{{}}},
+  license = {{BSD-3-Clause}},
+}}"""
 PAPERS = (
     "Lyu and Li (2020), Gradient Descent Maximizes the Margin of Homogeneous Neural Networks, ICLR",
     "Haim et al. (2022), Reconstructing Training Data from Trained Neural Networks, NeurIPS",
@@ -51,19 +64,19 @@ def page_of(made: Repeated, address: str = "") -> str:
     papers, version = [*PAPERS, *_paper_of(made)], run.versions.get("margin-explorer", "")
     return "\n".join([
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>',
-        f"<style>{CSS}</style><h1>{escape(title)}</h1>",
+        f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{CSS}</style>',
+        f"<h1>{escape(title)}</h1><p>{escape(_what(made))}</p>",
         _picture(made),
         "<h2>Numbers</h2>", _table(_rows(made)),
-        "<h2>Settings</h2>", _table(_settings(made)),
+        f'<h2>Settings</h2><div class="settings">{_table(_settings(made))}</div>',
         f"<h2>Do it again</h2><p>The same run as a link:</p><pre>{shown}</pre>",
         f"<p>From the command line:</p><pre>{escape(command_of(run))}</pre>",
         f"<p>In Python:</p><pre>{escape(python_of(run))}</pre>",
         f"<p>Made with:</p><ul>{versions}</ul>",
-        "<h2>Cite</h2><ul>",
-        f"<li>Margin Explorer developers, Margin Explorer, version {escape(version)}</li>",
+        f"<h2>Cite</h2><pre>{escape(BIBTEX.format(version))}</pre><p>What it rests on:</p><ul>",
         *(f"<li>{escape(paper)}</li>" for paper in papers),
         "</ul><h2>Points</h2>",
-        f"<details><summary>{run.dataset.n} points as CSV</summary>",
+        f"<details open><summary>{run.dataset.n} points as CSV</summary>",
         f"<pre>{escape(write_csv(run.dataset))}</pre></details></html>",
     ])  # fmt: skip
 
@@ -74,6 +87,26 @@ def _title(made: Repeated) -> str:
     if made.state is not None:
         return f"{made.run.dataset.n} points, trained for {made.state.t:,} steps"
     return f"{made.run.dataset.n} points"
+
+
+def _what(made: Repeated) -> str:
+    """Say in one line what was run on what."""
+    data, parts = made.run.dataset, []
+    if made.attacked is not None:
+        parts.append(f"{by_key(made.run.attack_name).title} on")
+    if made.state is not None:
+        widths = "-".join(map(str, made.state.net.widths))
+        end = "" if made.attacked is None else f" for {made.state.t:,} steps"
+        parts.append(f"a {data.d}-{widths}-{made.state.net.outputs} network trained{end} on")
+    what = " ".join([*parts, f"{data.n} points in {data.d} dimension{'s' * (data.d != 1)}"])
+    return f"{what[0].upper()}{what[1:]}, {_source(data)}."
+
+
+def _source(data: Dataset) -> str:
+    source = data.source
+    if source is None:
+        return "drawn by hand"
+    return f"preset {source.preset}, noise {source.noise:g}, seed {source.seed}"
 
 
 def _paper_of(made: Repeated) -> list[str]:
@@ -104,14 +137,19 @@ def _rows(made: Repeated) -> list[tuple[str, str]]:
 def _settings(made: Repeated) -> list[tuple[str, str]]:
     """Source and seeds, then every setting: defaults change, a page does not."""
     run = made.run
-    rows = [("points", str(run.dataset.source or "drawn by hand")), ("seed", str(run.seed))]
+    rows = [("points", _source(run.dataset)), ("seed", str(run.seed))]
     if made.state is not None:
         rows += _fields("training", run.train_config)
     if made.attacked is not None:
         seed = run.seed if run.attack_seed is None else run.attack_seed
-        rows += [("attack", by_key(run.attack_name).title), ("seed of the attack", str(seed)),
-                 ("mix of truth and unseen points", str(run.mix))]  # fmt: skip
-        rows += _fields("attack", run.attack_config)
+        entry = by_key(run.attack_name)
+        rows += [("attack", entry.title), ("seed of the attack", str(seed))]
+        if entry.takes_start:
+            shares = zip(mix_weights(*(run.mix or (0.0, 0.0))), SETS, strict=True)
+            rows.append(
+                ("start", ", ".join(f"{100 * share:.3g}% {name}" for share, name in shares))
+            )
+        rows += _fields("attack", run.attack_config or by_key(run.attack_name).config())
     return rows
 
 

@@ -17,6 +17,7 @@ from explorer import Run, StoreError, TrainConfig, link_of, preset, read_link, r
 from explorer.cli import app
 from explorer.engine import store
 from explorer.engine.files import MOST_WORDS
+from explorer.research.run_report import page_of
 
 OLD = json.loads((Path(__file__).parent / "kept_links" / "version-1.json").read_text())
 LINK = next(row["link"] for row in OLD if row["name"].startswith("kkt"))
@@ -143,3 +144,12 @@ def test_a_repeated_run_is_saved_and_its_report_holds_what_is_needed(tmp_path: P
     assert "<svg" in text and "<script" not in text and link_of(read_link(LINK)) in text
     for needed in ("margin-explorer repeat", "torch", "Haim", "x1,x2,y", "lr_x", "step 300"):
         assert needed in text or needed.replace("step 300", "300") in text
+
+
+def test_a_report_is_made_of_default_settings_and_is_whole_on_paper() -> None:
+    run = Run(preset("moons", n=6), TrainConfig(widths=(20,)), steps=(400, 5), stage="attack")
+    text = page_of(repeat(run))  # it names no settings of its attack
+    assert "lr_x" in text and "100% noise" in text and "preset moons" in text
+    assert "@software{" in text and "<details open" in text and "@media print" in text
+    points = replace(run, steps=(0, 0), stage="draw")
+    assert "<svg" in page_of(repeat(points)) and "lr_x" not in page_of(repeat(points))
