@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from explorer import link_of, read_link, repeat
 from explorer.cli import app
 from explorer.engine.data import Dataset, preset
+from explorer.engine.roster import ROSTER
 from explorer.page import branches, play
 from explorer.page.opening import opening
 from explorer.page.panels.headline import Headline
@@ -136,6 +137,24 @@ def test_python_and_command_print_the_numbers_of_the_page(way: Callable[[Session
         assert words in said.getvalue() and told["attack"]["verdict"]["sentence"] == words
     else:
         assert "attack" not in python_of(run)
+
+
+@pytest.mark.parametrize("attack_name", ROSTER)
+def test_the_python_of_every_attack_finds_what_the_page_found(attack_name: str) -> None:
+    session = Session(preset("alternating-line", n=6), seed=2)
+    play.go(session, "train")
+    play.configure(session, widths=(20,))
+    play.step(session, 400)
+    attack.choose(session, attack_name)
+    play.go(session, "attack")
+    play.step(session, 6)
+    now, said = session.frame, io.StringIO()
+    assert now.attack.name == attack_name and now.attack.verdict is not None
+    with redirect_stdout(said):
+        exec(python_of(described(session)), space := {})
+    assert sentence(now.attack.verdict) in said.getvalue()
+    one, other = (x.sort(dim=0).values for x in (space["claims"].x, now.attack.claims.x))
+    close(one, other, 1e-5)  # the order of equally good ones is that of rounding
 
 
 def test_what_cannot_be_made_again_is_told_and_left_out() -> None:
