@@ -10,6 +10,7 @@ import typer
 from explorer.commands import base
 from explorer.commands.outputs import check_files
 from explorer.engine.data.files import Table, read_table
+from explorer.engine.files import naming
 from explorer.engine.store import read_file
 from explorer.research import audit_report, runs
 from explorer.research.audit import Audit
@@ -56,7 +57,10 @@ def audit(
 
 
 def _table(path: Path | None, label: str | None) -> Table | None:
-    return None if path is None else read_table(read_file(path), label)
+    if path is None:
+        return None
+    with naming(path):
+        return read_table(read_file(path), label)
 
 
 def _rows(found: Audit, out: Path | None) -> list[tuple[str, str]]:

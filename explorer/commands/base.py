@@ -105,7 +105,7 @@ AnyWhere = Annotated[Device | None, option("--device", _DEVICE)]
 Type = Annotated[Dtype, option("--dtype", "Floating type of the training.")]
 Json = Annotated[bool, option("--json", "Print JSON, and nothing else, on stdout.")]
 Candidates = Annotated[int | None, setting_option("--m", KKTConfig, "m")]
-Row = Annotated[str | None, option("--scenario", f"One of: {', '.join(SCENARIOS)}.")]
+Row = Annotated[str | None, option("--scenario", f"One of: {'; '.join(SCENARIOS)}.")]
 Truth = Annotated[Path | None, option("--truth", "CSV of the points it was trained on.")]
 Length = Annotated[int | None, setting_option("--steps", KKTConfig, "steps", min=1)]
 AttackSteps = Annotated[int | None, setting_option("--attack-steps", KKTConfig, "steps", min=1)]
@@ -236,7 +236,7 @@ def show_result(
         return
     table = Table(title=title, show_header=False)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(row[0].replace("_", " "), *row[1:])
     Printer().print(table)
 
 

@@ -90,7 +90,7 @@ def _attack(
     return content, [
         ("theta unexplained by the candidates", f"{left:.2%}"),
         ("claims", f"{len(claims.x)} of {len(state.x)} candidates"),
-        ("verdict", f"{verdict.kind.name}: {text}"),
+        ("verdict", f"{verdict.kind.value}: {text}"),
     ]
 
 

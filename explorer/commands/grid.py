@@ -92,7 +92,7 @@ def grid(
     check_pictures(out)
     done = _run(cells, workers, rows)
     found = maps(side, done)
-    grid_picture(out, found, done, f"{attack} on {data}, seeds {seeds}")
+    grid_picture(out, found, done, f"{attack} on {data}, seed {seeds}")
     if table is not None:
         _write(table, done)
     content = {
@@ -131,7 +131,7 @@ def bilevel(
     if as_json:
         show_result(True, {"data": data, "seeds": seeds, "rows": entries}, "", [])
         return
-    shown = Table(title=f"Bilevel attack on {data}, seeds {seeds}: means over the seeds")
+    shown = Table(title=f"Bilevel attack on {data}, seed {seeds}: means over the seeds")
     for head in ("model", "start", "|θ*-θ|² before", "after", "paper (CIFAR-10)",
                  "to truth", "to partition", "nearer to"):  # fmt: skip
         shown.add_column(head)

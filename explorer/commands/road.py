@@ -14,6 +14,7 @@ from explorer.commands.outputs import check_files, set_aside
 from explorer.engine import store
 from explorer.engine.attacks.certified import fits
 from explorer.engine.attacks.target import Target
+from explorer.engine.files import naming
 from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.store import Run, thinned_run
 from explorer.research import report, runs
@@ -144,7 +145,9 @@ def show(
     as_json: base.Json = False,
 ) -> None:
     """Say what a file holds."""
-    content, rows = report.of_file(store.open_bytes(store.read_file(file)))
+    with naming(file):
+        opened = store.open_bytes(store.read_file(file))
+    content, rows = report.of_file(opened)
     base.show_result(as_json, content, file.name, rows)
 
 

@@ -168,7 +168,11 @@ def arena(
     told = [row["result"]["other"] for row in seen if row["result"].get("other")]
     if told:
         text += f" Another set, of the first network: {told[0]['sentence']}"
-    _print(lines, text, f"{first.data or preset}, {first.widths} neurons, seeds {seeds}")
+    _print(
+        lines,
+        text,
+        f"{first.data or preset}, {'-'.join(map(str, first.widths))} neurons, seed {seeds}",
+    )
     print(f"Written to {out}: arena.csv, rows.csv, rows.jsonl, arena.png{drawn}")
     check_any_done(seen, "rows")
 

@@ -29,7 +29,10 @@ def univariate(
     """Attack a network of one input: groups, guarantee, proven or likely points."""
     points = base.points_of(preset, n, noise, seed, data)
     if points.d != 1:
-        raise ValueError(f"the univariate attack needs points on a line; got {points.d}-D points")
+        raise ValueError(
+            f"the univariate attack needs points on a line; got {points.d}-D points. "
+            "Take --preset alternating-line."
+        )
     config = base.attack_config(ATTACK.key, settings)
     check_files(out)
     training = base.train_config(widths, steps, method)

@@ -67,6 +67,18 @@ def reading(what: str, remedy: str, kind: type[FileError] = FileError) -> Iterat
         raise kind(f"{what} is damaged ({why}). {remedy}") from error
 
 
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Whatever is refused within begins with the name of its file."""
+    try:
+        yield
+    except FileError as error:
+        name = safe_name(Path(path).name)
+        if name in str(error):
+            raise
+        raise type(error)(f"{name}: {error}") from error
+
+
 def read_file(path: str | Path, most: int = MAX_BYTES, kind: type[FileError] = FileError) -> bytes:
     """The bytes of an ordinary file, which has at most `most`.
 

@@ -95,7 +95,7 @@ class Line:
         """Return the verdict in small letters; "chance not ruled out" takes precedence."""
         if self.p_value > CHANCE:
             return "chance not ruled out"
-        return self.kind.name.lower().replace("_", " ")
+        return self.kind.value
 
     @property
     def merit(self) -> float:

@@ -177,15 +177,22 @@ def of_file(opened: Run | Network) -> tuple[dict[str, Any], list[tuple[str, str]
         "attack_steps": [state.t for state in run.attack_states],
         "versions": run.versions,
     }
-    source = run.dataset.source
-    rows = [("points", f"{run.dataset.n} in {run.dataset.d}-D, {source or 'drawn by hand'}")]
+    rows = [("points", f"{run.dataset.n} in {run.dataset.d}-D, {source_of(run.dataset)}")]
     rows += _network_rows(run.net) if run.net else [("network", "none yet")]
     for name, states in (("training", run.train_states), ("attack", run.attack_states)):
-        last = f", the last of step {states[-1].t}" if states else ""
-        rows.append((name, f"{len(states)} states{last}"))
+        some = f"{len(states)} state{'s' * (len(states) > 1)}, the last of step "
+        rows.append((name, f"{some}{states[-1].t}" if states else "not begun"))
     rows.append(("seed", str(run.seed)))
     rows.append(("written by", ", ".join(f"{k} {v}" for k, v in run.versions.items())))
     return content, rows
+
+
+def source_of(data: Dataset) -> str:
+    """Return in words where points come from."""
+    source = data.source
+    if source is None:
+        return "drawn by hand"
+    return f"preset {source.preset}, noise {source.noise:g}, seed {source.seed}"
 
 
 def _network_rows(net: Network) -> list[tuple[str, str]]:
@@ -244,7 +251,7 @@ def attack_rows(done: Attacked) -> list[tuple[str, str]]:
         met = f"the first of {verdicts.controls(done.verdict)}: {int(control.found[i])}"
         found = f"{int(truth.found[i])} ({met})"
         rows.append((f"found within {radius:g}", found))
-    return [*rows, ("verdict", f"{done.verdict.kind.name}: {verdicts.verdict(done.verdict)}")]
+    return [*rows, ("verdict", f"{done.verdict.kind.value}: {verdicts.verdict(done.verdict)}")]
 
 
 def _certified(made: Certainty) -> str:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from html import escape
 from typing import Any
 
-from explorer.engine.data import Dataset, write_csv
+from explorer.engine.data import write_csv
 from explorer.engine.energy.starts import mix_weights
 from explorer.engine.roster import by_key
 from explorer.research import planes, report
@@ -99,14 +99,7 @@ def _what(made: Repeated) -> str:
         end = "" if made.attacked is None else f" for {made.state.t:,} steps"
         parts.append(f"a {data.d}-{widths}-{made.state.net.outputs} network trained{end} on")
     what = " ".join([*parts, f"{data.n} points in {data.d} dimension{'s' * (data.d != 1)}"])
-    return f"{what[0].upper()}{what[1:]}, {_source(data)}."
-
-
-def _source(data: Dataset) -> str:
-    source = data.source
-    if source is None:
-        return "drawn by hand"
-    return f"preset {source.preset}, noise {source.noise:g}, seed {source.seed}"
+    return f"{what[0].upper()}{what[1:]}, {report.source_of(data)}."
 
 
 def _paper_of(made: Repeated) -> list[str]:
@@ -137,7 +130,7 @@ def _rows(made: Repeated) -> list[tuple[str, str]]:
 def _settings(made: Repeated) -> list[tuple[str, str]]:
     """Source and seeds, then every setting: defaults change, a page does not."""
     run = made.run
-    rows = [("points", _source(run.dataset)), ("seed", str(run.seed))]
+    rows = [("points", report.source_of(run.dataset)), ("seed", str(run.seed))]
     if made.state is not None:
         rows += _fields("training", run.train_config)
     if made.attacked is not None:

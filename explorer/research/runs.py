@@ -36,7 +36,7 @@ from explorer.engine.exact.finish import Finished
 from explorer.engine.explanations.certainty import Certainty, certainty
 from explorer.engine.explanations.cone import Cone
 from explorer.engine.explanations.places import extent
-from explorer.engine.files import safe_name
+from explorer.engine.files import naming, safe_name
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, between, no_progress, with_progress
@@ -161,7 +161,8 @@ def points_at(place: str | Path) -> Dataset:
     """Points of a CSV file or of a link, whose settings are not taken."""
     if is_link(str(place)):
         return read_link(str(place)).dataset
-    return read_csv(read_file(place))
+    with naming(place):
+        return read_csv(read_file(place))
 
 
 def fingerprint(path: str | Path) -> str:
@@ -291,12 +292,14 @@ def open_run(file: Path, truth: Path | None = None) -> tuple[Run | None, Network
 
     `truth` is a CSV of the points, in place of those of the run.
     """
-    held = open_bytes(read_file(file))
+    with naming(file):
+        held = open_bytes(read_file(file))
     run, net = (held, held.net) if isinstance(held, Run) else (None, held)
     if net is None:
         raise ValueError(f"{safe_name(file.name)} holds points but no weights. Train first.")
     if truth is not None:
-        return run, net, read_csv(read_file(truth))
+        with naming(truth):
+            return run, net, read_csv(read_file(truth))
     return run, net, run.dataset if run else None
 
 

@@ -17,6 +17,7 @@ from explorer import Run, StoreError, TrainConfig, link_of, preset, read_link, r
 from explorer.cli import app
 from explorer.engine import store
 from explorer.engine.files import MOST_WORDS
+from explorer.research import report
 from explorer.research.run_report import page_of
 
 OLD = json.loads((Path(__file__).parent / "kept_links" / "version-1.json").read_text())
@@ -153,3 +154,13 @@ def test_a_report_is_made_of_default_settings_and_is_whole_on_paper() -> None:
     assert "@software{" in text and "<details open" in text and "@media print" in text
     points = replace(run, steps=(0, 0), stage="draw")
     assert "<svg" in page_of(repeat(points)) and "lr_x" not in page_of(repeat(points))
+
+
+def test_a_file_is_described_in_words() -> None:
+    run = Run(preset("moons", n=6), TrainConfig(widths=(20,)), steps=(1, 0), stage="train")
+    state = repeat(run).state
+    rows = dict(report.of_file(replace(run, train_states=(state,)))[1])
+    assert "Source" not in rows["points"] and "moons" in rows["points"]
+    assert rows["training"].startswith("1 state,") and "0" not in rows["attack"]
+    rows = dict(report.of_file(replace(run, train_states=(state, state)))[1])
+    assert rows["training"].startswith("2 states,")
