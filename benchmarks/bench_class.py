@@ -159,7 +159,7 @@ class Student:
         """Press Play or Pause; return the seconds until the button has its other word."""
         bar, begun = self.states[self.find("TimeBar")], time.perf_counter()
         before = bar["state"]["running"]
-        self.custom(self.find("TimeBar"), kind="toggle")
+        self.custom(self.find("TimeBar"), kind="pause" if before else "play")
         await self.until(lambda: bar["state"]["running"] != before, CLICK_PATIENCE_S)
         return time.perf_counter() - begun
 

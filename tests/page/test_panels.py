@@ -50,6 +50,22 @@ def test_the_whole_road_by_its_buttons(app: App, monkeypatch: pytest.MonkeyPatch
     no_failures(app)
 
 
+def test_a_press_on_pause_that_comes_after_the_end_does_not_play_again(app: App) -> None:
+    bar = app.panels["Transport"].view
+    send(bar, kind="pause")
+    assert not app.session.running
+
+    async def press_twice() -> None:  # on a slow line
+        send(bar, kind="play")
+        send(bar, kind="play")
+        assert app.session.running and bar.state["running"]
+        send(bar, kind="pause")
+        send(bar, kind="pause")
+
+    asyncio.run(press_twice())
+    assert not app.session.running and not bar.state["running"]
+
+
 @pytest.mark.parametrize("name", ["moons", "two-points", "alternating-circle"])
 def test_every_stage_of_every_kind_of_preset_renders(app: App, name: str) -> None:
     draw.load(app.session, preset(name))

@@ -29,7 +29,8 @@ class Transport(Panel):
         """One control."""
         session = self.session
         self.view = self.widget = TimeBar({
-            "toggle": self.command(self._toggle),
+            "play": self.command(lambda: play.play(session)),
+            "pause": self.command(lambda: play.pause(session)),
             "step": self.command(lambda: play.step(session, 1)),
             "steps": self._on_steps,
             "speed": self._on_speed,
@@ -40,9 +41,6 @@ class Transport(Panel):
             "select": self._on_select,
         }, speeds=[words for words, _ in SPEEDS]).add_class("mx-transport")  # fmt: skip
         session.observe(self._on_session, names=["running", "steps_per_second"])
-
-    def _toggle(self) -> None:
-        (play.pause if self.session.running else play.play)(self.session)
 
     def _on_steps(self, value: Any) -> None:  # noqa: ANN401 - from a browser
         if isinstance(value, int) and 0 < value <= MOST_STEPS:

@@ -7,7 +7,7 @@ const build = (el, send, onClose) => {
     return b;
   };
   const reset = flat("Reset", "Back to step 0 of this stage with the same seed", "start", "reset");
-  const play = make("button", "mx-play", { type: "button", on: { click: () => send("toggle") } });
+  const play = make("button", "mx-play", { type: "button", on: { click: () => send(play.dataset.does) } });
   const step = flat("Step", "Pause, and take one full-batch step", "step", "step");
   const many = make("input", "", { type: "number", min: 2, max: 100000, value: 100, title: "Steps of the next button", "aria-label": "n steps" });
   const steps = make("button", "mx-menu-row", { type: "button", textContent: "Step × n", title: "Pause, and take n steps at once", on: { click: () => send("steps", Number(many.value)) } });
@@ -36,6 +36,7 @@ const build = (el, send, onClose) => {
     if (!state.speeds) return;
     const running = state.running;
     const name = running ? "Pause" : "Play";
+    play.dataset.does = running ? "pause" : "play"; // a Pause that comes after the end does not play again
     if (play.getAttribute("aria-label") !== name) {
       play.setAttribute("aria-label", name);
       play.title = running ? "Pause the run" : "Run the present stage";
