@@ -42,6 +42,7 @@ PRESET, TITLE = "alternating-circle", "Alternating circle"
 PATIENCE_S = 180.0
 CLICK_PATIENCE_S = 60.0
 ARRIVE_WITHIN_S = 10.0
+WATCH_S = 5.0
 
 
 @dataclass
@@ -279,12 +280,20 @@ async def lesson(
 
 
 async def watch(server: serve.Server, seen: Seen) -> None:
-    """Note the peak of all processes' memory, until cancelled."""
+    """Note the peak of all processes' memory, until cancelled.
+
+    In a thread and seldom: the system needs most of a second to add up so many processes, in which
+    the students would see nothing.
+    """
     while True:
-        own = psutil.Process(server.process.pid)
-        pids = {own.pid, *(child.pid for child in own.children(recursive=True))}
-        seen.pss = max(seen.pss, sum(pss(pid) for pid in pids))
-        await asyncio.sleep(2.0)
+        seen.pss = max(seen.pss, await asyncio.to_thread(memory_of, server.process.pid))
+        await asyncio.sleep(WATCH_S)
+
+
+def memory_of(pid: int) -> float:
+    """Return the share of memory of a process and all its children, GB."""
+    own = psutil.Process(pid)
+    return sum(pss(each) for each in {pid, *(child.pid for child in own.children(recursive=True))})
 
 
 def pss(pid: int) -> float:
