@@ -11,14 +11,14 @@ _TIMES, _TRIES = 10.0, 6  # arbitrary: the last ridge is 1e5 times the first
 
 
 def rounding_ridge(diagonal: Tensor, dtype: torch.dtype) -> Tensor:
-    """The ridge (r,) that covers the rounding of a Gram matrix made in `dtype`; 0 in float64.
+    """The ridge (..., r) that covers the rounding of a Gram matrix made in `dtype`; 0 in float64.
 
     Each entry is rounded by about eps sqrt(G_ii G_jj), so all of them together take no more than
     r eps G_ii from the form.
     """
     if dtype == torch.float64:  # the solvers' own ridges are far above it
         return torch.zeros_like(diagonal)
-    return len(diagonal) * torch.finfo(dtype).eps * diagonal
+    return diagonal.shape[-1] * torch.finfo(dtype).eps * diagonal
 
 
 def cholesky_factor(gram: Tensor, ridge: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The attack follows its weights to their device. No test runs on another one than the CPU."""
+"""The attack follows its weights to their device: here to one that is none, see `pretend`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import torch
 
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig, Start
+from explorer.engine.attacks.kkt.blocks import Replay, step_table
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.network import init_network
 from explorer.engine.roster import ROSTER
 from explorer.engine.status import Status
 from explorer.research import runs
+from tests.engine.pretend import NAME, Pretend
 
 
 def rng(seed=0):
@@ -44,6 +46,44 @@ def test_all_is_made_where_the_weights_are(multipliers, widths, starts):
     assert state.t == 8 and kkt.terminate(state, config) is Status.FINISHED
     for tensor in (state.x, state.y, state.lam, state.loss, state.grad_lam, *state.moments.square):
         assert tensor.device.type == "cpu" and bool(torch.isfinite(tensor).all())
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("multipliers", ["joint", "projected"])
+@pytest.mark.parametrize("widths", [(12,), (9, 7)], ids=["two layers", "three layers"])
+@pytest.mark.parametrize("starts", [(), (3,)], ids=["single", "batch"])
+def test_no_number_is_read_back_inside_a_block(widths, multipliers, dtype, starts):
+    config = KKTConfig(m=6, steps=40, multipliers=multipliers, prior=0.5, lam_min=0.1)
+    x = torch.randn(*starts, 6, 2, generator=rng(1), dtype=torch.float64)
+    with Pretend() as device:
+        target = Target(aimed(widths, dtype).net.to(device=NAME))
+        state = kkt.init(target, config, rng(2), Start(x, torch.tensor([1.0, -1] * 3)))
+        run = Replay(target, state, config, block=4)
+        assert device.reads  # a start is looked at
+        device.reads.clear()
+        run.descend(run.held, step_table(config, 0, 0, 4))
+        assert not device.reads
+        run.descend(run.held, torch.tensor(step_table(config, 4, 4, 2), dtype=dtype).to(NAME))
+        assert not device.reads  # as a graph has them
+        run.advance(8)
+        wanted = 2 if multipliers == "projected" else 0  # one a block, where the rounds suffice
+        assert wanted <= sum(device.reads.values()) <= 4 * wanted
+        assert run.state().x.device.type == NAME
+        assert bool(run.state().x.isfinite().all())
+
+
+@pytest.mark.parametrize("key", [key for key, entry in ROSTER.items() if entry.anywhere])
+def test_an_attack_on_a_device_is_that_on_the_cpu(key):
+    points = preset("alternating-circle", 6)
+    entry = ROSTER[key]
+    config = entry.config(m=6, steps=12)
+    plain = runs.attack(aimed(), config, 3, name=key, truth=points)
+    with Pretend() as device:
+        sent = runs.attack(aimed(), config, 3, name=key, truth=points, device=NAME)
+    assert device.reads
+    assert [s.t for s in sent.states] == [s.t for s in plain.states]
+    assert sent.states[-1].x.device.type == sent.claims.x.device.type == "cpu"
+    torch.testing.assert_close(sent.states[-1].x, plain.states[-1].x, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("multipliers", ["joint", "projected"])

@@ -103,10 +103,3 @@ def test_a_stride_ends_where_the_steps_do():
     slow, fast = (deque(kkt.iterate(target, first, wild, n), 1)[0] for n in (1, 100))
     assert slow.diverged and fast.diverged and slow.t == fast.t < 400
     torch.testing.assert_close(fast.x, slow.x, rtol=1e-6, atol=0)
-
-
-def test_projected_multipliers_are_refused():
-    target = Target(init_network(2, (12,), generator=rng(0), first_scale=0.7))
-    config = KKTConfig(m=6, steps=40)
-    with pytest.raises(ValueError, match="got 'projected'"):
-        advance(target, kkt.init(target, config, rng(2)), config, 2)

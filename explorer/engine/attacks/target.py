@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -150,5 +150,9 @@ class Target:
 
     def _made(self, angle: float) -> Merged:
         if angle not in self._merged:
-            self._merged[angle] = merge_neurons(self.net, angle, drop=0.0, fold=FOLD)
+            here = self.net.to(device="cpu")  # it goes neuron by neuron
+            made = merge_neurons(here, angle, drop=0.0, fold=FOLD)
+            slopes = tuple(slope.to(self.net.device) for slope in made.slopes)
+            net = made.net.to(device=self.net.device)
+            self._merged[angle] = replace(made, net=net, slopes=slopes)
         return self._merged[angle]

@@ -39,7 +39,7 @@ _local = threading.local()
 def few(net: Prepared) -> bool:
     """Whether a `Workspace` serves: two layers, few inputs, no bias at the output, on the CPU."""
     first, two = net.weights[0], len(net.blocks) == 2 and net.blocks[1] is net.weights[1]
-    return two and first.shape[1] <= FEW and first.device.type == "cpu"
+    return two and first.shape[1] <= FEW and net.on_cpu
 
 
 def through(net: Prepared, x: Tensor, alpha: Alpha) -> Pass:
@@ -57,7 +57,7 @@ def reused_pass(net: Prepared, x: Tensor, alpha: Alpha) -> Pass:
     """
     lead, m = tuple(x.shape[:-2]), x.shape[-2]
     deep = len(net.blocks) > 2 and not lead
-    if x.device.type != "cpu" or not (deep or few(net)):
+    if not (net.on_cpu and (deep or few(net))):
         return through(net, x, alpha)
     kept: dict[tuple[object, ...], Workspace | Columns] = _local.__dict__.setdefault("kept", {})
     key = (net, lead, m)

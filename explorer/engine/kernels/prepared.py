@@ -31,12 +31,15 @@ class Prepared:
         blocks: the same with the bias, where there is one, as last column.
         squares: squared norm of each block.
         slopes: of each hidden layer (k,), factors on alpha, or None; see `merging`.
+        portable: whether the CPU runs what other devices run, and not the kernels of its own: for
+            tests and benchmarks.
     """
 
     weights: tuple[Tensor, ...]
     blocks: tuple[Tensor, ...]
     squares: tuple[float, ...]
     slopes: tuple[Tensor, ...] | None = None
+    portable: bool = False
 
     @classmethod
     def of(cls, net: Network, slopes: tuple[Tensor, ...] | None = None) -> Prepared:
@@ -53,6 +56,11 @@ class Prepared:
     def transposes(self) -> tuple[Tensor, ...]:
         """The weights of each layer, transposed in memory."""
         return tuple(w.T.contiguous() for w in self.weights)
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the kernels of the CPU serve."""
+        return not self.portable and self.weights[0].device.type == "cpu"
 
     @property
     def square(self) -> float:

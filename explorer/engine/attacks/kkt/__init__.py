@@ -23,7 +23,7 @@ as in Loo et al. 2023); support points lie on the margin (`weight_margin`, compl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -59,7 +59,10 @@ __all__ = [
 
 @few_threads()
 def init(
-    target: Target, config: KKTConfig, generator: torch.Generator, start: Start | None = None
+    target: Target,
+    config: KKTConfig,
+    generator: torch.Generator | Sequence[torch.Generator],
+    start: Start | None = None,
 ) -> KKTState:
     """Return the first state of the attack, from noise or from given candidates.
 
@@ -70,7 +73,8 @@ def init(
     Args:
         target: the attacked weights.
         config: the settings.
-        generator: draws the candidates and the multipliers.
+        generator: draws the candidates and the multipliers; several draw one start each, as it
+            would be drawn alone, and all of them descend at once.
         start: candidates x (m, d) and labels y (m,) to begin at instead, however many they are.
 
     Returns:
@@ -93,23 +97,35 @@ def init(
     """
     net = target.net
     if start is None:
-        size, where = (config.m, net.d), generator.device
-        noise = torch.randn(size, generator=generator, dtype=torch.float64, device=where)
-        x = config.sigma_x * noise
-        y = torch.ones(config.m, device=where)
+        x = config.sigma_x * _drawn(torch.randn, (config.m, net.d), generator)
+        y = torch.ones(config.m, device=x.device)
         y[config.m // 2 :] = -1
     else:
         x, y = start.x.detach().clone(), start.y.detach().clone()
         _check_start(target, x, y)
-    uniform = torch.rand(
-        x.shape[:-1], generator=generator, dtype=torch.float64, device=generator.device
-    )
+    each = x.shape[:-1] if isinstance(generator, torch.Generator) else x.shape[-2:-1]
+    uniform = _drawn(torch.rand, tuple(each), generator)
+    if uniform.shape != x.shape[:-1]:
+        raise ValueError(
+            f"expected one generator, or one for each start x (b, m, d); got {len(uniform)} and x "
+            f"{tuple(x.shape)}. Give one generator."
+        )
     x, y, share = (v.to(net.weights[0]) for v in (x, y, config.lam_start * uniform))
     lam = share * target.mass / x.shape[-2]
     state = evaluate(target, config, 0, x, y, lam, Moments.zero((x, share)))
     if not bool(_finite(state).all()):
         raise ValueError("the loss is not finite at the start; take candidates closer to the data")
     return state
+
+
+def _drawn(
+    draw: Callable[..., Tensor], shape: tuple[int, ...],
+    generator: torch.Generator | Sequence[torch.Generator],
+) -> Tensor:  # fmt: skip
+    """Numbers of this shape; of several generators, side by side."""
+    if isinstance(generator, torch.Generator):
+        return draw(shape, generator=generator, dtype=torch.float64, device=generator.device)
+    return torch.stack([_drawn(draw, shape, one) for one in generator])
 
 
 @few_threads()
@@ -265,7 +281,10 @@ def _run_from(
     if config.multipliers == "joint":
         return Replay(target, state, config) if steps > 1 else None  # its losses are one step more
     net = target.prepared_network(config.merge_angle, config.same_slopes)
-    return Projected(target, net, state, config) if serves(net, state, config) else None
+    if serves(net, state, config):
+        return Projected(target, net, state, config)
+    away = state.x.device.type not in ("cpu", "mps")  # where multipliers are solved for in float64
+    return Replay(target, state, config) if away and steps > 1 else None
 
 
 def _moving(state: KKTState) -> bool:
@@ -371,8 +390,8 @@ def pictures(n: int, outputs: int, steps: int | None) -> KKTConfig:
     return KKTConfig(**on_pictures(n, steps))
 
 
-# Anywhere: projected multipliers alone are solved on the CPU. Not homogeneous: the loss needs no
-# theorem, what it finds does; see `target.NO_THEOREM`.
+# Anywhere: on MPS, which has no float64, projected multipliers alone are solved for on the CPU. Not
+# homogeneous: the loss needs no theorem, what it finds does; see `target.NO_THEOREM`.
 ATTACK = Attack(
     place=0, key="kkt", title="KKT reconstruction", paper="Haim et al. 2022",
     sentence="Candidates and multipliers that explain the weights as a KKT point, by descent.",

@@ -1,4 +1,4 @@
-"""The joint KKT attack on two layers and few inputs, in place: all that moves lies in one array.
+"""The KKT attack in place: blocks of steps, and two layers and few inputs in one array.
 
 Columns are candidates; rows are the coordinates of x, a one, and lam / mean. So an optimiser's step
 is one call on everything, and the rows down to the one are what the first layer takes. The steps
@@ -9,20 +9,22 @@ go through compiled loops: see `kernels.compiled`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from explorer.engine.attacks.cones import MOST, ROUNDS, cones
 from explorer.engine.attacks.descent import EPS
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loss import KKTState, Scale, apart, evaluate, pulls
 from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.batched import Alpha, few
 from explorer.engine.kernels.loading import compiled_module
-from explorer.engine.kernels.prepared import Prepared
+from explorer.engine.kernels.prepared import Pass, Prepared
 from explorer.engine.kernels.reference import denormals_flushed
 from explorer.engine.kernels.small import Workspace
 from explorer.engine.optim import BETA_SQUARE, Moments
@@ -185,14 +187,19 @@ def _together(x: Tensor, share: Tensor, one: float) -> Tensor:
     return torch.cat([x.mT, torch.full_like(share, one), share], dim=-2)
 
 
-# --- Many steps of the joint attack in one go: static buffers, no number read back in between ---
-# The steps are those of `kkt.step` with `multipliers="joint"`; between them only the gradients are
-# computed, and the losses once at the end. What changes from step to step (rates, alpha, the weight
-# of the margin) is a table on the device, written before each block. On CUDA a block of k steps is
+# --- Many steps in one go: static buffers, no number read back in between -----------------------
+# The steps are those of `kkt.step`; between them only the gradients are computed, and the losses
+# once at the end. What changes from step to step (rates, alpha, the weight of the margin) is a
+# table, on CUDA one on the device, written before each block. There a block of the joint attack is
 # captured as one graph and replayed, so that a step costs no launches; elsewhere the same function
-# runs eagerly. The capture has not run on a GPU yet. On the CPU, two layers of few inputs descend
-# as `pack_starts` says, group by group: the starts of a group take all steps of a block while they
-# lie near the processor; two inputs in compiled loops.
+# runs eagerly. The capture has not run on a GPU yet.
+#
+# Projected multipliers are solved for by `cones` from the set of the step before, with few rounds.
+# After a block one number is read: whether that was enough. The starts for which it was not go
+# through the block again with twice the rounds.
+#
+# On the CPU, two layers of few inputs descend as `pack_starts` says, group by group: the starts of
+# a group take all steps of a block while they lie near the processor; two inputs in compiled loops.
 
 BLOCK = 50  # steps of one graph; arbitrary, large against the one launch it costs
 _WARM = 3  # runs before a capture, as torch's notes on CUDA graphs ask for
@@ -220,30 +227,70 @@ def step_table(config: KKTConfig, t: int, moved: int, steps: int) -> list[list[f
     return rows
 
 
+@dataclass(frozen=True, eq=False)
+class Buffers:
+    """What a block moves in place: each pair is of x (..., m, d) and of lam / mean (..., m).
+
+    Attributes:
+        params: the iterate.
+        mean: of the optimiser.
+        square: of the optimiser.
+        grads: at the iterate; of projected multipliers 0.
+        y: labels (..., m).
+        unsettled: for which starts (...,) a projection needed more rounds.
+    """
+
+    params: Pair
+    mean: Pair
+    square: Pair
+    grads: Pair
+    y: Tensor
+    unsettled: Tensor
+
+    @property
+    def all(self) -> tuple[Tensor, ...]:
+        """Every buffer."""
+        pairs = (self.params, self.mean, self.square, self.grads)
+        return (*(v for pair in pairs for v in pair), self.y, self.unsettled)
+
+    def copies(self, at: Tensor | None = None) -> Buffers:
+        """Copies, of the starts `at` alone where some are named."""
+        held = [v.clone() if at is None else v[at] for v in self.all]
+        params, mean, square, grads = ((held[i], held[i + 1]) for i in (0, 2, 4, 6))
+        return Buffers(params, mean, square, grads, *held[8:])
+
+    def put(self, other: Buffers, at: Tensor | None = None) -> None:
+        """Take over the numbers of `other`, into the starts `at` where some are named."""
+        for mine, theirs in zip(self.all, other.all, strict=True):
+            mine[... if at is None else at] = theirs
+
+
 class Replay:
     """The buffers of one run, x (m, d) or (b, m, d), moved on by `advance`."""
 
     def __init__(
-        self, target: Target, state: KKTState, config: KKTConfig, block: int = BLOCK
-    ) -> None:
-        """Start from `state`. ValueError for projected multipliers: they are solved on the CPU."""
-        if config.multipliers != "joint":
-            raise ValueError(
-                f"replay takes multipliers='joint'; got {config.multipliers!r}. Use kkt.step."
-            )
+        self, target: Target, state: KKTState, config: KKTConfig, block: int = BLOCK,
+        portable: bool = False,
+    ) -> None:  # fmt: skip
+        """Start from `state`. `portable`: run on the CPU what other devices run."""
         self.target, self.config, self.block = target, config, block
         self.net = target.prepared_network(config.merge_angle, config.same_slopes)
+        self.projected = config.multipliers == "projected"
+        if portable or self.projected:
+            self.net = replace(self.net, portable=True)
         self.scale = Scale(target.mass / state.x.shape[-2], target.level)
         self.y, self.t, self.moved = state.y, state.t, state.moments.t
-        self.params = (state.x.clone(), state.lam / self.scale.mean)
-        self.mean = tuple(v.clone() for v in state.moments.mean)
-        self.square = tuple(v.clone() for v in state.moments.square)
-        self.grads = (state.grad_x.clone(), state.grad_lam * self.scale.mean)
+        pulled = torch.zeros_like(state.lam) if self.projected else state.grad_lam * self.scale.mean
+        pairs = (state.x, state.lam / self.scale.mean), state.moments.mean, state.moments.square
+        labels = state.y.expand(state.lam.shape)
+        off = torch.zeros_like(state.lam[..., 0], dtype=torch.bool)
+        kept = cast("list[Pair]", [*pairs, (state.grad_x, pulled)])
+        self.held = Buffers(kept[0], kept[1], kept[2], kept[3], labels, off).copies()
         self.packed = []
         if few(self.net):
-            signed = state.y.expand(state.lam.shape) * self.scale.mean
-            kept = cast("list[Pair]", [self.params, self.mean, self.square, self.grads])
-            self.packed = pack_starts(self.net, config, self.scale.level, signed, kept)
+            self.packed = pack_starts(
+                self.net, config, self.scale.level, labels * self.scale.mean, kept
+            )
         self.graph: torch.cuda.CUDAGraph | None = None
         self.on_cuda = state.x.is_cuda
         if self.on_cuda:
@@ -252,27 +299,27 @@ class Replay:
     def advance(self, steps: int) -> None:
         """So many steps further. Whether all was finite shows in `state`."""
         with torch.no_grad(), denormals_flushed():
-            while steps >= self.block and self.on_cuda:
+            while steps >= self.block and self.on_cuda and not self.projected:
                 self._replay()
                 steps -= self.block
+            while steps and self.projected:
+                self._project(self._rows(min(steps, self.block)))
+                steps -= min(steps, self.block)
             rows = self._rows(steps)
             for some in self.packed:
                 some.advance(rows)
             if not self.packed:
-                for row in rows:
-                    self._step(row)
+                self.descend(self.held, rows)
 
     def state(self) -> KKTState:
         """The state here, with its losses; of tensors of its own."""
+        params, mean, square = self.held.params, self.held.mean, self.held.square
         if self.packed:
-            self.params, self.mean, self.square = parameters_of(self.packed)
-        moments = Moments(
-            self.moved, tuple(v.clone() for v in self.mean), tuple(v.clone() for v in self.square)
-        )
-        x, share = (p.clone() for p in self.params)
-        return evaluate(
-            self.target, self.config, self.t, x, self.y, share * self.scale.mean, moments
-        )
+            params, mean, square = parameters_of(self.packed)
+        (x, share), *both = (tuple(v.clone() for v in pair) for pair in (params, mean, square))
+        lam = share * self.scale.mean
+        moments = Moments(self.moved, *both)
+        return evaluate(self.target, self.config, self.t, x, self.y, lam, moments)
 
     def _rows(self, steps: int) -> list[list[float]]:
         """The rows of `step_table` for the next steps, which count as taken."""
@@ -280,25 +327,51 @@ class Replay:
         self.t, self.moved = self.t + steps, self.moved + steps
         return rows
 
-    def _step(self, row: list[float] | Tensor) -> None:
-        """One step in place; a row of the table, as numbers or as a tensor on the device."""
-        now = cast("list[Alpha]", row)
+    def descend(
+        self, held: Buffers, rows: Sequence[Sequence[float]] | Tensor, rounds: int = ROUNDS
+    ) -> None:
+        """A step in place for each row, numbers or a tensor on the device; no number is read."""
+        for row in rows:
+            self._step(held, cast("Sequence[Alpha]", row), rounds)
+
+    def _step(self, held: Buffers, row: Sequence[Alpha], rounds: int) -> None:
         beta = self.config.momentum
-        buffers = zip(self.params, self.mean, self.square, self.grads, now[:2], strict=True)
+        buffers = zip(held.params, held.mean, held.square, held.grads, row[:2], strict=True)
         for p, mean, square, grad, rate in buffers:
             if self.config.optimizer == "sgd":
                 p.add_(mean.mul_(beta).sub_(grad.mul_(rate)))
             else:
                 mean.lerp_(grad, 1 - beta)
                 square.lerp_(grad.square(), 1 - BETA_SQUARE)
-                p.sub_((mean * rate).div_((square.sqrt() * now[2]).add_(EPS)))
-        at = (self.params[0], self.y, self.params[1])
-        fresh = pulls(self.net, self.config, self.scale, at, now[4], now[5])
-        if self.on_cuda:  # a graph writes where it was captured
-            for grad, new in zip(self.grads, fresh, strict=True):
-                grad.copy_(new)
-        else:
-            self.grads = fresh
+                p.sub_((mean * rate).div_((square.sqrt() * row[2]).add_(EPS)))
+        at = (held.params[0], held.y, held.params[1])
+        project = partial(self._solve, held, rounds) if self.projected else None
+        fresh = pulls(self.net, self.config, self.scale, at, row[4], row[5], project)
+        for grad, new in zip(held.grads, fresh[: 1 if self.projected else 2], strict=False):
+            grad.copy_(new)  # a graph writes where it was captured
+
+    def _solve(self, held: Buffers, rounds: int, run: Pass) -> None:
+        """The multipliers of least residual, in place."""
+        share, y, floor = held.params[1], held.y, self.config.lam_min * self.scale.mean
+        gram, inner = run.normal()
+        gram, inner = gram * (y.unsqueeze(-1) * y.unsqueeze(-2)), inner * y
+        known = share > self.config.lam_min
+        found = cones(gram, inner - floor * gram.sum(-1), known, rounds)
+        share.copy_((found.u + floor) / self.scale.mean)
+        held.unsettled.logical_or_(found.unsettled)
+
+    def _project(self, rows: Sequence[Sequence[float]]) -> None:
+        """A block of projected steps; again for the starts for which the rounds were too few."""
+        self.held.unsettled.fill_(False)
+        before, rounds = self.held.copies(), ROUNDS
+        self.descend(self.held, rows, rounds)
+        while rounds < MOST and bool(self.held.unsettled.any()):
+            rounds *= 2
+            single = not self.held.unsettled.ndim
+            at = None if single else self.held.unsettled.nonzero().squeeze(-1)
+            again = before.copies(at)
+            self.descend(again, rows, rounds)
+            self.held.put(again, at)
 
     def _replay(self) -> None:
         """A block of steps as one graph, captured at the first call."""
@@ -308,20 +381,16 @@ class Replay:
         self.graph.replay()
 
     def _captured(self) -> torch.cuda.CUDAGraph:
-        buffers = (*self.params, *self.mean, *self.square, *self.grads)
-        kept = [v.clone() for v in buffers]
+        kept = self.held.copies()
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
-            for _ in range(_WARM):
-                self._step(self.table[0])
+            self.descend(self.held, self.table[:1].expand(_WARM, -1))
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            for row in self.table:
-                self._step(row)
-        for buffer, old in zip(buffers, kept, strict=True):
-            buffer.copy_(old)
+            self.descend(self.held, self.table)
+        self.held.put(kept)
         return graph
 
 

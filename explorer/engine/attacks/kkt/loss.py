@@ -9,11 +9,12 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
+from explorer.engine.attacks.cones import settled_cones
 from explorer.engine.attacks.descent import DescentState, cone_coefficients
 from explorer.engine.attacks.kkt.active import active_fit
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.target import Target
-from explorer.engine.kernels.batched import Alpha, Prepared, reused_pass
+from explorer.engine.kernels.batched import Alpha, Pass, Prepared, reused_pass
 from explorer.engine.kernels.reference import denormals_flushed
 from explorer.engine.kernels.small import square
 from explorer.engine.optim import Moments
@@ -100,8 +101,9 @@ def pulls(
     at: tuple[Tensor, Tensor, Tensor],
     alpha: Alpha,
     weight_margin: Alpha,
+    project: Callable[[Pass], None] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of `evaluate` alone, on x and on lam / mean, of the joint attack.
+    """The gradients of `evaluate` alone, on x and on lam / mean.
 
     For programs that read no number back: alpha and the weight may be tensors on the device.
 
@@ -112,6 +114,7 @@ def pulls(
         at: candidates x (..., m, d), labels y (m,) or (..., m), shares lam / mean (..., m).
         alpha: of the modified ReLU.
         weight_margin: of this iterate.
+        project: makes the shares anew, in place, of a pass at x; None: they are as they are.
     """
     x, y, share = at
     if groups := apart(net, x):
@@ -124,6 +127,8 @@ def pulls(
     if config.weight_margin:
         off = (y * run.phi / scale.level - 1).mul_(y * (2 / scale.level)) * weight_margin
         along = off.unsqueeze(-1) * run.slope()
+    if project is not None:
+        project(run)
     signed = y * scale.mean
     grad_x, grad_c = run.pull(share * signed, 1 / net.square)
     grad_share = grad_c.mul_(signed)
@@ -139,7 +144,7 @@ def pulls(
 
 def apart(net: Prepared, x: Tensor) -> list[int] | list[slice]:
     """The starts, one by one or in groups, that fit near the processor; [] for all in one go."""
-    if x.ndim < 3 or len(x) == 1 or x.device.type != "cpu":
+    if x.ndim < 3 or len(x) == 1 or not net.on_cpu:
         return []
     size = max(1, CACHED // (x.shape[1] * max(len(w) for w in net.weights)))
     if size >= len(x):
@@ -199,7 +204,11 @@ def _share_left(
             return (fit.loss, fit.grad_x, fit.grad_c), lam, run.phi, along
     if floor is not None:
         gram, inner = run.normal()
-        lam = cone_coefficients(gram * (y.unsqueeze(-1) * y.unsqueeze(-2)), inner * y, floor)
+        gram, inner = gram * (y.unsqueeze(-1) * y.unsqueeze(-2)), inner * y
+        if net.on_cpu or x.device.type == "mps":  # which has no float64
+            lam = cone_coefficients(gram, inner, floor)
+        else:
+            lam = settled_cones(gram, inner, floor, lam > floor)
     along = run.slope() if sloped else None
     fit = run.fit(lam * y, 1 / net.square)
     return (fit.loss, fit.grad_x, fit.grad_c), lam, run.phi, along
