@@ -26,6 +26,7 @@ from explorer.engine.roster import ROSTER, AttackConfig, by_key
 from explorer.engine.settings import config_of, setting_of, value_of
 from explorer.engine.training import TrainConfig
 from explorer.research import report, runs
+from explorer.research.experiment import Experiment
 from explorer.research.runs import RunFailed, State, Trained
 from explorer.research.scenarios import SCENARIOS
 
@@ -99,10 +100,14 @@ How = Annotated[
         "neurons; or the exact solution.",
     ),
 ]
-_DEVICE = "Where to train and to attack; see the page “Speed”."
+_DEVICE = f"{setting_of(Experiment, 'device').description}; see the page “Speed”."
 Where = Annotated[Device, option("--device", _DEVICE)]
 AnyWhere = Annotated[Device | None, option("--device", _DEVICE)]
 Type = Annotated[Dtype, option("--dtype", "Floating type of the training.")]
+AttackType = Annotated[
+    Dtype | None,
+    option("--dtype", "Floating type of the attack, in place of float64, where it has a choice."),
+]
 Json = Annotated[bool, option("--json", "Print JSON, and nothing else, on stdout.")]
 Candidates = Annotated[int | None, setting_option("--m", KKTConfig, "m")]
 Row = Annotated[str | None, option("--scenario", f"One of: {'; '.join(SCENARIOS)}.")]
@@ -193,21 +198,11 @@ def train_config(
     return TrainConfig(**{"widths": sizes, "steps": steps, "method": kind, **given})
 
 
-def check_there(device: Device) -> None:
-    """Raise ValueError for a device that this machine does not have."""
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not there.get(device, True):
-        raise ValueError(f"this machine has no {device.value}. Take --device cpu.")
-
-
 def train_network(
     points: Dataset, config: TrainConfig, seed: int, method: Method,
     device: Device = Device.cpu, dtype: Dtype = Dtype.float64,
 ) -> Trained:  # fmt: skip
-    """Train on a device that this machine has."""
-    check_there(device)
-    if device is Device.mps and dtype is Dtype.float64:
-        raise ValueError("mps has no float64. Add --dtype float32.")
+    """Train on a device. DeviceError where this machine does not have it, or it is too small."""
     return runs.train(
         points, config, seed, exact=method is Method.exact, finish=method is Method.finish,
         device=device.value, dtype=getattr(torch, dtype.value), watch=watch,

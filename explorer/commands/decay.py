@@ -45,7 +45,7 @@ def weight_decay(
     seed: base.Seed = 0, data: base.Data = None, widths: Narrow = "2",
     loss: Loss = LossName.logistic, mu: Mu = DecayConfig.weight_decay,
     all_biases: Everywhere = True, m: base.Candidates = None, attack_steps: base.AttackSteps = None,
-    as_json: base.Json = False,
+    device: base.Where = base.Device.cpu, as_json: base.Json = False,
 ) -> None:  # fmt: skip
     """Train with weight decay to a stationary point, check it, attack by DecoReco."""
     points = base.points_of(preset, n, noise, seed, data)
@@ -59,7 +59,7 @@ def weight_decay(
     given = {"m": m, "steps": attack_steps}
     chosen: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
     hit = DecoRecoConfig(contribution="outputs", **chosen)
-    content, rows = _attack(points, done, hit, generator)
+    content, rows = _attack(points, done, hit, generator, device.value)
     apart = abs(done.residual - done.gradient_norm / mu) / float(done.net.rho)
     identity = {
         "attempt": done.attempt, "loss": done.loss, "gradient_norm": done.gradient_norm,
@@ -77,10 +77,21 @@ def weight_decay(
 
 
 def _attack(
-    points: Dataset, done: Decayed, config: DecoRecoConfig, generator: torch.Generator
+    points: Dataset,
+    done: Decayed,
+    config: DecoRecoConfig,
+    generator: torch.Generator,
+    device: str,
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     hit = runs.attack(
-        Target(done.net), config, generator, name=BY_DECAY, truth=points, keep=1, watch=base.watch
+        Target(done.net),
+        config,
+        generator,
+        name=BY_DECAY,
+        truth=points,
+        keep=1,
+        watch=base.watch,
+        device=device,
     )
     state, claims, verdict = hit.states[-1], hit.claims, hit.verdict
     assert verdict is not None  # the truth is known

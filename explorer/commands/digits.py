@@ -14,7 +14,6 @@ from explorer.commands.base import (
     Json,
     Where,
     Widths,
-    check_there,
     option,
     show_result,
     watch,
@@ -29,6 +28,7 @@ from explorer.engine.network import Network
 from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.threads import limit_threads
 from explorer.research import image_runs, image_sheets
+from explorer.research.devices import check_device
 from explorer.research.image_runs import (
     MERGE_ANGLE,
     STARTS,
@@ -91,7 +91,7 @@ def digits(
         choice, sizes, steps, init_scale, attack.value, cast(Start, start.value),
         attack_steps, seed, cast(Vote, vote.value),
     )  # fmt: skip
-    check_there(device)
+    check_device(device.value)
     check_files(out)
     begun = perf_counter()
     found, net = image_runs.train_and_attack(draw(choice), run, watch, device.value)

@@ -22,7 +22,6 @@ from explorer.commands.base import (
     Set,
     Where,
     assignments,
-    check_there,
     option,
     show_result,
 )
@@ -35,6 +34,7 @@ from explorer.engine.data.parity import parity_digits
 from explorer.engine.energy.starts import NAMES, SIDE
 from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.settings import config_of
+from explorer.research.devices import check_device
 from explorer.research.figures import grid_picture
 from explorer.research.grid import (
     DIGITS,
@@ -80,7 +80,7 @@ def grid(
 
     Points of a preset are attacked through their exact network, those of a saved run through its.
     """
-    check_there(device)
+    check_device(device.value)
     data = _data(preset, digits, noise, n, file, points)
     chosen = {"steps": STEPS, **assignments(by_key(attack).config, set_, attack)}
     cells = grid_rows(

@@ -18,6 +18,7 @@ from explorer.engine.files import naming
 from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.store import Run, thinned_run
 from explorer.research import report, runs
+from explorer.research.devices import check_device
 from explorer.research.runs import RunFailed
 from explorer.research.scenarios import by_name
 from explorer.research.words import verdicts
@@ -101,7 +102,7 @@ def attack_file(
     margin: base.Margin = None,
     attack: base.Which = DEFAULT, m: base.Candidates = None, seed: base.Seed = 0,
     steps: base.Length = None,
-    settings: base.Set = None, device: base.Where = base.Device.cpu,
+    settings: base.Set = None, device: base.Where = base.Device.cpu, dtype: base.AttackType = None,
     certified: Annotated[
         bool,
         base.option("--certified/--no-certified", "Say how certain each claim is, where it can."),
@@ -110,7 +111,7 @@ def attack_file(
     as_json: base.Json = False,
 ) -> None:  # fmt: skip
     """Attack trained weights; without the truth nobody can say which claims hold."""
-    base.check_there(device)
+    check_device(device.value)
     run, net, points = runs.open_run(file, truth)
     if out is not None and run is None:
         raise ValueError("--out saves a run; these are weights alone. Leave it away.")
@@ -119,7 +120,7 @@ def attack_file(
     target, made, note = runs.aim(net.to(dtype=torch.float64), points, margin)
     done = runs.attack(
         target, config, seed, name=attack, truth=points, certificate=made, watch=base.watch,
-        device=device.value,
+        device=device.value, dtype=None if dtype is None else getattr(torch, dtype.value),
     )  # fmt: skip
     why = _why_uncertified(target, attack) if certified else ""
     if certified and not why:

@@ -30,6 +30,7 @@ from explorer.commands.tables import table_of
 from explorer.engine.roster import ROSTER
 from explorer.engine.scoring import RADII
 from explorer.research import arena as arenas
+from explorer.research.devices import check_device
 from explorer.research.executors import Make, dask_client
 from explorer.research.experiment import plain
 from explorer.research.figures import arena_figure, other_figure
@@ -92,7 +93,7 @@ def sweep_rows(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Run every combination of a table of settings, and keep each row as it is finished."""
-    base.check_there(device or base.Device.cpu)
+    check_device((device or base.Device.cpu).value)
     said = table_of(file, settings or [])
     said |= {} if data is None else {"data": str(data)}
     said |= {} if seeds is None else {"seed": seeds_of(seeds)}
@@ -142,7 +143,7 @@ def arena(
     """Set attacks side by side on the same networks, with held-out controls and intervals."""
     names = ROSTER if attacks == "all" else (k.strip() for k in attacks.split(","))
     keys = list(dict.fromkeys(names))
-    base.check_there(device)
+    check_device(device.value)
     first = Experiment.of({
         "preset": preset, "n": n, "noise": noise, "widths": widths_of(widths), "steps": steps,
         "method": method, "determine": determine, "data": None if data is None else str(data),

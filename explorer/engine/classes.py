@@ -136,7 +136,7 @@ def fair_labels(m: int, outputs: int) -> Tensor:
 
 def check_labels(y: Tensor, outputs: int) -> None:
     """ValueError where a label is none of a network with so many outputs."""
-    known = torch.tensor(labels(outputs), dtype=y.dtype, device=y.device)
+    known = torch.tensor(labels(outputs), dtype=y.dtype).to(y.device)
     if not bool(torch.isin(y, known).all()):
         got = sorted(set(y.tolist()))
         if outputs == 1:

@@ -34,6 +34,7 @@ from explorer.engine.scoring import RADII, Score, score
 from explorer.engine.settings import config_of, setting, settings
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import runs
+from explorer.research.devices import wide_on
 from explorer.research.runs import (
     RADIUS,
     Trained,
@@ -536,7 +537,7 @@ def _train(row: Experiment, truth: Dataset) -> Trained:
                 left -= 1
 
     exact = row.method == "exact"
-    wide = runs.wide_on(row.device)
+    wide = wide_on(row.device)
     return runs.train(
         truth, config, row.seed, exact=exact, watch=stopped, device=row.device, dtype=wide
     )

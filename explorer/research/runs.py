@@ -45,6 +45,7 @@ from explorer.engine.scoring import RADII, Score, Verdict, judge, score
 from explorer.engine.status import Status
 from explorer.engine.store import Run, open_bytes, read_file
 from explorer.engine.training import TrainConfig, TrainState
+from explorer.research.devices import attack_load, on_device, training_load, wide_on
 from explorer.research.state import is_link, read_link
 from explorer.research.words import weights
 
@@ -145,16 +146,16 @@ def to_cpu(held: Any) -> Any:  # noqa: ANN401 - states and what they hold
     return held
 
 
-def wide_on(device: str) -> torch.dtype:
-    """The widest floating type of a device."""
-    return torch.float32 if device == "mps" else torch.float64  # mps has no other
-
-
-def placed(target: Any, entry: AnyAttack, device: str) -> Any:  # noqa: ANN401 - of the attack's kind
+def placed(
+    target: Any,  # noqa: ANN401 - of the attack's kind
+    entry: AnyAttack,
+    device: str,
+    dtype: torch.dtype | None = None,
+) -> Any:  # noqa: ANN401
     """The target on `device` where the attack follows its weights (`Attack.anywhere`)."""
-    if device == "cpu" or not entry.anywhere:
+    if not entry.anywhere or (device == "cpu" and dtype is None):
         return target
-    return Target(target.net.to(device=device, dtype=wide_on(device)), target.level)
+    return Target(target.net.to(device=device, dtype=dtype or wide_on(device)), target.level)
 
 
 def points_at(place: str | Path) -> Dataset:
@@ -252,18 +253,19 @@ def train(
         keep: states to keep, evenly spaced, beside the first and the last.
         watch: sees states go by, those that are kept among them; see `watched_stride`.
     """
-    placed = data.to(device=device, dtype=dtype)
     solved = maximum_margin(data.x, data.y) if exact else None
     net = solved.net if solved else None
     config = replace(config, steps=0) if exact else config
     between = 1 if finish else watched_stride(config.steps, keep)
-    states = training.states(placed, config, torch.Generator().manual_seed(seed), net, between)
     ended: list[Finished | None] = [None]
-    if finish:
-        states = _noted(placed, next(states), config, ended)
-    seen = _through(watch, states, math.ceil(config.steps / between), "training")
     try:
-        done = Trained(thin(seen, config.steps, keep), data, solved, ended[-1])
+        with on_device(device, dtype, training_load(data.n, data.d, config.widths, dtype)):
+            placed, drawn = data.to(device=device, dtype=dtype), torch.Generator().manual_seed(seed)
+            states = training.states(placed, config, drawn, net, between)
+            if finish:
+                states = _noted(placed, next(states), config, ended)
+            seen = _through(watch, states, math.ceil(config.steps / between), "training")
+            done = Trained(thin(seen, config.steps, keep), data, solved, ended[-1])
     except finishing.NotSeparated as error:
         raise RunFailed(str(error)) from error
     status = training.terminate(done.states[-1], config)
@@ -356,6 +358,7 @@ def attack(
     start: tuple[Tensor, Tensor] | None = None, truth: Dataset | None = None,
     controls: Controls | None = None, certificate: Certificate | None = None,
     keep: int = KEPT, watch: Watch[AttackState] = no_watch, device: str = "cpu",
+    dtype: torch.dtype | None = None,
 ) -> Attacked:  # fmt: skip
     """Attack; with `truth`, judge the claims. RunFailed where it diverges.
 
@@ -375,20 +378,27 @@ def attack(
         keep: states to keep, evenly spaced, beside the first and the last.
         watch: sees every state go by.
         device: where to run.
+        dtype: floating type of attacks that follow their weights; None: theirs on the CPU, the
+            widest of another device.
+
+    Raises:
+        DeviceError: where the device is not there, or its memory is used up.
     """
     entry = by_key(name) if isinstance(name, str) else name
     drawn = seed if isinstance(seed, torch.Generator) else torch.Generator().manual_seed(seed)
     aimed = target
     if truth is not None:
         aimed = entry.target_for(target, truth.x, truth.y, config, drawn.initial_seed())
-    aimed = placed(aimed, entry, device)
     planned = entry.step_count(config, KEPT)  # attacks of few steps plan none
     stride = watched_stride(planned, keep)
-    following = entry.states(aimed, config, drawn, start, stride)
-    seen = _through(watch, following, math.ceil(planned / stride), "attack")
-    states = thin(seen, planned, keep)
-    if device != "cpu":
-        states = to_cpu(states)
+    m = getattr(config, "m", 1) if start is None else len(start[0])
+    with on_device(device, dtype, attack_load(aimed, config, m, dtype)):
+        aimed = placed(aimed, entry, device, dtype)
+        following = entry.states(aimed, config, drawn, start, stride)
+        seen = _through(watch, following, math.ceil(planned / stride), "attack")
+        states = thin(seen, planned, keep)
+        if device != "cpu" or dtype is not None:
+            states = to_cpu(states)
     if entry.terminate(states[-1], config) is Status.DIVERGED:
         raise RunFailed(weights.status(Status.DIVERGED))
     done = Attacked(states, target, entry.report(target, states[-1], config))

@@ -62,10 +62,12 @@ class Pretend(TorchDispatchMode):
 def _run(func: Any, args: Any, kwargs: dict[str, Any], reads: Counter[str]) -> Any:
     given = [v for v in tree_flatten((args, kwargs))[0] if isinstance(v, Tensor)]
     here = any(isinstance(v, Held) for v in given)
-    name = func._schema.name.split("::")[1]
+    name = func.name().split("::")[1].split(".")[0]
     wanted = kwargs.get("device")
     there = here if wanted is None else torch.device(wanted).type == NAME
     copies = name in ("_to_copy", "copy_")
+    if name == "copy_":
+        there = isinstance(args[0], Held)
     if here and not copies:
         alone = [v for v in given if not isinstance(v, Held) and v.ndim]
         assert not alone, f"{name} takes arrays of two devices"
@@ -74,10 +76,6 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any], reads: Counter[str]) -> A
         reads[name] += 1
     plain, more = tree_map(lambda v: v.inner if isinstance(v, Held) else v, (args, kwargs))
     out = func(*plain, **(more if wanted is None else {**more, "device": torch.device("cpu")}))
-    if not func._schema.is_mutable:
-        return tree_map(lambda v: Held(v) if there and isinstance(v, Tensor) else v, out)
-    written = [
-        kwargs[a.name] if a.name in kwargs else args[i]
-        for i, a in enumerate(func._schema.arguments) if a.alias_info and a.alias_info.is_write
-    ]  # fmt: skip
-    return written[0] if len(written) == 1 else tuple(written)
+    if "out" in kwargs or (name.endswith("_") and not name.startswith("_")):  # in place
+        return kwargs["out"] if "out" in kwargs else args[0]
+    return tree_map(lambda v: Held(v) if there and isinstance(v, Tensor) else v, out)

@@ -11,7 +11,6 @@ from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig, Start
 from explorer.engine.attacks.kkt.blocks import Replay, step_table
 from explorer.engine.attacks.target import Target
-from explorer.engine.data import preset
 from explorer.engine.network import init_network
 from explorer.engine.roster import ROSTER
 from explorer.engine.status import Status
@@ -72,14 +71,25 @@ def test_no_number_is_read_back_inside_a_block(widths, multipliers, dtype, start
         assert bool(run.state().x.isfinite().all())
 
 
-@pytest.mark.parametrize("key", [key for key, entry in ROSTER.items() if entry.anywhere])
-def test_an_attack_on_a_device_is_that_on_the_cpu(key):
-    points = preset("alternating-circle", 6)
+SENT = [
+    ("kkt", {"multipliers": "joint"}), ("kkt", {}), ("inversion", {}),
+    ("decoreco", {"multipliers": "joint"}), ("decoreco", {"rivals": "all"}),
+    ("decoreco", {"contribution": "outputs"}),
+]  # fmt: skip
+
+
+CLASSES = [(key, more, outputs) for key, more in SENT for outputs in (1, 3)
+           if outputs == 1 or ROSTER[key].several]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "more", "outputs"), CLASSES)
+def test_an_attack_on_a_device_is_that_on_the_cpu(key, more, outputs):
     entry = ROSTER[key]
-    config = entry.config(m=6, steps=12)
-    plain = runs.attack(aimed(), config, 3, name=key, truth=points)
+    config = entry.config(m=6, steps=12, **more)
+    target = Target(init_network(2, (20,), generator=rng(), first_scale=0.7, outputs=outputs))
+    plain = runs.attack(target, config, 3, name=key)
     with Pretend() as device:
-        sent = runs.attack(aimed(), config, 3, name=key, truth=points, device=NAME)
+        sent = runs.attack(target, config, 3, name=key, device=NAME)
     assert device.reads
     assert [s.t for s in sent.states] == [s.t for s in plain.states]
     assert sent.states[-1].x.device.type == sent.claims.x.device.type == "cpu"
@@ -104,18 +114,16 @@ def test_what_comes_back_is_float64():
     assert back.t == 0 and torch.equal(back.x, state.x.double())
 
 
-def test_attacks_that_need_the_cpu_stay_there(monkeypatch):
-    assert [key for key, entry in ROSTER.items() if entry.anywhere] == ["kkt"]
-    points = preset("alternating-circle", 6)
-    target = aimed()
-    seen = []
+def test_attacks_that_need_the_cpu_stay_there():
+    there = [key for key, entry in ROSTER.items() if entry.anywhere]
+    assert sorted(there) == sorted({key for key, _ in SENT})
+    target, seen = aimed(), []
     entry = ROSTER["inversion"]
 
     def first(given, *more):
         seen.append(given is target)
         return entry.first(given, *more)
 
-    monkeypatch.setitem(ROSTER, "inversion", replace(entry, first=first))
-    config = entry.config(steps=3)
-    runs.attack(target, config, 0, name="inversion", truth=points, device="cpu:0")
+    bound = replace(entry, first=first, anywhere=False)
+    runs.attack(target, entry.config(steps=3), 0, name=bound, device="cpu:0")
     assert seen == [True]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.descent import RIDGE
+from explorer.engine.attacks.descent import RIDGE, cone_coefficients
 from explorer.engine.factor import rounding_ridge
 
 PATIENCE = 3  # rounds of full exchange without progress; Kim and Park 2011
@@ -79,11 +79,19 @@ def _on_set(gram: Tensor, h: Tensor, ridge: Tensor, known: Tensor) -> tuple[Tens
     return u.squeeze(-1), (info > 0).unsqueeze(-1)
 
 
-def settled_cones(gram: Tensor, inner: Tensor, floor: float, known: Tensor) -> Tensor:
-    """The coefficients c >= floor (..., r) of `descent.cone_coefficients`, on the device.
+def coefficients(gram: Tensor, inner: Tensor, floor: float, known: Tensor) -> Tensor:
+    """The coefficients c >= floor (..., r) of `descent.cone_coefficients`.
 
-    A number is read back after each doubling of the rounds.
+    On the CPU they are made there, one problem after another, and for a device without float64;
+    else on the device, begun from the set `known` (..., r).
     """
+    if gram.device.type in ("cpu", "mps"):
+        return cone_coefficients(gram, inner, floor)
+    return settled_cones(gram, inner, floor, known)
+
+
+def settled_cones(gram: Tensor, inner: Tensor, floor: float, known: Tensor) -> Tensor:
+    """See `coefficients`; a number is read back after each doubling of the rounds."""
     h, rounds = inner - floor * gram.sum(-1), ROUNDS
     found = cones(gram, h, known, rounds)
     while rounds < MOST and bool(found.unsettled.any()):

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, claims
+from explorer.engine.attacks.cones import coefficients
 from explorer.engine.attacks.descent import (
     RIDGE,
     DescentConfig,
@@ -137,10 +138,15 @@ def multipliers_at(
         alpha: of the modified ReLU.
     """
     m, k, _ = basis.shape
-    rows = covector_signals(net, at, basis.flatten(0, 1), torch.arange(m).repeat_interleave(k))
+    index = torch.arange(m, device=basis.device).repeat_interleave(k)
+    rows = covector_signals(net, at, basis.flatten(0, 1), index)
     gram, inner = normal_equations(rows)
-    coef, rho2 = cone_coefficients(gram, inner, floor, signed), float(net.rho) ** 2
-    left = rho2 - 2 * float(coef @ inner) + float(coef @ gram @ coef)
+    if signed:
+        coef = cone_coefficients(gram, inner, floor, signed)
+    else:
+        coef = coefficients(gram, inner, floor, inner > 0)
+    rho2 = float(net.rho) ** 2
+    left = rho2 - 2 * float(coef @ inner) + float(coef @ (gram @ coef))
     if left < FINE * rho2:  # not so where coef is nan
         coef = _improvement(net, at, basis, coef, gram, -math.inf if signed else floor, alpha)
     return coef.reshape(m, k)
@@ -231,20 +237,20 @@ def init(
     net = target.net
     if start is None:
         noise = torch.randn(config.m, net.d, generator=generator, dtype=torch.float64)
-        x, y = (config.sigma_x * noise).to(net.dtype), fair_labels(config.m, net.outputs)
+        x, y = config.sigma_x * noise, fair_labels(config.m, net.outputs)
     else:
-        x, y = start.x.detach().to(net.dtype).clone(), start.y.detach().clone()
+        x, y = start.x.detach().clone(), start.y.detach().clone()
         if x.ndim != 2 or x.shape[1] != net.d or not len(x) or y.shape != x.shape[:1]:
             raise ValueError(
                 f"start needs x (m, {net.d}) and y (m,) with m >= 1; "
                 f"got {tuple(x.shape)} and {tuple(y.shape)}"
             )
-    y = y.to(net.dtype)
+    x, y = x.to(net.weights[0]), y.to(net.weights[0])
     check_labels(y, net.outputs)
     shape = (len(x), _per_candidate(net, config))
     drawn = torch.randn if config.contribution == "outputs" else torch.rand
     first = drawn(shape, generator=generator, dtype=torch.float64)
-    share = (config.lam_start * first).to(net.dtype)
+    share = (config.lam_start * first).to(net.weights[0])
     state = _evaluate(target, config, 0, x, y, share, Moments.zero((x, share)))
     if not _finite(state):
         raise ValueError("the loss is not finite at the start; take candidates closer to the data")
@@ -311,7 +317,8 @@ def _finite(state: DecoRecoState) -> bool:
 def _basis(values: Tensor, y: Tensor, config: DecoRecoConfig) -> Tensor:
     """The covectors that a candidate's multipliers weigh, (m, k, C)."""
     if config.contribution == "outputs":
-        return torch.eye(values.shape[1], dtype=values.dtype).expand(len(y), -1, -1)
+        eye = torch.eye(values.shape[1], dtype=values.dtype, device=values.device)
+        return eye.expand(len(y), -1, -1)
     if config.rivals == "all" and values.shape[1] > 1:
         return rivals(values, y, math.inf)[1].reshape(len(y), -1, values.shape[1])
     return contrast(values, y)[:, None, :]
@@ -385,5 +392,5 @@ ATTACK = Attack(
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
-    takes_start=True, suit=annealing_for, several=True, pictures=pictures,
+    takes_start=True, suit=annealing_for, several=True, pictures=pictures, anywhere=True,
 )  # fmt: skip

@@ -135,8 +135,8 @@ def init(
     if start is not None:
         raise ValueError("inversion begins at noise; leave `start` away")
     noise = torch.randn(config.m, target.net.d, generator=generator, dtype=torch.float64)
-    x = _clamped_to_box((config.sigma_x * noise).to(target.net.dtype), config)
-    y = torch.ones(config.m, dtype=x.dtype)
+    x = _clamped_to_box((config.sigma_x * noise).to(target.net.weights[0]), config)
+    y = torch.ones(config.m, dtype=x.dtype, device=x.device)
     y[config.m // 2 :] = -1
     return _evaluate(target, config, 0, x, y, Moments.zero((x,)))
 
@@ -213,6 +213,6 @@ ATTACK = Attack(
     config=InversionConfig, state=InversionState,
     first=init, step=step, terminate=terminate, report=report,
     fits=fits, curves=(("output", "output y Φ"), ("off_margin", "off the margin")),
-    pictures=pictures,
+    pictures=pictures, anywhere=True,
     non_homogeneous=True,  # outputs are all it needs
 )  # fmt: skip

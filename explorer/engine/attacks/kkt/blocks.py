@@ -27,6 +27,7 @@ from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.kernels.prepared import Pass, Prepared
 from explorer.engine.kernels.reference import denormals_flushed
 from explorer.engine.kernels.small import Workspace
+from explorer.engine.network import Network
 from explorer.engine.optim import BETA_SQUARE, Moments
 
 Pair = tuple[Tensor, Tensor]  # of x (..., m, d) and of lam / mean (..., m)
@@ -392,6 +393,18 @@ class Replay:
             self.descend(self.held, self.table)
         self.held.put(kept)
         return graph
+
+
+def start_bytes(net: Network, m: int, dtype: torch.dtype, projected: bool) -> int:
+    """The memory that one start of m candidates takes in a block on a device, about.
+
+    Counted on the program: arrays (m, k), what is left of the weights, the buffers, and for
+    projected multipliers Gram matrices in float64.
+    """
+    first, *rest = (len(w) * (w.shape[1] + 1) for w in net.weights[:-1])
+    arrays, weights = (11 if rest else 7) * m * sum(net.widths), 4 * first + 2 * sum(rest)
+    numbers = arrays + weights + 9 * m * (net.d + 1)
+    return dtype.itemsize * numbers + (4 * 8 * m * m if projected else 0)
 
 
 def advance(target: Target, state: KKTState, config: KKTConfig, steps: int) -> KKTState:

@@ -9,8 +9,8 @@ from typing import Annotated
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.cones import settled_cones
-from explorer.engine.attacks.descent import DescentState, cone_coefficients
+from explorer.engine.attacks.cones import coefficients
+from explorer.engine.attacks.descent import DescentState
 from explorer.engine.attacks.kkt.active import active_fit
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.target import Target
@@ -205,10 +205,7 @@ def _share_left(
     if floor is not None:
         gram, inner = run.normal()
         gram, inner = gram * (y.unsqueeze(-1) * y.unsqueeze(-2)), inner * y
-        if net.on_cpu or x.device.type == "mps":  # which has no float64
-            lam = cone_coefficients(gram, inner, floor)
-        else:
-            lam = settled_cones(gram, inner, floor, lam > floor)
+        lam = coefficients(gram, inner, floor, lam > floor)
     along = run.slope() if sloped else None
     fit = run.fit(lam * y, 1 / net.square)
     return (fit.loss, fit.grad_x, fit.grad_c), lam, run.phi, along

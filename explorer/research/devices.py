@@ -1,0 +1,154 @@
+"""Where it runs: which devices there are, and what is said where one is missing or too small.
+
+All that is trained and attacked goes through `on_device`, which alone knows an error for memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+
+from explorer.engine.attacks.kkt.blocks import start_bytes
+from explorer.engine.network import Network
+
+OUT = ("out of memory", "can't allocate memory")  # how torch's errors say it that have no class
+
+
+class DeviceError(ValueError):
+    """A device that is not there, or that has too little memory; the message says what to do."""
+
+
+def devices() -> list[str]:
+    """Return the kinds of devices that torch sees here, the CPU first."""
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    return ["cpu", *(name for name, seen in there.items() if seen)]
+
+
+def check_device(device: str, dtype: torch.dtype | None = None) -> None:
+    """Raise DeviceError where torch does not see this device, or it lacks the floating type.
+
+    Args:
+        device: such as cpu, cuda or cuda:1.
+        dtype: what is to be computed in; None: whatever the device has.
+    """
+    kind, _, number = device.partition(":")
+    there = devices()
+    if kind in ("cuda", "mps") and kind not in there:
+        raise DeviceError(
+            f"torch {torch.__version__} sees no {kind} here; got the device {device}, expected "
+            f"{' or '.join(there)}. Take --device cpu, or install torch's build for {kind}."
+        )
+    count = torch.cuda.device_count() if kind == "cuda" else 1
+    if kind == "cuda" and number and int(number) >= count:
+        raise DeviceError(
+            f"this machine has {count} of cuda; got the device {device}, expected a number below "
+            f"{count}. Take --device cuda."
+        )
+    if kind == "mps" and dtype == torch.float64:
+        raise DeviceError("mps has no float64; got it, expected float32. Take --dtype float32.")
+
+
+def wide_on(device: str) -> torch.dtype:
+    """Return the widest floating type of a device."""
+    return torch.float32 if device == "mps" else torch.float64  # mps has no other
+
+
+def free_bytes(device: str) -> int | None:
+    """Return how much memory of a device is free, in bytes; None where nobody says."""
+    if device.startswith("cuda"):
+        return int(torch.cuda.mem_get_info(device)[0])
+    if device == "mps":
+        return int(torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory())
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):  # not on every system
+        return None
+
+
+@dataclass(frozen=True)
+class Load:
+    """What fills the memory.
+
+    Attributes:
+        unit: what there may be fewer of, such as "candidates".
+        count: how many of them there are.
+        need: the bytes that so many take, about, which grow with their number.
+    """
+
+    unit: str
+    count: int
+    need: Callable[[int], int]
+
+
+def training_load(n: int, d: int, widths: tuple[int, ...], dtype: torch.dtype) -> Load:
+    """Return what a training on n points of d coordinates takes."""
+    sizes = (d + 1, *widths, 1)
+    weights = sum(a * b for a, b in pairwise(sizes))
+    return Load("points", n, lambda n: dtype.itemsize * 6 * (n * sum(sizes) + weights))
+
+
+def attack_load(target: object, config: object, m: int, dtype: torch.dtype | None) -> Load | None:
+    """Return what an attack with m candidates takes; None where it is no descent on weights."""
+    net, multipliers = getattr(target, "net", None), getattr(config, "multipliers", None)
+    if not isinstance(net, Network) or multipliers is None:
+        return None
+    kind = net.dtype if dtype is None else dtype
+    return Load("candidates", m, lambda m: start_bytes(net, m, kind, multipliers == "projected"))
+
+
+@contextmanager
+def on_device(device: str, dtype: torch.dtype | None, load: Load | None) -> Iterator[None]:
+    """Run the body on a device. Where its memory is used up, say how much would fit.
+
+    Args:
+        device: where.
+        dtype: floating type, where one is chosen.
+        load: what fills the memory, where that is known.
+
+    Raises:
+        DeviceError: where the device is not there, or its memory is used up.
+    """
+    check_device(device, dtype)
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:  # torch's own is a RuntimeError
+        known = isinstance(error, torch.OutOfMemoryError | MemoryError)
+        if not known and not any(words in str(error).lower() for words in OUT):
+            raise
+        raise DeviceError(_too_large(device, load)) from error
+
+
+def _too_large(device: str, load: Load | None) -> str:
+    """The sentence on a memory that is used up."""
+    told, free = f"the memory of {device} is used up", free_bytes(device)
+    if load is not None:
+        told += f": {load.count:,} {load.unit} take about {_size(load.need(load.count))}"
+        if free is not None:
+            most = largest(load.need, free, load.count)
+            fits = f"about {most:,} fit" if most else "not one fits"
+            told += f", and {_size(free)} are free, where {fits}"
+    fewer = "" if load is None else f"fewer {load.unit}, "
+    return f"{told}. Take {fewer}narrower layers, float32 or another device."
+
+
+def largest(need: Callable[[int], int], free: int, count: int) -> int:
+    """Return the largest number below `count` whose need is at most `free`; 0 where none is."""
+    low, high = 0, count
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if need(middle) <= free else (low, middle)
+    return low
+
+
+def _size(count: float) -> str:
+    """Bytes in words."""
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:,.3g} GB"
