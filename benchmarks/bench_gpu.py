@@ -1,10 +1,12 @@
-"""The joint attack on a GPU: graphs of steps, the share of the peak, the crossover, many starts.
+"""The KKT attack on a GPU: graphs of steps, the share of the peak, the crossover, many starts.
 
     python benchmarks/bench_gpu.py           needs CUDA; writes benchmarks/gpu.md
     python benchmarks/bench_gpu.py --smoke   the same code on the CPU, in small; writes nothing
+    python benchmarks/bench_gpu.py --starts 16,64   on the CPU: starts at once against one by one
 
-Without a GPU it says so, does the smoke run and ends with 0. float32, no TF32, no bf16; the sums of
-the losses are made in float64.
+Without a GPU it says so, does the smoke run and ends with 0; a table is kept from a GPU alone.
+float32, no TF32, no bf16; the sums of the losses are made in float64, and multipliers are solved
+for in it. "One by one" is the CPU's usual path in float64, one core.
 """
 
 from __future__ import annotations
@@ -62,13 +64,13 @@ def _wait(device: str) -> None:
 
 def run(
     d: int, widths: tuple[int, ...], m: int, device: str, starts: int = 0,
-    dtype: torch.dtype = torch.float32, steps: int = 50_000,
+    dtype: torch.dtype = torch.float32, multipliers: str = "joint", steps: int = 50_000,
 ) -> tuple[Target, kkt.KKTState, KKTConfig]:  # fmt: skip
-    """A random network with the joint attack on it; `starts` > 0 puts an axis of starts before."""
+    """A random network with the attack on it; `starts` > 0 puts an axis of starts before."""
     generator = torch.Generator().manual_seed(0)
     net = init_network(d, widths, generator=generator, first_scale=d**-0.5)
     target = Target(net.to(dtype=dtype, device=device))
-    config = KKTConfig(m=m, steps=steps, multipliers="joint", merge_angle=0.0, lr_x=1e-3)
+    config = KKTConfig(m=m, steps=steps, multipliers=multipliers, merge_angle=0.0, lr_x=1e-3)
     shape = (starts, m, d) if starts else (m, d)
     x = torch.randn(shape, generator=generator, dtype=torch.float64)
     y = torch.where(torch.arange(m) < m // 2, 1.0, -1.0).double()
@@ -76,15 +78,18 @@ def run(
 
 
 def difference(device: str) -> float:
-    """The largest relative difference of a replayed block and the same steps one by one."""
+    """The largest relative difference of blocks on the device and the same steps one by one."""
     worst = 0.0
     for widths in ((30,), (20, 20)):
-        target, state, config = run(5, widths, 12, device, 2, torch.float64)
-        fast = Replay(target, state, config)
-        fast.advance(2 * BLOCK)
-        for _ in range(2 * BLOCK):
-            state = kkt.step(target, state, config)
-        worst = max(worst, float((fast.state().x - state.x).norm() / state.x.norm()))
+        for multipliers in ("joint", "projected"):
+            target, state, config = run(5, widths, 12, device, 2, torch.float64, multipliers)
+            fast = Replay(target, state, config, portable=True)
+            fast.advance(2 * BLOCK)
+            target, state, config = run(5, widths, 12, "cpu", 2, torch.float64, multipliers)
+            for _ in range(2 * BLOCK):
+                state = kkt.step(target, state, config)
+            apart = (fast.state().x.cpu() - state.x).norm() / state.x.norm()
+            worst = max(worst, float(apart))
     return worst
 
 
@@ -92,7 +97,7 @@ def attack_lines(size: Size, device: str) -> Iterator[str]:
     """The large attack: its time, and its arithmetic against that of one large product."""
     torch.backends.cuda.matmul.allow_tf32 = False
     target, state, config = run(size.d, (size.width,) * 2, size.m, device, steps=size.steps)
-    replay = Replay(target, state, config)
+    replay = Replay(target, state, config, portable=True)
     replay.advance(BLOCK)  # captures the graph
     taken = seconds(lambda: replay.advance(size.steps - BLOCK), device)
     per = taken / (size.steps - BLOCK)
@@ -126,29 +131,61 @@ def crossover_lines(size: Size, device: str) -> Iterator[str]:
 
 
 def starts_lines(size: Size, device: str) -> Iterator[str]:
-    """Many starts of m = 40 on 2-100-1 at once, against one."""
-    rates = []
-    if device == "cuda":
-        torch.cuda.reset_peak_memory_stats()
-    for starts in (1, size.starts):
-        replay = Replay(*run(2, (100,), 40, device, starts))
-        replay.advance(BLOCK)
-        taken = min(seconds(lambda w=replay: w.advance(BLOCK), device) for _ in range(3))
-        rates.append(starts * BLOCK / taken)
-    yield f"| 2-100-1, m = 40: steps per second, one start | {rates[0]:,.0f} |"
-    yield f"| the same, {size.starts} starts at once, sum over starts | {rates[1]:,.0f} |"
-    if device == "cuda":
-        held = torch.cuda.max_memory_allocated() / size.starts
-        yield f"| memory per start | {held / 1e6:.3g} MB |"
+    """Many starts of m = 40 on 2-k-1 at once, against the CPU's usual path one by one."""
+    for multipliers in ("joint", "projected"):
+        name = f"2-{size.width}-1, m = 40, {multipliers}"
+        alone = one_by_one(size.width, multipliers)
+        yield f"| {name}: steps per second, one by one on the CPU | {alone:,.0f} |"
+        if device == "cuda":
+            torch.cuda.reset_peak_memory_stats()
+        rate = at_once(size.width, multipliers, size.starts, device)
+        yield f"| the same, {size.starts} starts at once, sum over starts | {rate:,.0f} |"
+        yield f"| times as many | {rate / alone:.3g} |"
+        if device == "cuda":
+            held = torch.cuda.max_memory_allocated() / size.starts
+            yield f"| memory per start | {held / 1e6:.3g} MB |"
+
+
+def at_once(width: int, multipliers: str, starts: int, device: str) -> float:
+    """Steps per second, summed over starts that descend at once as on a device; float32."""
+    target, state, config = run(2, (width,), 40, device, starts, multipliers=multipliers)
+    replay = Replay(target, state, config, portable=True)
+    replay.advance(BLOCK)
+    taken = min(seconds(lambda: replay.advance(BLOCK), device) for _ in range(3))
+    return starts * BLOCK / taken
+
+
+def one_by_one(width: int, multipliers: str) -> float:
+    """Steps per second of one start on the CPU's usual path."""
+    target, state, config = run(
+        2, (width,), 40, "cpu", dtype=torch.float64, multipliers=multipliers
+    )  # fmt: skip
+    states = kkt.iterate(target, state, config, BLOCK)
+    next(states)
+    return BLOCK / min(seconds(lambda: next(states), "cpu") for _ in range(5))
+
+
+def in_turns(counts: list[int], width: int) -> Iterator[str]:
+    """On the CPU: starts at once, by the program of a device, against one by one, in turns."""
+    yield "| what | one by one | at once | times as many |\n|---|---|---|---|"
+    for multipliers in ("joint", "projected"):
+        for starts in counts:
+            rates = [(one_by_one(width, multipliers), at_once(width, multipliers, starts, "cpu"))
+                     for _ in range(3)]  # fmt: skip
+            alone, many = (max(column) for column in zip(*rates, strict=True))
+            yield (
+                f"| 2-{width}-1, m = 40, {multipliers}, {starts} starts | {alone:,.0f} | "
+                f"{many:,.0f} | {many / alone:.2g} |"
+            )
 
 
 def table(size: Size, device: str) -> Iterator[str]:
     """All lines of the table."""
     yield "| what | measured |\n|---|---|"
     off = difference(device)
-    if not off < 1e-10:
-        raise SystemExit(f"the replayed steps are not those of kkt.step: they differ by {off:.1e}")
-    yield f"| replayed block against single steps, float64 | {off:.1e} |"
+    if not off < 1e-6:
+        raise SystemExit(f"the steps of a block are not those of kkt.step: {off:.1e} apart")
+    yield f"| blocks against single steps on the CPU, float64 | {off:.1e} |"
     yield from attack_lines(size, device)
     yield from crossover_lines(size, device)
     yield from starts_lines(size, device)
@@ -158,25 +195,29 @@ def main() -> None:
     """Print the table, and keep it where there is a GPU."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--smoke", action="store_true", help="on the CPU, in small")
-    parser.add_argument("--out", type=Path, help="keep the table here; with CUDA: gpu.md")
+    parser.add_argument("--starts", help="on the CPU: so many starts at once, such as 16,64")
+    parser.add_argument("--width", type=int, default=1000, help="with --starts: hidden neurons")
     args = parser.parse_args()
     torch.set_num_threads(1)  # the CPU's side is one core
+    if args.starts:
+        for line in in_turns([int(count) for count in args.starts.split(",")], args.width):
+            print(line, flush=True)
+        return
     device = "cuda" if torch.cuda.is_available() and not args.smoke else "cpu"
     if device == "cpu" and not args.smoke:
         print("No CUDA device here: the same code runs on the CPU, in small.\n")
     name = torch.cuda.get_device_name() if device == "cuda" else platform.machine()
     command = " ".join(["python", "benchmarks/bench_gpu.py", *sys.argv[1:]])
     lines = [
-        f"# The joint attack on {name}\n",
+        f"# The KKT attack on {name}\n",
         f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, torch {torch.__version__}: `{command}`\n",
     ]
     print("\n".join(lines))
     for line in table(FULL if device == "cuda" else SMOKE, device):
         lines.append(line)
         print(line, flush=True)
-    out = args.out or (OUT if device == "cuda" else None)
-    if out:
-        out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if device == "cuda":
+        OUT.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,16 +7,28 @@ import sys
 from pathlib import Path
 
 SCRIPT = Path(__file__).resolve().parents[1] / "benchmarks" / "bench_gpu.py"
+KEPT = SCRIPT.with_name("gpu.md")
 
 
-def test_the_smoke_run_writes_its_table(tmp_path):
-    out = tmp_path / "gpu.md"
+def printed(*words: str) -> str:
+    kept = KEPT.read_bytes() if KEPT.exists() else None
     done = subprocess.run(
-        [sys.executable, SCRIPT, "--smoke", "--out", out],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+        [sys.executable, SCRIPT, *words], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
-    text = out.read_text(encoding="utf-8")
+    assert (KEPT.read_bytes() if KEPT.exists() else None) == kept  # a table is a GPU's alone
+    return done.stdout
+
+
+def test_the_smoke_run_goes_through_every_row() -> None:
+    text = printed("--smoke")
     assert "20-30-30-1, m = 12: 100 steps" in text
-    assert "8 starts" in text
+    assert "2-30-1, m = 40, joint: steps per second, one by one on the CPU" in text
+    assert "2-30-1, m = 40, projected: steps per second, one by one on the CPU" in text
+    assert text.count("8 starts at once") == 2
     assert "bench_gpu.py --smoke" in text
+
+
+def test_starts_at_once_are_compared_on_the_cpu() -> None:
+    text = printed("--starts", "2", "--width", "10")
+    assert "2-10-1, m = 40, projected, 2 starts" in text
