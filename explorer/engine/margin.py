@@ -78,8 +78,8 @@ def _true_margins(q: Tensor, log_gain: float) -> Tensor:
     return gain_of(log_gain) * q.detach().cpu().double()
 
 
-def _log_each(t: Tensor, loss: Loss) -> Tensor:
-    """Log-losses log l(t_i), without ever forming l."""
+def log_each(t: Tensor, loss: Loss) -> Tensor:
+    """Log-losses log l(t_i) of true margins t (n,), without ever forming l."""
     if loss == "exponential":
         return -t
     if loss == "logistic":
@@ -92,7 +92,7 @@ def log_loss(q: Tensor, loss: Loss, log_gain: float = 0.0) -> float:
 
     Finite for any finite q: a log_gain above 600 counts as 600.
     """
-    each = _log_each(_true_margins(q, log_gain), loss)
+    each = log_each(_true_margins(q, log_gain), loss)
     return float(torch.logsumexp(each, 0)) if len(each) else -math.inf
 
 
@@ -101,12 +101,33 @@ def log_slopes(q: Tensor, loss: Loss, log_gain: float = 0.0) -> Tensor:
 
     Float64 on the CPU. Its softmax weighs the points in the direction of the gradient.
     """
-    t = _true_margins(q, log_gain)
+    return slopes_of(_true_margins(q, log_gain), loss)
+
+
+def slopes_of(t: Tensor, loss: Loss) -> Tensor:
+    """The logarithms log(-l'(t_i)) at true margins t (n,), on their device."""
     if loss == "exponential":
         return -t
     if loss == "logistic":
         return -torch.where(t > _FAR, t, softplus(t.clamp_max(_FAR)))
     raise ValueError(f"loss must be 'exponential' or 'logistic'; got {loss!r}")
+
+
+def pull_weights(q: Tensor, norms: Tensor, loss: Loss, gain: float) -> tuple[Tensor, float, float]:
+    """The p (n,), log of the mean pull, and kappa; p and kappa over the points that can pull.
+
+    A point on which no neuron is active has no gradient. Left in, its constant loss would
+    freeze all others once theirs is far below it.
+    """
+    slopes = log_slopes(q, loss, gain)
+    norms = norms.to("cpu", torch.float64)
+    if float(norms.min()) == 0:
+        if float(norms.max()) == 0:
+            return torch.zeros_like(slopes), 0.0, 0.0
+        slopes = slopes.masked_fill(norms == 0, -math.inf)
+    total = torch.logsumexp(slopes, 0)
+    p = (slopes - total).exp_()
+    return p, float(total) - math.log(q.shape[0]), float(torch.dot(p, norms))
 
 
 def gamma_tilde(

@@ -33,8 +33,8 @@ from torch import Tensor
 from explorer.engine import backprop, optim
 from explorer.engine.classes import check_labels, margins, soft_contrast
 from explorer.engine.data import Dataset
-from explorer.engine.kernels import training_loops
-from explorer.engine.margin import Loss, gain_of, gamma_bar, log_loss, log_slopes, smoothed_margin
+from explorer.engine.kernels import training_device, training_loops
+from explorer.engine.margin import Loss, gain_of, gamma_bar, log_loss, pull_weights, smoothed_margin
 from explorer.engine.network import Network, init_network, revived_network, scaled_network
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
@@ -244,26 +244,6 @@ class TrainState:
         return -math.exp(min(exponent, MAX_EXPONENT)) * self.grads
 
 
-# --- How much each point pulls on the gradient of training ---------------------------------------
-
-
-def weights(q: Tensor, norms: Tensor, loss: Loss, gain: float) -> tuple[Tensor, float, float]:
-    """The p (n,), log of the mean pull, and kappa; p and kappa over the points that can pull.
-
-    A point on which no neuron is active has no gradient. Left in, its constant loss would
-    freeze all others once theirs is far below it.
-    """
-    slopes = log_slopes(q, loss, gain)
-    norms = norms.to("cpu", torch.float64)
-    if float(norms.min()) == 0:
-        if float(norms.max()) == 0:
-            return torch.zeros_like(slopes), 0.0, 0.0
-        slopes = slopes.masked_fill(norms == 0, -math.inf)
-    total = torch.logsumexp(slopes, 0)
-    p = (slopes - total).exp_()
-    return p, float(total) - math.log(q.shape[0]), float(torch.dot(p, norms))
-
-
 # --- Training to the maximum margin: gradient descent on exponential losses that never overflows
 # Loss(theta) = sum_i l(q_i),  q_i = y_i Phi(theta; x_i),  l(q) = e^{-q} or log(1 + e^{-q})
 #
@@ -366,7 +346,7 @@ def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
         pull = _next_displacement(state, config)
     else:
         lr = _rate(state, config)
-    if not math.isfinite(lr):
+    if not lr <= torch.finfo(state.net.dtype).max:
         return replace(state, diverged=True)
     (theta,), (velocity,) = optim.momentum_step(
         (state.net.theta,), (state.velocity,), (pull,), -lr, config.momentum
@@ -450,7 +430,7 @@ def advance(target: Dataset, state: TrainState, config: TrainConfig, steps: int)
     """Return the state after so many steps, or the last one where the run is over before.
 
     The steps are those of `step`, to rounding, and sooner: in float64 on the CPU, with one output,
-    compiled loops take them; see `training_loops.serves`.
+    compiled loops take them, and blocks on a device; see `training_loops`, `training_device`.
 
     Args:
         target: points x (n, d) and labels y (n,).
@@ -462,8 +442,7 @@ def advance(target: Dataset, state: TrainState, config: TrainConfig, steps: int)
         The state at t + steps, at `config.steps`, or at the end of a run that cannot go on.
     """
     end = min(state.t + steps, config.steps)
-    if training_loops.serves(state.net, target.x) and not terminate(state, config).over:
-        state = _compiled(target, state, config, end - state.t)
+    state = state if terminate(state, config).over else _leap(target, state, config, end - state.t)
     while state.t < end and not terminate(state, config).over:
         state = step(target, state, config)
     return state
@@ -497,8 +476,15 @@ def states(
     yield from iterate(target, first, config, stride)
 
 
-def _compiled(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -> TrainState:
-    """So many steps in compiled loops; fewer where the run cannot go on."""
+def _leap(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -> TrainState:
+    """So many steps in one go; fewer where the run cannot go on, none where nothing takes them."""
+    kind: type[training_loops.CompiledRun | training_device.DeviceRun]
+    if training_loops.serves(state.net, target.x):
+        kind = training_loops.CompiledRun
+    elif training_device.serves(state.net, target.x, config.weight_decay):
+        kind = training_device.DeviceRun
+    else:
+        return state
     now = np.array([state.log_scale, state.log_loss, state.log_pull, state.kappa, state.rho])
     held = (state.net.theta, state.velocity, state.grads, state.q)
     rule = (
@@ -507,7 +493,7 @@ def _compiled(target: Dataset, state: TrainState, config: TrainConfig, steps: in
         float(config.ascent_steps), TRUST, NORM_RANGE, MAX_EXPONENT, *training_loops.LARGEST,
     )  # fmt: skip
     batch = None if config.batch is None or config.batch >= target.n else config.batch
-    run = training_loops.CompiledRun(*held, now, state.t, batch, state.batch_seed)
+    run = kind(*held, now, state.t, batch, state.batch_seed)
     run = run.advance(state.net, target.x, target.y, rule, steps)
     log_scale, log_loss, log_pull, kappa, rho = run.now.tolist()
     return TrainState(
@@ -576,7 +562,9 @@ def _evaluate(
     smooth, cover = soft_contrast(outputs, target.y, gain_of(gain))
     values = backprop.backward(net, inputs, outputs, cover)
     total = log_loss(smooth, config.loss, gain)
-    p, log_pull, kappa = weights(smooth, backprop.squared_norms(net, values), config.loss, gain)
+    p, log_pull, kappa = pull_weights(
+        smooth, backprop.squared_norms(net, values), config.loss, gain
+    )
     if not (math.isfinite(total) and math.isfinite(kappa)):
         return None
     coef = p.to(q)

@@ -7,13 +7,16 @@ from dataclasses import replace
 import pytest
 import torch
 
+from explorer.engine import training
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig, Start
 from explorer.engine.attacks.kkt.blocks import Replay, step_table
 from explorer.engine.attacks.target import Target
+from explorer.engine.data import preset
 from explorer.engine.network import init_network
 from explorer.engine.roster import ROSTER
 from explorer.engine.status import Status
+from explorer.engine.training import TrainConfig
 from explorer.research import runs
 from tests.engine.pretend import NAME, Pretend
 
@@ -69,6 +72,41 @@ def test_no_number_is_read_back_inside_a_block(widths, multipliers, dtype, start
         assert wanted <= sum(device.reads.values()) <= 4 * wanted
         assert run.state().x.device.type == NAME
         assert bool(run.state().x.isfinite().all())
+
+
+WAYS = {
+    "usual": {}, "ascent": {"method": "ascent"}, "constant": {"step_rule": "constant", "lr": 0.1},
+    "mini-batches": {"batch": 4, "step_rule": "constant"}, "logistic": {"loss": "logistic"},
+    "three layers": {"widths": (12, 9)}, "biases": {"all_biases": True, "lr": 0.1},
+    "too fast": {"step_rule": "constant", "lr": 1e200}, "dead": {"init_scale": 1e-200},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_training_on_a_device_is_that_step_by_step_and_reads_once_a_block(way, dtype):
+    config = TrainConfig(**{"widths": (20,), "steps": 80, **way})
+    points = preset("alternating-circle", 8).to(dtype=dtype)
+    plain = first = training.init(points, config, rng(3))
+    while plain.t < 30 and not training.terminate(plain, config).over:
+        plain = training.step(points, plain, config)
+    with Pretend() as device:
+        there = points.to(device=NAME)
+        state = training.init(there, config, rng(3))
+        assert state.net.device.type == NAME
+        device.reads.clear()
+        sent = training.advance(there, state, config, 30)
+        once = sum(device.reads.values())
+        back = runs.to_cpu(sent.net.theta), runs.to_cpu(sent.q)
+    assert sent.t == plain.t and sent.diverged == plain.diverged
+    if plain.t == 30:
+        assert once <= 2
+    near = 1e-9 if dtype == torch.float64 else 1e-3
+    size = float(first.net.theta.abs().max()) + float(plain.net.theta.abs().max())
+    torch.testing.assert_close(back[0], plain.net.theta.double(), rtol=0, atol=near * size)
+    for name in ("log_scale", "log_loss", "log_pull", "kappa", "rho"):
+        ours, wanted = getattr(sent, name), getattr(plain, name)
+        assert ours == pytest.approx(wanted, rel=near, abs=near), name
 
 
 SENT = [

@@ -35,7 +35,7 @@ FAST: Any = {
     "nogil": True,
 }
 LOG_SCALE, LOG_LOSS, LOG_PULL, KAPPA, RHO = range(5)  # of `numbers`
-_FAR, _STEEP = 36.0, 20.0  # of `margin._log_each`; where torch's softplus is the identity
+_FAR, _STEEP = 36.0, 20.0  # of `margin.log_each`; where torch's softplus is the identity
 _LN2 = math.log(2.0)
 
 

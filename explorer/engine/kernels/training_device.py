@@ -1,0 +1,154 @@
+"""Training on a device, in blocks: every number of a step stays there until the block is over.
+
+The steps are those of `training.step`, to rounding, without weight decay, for networks with one
+output. Where a step cannot be taken, or no gradient is left, the run stands still from there on;
+how many were taken is read with the other numbers at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from explorer.engine import backprop
+from explorer.engine.classes import contrast, margins
+from explorer.engine.kernels.training_loops import Array, Rule
+from explorer.engine.margin import MAX_LOG_GAIN, Loss, log_each, slopes_of
+from explorer.engine.network import Network
+from explorer.engine.optim import batch_masks
+
+
+def serves(net: Network, x: Tensor, weight_decay: float) -> bool:
+    """Whether points x (n, d), n > 0, lie on a device with float64 that is not the CPU."""
+    away = x.device.type not in ("cpu", "mps")
+    return away and net.outputs == 1 and x.shape[0] > 0 and not weight_decay
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What a step moves: theta, velocity and grads (P,), q (n,), and numbers ().
+
+    `now` (5,) is log_scale, log_loss, log_pull, kappa and rho; `alive` whether the run goes on.
+    """
+
+    theta: Tensor
+    velocity: Tensor
+    grads: Tensor
+    q: Tensor
+    now: Tensor
+    alive: Tensor
+    taken: Tensor
+
+
+@dataclass(eq=False)
+class DeviceRun:
+    """What a run of training carries; the attributes are those of `CompiledRun`."""
+
+    theta: Tensor
+    velocity: Tensor
+    grads: Tensor
+    q: Tensor
+    now: Array
+    t: int
+    batch: int | None
+    seed: int
+
+    def advance(self, net: Network, x: Tensor, y: Tensor, rule: Rule, steps: int) -> DeviceRun:
+        """So many steps on; fewer where no gradient is left or the next step is not finite.
+
+        Args:
+            net: a network of this architecture, for its shape.
+            x: points (n, d).
+            y: labels (n,), 1 or -1.
+            rule: see `compiled_training.Rule`.
+            steps: how many.
+        """
+        now = torch.from_numpy(self.now).to(x.device)
+        alive = torch.ones_like(now[0], dtype=torch.bool)
+        held = Held(
+            self.theta, self.velocity, self.grads, self.q, now, alive, torch.zeros_like(now[0])
+        )
+        masks = None
+        if self.batch is not None:
+            drawn = batch_masks(len(self.q), self.batch, self.t, steps + 1, self.seed)
+            masks = torch.as_tensor(drawn, dtype=x.dtype).to(x.device)
+        for turn in range(1, steps + 1):
+            mask = None if masks is None else masks[turn]
+            held = moved(net, x, y, rule, held, self.t + turn, mask)
+        *numbers, taken = torch.cat([held.now, held.taken.unsqueeze(0)]).tolist()
+        return replace(
+            self, theta=held.theta, velocity=held.velocity, grads=held.grads, q=held.q,
+            now=np.array(numbers), t=self.t + int(taken),
+        )  # fmt: skip
+
+
+def moved(
+    net: Network, x: Tensor, y: Tensor, rule: Rule, held: Held, t: int, mask: Tensor | None
+) -> Held:
+    """One step, to iterate t; no number is read. The same where it cannot be taken."""
+    rate = _rate(net.depth, rule, held)
+    velocity = rule[4] * held.velocity + rate.to(held.grads) * held.grads
+    theta = held.theta + velocity
+    rho = torch.dot(theta, theta).double().sqrt()
+    log_scale = held.now[0]
+    if net.homogeneous:
+        norm_range = rule[9]
+        far = (rho > 0) & ((rho < 1 / norm_range) | (rho > norm_range))
+        power = torch.where(far, torch.frexp(rho).exponent - 1, 0).double()
+        factor = torch.exp2(-power)
+        theta, velocity = theta * factor.to(theta), velocity * factor.to(theta)
+        rho, log_scale = rho * factor, log_scale + power * math.log(2)
+    net = net.with_theta(theta)
+    inputs, outputs = backprop.forward(net, x)
+    q = margins(outputs, y)
+    if rule[0]:
+        log_scale = _ascent_scale(q, net.depth, min(1.0, t / rule[7]) * rule[6], log_scale)
+    values = backprop.backward(net, inputs, outputs, contrast(outputs, y))
+    norms = backprop.squared_norms(net, values).double()
+    loss: Loss = "logistic" if rule[2] else "exponential"
+    p, pulled = _pull(q, norms, loss, net.depth * log_scale)
+    coef = p.to(q) if mask is None else p.to(q) * mask
+    now = torch.stack([log_scale, *pulled, rho])
+    grads = backprop.combined_gradient(net, values, coef)
+    alive = held.alive & (held.now[3] != 0) & rate.isfinite() & now.isfinite().all()
+    old = (held.theta, held.velocity, held.grads, held.q, held.now)
+    new = (theta, velocity, grads, q, now)
+    theta, velocity, grads, q, now = (
+        torch.where(alive, a, b) for a, b in zip(new, old, strict=True)
+    )  # fmt: skip
+    return Held(theta, velocity, grads, q, now, alive, held.taken + alive)
+
+
+def _rate(order: int, rule: Rule, held: Held) -> Tensor:
+    """The factor of the gradient in the next displacement: see `training`."""
+    log_scale, _, log_pull, kappa, rho = held.now.unbind()
+    if rule[1]:
+        exponent = log_pull + (order - 2) * log_scale
+        return torch.where(exponent < rule[10], rule[3] * exponent.exp(), torch.inf)
+    gain = (order * log_scale).clamp_max(rule[10]).exp()
+    length = torch.dot(held.grads, held.grads).double().sqrt()
+    most = rule[8] * (1 - rule[4]) * rho / length
+    none = (kappa == 0) | (gain == 0) | (length == 0)
+    return torch.where(none, 0.0, torch.minimum(rule[3] / (kappa * gain), most))
+
+
+def _ascent_scale(q: Tensor, order: int, log_beta: float, log_scale: Tensor) -> Tensor:
+    """The scale at which the mean margin is at least exp(log_beta); never a smaller one."""
+    wanted = (log_beta - q.mean().double().log()) / order
+    return torch.where(q.min() <= 0, log_scale, torch.maximum(log_scale, wanted))
+
+
+def _pull(
+    q: Tensor, norms: Tensor, loss: Loss, log_gain: Tensor
+) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
+    """The share p (n,) of each point in the gradient; log of the loss, of its pull, and kappa."""
+    true = log_gain.clamp_max(MAX_LOG_GAIN).exp() * q.double()
+    slopes = torch.where(norms == 0, -torch.inf, slopes_of(true, loss))
+    total, dead = torch.logsumexp(slopes, 0), (norms == 0).all()
+    p = torch.where(dead, 0.0, (slopes - total).exp())
+    log_pull = torch.where(dead, 0.0, total - math.log(len(q)))
+    return p, (torch.logsumexp(log_each(true, loss), 0), log_pull, torch.dot(p, norms))
