@@ -22,7 +22,7 @@ from explorer.engine.factor import rounding_ridge
 
 PATIENCE = 3  # rounds of full exchange without progress; Kim and Park 2011
 TOLERANCE = 1e-11  # arbitrary, of the largest |h|: gains below it are rounding
-ROUNDS = 8  # measured: of 6400 steps from the set before (m = 40), 0.3% need more
+ROUNDS = 8  # arbitrary: mostly enough from the set of the step before
 MOST = 256  # arbitrary: rounds after which what is known is taken
 
 
