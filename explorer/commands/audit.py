@@ -36,6 +36,7 @@ def audit(
         float | None, base.option("--radius", "Of a find, as a share of the points' spread.")
     ] = None,
     seed: base.Seed = 0,
+    device: base.Where = base.Device.cpu,
     out: Annotated[
         Path | None,
         base.option("--out", "The audit as .html, .json, .csv, .svg, .pdf or .png."),
@@ -50,6 +51,7 @@ def audit(
     found = auditing(
         net, points.x, points.y, None if others is None else (others.x, others.y),
         attacks=attacks or None, radius=radius, seed=seed, steps=steps, watch=base.watch,
+        device=device.value,
     )  # fmt: skip
     if out is not None:
         found.save(out)

@@ -44,6 +44,7 @@ from explorer.engine.scoring import Verdict, judge
 from explorer.engine.settings import schema
 from explorer.research import audit_report, runs
 from explorer.research.determined import Determination, determined
+from explorer.research.devices import check_device
 from explorer.research.runs import RADIUS, RunFailed
 from explorer.research.words.audit import audited
 
@@ -262,6 +263,7 @@ def audit(
     seed: int = 0,
     steps: int | None = None,
     watch: runs.Watch[Any] = runs.no_watch,
+    device: str = "cpu",
 ) -> Audit:
     """Return what the weights of a trained model give away of its training points.
 
@@ -279,13 +281,14 @@ def audit(
         seed: of all that is drawn.
         steps: of the attacks by descent; None takes their own number.
         watch: sees every state of an attack go by.
+        device: where to attack, where the attack can: cpu, cuda or mps.
 
     Returns:
         The audit.
 
     Raises:
         ModelError: for a model that is not a fully connected ReLU network.
-        ValueError: where points and model do not fit one another.
+        ValueError: where points and model do not fit one another, or the device is not there.
 
     Source: Haim et al. 2022 and Lyu and Li 2020 for the conditions; the choice of coordinates and
         the pooled permutation test are our own.
@@ -297,6 +300,7 @@ def audit(
         >>> list(found.rows[0])[:3]
         ['point', 'class', 'margin']
     """
+    check_device(device)
     net = network_of(model).to(dtype=torch.float64, device="cpu")
     data, classes = _labelled(x, y, net)
     _check(model, net, data)
@@ -313,7 +317,9 @@ def audit(
     if float(q.min()) > 0:
         one = Target.of(coordinates.net(net), float(q.min()))
         target = replace(one, net=one.net.with_theta(_round_all(one.net.theta)))
-        case = _Case(target, z, controls, made, spread, share, coordinates, seed, steps, watch)
+        case = _Case(
+            target, z, controls, made, spread, share, coordinates, seed, steps, watch, device
+        )
         tried = tuple(case.attacked(entry) for entry in _entries(attacks, target))
         if attacks is None and not fits(target):
             told = determined(target, z, share * spread)
@@ -490,6 +496,7 @@ class _Case:
     seed: int
     steps: int | None
     watch: runs.Watch[Any]
+    device: str
 
     def attacked(self, entry: AnyAttack) -> Tried:
         """Run one attack to its end, and judge what it claims."""
@@ -499,7 +506,7 @@ class _Case:
         try:
             done = runs.attack(
                 self.target, config, self.seed, name=entry, start=self._start(entry, config),
-                keep=2, watch=self._within(entry, late),
+                keep=2, watch=self._within(entry, late), device=self.device,
             )  # fmt: skip
             made = done.claims
             if isinstance(config, DescentConfig):

@@ -13,7 +13,9 @@ from itertools import pairwise
 
 import torch
 
+from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt.blocks import start_bytes
+from explorer.engine.attacks.target import Target
 from explorer.engine.network import Network
 
 OUT = ("out of memory", "can't allocate memory")  # how torch's errors say it that have no class
@@ -99,6 +101,13 @@ def attack_load(target: object, config: object, m: int, dtype: torch.dtype | Non
         return None
     kind = net.dtype if dtype is None else dtype
     return Load("candidates", m, lambda m: start_bytes(net, m, kind, multipliers == "projected"))
+
+
+def starts_load(target: Target, config: KKTConfig, starts: int, dtype: torch.dtype | None) -> Load:
+    """Return what so many starts at once take."""
+    kind = target.net.dtype if dtype is None else dtype
+    one = start_bytes(target.net, config.m, kind, config.multipliers == "projected")
+    return Load("starts", starts, lambda count: count * one)
 
 
 @contextmanager

@@ -16,9 +16,9 @@ from explorer.commands import VERBS
 POINTS = "x1,x2,y\n1.0,0.5,1\n-0.5,0.25,-1\n0.75,-1.0,1\n-1.0,-0.5,-1\n"
 DATA = {"demo", "train", "weight-decay", "energy", "explain", "tune", "univariate", "grid",
         "bilevel", "sweep", "arena"}  # fmt: skip
-DEVICE = {"demo", "train", "attack", "weight-decay", "energy", "explain", "tune", "univariate",
-          "grid", "sweep", "arena", "digits"}  # fmt: skip
-SEEDED = DATA | DEVICE | {"audit", "membership"}
+DEVICE = {"audit", "demo", "train", "attack", "weight-decay", "energy", "explain", "tune",
+          "univariate", "grid", "sweep", "arena", "digits"}  # fmt: skip
+SEEDED = DATA | DEVICE | {"membership"}
 FEW = ("--set", "attack_config.m=4", "--set", "attack_config.steps=5")
 
 
