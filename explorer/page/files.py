@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, cast
 
 from explorer.engine import store
+from explorer.engine.data import Dataset
 from explorer.engine.files import reading, safe_name
 from explorer.engine.network import Network
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
+from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
 from explorer.page.frame import STAGES, Recipe, Training, numbers
 from explorer.page.session import Session
 from explorer.page.sharing import described
-from explorer.page.stages import attack, train
+from explorer.page.stages import attack, draw, train
 from explorer.page.words.keeping import NOT_KEPT, REFUSED
 from explorer.research.runs import to_cpu
 from explorer.research.state import from_text, is_text, to_text, without_states
@@ -24,6 +27,8 @@ from explorer.research.words import weights
 MOST_SAVED = 16 * 2**20  # arbitrary: what a browser takes as one link without trouble
 # Characters: a browser keeps 5 million for all pages of a server. Weights of 100-100 take 282,000.
 MOST_KEPT = 500_000
+# Drawings before the present one that are kept for undo, and their characters; arbitrary.
+EARLIER, MOST_EARLIER = 20, 100_000
 
 
 def as_run(session: Session) -> Run:
@@ -40,16 +45,45 @@ def as_run(session: Session) -> Run:
 
 
 def as_text(session: Session) -> tuple[str, bool]:
-    """Return this page as one line of text, as its browser keeps it, and whether it is whole.
+    """Return this page as text, as its browser keeps it, and whether it is whole.
 
-    It holds the present moment, no history. What needs too much room is left out: candidates of the
-    attack, then the weights.
+    The first line holds the present moment; each further one a drawing before it, newest first.
+    What needs too much room is left out: candidates of the attack, then the weights.
     """
     run = _present(session)
     for kept in (run, replace(run, attack_states=())):
         with contextlib.suppress(store.StoreError):
-            return to_text(kept, MOST_KEPT), kept is run
-    return to_text(without_states(run), MOST_KEPT), False
+            return "\n".join([to_text(kept, MOST_KEPT), *_earlier(session)]), kept is run
+    return "\n".join([to_text(without_states(run), MOST_KEPT), *_earlier(session)]), False
+
+
+def _earlier(session: Session) -> list[str]:
+    """Return the drawings that undo brings back, as lines, newest first."""
+    lines: list[str] = []
+    for dataset in reversed(session.frame.drawing.past[-EARLIER:]):
+        lines.append(_line_of(dataset))
+        if sum(map(len, lines)) > MOST_EARLIER:
+            return lines[:-1]
+    return lines
+
+
+@lru_cache(maxsize=2 * EARLIER)  # a drawing never changes
+def _line_of(dataset: Dataset) -> str:
+    return to_text(Run(dataset, TrainConfig()))
+
+
+def _read_kept(text: str) -> tuple[Run, list[Dataset]]:
+    """Return the page of a text, and the drawings before it, oldest first.
+
+    An earlier drawing that cannot be read ends them: the page is worth more than its past.
+    """
+    first, *others = text.split(maxsplit=EARLIER + 1)[: EARLIER + 1] or [""]
+    run, past = from_text(first), list[Dataset]()
+    with contextlib.suppress(ValueError):
+        for line in others:
+            draw.check_shown(dataset := from_text(line).dataset)
+            past.insert(0, dataset)
+    return run, past
 
 
 def _present(session: Session) -> Run:
@@ -85,11 +119,11 @@ def open_file(session: Session, content: bytes) -> None:
         ValueError: for a file that is neither, or weights that do not fit the points.
     """
     text = content.decode("ascii", "replace") if is_text(content) else ""
-    opened = from_text(text) if text else store.open_bytes(content)
+    opened, past = _read_kept(text) if text else (store.open_bytes(content), None)
     if isinstance(opened, Network):
         train.take_weights(session, opened)
     else:
-        _show(session, opened)
+        _show(session, opened, past)
     _tell_relu(session, opened if isinstance(opened, Network) else opened.net)
 
 
@@ -105,14 +139,14 @@ def take_up(session: Session, text: str) -> None:
         ValueError: in a sentence, where it cannot be read; the page stays as it was.
     """
     try:
-        run = from_text(text)
-        _show(session, run)
+        run, past = _read_kept(text)
+        _show(session, run, past)
     except ValueError as error:
         raise ValueError(REFUSED.format(error)) from error
     _tell_relu(session, run.net)
 
 
-def _show(session: Session, run: Run) -> None:
+def _show(session: Session, run: Run, past: list[Dataset] | None) -> None:
     with reading("the run", "Save it again.", store.StoreError):
         made = _open(to_cpu(run))  # in one type: an attack never follows single precision
     session.running = False
@@ -121,6 +155,10 @@ def _show(session: Session, run: Run) -> None:
     session.mix = made.mix
     session.branch.train, session.branch.attack = made.branch.train, made.branch.attack
     branches.adopt(session, made.frame)
+    if past is not None:  # undo comes first by these, then by what was on this page
+        drawing = session.frame.drawing
+        before = (one for one in drawing.past if one.n)
+        session.show(drawing=replace(drawing, past=(*before, *past)))
     session.attack_config = made.attack_config
     if run.steps[0] and not run.train_states:
         session.message = NOT_KEPT.format(run.steps[0])

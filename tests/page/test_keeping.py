@@ -70,6 +70,40 @@ def test_a_kept_page_comes_back_with_points_settings_weights_and_stage(name: str
     assert files.as_text(other) == files.as_text(page) and files.as_text(page)[1]
 
 
+def test_undo_comes_back_with_the_drawing_newest_first() -> None:
+    page = Session()
+    for k in range(30):
+        draw.add(page, [((0.05 * k - 1, 0.1), 1 if k % 2 else -1)])
+    play.undo(page)
+    other = back(page)
+    assert other.frame.dataset.n == 29
+    for n in range(28, 28 - files.EARLIER, -1):
+        play.undo(other)
+        assert other.frame.dataset.n == n
+        assert torch.equal(other.frame.dataset.x, page.frame.dataset.x[:n])
+    with pytest.raises(ValueError):
+        play.undo(other)
+    play.redo(other)
+    assert other.frame.dataset.n == 10
+
+
+def test_a_long_past_is_cut_and_a_damaged_one_costs_the_past_alone() -> None:
+    page = Session()
+    for seed in range(40):
+        draw.load(page, preset("random-circle", n=150, seed=seed))
+        draw.add(page, [((0.01 * seed, 0.5), 1)])  # no ready-made set any more: all its numbers
+    text, whole = files.as_text(page)
+    assert whole and len(text) < files.MOST_KEPT + files.MOST_EARLIER + files.EARLIER
+    first, *others = text.split()
+    assert 0 < len(others) <= files.EARLIER
+    other = Session()
+    files.take_up(other, "\n".join([first, others[0], others[1][:-30], *others[2:]]))
+    assert torch.equal(other.frame.dataset.x, page.frame.dataset.x)
+    assert len(other.frame.drawing.past) == 1
+    with pytest.raises(ValueError):
+        files.take_up(other, "\n".join([first[:-30], *others]))
+
+
 def test_a_run_trained_on_after_its_attack_can_be_opened_again() -> None:
     page = attacked()
     play.go(page, "train")
@@ -128,7 +162,7 @@ def test_nothing_is_kept_before_a_visitor_acts() -> None:
     play.go(session, "draw")  # nor is it work to look round
     assert panel.view.kept == {}
     draw.add(session, [((0.5, 0.5), 1)])
-    assert from_text(panel.view.kept["text"]).dataset.n == session.frame.dataset.n == 25
+    assert from_text(panel.view.kept["text"].split()[0]).dataset.n == session.frame.dataset.n == 25
     assert panel.view.kept["whole"]
 
 
@@ -178,9 +212,9 @@ def test_edits_in_a_row_are_kept_once_more_when_the_hand_rests() -> None:
         at_once = len(made)
         while not made:
             await asyncio.sleep(0.05)
-        assert from_text(panel.view.kept["text"]).dataset.n == 20
+        assert from_text(panel.view.kept["text"].split()[0]).dataset.n == 20
         draw.add(session, [((-0.5, 0.5), 1)])
-        while from_text(panel.view.kept["text"]).dataset.n < 21:
+        while from_text(panel.view.kept["text"].split()[0]).dataset.n < 21:
             await asyncio.sleep(0.05)
         panel.close()
         return at_once, len(made)
