@@ -206,7 +206,7 @@ def barriers(page: Page) -> list[str]:
 
 
 def saved(page: Page, picture: Locator, kind: str, folder: Path) -> Path:
-    """Save a picture on the page by its own menu, as "png" or "svg"; the file in `folder`."""
+    """Save a picture on the page by its own menu, as "png", "csv" ...; the file in `folder`."""
     picture.hover()
     picture.get_by_role("button", name="Save this picture", exact=True).click()
     with page.expect_download() as waited:

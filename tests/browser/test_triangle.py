@@ -152,8 +152,15 @@ def test_every_picture_has_a_menu_that_saves_it(
         kept = saved(page, picture, "svg", tmp_path)
         ElementTree.fromstring(kept.read_text())
         names.add(kept.stem)
-    assert names == {"plane", "starts", "profile"}
+        names.add(saved(page, picture, "csv", tmp_path).name)
+    assert names == {"plane", "starts", "profile", "plane.csv", "triangle-of-starts.csv",
+                     "energy-along-the-path.csv"}  # fmt: skip
+    energies = (tmp_path / "triangle-of-starts.csv").read_text().splitlines()
+    assert energies[1].startswith("energy,") and len(energies) > 20
+    rows = page.locator(".mx-strip-view table tr")
+    expect(rows).to_have_count(12)
+    expect(rows.nth(1)).to_have_text(re.compile(r"^noise0\.\d+"))
     expect(page.locator(".mx-starts-head")).to_have_count(1)  # looks are there at the first paint
     page.get_by_role("tab", name="Attack").click()
     chart = page.locator(".mx-chart-view").first
-    assert saved(page, chart, "png", tmp_path).name == "chart.png"
+    assert saved(page, chart, "png", tmp_path).stem not in ("", "chart")

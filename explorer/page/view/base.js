@@ -212,6 +212,17 @@ const download = (name, href) => {
   link.download = name; link.href = href;
   document.body.append(link); link.click(); link.remove();
 };
+// Put a caption and rows of words into a table, the first of them its head, for a screen reader:
+// into the cells that are there.
+const fillRows = (table, caption, rows) => {
+  table.caption ??= document.createElement("caption");
+  write(table.caption, caption);
+  while (table.rows.length > rows.length) table.deleteRow(-1);
+  rows.forEach((texts, i) => {
+    const row = table.rows[i] || table.insertRow();
+    texts.forEach((text, k) => write(row.cells[k] || row.appendChild(document.createElement(i ? "td" : "th")), text));
+  });
+};
 // Words as the name of a file.
 const slug = (words) => (words.toLowerCase().match(/[\p{L}\p{N}]+/gu) || ["chart"]).join("-").slice(0, 60);
 // A small button on the picture that `draw` draws in `el`, which opens the ways to save it: PNG and

@@ -166,6 +166,7 @@ def strip_chart(frame: Frame, label: str) -> Chart:
     marks = tuple(tuple(mark) for mark in frame.get("marks", ()))
     return Chart(
         series, Axis(0.0, 1.0, short="along the path", ticks=marks),
-        Axis(0.0, 1.05 * float(frame.get("top", 1.0)), short="energy"), label=label,
+        Axis(0.0, 1.05 * float(frame.get("top", 1.0)), short="energy"), "Energy along the path",
+        label=label,
         rules=[Rule(at, axis="x", colour="ink3") for at, _ in marks if 0.02 < at < 0.98],
     )  # fmt: skip

@@ -340,23 +340,17 @@ const paintChart = (context, frame, size, paints) => {
 const ROWS_SAID = 12; // of one line in the table of a screen reader
 const RESTS_MS = 400, LATEST_MS = 5000; // a table is written when its chart rests, or so long after the last
 const fillTable = (table, frame) => {
-  const made = [["th", "what", frame.x.short || frame.x.name || "x", frame.y.short || frame.y.name || "y"]];
+  const made = [["what", frame.x.short || frame.x.name || "x", frame.y.short || frame.y.name || "y"]];
   frame.series.forEach((s, k) => {
     const rows = rowsOf(frame, k).filter((r) => Number.isFinite(r.y)), last = rows.length - 1;
     const most = s.kind === "line" || s.kind === "band" ? ROWS_SAID : 200;
     const picks = new Set(rows.length <= most ? rows.keys() : [...Array(most).keys()].map((i) => Math.round((i * last) / (most - 1))));
     for (const i of picks) {
       const r = rows[i], band = s.kind === "band" ? `${worded(r.z, frame.y)} to ` : "";
-      made.push(["td", frame.tips?.[r.id] || s.name, worded(r.x, frame.x), band + worded(r.y, frame.y)]);
+      made.push([frame.tips?.[r.id] || s.name, worded(r.x, frame.x), band + worded(r.y, frame.y)]);
     }
   });
-  table.caption ??= document.createElement("caption");
-  write(table.caption, frame.label || frame.title);
-  while (table.rows.length > made.length) table.deleteRow(-1);
-  made.forEach(([kind, ...texts], i) => {
-    const row = table.rows[i] || table.insertRow();
-    texts.forEach((text, k) => write(row.cells[k] || row.appendChild(document.createElement(kind)), text));
-  });
+  fillRows(table, frame.label || frame.title, made);
 };
 const build = (el) => {
   const add = (tag, name, parent) => { const made = document.createElement(tag); made.className = name; parent.append(made); return made; };

@@ -43,17 +43,37 @@ const paintStrip = (context, frame, size, colours) => {
   context.strokeStyle = colours.accent; context.lineWidth = 3; context.stroke();
 };
 
+// What a screen reader finds behind the picture: both profiles at eleven places of the path.
+const PLACES_SAID = 11;
+const rowsSaid = (frame) => {
+  const near = (rows, place) => {
+    let best = null;
+    for (let i = 0; rows && i < rows.shape[0]; i++) {
+      const [s, e] = [rows.data[2 * i], rows.data[2 * i + 1]], away = Math.abs(s - place);
+      if (!Number.isNaN(e) && (!best || away < best.away)) best = { away, e };
+    }
+    return best && best.away < 0.05 ? best.e.toPrecision(2) : "–";
+  };
+  const places = [...Array(PLACES_SAID).keys()].map((i) => i / (PLACES_SAID - 1));
+  const named = (place) => (frame.marks || []).find(([s]) => Math.abs(s - place) < 0.05)?.[1] || `${Math.round(100 * place)}% of the way`;
+  return [["place", "energy at the start", "after the attack"], ...places.map((p) => [named(p), near(frame.start, p), near(frame.end, p)])];
+};
 function render({ model, el }) {
   el.classList.add("mx-strip-view");
-  let frame = null;
+  const table = document.createElement("table"), box = document.createElement("div");
+  box.className = "mx-said";
+  box.append(table);
+  let frame = null, saying = null;
   const drawn = (context, size, paints) => frame && paintStrip(context, frame, size, paints);
   const { canvas, redraw, close } = surface(el, drawn);
   const unsave = offerPictures(model, el, el, drawn, () => "profile");
   canvas.setAttribute("role", "img");
   const text = () => canvas.setAttribute("aria-label", model.get("label"));
   model.on("change:label", text);
-  const unfollow = follow(model, redraw, (newest) => { frame = newest; }, el, false);
+  el.append(box);
+  const say = () => { saying = null; fillRows(table, model.get("label"), rowsSaid(frame)); };
+  const unfollow = follow(model, redraw, (newest) => { frame = newest; saying ??= setTimeout(say, 400); }, el, false);
   text();
-  return () => { unfollow(); unsave(); close(); model.off("change:label", text); };
+  return () => { unfollow(); unsave(); close(); clearTimeout(saying); model.off("change:label", text); };
 }
 export default { render };
