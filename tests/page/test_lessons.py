@@ -10,9 +10,9 @@ import pytest
 
 from explorer.engine.data import preset
 from explorer.page import play
-from explorer.page.apps.explorer import App
+from explorer.page.apps.explorer import App, lesson_of
 from explorer.page.apps.lessons import LessonsApp, picture
-from explorer.page.lessons import course
+from explorer.page.lessons import course, file
 from explorer.page.lessons.file import (
     CARDS,
     Goal,
@@ -390,3 +390,14 @@ def test_an_exact_network_and_an_attack_are_recorded_as_such() -> None:
     kept = course.state_of(walked)
     begun = packaged()[3].steps[0].state
     assert kept == replace(begun, noise=0.0, attack_steps=4)
+
+
+def test_a_lesson_travels_as_a_link_and_a_damaged_one_is_refused_in_a_sentence() -> None:
+    for lesson in file.packaged():
+        link = f"http://127.0.0.1:8866/?theme=dark#{file.link_of(lesson)}"
+        assert file.is_link(link) and file.read_link(link) == lesson
+        assert lesson_of(link) == lesson
+    for bad in (link[:-20], "mxl1.AAAA", "mx1.abc", ""):
+        with pytest.raises(file.LessonError):
+            file.read_link(bad)
+    assert not file.is_link("lesson.json")

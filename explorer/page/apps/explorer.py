@@ -11,7 +11,7 @@ from explorer.engine.data import Dataset
 from explorer.engine.files import read_file
 from explorer.engine.threads import limit_threads
 from explorer.page.clock import Player
-from explorer.page.lessons import course
+from explorer.page.lessons import course, file
 from explorer.page.lessons.file import Lesson, packaged, read
 from explorer.page.opening import open_recorded
 from explorer.page.panels.arena import Arena
@@ -169,10 +169,12 @@ class App:
         return self.panels[name]
 
     def _on_link(self, text: str) -> None:
-        """Open the link of the address: a run, or the weights of a challenge."""
+        """Open the link of the address: a run, a lesson, or the weights of a challenge."""
         if is_challenge(text):
             self.unfold(SHARE)
             self.session.guarded(game.take, self.session, text)
+        elif file.is_link(text):
+            self.session.guarded(lambda: course.begin(self.session, file.read_link(text)))
         else:
             self.session.guarded(self.header.open_link, text)
 
@@ -221,13 +223,15 @@ def _fill(box: w.Box, panels: list[Panel]) -> bool:
 
 
 def lesson_of(given: int | str | Path | Lesson) -> Lesson:
-    """Return a lesson by its number in the course, or from a file.
+    """Return a lesson by its number in the course, or from a file or a link.
 
     Raises:
         ValueError: for a number that there is not, or a file that is no lesson.
     """
     if isinstance(given, Lesson):
         return given
+    if isinstance(given, str) and file.is_link(given):
+        return file.read_link(given)
     if not isinstance(given, int):
         return read(read_file(given))
     if not 0 <= given < len(packaged()):
@@ -249,7 +253,7 @@ def app(
             trained and attacked as it says; nothing by default.
         seed: of initialisation and attack.
         scenario: name of a row in `explorer.research.scenarios` to open on instead.
-        lesson: number of a lesson, or a file of one, to open on instead.
+        lesson: number of a lesson, or a file or a link of one, to open on instead.
 
     Returns:
         The page: `.session` holds its data, network and attack.

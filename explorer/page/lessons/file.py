@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -34,9 +35,11 @@ from explorer.engine.settings import config_of, json_schema, setting, settings
 from explorer.engine.training import TrainConfig
 from explorer.page.lessons.goals import GOALS, Goal
 from explorer.page.stages import draw
+from explorer.research.state import bytes_of, letters_of
 
 FOLDER = Path(__file__).parent / "texts"
 MOST_BYTES = 2**20  # arbitrary: a hundred times the longest of ours
+LINK = re.compile(r"mxl1\.([A-Za-z0-9_-]+)\s*$")  # of a lesson, behind the # of an address
 MOST_STEPS = 30  # arbitrary: far above what one sits through
 MOST_TRAINED = 50_000  # steps of training at the opening of a step; arbitrary: some ten seconds
 MOST_ATTACKED = 5_000  # likewise of an attack
@@ -266,6 +269,26 @@ def write(lesson: Lesson) -> bytes:
     return (text + "\n").encode()
 
 
+def link_of(lesson: Lesson) -> str:
+    """Return the lesson as one line of letters, to stand behind the # of an address."""
+    return f"mxl1.{letters_of(write(lesson))}"
+
+
+def is_link(text: str) -> bool:
+    """Return whether a text ends in a lesson as a link."""
+    return LINK.search(text) is not None
+
+
+def read_link(text: str) -> Lesson:
+    """Return the lesson of a link. LessonError, in one sentence, where there is none."""
+    found = LINK.search(text)
+    if found is None:
+        raise LessonError("this is no link of a lesson, which begins with mxl1. Copy it again.")
+    with reading("the link of the lesson", "Copy it again, the whole of it.", LessonError):
+        content = bytes_of(found[1], MOST_BYTES)
+    return read(content)
+
+
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON has no type
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         pairs = ((f, getattr(value, f.name)) for f in dataclasses.fields(value))
@@ -297,5 +320,5 @@ def file_name(title: str) -> str:
 assert {*CARDS, "folds"} == set(Card.__args__)  # type: ignore[attr-defined]
 __all__ = [
     "CARDS", "GOALS", "Goal", "Lesson", "LessonError", "State", "Step", "contents", "file_name",
-    "packaged", "read", "schema", "write",
+    "is_link", "link_of", "packaged", "read", "read_link", "schema", "write",
 ]  # fmt: skip

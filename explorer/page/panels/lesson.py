@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +13,7 @@ from explorer.page.frame import Frame
 from explorer.page.job import Job
 from explorer.page.lessons import course
 from explorer.page.lessons.course import Draft, Walk
-from explorer.page.lessons.file import file_name, packaged, read, write
+from explorer.page.lessons.file import file_name, link_of, packaged, read, read_link, write
 from explorer.page.lessons.goals import KINDS, OPENED
 from explorer.page.panels.base import Panel
 from explorer.page.parts.controls import LessonBox, LessonForm
@@ -55,7 +54,8 @@ class LessonPanel(Panel):
             "again": self.command(lambda: course.record_again(self.session)),
             "delete": self.command(lambda: course.delete_step(self.session)),
             "preview": self.command(lambda: course.preview(self.session)),
-            "save": self.command(self._save), "open": self._on_open,
+            "save": self.command(self._save), "link": self.command(self._link),
+            "open": self._on_open,
         }, goals=words.goals()).add_class("mx-lesson").add_class("mx-lesson-form")  # fmt: skip
         self.widget = w.Box([self.view, self.form]).add_class("mx-lesson-holder")
 
@@ -116,6 +116,12 @@ class LessonPanel(Panel):
         content = write(lesson)
         read(content)  # what cannot be opened again is not saved
         self.form.hand_over(file_name(lesson.title), "application/json", content)
+
+    def _link(self) -> None:
+        """Give the browser the lesson as a link."""
+        link = link_of(course.draft_of(self.session).lesson())
+        read_link(link)
+        self.form.send({"kind": "link", "text": link})
 
     # --- where a step begins ------------------------------------------------------------------
     def _put(self, walk: Walk) -> None:
@@ -199,5 +205,4 @@ def _draft(draft: Draft) -> dict[str, Any]:
         "goal": "" if goal is None else goal.name, "value": None if goal is None else goal.value,
         "number": row is not None and row.low is not None,
         "of": "" if step is None or step.state is None else words.state(step.state),
-        "version": json.dumps([draft.at, len(draft.steps)]),
     }  # fmt: skip

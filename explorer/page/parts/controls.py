@@ -124,4 +124,4 @@ class LessonBox(Control):
 class LessonForm(Control):
     """A lesson that is written: its steps with their words and goals."""
 
-    _esm = script("lesson_form.js")
+    _esm = script("lesson_form.js", "copy.js")

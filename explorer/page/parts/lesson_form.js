@@ -1,8 +1,8 @@
 // A lesson that is written: what was recorded of the page, in order, each with its words and its goal.
 const PAUSE = 500; // ms without a key after which what was written is sent; arbitrary
-const build = (el, tell, onClose) => {
+const build = (el, tell, onClose, onMessage) => {
   // What was written goes before whatever is pressed next.
-  const written = new Map();
+  const written = new Map(), typed = new Set(); // not sent yet; and written since the step was chosen
   let timer = null;
   const flush = () => {
     clearTimeout(timer);
@@ -13,13 +13,19 @@ const build = (el, tell, onClose) => {
   };
   onClose(() => clearTimeout(timer));
   const send = (kind, value) => { flush(); tell(kind, value); };
+  // To another step. What is written from now on is of that one, also before the kernel has answered.
+  const turn = (kind, value) => {
+    send(kind, value);
+    typed.clear();
+    if (kind === "record") for (const input of Object.values(texts)) input.value = "";
+  };
   const field = (name, words, tag = "textarea", more = {}) => {
     const input = make(tag, "", { "aria-label": words, placeholder: words, ...more });
-    input.addEventListener("input", () => { written.set(name, input); clearTimeout(timer); timer = setTimeout(flush, PAUSE); });
+    input.addEventListener("input", () => { written.set(name, input); typed.add(input); clearTimeout(timer); timer = setTimeout(flush, PAUSE); });
     input.addEventListener("change", flush);
     return input;
   };
-  const button = (words, tip, kind, className = "mx-flat") => make("button", className, { type: "button", textContent: words, title: tip, on: { click: () => send(kind) } });
+  const button = (words, tip, kind, className = "mx-flat") => make("button", className, { type: "button", textContent: words, title: tip, on: { click: () => (kind === "record" || kind === "delete" ? turn : send)(kind) } });
   const title = field("title", "Title of the lesson", "input", { type: "text", maxLength: 80 });
   const line = field("line", "What it shows, in one line", "input", { type: "text", maxLength: 160 });
   const list = make("ol", "mx-lesson-list");
@@ -32,18 +38,26 @@ const build = (el, tell, onClose) => {
   goal.addEventListener("change", () => send("goal", [goal.value, null]));
   value.addEventListener("change", () => send("goal", [goal.value, value.value === "" ? null : Number(value.value)]));
   const file = make("input", "", { type: "file", accept: ".json", hidden: true, "aria-label": "A lesson from a file" });
-  file.addEventListener("change", async () => { if (file.files.length) send("open", await file.files[0].text()); file.value = ""; });
-  const move = (words, tip, by) => make("button", "mx-square", { type: "button", textContent: words, title: tip, "aria-label": tip, on: { click: () => send("move", by) } });
+  file.addEventListener("change", async () => { if (file.files.length) turn("open", await file.files[0].text()); file.value = ""; });
+  const move = (words, tip, by) => make("button", "mx-square", { type: "button", textContent: words, title: tip, "aria-label": tip, on: { click: () => turn("move", by) } });
   const tools = make("div", "mx-lesson-row", {}, move("↑", "Earlier", -1), move("↓", "Later", 1),
     button("Record anew", "This moment of the page, with the words of this step", "again"), button("Delete", "Take this step out", "delete"));
   const one = make("div", "mx-lesson-one", {}, tools, of, texts.caption, texts.question, texts.answer, make("div", "mx-lesson-row", {}, goal, value));
   const body = make("div", "mx-lesson-body", {}, title, line, list,
     button("Record this moment", "Points, network, attack and stage, as they are now, become a step", "record", "mx-flat mx-lesson-record"), one);
-  const foot = make("div", "mx-lesson-foot", {}, button("Preview", "Walk it as a student does", "preview"), button("Save", "As a file", "save"),
+  const link = copyLine("Link to the lesson", "Copy", "The whole lesson, for whoever opens the address");
+  link.root.hidden = true;
+  onMessage((message) => {
+    if (message.kind !== "link") return;
+    link.root.hidden = false;
+    link.set(addressOf(message.text));
+    copyText(link.field, link.button);
+  });
+  const foot = make("div", "mx-lesson-foot", {}, button("Preview", "Walk it as a student does", "preview"), button("Save", "As a file", "save"), button("Link", "As a link, for whoever opens the address", "link"),
     make("button", "mx-flat", { type: "button", textContent: "Open…", title: "Go on with a lesson out of a file", on: { click: () => file.click() } }), file);
-  el.append(make("div", "mx-lesson-head", {}, make("div", "mx-lesson-number", { textContent: "Record a lesson" }), button("Leave", "Leave without saving", "leave", "mx-lesson-leave")), body, foot);
-  const set = (input, words) => { if (input.value !== words && (moved || ![...written.values(), document.activeElement].includes(input))) input.value = words; };
-  let moved = false, version = "", known = false;
+  el.append(make("div", "mx-lesson-head", {}, make("div", "mx-lesson-number", { textContent: "Record a lesson" }), button("Leave", "Leave without saving", "leave", "mx-lesson-leave")), body, link.root, foot);
+  const set = (input, words) => { if (input.value !== words && !typed.has(input)) input.value = words; };
+  let known = false;
   return (state) => {
     if (!state.steps) return;
     if (!known) {
@@ -51,12 +65,11 @@ const build = (el, tell, onClose) => {
       goal.append(make("option", "", { value: "", textContent: "No goal: reading is all" }),
         ...state.goals.map(({ name, words }) => make("option", "", { value: name, textContent: words })));
     }
-    moved = state.version !== version;
-    version = state.version;
+    link.root.hidden = true;
     set(title, state.title);
     set(line, state.line);
     list.replaceChildren(...state.steps.map((words, i) => make("li", "", {}, make("button", "mx-menu-row", {
-      type: "button", textContent: words, "aria-current": i === state.at ? "step" : "false", on: { click: () => send("choose", i) },
+      type: "button", textContent: words, "aria-current": i === state.at ? "step" : "false", on: { click: () => turn("choose", i) },
     }))));
     one.hidden = !state.step;
     if (!state.step) return;
