@@ -25,6 +25,7 @@ RUNS: dict[str, tuple[str, ...]] = {
         f"demo {POINTS} --m 6 --attack-steps 5 --out demo.png",
         "attack run.safetensors --m 6 --steps 5 --out attacked.safetensors",
         "show attacked.safetensors",
+        "film attacked.safetensors --of attack --out attack.gif",
         "explain run.safetensors --out explained.png",
         "explain --experiment longer --preset blobs --n 6 --steps 50",
         "energy --preset moons --n 6 --size 5 --picture energy.png --out energy.csv",

@@ -15,6 +15,7 @@ VERBS = {
         "share",
         "Do again what a link holds: train, attack, judge; print the numbers of the page.",
     ),
+    "film": ("share", "Make a film of the training or of the attack of a saved run."),
     "serve": ("road", "Open the app in a browser."),
     "weight-decay": (
         "decay",

@@ -1,8 +1,9 @@
-"""The verb that does again what a link holds."""
+"""What is given away of a run: do again what a link holds; make a film of a run."""
 
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +13,9 @@ from tqdm import tqdm
 from explorer.commands import base
 from explorer.commands.outputs import check_files
 from explorer.engine import store
+from explorer.engine.files import safe_name
 from explorer.engine.store import Run, thinned_run
-from explorer.research import report
+from explorer.research import planes, report, runs
 from explorer.research.repeat import Repeated, repeat
 from explorer.research.run_report import page_of, training_of
 from explorer.research.state import read_link
@@ -69,4 +71,42 @@ def _with_states(made: Repeated) -> Run:
     return replace(made.run, train_states=train, attack_states=attack)
 
 
-VERBS = {"repeat": repeat_link}
+class Part(StrEnum):
+    """What a film shows."""
+
+    training = "training"
+    attack = "attack"
+
+
+def film(
+    file: Annotated[Path, typer.Argument(help="A saved run.")],
+    of: Annotated[Part, base.option("--of", "What it shows.")] = Part.training,
+    out: Annotated[Path | None, base.option("--out", "A GIF; else named after --of.")] = None,
+    as_json: base.Json = False,
+) -> None:
+    """Make a film of the training or of the attack of a saved run."""
+    path = out or Path(f"{of}.gif")
+    if path.suffix.lower() != ".gif":
+        raise ValueError(
+            f"a film is a GIF; got --out {path.name}. Name it {path.with_suffix('.gif').name}; the "
+            f"program ffmpeg makes a video of it: ffmpeg -i {path.with_suffix('.gif').name} "
+            f"{path.name}"
+        )
+    run, net, points = runs.open_run(file)
+    states = () if run is None else run.train_states if of is Part.training else run.attack_states
+    if points is None or len(states) < 2:
+        raise ValueError(
+            f"{safe_name(file.name)} holds {len(states)} states of the {of}; a film needs 2. Save "
+            "a run with its history: `train --out`, `attack --out`, or the run file of the page."
+        )
+    if points.d > 2:
+        raise ValueError(f"a film shows points of 1 or 2 coordinates; got {points.d}.")
+    check_files(path)
+    frames = planes.film(points, states, None if of is Part.training else net)
+    drawn = list(base.watch(frames, min(len(states), planes.MOST_FRAMES), "film"))
+    path.write_bytes(planes.gif(drawn))
+    content = {"film": path, "frames": len(drawn), "shows": of.value}
+    base.show_result(as_json, content, "Film", [(name, str(v)) for name, v in content.items()])
+
+
+VERBS = {"repeat": repeat_link, "film": film}

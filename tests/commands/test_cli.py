@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
@@ -247,6 +248,8 @@ def test_the_margin_is_divided_out():
         (("demo", "--scenario", "nothing"), "alternating circle"),
         (("attack", "absent.safetensors"), "cannot read"),
         (("show", "bad.csv"), "bad.csv: no PyTorch"),
+        (("film", "absent.safetensors"), "cannot read"),
+        (("film", "absent.safetensors", "--out", "a.mp4"), "ffmpeg -i a.gif a.mp4"),
         (("train", "--data", "bad.csv"), "bad.csv: line 2"),
         (("train", "--data", "empty.csv"), "no points"),
         (("train", "--data", "clash.csv", "--method", "exact"), "opposite labels"),
@@ -257,6 +260,16 @@ def test_a_wrong_option_or_file_exits_with_2(call, arguments, words):
     Path("empty.csv").write_text("x1,x2,y\n")
     Path("clash.csv").write_text("x1,x2,y\n0,0,1\n0,0,-1\n")
     assert words in mistake(call(*arguments, code=2))
+
+
+def test_a_film_of_a_saved_run_is_a_gif_and_needs_a_history(call):
+    call("train", *SMALL, "--out", "run.safetensors")
+    told = json.loads(call("film", "run.safetensors", "--json").stdout)
+    assert told["film"] == "training.gif" and told["shows"] == "training"
+    with Image.open("training.gif") as made:
+        assert made.format == "GIF" and 2 <= made.n_frames <= told["frames"]
+    assert "0 states" in mistake(call("film", "run.safetensors", "--of", "attack", code=2))
+    assert not Path("attack.gif").exists()
 
 
 @pytest.mark.parametrize(
