@@ -123,6 +123,7 @@ def test_a_lesson_is_recorded_saved_and_played(new_page, voila_server, tmp_path:
     expect(rows.first).to_contain_text("Train them.")
     form.get_by_role("button", name="Link", exact=True).click()
     line = page.get_by_label("Link to the lesson")
+    assert form.evaluate("e => e.scrollWidth <= e.clientWidth"), "its buttons fit"
     expect(line).to_have_value(re.compile(re.escape(f"{voila_server.url}#mxl1.")))
     whole(page)
     link = line.input_value()
