@@ -77,6 +77,24 @@ class Triangle:
         expect(self.said).to_contain_text(re.compile(near))
 
 
+RAW = """(pad, [x, y]) => pad.dispatchEvent(
+  new PointerEvent("pointerrawupdate", {clientX: x, clientY: y, bubbles: true}))"""
+
+
+def test_a_move_is_told_before_the_next_animation_frame(
+    page: Page, landscape_server: serve.Server
+) -> None:
+    triangle = Triangle(page, landscape_server.url)
+    place = list(triangle.at(0.2, 0.3, 0.5))
+    triangle.pad.evaluate(RAW, place)  # no button is down
+    assert triangle.shares() == (0, 0, 100)
+    page.mouse.move(*triangle.corners["noise"])
+    page.mouse.down()
+    triangle.pad.evaluate(RAW, place)
+    triangle.rests_at(20, 30, 50)
+    page.mouse.up()
+
+
 def test_the_handle_is_dragged_by_mouse_and_by_keys(
     page: Page, landscape_server: serve.Server
 ) -> None:

@@ -205,8 +205,16 @@ function render({ model, el }) {
     if (!held) move(nearestWeights(place, corners()));
     redraw();
   });
+  // A move is told at once where the browser can: "pointermove" waits for the next animation frame,
+  // and repeats the last of them there.
+  const drag = (e) => {
+    if (!down) return;
+    const weights = nearestWeights(at(e), corners());
+    if (String(weights) !== String(local)) move(weights);
+  };
+  pad.addEventListener("pointerrawupdate", drag);
   pad.addEventListener("pointermove", (e) => {
-    if (down) move(nearestWeights(at(e), corners()));
+    if (down) drag(e);
     else pad.style.cursor = !model.get("enabled") ? "default" : ballAt(at(e)) >= 0 ? "pointer" : "grab";
   });
   const up = () => { if (down) { down = false; if (!waiting && number <= model.get("taken")) local = null; redraw(); } };
