@@ -274,7 +274,7 @@ def main() -> int:
     row("engine, steps per second of the clock", f"{seen['steps_per_s']:.0f}", "")
     for name, values in (("Pause", pauses), ("Step", steps)):
         got = f"{statistics.median(values):.0f} / {quantile(values, 0.95):.0f} ms"
-        row(f"click on {name} to its sight, median / 95th", got, "95th under 150 ms")
+        row(f"click on {name} to its sight, median / 95th", got, "95th under 100 ms")
     return 0
 
 
