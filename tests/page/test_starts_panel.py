@@ -134,7 +134,8 @@ def test_another_attack_has_its_own_energies_and_one_without_a_start_says_so(app
     attack.choose(app.session, "hinge")
     play.go(app.session, "landscape")
     assert app.session.frame.starts is None
-    why = panel(app).refusal.value("why")
+    assert headline(app.session.frame).title == words.NONE
+    why = headline(app.session.frame).words
     assert app.session.entry.title in why and "KKT" in why and "Bilevel" in why
     drag(app, 1, 0, 0)
     assert app.session.message
@@ -213,7 +214,8 @@ def test_an_attack_that_refuses_the_points_says_why_and_another_setting_helps() 
     session = made.session
     landscape.choose_attack(session, "bilevel")  # an affine model of a symmetric set is zero
     assert session.frame.starts is None and session.frame.no_starts
-    assert words.html(session.frame.no_starts) in panel(made).refusal.value("why")
+    made_of = headline(session.frame)  # it asks for no handle to be dragged
+    assert made_of.title == words.NONE and session.frame.no_starts[1:] in made_of.words
     play.configure(session, model="hidden", mu=1e-4)
     assert session.frame.starts is not None and session.frame.no_starts == ""
     made.close()
@@ -225,7 +227,8 @@ def test_weights_without_an_energy_say_why() -> None:
     play.advance(made.session, steps=600)
     play.assess(made.session)
     play.go(made.session, "landscape")
-    assert made.session.frame.starts is None and "two classes" in panel(made).refusal.value("why")
+    assert made.session.frame.starts is None
+    assert "two classes" in headline(made.session.frame).words
     made.close()
 
 

@@ -598,7 +598,12 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
     yield "no data", replace(alone, aim=replace(alone.aim, truth=nothing))  # type: ignore[type-var]
     given = Training(end, given=True)
     yield "no data yet", replace(frame(), stage="train", training=given, drawing=History(nothing))
-    yield "its landscape", replace(frame(), stage="landscape", landscape=History(None))  # type: ignore[arg-type]
+    held: Any = SimpleNamespace(
+        energies=None, arrivals=None, trail=(), of=SimpleNamespace(attack="kkt")
+    )
+    shown = replace(frame(), stage="landscape", landscape=History(None))  # type: ignore[arg-type]
+    yield "its landscape", replace(shown, starts=held)
+    yield "refused landscape", replace(shown, no_starts="a reason, and what to do.")
     yield "no landscape", replace(frame(net=BIASED), stage="landscape")
     yield "compare", replace(frame(), stage="arena")
     shown = frame()

@@ -148,7 +148,7 @@ class StartsPanel(Panel):
             self._set_attack(frame.attack.name)
         self.energies.ask(None if held is None else held.landscape)
         if held is None:
-            self._refuse(words.why_none(frame), choose=frame.target is not None)
+            self._refuse(choose=frame.target is not None)
             self.runs.take(None)
             return
         children = (self.card, self.profile, self.buttons)
@@ -161,9 +161,8 @@ class StartsPanel(Panel):
         self._take()
         self._draw_fill()
 
-    def _refuse(self, why: str, choose: bool) -> None:
-        said = f"{words.heading(words.TITLE, '')}<p>{words.html(why)}</p>"
-        self.refusal.put("why", value=said)
+    def _refuse(self, choose: bool) -> None:
+        """Offer the other maps and attacks; the headline says why there are no starts."""
         self.refusal.put("tabs", value=tab_of(self.session.frame))
         rest = (self.attack,) if choose else ()
         self.whole.children = (self.refusal, *rest)
@@ -172,8 +171,8 @@ class StartsPanel(Panel):
 
     @cached_property
     def refusal(self) -> Row:
-        """Why there are no starts here, and the other maps."""
-        return Row(why=Item("words", value=""), tabs=map_tabs(self.session, self.command))
+        """The other maps, where there are no starts."""
+        return Row(tabs=map_tabs(self.session, self.command))
 
     def _set_attack(self, name: str) -> None:
         self._setting = True

@@ -184,9 +184,10 @@ def _certificate_numbers(made: Certificate) -> list[tuple[str, str]]:
 
 # --- the other stages -----------------------------------------------------------------------
 def _landscape(frame: Frame) -> Headline:
-    found = starts.headline(frame)
-    none = frame.landscape is None
-    if none and (frame.map_kind != "starts" or frame.starts is None):
+    found, mixed = starts.headline(frame), frame.map_kind == "starts"
+    if mixed and frame.starts is None and starts.why_none(frame) != energy.nothing(frame):
+        return Headline(starts.NONE, starts.why_none(frame), "warn")
+    if frame.starts is None if mixed else frame.landscape is None:
         return Headline("These weights have no energy", energy.nothing(frame), "warn")
     if found is not None:
         return Headline(*found)

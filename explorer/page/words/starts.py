@@ -22,6 +22,7 @@ SETS = ("truth", "unseen", "noise")
 TITLE, AFTER = "Energy of all starts", "Energy where the runs end"
 UNIT = "share of ‖θ‖² unexplained, bright is low"
 UNIT_BILEVEL = "‖θ(x) − θ*‖² / ‖θ*‖², bright is low"
+NONE = "No starts for this attack here"
 ATTACK_HERE = "Attack from here"
 CHANGED = "The points or the weights changed: the attacks were cancelled."
 LABEL = (
@@ -79,9 +80,10 @@ def why_none(frame: Frame) -> str:
     entry = by_key(frame.attack.name)
     if not entry.takes_start:
         return f"{entry.title} does not begin at given candidates: choose {choices()}."
-    if entry.energy is None:
+    if entry.energy is None and frame.landscape is None:
         return nothing(frame)
-    return f"{entry.title} has no starts here: {frame.no_starts}"
+    sentence = frame.no_starts[:1].upper() + frame.no_starts[1:]
+    return f"{entry.title}: {sentence} Its settings are under More settings."
 
 
 def choices() -> str:
@@ -302,8 +304,3 @@ def heading(left: str, right: str) -> str:
         "<div style='display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 8px'>"
         f"<b>{escape(left)}</b><span class='mx-aside'>{escape(right)}</span></div>"
     )
-
-
-def html(words: str) -> str:
-    """Return words for an HTML widget."""
-    return escape(words)
