@@ -144,7 +144,8 @@ def arrived(made: Arrivals, own: bool = False) -> tuple[str, str]:
     """Return how many runs ended at the truth, at the unseen points and elsewhere."""
     if not made.ended:
         of = f"{made.total} runs are on their way" if made.going else "The runs were stopped"
-        words = "None has ended yet." if made.going else "None has ended. Press again to go on."
+        words = "None has ended yet: Cancel keeps what is done."
+        words = words if made.going else "None has ended. Press again to go on."
         return of, words
     ends = [(made.truth, "at the truth"), (made.unseen, "at the unseen points")]
     ends.append((made.ended - made.truth - made.unseen, "elsewhere"))
