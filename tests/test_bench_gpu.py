@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,12 +24,11 @@ def printed(*words: str) -> str:
 def test_the_smoke_run_goes_through_every_row() -> None:
     text = printed("--smoke")
     assert "20-30-30-1, m = 12: 100 steps" in text
-    assert "2-30-1, m = 40, joint: steps per second, one by one on the CPU" in text
-    assert "2-30-1, m = 40, projected: steps per second, one by one on the CPU" in text
-    assert text.count("8 starts at once") == 2
+    assert re.findall(r"2-30-1, m = 40, (\w+):", text) == ["joint", "projected"]
+    assert len(re.findall(r"\b8 starts", text)) == 2
     assert "bench_gpu.py --smoke" in text
 
 
 def test_starts_at_once_are_compared_on_the_cpu() -> None:
     text = printed("--starts", "2", "--width", "10")
-    assert "2-10-1, m = 40, projected, 2 starts" in text
+    assert re.findall(r"2-10-1, m = 40, (\w+), 2 starts", text) == ["joint", "projected"]
