@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import tempfile
+import threading
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
+from explorer.engine import compiling
 from explorer.engine.threads import limit_threads
 from explorer.research import grid_store
 
@@ -27,10 +33,40 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(max(cores, FEWEST), MOST)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Before several workers need the compiled loops: compile while they collect the tests."""
+    if getattr(config.option, "dist", "no") != "no" and "PYTEST_XDIST_WORKER" not in os.environ:
+        threading.Thread(target=compile_loops, daemon=True).start()
+
+
+def pytest_collection_finish() -> None:
+    """In a worker: wait for the compiled loops, where no test's time runs."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        compile_loops()
+
+
+def compile_loops() -> None:
+    """Compile what is not kept yet, in one process; others wait for it."""
+    if compiling.all_kept():
+        return
+    with FileLock(Path(tempfile.gettempdir()) / "margin-explorer-compiling.lock"):
+        if not compiling.all_kept():
+            subprocess.run([sys.executable, "-m", "explorer.engine.compiling"], check=False)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browser tests last: Playwright leaves an event loop running, and others need their own."""
     items.sort(key=lambda item: "browser" in item.path.parts)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name each test that was run once more, and why: tests/browser/conftest.py says which are."""
+    again = terminalreporter.stats.get("rerun", [])
+    if again:
+        terminalreporter.section(f"FLAKY: {len(again)} failed once and ran again")
+    for report in again:
+        terminalreporter.write_line(f"FLAKY {report.nodeid}\n{report.longreprtext}\n")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,6 +13,7 @@ from explorer.serve import server as serve
 Place = tuple[float, float]  # shares of the plane, from its left and from its top
 HALF = 2.0  # the plane goes from -2 to 2
 NEGATIVE, POSITIVE = "▲ −1", "● +1"
+STAGES = ("1 Draw", "2 Train", "3 Attack", "4 Landscape", "5 Explain", "6 Compare")
 TOOLS = {NEGATIVE, POSITIVE, "Place", "Move", "Erase", "Undo", "Redo", "Clear"}
 FURTHER = {"Step × n", "New seed"}
 VERDICT = re.compile(r"\d+ of \d+ points")
@@ -43,7 +44,7 @@ class Explorer:
 
     def ready(self) -> Explorer:
         """Wait until the plane has its size and its hint: only then is it on screen."""
-        self.plane.wait_for(timeout=90_000)  # a kernel may start slowly on a busy machine
+        self.plane.wait_for()  # a kernel may start slowly on a busy machine
         expect(self.page.locator(".mx-plane .mx-pad-hint")).to_contain_text("Click to place")
         # Figures are laid out once more, 300 ms after their place on the page is known.
         settled(self.plane)
@@ -63,6 +64,8 @@ class Explorer:
         if name in FURTHER and not self.button(name).is_visible():
             self.button("More steps").click()
         self.button(name).click()
+        if name in STAGES:  # tools, chips and folds of the stage before are gone then
+            expect(self.page.get_by_role("tab", selected=True)).to_have_text(name)
 
     def preset(self, title: str) -> None:
         """Draw a ready-made set, in the draw stage."""
@@ -170,7 +173,7 @@ def leave_opening(page: Page) -> None:
     first.wait_for(state="attached")
     if first.get_attribute("id") == "opening":
         page.locator(".mx-opening-own").click()
-        expect(page.locator("#opening")).to_have_count(0, timeout=90_000)
+        expect(page.locator("#opening")).to_have_count(0)
 
 
 def know_the_marks(page: Page) -> None:

@@ -65,7 +65,7 @@ class Kept:
 
     def says_that_the_kernel_is_gone(self) -> None:
         """Its notice has the drawing as a file; after a reload it can be taken up."""
-        expect(self.bar).to_contain_text("kernel behind this page has ended", timeout=60_000)
+        expect(self.bar).to_contain_text("kernel behind this page has ended")
         self.downloads()
         self.bar.get_by_role("button", name="Reload").click()
         self.take_up()
@@ -82,7 +82,7 @@ class Kept:
 
     def goes_on(self) -> None:
         """The page is still there, with what was pressed meanwhile."""
-        expect(self.bar).to_be_hidden(timeout=60_000)
+        expect(self.bar).to_be_hidden()
         self.app.expect_points(6)
         self.app.click((0.4, 0.6))
         self.app.expect_points(7)

@@ -37,7 +37,7 @@ def test_lesson_0_with_a_mouse(new_page, voila_server) -> None:
     title, caption = page.locator(".mx-lesson-title"), page.locator(".mx-lesson-caption")
     goal, following = page.locator(".mx-lesson-goal"), page.locator(".mx-lesson-next")
     done = page.locator(".mx-lesson-dot.done")
-    expect(title).to_have_text(packaged()[0].title, timeout=90_000)
+    expect(title).to_have_text(packaged()[0].title)
     expect(app.verdict).to_contain_text("Both points hold the margin")
     whole(page)
     following.click()
@@ -78,11 +78,11 @@ def test_the_index_says_where_to_start_and_leads_there(
 ) -> None:
     page.goto(f"{voila_server.url}voila/render/lessons.ipynb")
     cards = page.locator(".mx-index a")
-    expect(cards).to_have_count(15, timeout=90_000)
+    expect(cards).to_have_count(15)
     expect(cards.first).to_contain_text("Start here")
     assert cards.locator("img").evaluate_all("all => all.every(e => e.naturalWidth > 100)")
     cards.nth(2).click()
-    expect(page.locator(".mx-lesson-title")).to_have_text(packaged()[2].title, timeout=90_000)
+    expect(page.locator(".mx-lesson-title")).to_have_text(packaged()[2].title)
     # The kernel of the page that was left has ended, and its watch may have asked for it once more.
     console_errors[:] = [said for said in console_errors if "404" not in said]
 

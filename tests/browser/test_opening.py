@@ -10,13 +10,12 @@ from explorer.serve.server import Server
 from tests.browser.steps import Explorer
 
 STARTED = "name => performance.getEntriesByName(name)[0]?.startTime ?? -1"
-PATIENCE_MS = 90_000  # a kernel may start slowly on a busy machine
 
 
 def played(page: Page) -> Page:
     """Wait until the live page has taken over."""
-    page.locator(".lm-Widget.mx-app").wait_for(state="attached", timeout=PATIENCE_MS)
-    expect(page.locator("#opening")).to_have_count(0, timeout=PATIENCE_MS)
+    page.locator(".lm-Widget.mx-app").wait_for(state="attached")
+    expect(page.locator("#opening")).to_have_count(0)
     return page
 
 

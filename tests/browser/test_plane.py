@@ -248,7 +248,7 @@ def test_a_visitor_saves_the_very_frame(new_page: Callable[..., Page], tmp_path:
         page = new_page()
         page.goto(server.url)
         plane = page.locator(".mx-plane")
-        plane.locator("canvas").first.wait_for(timeout=90_000)
+        plane.locator("canvas").first.wait_for()
         page.wait_for_function("document.querySelector('.mx-plane canvas').mxFrame?.points")
         settled(plane)
         shown = plane.bounding_box()

@@ -104,7 +104,7 @@ def test_a_link_waits_at_a_full_room(
         second.goto(link_of(run, full.url), wait_until="commit")
         expect(second.get_by_role("alert")).to_contain_text("full")
         first.goto("about:blank")
-        expect(Explorer(second).where).to_have_text("step 70 of 70", timeout=90_000)
+        expect(Explorer(second).where).to_have_text("step 70 of 70")
         first.close()
         second.close()
     assert all("503" in error for error in console_errors)  # the room said that it is full

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from explorer.serve import server
 from tests.browser.steps import NEGATIVE, POSITIVE, Explorer
@@ -80,16 +80,24 @@ def a_point_is_dragged_into_two_that_explain_the_same(app: Explorer) -> None:
     expect(app.verdict).to_have_text(before)
 
 
+def tick(box: Locator, left: int) -> None:
+    """Tick a box or untick it; the table is then written anew, by another element."""
+    table, old = box.page.locator(".mx-table"), box.page.locator(".mx-table table").element_handle()
+    box.click()
+    assert old is not None
+    old.wait_for_element_state("hidden")
+    expect(table.locator("input:checked")).to_have_count(left)
+
+
 def an_arena_runs_and_a_click_shows_the_claims(app: Explorer) -> None:
     app.press("6 Compare")
     table = app.page.locator(".mx-table")
-    expect(table.locator("input:checked").first).to_be_visible()
     ticked = table.locator("input:checked")
-    while ticked.count():
-        ticked.first.click()
-        app.page.wait_for_timeout(300)  # the table is written anew
-    for name in ("Hinges", "Model inversion"):
-        table.get_by_label(f"Run {name}").check()
+    expect(ticked.first).to_be_visible()
+    for left in reversed(range(ticked.count())):
+        tick(ticked.first, left)
+    for done, name in enumerate(("Hinges", "Model inversion"), 1):
+        tick(table.get_by_label(f"Run {name}"), done)
     field(app.page, "seeds").fill("1")
     app.press("Run the attacks")
     rows = table.locator("tr.mx-can")

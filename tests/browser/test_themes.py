@@ -76,7 +76,7 @@ def test_the_other_pages_follow_the_system_and_have_no_barriers(
 ) -> None:
     page = new_page(color_scheme="dark")
     page.goto(f"{voila_server.url}voila/render/{name}.ipynb")
-    expect(page.locator(".mx-app")).to_have_attribute("data-theme", "dark", timeout=90_000)
+    expect(page.locator(".mx-app")).to_have_attribute("data-theme", "dark")
     for theme in server.THEMES:
         page.emulate_media(color_scheme=theme)
         expect(page.locator(".mx-app")).to_have_attribute("data-theme", theme)

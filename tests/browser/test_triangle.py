@@ -42,7 +42,7 @@ class Triangle:
         page.goto(url)
         self.page, view = page, page.locator(".mx-triangle-view").first
         self.pad, self.said = view.get_by_role("application"), view.locator(".mx-said")
-        self.pad.wait_for(timeout=90_000)
+        self.pad.wait_for()
         expect(self.said).to_contain_text("100% noise")
         self.pad.scroll_into_view_if_needed()
         box = self.pad.bounding_box()

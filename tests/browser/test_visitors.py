@@ -20,7 +20,7 @@ def test_two_visitors_never_see_each_other(
     for page in pages:
         page.locator(".mx-opening-own").click()  # both, while it is played
     for page in pages:
-        expect(page.locator("#opening")).to_have_count(0, timeout=90_000)
+        expect(page.locator("#opening")).to_have_count(0)
     one, two = (Explorer(page).ready() for page in pages)
     for i in range(5):
         place = (0.2 + 0.15 * i, 0.3)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import ipywidgets as w
 import numpy as np
+import pytest
 
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
+from explorer.page.job import Job, Work
 from explorer.page.parts.row import Row
 from explorer.page.stages import train
 
@@ -75,3 +78,23 @@ def of_class(rows: np.ndarray, label: int) -> np.ndarray:
 def click_mark(mark: w.Widget, index: int) -> None:
     """A click on one element of a drawn mark."""
     send(mark, event="element_click", data={"index": index})
+
+
+def hold_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each job that begins from now on do its work, and then wait until somebody ends it.
+
+    So a job is at work when a test ends it, however fast the work or slow the machine.
+    """
+    start, waits = Job.start, object()
+
+    def held(job: Job, work: Work, take: Callable = lambda _: None, *given, **named) -> None:
+        def longer(progress):
+            yield from work(progress)
+            while True:
+                progress(1.0)
+                time.sleep(0.001)
+                yield waits
+
+        start(job, longer, lambda part: None if part is waits else take(part), *given, **named)
+
+    monkeypatch.setattr(Job, "start", held)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import numpy as np
+import pytest
 
 from explorer.engine.data import Dataset
 from explorer.engine.training import TrainConfig
@@ -16,7 +17,7 @@ from explorer.page.panels.scoreboard import Scoreboard
 from explorer.page.stages import draw
 from explorer.page.words.found import percent
 from explorer.page.words.headline import headline
-from tests.page.pages import on_plane, opened, press
+from tests.page.pages import hold_jobs, on_plane, opened, press
 
 STEPS = 400
 
@@ -123,15 +124,15 @@ def test_the_map_is_drawn_from_the_weights_alone_and_taken_away_again() -> None:
     asyncio.run(run())
 
 
-def test_an_unfinished_map_is_taken_away_by_its_button() -> None:
+def test_an_unfinished_map_is_taken_away_by_its_button(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         app = opened("explain", "alternating-line", n=5)
         panel = app.panel("ExplainPanel")
+        hold_jobs(monkeypatch)
         press(panel.radii.box, "ask")
         while app.session.frame.certain is None:
             await asyncio.sleep(0.01)
-        if panel.radii.job.busy:
-            assert panel.radii.box.items["ask"].label == HIDE
+        assert panel.radii.job.busy and panel.radii.box.items["ask"].label == HIDE
         press(panel.radii.box, "ask")
         await panel.radii.job.done()
         assert app.session.frame.certain is None and not panel.radii.said

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +14,6 @@ from explorer.page.apps.digits import DigitsApp
 from explorer.page.apps.explorer import App
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.job import JobState
-from explorer.page.panels import explain
 from explorer.page.stages import attack, landscape
 from tests.page import pages
 from tests.page.pages import opened, send
@@ -137,15 +135,6 @@ def trained_experiment():
     return page, page.job, page.trained.button.click, page.trained.button.click
 
 
-def at_work(*given: object) -> None:
-    """Work that tells of itself, in place of some that ends within the time of this test."""
-    progress = given[-1]
-    assert callable(progress)
-    for _ in range(10_000):
-        progress(0.5)
-        time.sleep(0.001)
-
-
 JOBS = [
     exact_solution, finishing, forced_mass, farthest_set, other_set, arena, tuning, margins,
     grid_of_starts, attack_from_the_handle, energy, example, training_on_images, trained_experiment,
@@ -155,15 +144,13 @@ JOBS = [
 @pytest.mark.parametrize("made", JOBS, ids=lambda made: made.__name__)
 @pytest.mark.parametrize("leave", [True, False], ids=["page left", "button pressed"])
 def test_it_ends(made, leave: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explain, "forced_masses", at_work)  # else over before it can be ended
-
     async def through() -> None:
         page, job, press, cancel = made()
         await job.done()  # what the page does by itself when it opens
+        pages.hold_jobs(monkeypatch)  # else some are over before they can be ended
         press()
-        await asyncio.sleep(0)
-        assert job.state is JobState.RUNNING
         await asyncio.sleep(0.02)  # its thread has begun
+        assert job.state is JobState.RUNNING
         if leave:
             page.close()
         elif cancel is None:  # it has no button: a newer one takes its place
