@@ -16,7 +16,7 @@ const attachPad = (model, el) => {
   el.append(surface, said);
 
   let queue = [], timer = null, gesture = 0, down = false, last = null;
-  let echo = [], cursor = [0.5, 0.5], keys = false, stop = 0;
+  let echo = [], unanswered = 0, cursor = [0.5, 0.5], keys = false, stop = 0;
   // The first event goes at once, those that follow it every 40 ms: a drag waits for nothing.
   let sent = -1e9;
   const send = () => {
@@ -33,6 +33,7 @@ const attachPad = (model, el) => {
     const clamp = (v) => Math.min(1, Math.max(0, v));
     return [clamp((e.clientX - r.left) / r.width), clamp(1 - (e.clientY - r.top) / r.height)];
   };
+  const dot = (p) => { if (model.get("echo")) { echo.push(p); unanswered += 1; draw(); } };
   // An empty canvas would be laid over the plane again with every frame: it is there while it shows.
   const draw = () => {
     canvas.hidden = !echo.length && !keys;
@@ -54,7 +55,7 @@ const attachPad = (model, el) => {
     if (!model.get("active") || e.button !== 0) return;
     e.preventDefault(); surface.focus({ preventScroll: true }); surface.setPointerCapture(e.pointerId);
     keys = false; gesture += 1; down = true; last = place(e);
-    if (model.get("echo")) { echo.push(last); draw(); }
+    dot(last);
     push({ kind: "down", x: last[0], y: last[1], shift: e.shiftKey }, true);
   });
   surface.addEventListener("pointermove", (e) => {
@@ -62,10 +63,16 @@ const attachPad = (model, el) => {
     const p = place(e), r = surface.getBoundingClientRect();
     if (Math.hypot((p[0] - last[0]) * r.width, (p[1] - last[1]) * r.height) < model.get("spacing")) return;
     last = p;
-    if (model.get("echo")) { echo.push(p); draw(); }
+    dot(p);
     push({ kind: "move", x: p[0], y: p[1], shift: e.shiftKey }, false);
   });
-  const up = (e) => { if (!down) return; down = false; const p = place(e); push({ kind: "up", x: p[0], y: p[1] }, true); };
+  const up = (e) => {
+    if (!down) return;
+    down = false;
+    const p = place(e);
+    push({ kind: "up", x: p[0], y: p[1] }, true);
+    if (!unanswered && echo.length) { echo = []; draw(); } // no frame follows a letting go
+  };
   surface.addEventListener("pointerup", up);
   surface.addEventListener("pointercancel", up);
   const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
@@ -100,6 +107,7 @@ const attachPad = (model, el) => {
     hint.textContent = model.get("hint"); said.textContent = model.get("say");
   };
   const answer = () => {
+    unanswered = 0;
     if (echo.length) { echo = down && model.get("echo") ? echo.slice(-1) : []; draw(); }
   };
   const texts = ["label", "tip", "active", "cursor", "hint", "say"];
