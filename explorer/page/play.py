@@ -242,7 +242,8 @@ def _recipe_after(now: Training, changes: dict[str, Any], config: TrainConfig) -
 def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9) -> int:
     """Take steps of the present stage until time, number or run is over. -> steps taken.
 
-    The frame holds the new state at once; the next `show` draws it.
+    One step is taken however little time there was, so that 0 means that the run is over. The
+    frame holds the new state at once; the next `show` draws it.
     """
     now, begun, taken = session.frame, perf_counter(), 0
     attacking = now.stage == "attack"
@@ -254,7 +255,10 @@ def advance(session: Session, seconds: float = float("inf"), steps: int = 10**9)
         return 0
     line = session.timeline
     status, at_once = engine.terminate(state, config), 1
-    while not status.over and taken < steps and (spent := perf_counter() - begun) < seconds:
+    while not status.over and taken < steps:
+        spent = perf_counter() - begun
+        if taken and spent >= seconds:
+            break
         before, due = state.t, line.next_kept(state.t) - state.t  # states that it keeps are made
         state = engine.advance(target, state, config, min(at_once, due, steps - taken))
         status = engine.terminate(state, config)

@@ -174,6 +174,13 @@ def test_a_message_waits_for_one_slice_of_the_engine_and_not_for_one_each_turn(
     assert max(asyncio.run(run())) <= 1
 
 
+def test_a_slice_takes_a_step_however_busy_the_machine() -> None:
+    session = session_in_training()
+    t = session.frame.training.state.t
+    assert play_stage.advance(session, seconds=0.0) == 1
+    assert session.frame.training.state.t == t + 1
+
+
 # --- pace ---------------------------------------------------------------------------------------
 def test_a_slow_start_begins_at_twenty_steps_a_second_and_doubles_every_second() -> None:
     def rate(seconds: float) -> float:
