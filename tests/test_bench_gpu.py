@@ -14,7 +14,7 @@ KEPT = SCRIPT.with_name("gpu.md")
 def printed(*words: str) -> str:
     kept = KEPT.read_bytes() if KEPT.exists() else None
     done = subprocess.run(
-        [sys.executable, SCRIPT, *words], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, SCRIPT, *words], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     assert (KEPT.read_bytes() if KEPT.exists() else None) == kept  # a table is a GPU's alone

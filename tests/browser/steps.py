@@ -65,7 +65,7 @@ class Explorer:
             self.button("More steps").click()
         self.button(name).click()
         if name in STAGES:  # tools, chips and folds of the stage before are gone then
-            expect(self.page.get_by_role("tab", selected=True)).to_have_text(name)
+            expect(self.page.locator(".mx-tab[aria-selected=true]")).to_have_text(name)
 
     def preset(self, title: str) -> None:
         """Draw a ready-made set, in the draw stage."""

@@ -28,16 +28,6 @@ def test_no_query_makes_the_page_ask_another_host(
     assert asked and [url for url in asked if not is_ours(url)] == []
 
 
-@pytest.mark.parametrize("name", ["membership", "digits"])  # a lesson: test_stages.py
-def test_further_pages_work_under_the_policy(
-    page: Page, voila_server: server.Server, name: str
-) -> None:
-    page.goto(f"{voila_server.url}voila/render/{name}.ipynb?template=reveal&theme=dark")
-    page.locator(".mx-app").first.wait_for()
-    expect(page.locator("#loading")).to_have_count(0)
-    expect(page.locator(".mx-failed:visible")).to_have_count(0)
-
-
 def test_the_policy_stops_what_a_page_would_ask_of_another_host(
     browser: Browser, voila_server: server.Server
 ) -> None:

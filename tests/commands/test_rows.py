@@ -277,7 +277,7 @@ def test_a_stopped_command_leaves_no_worker_and_no_traceback(tmp_path, which) ->
         out, told = process.communicate()
     assert (process.returncode, out) == (130, "")
     assert "stopped: " in told and "Traceback" not in told
-    assert not psutil.wait_procs(workers, timeout=30)[1]
+    assert not psutil.wait_procs(workers, timeout=120)[1]
 
 
 def test_the_neurons_of_a_network_of_digits_are_numbers(call) -> None:

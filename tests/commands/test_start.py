@@ -37,7 +37,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
 
 def process(*words: str, **more) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *words], env=ENVIRONMENT, text=True, check=False, timeout=120, **more
+        [sys.executable, *words], env=ENVIRONMENT, text=True, check=False, timeout=300, **more
     )
 
 

@@ -248,10 +248,12 @@ def test_a_kernel_that_no_page_met_ends_soon_and_one_whose_page_asks_stays() -> 
         left, asking, met = (kernel_of(read_page(server)) for _ in range(3))
         with connected(server, met):
 
-            def is_gone() -> bool:
-                time.sleep(2)
-                assert status(f"{server.url}api/kernels/{asking}") == 200
-                return status(f"{server.url}api/kernels/{left}") == 404
+            def is_gone(after: float) -> bool:
+                ends = time.monotonic() + after
+                while time.monotonic() < ends:
+                    time.sleep(2)
+                    assert status(f"{server.url}api/kernels/{asking}") == 200
+                return status(f"{server.url}api/kernels/{left}") == 404  # or it was heard of anew
 
-            assert within(PATIENCE_S, is_gone)  # one that was met is kept for longer
+            assert is_gone(14) or is_gone(28) or is_gone(56)  # 10, and the next look
             assert status(f"{server.url}api/kernels/{met}") == 200
