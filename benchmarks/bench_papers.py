@@ -42,10 +42,10 @@ from explorer.engine.exact import maximum_margin
 from explorer.engine.intervals import share
 from explorer.engine.membership.experiment import MembershipConfig, membership_experiment
 from explorer.engine.scoring import score
-from explorer.engine.training import TrainConfig
+from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import image_runs
 from explorer.research.grid import Cell, run_cell
-from explorer.research.image_runs import ImageRun, Scored, carried_numbers
+from explorer.research.image_runs import MERGE_ANGLE, ImageRun, Scored, carried_numbers
 from explorer.research.runs import RADIUS
 
 LEVEL = 0.9
@@ -127,8 +127,8 @@ def circle(widths: tuple[int, ...], seeds: tuple[int, ...]) -> Iterator[Line]:
 @cache
 def images(
     run: ImageRun, decay: float = 0.0, offset: float = 0.0, loss: str = "exponential"
-) -> tuple[Scored, Draw, int]:
-    """One run on images: its score, its images, and the numbers that the weights hold.
+) -> tuple[Scored, Draw, TrainState]:
+    """One run on images: its score, its images, and the end of the training.
 
     `offset` is added to every pixel of all sets and taken off again before the score: the network
     is trained on shifted images, and the attacker does not know.
@@ -140,7 +140,7 @@ def images(
     aimed = image_runs.aim(made, run, state)
     for following in image_runs.attack(made, run, aimed):
         end = following
-    return image_runs.assess(made, aimed, end), made, carried_numbers(state.net)
+    return image_runs.assess(made, aimed, end), made, state
 
 
 def shifted(made: Draw, offset: float) -> Draw:
@@ -239,8 +239,33 @@ def buzaglo_decay(seeds: tuple[int, ...]) -> Iterator[Line]:
             for attack in ("kkt", "decoreco"):
                 runs = [digits_run(s, attack=attack, train_steps=steps) for s in seeds]
                 yield from matched(f"{name}, {attack}", runs, decay=decay, loss="logistic")
-            held = [images(r, decay=decay, loss="logistic")[2] for r in runs]
+            ends = [images(r, decay=decay, loss="logistic")[1:] for r in runs]
+            held = [carried_numbers(state.net) for _, state in ends]
             yield mean_of(f"{name}: numbers held", held, ".0f")
+            live = [heavy_neurons(state) for _, state in ends]
+            yield mean_of(f"{name}: neurons with 99% of the path weight", live, ".0f")
+            near = [(int((s.q <= 1.05 * s.q_min).sum()), len(s.q)) for _, s in ends]
+            yield share_of(f"{name}: images within 5% of the smallest margin", near)
+            left = [truth_leaves(made.train, state, runs[0]) for made, state in ends]
+            yield mean_of(f"{name}: share of ‖θ‖² that the images leave", left)
+
+
+def heavy_neurons(state: TrainState, share: float = 0.99) -> int:
+    """Merged neurons of two layers, heaviest first, that hold this share of the path weight."""
+    net = Target.of(state.net, state.q_min).merged(MERGE_ANGLE)
+    incoming = net.weights[0].square().sum(1)
+    if net.biases[0] is not None:
+        incoming = incoming + net.biases[0].square()
+    path = (incoming.sqrt() * net.weights[1].norm(dim=0)).sort(descending=True).values
+    return int((path.cumsum(0) < share * path.sum()).sum()) + 1
+
+
+def truth_leaves(truth: Dataset, state: TrainState, run: ImageRun) -> float:
+    """Share of ||theta||^2 left by the training images with the best multipliers, last slopes."""
+    config = replace(replace(run, attack="kkt").config, relu_alpha_start=None)
+    target = Target.of(state.net, state.q_min)
+    start = Start(truth.x, truth.y)
+    return float(kkt.init(target, config, torch.Generator(), start).l_stationary)
 
 
 def buzaglo_width(seeds: tuple[int, ...]) -> Iterator[Line]:
@@ -390,7 +415,11 @@ def refael_longer(seeds: tuple[int, ...]) -> Iterator[Line]:
     for steps in (300, 1000, 3000, 10_000):
         runs = [digits_run(s, train_steps=steps) for s in seeds]
         yield from matched(f"{steps} training steps", runs)
-        yield mean_of(f"{steps} training steps: numbers held", [images(r)[2] for r in runs], ".0f")
+        yield mean_of(
+            f"{steps} training steps: numbers held",
+            [carried_numbers(images(r)[2].net) for r in runs],
+            ".0f",
+        )
 
 
 ROWS: dict[str, tuple[Callable[[tuple[int, ...]], Iterator[Line]], tuple[int, ...]]] = {

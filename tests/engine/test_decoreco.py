@@ -24,7 +24,7 @@ from tests.engine.test_classes import make
 Y = torch.tensor([1.0, -1, 3, 3, 1], dtype=torch.float64)
 PLAIN = DecoRecoConfig(
     m=6, steps=40, multipliers="joint", relu_alpha=9.0, relu_alpha_start=None, weight_margin=0.0,
-    merge_angle=0.0,
+    merge_angle=0.0, deep_alpha=0.0,
 )  # fmt: skip
 
 
@@ -110,7 +110,7 @@ def test_with_one_output_it_is_the_kkt_reconstruction(multipliers):
     config = replace(PLAIN, multipliers=multipliers, weight_margin=0.3, lam_min=0.1)
     twin = KKTConfig(
         m=6, steps=40, multipliers=multipliers, relu_alpha=9.0, relu_alpha_start=None,
-        weight_margin=0.3, merge_angle=0.0, lam_min=0.1,
+        weight_margin=0.3, merge_angle=0.0, lam_min=0.1, deep_alpha=0.0,
     )  # fmt: skip
     a = decoreco.init(target, config, rng(3), Start(x, y))
     b = kkt.init(target, twin, rng(3), Start(x, y))

@@ -50,6 +50,8 @@ def test_a_run_of_before_opens_with_its_numbers(name: str) -> None:
         theirs["found"]["next"] = since([theirs["found"]["next"]])[0]
     if name == "line-inversion":  # claims tie with controls at this radius: nearer ones decide now
         assert mine["found"]["p"] != theirs["found"].pop("p")
+    settings = mine["held"]["settings"]["attack"]
+    assert settings.pop("deep_alpha", 0.0) == 0.0  # as it was, not as a new run has it
     for part, said in theirs["held"].items():
         assert mine["held"][part] == said, part
     for part, said in theirs["found"].items():

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks import kkt
-from explorer.engine.attacks.descent import EPS
+from explorer.engine.attacks.descent import EPS, steepness
 from explorer.engine.attacks.kkt import KKTConfig, KKTState, Start, blocks
 from explorer.engine.attacks.kkt.blocks import Replay
 from explorer.engine.attacks.target import Target
@@ -385,8 +385,8 @@ def by_hand(
     x, share = first.x.clone(), first.lam / mean
     velocity, second = ([torch.zeros_like(x), torch.zeros_like(share)] for _ in range(2))
     for t in range(steps):
-        fit = stationarity(net, signals_at(net, x, config.alpha(t)), y, share * mean,
-                           config.alpha(t))  # fmt: skip
+        alpha = config.alpha(t, steepness(target, config))
+        fit = stationarity(net, signals_at(net, x, alpha), y, share * mean, alpha)
         low = (config.lam_min - share).clamp_min(0)
         grads = (fit.grad_x / square,
                  fit.grad_lam * mean / square - 2 * config.weight_dual * low)  # fmt: skip

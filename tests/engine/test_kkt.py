@@ -11,21 +11,26 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from explorer.engine import training
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.claims import MERGE_RADIUS, claims, merge_candidates
+from explorer.engine.attacks.descent import steepness
 from explorer.engine.attacks.kkt import KKTConfig, KKTState, Start
 from explorer.engine.attacks.kkt.loss import evaluate
 from explorer.engine.attacks.target import Target
+from explorer.engine.data import preset
 from explorer.engine.kernels.reference import signals_at, stationarity
-from explorer.engine.network import Network, phi, scaled_network
+from explorer.engine.network import Network, phi, preactivations, scaled_network
+from explorer.engine.scoring import score
 from explorer.engine.status import Status
+from explorer.engine.training import TrainConfig
 from tests.engine import draws
 from tests.engine.closed_forms import chains, one_neuron_per_point, tensor, three_at_120
 from tests.engine.draws import draw, published_phi, rng
 
 PLAIN = KKTConfig(
     m=6, steps=40, multipliers="joint", relu_alpha=9.0, relu_alpha_start=None, weight_margin=0.0,
-    merge_angle=0.0,
+    merge_angle=0.0, deep_alpha=0.0,
 )  # fmt: skip
 WIDTHS = [(7,), (6, 4), (5, 3, 4)]
 OBTUSE = {
@@ -345,3 +350,42 @@ def test_start_errors():
         kkt.init(target, PLAIN, rng(), Start(draw(2, 2), 2 * y))
     with pytest.raises(ValueError, match="not finite at the start"):
         kkt.init(target, PLAIN, rng(), Start(math.inf * torch.ones_like(draw(2, 2)), y))
+
+
+@pytest.mark.parametrize("widths", WIDTHS)
+def test_from_three_layers_on_alpha_ends_where_it_ends_for_copies_of_every_neuron(widths) -> None:
+    """Each neuron as c equal ones: (w, b) over sqrt(c), and over c where c copies send to it."""
+    net, copies = scaled_network(make(widths), 2.0), 4
+
+    def copied(w, first, last):
+        w = w if first else w.repeat_interleave(copies, 1) / math.sqrt(copies)
+        return w if last else w.repeat_interleave(copies, 0) / math.sqrt(copies)
+
+    depth = len(net.weights)
+    weights = tuple(copied(w, i == 0, i == depth - 1) for i, w in enumerate(net.weights))
+    biases = tuple(
+        None if b is None else b.repeat_interleave(copies) / math.sqrt(copies) for b in net.biases
+    )
+    wide, x = Network(weights, biases), draw(5, 2)
+    torch.testing.assert_close(phi(wide, x), phi(net, x))
+    config = KKTConfig(steps=10)
+    one, more = (config.alpha(10, steepness(Target(n), config)) for n in (net, wide))
+    for narrow, broad in zip(
+        preactivations(net, x)[:-1], preactivations(wide, x)[:-1], strict=True
+    ):
+        if depth == 2:
+            assert one == more == config.relu_alpha
+        else:
+            torch.testing.assert_close(more * broad[:, ::copies], one * narrow)
+    plain = replace(config, deep_alpha=0.0)
+    assert plain.alpha(10, steepness(Target(wide), plain)) == plain.relu_alpha
+
+
+def test_three_layers_give_their_points_away() -> None:
+    """With alpha ending at 200 for every network, the attack found 12 of these 20."""
+    truth, config = preset("alternating-circle", seed=1), TrainConfig(widths=(100, 100))
+    state = training.advance(truth, training.init(truth, config, rng(1)), config, 10_000)
+    target, attack = Target.of(state.net, state.q_min), KKTConfig()
+    end = kkt.advance(target, kkt.init(target, attack, rng(1)), attack, attack.steps)
+    claims = kkt.report(target, end, attack)
+    assert int(score(truth, claims.x, claims.y, (0.03,)).found) >= 17

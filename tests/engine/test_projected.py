@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks import kkt
-from explorer.engine.attacks.descent import RIDGE
+from explorer.engine.attacks.descent import RIDGE, steepness
 from explorer.engine.attacks.kkt import KKTConfig, KKTState, Start, active, projected
 from explorer.engine.attacks.target import Target
 from explorer.engine.kernels.reference import normal_equations, signals_at
@@ -81,7 +81,8 @@ def test_every_state_is_that_of_single_steps(case: dict) -> None:
 
 def problem(target: Target, config: KKTConfig, state: KKTState) -> tuple[Tensor, Tensor]:
     """Gram matrix and gains of the candidates' own gradients, by the definition."""
-    at = signals_at(target.merged(config.merge_angle), state.x, config.alpha(state.t))
+    alpha = config.alpha(state.t, steepness(target, config))
+    at = signals_at(target.merged(config.merge_angle), state.x, alpha)
     gram, inner = normal_equations(at)
     return gram * state.y * state.y[:, None], inner * state.y
 

@@ -110,7 +110,7 @@ def test_the_attack_on_biased_weights_has_the_gradients_of_autograd(widths, mult
     assert target.level == 2.5
     config = KKTConfig(
         m=6, steps=4, multipliers=multipliers, weight_margin=0.7, merge_angle=0.0, prior=0.5,
-        relu_alpha=9.0, relu_alpha_start=None,
+        relu_alpha=9.0, relu_alpha_start=None, deep_alpha=0.0,
     )  # fmt: skip
     state = kkt.step(target, kkt.init(target, config, rng(1)), config)
     x = state.x.clone().requires_grad_()

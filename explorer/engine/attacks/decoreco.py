@@ -22,6 +22,7 @@ from explorer.engine.attacks.descent import (
     descent_status,
     descent_step,
     on_pictures,
+    steepness,
 )
 from explorer.engine.attacks.kkt.config import KKTConfig, Knobs
 from explorer.engine.attacks.target import Target
@@ -343,7 +344,7 @@ def _evaluate(
     moments: Moments,
 ) -> DecoRecoState:
     """The state at these candidates: losses and gradients. lam is solved for if projected."""
-    net, alpha = target.merged(config.merge_angle), config.alpha(t)
+    net, alpha = target.merged(config.merge_angle), config.alpha(t, steepness(target, config))
     signed = config.contribution == "outputs"
     rho2, unit = float(net.rho) ** 2, _unit(target, share)
     at = values_at(net, x, alpha)

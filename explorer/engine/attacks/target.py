@@ -102,6 +102,16 @@ class Target:
         """
         return float(self.net.rho) ** 2 / (len(self.net.weights) * self.level)
 
+    @cached_property
+    def row_length(self) -> float:
+        """The length of a hidden neuron's (w, b): root mean square, geometric mean over layers."""
+        pairs = list(zip(self.net.weights, self.net.biases, strict=True))[:-1]
+        squares = [
+            float(w.square().sum() + (0.0 if b is None else b.square().sum())) / len(w)
+            for w, b in pairs
+        ]
+        return math.prod(squares) ** (0.5 / len(squares))
+
     def merged(self, angle: float) -> Network:
         """Return the network with its parallel neurons merged.
 

@@ -1,7 +1,8 @@
 """Frozen dataclasses to and from plain JSON and named tensors, by their declared fields.
 
 A field added to a state travels without a word here, and one that was taken out is left aside where
-the class names it in `retired`. Nothing is looked up by a name that a file gives: only the classes
+the class names it in `retired`; its `absent` says what a later field was in files that lack it,
+where that is not its default. Nothing is looked up by a name that a file gives: only the classes
 that can be reached from the type hints of the wanted one are built.
 """
 
@@ -139,7 +140,7 @@ def _build(
             f"{cls.__name__} of this file has other fields than this version knows "
             f"(missing: {safe_name(missing)}, unknown: {safe_name(unknown)})"
         )
-    values = {}
+    values = dict(getattr(cls, "absent", {}))
     for name, node in given.items():
         if name not in known:
             continue

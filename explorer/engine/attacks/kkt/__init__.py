@@ -15,9 +15,10 @@ measured in these units, and one setting serves networks of any scale. The publi
 raw loss with lam' = m lam: it is ||theta||^2 times ours with weight_dual = 5 mass^2 / rho^2,
 weight_prior = 1 / rho^2, prior = 1, weight_margin = 0, lam_min = lam'_min / mass.
 
-Three things beyond the paper, each off by one setting, each known to an attacker: neurons that
+Four things beyond the paper, each off by one setting, each known to an attacker: neurons that
 training made parallel are merged (`merge_angle`); alpha rises from `relu_alpha_start` (annealing,
-as in Loo et al. 2023); support points lie on the margin (`weight_margin`, complementary slackness).
+as in Loo et al. 2023); from three layers on it is measured against the length of a neuron's weights
+(`deep_alpha`); support points lie on the margin (`weight_margin`, complementary slackness).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.cones import MOST, ROUNDS, cones
-from explorer.engine.attacks.descent import EPS
+from explorer.engine.attacks.descent import EPS, steepness
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loss import KKTState, Scale, apart, evaluate, pulls
 from explorer.engine.attacks.target import Target
@@ -206,7 +206,9 @@ BLOCK = 50  # steps of one graph; arbitrary, large against the one launch it cos
 _WARM = 3  # runs before a capture, as torch's notes on CUDA graphs ask for
 
 
-def step_table(config: KKTConfig, t: int, moved: int, steps: int) -> list[list[float]]:
+def step_table(
+    config: KKTConfig, t: int, moved: int, steps: int, steep: float
+) -> list[list[float]]:
     """A row of six numbers for each step after t, the optimiser having moved so many times.
 
     The rates of x and of lam, Adam's second correction, the share of the rates, alpha and the
@@ -223,7 +225,7 @@ def step_table(config: KKTConfig, t: int, moved: int, steps: int) -> list[list[f
         share = config.rate(now) / first
         rows.append([
             config.lr_x * share, config.lr_lam * share, second**-0.5, share,
-            config.alpha(now + 1), margin,
+            config.alpha(now + 1, steep), margin,
         ])  # fmt: skip
     return rows
 
@@ -275,6 +277,7 @@ class Replay:
     ) -> None:  # fmt: skip
         """Start from `state`. `portable`: run on the CPU what other devices run."""
         self.target, self.config, self.block = target, config, block
+        self.steep = steepness(target, config)
         self.net = target.prepared_network(config.merge_angle, config.same_slopes)
         self.projected = config.multipliers == "projected"
         if portable or self.projected:
@@ -324,7 +327,7 @@ class Replay:
 
     def _rows(self, steps: int) -> list[list[float]]:
         """The rows of `step_table` for the next steps, which count as taken."""
-        rows = step_table(self.config, self.t, self.moved, steps)
+        rows = step_table(self.config, self.t, self.moved, steps, self.steep)
         self.t, self.moved = self.t + steps, self.moved + steps
         return rows
 

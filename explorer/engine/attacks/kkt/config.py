@@ -102,6 +102,7 @@ class KKTConfig(DescentConfig):
             m=m, steps=steps, multipliers="joint", optimizer="sgd", momentum=0.9, decay=1.0,
             lr_x=knobs.rate_x * rho2, lr_lam=knobs.rate_lam * rho2 / mass**2,
             sigma_x=knobs.sigma_x, relu_alpha=knobs.relu_alpha, relu_alpha_start=None,
+            deep_alpha=0.0,
             lam_start=1 / mass, lam_min=knobs.lam_min / mass, prior=1.0,
             weight_dual=5 * mass**2 / rho2, weight_prior=1 / rho2, weight_margin=0.0,
             merge_angle=0.0,

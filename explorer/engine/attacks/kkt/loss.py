@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.cones import coefficients
-from explorer.engine.attacks.descent import DescentState
+from explorer.engine.attacks.descent import DescentState, steepness
 from explorer.engine.attacks.kkt.active import active_fit
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.target import Target
@@ -71,7 +71,7 @@ def evaluate(
     floor = config.lam_min * mean if config.multipliers == "projected" else None
     weight_margin = config.weight_margin * min(t / config.steps, 1.0)
     (l_stationary, grad_x, grad_c), fit_lam, off, along = _share_left(
-        net, x, y, lam, config.alpha(t), floor, weight_margin > 0
+        net, x, y, lam, config.alpha(t, steepness(target, config)), floor, weight_margin > 0
     )
     off = off - (y if target.level == 1 else y * target.level)  # y times the distance to the margin
     low = torch.clamp_min(config.lam_min - fit_lam * (1 / mean), 0)

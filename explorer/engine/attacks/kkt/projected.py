@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from explorer.engine.attacks.descent import EPS, RIDGE
+from explorer.engine.attacks.descent import EPS, RIDGE, steepness
 from explorer.engine.attacks.kkt.blocks import PIECE, step_table
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loss import KKTState
@@ -52,6 +52,7 @@ class Projected:
     def __init__(self, target: Target, net: Prepared, state: KKTState, config: KKTConfig) -> None:
         """Start from `state`; `net` is the prepared network of `target`."""
         self.config, self.level, self.y = config, target.level, state.y
+        self.steep = steepness(target, config)
         self.t, self.moved, self.sound = state.t, state.moments.t, True
         self.shape, self.mean_lam = state.x.shape, target.mass / state.x.shape[-2]
         share, zero = state.lam / self.mean_lam, torch.zeros_like(state.lam)
@@ -79,7 +80,8 @@ class Projected:
         """So many steps further; where they cannot be taken, the loss in `state` is not finite."""
         name = "compiled" if self.narrow else "compiled_deep"
         project = compiled_module(name).project  # type: ignore[union-attr]
-        table = np.array(step_table(self.config, self.t, self.moved, steps)).reshape(-1, 6)
+        rows = step_table(self.config, self.t, self.moved, steps, self.steep)
+        table = np.array(rows).reshape(-1, 6)
         self.t, self.moved = self.t + steps, self.moved + steps
         for i in range(0, len(table) if self.sound else 0, self.piece):
             some = table[i : i + self.piece]
