@@ -179,17 +179,22 @@ _NOTHING = 1e-14  # arbitrary: the share of a multiplier that is left of one tha
 
 @njit(**FAST)
 def _lay(
-    p: Array, row: Array, net: Net, s: Array, r: Array, work: Array, bias: float, size: Array
-) -> None:
-    """Slopes s and values r (m, k) behind the ReLU; Phi and its slopes into work; ||g_j||^2."""
+    p: Array, row: Array, net: Net, s: Array, r: Array, work: Array, bias: float, size: Array,
+    inner: Array,
+) -> None:  # fmt: skip
+    """Slopes s and values r (m, k) behind the ReLU; Phi and its slopes into work.
+
+    ||g_j||^2 into size and <theta, g_j> into inner (m,).
+    """
     first, times, v, slopes = net
     w1, w2, w0, t1, t2 = first[0], first[1], first[2], times[0], times[1]
     for j in range(p.shape[1]):
         x1, x2, sj, rj = p[0, j], p[1, j], s[j], r[j]
-        phi, on1, on2, square_s, square_r = 0.0, 0.0, 0.0, 0.0, 0.0
+        phi, on1, on2, square_s, square_r, steep = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for k in range(len(v)):
             z = w1[k] * x1 + w2[k] * x2 + w0[k]
             slope = sigmoid(row[4] * slopes[k] * z)
+            steep += v[k] * z * slope
             z = 0.0 if z < 0 else z
             sj[k], rj[k] = slope, z
             phi += v[k] * z
@@ -198,7 +203,7 @@ def _lay(
         for k in range(len(v) if row[5] > 0 else 0):
             on1 += w1[k] * t1[k] * sj[k]
             on2 += w2[k] * t2[k] * sj[k]
-        work[6, j], work[7, j], work[8, j] = phi, on1, on2
+        work[6, j], work[7, j], work[8, j], inner[j] = phi, on1, on2, phi + steep
         size[j] = square_s * (bias + x1 * x1 + x2 * x2) + square_r
 
 
@@ -228,10 +233,14 @@ def _left(c: Array, p: Array, net: Net, s: Array, r: Array, left: Array) -> floa
 
 
 @njit(**FAST)
-def _gains(p: Array, s: Array, r: Array, left: Array, signed: Array, gain: Array) -> None:
-    """<what is left, g_j> times `signed`, for each candidate."""
+def _gains(
+    p: Array, s: Array, r: Array, left: Array, signed: Array, known: Array, gain: Array
+) -> None:
+    """<what is left, g_j> times `signed`, for each candidate that is not known."""
     l1, l2, l0, lv = left[0], left[1], left[2], left[3]
     for j in range(len(gain)):
+        if known[j]:
+            continue
         x1, x2, sj, rj, total = p[0, j], p[1, j], s[j], r[j], 0.0
         for k in range(len(lv)):
             total += (l1[k] * x1 + l2[k] * x2 + l0[k]) * sj[k] + lv[k] * rj[k]
@@ -385,7 +394,8 @@ def _solve(
     m, width, floor = p.shape[1], len(net[2]), how[2]
     s, r, left = np.empty((m, width)), np.empty((m, width)), np.empty((4, width))
     size, right, c, gain = np.empty(m), np.empty(m), work[0], work[5]
-    _lay(p, row, net, s, r, work, bias, size)
+    known = np.zeros(m, np.bool_)
+    _lay(p, row, net, s, r, work, bias, size, right)
     trace, tol, before_it = 0.0, 0.0, np.zeros(m)
     for j in range(m):
         if active[j]:
@@ -393,11 +403,13 @@ def _solve(
         trace += size[j] * signed[j] * signed[j]
         c[j] = floor * signed[j]
         p[3, j] = floor
+        right[j] *= signed[j]
     loss = _left(c, p, net, s, r, left)
-    _gains(p, s, r, left, signed, right)
+    if floor:
+        _gains(p, s, r, left, signed, known, right)
     for j in range(m):
         tol = max(tol, _TOLERANCE * abs(right[j]))
-    at, known, most = np.empty(m, np.int64), np.zeros(m, np.bool_), 0
+    at, most = np.empty(m, np.int64), 0
     back, gram, low = np.empty((m, width)), np.empty((m, m)), np.empty((m, m))
     above, asked = np.empty(m), np.empty(m)
     gain[:] = right
@@ -417,7 +429,11 @@ def _solve(
             p[3, at[a]] = floor + above[a]
             c[at[a]] = p[3, at[a]] * signed[at[a]]
         loss = _left(c, p, net, s, r, left)
-        _gains(p, s, r, left, signed, gain)
+        _gains(p, s, r, left, signed, known, gain)
+        for a in range(most):
+            gain[at[a]] = asked[a]
+            for b in range(most):
+                gain[at[a]] -= gram[a, b] * above[b]
         for j in range(m):
             wanted[j] = gain[j] > tol and not known[j]
     for j in range(m):
