@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from typing import Any
 
+import scipy.linalg  # noqa: F401 - its BLAS is that of the compiled loops: `_pools` looks for it
 import torch
 
 
@@ -30,20 +33,41 @@ def limit_threads(count: int | None = None) -> None:
 
 @contextmanager
 def few_threads() -> Iterator[None]:
-    """Let torch compute with as many threads as `limit_threads` would set, then as before.
+    """Compute with as many threads as `limit_threads` would set, then as before.
 
     A step multiplies small matrices, which many threads make slower, and on a busy machine a
-    hundred times so. OMP_NUM_THREADS asks for more, as for wide networks.
+    hundred times so. OMP_NUM_THREADS asks for more, as for wide networks. Loops call the BLAS of
+    SciPy, which has threads of its own: with threadpoolctl they are limited too.
     """
     before, count = torch.get_num_threads(), thread_count()
-    if before == count:
+    pools = [(pool, n) for pool in _pools() if (n := pool.get_num_threads()) > count]
+    if before == count and not pools:
         yield
         return
-    torch.set_num_threads(count)
+    _set(before, count)
+    for pool, _ in pools:
+        pool.set_num_threads(count)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        _set(count, before)
+        for pool, n in pools:
+            pool.set_num_threads(n)
+
+
+def _set(now: int, count: int) -> None:
+    if now != count:
+        torch.set_num_threads(count)
+
+
+@cache
+def _pools() -> tuple[Any, ...]:
+    """The BLAS libraries of this process, each with threads of its own."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return ()
+    return tuple(lib for lib in ThreadpoolController().lib_controllers if lib.user_api == "blas")
 
 
 def thread_count() -> int:

@@ -88,6 +88,7 @@ def test_a_call_of_the_library_takes_one_thread_and_puts_back_what_it_found(monk
     calls = (
         lambda: training.step(data, state, config), lambda: kkt.step(target, found, attack),
         lambda: list(kkt.iterate(target, found, attack)),
+        lambda: kkt.advance(target, found, attack, 4),
         lambda: certify(target.net, data.x, data.y), lambda: maximum_margin(data.x, data.y),
         lambda: judge(data, control_sets(data), data.x, data.y, 0.03),
     )  # fmt: skip
@@ -99,3 +100,19 @@ def test_a_call_of_the_library_takes_one_thread_and_puts_back_what_it_found(monk
         assert torch.get_num_threads() == 1
         raise ValueError("stop")
     assert torch.get_num_threads() == 3
+
+
+def test_a_call_of_the_library_limits_blas_and_puts_back_what_it_found(monkeypatch) -> None:
+    """The loops of deep networks call it: on a busy machine they took 60 times as long."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    limit_threads()
+    before = blas()
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    if before == {1}:
+        pytest.skip("a BLAS of one thread")
+    with pytest.raises(ValueError, match="stop"), few_threads():
+        assert blas() == {1}
+        with few_threads():
+            assert blas() == {1}
+        raise ValueError("stop")
+    assert blas() == before

@@ -196,6 +196,7 @@ def terminate(state: KKTState, config: KKTConfig) -> Status:
     return descent_status(state, config.steps, state.grad_x, state.grad_lam)
 
 
+@few_threads()
 def advance(target: Target, state: KKTState, config: KKTConfig, steps: int) -> KKTState:
     """Return the state after so many steps, or the last one where the run is over before.
 
