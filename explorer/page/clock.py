@@ -15,7 +15,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from explorer.page import play
-from explorer.page.session import SLOW_START, Refusal, Session
+from explorer.page.session import IN_CLASS, SLOW_START, Refusal, Session
 from explorer.page.stages import landscape
 from explorer.page.words.failures import failure
 from explorer.research.words import weights
@@ -26,9 +26,13 @@ HEAVY_SLICE_S = 0.05  # of steps in a thread; arbitrary: the page has its loop t
 INTERVAL_S = 1 / 36  # at most so many frames a second: 30 where some come late
 SHARE = 0.3  # of the kernel's CPU may go into making frames; the rest is the engine's
 ASSESS_SHARE = 0.02  # likewise into certificates and verdicts
+FIRST_ASSESS_S = 0.5  # after a run begins; arbitrary: where it begins was assessed before
+YIELD = 2.0  # of each second that a page of a class waited for others; arbitrary
+LONGEST_REST_S = 0.25  # arbitrary: frames then come three times a second
 WINDOW = 2  # frames on their way at once
 PROMPT_S = 0.1  # a page alone draws a frame within 0.03 s; later ones wait in somebody's queue
 SLOWEST_S = 1.0  # between two frames, however late they are drawn; arbitrary
+REST_S = 0.1  # after a pause: who clicks once more meanwhile waits for no certificate; arbitrary
 LONGEST_S = 0.1  # that the handle of the landscape travels between two frames; arbitrary
 UNWATCHED = "Paused: no page has drawn a frame for 10 seconds."
 PATIENCE_S = 10.0  # without a drawn frame: then nobody is looking
@@ -76,6 +80,24 @@ class Pace:
         return INTERVAL_S if self.delay < PROMPT_S else min(2 * self.delay, SLOWEST_S)
 
 
+class Share:
+    """How long a page of a class rests between two slices of work, so that no click has to queue.
+
+    It sees by itself how many work at once: its own work takes that much longer than its processor
+    time. Where all rest the more, the longer they wait, some of the processor is always free.
+    """
+
+    def __init__(self) -> None:
+        """Nothing was waited for."""
+        self._wall = self._own = 0.0  # seconds of the last slices, and of processor time in them
+
+    def rest(self, wall: float, own: float) -> float:
+        """Return how many seconds to rest after `wall` s of work, `own` of them computing."""
+        self._wall, self._own = 0.8 * self._wall + wall, 0.8 * self._own + own
+        waited = max(0.0, self._wall / max(self._own, 1e-6) - 1.0)  # seconds for each one computed
+        return min(YIELD * waited * wall, LONGEST_REST_S)
+
+
 class Player:
     """Plays a session: while `session.running`, it steps, shows frames and assesses in turns."""
 
@@ -95,13 +117,31 @@ class Player:
             self._task = asyncio.get_event_loop().create_task(self._play())
 
     async def _play(self) -> None:
-        try:
-            await (self._travel() if self.session.frame.stage == "landscape" else self._loop())
-        except Exception as error:  # a task's error would vanish unseen
-            self.session.message = Refusal(f"Stopped: {failure(error)}")
-        finally:
-            self.session.running, self.session.stop_at = False, -1
-            play.assess(self.session)
+        """Run until paused, show where it stands, and assess it unless the visitor goes on."""
+        session = self.session
+        while session.running:
+            try:
+                await (self._travel() if session.frame.stage == "landscape" else self._loop())
+            except Exception as error:  # a task's error would vanish unseen
+                session.message = Refusal(f"Stopped: {failure(error)}")
+            finally:
+                session.running, session.stop_at = False, -1
+                session.show()
+            last = session.frame.state
+            await self._settle()
+            if not session.running and session.frame.state is last:
+                play.assess(session)
+
+    async def _settle(self) -> None:
+        """Wait until the last frame is drawn and a moment more, or until the run goes on."""
+        session, begun = self.session, perf_counter()
+        shown, drawn = session.shown, begun
+        while not session.running and (now := perf_counter()) - begun < SLOWEST_S:
+            if session.drawn < shown:
+                drawn = now
+            elif now - drawn > REST_S:
+                break
+            await asyncio.sleep(REST_S / 4)
 
     async def _travel(self) -> None:
         """Carry the handle of the landscape round its triangle, a place for each drawn frame."""
@@ -121,11 +161,13 @@ class Player:
 
     async def _loop(self) -> None:
         session = self.session
+        await asyncio.sleep(INTERVAL_S)  # the answer to the click leaves the kernel first
         begun = heard = perf_counter()
         drawn, taken, speed, first = session.drawn, 0, _speed(session), _step(session)
-        next_frame = next_assess = 0.0
-        pace = Pace()
+        next_frame, next_assess = 0.0, begun + FIRST_ASSESS_S
+        pace, share = Pace(), Share()
         while session.running:
+            turn, own = perf_counter(), process_time()
             if _speed(session) != speed:  # what was due until now is forgotten
                 speed, first, taken = _speed(session), _step(session), 0
                 begun = perf_counter()
@@ -155,7 +197,9 @@ class Player:
                     next_assess = now + cost / ASSESS_SHARE
                 pace.send(session.shown, now)
                 next_frame = now + max(pace.interval, cost / SHARE)
-            await (_give_way() if due >= 1 else asyncio.sleep(_rest(due, speed)))
+            rest = share.rest(perf_counter() - turn, process_time() - own) if IN_CLASS else 0.0
+            wait = 0.0 if due >= 1 else _rest(due, speed)
+            await (asyncio.sleep(max(rest, wait)) if rest or wait else _give_way())
 
     async def _advance(self, steps: int) -> int:
         """Take steps; heavy ones in a thread, so that the page answers meanwhile."""

@@ -79,7 +79,7 @@ class Job:
         Args:
             in_thread: whether parts are made in a thread; else on the loop, for work on the
                 session, which the loop alone may touch.
-            pause_s: seconds that the page has for itself after each part.
+            pause_s: seconds that the page has for itself before each part.
         """
         self.state, self.share = JobState.IDLE, 0.0
         self.error: Exception | None = None
@@ -165,11 +165,18 @@ class Job:
     ) -> None:
         with self._ending(stale):
             parts = work(self._progress)
-            while (part := await self._part(parts, stale)) is not _END:
+            while True:
+                if self._pause_s:
+                    await asyncio.sleep(self._pause_s)
+                    self._look(stale)
+                    self._progress(self.share)
+                part = await self._part(parts, stale)
+                if part is _END:
+                    return
                 self._look(stale)
                 self._progress(self.share)
                 take(part)
-                await asyncio.sleep(self._pause_s)
+                await asyncio.sleep(0)
                 self._progress(self.share)
 
     async def _part(self, parts: Iterator[T], stale: Callable[[], bool]) -> T:

@@ -8,6 +8,7 @@ carried out raises ValueError and changes nothing; `guarded` shows it as the mes
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -24,6 +25,7 @@ from explorer.page.axes import Axes, fitted
 from explorer.page.frame import LAYERS, Branch, Frame
 from explorer.page.history import History, Timeline
 
+IN_CLASS = os.environ.get("MARGIN_EXPLORER_CLASS", "0") != "0"  # set by serve/server.py
 LIVE_STEPS = 10_000_000  # planned steps of a live run: about an hour at the usual speed
 SLOW_START = 0.0  # in place of a speed: a run begins slowly and doubles its speed every second
 

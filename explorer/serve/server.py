@@ -30,6 +30,7 @@ from explorer.research.pages import write_pages
 SETTINGS = Path(__file__).with_name("voila")
 HOSTS = "MARGIN_EXPLORER_HOSTS"  # read by voila.py
 KEEP = "MARGIN_EXPLORER_KEEP"  # read by research/grid_store.py; importing it would import torch
+CLASS = "MARGIN_EXPLORER_CLASS"  # how many visitors at once, or 0; read by page/session.py
 TEACHER = "MARGIN_EXPLORER_TEACHER"  # the key of the teacher's page; read by voila.py
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # read by page/apps/digits.py; likewise
 NICENESS = 5  # arbitrary: of a class's kernels, so that the server passes on clicks first
@@ -210,7 +211,7 @@ def start(
     # Its standard input is a pipe from us: when we are gone, for whatever reason, it ends itself.
     process = subprocess.Popen(
         command,
-        env={**environment(host, allow_hosts), TEACHER: key},
+        env={**environment(host, allow_hosts), CLASS: str(class_size), TEACHER: key},
         cwd=folder.name,
         stdin=subprocess.PIPE,
         start_new_session=True,

@@ -12,6 +12,7 @@ from explorer.engine.training import TrainConfig
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.job import JobState
+from explorer.page.panels import scoreboard
 from explorer.page.panels.explain import ASK, HIDE, ExplainPanel
 from explorer.page.panels.scoreboard import Scoreboard
 from explorer.page.stages import draw
@@ -160,3 +161,22 @@ def test_a_proven_share_is_rounded_down_and_never_to_nothing() -> None:
     for value in (0.9999, 0.05499, 0.0011, 0.00099, 6.2e-4, 3.5e-7):
         lead, _, power = percent(value)[:-1].partition(" × 10")
         assert 0 < float(lead) * 10.0 ** int(power.translate(digits) or 0) <= 100 * value
+
+
+def test_in_a_class_claims_are_certified_when_somebody_asks(monkeypatch) -> None:
+    monkeypatch.setattr(scoreboard, "IN_CLASS", True)
+
+    async def run() -> None:
+        app = await ended()
+        panel = board(app)
+        assert not panel.job.busy and panel.ask in panel.widget.children
+        press(panel.ask, "ask")
+        assert panel.job.busy and panel.ask not in panel.widget.children
+        await panel.job.done()
+        assert app.session.frame.attack.certainty is not None
+        assert panel.ask not in panel.widget.children
+        play.reset(app.session)
+        assert panel.ask not in panel.widget.children, "nothing has run yet"
+        app.close()
+
+    asyncio.run(run())

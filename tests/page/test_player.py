@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import random
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +16,7 @@ from explorer.engine.data import preset
 from explorer.engine.roster import ROSTER
 from explorer.page import clock
 from explorer.page import play as play_stage
-from explorer.page.clock import Pace, Player, steps_due
+from explorer.page.clock import Pace, Player, Share, steps_due
 from explorer.page.session import SLOW_START, Session
 from explorer.page.stages import attack, train
 from explorer.page.stages import draw as draw_stage
@@ -256,6 +257,68 @@ def test_thirty_pages_with_one_queue_keep_it_short() -> None:
     late = delays[len(delays) // 2 :]
     assert sum(late) / len(late) < 0.4, "0.6 s without a pace"
     assert len(delays) > 0.9 * 30 / service / 2, "and half of the server's time is used at least"
+
+
+# --- a class ------------------------------------------------------------------------------------
+def test_who_goes_on_at_once_waits_for_no_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "FIRST_ASSESS_S", math.inf)
+    session = session_in_training()
+    made: list[int] = []
+    assess = play_stage.assess
+    monkeypatch.setattr(
+        play_stage,
+        "assess",
+        lambda s: (made.append(s.frame.training.state.t), assess(s)),
+    )
+
+    async def run() -> None:
+        player = Player(session)
+        for _ in range(3):
+            session.running = True
+            await asyncio.sleep(0.05)
+            play_stage.pause(session)
+            while session.frame.training.state is None or session.running:
+                await asyncio.sleep(0)
+            await asyncio.sleep(clock.REST_S / 10)
+        assert not made
+        while not made:  # now nobody goes on
+            session.drawn = session.shown
+            await asyncio.sleep(0.01)
+        assert made == [session.frame.training.state.t]
+        player.close()
+
+    asyncio.run(run())
+    assert session.frame.training.certified is session.frame.training.state
+
+
+def test_a_page_rests_the_more_the_longer_it_waits_for_its_turn() -> None:
+    def rest(crowd: float) -> float:
+        share = Share()
+        return [share.rest(0.01 * crowd, 0.01) for _ in range(50)][-1]
+
+    assert rest(1.0) == 0.0, "alone it takes what it can get"
+    assert 0 < rest(1.5) < rest(2.0) < rest(3.0) <= clock.LONGEST_REST_S
+    assert rest(100.0) == clock.LONGEST_REST_S, "but never stands still"
+
+
+def test_thirty_that_rest_leave_the_cores_free_for_a_click() -> None:
+    """Each has work for four cores, again and again, and all are served alike."""
+    draw = random.Random(0)
+    shares, until, now, tick, queue = [Share() for _ in range(30)], [0.0] * 30, 0.0, 0.001, []
+    own = [draw.uniform(0.005, 0.03) for _ in shares]
+    left, began = [*own], [0.0] * 30
+    while now < 10:
+        working = [k for k in range(30) if until[k] <= now]
+        for k in working:
+            left[k] -= tick * min(1.0, 4 / len(working))
+            if left[k] <= 0:
+                until[k] = began[k] = now + tick + shares[k].rest(now + tick - began[k], own[k])
+                left[k] = own[k] = draw.uniform(0.005, 0.03)
+        queue.append(len(working) / 4)
+        now += tick
+    late = queue[len(queue) // 2 :]
+    assert sum(late) / len(late) < 2.0
+    assert sum(min(1.0, q) for q in late) / len(late) > 0.6, "and the cores are used"
 
 
 def attacked(monkeypatch: pytest.MonkeyPatch, step: Callable[..., object]) -> Session:

@@ -16,11 +16,14 @@ from explorer.page import branches
 from explorer.page.frame import Frame
 from explorer.page.job import Job
 from explorer.page.panels.base import ChartPanel
+from explorer.page.session import IN_CLASS
 from explorer.page.stages import train
 from explorer.page.view.chart import Axis, Chart, Series, decades, next_step
 from explorer.research.words.numbers import plain, share
 from explorer.style import LINES
 
+# Before each moment that nobody asked for; arbitrary: a click after a pause finds the kernel free.
+BREATH_S = 1.0 if IN_CLASS else 0.1
 FLOOR = 1e-16  # below the rounding of float64: a residual of zero on a log axis
 Curve = tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]  # its name, t, values
 
@@ -126,7 +129,7 @@ class ResidualCurves(CurvesPanel):
     def build(self) -> None:
         """Make the job that fills the curve."""
         super().build()
-        self.job = Job()
+        self.job = Job(pause_s=BREATH_S)
 
     def upright(self, values: np.ndarray[Any, Any]) -> Axis:
         """Return a log axis up to 100%."""

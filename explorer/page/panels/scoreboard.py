@@ -21,9 +21,18 @@ from explorer.page import play
 from explorer.page.frame import Aim, Frame
 from explorer.page.job import Job, JobState, page_waits
 from explorer.page.panels.base import Panel
+from explorer.page.parts.row import Item, Row
+from explorer.page.session import IN_CLASS
 from explorer.page.stages import attack
 from explorer.page.view.chart import NOTHING, Axis, Chart, ChartView, Series
-from explorer.page.words.found import certified, points_found, within
+from explorer.page.words.found import (
+    CERTIFY,
+    CERTIFY_TIP,
+    NOT_YET,
+    certified,
+    points_found,
+    within,
+)
 from explorer.research.runs import RADIUS, certify_claims
 
 NEAREST, FARTHEST = RADIUS / 10, RADIUS * 10  # of the curve; arbitrary
@@ -57,7 +66,12 @@ class Scoreboard(Panel):
         self.curve, self.dots = ChartView(), ChartView().add_class("mx-dots")
         self.curve.on_handle(self._set_radius)
         self.dots.on_hover(lambda i: play.point_at(self.session, i))
-        self.widget = w.VBox([self.curve, self.dots]).add_class("mx-found")
+        self._wanted: AttackState | None = None  # whose claims a visitor of a class asked for
+        self.ask = Row(
+            (), said=Item("words", value=NOT_YET),
+            ask=Item("button", CERTIFY, CERTIFY_TIP, call=self.command(self._ask)),
+        )  # fmt: skip
+        self.found = self.widget = w.VBox([self.curve, self.dots]).add_class("mx-found")
 
     def _set_radius(self, radius: float) -> None:
         self.radius = radius
@@ -95,14 +109,22 @@ class Scoreboard(Panel):
         self._asked = None
 
     def _certify(self, frame: Frame) -> None:
-        """Begin to compute how certain the claims are, once the run has ended; any edit ends it."""
+        """Begin to compute how certain the claims are, once the run has ended; any edit ends it.
+
+        It takes ten seconds of a processor: in a class it waits until a visitor asks for it.
+        """
         part, target, truth = frame.attack, frame.target, frame.truth
-        state = part.judged
-        if state is None or not self._rests(frame, state) or part.certainty is not None:
+        state, claims = part.judged, part.claims
+        new = (
+            state is not None and self._rests(frame, state) and part.certainty is None
+            and self._asked is not state and target is not None and page_waits()
+            and not fits(target)
+        )  # fmt: skip
+        waits = new and IN_CLASS and self._wanted is not state
+        self.found.children = [self.curve, self.dots, *([self.ask] if waits else [])]
+        if not new or waits or state is None:
             return
-        if self._asked is state or target is None or not page_waits() or fits(target):
-            return
-        self._asked, claims = state, part.claims
+        self._asked = state
 
         def work(progress: Progress) -> Iterator[Certainty]:
             assert claims is not None and target is not None
@@ -115,6 +137,11 @@ class Scoreboard(Panel):
             work, take, lambda: self.tell_failure(self.job.error),
             lambda: not self._rests(self.session.frame, state),
         )  # fmt: skip
+
+    def _ask(self) -> None:
+        """Certify the claims on screen, as a visitor of a class asks."""
+        self._wanted = self.session.frame.attack.judged
+        self._certify(self.session.frame)
 
     def _rests(self, frame: Frame, state: AttackState) -> bool:
         """Whether a run has ended at this state with claims on these weights."""

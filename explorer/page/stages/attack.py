@@ -38,10 +38,11 @@ def take_target(session: Session) -> None:
         )
     target = Target.of(state.net, q_min)
     name = _suitable(session, target)
-    made = certificate(frame)
+    part = frame.training
+    made = part.certificate if part.certified is state else certificate(frame)
     controls = control_sets(frame.dataset) if known else Controls(())
     aim = Aim(state.net, target, frame.dataset, controls, made)
-    training = replace(frame.training, certificate=made, certified=state)
+    training = replace(part, certificate=made, certified=state)
     session.branch.attack = Timeline()
     session.show(aim=aim, attack=without_run(frame.attack, name), training=training)
 
@@ -129,7 +130,8 @@ def judge(session: Session) -> None:
         claims = session.entry.report(aim.target, attack.state, session.attack_config)
         own = session.entry.victim is not None  # weights of its own training
         known = None if own else aim.certificate
-        more = not session.running  # while it runs, the first controls must do
+        # While it runs, and before its first step, the first controls must do.
+        more = not session.running and attack.state.t > 0
         kept = attack.certainty if attack.judged is attack.state else None
         attack = replace(attack, claims=claims, judged=attack.state, certainty=kept)
         if aim.truth.n:

@@ -15,6 +15,13 @@ from explorer.research.words.numbers import plain
 
 UNMET = "the points do not meet the assumptions that these weights suggest"
 
+NOT_YET = "Not yet certified."
+CERTIFY = "Certify"
+CERTIFY_TIP = (
+    "How certain is each found point? This takes ten seconds and more of a processor that the "
+    "class shares, so it is done when you ask for it."
+)
+
 
 def within(here: RecallCurve) -> str:
     """Return how many points are found within the one radius, beside how many unseen ones."""
