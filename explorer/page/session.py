@@ -25,7 +25,9 @@ from explorer.page.axes import Axes, fitted
 from explorer.page.frame import LAYERS, Branch, Frame
 from explorer.page.history import History, Timeline
 
-IN_CLASS = os.environ.get("MARGIN_EXPLORER_CLASS", "0") != "0"  # set by serve/server.py
+# A secret that the server of a class shares with its kernels; "" where there is no class.
+CLASS_KEY = os.environ.get("MARGIN_EXPLORER_CLASS", "")
+IN_CLASS = bool(CLASS_KEY)
 LIVE_STEPS = 10_000_000  # planned steps of a live run: about an hour at the usual speed
 SLOW_START = 0.0  # in place of a speed: a run begins slowly and doubles its speed every second
 

@@ -30,7 +30,7 @@ from explorer.research.pages import write_pages
 SETTINGS = Path(__file__).with_name("voila")
 HOSTS = "MARGIN_EXPLORER_HOSTS"  # read by voila.py
 KEEP = "MARGIN_EXPLORER_KEEP"  # read by research/grid_store.py; importing it would import torch
-CLASS = "MARGIN_EXPLORER_CLASS"  # how many visitors at once, or 0; read by page/session.py
+CLASS = "MARGIN_EXPLORER_CLASS"  # signs scores of a class, else ""; read by page/session.py
 TEACHER = "MARGIN_EXPLORER_TEACHER"  # the key of the teacher's page; read by voila.py
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # read by page/apps/digits.py; likewise
 NICENESS = 5  # arbitrary: of a class's kernels, so that the server passes on clicks first
@@ -202,7 +202,7 @@ def start(
     if class_size:
         share = {"memory": memory, "one_core": True, "niceness": NICENESS}
         command += [f"--ForkProvisioner.{name}={value}" for name, value in share.items()]
-    key = secrets.token_urlsafe(12) if class_size else ""
+    key, board = (secrets.token_urlsafe(12) if class_size else "" for _ in range(2))
     command += [f"--Room.most={class_size}", f"--Room.most_each={per_address}"]
     for name, value in (("cull_idle_timeout", cull_after_s), ("cull_interval", cull_every_s)):
         if value is not None:
@@ -211,7 +211,7 @@ def start(
     # Its standard input is a pipe from us: when we are gone, for whatever reason, it ends itself.
     process = subprocess.Popen(
         command,
-        env={**environment(host, allow_hosts), CLASS: str(class_size), TEACHER: key},
+        env={**environment(host, allow_hosts), CLASS: board, TEACHER: key},
         cwd=folder.name,
         stdin=subprocess.PIPE,
         start_new_session=True,

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hmac
 import json
+import re
+import sys
 from collections.abc import Callable, Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +32,17 @@ def server() -> Iterator[serve.Server]:
 
 
 Join = Callable[..., Any]
+
+
+def classroom() -> Any:
+    """The module, loaded by its path as voila.py does it."""
+    path = Path(serve.__file__).with_name("voila") / "classroom.py"
+    spec = spec_from_file_location("margin_explorer_classroom", path)
+    assert spec is not None and spec.loader is not None
+    if spec.name not in sys.modules:
+        sys.modules[spec.name] = module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[spec.name])
+    return sys.modules[spec.name]
 
 
 @pytest.fixture
@@ -152,6 +168,78 @@ def test_the_teachers_page_names_no_foreign_host_and_keeps_its_key(server: serve
     status, headers, page = ask(server.teacher)
     assert status == 200 and "https://" not in page and "/* page.css */" not in page
     assert headers["Referrer-Policy"] == "no-referrer" and headers["Cache-Control"] == "no-store"
+
+
+# --- the board ----------------------------------------------------------------------------------
+SIGN = "a secret of server and kernels"
+ANN, BOB = "a" * 32, "b" * 32
+
+
+def signed(points: int, found: int = 3, sign: str = SIGN) -> tuple[str, str]:
+    """A score as a kernel signs it."""
+    score = json.dumps([points, found, 8])
+    return score, hmac.new(sign.encode(), score.encode(), "sha256").hexdigest()
+
+
+def rows(room: Any) -> list[list[Any]]:
+    found = json.loads(room.seen())["board"]
+    assert isinstance(found, list)
+    return found
+
+
+def test_the_board_holds_the_best_of_each_and_the_best_on_top() -> None:
+    room = classroom().Classroom(SIGN)
+    for who, name, points in [(ANN, "Ann", 40), (BOB, "Bob", 60), (ANN, "Ann B.", 70),
+                              (ANN, "A", 10), (BOB, "Bob", 60)]:  # fmt: skip
+        assert room.put(who, name, *signed(points))
+    assert rows(room) == [["A", 70, 3, 8], ["Bob", 60, 3, 8]]
+    assert room.put(BOB, "Bob", *signed(70, 4))
+    assert rows(room)[0] == ["Bob", 70, 4, 8], "the newest of equal ones"
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 21, "a\x00b", "a\u202eb"])
+def test_a_name_on_the_board_is_short_and_of_letters(name: str) -> None:
+    room = classroom().Classroom(SIGN)
+    assert not room.put(ANN, name, *signed(50)) and rows(room) == []
+
+
+@pytest.mark.parametrize("sign", ["", "another"])
+def test_no_page_makes_a_score_up(sign: str) -> None:
+    room = classroom().Classroom(SIGN)
+    assert not room.put(ANN, "Ann", *signed(100, sign=sign))
+    assert not room.put(ANN, "Ann", "[100, 8, 8]", signed(50)[1])
+    assert not room.put("../etc", "Ann", *signed(50))
+    assert not classroom().Classroom().put(ANN, "Ann", *signed(100, sign=""))
+    assert rows(room) == []
+
+
+def test_the_board_is_seen_and_cleared_by_the_teacher_alone(join: Join, teacher: Any) -> None:
+    until(teacher, board=[])
+    for message in ({"clear": True}, {"who": ANN, "name": "Ann", "score": "[1, 1, 1]", "mark": ""}):
+        student = join()
+        say(student, **message)
+        assert refusal(student) == UNREADABLE
+    say(teacher, clear=True)
+    until(teacher, board=[])
+
+
+def test_a_kernel_signs_what_the_server_believes() -> None:
+    cells = ("from explorer.page.session import CLASS_KEY; print('sign:', CLASS_KEY, ':')",)
+    with serve.start(port=0, cells=cells, class_size=1) as server:
+        found = re.search(r"sign: ([\w-]+) :", ask(server.url)[2])
+        assert found is not None
+        address = server.url.replace("http", "ws", 1)
+        teacher = websocket.create_connection(
+            f"{address}class/teacher?{server.teacher.partition('?')[2]}", timeout=PATIENCE_S
+        )
+        student = websocket.create_connection(f"{address}class/student", timeout=PATIENCE_S)
+        score, mark = signed(63, sign=found[1])
+        say(student, who=ANN, name="<b>Ann</b>", score=score, mark=mark)
+        until(teacher, board=[["<b>Ann</b>", 63, 3, 8]])
+        say(teacher, clear=True)
+        until(teacher, board=[])
+        for socket in (student, teacher):
+            socket.shutdown()
 
 
 def test_without_a_class_there_is_no_teacher_and_kernels_never_know_the_key() -> None:

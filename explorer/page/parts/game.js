@@ -16,9 +16,20 @@ const build = (el, send) => {
   const handIn = button("Hand in my guess", "hand_in", "The claims of the attack on screen, or the drawn points: it cannot be changed afterwards", "mx-action");
   const leave = button("End the game", "end", "The page stays as it is");
   const score = make("div", "mx-score");
+  // In a class: the score goes to the teacher's board when the student says so, under any name.
+  const name = make("input", "mx-line", { type: "text", maxLength: 20, placeholder: "A name of your choice", "aria-label": "Your name on the board", autocomplete: "off", spellcheck: false });
+  const told = make("small", "", { role: "status" });
+  const putUp = make("button", "mx-flat", { type: "submit", textContent: "Put it on the board", title: "Your teacher's page then shows this name and your best score" });
+  const board = make("form", "mx-share-row", { on: { submit: (e) => {
+    e.preventDefault();
+    const chosen = name.value.replace(/\s+/g, " ").trim();
+    if (!chosen) return name.focus();
+    told.textContent = window.mxBoard(signed, chosen) ? `Your best score is on the board, as ${chosen}.` : "The server does not answer. Try again.";
+  } } }, name, putUp, told);
+  let signed = null;
   const first = make("div", "mx-share-row", {}, hide, computer, openFile);
   const last = make("div", "mx-share-row", {}, handIn, leave);
-  el.append(head, words, first, challenge.root, reveal.root, theirs.root, guess.root, truth.root, score, last);
+  el.append(head, words, first, challenge.root, reveal.root, theirs.root, guess.root, truth.root, score, board, last);
   const seen = (e, on) => put(e, "hidden", !on);
   return (state) => {
     if (!state.part) return;
@@ -42,5 +53,8 @@ const build = (el, send) => {
     score.replaceChildren(...(state.scores || []).map(([who, points, how]) => make("div", "mx-score-row", {},
       make("b", "", { textContent: points }), make("span", "", { textContent: who }), make("small", "", { textContent: how }))));
     seen(score, Boolean(state.scores?.length));
+    if (state.signed?.score !== signed?.score) told.textContent = "";
+    signed = state.signed;
+    seen(board, Boolean(signed && window.mxBoard));
   };
 };

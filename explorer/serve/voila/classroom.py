@@ -1,8 +1,9 @@
-"""The teacher's page of a class: who is there, a freeze of all screens, a scene for everybody.
+"""The teacher's page of a class: who is there, a freeze, a scene for everybody, a board of scores.
 
 Pages of students and the teacher's page hold a socket to the server. A student's says which stage
-is open, nothing else: no name, no address and no drawing. The teacher's needs the key that `serve`
-prints at its start. Kernels know nothing of it.
+is open: no name, no address and no drawing. Who has played against the computer may put the score
+on the board, under a name of their choice: the kernel signs the score, so a page cannot make one
+up. The teacher's needs the key that `serve` prints at its start.
 
 voila.py loads this file by its path.
 """
@@ -12,8 +13,10 @@ from __future__ import annotations
 import hmac
 import json
 import re
+import time
 from collections import Counter
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,8 @@ from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 STAGES = ("draw", "train", "attack", "landscape", "explain", "arena")
 SCENE = re.compile(r"[\w~.-]{1,6000}")  # what a link holds behind "scene="; never read here
+MOST_NAME = 20  # letters of a name on the board
+WHO = re.compile(r"[0-9a-f]{32}")  # drawn by a page, so that a better score replaces its last one
 MOST_BYTES = 8000  # of one message
 MOST_SOCKETS = 500  # of pages; a class has thirty
 PAGE = Path(__file__).with_name("teacher.html")
@@ -29,11 +34,24 @@ STYLES = Path(__file__).resolve().parents[2] / "page.css"
 WRONG_KEY = "This page is the teacher's. Open it by the address that the server printed."
 
 
-class Classroom:
-    """Who is there, and what the teacher last asked of all."""
+@dataclass(frozen=True)
+class Entry:
+    """One student's best score on the board: of a guess at points that the computer hid."""
 
-    def __init__(self) -> None:
-        """Nobody is there."""
+    name: str
+    points: int
+    found: int
+    n: int
+    at: float
+
+
+class Classroom:
+    """Who is there, what the teacher last asked of all, and the board."""
+
+    def __init__(self, sign: str = "") -> None:
+        """Nobody is there. `sign`: what kernels sign scores with."""
+        self.sign = sign
+        self.board: dict[str, Entry] = {}
         self.stages: dict[StudentSocket, str] = {}
         self.teachers: set[TeacherSocket] = set()
         self.frozen = False
@@ -49,7 +67,29 @@ class Classroom:
         counts = Counter(self.stages.values())
         stages = {stage: counts[stage] for stage in STAGES}
         there = len(self.stages)
-        return json.dumps({"there": there, "stages": stages, "frozen": self.frozen})
+        best = sorted(self.board.values(), key=lambda e: (e.points, e.at), reverse=True)
+        board = [[e.name, e.points, e.found, e.n] for e in best]
+        return json.dumps({"there": there, "stages": stages, "frozen": self.frozen, "board": board})
+
+    def put(self, who: str, name: str, score: str, mark: str) -> bool:
+        """Put a score that a kernel signed on the board; return whether it made sense.
+
+        A student stays there with the best score, the newest of equal ones.
+        """
+        name = " ".join(name.split())
+        if not 0 < len(name) <= MOST_NAME or not name.isprintable() or not WHO.fullmatch(who):
+            return False
+        made = hmac.new(self.sign.encode(), score.encode(), "sha256").hexdigest()
+        if not self.sign or not hmac.compare_digest(made.encode(), mark.encode()):
+            return False
+        points, found, n = json.loads(score)
+        before = self.board.get(who)
+        if before is not None and before.points > points:
+            self.board[who] = replace(before, name=name)
+        elif before is not None or len(self.board) < MOST_SOCKETS:
+            self.board[who] = Entry(name, points, found, n, time.monotonic())
+        self.tell_teachers()
+        return True
 
     def tell_teachers(self) -> None:
         """Send what is seen to every open teacher's page."""
@@ -104,7 +144,10 @@ class StudentSocket(_Socket):
         self.room.tell_teachers()
 
     def take(self, found: dict[str, Any]) -> bool:
-        """Note the stage."""
+        """Note the stage, or a score."""
+        match found:
+            case {"who": str(who), "name": str(name), "score": str(score), "mark": str(mark)}:
+                return self in self.room.stages and self.room.put(who, name, score, mark)
         stage = found.get("stage")
         if stage not in STAGES or self not in self.room.stages:
             return False
@@ -163,12 +206,14 @@ class TeacherSocket(_WithKey, _Socket):
         self.tell(self.room.seen())
 
     def take(self, found: dict[str, Any]) -> bool:
-        """Freeze or free all screens, or give a scene to all."""
+        """Freeze or free all screens, give a scene to all, or clear the board."""
         match found:
             case {"freeze": bool(frozen)}:
                 self.room.frozen = frozen
             case {"scene": str(scene)} if SCENE.fullmatch(scene):
                 self.room.scene, self.room.scenes = scene, self.room.scenes + 1
+            case {"clear": True}:
+                self.room.board.clear()
             case _:
                 return False
         self.room.ask_all()
@@ -180,9 +225,9 @@ class TeacherSocket(_WithKey, _Socket):
         self.room.teachers.discard(self)
 
 
-def handlers(base: str, key: str) -> list[Any]:
+def handlers(base: str, key: str, sign: str = "") -> list[Any]:
     """Return the addresses of a class: students' socket, the teacher's page and its socket."""
-    room = Classroom()
+    room = Classroom(sign)
     return [
         (f"{base}class/student", StudentSocket, {"room": room}),
         (f"{base}class/teacher", TeacherSocket, {"room": room, "key": key}),

@@ -131,7 +131,8 @@ def _guard(server: Any) -> None:
         named = os.environ.pop("MARGIN_EXPLORER_HOSTS", "").split(",")
         here = guard.OtherHost(self.ip, named)
         base = f"{self.server_url.rstrip('/')}/"
-        class_pages = classroom.handlers(re.escape(base), _TEACHER) if _TEACHER else []
+        sign = os.environ.get("MARGIN_EXPLORER_CLASS", "")
+        class_pages = classroom.handlers(re.escape(base), _TEACHER, sign) if _TEACHER else []
         pages = _further_pages(self, _repair(made(self)))
         return [(here, guard.WrongHost), *class_pages, *pages]
 

@@ -9,6 +9,19 @@
   cover.textContent = "Look up: your teacher has the floor.\nNothing of yours is lost.";
   cover.hidden = true;
   document.body.append(cover);
+  // For the page of the game: puts a score that the kernel signed on the teacher's board.
+  const whoAmI = () => {
+    try {
+      const old = sessionStorage.getItem("mx-who") || crypto.getRandomValues(new Uint8Array(16)).reduce((text, byte) => text + byte.toString(16).padStart(2, "0"), "");
+      sessionStorage.setItem("mx-who", old);
+      return old;
+    } catch { return "0".repeat(32); }
+  };
+  window.mxBoard = ({ score, mark }, name) => {
+    if (socket.readyState !== WebSocket.OPEN) return false;
+    socket.send(JSON.stringify({ who: whoAmI(), name, score, mark }));
+    return true;
+  };
   let socket, said = "", given = null, wait = 1000;
   const stage = () => {
     const tabs = [...document.querySelectorAll(".mx-tabs [role=tab]")];
