@@ -1,6 +1,8 @@
 """A class of students at once: what fails, how long a click and a page take, frames and memory.
 
     python benchmarks/bench_class.py [--students 30] [--browsers 4] [--seconds 5] [--turns 1]
+    python benchmarks/bench_class.py --only forked --cores 0,1
+    python benchmarks/bench_class.py --soak 30
 
 Each student opens the page within ten seconds of the others, draws the alternating circle, trains,
 attacks, scrubs, and while they play pauses and goes on every second or two: a click's time runs
@@ -310,7 +312,10 @@ async def measure(options: argparse.Namespace, forked: bool) -> Seen:
     """Return what a class saw of one server."""
     os.environ[warm.FORK] = "1" if forked else "0"
     seen = Seen()
+    everywhere = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, options.cores or everywhere)  # the server and its kernels inherit it
     with serve.start(port=0, class_size=options.students + 1) as server:
+        os.sched_setaffinity(0, everywhere)
         if forked:
             await Student(server.url).open()  # the warm process has imported everything
         async with async_playwright() as play:
@@ -336,6 +341,48 @@ async def measure(options: argparse.Namespace, forked: bool) -> Seen:
             await browser.close()
         assert kernels_of(server.process.pid)
     return seen
+
+
+# --- one page for long --------------------------------------------------------------------------
+FIRST_MIN = 5.0  # until all that is built once has been built
+
+
+async def soak(minutes: float) -> None:
+    """Print the memory of one page's kernel and of its server, minute by minute."""
+    with serve.start(port=0, class_size=2) as server:
+        student = Student(server.url)
+        await student.open()
+        (kernel,) = kernels_of(server.process.pid)
+        pids = {"kernel": kernel.pid, "server": server.process.pid}
+        begun, rounds, first = time.perf_counter(), 0, dict[str, float]()
+        while (spent := (time.perf_counter() - begun) / 60) < minutes or not first:
+            for _ in range(20):
+                await one_round(student, rounds)
+                rounds += 1
+            held = {name: 1000 * pss(pid) for name, pid in pids.items()}
+            print(f"{spent:5.1f} min, {rounds} rounds: "
+                  + ", ".join(f"{name} {mb:.0f} MB" for name, mb in held.items()), flush=True)  # fmt: skip
+            if spent >= FIRST_MIN and not first:
+                first = held
+        for name, mb in held.items():
+            print(f"{name}: {mb / first[name] - 1:+.1%} since the first {FIRST_MIN:.0f} minutes")
+        await student.close()
+
+
+async def one_round(student: Student, number: int) -> None:
+    """Play, scrub, branch and reset, in training or in the attack of what was trained."""
+    await student.draw()
+    for stage in ("train", "attack"):
+        await student.go(stage)
+        await student.toggle()
+        await asyncio.sleep(1.0)
+        if student.states[student.find("TimeBar")]["state"]["running"]:
+            await student.toggle()
+        await student.scrub()
+        bar = student.find("TimeBar")
+        student.custom(bar, kind="branch")
+        student.custom(bar, kind="reset")
+        await asyncio.sleep(0.3)
 
 
 def show(name: str, seen: Seen) -> None:
@@ -365,8 +412,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--turns", type=int, default=1)
     parser.add_argument("--only", choices=("forked", "single"))
+    parser.add_argument("--cores", type=lambda text: {int(part) for part in text.split(",")})
+    parser.add_argument("--soak", type=float, default=0.0, metavar="MINUTES")
     options = parser.parse_args()
     random.seed(0)
+    if options.soak:
+        asyncio.run(soak(options.soak))
+        return
     for _ in range(options.turns):
         for kind in ("forked", "single"):
             if options.only in (None, kind):
