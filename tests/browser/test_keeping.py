@@ -191,10 +191,14 @@ def test_a_page_goes_on_after_its_kernel_was_stopped_for_30_s(
     site: tuple[serve.Server, Wire], page: Page
 ) -> None:
     drawn = Kept(page).draw(site[1].url)
+    page.context.add_cookies([{"name": "_xsrf", "value": "2|a%3Db", "url": site[1].url}])
+    asked = []
+    page.on("request", lambda r: "api/kernels/" in r.url and asked.append(r.headers))
     kernel = kernel_of(site[0])
     kernel.suspend()
     drawn.click_meanwhile()
     expect(drawn.bar).to_contain_text("Busy")
+    assert {headers.get("x-xsrftoken") for headers in asked} == {"2|a=b"}, "what a hub asks for"
     page.wait_for_timeout(30_000)
     drawn.app.expect_points(5)
     kernel.resume()

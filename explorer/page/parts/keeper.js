@@ -31,6 +31,12 @@ const makeBar = () => {
   return { root, show };
 };
 
+// A server behind a hub answers those alone who show that they can read its cookie.
+const passed = () => {
+  const [, token] = /(?:^|; )_xsrf=([^;]*)/.exec(document.cookie) || [];
+  return token ? { "X-XSRFToken": decodeURIComponent(token) } : {};
+};
+
 function render({ model, el }) {
   el.style.display = "none";
   const page = lab() ? "lab" : location.pathname, bar = makeBar();
@@ -89,7 +95,7 @@ function render({ model, el }) {
   // Who is silent: the server, a kernel that computes, or one that does not know this page any more.
   const look = async () => {
     let status = 200;
-    if (address) status = await fetch(address, { cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS) }).then((answer) => answer.status, () => 0);
+    if (address) status = await fetch(address, { headers: passed(), cache: "no-store", signal: AbortSignal.timeout(ANSWER_MS) }).then((answer) => answer.status, () => 0);
     if (!asked) return;
     if (status === 404) return void turn("gone");
     if (status === 0 || status >= 500 || (kernel && kernel.connectionStatus !== "connected")) return void turn("away");
