@@ -360,8 +360,8 @@ async def soak(minutes: float) -> None:
                 await one_round(student, rounds)
                 rounds += 1
             held = {name: 1000 * pss(pid) for name, pid in pids.items()}
-            print(f"{spent:5.1f} min, {rounds} rounds: "
-                  + ", ".join(f"{name} {mb:.0f} MB" for name, mb in held.items()), flush=True)  # fmt: skip
+            said = ", ".join(f"{name} {mb:.0f} MB" for name, mb in held.items())
+            print(f"{spent:5.1f} min, {rounds} rounds: {said}", flush=True)
             if spent >= FIRST_MIN and not first:
                 first = held
         for name, mb in held.items():
