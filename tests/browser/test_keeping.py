@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from explorer.serve import server as serve
 from tests.browser.faults import Wire, kernel_of, port_of, wire_to
-from tests.browser.steps import NEGATIVE, POSITIVE, Explorer, leave_opening
+from tests.browser.steps import NEGATIVE, POSITIVE, Explorer, leave_opening, settled
 
 ROWS = """() => Object.keys(localStorage).filter(key => key.startsWith('mx-kept:'))
   .map(key => JSON.parse(localStorage.getItem(key))).sort((a, b) => b.time - a.time)"""
@@ -92,6 +92,8 @@ class Kept:
 def test_a_drawing_is_offered_again_after_a_reload(page: Page, voila_server: serve.Server) -> None:
     drawn = Kept(page).draw(voila_server.url)
     drawn.page.reload(wait_until="commit")
+    drawn.is_offered()
+    covers_nothing(drawn)
     drawn.take_up()
     # Another drawing is kept beside it.
     drawn.app.press("Clear")
@@ -103,6 +105,30 @@ def test_a_drawing_is_offered_again_after_a_reload(page: Page, voila_server: ser
     expect(rows).to_have_count(2)
     rows.nth(1).get_by_role("button", name="Take up").click()
     drawn.app.expect_points(5)
+
+
+def covers_nothing(drawn: Kept) -> None:
+    """The bar stands beside plane, headline, cards and drawer, on a wide and a narrow screen."""
+    rest = ".mx-stage, .mx-headline, .mx-cards, .mx-drawer:visible, .mx-transport, .mx-head"
+    for width, height in ((1280, 720), (1280, 640), (800, 1100)):
+        drawn.page.set_viewport_size({"width": width, "height": height})
+        for opened in (False, True):
+            if opened:
+                drawn.app.fold("Share")
+                expect(drawn.page.locator(".mx-drawer")).to_be_visible()
+            settled(drawn.bar)
+            bar = drawn.bar.bounding_box()
+            assert bar and bar["x"] >= 0 and bar["x"] + bar["width"] <= width
+            for other in drawn.page.locator(rest).all():
+                box = other.bounding_box()
+                assert box
+                apart = [
+                    bar[at] + bar[size] <= box[at] or box[at] + box[size] <= bar[at]
+                    for at, size in (("x", "width"), ("y", "height"))
+                ]
+                assert any(apart), (width, height, other.get_attribute("class"))
+        drawn.page.keyboard.press("Escape")
+        expect(drawn.page.locator(".mx-drawer")).to_be_hidden()
 
 
 def is_kept_over_a_reload(drawn: Kept, server: serve.Server, wire: Wire) -> None:

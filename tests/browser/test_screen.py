@@ -136,6 +136,43 @@ def test_what_finds_nothing_wrong_would_find_it(page: Page, voila_server: server
             settled(app.plane)
 
 
+MENUS = ".mx-head .mx-menu > button"
+
+
+def test_menus_and_share_stay_in_the_window_and_are_worked_by_keys(
+    page: Page, voila_server: server.Server
+) -> None:
+    app, keys = Explorer(page).visit(voila_server.url), page.keyboard
+    for width, height in ((1280, 720), (1280, 640), (800, 1100), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        laid_out(page)
+        for button in page.locator(MENUS).all():
+            box = button.locator("xpath=following-sibling::*")
+            button.focus()
+            keys.press("ArrowDown")
+            expect(box).to_be_visible()
+            seen = box.bounding_box()
+            assert seen and seen["x"] >= 0 and seen["x"] + seen["width"] <= width
+            assert seen["y"] >= 0 and seen["y"] + seen["height"] <= height
+            if width == 1280:  # all of it is in sight at once
+                assert box.evaluate("e => e.scrollHeight <= e.clientHeight + 1")
+            keys.press("End")
+            last = box.locator("button, a").last
+            if last.count():
+                expect(last).to_be_focused()
+            keys.press("Escape")
+            expect(box).to_be_hidden()
+            expect(button).to_be_focused()
+    page.set_viewport_size({"width": 1280, "height": 640})
+    app.button("Share").click()
+    expect(page.locator(".mx-drawer")).to_be_visible()
+    laid_out(page)
+    wrong = wrong_with(page, "misplaced")
+    assert [one for one in wrong if "mx-code" not in one] == []  # code scrolls in its own box
+    keys.press("Escape")
+    expect(page.locator(".mx-drawer")).to_be_hidden()
+
+
 def test_a_notice_leaves_by_itself_and_a_refusal_stays(
     page: Page, voila_server: server.Server
 ) -> None:

@@ -206,7 +206,7 @@ def test_forced_points_are_counted_and_one_program_runs_at_a_time(app: App) -> N
     asyncio.run(ask())
     count = int((state(app).forced > FORCED * state(app).truth.mass).sum())
     assert 0 < count < state(app).truth.n
-    assert f"{count} of {state(app).truth.n} support" in panel.forced.said
+    assert f"{count} of {state(app).truth.n} points" in panel.forced.said
     assert state(app).now is state(app).truth  # the second program was never begun
     assert panel.forced.box.items["cancel"].hidden
 

@@ -51,11 +51,13 @@ from explorer.page.apps.membership_scene import Outcome
 from explorer.page.frame import Aim, Attacking, Certain, Frame, PointMap, Shown, Training
 from explorer.page.history import History
 from explorer.page.words import energy as page_energy
+from explorer.page.words import explain as page_explain
 from explorer.page.words import failures, glossary, keeping
 from explorer.page.words import membership as page_membership
 from explorer.page.words import starts as page_starts
 from explorer.page.words import univariate as page_univariate
 from explorer.page.words.headline import headline
+from explorer.page.words.statement import folded
 from explorer.research import arena, explained
 from explorer.research.audit import Audit, Coordinates, Tried
 from explorer.research.determined import Determination
@@ -697,6 +699,7 @@ def of_page() -> Named:
     yield "no energy, else", page_energy.nothing(attacked(NET))
     yield "energy, sketch", page_energy.picture_words(replace(PICTURE, about=None))
     yield "energy, reference", page_energy.reference(PICTURE)
+    yield from answers()
     yield "energy, legend", page_energy.legend(PICTURE, True)
     yield (
         "energy, legend of a split",
@@ -730,6 +733,23 @@ def of_page() -> Named:
     yield "membership, network", page_membership.network(there)
     bad = ns(there, made=SimpleNamespace(ok=False))
     yield "membership, no KKT point", page_membership.network(bad)
+
+
+def answers() -> Named:
+    """What a question of the page is answered with: a plain sentence, the rest folded."""
+    sample: Any = SimpleNamespace(tolerance=1e-6, extent=2.0, radius=0.03, exact=False)
+    certain = {"exact": lambda k: page_explain.forced_exactly(k, 19, 0.0111, 0.039),
+               "sampled": lambda k: page_explain.forced(sample, k, 19)}  # fmt: skip
+    for name, told in certain.items():
+        for k in (0, 1, 7):
+            yield f"answer, {name}, {k} certain", folded(told(k))
+    for name, far in (("farthest", FARTHEST), ("no other", replace(FARTHEST, distance=0.01))):
+        yield f"answer, {name}", folded(explanations.farthest(far))
+    split = Split(tensor(1, 0), 1.0, 0.5, FLAT, 0.0)
+    for name, about in (("point", SEEN), ("split", split)):
+        picture = replace(PICTURE, about=about)
+        yield f"answer, energy of a {name}", folded(page_energy.picture_words(picture))
+    yield "answer, of one sentence", folded("No numbers.")
 
 
 def of_keeping() -> Named:

@@ -37,6 +37,7 @@ from explorer.page.stages import explain
 from explorer.page.view.chart import NOTHING, Axis, Chart, ChartView, Rule, Series, next_step
 from explorer.page.words import explain as words
 from explorer.page.words.found import percent
+from explorer.page.words.statement import folded
 from explorer.research.explained import EXPLAINS, Explained
 from explorer.research.runs import RADIUS, cone_around
 from explorer.research.words import explanations
@@ -70,7 +71,7 @@ class ExplainPanel(Panel):
             lambda: self.command(self._ask_forced)(None),
         )  # fmt: skip
         self.farthest = JobRow(
-            "Show the farthest other set", "The training set on the margin that explains the "
+            "Farthest other set", "The training set on the margin that explains the "
             "weights and is farthest from the true one, on average: a linear program on samples",
             lambda: self._start(self.farthest, farthest, 80, self._show_farthest),
         )  # fmt: skip
@@ -83,7 +84,8 @@ class ExplainPanel(Panel):
         self.about: Target | None = None  # the weights that the answers on screen are of
         rows = [question.box for question in self.questions]
         self.hand = self._hand()
-        self.widget = w.VBox([self.dots, self.drag, self.hand, *rows], _dom_classes=["mx-explain"])
+        asked = w.Box(rows, _dom_classes=["mx-questions"])
+        self.widget = w.VBox([self.dots, self.drag, self.hand, asked], _dom_classes=["mx-explain"])
 
     def _hand(self) -> Row:
         session = self.session
@@ -203,7 +205,7 @@ class ExplainPanel(Panel):
         def take(part: tuple[Tensor, float, float]) -> None:
             explain.take_forced(self.session, part[0])
             count = int(forced_points(part[0], target.mass)[0].sum())
-            self.forced.say(words.forced_exactly(count, len(part[0]), *part[1:]))
+            self.forced.say(folded(words.forced_exactly(count, len(part[0]), *part[1:])))
 
         self.forced.say("")
         self.about = target
@@ -216,12 +218,12 @@ class ExplainPanel(Panel):
         sample, mass = part
         explain.take_forced(self.session, mass)
         forced, edge = forced_points(mass, sample.mass)
-        rest = f"{'' if sample.exact else ' Up to sampling.'}{explanations.edge(edge)}"
-        self.forced.say(words.forced(sample, int(forced.sum()), len(mass)) + rest)
+        said = words.forced(sample, int(forced.sum()), len(mass))
+        self.forced.say(folded(said + explanations.edge(edge)))
 
     def _show_farthest(self, part: tuple[Sample, Farthest]) -> None:
         explain.take_farthest(self.session, part[1])
-        self.farthest.say(explanations.farthest(part[1]))
+        self.farthest.say(folded(explanations.farthest(part[1])))
 
     def end(self) -> None:
         """End the programs when the page ends."""
@@ -292,7 +294,7 @@ def points_chart(state: Explained) -> Chart:
 
 def drag_chart(state: Explained) -> Chart:
     """Return what stays and what breaks as the point in hand goes along its line."""
-    slide, foot = state.slide, f"{words.hand(state)} {words.measured(state)}"
+    slide, foot = state.slide, words.hand(state)
     said = f"{words.DRAG}. {foot}"
     if slide is None:
         return Chart((), NOTHING.x, NOTHING.y, words.DRAG, foot=foot, label=said)

@@ -35,25 +35,50 @@ const put = (e, name, value) => {
   else if (e[name] !== value) e[name] = value;
 };
 const attribute = (e, name, value) => { if (e.getAttribute(name) !== value) e.setAttribute(name, value); };
-// A button that opens a box below it; a click elsewhere, Escape and a choice close it.
+// Keep an open box within the window, and within the page that would cut it: to its side, and by scrolling in itself.
+const fitIn = (box, button) => {
+  const app = box.closest(".mx-app").getBoundingClientRect(), zoom = box.currentCSSZoom || 1, air = 8;
+  box.style.translate = box.style.maxHeight = "";
+  const r = box.getBoundingClientRect(), b = button.getBoundingClientRect();
+  const low = Math.max(0, app.left) + air, high = Math.min(innerWidth, app.right) - air;
+  box.style.translate = `${(Math.max(low - r.left, 0) || Math.min(high - r.right, 0)) / zoom}px`;
+  const below = r.top >= b.top;
+  const room = below ? Math.min(innerHeight, box.closest(".mx-explorer") ? app.bottom : innerHeight) - r.top : r.bottom - Math.max(0, app.top);
+  box.style.maxHeight = `${Math.max(room - air, 80) / zoom}px`;
+};
+// A button that opens a box below it; a click elsewhere, Escape and a choice close it; arrows go from row to row.
 const menu = (className, label, title, content) => {
   const box = make("div", "mx-menu-box", { hidden: true, "aria-label": title, role: "group" }, ...content);
   const button = make("button", "mx-ghost", { type: "button", title, "aria-expanded": "false" });
   button.append(label);
   if (typeof label === "string" && label.length > 1) button.insertAdjacentHTML("beforeend", ` ${icon("more")}`);
   const root = make("div", `mx-menu ${className}`, {}, button, box);
-  const set = (open) => { box.hidden = !open; button.setAttribute("aria-expanded", String(open)); };
+  const set = (open) => {
+    box.hidden = !open;
+    button.setAttribute("aria-expanded", String(open));
+    if (open) fitIn(box, button);
+  };
+  const fit = () => { if (!box.hidden) fitIn(box, button); };
+  window.addEventListener("resize", fit);
   button.addEventListener("click", () => set(box.hidden));
   const outside = (e) => { if (!box.hidden && !e.composedPath().includes(root)) set(false); };
   document.addEventListener("pointerdown", outside);
   root.addEventListener("focusout", (e) => { if (e.relatedTarget && !root.contains(e.relatedTarget)) set(false); });
   root.addEventListener("keydown", (e) => {
+    const rows = [...box.querySelectorAll("button, a[href]")], at = rows.indexOf(document.activeElement);
+    const to = { ArrowDown: at + 1, ArrowUp: at < 0 ? rows.length - 1 : at - 1, Home: 0, End: rows.length - 1 }[e.key];
+    if (to !== undefined && !e.target.matches("input, select, textarea")) {
+      e.preventDefault();
+      set(true);
+      rows.at(to % rows.length)?.focus();
+    }
     if (e.key !== "Escape" || box.hidden) return;
     e.stopPropagation();
     set(false);
     button.focus();
   });
-  return { root, button, box, set, close: () => document.removeEventListener("pointerdown", outside) };
+  const close = () => { document.removeEventListener("pointerdown", outside); window.removeEventListener("resize", fit); };
+  return { root, button, box, set, close };
 };
 // Pages lie beside one another under voila/render; the first one also at the root.
 const address = (page) => {

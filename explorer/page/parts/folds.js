@@ -7,9 +7,11 @@ const build = (el, send, onClose) => {
     el.closest(".mx-side")?.style.setProperty("--mx-folds", `${el.offsetHeight + 8}px`);
   }).observe(el);
   let now = {};
+  // Escape closes the drawer, wherever the hand is on the page, unless it closes something nearer.
   const escape = (e) => {
-    const side = el.closest(".mx-side");
-    if (e.key === "Escape" && now.open && side && side.contains(e.target)) send("fold", now.open);
+    const app = el.closest(".mx-app");
+    if (e.key !== "Escape" || !now.open || !app || app.matches(".mx-present") || document.querySelector(":popover-open")) return;
+    if (app.contains(e.target) || e.target === document.body) send("fold", now.open);
   };
   document.addEventListener("keydown", escape);
   onClose(() => document.removeEventListener("keydown", escape));

@@ -82,11 +82,14 @@ const lessonsOf = (state, send) => {
     make("div", "mx-menu-head", { textContent: "Begin with the first; each takes five to ten minutes" }),
     ...state.pages.filter(({ page }) => page === "lessons.ipynb").map(link),
     ...state.lessons.map(({ title, line }, i) => row(`${i} ${title}`, line, () => send("lesson", i))),
-    make("div", "mx-menu-head", { textContent: "Your own" }),
-    row("Open a lesson…", "From a file", () => file.click()),
-    row("Record a lesson", "Moments of this page, with words, a question and a goal", () => send("record")),
-    make("div", "mx-menu-head", { textContent: "Other pages" }),
-    ...state.pages.filter(({ page }) => page !== "lessons.ipynb").map(link), file,
+    make("div", "mx-menu-pair", {}, make("div", "", {},
+      make("div", "mx-menu-head", { textContent: "Your own" }),
+      row("Open a lesson…", "From a file", () => file.click()),
+      row("Record a lesson", "Moments of this page, with words, a question and a goal", () => send("record")),
+    ), make("div", "", {},
+      make("div", "mx-menu-head", { textContent: "Other pages" }),
+      ...state.pages.filter(({ page }) => page !== "lessons.ipynb").map(link), file,
+    )),
   ]);
   return lessons;
 };
@@ -102,12 +105,12 @@ const build = (el, send, onClose) => {
   const menus = (state) => {
     built = true;
     const examples = menu("mx-examples", "Examples", "Ready runs: points, network and attack",
-      state.examples.flatMap(({ group, rows }) => [
+      state.examples.map(({ group, rows }) => make("div", "mx-menu-group", {},
         make("div", "mx-menu-head", { textContent: group }),
         ...rows.map(({ name, sentence }) => make("button", "mx-menu-row", {
           type: "button", title: sentence, on: { click: () => { examples.set(false); send("example", name); } },
         }, make("b", "", { textContent: name }), make("span", "", { textContent: sentence }))),
-      ]));
+      )));
     const lessons = lessonsOf(state, send);
     const share = make("button", "mx-ghost", {
       type: "button", textContent: "Share", title: "A link, the code, files, and a game of two",

@@ -5,7 +5,7 @@
 const TICK_MS = 500, BEAT_MS = 2000, SILENT_MS = 5000, ANSWER_MS = 2500;
 const RESTS_MS = 600000; // of a page that nobody touches and that draws nothing; it then asks no more; arbitrary
 
-// --- the bar: one sentence and its buttons, over the plane ----------------------------------------
+// --- the bar: one sentence and its buttons, above the side: it covers nothing ----------------------------------------
 const makeBar = () => {
   const root = document.createElement("div"), words = document.createElement("span"), row = document.createElement("div");
   root.className = "mx-kept";
@@ -138,7 +138,8 @@ function render({ model, el }) {
   const place = () => {
     app = el.closest(".mx-app");
     if (!app) { placing = setTimeout(place, 200); return; }
-    (app.querySelector(".mx-notice-box") || app).append(bar.root);
+    const side = app.querySelector(".mx-side");
+    if (side) side.before(bar.root); else app.append(bar.root);
     if (row) document.getElementById("opening")?.click(); // who comes back has seen it
     say();
   };

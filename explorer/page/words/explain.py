@@ -9,7 +9,7 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.explanations.programs import Sample
 from explorer.research.explained import Explained
-from explorer.research.words.numbers import digits, plain, share
+from explorer.research.words.numbers import plain, share
 
 TITLE, NOTE = "Can this point be somewhere else?", "each dot is one of the filled points"
 DRAG, WALL = "While you drag", "wall: a neuron switches"
@@ -37,7 +37,8 @@ def hand(state: Explained) -> str:
         ends = [
             f"{v:.2f}" if np.isfinite(v) else "∞" for v in (slide.extent.minus, slide.extent.plus)
         ]
-        return f"The cell reaches from −{ends[0]} to +{ends[1]} here; dragged by {slide.at:+.2f}."
+        by = f"{slide.at:+.2f}".replace("-", "−")
+        return f"Dragged by {by}: no neuron switches from −{ends[0]} to +{ends[1]}."
     if state.selected is None and bool(state.pinned.all()):
         return "No point has a line to go along: choose Anywhere, and drag a filled point."
     if state.selected is None:
@@ -46,16 +47,8 @@ def hand(state: Explained) -> str:
     if bool(state.pinned[i]):
         count = state.kinks(i)
         stand = "neuron stands" if count == 1 else "neurons stand"
-        return f"Point {i + 1} is pinned ({count} {stand} on it)."
-    return f"Point {i + 1} in hand, λ = {float(state.now.lam[i]):.3g}: drag it along its line."
-
-
-def measured(state: Explained) -> str:
-    """Return the numbers of the set on screen."""
-    return (
-        f"Unexplained {share(state.residual)}, margin error "
-        f"{digits(state.margin_error, '.1e')}, slackness {digits(state.slackness, '+.1e')}."
-    )
+        return f"Point {i + 1} is pinned: {count} {stand} on it."
+    return f"Point {i + 1} is in hand: drag it along its green line."
 
 
 def no_radii(target: Target) -> str:
@@ -77,17 +70,38 @@ def radii(drawn: RadiusMap) -> str:
 def forced(sample: Sample, count: int, of: int) -> str:
     """Return how many points every training set has, over which sets."""
     tolerance = plain(f"{sample.tolerance:.0e}")
+    sampled = "" if sample.exact else ", up to sampling"
+    if not count:
+        return (
+            f"None of these {of} points is certain{sampled}. Training sets on the margin within "
+            f"±{sample.extent:g} that explain the weights to {tolerance} were bounded."
+        )
     return (
-        f"{count} of {of} support points are certain (ringed): every training set on the margin "
-        f"within ±{sample.extent:g} that explains the weights to {tolerance} has mass "
-        f"within {sample.radius:g} of each, at least the share of λ written there."
+        f"{_certain(count, of)}: every training set on the margin that explains the weights has "
+        f"a point within {sample.radius:g} of {_each(count)}{sampled}. Those within "
+        f"±{sample.extent:g} that explain the weights to {tolerance} have at least the share of λ "
+        "written there."
     )
 
 
 def forced_exactly(count: int, of: int, allowed: float, near: float) -> str:
     """Return how many points every explanation has, over all explanations up to `allowed`."""
+    if not count:
+        return (
+            f"None of these {of} points is proven certain. Of all sets that leave up to "
+            f"{share(allowed)} of the weights unexplained, none is left out."
+        )
     return (
-        f"{count} of {of} support points are certain (ringed): every explanation that leaves up "
-        f"to {share(allowed)} of the weights has mass within {near:.2g} of each, at least the "
-        "share of λ written there. No explanation is left out."
+        f"{_certain(count, of)}: every set that leaves up to {share(allowed)} of the weights "
+        f"unexplained has a point within {near:.2g} of {_each(count)}. At least the share of λ "
+        "written there lies there; no explanation is left out."
     )
+
+
+def _certain(count: int, of: int) -> str:
+    verb = "is" if count == 1 else "are"
+    return f"{count} of {of} points {verb} certain (ringed)"
+
+
+def _each(count: int) -> str:
+    return "it" if count == 1 else "each"

@@ -46,7 +46,7 @@ def split(made: Split) -> str:
     left = f"leave no more of ‖θ‖² than the whole point does ({made.here:.2g})"
     if not made.carries:
         return (
-            "This point carries no multiplier, so that nothing of it is to be split: with the "
+            "This point carries no multiplier, so that nothing of it is to be split. With the "
             f"other points refitted {share} {left}."
         )
     if not made.level:
@@ -61,8 +61,9 @@ def split(made: Split) -> str:
         )
     far = f"{made.free:.2f}" if np.isfinite(made.free) else "any distance"
     return (
-        f"Up to {far} along the line both halves stay on the margin and in the cell: they {left}. "
-        f"Of all, {share} do; elsewhere the energy is up to {made.values.max():.2g}."
+        f"Up to {far} along the line both halves stay on the margin and explain the weights as "
+        f"well as the whole point. In that cell they {left}; of all, {share} do, and elsewhere the "
+        f"energy is up to {made.values.max():.2g}."
     )
 
 

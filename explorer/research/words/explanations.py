@@ -89,19 +89,18 @@ def farthest(made: Farthest) -> str:
         if made.scope.tolerance > COARSE:
             told = "but even the true one explains them no better: train longer"
         return (
-            "No training set on the margin that explains the weights to "
-            f"{made.scope.tolerance:.0e} is over {made.distance:.1g} away from the true one on "
-            f"average: {told} (the box is {scope})."
+            "No training set was found that explains the weights and lies over "
+            f"{made.distance:.1g} from the true one on average: {told}. It would be on the margin, "
+            f"and explain them to {made.scope.tolerance:.0e} (the box is {scope})."
         )
-    how = "the same weights"
+    how, truly = "the same weights", ""
     if not made.as_well:
-        how = (
-            "the weights, less well than the true ones (those leave "
-            f"{digits(made.truth, '.1e')})"
-        )  # fmt: skip
+        how = "the weights, less well than the true ones"
+        truly = f", that of the true ones {digits(made.truth, '.1e')}"
     return (
         f"{made.explanation.n} other points explain {how}: on average {made.distance:.2g} from the "
-        f"nearest true one, residual {digits(made.residual, '.1e')} (the box is {scope})."
+        f"nearest true one. Their residual is {digits(made.residual, '.1e')}{truly} (the box is "
+        f"{scope})."
     )
 
 
