@@ -15,6 +15,7 @@ GARBAGE = b"\x80\x04\x95 not a run at all" * 50
 
 ECHO_IS_GONE = """() => {
   const c = document.querySelector(".mx-pad-surface canvas");
+  if (!c.checkVisibility()) return true;
   return !c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some(v => v);
 }"""
 

@@ -83,7 +83,9 @@ def test_three_layers_have_no_certificate_and_say_so_once() -> None:
         play.go(app.session, "attack")
         play.configure(app.session, steps=20)
         play.go_on(app.session, 20)
-        assert not board(app).job.busy and app.session.frame.attack.certainty is None
+        assert app.session.frame.status.over and len(app.session.frame.attack.claims.x)
+        await asyncio.sleep(0)  # as in `ended`: the work would begin by then
+        assert board(app).job.state is JobState.IDLE
         fold = [words for name, words in headline(app.session.frame).fold if name == "certified"]
         assert len(fold) == 1
         play.go(app.session, "explain")
@@ -151,6 +153,11 @@ def test_a_map_that_nobody_wants_any_more_ends() -> None:
         panel.radii.job.cancel()
         await panel.radii.job.done()
         assert app.session.frame.certain is None and not np.size(on_plane(app).get("energy", ()))
+        press(panel.radii.box, "ask")
+        play.go(app.session, "draw")
+        draw.clear(app.session)  # there are no such weights any more
+        await panel.radii.job.done()
+        assert panel.radii.job.state is JobState.STALE and app.session.frame.certain is None
         app.close()
 
     asyncio.run(run())

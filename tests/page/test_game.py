@@ -15,7 +15,7 @@ from explorer.engine.network import init_network
 from explorer.engine.scoring import RADII
 from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
-from explorer.page import play
+from explorer.page import files, play
 from explorer.page.apps.explorer import App
 from explorer.page.session import Session
 from explorer.page.sharing import described
@@ -34,6 +34,7 @@ from explorer.research.game import (
     score_guess,
 )
 from explorer.research.state import link_of
+from tests.page.test_exchange import weights_of
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +68,13 @@ def test_a_challenge_needs_weights_that_separate_the_points() -> None:
     with pytest.raises(GameError, match="train"):
         game.begin(session)
     play.step(session, 1)
-    if float(session.frame.training.state.q.min()) <= 0:
-        with pytest.raises(GameError, match="separate"):
-            game.begin(session)
+    assert float(session.frame.training.state.q.min()) <= 0
+    with pytest.raises(GameError, match="separate"):
+        game.begin(session)
+    blind = Session()
+    files.open_file(blind, weights_of(2))  # without points
+    with pytest.raises(GameError, match="draw"):
+        game.begin(blind)
 
 
 def test_points_that_changed_are_found_out(hider: Session) -> None:
@@ -216,5 +221,10 @@ def test_against_the_computer_on_the_page() -> None:
 
     page = asyncio.run(run())
     rows = page.panels["GamePanel"].view.state["scores"]
-    assert len(rows) == 3 and page.session.game.machine is not None
+    held = page.session.game
+    assert len(rows) == 3 and held.machine is not None
+    other = replace(held, challenge=replace(held.challenge), machine=None)
+    page.session.game = other
+    game.score_machine(page.session, held, held.guess)
+    assert page.session.game is other, "the guess was at other weights"
     page.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from explorer.engine.data import preset
-from explorer.page import play
+from explorer.page import files, play
 from explorer.page.apps.explorer import App, lesson_of
 from explorer.page.apps.lessons import LessonsApp, picture
 from explorer.page.lessons import course, file
@@ -31,6 +31,7 @@ from explorer.page.session import Session
 from explorer.page.stages import draw, landscape, train
 from tests.page.pages import send
 from tests.page.students import STUDENTS, done
+from tests.page.test_exchange import weights_of
 
 TRAINED = "trained at least"
 SLOW = {4, 8, 9, 12, 13}  # several seconds each
@@ -382,6 +383,9 @@ def test_what_cannot_be_repeated_is_said_when_it_is_recorded() -> None:
     assert given.preset == "" and len(given.points) == 7 and given.steps == 5
     with pytest.raises(ValueError, match="title"):
         course.preview(session)
+    files.open_file(session, weights_of(2))
+    with pytest.raises(ValueError, match="a file"):
+        course.add_step(session)
 
 
 def test_an_exact_network_and_an_attack_are_recorded_as_such() -> None:

@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from dataclasses import replace
 
 import pytest
 import torch
@@ -16,7 +17,7 @@ from explorer import link_of, read_link, repeat
 from explorer.cli import app
 from explorer.engine.data import Dataset, preset
 from explorer.engine.roster import ROSTER
-from explorer.page import branches, play
+from explorer.page import branches, files, play
 from explorer.page.opening import opening
 from explorer.page.panels.headline import Headline
 from explorer.page.panels.share import SharePanel
@@ -24,11 +25,13 @@ from explorer.page.session import Session
 from explorer.page.sharing import described, gap
 from explorer.page.stages import attack, draw, train
 from explorer.page.words.headline import headline
+from explorer.page.words.share import ANEW, ATTACK_ANEW, WEIGHTS
 from explorer.research import planes
 from explorer.research.code import command_of, python_of
 from explorer.research.runs import to_the_end
 from explorer.research.words import sentence
 from tests.page.pages import send
+from tests.page.test_exchange import weights_of
 
 
 def by_hand(n: int = 8) -> Dataset:
@@ -162,6 +165,7 @@ def test_what_cannot_be_made_again_is_told_and_left_out() -> None:
     play.step(session, 20)
     assert not gap(session)
     draw.add(session, [((0.1, 0.2), 1)])
+    assert gap(session) == ANEW and described(session).steps == (0, 0)
     play.step(session, 20)
     run = described(session)
     assert gap(session) and run.steps == (0, 0) and run.stage == "draw"
@@ -173,6 +177,12 @@ def test_what_cannot_be_made_again_is_told_and_left_out() -> None:
     assert gap(session)
     play.reset(session)
     assert not gap(session), "from its first step on it has these settings"
+    kkt(session)
+    assert not gap(session)
+    session.put(attack=replace(session.frame.attack, seed=None))  # one that was loaded
+    assert gap(session) == ATTACK_ANEW
+    files.open_file(session, weights_of(2))
+    assert gap(session) == WEIGHTS
 
 
 def test_a_page_of_points_alone_is_a_link_too() -> None:

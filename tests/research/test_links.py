@@ -71,6 +71,8 @@ def test_mutated_links_are_refused_or_read_and_never_anything_else() -> None:
         except StoreError as error:
             assert len(str(error)) <= MOST_WORDS
     assert read < 40, "a checksum finds nearly all"
+    more = zlib.compress(store.dump(read_link(LINK)), 9) + b"more"
+    refused(f"mx1.{base64.urlsafe_b64encode(more).decode().rstrip('=')}")
 
 
 def test_mutated_contents_are_refused_or_read_and_never_anything_else() -> None:

@@ -92,6 +92,7 @@ def until(socket: Any, **what: Any) -> None:
 def test_the_teacher_sees_how_many_are_where_and_nothing_else(join: Join, teacher: Any) -> None:
     until(teacher, there=0)
     students = [join() for _ in range(3)]
+    until(teacher, there=3)  # also who has not said where
     for socket, stage in zip(students, ("train", "attack", "attack"), strict=True):
         say(socket, stage=stage)
     nowhere = dict.fromkeys(("draw", "landscape", "explain", "arena"), 0)
