@@ -405,3 +405,32 @@ def test_a_lesson_travels_as_a_link_and_a_damaged_one_is_refused_in_a_sentence()
         with pytest.raises(file.LessonError):
             file.read_link(bad)
     assert not file.is_link("lesson.json")
+
+
+def test_an_empty_plane_of_a_lesson_speaks_of_nothing_that_the_lesson_hides() -> None:
+    app = App(lesson=0)
+    hint, head = app.panels["PlanePanel"].view, app.panels["Headline"].view
+    course.turn(app.session, 1)
+    put(app.session)
+    assert app.session.frame.dataset.n == 0
+    assert app.panels["Presets"].box not in app.cards.children
+    assert hint.hint and "preset" not in hint.hint
+    assert head.state["action"] == ""
+    course.leave(app.session)
+    draw.begin_own(app.session)
+    assert "preset" in hint.hint and head.state["action"]
+    app.close()
+
+
+def test_a_share_is_written_in_per_cent_and_kept_as_a_share() -> None:
+    goal = Goal(name="residual at most", value=0.07)
+    assert "7%" in goal.words and "0.07" not in goal.words
+    assert KINDS["p at most"].shown(0.05) == 0.05
+    app = App()
+    course.record(app.session)
+    course.add_step(app.session)
+    form = app.panels["LessonPanel"].form
+    send(form, kind="goal", value=["residual at most", 7])
+    assert course.draft_of(app.session).steps[0].goal == goal
+    assert form.state["value"] == 7
+    app.close()

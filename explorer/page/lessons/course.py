@@ -116,6 +116,12 @@ def cards_of(session: Session) -> frozenset[str] | None:
     return frozenset(name for card in walk.step.cards for name in CARDS.get(card, (card,)))
 
 
+def offers(session: Session, panel: str) -> bool:
+    """Return whether a panel is in sight as far as a lesson decides."""
+    cards = cards_of(session)
+    return cards is None or panel in cards
+
+
 # --- walking ------------------------------------------------------------------------------------
 def begin(session: Session, lesson: Lesson, draft: Draft | None = None) -> None:
     """Open a lesson at its first step; `putting` then puts the page there."""

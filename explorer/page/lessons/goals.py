@@ -42,6 +42,7 @@ class Kind:
         low: the least number; None where the goal takes none.
         high: the largest.
         usual: what the form proposes.
+        percent: whether the number is a share, which the page writes in per cent.
     """
 
     words: str
@@ -49,6 +50,15 @@ class Kind:
     low: float | None = None
     high: float = math.inf
     usual: float = 0.0
+    percent: bool = False
+
+    def shown(self, value: float) -> float:
+        """Return the number as the page writes it."""
+        return float(f"{100 * value:.12g}") if self.percent else value
+
+    def taken(self, number: float) -> float:
+        """Return the number that a person means who writes this."""
+        return float(f"{number / 100:.12g}") if self.percent else number
 
 
 # --- what is read off a frame -------------------------------------------------------------------
@@ -215,8 +225,8 @@ KINDS: dict[str, Kind] = {
     "all points at the margin": Kind("All points hold the margin", _all_on_margin),
     "normalised margin at least": Kind("A normalised margin of at least {}", _least(_gamma), 0, 1,
                                        0.1),
-    "residual at most": Kind("The points leave at most {} of the weights unexplained",
-                             _most(_unexplained), 0, 1, 0.05),
+    "residual at most": Kind("The points leave at most {}% of the weights unexplained",
+                             _most(_unexplained), 0, 1, 0.05, percent=True),
     "attacked at least": Kind("Attack for at least {} steps", _least(_attacked), 1, usual=100),
     "recovered at least": Kind("Recover at least {} points", _least(_found), 1, 200, 4),
     "recovered at most": Kind("A whole attack that recovers at most {} points", _at_most, 0, 200,
@@ -285,8 +295,10 @@ class Goal:
     @property
     def words(self) -> str:
         """What the student reads."""
-        number = "" if self.value is None else np.format_float_positional(self.value, trim="-")
-        return KINDS[self.name].words.format(number)
+        row = KINDS[self.name]
+        if self.value is None:
+            return row.words
+        return row.words.format(np.format_float_positional(row.shown(self.value), trim="-"))
 
     def met(self, frame: Frame) -> bool:
         """Return whether this frame meets it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from explorer.page.frame import Frame
+from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
 from explorer.page.parts.controls import Title
 from explorer.page.play import act
@@ -30,11 +31,14 @@ class Headline(Panel):
     def render(self, frame: Frame) -> None:
         """Show the headline of this frame."""
         made = headline(frame, self.session.running or self.session.opening)
+        action = made.action
+        if action and action.key == "points" and not course.offers(self.session, "Presets"):
+            action = None  # a lesson that hides the ready-made sets wants points of one's own
         self.view.show(
             title=made.title, words=made.words, tone=made.tone,
             fold=[list(pair) for pair in made.fold],
-            action="" if made.action is None else made.action.label,
-            key="" if made.action is None else made.action.key,
+            action="" if action is None else action.label,
+            key="" if action is None else action.key,
         )  # fmt: skip
 
     @property

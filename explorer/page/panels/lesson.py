@@ -95,7 +95,7 @@ class LessonPanel(Panel):
             return
         name, number = value
         real = isinstance(number, int | float) and math.isfinite(number)
-        given = float(number) if real else None
+        given = KINDS[name].taken(float(number)) if real and name in KINDS else None
         self.command(lambda: course.put_goal(self.session, name, given))(None)
 
     def _on_choose(self, at: Any) -> None:  # noqa: ANN401 - from a browser
@@ -198,11 +198,12 @@ def _draft(draft: Draft) -> dict[str, Any]:
     step = draft.steps[draft.at] if draft.steps else None
     goal = None if step is None else step.goal
     row = None if goal is None else KINDS[goal.name]
+    number = None if row is None or goal.value is None else row.shown(goal.value)
     return {
         "title": draft.title, "line": draft.line, "at": draft.at,
         "steps": [words.short(s.caption, i) for i, s in enumerate(draft.steps)],
         "step": None if step is None else {name: getattr(step, name) for name in TEXTS},
-        "goal": "" if goal is None else goal.name, "value": None if goal is None else goal.value,
+        "goal": "" if goal is None else goal.name, "value": number,
         "number": row is not None and row.low is not None,
         "of": "" if step is None or step.state is None else words.state(step.state),
     }  # fmt: skip

@@ -12,6 +12,7 @@ from explorer.engine.attacks.shapes import EMPTY
 from explorer.page import play
 from explorer.page.frame import Frame
 from explorer.page.gestures import ExplainHand, Gestures, LandscapeHand
+from explorer.page.lessons import course
 from explorer.page.panels.base import Panel
 from explorer.page.parts.scene import Arrays, Look, backdrop, network, scene
 from explorer.page.parts.shapes import pointed_at, shapes_of
@@ -24,6 +25,7 @@ KEYS = (
     "Delete erases, 1 to 4 choose the class, P place, M move, E erase, Ctrl+Z undo, Ctrl+Y redo."
 )
 FIRST = "Click to place a point, drag to spray, or take a preset."
+FIRST_ALONE = "Click to place a point, drag to spray."  # where a lesson hides the presets
 FIRST_ON_LINE = "Click above the axis to place a ● point, below it to place a ▲."
 EXPLAIN_KEYS = (
     "Drag a filled point along its green line; with Shift, anywhere. Keyboard: Tab chooses a "
@@ -115,6 +117,12 @@ class PlanePanel(Panel):
         self._behind, self._of = backdrop(net, unit, self.session.axes, look), of
         return self._behind
 
+    def _first(self, frame: Frame) -> str:
+        """Return how an empty plane is drawn on, with what is in sight."""
+        if frame.dataset.d == 1 and not self.session.label:
+            return FIRST_ON_LINE
+        return FIRST if course.offers(self.session, "Presets") else FIRST_ALONE
+
     def _tell(self, frame: Frame) -> None:
         n = frame.dataset.n
         explain = frame.explain if frame.stage == "explain" else None
@@ -132,7 +140,6 @@ class PlanePanel(Panel):
                 self.view.echo, self.view.spacing, self.view.cursor = False, 2, "grab"
             elif self.view.spacing != SPACING[self.session.tool]:
                 self._tool_of(self.session)
-            first = FIRST_ON_LINE if frame.dataset.d == 1 and not self.session.label else FIRST
-            self.view.hint = first * (not n)
+            self.view.hint = self._first(frame) * (not n)
             self.view.tip = keys
             self.view.label = f"Plane with {n} points. {keys}"

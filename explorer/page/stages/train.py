@@ -30,7 +30,7 @@ def begin(session: Session, net: Network | None = None, exact: bool = False) -> 
     """
     dataset = session.frame.dataset
     if not dataset.n:
-        raise ValueError("No points yet: click on the plane, or take a preset.")
+        raise ValueError("No points yet: click on the plane.")
     generator = torch.Generator().manual_seed(session.seed)
     state = training.init(dataset, session.train_config, generator, net)
     session.branch.train, session.branch.attack = Timeline(), Timeline()
