@@ -127,6 +127,16 @@ def test_a_lesson_is_recorded_saved_and_played(new_page, voila_server, tmp_path:
     expect(line).to_have_value(re.compile(re.escape(f"{voila_server.url}#mxl1.")))
     whole(page)
     link = line.input_value()
+    # Not saved yet, and the page is loaded anew: the browser has kept it.
+    page.wait_for_function(
+        "() => Object.values(localStorage).some(text => text.includes('Train them.')"
+        " && text.includes('separated'))"
+    )
+    page.reload(wait_until="commit")
+    page.locator(".mx-kept").get_by_role("button", name="Take up").click()
+    expect(form.get_by_label("Title of the lesson")).to_have_value("Mine")
+    expect(form.locator(".mx-lesson-list")).to_contain_text("Train them.")
+    expect(form.get_by_label("Goal of the step")).to_have_value("separated")
     with page.expect_download() as saving:
         app.press("Save")
     path = tmp_path / saving.value.suggested_filename

@@ -12,6 +12,7 @@ import torch
 from explorer.engine import store
 from explorer.engine.data import preset
 from explorer.page import files, play
+from explorer.page.lessons import course
 from explorer.page.panels.keeping import Keeping
 from explorer.page.session import Session
 from explorer.page.stages import draw, train
@@ -238,6 +239,30 @@ def test_another_drawing_is_kept_beside_the_last() -> None:
     assert panel.view.kept["anew"] and not panel.view.kept["own"]
     draw.add(session, [((0.5, 0.5), 1)])
     assert not panel.view.kept["anew"] and panel.view.kept["own"]
+
+
+@pytest.mark.parametrize("title", ["Mine", ""])
+def test_a_lesson_that_is_recorded_is_kept_until_it_is_left(title: str) -> None:
+    page = Session(preset("blobs"))
+    panel = Keeping(page)
+    send(panel.view, kind="begin")
+    course.record(page)
+    course.add_step(page)
+    course.put_step(page, caption="Look.")
+    course.put_words(page, title, "A line")
+    kept = panel.view.kept
+    other = Session()
+    again = Keeping(other)
+    send(again.view, kind="take up", text=kept["text"], lesson=kept["lesson"])
+    draft = course.draft_of(other)
+    assert (draft.title, draft.line, draft.steps) == (title, "A line", page.lesson.steps)
+    assert torch.equal(other.frame.dataset.x, page.frame.dataset.x)
+    send(again.view, kind="take up", text=kept["text"], lesson="no lesson")
+    assert other.message and course.draft_of(other) is draft
+    course.leave(page)
+    assert panel.view.kept["lesson"] == ""
+    panel.close()
+    again.close()
 
 
 def test_what_the_browser_gives_back_is_shown_or_refused_in_a_sentence() -> None:

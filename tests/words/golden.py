@@ -760,6 +760,7 @@ def of_keeping() -> Named:
     frames = {**dict(drawn_frames()), **dict(trained_frames()), **dict(attacked_frames())}
     for name in ("one class", "separated", "found"):
         yield f"kept, of {name}", keeping.kept_words(frames[name])
+    yield "kept, with a lesson", keeping.kept_words(frames["one class"], [1, 2])
 
 
 def made() -> dict[str, str]:

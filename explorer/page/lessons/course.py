@@ -29,7 +29,7 @@ from explorer.page import play
 from explorer.page.axes import Axes, fitted
 from explorer.page.frame import LAYERS, Branch, Frame
 from explorer.page.history import History, Timeline
-from explorer.page.lessons.file import CARDS, MOST_STEPS, Goal, Lesson, State, Step
+from explorer.page.lessons.file import CARDS, MOST_STEPS, Goal, Lesson, State, Step, read, write
 from explorer.page.lessons.goals import KINDS, OPENED
 from explorer.page.session import LIVE_STEPS, Session
 from explorer.page.stages import attack, landscape, train
@@ -40,6 +40,7 @@ KEPT = (
     "game",
 )  # fmt: skip
 MAPPED = ("point", "split")
+UNTITLED = "A lesson without a title yet"  # stands for none while a browser keeps it
 BEGUN_ELSEWHERE = (
     "This network did not begin on these points with this seed, so the step will train one that "
     "did: the same number of steps, other weights."
@@ -291,6 +292,23 @@ def record(session: Session, lesson: Lesson | None = None) -> None:
     end_walk(session)
     given = lesson and Draft(lesson.title, lesson.line, lesson.steps)
     session.lesson = given or Draft()
+
+
+def unsaved(session: Session) -> str:
+    """Return what is being recorded as text that a browser can keep; "" for no step yet."""
+    draft = session.lesson
+    if not isinstance(draft, Draft) or not draft.steps:
+        return ""
+    lesson = Lesson(title=draft.title.strip() or UNTITLED, line=draft.line, steps=draft.steps)
+    return write(lesson).decode()
+
+
+def record_on(session: Session, text: str) -> None:
+    """Go on with the recording of `unsaved`. ValueError where the text is none."""
+    given = read(text.encode())
+    record(session, given)
+    if given.title == UNTITLED:
+        put_words(session, "", given.line)
 
 
 def draft_of(session: Session) -> Draft:

@@ -9,9 +9,11 @@ from typing import Any
 from explorer.engine.store import StoreError
 from explorer.page import files
 from explorer.page.frame import Frame
-from explorer.page.lessons.course import Walk
+from explorer.page.lessons import course
+from explorer.page.lessons.course import Draft, Walk
 from explorer.page.panels.base import Panel
 from explorer.page.parts.keeper import Keeper, KeptList
+from explorer.page.session import Session
 from explorer.page.words.keeping import kept_words
 
 EDITED_S, PLAYING_S = 0.5, 5.0  # arbitrary: between two states that are kept
@@ -31,7 +33,7 @@ class Keeping(Panel):
         self._points: set[tuple[float, ...]] = set()  # of what was kept last
         self._when = 0.0
         self._due: asyncio.TimerHandle | None = None
-        names = ["seed", "mix", "attack_config", "train_config", "running"]
+        names = ["seed", "mix", "attack_config", "train_config", "running", "lesson"]
         self.session.observe(lambda _: self._look(), names=names)
 
     def render(self, frame: Frame) -> None:
@@ -44,16 +46,17 @@ class Keeping(Panel):
             self._kept = self._present()
             self._opened = _work(self._kept)
 
-    def _on_take_up(self, text: str) -> None:
+    def _on_take_up(self, text: str, lesson: str) -> None:
         """Show what the browser kept."""
         self.begin()
-        self.command(lambda: files.take_up(self.session, text))(None)
+        self.command(lambda: _take_up(self.session, text, lesson))(None)
 
     def _present(self) -> tuple[Any, ...]:
         """Return what a change is told by."""
         session, now = self.session, self.session.frame
+        draft = session.lesson if isinstance(session.lesson, Draft) else None
         return (now.dataset, now.training.state, now.attack.state, now.stage, session.seed,
-                session.mix, session.train_config, session.attack_config)  # fmt: skip
+                session.mix, session.train_config, session.attack_config, draft)  # fmt: skip
 
     def _look(self) -> None:
         """Keep the present moment if it is another one: a while after the last, and after this.
@@ -86,7 +89,10 @@ class Keeping(Panel):
         self._kept, self._when = self._present(), monotonic()
         now = self.session.frame
         points = {tuple(x) for x in now.dataset.x.tolist()}
-        if (not points and not now.training.given) or _work(self._kept) == self._opened:
+        lesson = course.unsaved(self.session)
+        drawn = points or now.training.given or lesson
+        idle = not drawn or _work(self._kept) == self._opened
+        if idle and not self.view.kept.get("lesson"):  # a recording that was left is forgotten
             return  # to look at what a page opens with is no work of a visitor's
         anew = bool(self._points) and not self._points & points
         self._points = points
@@ -94,9 +100,10 @@ class Keeping(Panel):
             text, whole = files.as_text(self.session)
         except StoreError:  # points without number
             text, whole = "", False
-        own = now.dataset.source is None
-        self.view.kept = {"text": text, "words": kept_words(now), "whole": whole, "anew": anew,
-                          "own": own}  # fmt: skip
+        own = now.dataset.source is None or bool(lesson)
+        words = kept_words(now, self._kept[-1].steps if lesson else ())
+        self.view.kept = {"text": text, "words": words, "whole": whole, "anew": anew, "own": own,
+                          "lesson": lesson}  # fmt: skip
 
     def _away(self) -> bool:
         """Return whether a lesson is on screen: the visitor's own page comes back after it."""
@@ -113,6 +120,13 @@ class Keeping(Panel):
         self._forget_due()
 
 
+def _take_up(session: Session, text: str, lesson: str) -> None:
+    """Show what a browser kept, and go on with the lesson that was being recorded, if any."""
+    files.take_up(session, text)
+    if lesson:
+        course.record_on(session, lesson)
+
+
 def _work(present: tuple[Any, ...]) -> tuple[Any, ...]:
     """All of a moment but its stage: to look round changes nothing."""
     return (*present[:3], *present[4:])
@@ -124,5 +138,5 @@ class KeptDrawings(Panel):
     def build(self) -> None:
         """One list."""
         self.view = self.widget = KeptList(
-            lambda text: self.command(lambda: files.take_up(self.session, text))(None)
+            lambda text, lesson: self.command(lambda: _take_up(self.session, text, lesson))(None)
         )

@@ -198,7 +198,7 @@ def _draft(draft: Draft) -> dict[str, Any]:
     step = draft.steps[draft.at] if draft.steps else None
     goal = None if step is None else step.goal
     row = None if goal is None else KINDS[goal.name]
-    number = None if row is None or goal.value is None else row.shown(goal.value)
+    number = None if goal is None or goal.value is None else KINDS[goal.name].shown(goal.value)
     return {
         "title": draft.title, "line": draft.line, "at": draft.at,
         "steps": [words.short(s.caption, i) for i, s in enumerate(draft.steps)],

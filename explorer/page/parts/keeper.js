@@ -68,15 +68,15 @@ function render({ model, el }) {
     // A row of this tab is written on; that of another tab, which may be open, is left as it is.
     if (row.key === attempt(() => sessionStorage.getItem(MINE), null)) key = row.key;
     touched = true;
-    send({ kind: "take up", text: row.text });
+    send({ kind: "take up", text: row.text, lesson: row.lesson });
     row = null;
     say();
   };
   const keep = () => {
-    const { text, words, whole, anew, own } = model.get("kept");
-    if (text === undefined || text === latest?.text) return;
+    const { text, words, whole, anew, own, lesson } = model.get("kept");
+    if (text === undefined || (text === latest?.text && lesson === latest.lesson)) return;
     if (anew) key = newKey();
-    latest = { time: Date.now(), page, words, text, own };
+    latest = { time: Date.now(), page, words, text, own, lesson };
     stored = Boolean(text) && store(key, latest);
     latest.whole = whole;
     say();

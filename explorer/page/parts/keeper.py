@@ -13,6 +13,7 @@ from explorer.page.words.keeping import BAR, BUTTONS, LIST
 
 HERE = Path(__file__).parent
 KEPT = (HERE / "kept.js").read_text(encoding="utf-8")
+TakeUp = Callable[[str, str], None]  # given the text of a page, and that of a lesson or ""
 
 
 class Keeper(anywidget.AnyWidget):
@@ -21,7 +22,8 @@ class Keeper(anywidget.AnyWidget):
     Attributes:
         keeps: whether it offers what was kept; else it watches the kernel alone.
         kept: the newest state: its `text`, empty for none; `words` on it; whether it is `whole`,
-            another drawing than the last (`anew`), and no untouched ready-made set (`own`).
+            another drawing than the last (`anew`), and no untouched ready-made set (`own`); the
+            `lesson` that is being recorded, as text, empty for none.
         says: its sentences.
         comm_name: by which the kernel knows this widget, so that a new kernel is told from it.
     """
@@ -33,7 +35,7 @@ class Keeper(anywidget.AnyWidget):
     comm_name: Any = Unicode("").tag(sync=True)
 
     def __init__(
-        self, begin: Callable[[], None] | None = None, take_up: Callable[[str], None] | None = None
+        self, begin: Callable[[], None] | None = None, take_up: TakeUp | None = None
     ) -> None:
         """Call `begin` when a visitor acts first, `take_up` with a text that was kept before.
 
@@ -50,9 +52,8 @@ class Keeper(anywidget.AnyWidget):
             self.send({"kind": "beat"})
         elif kind == "begin" and self._begin is not None:
             self._begin()
-        elif kind == "take up" and isinstance(text := content.get("text"), str):
-            if self._take_up is not None:
-                self._take_up(text)
+        elif kind == "take up" and self._take_up is not None:
+            _pass_on(content, self._take_up)
 
 
 class KeptList(anywidget.AnyWidget):
@@ -65,12 +66,19 @@ class KeptList(anywidget.AnyWidget):
     _esm = f"{KEPT}\n{(HERE / 'kept_list.js').read_text(encoding='utf-8')}"
     says: Any = Dict().tag(sync=True)
 
-    def __init__(self, take_up: Callable[[str], None]) -> None:
+    def __init__(self, take_up: TakeUp) -> None:
         """Call `take_up` with the text of the chosen row."""
         super().__init__(says=LIST | BUTTONS)
         self._take_up = take_up
         self.on_msg(self._on_message)
 
     def _on_message(self, _: Any, content: Any, __: Any) -> None:  # noqa: ANN401 - from a browser
-        if isinstance(content, dict) and isinstance(text := content.get("text"), str):
-            self._take_up(text)
+        if isinstance(content, dict):
+            _pass_on(content, self._take_up)
+
+
+def _pass_on(row: dict[str, Any], take_up: TakeUp) -> None:
+    """Take up a row of the browser's: its text, and its lesson if it has one."""
+    text, lesson = row.get("text"), row.get("lesson")
+    if isinstance(text, str):
+        take_up(text, lesson if isinstance(lesson, str) else "")

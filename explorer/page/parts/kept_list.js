@@ -18,7 +18,7 @@ const render = ({ model, el }) => {
       line.className = "mx-kept-row";
       words.textContent = `${clock(row.time)}: ${row.words}`;
       line.append(words,
-        button(says["take up"], "Show it in place of what is on screen", () => model.send({ kind: "take up", text: row.text })),
+        button(says["take up"], "Show it in place of what is on screen", () => model.send({ kind: "take up", text: row.text, lesson: row.lesson })),
         button(says.download, "As a file, which can be opened here again", () => download(row)),
         button(says.forget, "Delete it from this browser", () => { attempt(() => localStorage.removeItem(row.key)); changed(); }));
       return line;

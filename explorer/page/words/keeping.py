@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from explorer.page.frame import Frame
+from explorer.page.words.statement import count
 
 REFUSED = "What this browser kept cannot be taken up: {}"
 NOT_KEPT = (
@@ -29,12 +32,14 @@ BUTTONS = {"take up": "Take up", "new": "Start new", "download": "Download",
 LIST = {"some": "Kept in this browser", "none": "This browser keeps no drawing yet."}
 
 
-def kept_words(frame: Frame) -> str:
-    """Return what a kept page holds: how many points, and how far it had come."""
+def kept_words(frame: Frame, steps: Sequence[object] = ()) -> str:
+    """Return what a kept page holds: points, how far it had come, `steps` of a recorded lesson."""
     n, train, attack = frame.dataset.n, frame.training.state, frame.attack.state
     parts = ["1 point" if n == 1 else f"{n} points"]
     if train is not None and train.t:
         parts.append(f"trained for {train.t:,} step{'s' * (train.t > 1)}")
     if attack is not None and attack.t and frame.newest and frame.truth is frame.dataset:
         parts.append("attacked")
+    if steps:
+        parts.append(f"with a lesson of {count(len(steps), 'step')} that is not saved")
     return ", ".join(parts)
