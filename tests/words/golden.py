@@ -53,6 +53,7 @@ from explorer.page.history import History
 from explorer.page.words import energy as page_energy
 from explorer.page.words import explain as page_explain
 from explorer.page.words import failures, glossary, keeping
+from explorer.page.words import found as found_words
 from explorer.page.words import membership as page_membership
 from explorer.page.words import starts as page_starts
 from explorer.page.words import univariate as page_univariate
@@ -729,7 +730,7 @@ def of_page() -> Named:
         ("proved", there, works), ("vacuous", vacuous, works),
         ("errs", vacuous, replace(works, hits=4, alarms=300)),
     ):  # fmt: skip
-        yield f"membership, {name}", ": ".join(reversed(page_membership.sentence(world, found)))
+        yield f"membership, {name}", " | ".join(page_membership.sentence(world, found))
     yield "membership, network", page_membership.network(there)
     bad = ns(there, made=SimpleNamespace(ok=False))
     yield "membership, no KKT point", page_membership.network(bad)
@@ -750,6 +751,8 @@ def answers() -> Named:
         picture = replace(PICTURE, about=about)
         yield f"answer, energy of a {name}", folded(page_energy.picture_words(picture))
     yield "answer, of one sentence", folded("No numbers.")
+    yield "images, recovered", found_words.images(IMAGES)
+    yield "images, without unseen ones", found_words.images(replace(IMAGES, of_controls=math.nan))
 
 
 def of_keeping() -> Named:

@@ -34,6 +34,7 @@ from explorer.page.parts.keeper import Keeper
 from explorer.page.parts.membership_charts import key
 from explorer.page.parts.page import Page, show, way_back
 from explorer.page.view.chart import NOTHING, ChartView
+from explorer.page.words.found import images
 from explorer.research import image_runs
 from explorer.research.grid import grid_attacks
 from explorer.research.image_runs import (
@@ -488,7 +489,7 @@ class DigitsApp(Page):
             words += " It began at the truth, which no attacker has."
         tone = {Kind.FOUND: "good", Kind.AMBIGUOUS: "warn"}.get(found.verdict.kind, "")
         better = found.verdict.kind is Kind.FOUND and run.start != "truth"
-        self.say(words, "good" if better else "warn" if tone else "")
+        self.say(images(found.verdict), "good" if better else "warn" if tone else "", words)
 
     def _show_cell(self, aimed: Aimed, state: AttackState, words: str) -> None:
         """Show the end of a run of the grid beside the training images."""
@@ -499,7 +500,8 @@ class DigitsApp(Page):
         self.attacked = state
         self.scored = image_runs.assess(drawn, aimed, state, self.controls.vote.value)
         self.board.attack(drawn, self.scored, False)
-        self.say(f"{words}: {verdicts.verdict(self.scored.verdict)}", "")
+        found = self.scored.verdict
+        self.say(images(found), "", f"{words}: {verdicts.verdict(found)}")
 
     def close(self) -> None:
         """Stop the work and free the widgets; a second call does nothing."""

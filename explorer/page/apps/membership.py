@@ -318,8 +318,7 @@ class MembershipApp(Page):
         return self._world[1]
 
     def _show(self, there: World, found: Outcome, law: Law) -> None:
-        words, tone = says.sentence(there, found)
-        self.say(words, tone)
+        self.say(*says.sentence(there, found))
         every = rates.roc(there.members, there.held_out)
         drawn = histogram(there, found), roc_chart(every, found), proof_chart(there)
         for view, chart in zip(self.charts, drawn, strict=False):
@@ -338,7 +337,7 @@ class MembershipApp(Page):
         )
 
     def _empty(self, words: str) -> None:
-        self.say(f"No network to attack: {words}", "warn")
+        self.say("No network to attack", "warn", words)
         for view in self.charts[:3]:
             view.draw(NOTHING)
         self.roc_title.value = key("Every threshold: none", (LIMIT, "this rule"))

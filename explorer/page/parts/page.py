@@ -40,9 +40,10 @@ class Page:
         self.verdict = w.VBox([self.sentence]).add_class("mx-verdict")
         self.failure = w.HTML(layout=w.Layout(display="none")).add_class("mx-failed")
 
-    def say(self, words: str, tone: str) -> None:
-        """Show the verdict; tone "good", "warn", "bad" or ""."""
-        self.sentence.value = f"<div aria-live='polite'>{escape(words)}</div>"
+    def say(self, words: str, tone: str, more: str = "") -> None:
+        """Show the verdict, and more of it below; tone "good", "warn", "bad" or ""."""
+        rest = f"<div class='mx-verdict-more'>{escape(more)}</div>" if more else ""
+        self.sentence.value = f"<div aria-live='polite'>{escape(words)}{rest}</div>"
         for known in ("good", "warn", "bad"):
             mark = self.verdict.add_class if known == tone else self.verdict.remove_class
             mark(known)

@@ -7,15 +7,19 @@ import math
 from explorer.page.apps.membership_scene import Outcome, World
 
 
-def sentence(there: World, found: Outcome) -> tuple[str, str]:
-    """Return what is seen, with its numbers, and its tone ("good", "warn", "bad")."""
+def sentence(there: World, found: Outcome) -> tuple[str, str, str]:
+    """Return what is seen in plain words, its tone ("good", "bad"), and its numbers."""
     low, high = found.fpr_interval
-    words = (
-        f"|Φ(x)| ≥ {found.rule.threshold:.3g} m calls {found.hits} of {found.n} members and "
-        f"{found.alarms} of {found.m} fresh points members: true positive rate {found.tpr:.0%}, "
-        f"false positive rate {found.fpr:.2%} (95%: {low:.2%} to {high:.2%}). "
+    plain = (
+        f"{found.hits} of {found.n} members found; {found.alarms:,} of {found.m:,} unseen points "
+        "taken for members"
     )
-    return words + proof(there, found), ("good" if found.works else "bad")
+    words = (
+        f"A point is called a member where its output |Φ(x)| is {found.rule.threshold:.3g} margins "
+        f"or more: so are {found.tpr:.0%} of the members, and {found.fpr:.2%} of unseen points "
+        f"(95%: {low:.2%} to {high:.2%}). "
+    )
+    return plain, "good" if found.works else "bad", words + proof(there, found)
 
 
 def proof(there: World, found: Outcome) -> str:
@@ -23,10 +27,13 @@ def proof(there: World, found: Outcome) -> str:
     rho = there.proof.rho
     shown = "ρ = ∞" if math.isinf(rho) else f"ρ = {rho:.3g}"
     if there.proof.error_free and there.made.ok:
-        return f"{shown} is below ½: at the threshold m/2 an error on these points is impossible."
+        return (
+            f"The certificate {shown} is below ½: at the threshold of half a margin an error on "
+            "these points is impossible."
+        )
     if found.works:
-        return f"The certificate is vacuous at these sizes ({shown}), while the attack works."
-    return f"The certificate proves nothing here ({shown}), and the attack errs."
+        return f"Nothing is proven at these sizes ({shown}), but the attack works."
+    return f"Nothing is proven here ({shown}), and the attack errs."
 
 
 def network(there: World) -> str:
