@@ -325,3 +325,11 @@ def test_biases_everywhere_are_said_on_the_page(app) -> None:
     assert "no theorem" in headline.said.lower()
     for name, panel in app.panels.items():
         assert panel.failure.layout.display == "none", (name, panel.failure.value)
+
+
+def test_nothing_stands_where_trials_will_be(app) -> None:
+    panel = tuner(app)
+    seen = (panel.front.view, panel.front.list)
+    assert {one.layout.display for one in seen} == {"none"}
+    run(panel)
+    assert {one.layout.display for one in seen} == {""}

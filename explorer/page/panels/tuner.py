@@ -43,10 +43,13 @@ class Front:
             "settings, as a click on its dot does", load,
         )  # fmt: skip
         self.list = self.pick.list
+        self.draw((), None)
 
     def draw(self, trials: Sequence[Trial], chosen: Trial | None) -> None:
         """Draw all trials, their front, and a ring around the `chosen` best."""
         good = [t for t in trials if not t.failure]
+        for one in (self.view, self.list):  # before there are trials they would be a gap
+            one.layout.display = "" if good else "none"
         self.view.draw(front_chart(good, tuning.front(trials), chosen))
         self.pick.fill([(_words(t), i) for i, t in enumerate(good)], self.list.value)
 
