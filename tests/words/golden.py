@@ -100,6 +100,7 @@ IMAGES = ImageVerdict(
 )  # fmt: skip
 SCOPE = Scope(extent=2.0, points=321, tolerance=1e-6, radius=0.03, exact=True)
 OTHERS = Explanation(torch.zeros(7, 2), torch.ones(7), torch.ones(7), (), torch.zeros(7))
+PAIR = OTHERS.keep(torch.arange(7) < 2)
 AS_WELL = AsWell(OTHERS, 0.412, 0.431, 0.1234, 0.125, replace(SCOPE, exact=False))
 FARTHEST = Farthest(OTHERS, 0.52, 3e-7, 1e-8, SCOPE)
 CERTAIN = Certainty(tensor(0.45, 0.1, 0.0), 0.03, 0.01, 0.05, 0.07, 0.15)
@@ -468,6 +469,7 @@ def of_research() -> Named:
     )  # fmt: skip
     shown = {
         "truth": state, "all pinned": ns(state, pinned=torch.arange(7) < 7),
+        "both pinned": ns(state, now=PAIR, truth=PAIR, pinned=torch.ones(2) > 0),
         "as well": ns(state, now=FARTHEST.explanation.keep(torch.ones(7) > 0), words="Split."),
         "trained": ns(state, exact=False, base=0.0123, residual=0.0123),
         "far from a KKT point": ns(state, exact=False, base=0.352, residual=0.352),

@@ -26,6 +26,7 @@ from explorer.style import LINES
 BREATH_S = 1.0 if IN_CLASS else 0.1
 FLOOR = 1e-16  # below the rounding of float64: a residual of zero on a log axis
 Curve = tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]  # its name, t, values
+FIRST = "The curve begins with the first step."
 
 
 class CurvesPanel(ChartPanel):
@@ -75,7 +76,8 @@ class CurvesPanel(ChartPanel):
         low = 1.0 if self.ratios else 0.0
         x = Axis(low, next_step(max(last, 10)), short="step", log=self.ratios, whole=True)
         now = None if state is None or not len(values) else float(np.clip(state.t, low, x.high))
-        return Chart(series, x, axis, self.title, self.note, handle=now, handle_name="step",
+        foot = "" if len(values) else FIRST
+        return Chart(series, x, axis, self.title, self.note, foot, handle=now, handle_name="step",
                      label=self.words(curves, axis))  # fmt: skip
 
     def words(self, curves: list[Curve], axis: Axis) -> str:

@@ -278,7 +278,10 @@ def _explain(state: Explained) -> Headline:
         return Headline(title, words, "warn", fold, Action("train", "Train on"))
     if still == n:
         words = "Neurons hold each of them in place. Drag one freely (Shift) to see what breaks."
-        title = f"All {n} points that carry the weights are pinned"
+        every = "Both" if n == 2 else f"All {n}"
+        title = f"{every} points that carry the weights are pinned"
+        if n == 1:
+            title = "The one point that carries the weights is pinned"
         return Headline(title, words, "", fold, Action("compare", "Compare attacks"))
     return Headline(
         f"{n - still} of {n} points that carry the weights can become two",
