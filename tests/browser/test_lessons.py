@@ -6,12 +6,19 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from explorer.page.lessons.file import packaged
-from tests.browser.steps import NEGATIVE, Explorer, know_the_marks
+from tests.browser.steps import NEGATIVE, Explorer, know_the_marks, settled
 
 LAPTOP = {"width": 1280, "height": 720}
+
+
+CUT = """parts => [...document.querySelectorAll(parts)].filter(e => {
+    const r = e.getBoundingClientRect(), u = e.closest('.mx-cards').getBoundingClientRect();
+    return e.scrollHeight > e.clientHeight + 1 || r.bottom > u.bottom + 1;
+  }).map(e => `${e.className} ${e.scrollHeight} of ${e.clientHeight}`)"""
 
 
 def ready(page: Page) -> None:
@@ -156,3 +163,20 @@ def test_a_lesson_is_recorded_saved_and_played(new_page, voila_server, tmp_path:
     path.write_text('{"title": "x", "steps": [{"goal": {"name": "win"}}]}')
     page.locator(".mx-lessons input[type=file]").set_input_files(path)
     expect(app.message).to_contain_text("step 1: goal")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("k", "parts"), [(5, ".mx-starts-aside"), (6, ".mx-energy > *"),
+                                          (14, ".mx-compare .jupyter-button")])  # fmt: skip
+def test_legends_and_buttons_are_whole_beside_a_lesson(new_page, voila_server, k, parts) -> None:
+    page = new_page(viewport=LAPTOP)
+    page.goto(f"{voila_server.url}?lesson={k}")
+    expect(page.locator(".mx-lesson-title")).to_have_text(packaged()[k].title, timeout=90_000)
+    ready(page)
+    expect(page.locator(".mx-cards canvas, .mx-cards table, .mx-energy").first).to_be_visible()
+    settled(page.locator(".mx-cards"))
+    cut = page.evaluate(CUT, parts)
+    assert cut == []
+    for head in page.locator(".mx-table th").all():  # no column is pushed out of its card
+        box, card = head.bounding_box(), page.locator(".mx-compare").bounding_box()
+        assert box and card and box["x"] + box["width"] <= card["x"] + card["width"] + 1

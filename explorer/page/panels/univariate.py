@@ -60,7 +60,8 @@ class UnivariatePanel(Panel):
             self._forget()
         config = self.session.attack_config
         self.words.value = escape(by_key(frame.attack.name).account(state, config))
-        self.rules.value = rules(target, state)
+        fold = f"<summary>Rules and assumptions</summary>{rules(target, state)}"
+        self.rules.value = f"<details class='mx-more'>{fold}</details>"
         fitted = not np.isnan(state.miss)
         self.bars.draw(bars_chart(state, fitted, self.session.axes.x))
         self.bar_words.value = (
