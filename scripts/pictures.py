@@ -61,7 +61,8 @@ class Recorder:
         sheet = Image.new("RGB", (width, height * len(some)))
         for k, frame in enumerate(some):
             sheet.paste(frame, (0, k * height))
-        palette = sheet.quantize(COLOURS)
+        # By coverage: the colours of the classes are on few pixels, and must not be lost.
+        palette = sheet.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE)
         frames = [f.quantize(palette=palette, dither=Image.Dither.NONE) for f in self.frames]
         frames[0].save(
             path, save_all=True, append_images=frames[1:], duration=self.times, loop=0,
@@ -93,6 +94,9 @@ def end(app: Explorer) -> None:
     """Wait for the end of the attack, and for the verdict on it."""
     app.page.locator(".mx-verdict", has_text="recovered").wait_for(timeout=120_000)
     app.page.locator(".mx-action", has_text="elsewhere").wait_for(timeout=120_000)
+    app.page.locator(".mx-dots .mx-chart-foot", has_text="certified").wait_for(timeout=120_000)
+    if app.page.locator(".mx-toast-close").is_visible():  # it would cover the plane
+        app.page.locator(".mx-toast-close").click()
     app.page.wait_for_timeout(1000)
 
 
