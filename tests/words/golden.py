@@ -753,8 +753,8 @@ def answers() -> Named:
         picture = replace(PICTURE, about=about)
         yield f"answer, energy of a {name}", folded(page_energy.picture_words(picture))
     yield "answer, of one sentence", folded("No numbers.")
-    yield "images, recovered", found_words.images(IMAGES)
-    yield "images, without unseen ones", found_words.images(replace(IMAGES, of_controls=math.nan))
+    yield "images, recovered", found_words.images(6, 10, 0.125)
+    yield "images, without unseen ones", found_words.images(6, 10, math.nan)
 
 
 def of_keeping() -> Named:

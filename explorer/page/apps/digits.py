@@ -295,6 +295,10 @@ class Board:
         self.shares.draw(share_chart(found, partition))
 
 
+def _recovered(found: Scored) -> str:
+    return images(found.verdict.found, found.verdict.n, found.chance)
+
+
 class DigitsApp(Page):
     """One visitor's page."""
 
@@ -489,7 +493,7 @@ class DigitsApp(Page):
             words += " It began at the truth, which no attacker has."
         tone = {Kind.FOUND: "good", Kind.AMBIGUOUS: "warn"}.get(found.verdict.kind, "")
         better = found.verdict.kind is Kind.FOUND and run.start != "truth"
-        self.say(images(found.verdict), "good" if better else "warn" if tone else "", words)
+        self.say(_recovered(found), "good" if better else "warn" if tone else "", words)
 
     def _show_cell(self, aimed: Aimed, state: AttackState, words: str) -> None:
         """Show the end of a run of the grid beside the training images."""
@@ -500,8 +504,8 @@ class DigitsApp(Page):
         self.attacked = state
         self.scored = image_runs.assess(drawn, aimed, state, self.controls.vote.value)
         self.board.attack(drawn, self.scored, False)
-        found = self.scored.verdict
-        self.say(images(found), "", f"{words}: {verdicts.verdict(found)}")
+        seen = verdicts.verdict(self.scored.verdict)
+        self.say(_recovered(self.scored), "", f"{words}: {seen}")
 
     def close(self) -> None:
         """Stop the work and free the widgets; a second call does nothing."""

@@ -9,7 +9,6 @@ from explorer.engine.attacks.certified import fits
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.cone import refusal
-from explorer.engine.images import ImageVerdict
 from explorer.engine.scoring import RecallCurve
 from explorer.research.words.explanations import VOID
 from explorer.research.words.numbers import plain
@@ -82,12 +81,10 @@ def why_none(target: Target) -> str:
     return ""  # no theorem is spoken of here at all
 
 
-def images(made: ImageVerdict) -> str:
-    """Return in plain words how many training images are matched, beside unseen ones."""
-    plain = f"{made.found} of {made.n} training images recovered"
-    if math.isnan(made.of_controls):
-        return plain
-    return f"{plain}; by chance {made.n * made.of_controls:.2g} would be"
+def images(found: int, n: int, chance: float) -> str:
+    """Return in plain words how many training images are matched; `chance`: share of unseen."""
+    plain = f"{found} of {n} training images recovered"
+    return plain if math.isnan(chance) else f"{plain}; by chance {n * chance:.2g} would be"
 
 
 def percent(share: float) -> str:
