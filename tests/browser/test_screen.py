@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from explorer.serve import server
@@ -135,31 +134,6 @@ def test_what_finds_nothing_wrong_would_find_it(page: Page, voila_server: server
             assert wrong_with(page, what), style
             added.evaluate("e => e.remove()")
             settled(app.plane)
-
-
-TEXTS = """() => [...document.querySelectorAll(
-    '.mx-app :is(.mx-chart-head, .mx-chart-foot, svg text)')]
-  .filter(e => e.checkVisibility() && e.textContent.trim())
-  .map(e => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; })"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["membership", "digits"])
-def test_no_words_of_the_charts_of_further_pages_lie_on_one_another(
-    page: Page, voila_server: server.Server, name: str
-) -> None:
-    page.goto(f"{voila_server.url}voila/render/{name}.ipynb")
-    expect(page.locator(".mx-chart-head").last).to_be_visible(timeout=90_000)
-    for width in (1280, 800):
-        page.set_viewport_size({"width": width, "height": 720})
-        settled(page.locator(".mx-app"))
-        boxes = page.evaluate(TEXTS)
-        assert len(boxes) >= 2
-        for i, (left, top, right, bottom) in enumerate(boxes):
-            assert left >= 0 and right <= width
-            for other in boxes[i + 1 :]:
-                apart = right <= other[0] or other[2] <= left
-                assert apart or bottom <= other[1] or other[3] <= top, (boxes[i], other)
 
 
 MENUS = ".mx-head .mx-menu > button"
