@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import torch
 
-from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.attacks.kkt.blocks import start_bytes
-from explorer.engine.attacks.target import Target
-from explorer.engine.network import Network
+from explorer.engine.roster import AnyAttack
 
 OUT = ("out of memory", "can't allocate memory")  # how torch's errors say it that have no class
 
@@ -94,20 +92,30 @@ def training_load(n: int, d: int, widths: tuple[int, ...], dtype: torch.dtype) -
     return Load("points", n, lambda n: dtype.itemsize * 6 * (n * sum(sizes) + weights))
 
 
-def attack_load(target: object, config: object, m: int, dtype: torch.dtype | None) -> Load | None:
-    """Return what an attack with m candidates takes; None where it is no descent on weights."""
-    net, multipliers = getattr(target, "net", None), getattr(config, "multipliers", None)
-    if not isinstance(net, Network) or multipliers is None:
+def attack_load(
+    entry: AnyAttack,
+    target: Any,  # noqa: ANN401 - of the attack's kind
+    config: Any,  # noqa: ANN401 - of the attack's kind
+    m: int,
+    dtype: torch.dtype | None,
+) -> Load | None:
+    """Return what an attack with m candidates takes; None where nobody knows."""
+    memory = entry.memory
+    if memory is None or not m:
         return None
-    kind = net.dtype if dtype is None else dtype
-    return Load("candidates", m, lambda m: start_bytes(net, m, kind, multipliers == "projected"))
+    return Load("candidates", m, lambda m: memory(target, config, m, dtype))
 
 
-def starts_load(target: Target, config: KKTConfig, starts: int, dtype: torch.dtype | None) -> Load:
-    """Return what so many starts at once take."""
-    kind = target.net.dtype if dtype is None else dtype
-    one = start_bytes(target.net, config.m, kind, config.multipliers == "projected")
-    return Load("starts", starts, lambda count: count * one)
+def starts_load(
+    entry: AnyAttack,
+    target: Any,  # noqa: ANN401 - of the attack's kind
+    config: Any,  # noqa: ANN401 - of the attack's kind
+    starts: int,
+    dtype: torch.dtype | None,
+) -> Load | None:
+    """Return what so many starts at once take; None where nobody knows."""
+    one = attack_load(entry, target, config, entry.candidate_count(config), dtype)
+    return one and Load("starts", starts, lambda count: count * one.need(one.count))
 
 
 @contextmanager

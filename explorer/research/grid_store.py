@@ -26,6 +26,7 @@ from torch import Tensor
 from explorer.engine.energy.starts import NAMES, places_of, start_of
 from explorer.engine.files import FileError, safe_name
 from explorer.engine.roster import by_key
+from explorer.engine.store.codec import before
 from explorer.research.experiment import plain
 from explorer.research.landscape import Key, Of, Runs, own_labels
 from explorer.research.records import RowFile, RowKind, csv_of, rows_in, text_of
@@ -176,6 +177,8 @@ def difference(mine: Row, theirs: Mapping[str, Any]) -> str:
     """Why rows of `theirs` are none of `mine`, or an empty string."""
     for name, words in WHAT.items():
         here, there = mine[name], theirs.get(name)
+        if name == "settings" and isinstance(there, Mapping):
+            there = {**before(by_key(mine["attack"]).config), **there}
         if here == there:
             continue
         if name == "settings" and isinstance(there, Mapping):

@@ -399,8 +399,8 @@ def attack(
         aimed = entry.target_for(target, truth.x, truth.y, config, drawn.initial_seed())
     planned = entry.step_count(config, KEPT)  # attacks of few steps plan none
     stride = watched_stride(planned, keep)
-    m = getattr(config, "m", 1) if start is None else len(start[0])
-    with on_device(device, dtype, attack_load(aimed, config, m, dtype)):
+    m = entry.candidate_count(config) if start is None else len(start[0])
+    with on_device(device, dtype, attack_load(entry, aimed, config, m, dtype)):
         aimed = placed(aimed, entry, device, dtype)
         following = entry.states(aimed, config, drawn, start, stride)
         seen = _through(watch, following, math.ceil(planned / stride), "attack")
@@ -436,7 +436,7 @@ def many_starts(
     Raises:
         DeviceError: where the device is not there, or its memory is used up.
     """
-    load = starts_load(target, config, len(seeds), dtype)
+    load = starts_load(kkt.ATTACK, target, config, len(seeds), dtype)
     with on_device(device, dtype, load):
         aimed = placed(target, kkt.ATTACK, device, dtype)
         drawn = [torch.Generator().manual_seed(seed) for seed in seeds]

@@ -63,9 +63,11 @@ def test_no_number_is_read_back_inside_a_block(widths, multipliers, dtype, start
         run = Replay(target, state, config, block=4)
         assert device.reads  # a start is looked at
         device.reads.clear()
-        run.descend(run.held, step_table(config, 0, 0, 4))
+        run.descend(run.held, step_table(config, 0, 0, 4, run.steep))
         assert not device.reads
-        run.descend(run.held, torch.tensor(step_table(config, 4, 4, 2), dtype=dtype).to(NAME))
+        run.descend(
+            run.held, torch.tensor(step_table(config, 4, 4, 2, run.steep), dtype=dtype).to(NAME)
+        )
         assert not device.reads  # as a graph has them
         run.advance(8)
         wanted = 2 if multipliers == "projected" else 0  # one a block, where the rounds suffice

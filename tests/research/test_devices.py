@@ -159,7 +159,7 @@ def test_the_memory_of_a_start_is_what_a_step_takes(d, widths, m, multipliers, d
     run = Replay(aimed, first, config, portable=True)
     gc.collect()
     with torch.no_grad(), Live() as live:
-        run.descend(run.held, step_table(config, 0, 0, 2))
+        run.descend(run.held, step_table(config, 0, 0, 2, run.steep))
     stated = start_bytes(aimed.net, m, dtype, multipliers == "projected")
     held = sum(v.numel() * v.element_size() for v in run.held.all)
     assert (live.most + held) / starts <= stated <= 2.5 * (live.most + held) / starts

@@ -146,6 +146,8 @@ class Attack(Generic[T, C, S]):
             for more than memory has. None: few.
         belongs: (target, state, config) -> whether a state of a file can be one on these weights;
             None: each can.
+        memory: (weights, config, candidates, dtype) -> bytes that a run takes on a device, about;
+            None: it is not known.
         heavy: whether a single step may take a second; a page then takes its steps in a thread.
         place: its order on the page, the least first.
 
@@ -185,6 +187,7 @@ class Attack(Generic[T, C, S]):
     energy: Callable[[T, Tensor, Tensor], float] | None = None
     room: Callable[[C, int], int] | None = None
     belongs: Callable[[T, S, C], bool] | None = None
+    memory: Callable[[T, C, int, torch.dtype | None], int] | None = None
     heavy: bool = False
     place: int = 100
 
@@ -365,7 +368,18 @@ class Attack(Generic[T, C, S]):
             The largest count of numbers in one tensor of a state, about.
         """
         more = 0 if self.room is None else self.room(config, d)
-        return max(int(_values(config).get("m", 0)) * d, more)
+        return max(self.candidate_count(config) * d, more)
+
+    def candidate_count(self, config: C) -> int:
+        """Return how many candidates these settings ask for.
+
+        Args:
+            config: the settings.
+
+        Returns:
+            The setting `m`, or 0.
+        """
+        return int(_values(config).get("m", 0))
 
 
 def _values(config: Settings) -> dict[str, Any]:

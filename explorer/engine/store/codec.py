@@ -140,7 +140,7 @@ def _build(
             f"{cls.__name__} of this file has other fields than this version knows "
             f"(missing: {safe_name(missing)}, unknown: {safe_name(unknown)})"
         )
-    values = dict(getattr(cls, "absent", {}))
+    values = before(cls)
     for name, node in given.items():
         if name not in known:
             continue
@@ -152,6 +152,11 @@ def _build(
         return cls(**values)
     except (ValueError, TypeError, IndexError) as error:
         raise StoreError(f"{cls.__name__}: {error}") from error
+
+
+def before(cls: type) -> dict[str, Any]:
+    """The values of those fields which files lack that were saved before there were such fields."""
+    return dict(getattr(cls, "absent", {}))
 
 
 def _short(node: Any) -> str:  # noqa: ANN401

@@ -34,7 +34,7 @@ from torch import Tensor
 from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, claims
 from explorer.engine.attacks.descent import annealing_for, descent_status, descent_step, on_pictures
-from explorer.engine.attacks.kkt.blocks import Replay
+from explorer.engine.attacks.kkt.blocks import Replay, start_bytes
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loss import KKTState, evaluate
 from explorer.engine.attacks.kkt.projected import Projected, serves
@@ -394,6 +394,12 @@ def pictures(n: int, outputs: int, steps: int | None) -> KKTConfig:
 
 # Anywhere: on MPS, which has no float64, projected multipliers alone are solved for on the CPU. Not
 # homogeneous: the loss needs no theorem, what it finds does; see `target.NO_THEOREM`.
+def memory(target: Target, config: KKTConfig, m: int, dtype: torch.dtype | None) -> int:
+    """Return the bytes that one start of m candidates takes in a block on a device, about."""
+    kind = target.net.dtype if dtype is None else dtype
+    return start_bytes(target.net, m, kind, config.multipliers == "projected")
+
+
 ATTACK = Attack(
     place=0, key="kkt", title="KKT reconstruction", paper="Haim et al. 2022",
     sentence="Candidates and multipliers that explain the weights as a KKT point, by descent.",
@@ -402,5 +408,5 @@ ATTACK = Attack(
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
     takes_start=True, suit=annealing_for, anywhere=True, non_homogeneous=True, leap=advance,
-    strided=iterate, pictures=pictures,
+    strided=iterate, pictures=pictures, memory=memory,
 )  # fmt: skip
