@@ -24,6 +24,7 @@ from types import FrameType, TracebackType
 from typing import NoReturn, Self
 
 from explorer.research.pages import write_pages
+from explorer.serve.warm import COMPILING
 
 # Holds Voila's settings file, under nbconvert/templates the page's template, and under kernels
 # a Python kernel that keeps no history file and only logs errors.
@@ -121,7 +122,8 @@ def serve(
         allow_hosts: further names that visitors may use for this server, such as a proxy's; a
             request for any other is refused. With one, visitors are taken to come from elsewhere.
         class_size: how many visitors have a place at once; further ones wait on a page that tries
-            again by itself. Each kernel has one core and MEMORY bytes. 0: no limit of any of them.
+            again by itself. Each kernel has one core and MEMORY bytes. A class opens when all loops
+            are compiled. 0: no limit of any of them, and loops are compiled meanwhile.
         per_address: how many places one address may have, but this machine's own; 0: all.
         base_path: what comes between host and page, such as /margin/, for a proxy that keeps it.
 
@@ -129,6 +131,8 @@ def serve(
         ServeError: a library is missing, or the server does not come up.
         ValueError: an argument has no meaning.
     """
+    if class_size:  # thirty kernels that compile at once would find no memory
+        subprocess.run(COMPILING, check=False)
     server = start(
         port=port, theme=theme, host=host, allow_hosts=allow_hosts, class_size=class_size,
         per_address=per_address, base_path=base_path,

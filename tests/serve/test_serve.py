@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from traitlets.config import Config
@@ -156,6 +157,25 @@ def test_serve_prints_the_address_and_closes(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="looks for a process by POSIX means")
+def test_a_class_opens_when_all_loops_are_compiled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    done = tmp_path / "done"
+    program = (sys.executable, "-c", f"open({str(done)!r}, 'w')")
+    monkeypatch.setattr(serve, "COMPILING", program)
+    seen: list[bool] = []
+
+    def starting(**given: object) -> NoReturn:
+        seen.append(done.exists())
+        raise serve.ServeError("not here")
+
+    monkeypatch.setattr(serve, "start", starting)
+    for size in (0, 2):
+        with pytest.raises(serve.ServeError):
+            serve.serve(class_size=size)
+    assert seen == [False, True]
+
+
 def test_server_ends_when_the_program_that_started_it_is_killed() -> None:
     program = "\n".join(
         [
