@@ -24,7 +24,7 @@ from types import FrameType, TracebackType
 from typing import NoReturn, Self
 
 from explorer.research.pages import write_pages
-from explorer.serve.warm import COMPILING
+from explorer.serve import COMPILING
 
 # Holds Voila's settings file, under nbconvert/templates the page's template, and under kernels
 # a Python kernel that keeps no history file and only logs errors.

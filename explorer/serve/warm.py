@@ -26,11 +26,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from explorer.serve import COMPILING
+
 POSSIBLE = sys.platform == "linux"  # macOS forbids much after a fork; Windows has none
 PROGRAM = (sys.executable, "-m", "explorer.serve.warm")
 LAUNCHER = ["-m", "ipykernel_launcher"]  # what a command must begin with, after the interpreter
 FORK = "MARGIN_EXPLORER_FORK"  # 0: kernels are started one by one
-COMPILING = (sys.executable, "-m", "explorer.engine.compiling")
 MOST_NICE = 10  # arbitrary
 PATIENCE_S = 0.1  # between two looks at it; arbitrary
 REHEARSAL = "explorer.page.apps.rehearsal"  # by name, as a notebook names a page: another layer

@@ -31,7 +31,8 @@ WATCH_STEPS = """transport => {
     const step = transport.innerText.match(/step ([\\d,]+)/);
     if (step) window.steps.push(Number(step[1].replaceAll(',', '')));
   };
-  new MutationObserver(note).observe(transport, {subtree: true, childList: true, characterData: true});
+  const all = {subtree: true, childList: true, characterData: true};
+  new MutationObserver(note).observe(transport, all);
 }"""
 
 
