@@ -478,7 +478,7 @@ def states(
 
 def _leap(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -> TrainState:
     """So many steps in one go; fewer where the run cannot go on, none where nothing takes them."""
-    kind: type[training_loops.CompiledRun | training_device.DeviceRun]
+    kind: type[training_loops.CompiledRun]
     if training_loops.serves(state.net, target.x):
         kind = training_loops.CompiledRun
     elif training_device.serves(state.net, target.x, config.weight_decay):

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from explorer.engine import backprop
 from explorer.engine.classes import contrast, margins
-from explorer.engine.kernels.training_loops import Array, Rule
+from explorer.engine.kernels.training_loops import CompiledRun, Rule
 from explorer.engine.margin import MAX_LOG_GAIN, Loss, log_each, slopes_of
 from explorer.engine.network import Network
 from explorer.engine.optim import batch_masks
@@ -45,28 +45,11 @@ class Held:
 
 
 @dataclass(eq=False)
-class DeviceRun:
-    """What a run of training carries; the attributes are those of `CompiledRun`."""
-
-    theta: Tensor
-    velocity: Tensor
-    grads: Tensor
-    q: Tensor
-    now: Array
-    t: int
-    batch: int | None
-    seed: int
+class DeviceRun(CompiledRun):
+    """The same for a device: its steps are calls of torch that read nothing back."""
 
     def advance(self, net: Network, x: Tensor, y: Tensor, rule: Rule, steps: int) -> DeviceRun:
-        """So many steps on; fewer where no gradient is left or the next step is not finite.
-
-        Args:
-            net: a network of this architecture, for its shape.
-            x: points (n, d).
-            y: labels (n,), 1 or -1.
-            rule: see `compiled_training.Rule`.
-            steps: how many.
-        """
+        """So many steps on, as of `CompiledRun`."""
         now = torch.from_numpy(self.now).to(x.device)
         alive = torch.ones_like(now[0], dtype=torch.bool)
         held = Held(
