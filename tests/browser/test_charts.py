@@ -98,7 +98,7 @@ def test_a_run_writes_into_the_nodes_that_are_there(app: Explorer, page: Page) -
     before = table.text_content()
     app.press("Play")
     gone = page.evaluate(EXCHANGED, FRAMES)
-    assert gone < FRAMES, "less than one node a frame: a row of numbers may come or go"
+    assert gone < 5 * FRAMES, "few nodes a frame: rows of numbers may come or go, not whole tables"
     app.press("Pause")
     expect(table).not_to_have_text(before or "")
     assert cell.evaluate("e => e.isConnected"), "what is new stands in the same cells"

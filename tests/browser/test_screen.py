@@ -187,8 +187,7 @@ def test_a_notice_leaves_by_itself_and_a_refusal_stays(
     app.preset("Alternating circle")
     page.get_by_role("tab", name="Train").click()
     app.press("Step")
-    if app.button("Edit the points").is_visible():
-        app.button("Edit the points").click()
+    app.button("Edit the points").click()
     page.locator(".mx-palette .mx-tool", has_text="■").click()
     app.click((0.5, 0.5))
     expect(app.message).to_be_visible()
