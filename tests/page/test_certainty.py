@@ -127,7 +127,10 @@ def test_the_map_is_drawn_from_the_weights_alone_and_taken_away_again() -> None:
     asyncio.run(run())
 
 
-def test_an_unfinished_map_is_taken_away_by_its_button(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("button", ["ask", "cancel"])
+def test_an_unfinished_map_is_taken_away_by_either_button(
+    button: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def run() -> None:
         app = opened("explain", "alternating-line", n=5)
         panel = app.panel("ExplainPanel")
@@ -136,7 +139,7 @@ def test_an_unfinished_map_is_taken_away_by_its_button(monkeypatch: pytest.Monke
         while app.session.frame.certain is None:
             await asyncio.sleep(0.01)
         assert panel.radii.job.busy and panel.radii.box.items["ask"].label == HIDE
-        press(panel.radii.box, "ask")
+        press(panel.radii.box, button)
         await panel.radii.job.done()
         assert app.session.frame.certain is None and not panel.radii.said
         assert panel.radii.box.items["ask"].label == ASK

@@ -241,7 +241,7 @@ class ExplainPanel(Panel):
         self.radii.box.put("ask", label=ASK if drawn is None else HIDE)
         if drawn is not None:
             self.radii.say(radius_legend(drawn.map))
-        elif self.radii.said and self.radii.job.state is JobState.DONE:
+        elif self.radii.said:
             self.radii.say("")
         if frame.explain is None:
             self.dots.draw(NOTHING)
