@@ -31,6 +31,7 @@ CIRCLE = [
 ]
 BLUE, RED = CIRCLE[::2], CIRCLE[1::2]
 COLOURS = 160  # of the recording's palette; arbitrary
+FLAT = 40  # of them: those of most pixels; arbitrary
 FRAME_MS = 160  # arbitrary: calm enough to follow, small enough to load
 RECORDED_WIDTH = 900
 
@@ -61,8 +62,12 @@ class Recorder:
         sheet = Image.new("RGB", (width, height * len(some)))
         for k, frame in enumerate(some):
             sheet.paste(frame, (0, k * height))
-        # By coverage: the colours of the classes are on few pixels, and must not be lost.
-        palette = sheet.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE)
+        # The page's flat colours as they are; then by coverage: the colours of the classes are on
+        # few pixels, and must not be lost.
+        counted = sorted(sheet.getcolors(sheet.width * sheet.height), reverse=True)[:FLAT]
+        rest = sheet.quantize(COLOURS - FLAT, method=Image.Quantize.MAXCOVERAGE).getpalette()
+        palette = Image.new("P", (1, 1))
+        palette.putpalette([v for _, colour in counted for v in colour] + rest)
         frames = [f.quantize(palette=palette, dither=Image.Dither.NONE) for f in self.frames]
         frames[0].save(
             path, save_all=True, append_images=frames[1:], duration=self.times, loop=0,
