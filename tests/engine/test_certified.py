@@ -392,3 +392,10 @@ def test_known_set_of_the_line_is_certified_whole():
     near = (state.x - data.x.T).abs() <= state.half[:, None]
     assert bool((near & (state.y[:, None] == data.y)).any(1).all())
     assert len(state.x) == len(data.x)
+
+
+def test_pieces_of_the_plane_hold_no_corner_twice_but_the_last():
+    found = Cone.of(rough(3, 2, 30), Assumptions(box=3.0)).places.pieces
+    repeated = (found[:, 1:] == found[:, :-1]).all(2)
+    assert found.shape[1] <= 12  # a piece between lines has few; repeated ones made it hundreds
+    assert (np.diff(repeated.astype(int), axis=1) >= 0).all()
