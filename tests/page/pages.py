@@ -10,6 +10,7 @@ import ipywidgets as w
 import numpy as np
 import pytest
 
+from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import preset
 from explorer.page import play
 from explorer.page.apps.explorer import App
@@ -24,6 +25,17 @@ def opened(stage: str, name: str, **given) -> App:
     play.go(made.session, "train")
     train.jump_to_exact(made.session)
     play.go(made.session, stage)
+    return made
+
+
+def trained() -> App:
+    """A page on six points of the circle that 20 neurons were trained on, with a short attack."""
+    made = App(preset("alternating-circle", n=6))
+    session = made.session
+    play.configure(session, widths=(20,))
+    play.go(session, "train")
+    play.step(session, 600)
+    session.attack_config = KKTConfig(m=12, steps=60)
     return made
 
 

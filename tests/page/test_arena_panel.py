@@ -7,24 +7,18 @@ import asyncio
 import pytest
 
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.data import preset
 from explorer.engine.intervals import share
 from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.arena import CANCEL, RUN
-from tests.page.pages import on_plane, send
+from tests.page.pages import on_plane, send, trained
 
 
 @pytest.fixture
 def app():
-    made = App(preset("alternating-circle", n=6))
-    session = made.session
-    play.configure(session, widths=(20,))
-    play.go(session, "train")
-    play.step(session, 600)
-    session.attack_config = KKTConfig(m=12, steps=60)
-    play.go(session, "arena")
+    made = trained()
+    play.go(made.session, "arena")
     yield made
     made.close()
 

@@ -9,17 +9,14 @@ import sys
 import numpy as np
 import pytest
 
-from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.data import preset
 from explorer.page import play
-from explorer.page.apps.explorer import App
 from explorer.page.apps.membership import MembershipApp
 from explorer.page.apps.membership_scene import Settings
 from explorer.page.view.base import CanvasView
 from explorer.page.view.canvases import PlaneView, StripView, TriangleView
 from explorer.page.view.chart import Axis, Chart, ChartView, Rule, Series
 from explorer.page.view.export import SETS, chart_figure
-from tests.page.pages import send
+from tests.page.pages import send, trained
 
 NAN = float("nan")
 CHART = Chart(
@@ -99,14 +96,9 @@ def test_a_browser_gets_no_other_file_and_a_reason_for_none(monkeypatch) -> None
 
 @pytest.fixture(scope="module")
 def app():
-    made = App(preset("alternating-circle", n=6))
-    session = made.session
-    play.configure(session, widths=(20,))
-    play.go(session, "train")
-    play.step(session, 600)
-    session.attack_config = KKTConfig(m=12, steps=60)
-    play.go(session, "attack")
-    play.step(session, 60)
+    made = trained()
+    play.go(made.session, "attack")
+    play.step(made.session, 60)
     yield made
     made.close()
 
