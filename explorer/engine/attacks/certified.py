@@ -142,26 +142,25 @@ def fits(target: Target) -> str:
 
     What is computed without being asked for asks this; the attack itself takes `MOST_ASKED`.
     """
-    return _refusal(target, MOST, "Choose the attack “Certified places”: it takes minutes.")
+    return _refusal(target, MOST)
 
 
 def _possible(target: Target) -> str:
-    return _refusal(target, MOST_ASKED, "Train fewer neurons.")
+    return _refusal(target, MOST_ASKED)
 
 
-def _refusal(target: Target, most: dict[int, int], remedy: str) -> str:
+def _refusal(target: Target, most: dict[int, int]) -> str:
     """Why a network is none of the certificate's, or has more groups of neurons than `most`."""
     why = refusal(target.net)
     if why:
         return why
-    groups = target.kept("certified, groups", lambda: groups_left(target.net))
-    if groups <= most[target.net.d]:
+    groups, d = target.kept("certified, groups", lambda: groups_left(target.net)), target.net.d
+    if groups <= most[d]:
         return ""
-    most_here = most[target.net.d]
-    remedy = remedy if groups <= MOST_ASKED[target.net.d] else "Train fewer neurons."
+    minutes = "Choose the attack “Certified places”: it takes minutes."
     return (
-        f"at most {most_here} neurons of different directions are certified here; these weights "
-        f"have {groups}. {remedy}"
+        f"at most {most[d]} neurons of different directions are certified here; these weights have "
+        f"{groups}. {minutes if groups <= MOST_ASKED[d] else 'Train fewer neurons.'}"
     )
 
 

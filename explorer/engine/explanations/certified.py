@@ -36,12 +36,8 @@ RARE = 1e-3  # how often so few neurons may tell less than is taken of their sca
 SPARE = 2.0  # times the largest rounding of storage are allowed; arbitrary
 SHORT = (8, 11)  # bits of a number in bfloat16 and float16; float32 rounds too little to matter
 FAR = 3.0  # times the least residual of all explanations: a smaller radius is no claim; arbitrary
-NEAR = (
-    1.5  # the same in the plane of weights near a KKT point; chosen by `bench_certified.py --kinds`
-)
-CONVERGED = (
-    0.1  # least residual of such weights; above it places that hold nothing reach 2.3 times it
-)
+NEAR = 1.5  # the same in the plane, near a KKT point; chosen by `bench_certified.py --kinds`
+CONVERGED = 0.1  # least residual there; above it places that hold nothing reach 2.3 times it
 FEWEST = 8  # neurons asked for their balance, or all; arbitrary
 THRESHOLD = 0.05  # arbitrary: a radius up to this is no claim
 

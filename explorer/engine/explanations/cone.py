@@ -44,7 +44,6 @@ MOST_SORTED = 3000  # steepest rays among which those of one round are chosen; a
 HALVED = 6  # rounds after which rays may stand twice as near; arbitrary
 GAP = 0.02  # of the radius, between what is proven and what is reached; arbitrary
 FINE = 1e-4  # of |theta|: a gap that nobody asks to close; arbitrary
-
 SMOOTH = 0.6  # share of the best dual vector in that which prices rays (Wentges 1997); arbitrary
 STILL = 10  # rounds without any gain after which rounding alone is left; arbitrary
 NEAR = 0.3  # of the steepest slope: rays that join in one step of the active set; 1 takes twice
@@ -243,13 +242,13 @@ def nonnegative(gram: Array, inner: Array, start: Array) -> Array:
     gram = gram / (norm[:, None] * norm)
     gram[np.diag_indices(len(norm))] += RIDGE
     inner, c = inner / norm, start * norm
+    steep, alone = 1e-12 * float(np.abs(inner).max(initial=1e-300)), False
     loops = compiled_module("compiled")
     if loops is not None:
         made = c.copy()
-        if loops.settle(gram, inner, made, 0.0, 1e-12 * float(np.abs(inner).max(initial=1e-300))):
+        if loops.settle(gram, inner, made, 0.0, steep):
             return np.asarray(made / norm)
     used, barred, joining = c > 0, np.zeros(len(c), dtype=bool), np.zeros(len(c), dtype=bool)
-    steep, alone = 1e-12 * float(np.abs(inner).max(initial=1e-300)), False
     last, stuck = np.inf, 0
     for _ in range(6 * len(c) + 6):
         c, dropped = _descended(gram, inner, c, used)
@@ -446,10 +445,11 @@ class Cone:
             if turn % HALVED == HALVED - 1:
                 cell /= 2
             fresh = steepest([p[0] for p in parts], gains, [p[1] for p in parts], cell)
-            if still or not sum(map(len, fresh)):
-                if centre is None and not sum(map(len, fresh)):
-                    break
-                centre = None  # nothing was gained: rays are priced by what is left itself
+            joining = any(map(len, fresh))
+            if centre is None and not joining:
+                break
+            if still or not joining:  # nothing was gained: what is left itself prices rays next
+                centre = None
             found = _joined(found, parts, fresh, u, theta)
         return found
 

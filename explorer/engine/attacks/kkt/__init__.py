@@ -392,14 +392,14 @@ def pictures(n: int, outputs: int, steps: int | None) -> KKTConfig:
     return KKTConfig(**on_pictures(n, steps))
 
 
-# Anywhere: on MPS, which has no float64, projected multipliers alone are solved for on the CPU. Not
-# homogeneous: the loss needs no theorem, what it finds does; see `target.NO_THEOREM`.
 def memory(target: Target, config: KKTConfig, m: int, dtype: torch.dtype | None) -> int:
     """Return the bytes that one start of m candidates takes in a block on a device, about."""
     kind = target.net.dtype if dtype is None else dtype
     return start_bytes(target.net, m, kind, config.multipliers == "projected")
 
 
+# Anywhere: on MPS, which has no float64, projected multipliers alone are solved for on the CPU. Not
+# homogeneous: the loss needs no theorem, what it finds does; see `target.NO_THEOREM`.
 ATTACK = Attack(
     place=0, key="kkt", title="KKT reconstruction", paper="Haim et al. 2022",
     sentence="Candidates and multipliers that explain the weights as a KKT point, by descent.",
