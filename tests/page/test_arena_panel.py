@@ -36,13 +36,13 @@ def run(app: App, cancelled: bool = False) -> None:
     panel = app.panels["Arena"]
 
     async def pressed() -> None:
-        panel.go.click()
+        panel.go.press()
         assert panel.job.busy
         if cancelled:
             while not panel.job.share:
                 await asyncio.sleep(0.01)
-            assert panel.go.description == CANCEL
-            panel.go.click()
+            assert panel.go.label == CANCEL
+            panel.go.press()
         await panel.job.done()
 
     asyncio.run(pressed())
@@ -78,7 +78,7 @@ def test_runs_fill_the_rows_with_the_numbers_of_the_scoreboard(app: App) -> None
         assert int(false) == line.claims - line.found[1]
         assert chance.startswith(f"{line.control[1] * line.n:.2g} (")
         assert float(seconds) == pytest.approx(line.cpu, rel=0.1) and line.cpu > 0
-    assert panel.go.description == RUN and panel.progress.layout.display == "none"
+    assert panel.go.label == RUN and panel.progress.layout.display == "none"
     send(panel.table, kind="choose", key="inversion")
     claims = app.session.frame.claims
     assert claims is not None and panel.table.chosen == "inversion"
@@ -100,7 +100,7 @@ def test_cancel_keeps_what_is_done_and_the_page_goes_on(app: App) -> None:
     app.session.attack_config = KKTConfig(m=100, steps=100_000)
     run(app, cancelled=True)
     assert "0 of 3" in panel.said.value
-    assert panel.go.description == RUN
+    assert panel.go.label == RUN
 
 
 def test_other_weights_clear_the_board(app: App) -> None:
@@ -118,5 +118,5 @@ def test_other_weights_clear_the_board(app: App) -> None:
 def test_nothing_chosen_is_said(app: App) -> None:
     panel = app.panels["Arena"]
     only(app)
-    panel.go.click()
+    panel.go.press()
     assert "tick" in app.session.message

@@ -173,16 +173,16 @@ def test_cancelled_training_keeps_what_was_reached(page):
     page.controls.steps.value = 100_000
 
     async def impatient():
-        page.controls.train.click()
+        page.controls.train.press()
         while not page.controls.bar.value:
             await asyncio.sleep(0.01)
-        assert page.controls.train.description == "Cancel" and page.controls.n.disabled
-        page.controls.train.click()
+        assert page.controls.train.label == "Cancel" and page.controls.n.disabled
+        page.controls.train.press()
         await page.job.done()
 
     asyncio.run(impatient())
     assert page.trained is not None and page.trained.t < 100_000
-    assert page.controls.train.description == "Train" and not page.controls.n.disabled
+    assert page.controls.train.label == "Train" and not page.controls.n.disabled
     well(page)
 
 

@@ -35,7 +35,7 @@ def test_a_grid_of_starts_runs_and_a_click_shows_its_end(page: DigitsApp) -> Non
     page.grid.view.show = sent.append
     assert page.grid.grid.go.disabled and said.value.startswith("Train the")
     page.grid.grid.side.value = 11
-    assert "66 starts" in page.grid.grid.go.description
+    assert "66 starts" in page.grid.grid.go.label
     page.grid.grid.side.value = 6
     page.run_training()
     assert not page.grid.grid.go.disabled and "button" in said.value

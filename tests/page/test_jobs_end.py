@@ -24,14 +24,14 @@ def exact_solution():
     page = App(preset("moons", n=60))
     play.go(page.session, "train")
     form = page.panels["TrainForm"]
-    return page, form.job, form.jump.click, form.jump.click
+    return page, form.job, form.jump.press, form.jump.press
 
 
 def finishing():
     page = App(preset("moons", n=60))
     play.go(page.session, "train")
     form = page.panels["TrainForm"]
-    return page, form.finishing, form.finish.click, form.finish.click
+    return page, form.finishing, form.finish.press, form.finish.press
 
 
 def forced_mass():
@@ -69,13 +69,13 @@ def other_set():
 def arena():
     page = opened("arena", "moons", n=6)
     panel = page.panels["Arena"]
-    return page, panel.job, panel.go.click, panel.go.click
+    return page, panel.job, panel.go.press, panel.go.press
 
 
 def tuning():
     page = opened("attack", "alternating-line", n=6)
     panel = page.panel("Tuner")
-    return page, panel.job, panel.go.click, panel.go.click
+    return page, panel.job, panel.go.press, panel.go.press
 
 
 def margins():
@@ -93,14 +93,13 @@ def margins():
 def grid_of_starts():
     page = opened("landscape", "moons", n=6)
     runs = page.panels["StartsPanel"].runs
-    return page, runs.job, runs.go.click, runs.go.click
+    return page, runs.job, runs.go.press, runs.go.press
 
 
 def attack_from_the_handle():
     page = opened("landscape", "moons", n=6)
     panel = page.panels["StartsPanel"]
-    press = partial(pages.press, panel.here, "here")
-    return page, panel.attack_job, press, press
+    return page, panel.attack_job, panel.here.press, panel.here.press
 
 
 def energy():
@@ -127,12 +126,12 @@ def example():
 
 def training_on_images():
     page = DigitsApp(replace(TINY, train_steps=100_000))
-    return page, page.job, page.controls.train.click, page.controls.train.click
+    return page, page.job, page.controls.train.press, page.controls.train.press
 
 
 def trained_experiment():
     page = MembershipApp()
-    return page, page.job, page.trained.button.click, page.trained.button.click
+    return page, page.job, page.trained.button.press, page.trained.button.press
 
 
 JOBS = [

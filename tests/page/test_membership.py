@@ -153,13 +153,13 @@ def test_experiment_shows_each_network_and_can_be_cancelled(
     app.run_training()
     assert len(app.trials) == 2
     assert "2 of 4" in app.trained.note.value
-    assert app.trained.button.description.startswith("Run")
+    assert app.trained.button.label.startswith("Run")
     well(app)
 
 
 def test_wrong_dimensions_are_said_on_the_page(app: MembershipApp) -> None:
     app.trained.dims.value = "ten"
-    app.trained.button.click()
+    app.trained.button.press()
     assert "10, 20, 100" in app.failure.value
     app.redraw()
     well(app)

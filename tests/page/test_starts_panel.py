@@ -185,7 +185,7 @@ def test_every_attack_is_dragged_and_run_on_three_layers(name: str, n: int) -> N
         first = session.frame.starts
         assert first is not None and first.of.attack == key and np.isfinite(first.energy)
         session.attack_config = replace(session.attack_config, steps=15)
-        press(panel(made).here, "here")
+        panel(made).here.press()
         last = session.frame.starts
         assert len(last.trail) > 2 and np.isfinite(last.energy)
         assert last.trail[0][1] == pytest.approx(first.energy) and not session.message
@@ -279,7 +279,7 @@ def test_the_headline_of_the_runs_counts_where_they_ended() -> None:
     runs, session = panel(made).runs, made.session
     seen = []
     session.observe(lambda _: seen.append(session.frame.starts.arrivals), names=["shown"])
-    runs.go.click()  # without a loop it runs to the end
+    runs.go.press()  # without a loop it runs to the end
     assert any(one is not None and one.going and not one.ended for one in seen)
     found, parts = session.frame.starts.arrivals, session.frame.starts.problem.parts
     (truth, y), (unseen, labels) = parts.sets
@@ -321,10 +321,10 @@ def test_runs_that_are_cancelled_say_how_many_ended(app: App) -> None:
     runs, session = panel(app).runs, app.session
 
     async def go() -> None:
-        runs.go.click()
+        runs.go.press()
         while not runs.found.rolling:
             await asyncio.sleep(0.001)
-        runs.go.click()
+        runs.go.press()
         await runs.job.done()
 
     runs.steps.value = 3000
@@ -338,7 +338,7 @@ def test_a_run_from_the_handle_has_a_headline_of_its_own(app: App) -> None:
     session = app.session
     drag(app, 0.4, 0.3, 0.3)
     first = session.frame.starts.energy
-    press(panel(app).here, "here")
+    panel(app).here.press()
     held = session.frame.starts
     made = headline(session.frame)
     assert words.number(first) in made.title and words.number(held.energy) in made.title

@@ -42,10 +42,10 @@ def run(panel, until=None):
     """Press Tune and let it run; press again after `until` trials."""
 
     async def through():
-        panel.go.click()
+        panel.go.press()
         while panel.job.busy:
             if until is not None and len(panel.rows) >= until:
-                panel.go.click()
+                panel.go.press()
                 await panel.job.done()
                 return
             await asyncio.sleep(0.005)
@@ -68,7 +68,7 @@ def test_tuning_draws_the_front_and_says_what_the_best_is_worth(app) -> None:
     assert len(drawn(panel, "chosen").x) == 1
     assert "best of 3" in panel.said.value
     assert "The defaults:" in panel.said.value
-    assert panel.go.description == "Tune"
+    assert panel.go.label == "Tune"
     assert panel.failure.layout.display == "none"
 
 
@@ -166,7 +166,7 @@ def test_new_weights_and_the_end_of_the_page_end_a_search(app) -> None:
         panel = tuner(page)
         panel.trials.value = 400
         page.session.running = True
-        panel.go.click()
+        panel.go.press()
         assert not page.session.running  # the weights stand still while they are searched
         while len(panel.rows) < 2:
             await asyncio.sleep(0.005)
@@ -175,7 +175,7 @@ def test_new_weights_and_the_end_of_the_page_end_a_search(app) -> None:
         return panel
 
     panel = asyncio.run(through(app, lambda: attack.begin(app.session)))
-    assert panel.rows == [] and panel.go.description == TUNE
+    assert panel.rows == [] and panel.go.label == TUNE
     assert re.match(r"The weights changed: [2-9]\d* trials .* dropped", panel.said.value)
     assert panel.said.value.endswith(EMPTY)
 
@@ -196,7 +196,7 @@ def test_cancel_keeps_what_is_done(app) -> None:
     run(panel, until=2)
     assert 2 <= len(panel.rows) < 400
     assert "Cancelled after" in panel.said.value and "a verdict" in panel.said.value
-    assert panel.go.description == "Tune"
+    assert panel.go.label == "Tune"
 
 
 def test_the_same_search_goes_on_and_another_begins_anew(app) -> None:
@@ -236,10 +236,10 @@ def test_a_cancel_during_the_verdict_says_that_there_is_none(app, monkeypatch) -
     panel.verdict = endless
 
     async def through():
-        panel.go.click()
+        panel.go.press()
         while "fresh noise" not in panel.said.value:
             await asyncio.sleep(0.005)
-        panel.go.click()
+        panel.go.press()
         await panel.job.done()
 
     asyncio.run(through())

@@ -30,6 +30,7 @@ from explorer.page.parts.digits_charts import (
     output_chart,
     share_chart,
 )
+from explorer.page.parts.job_row import JobButton
 from explorer.page.parts.keeper import Keeper
 from explorer.page.parts.membership_charts import key
 from explorer.page.parts.page import Page, show, way_back
@@ -80,21 +81,20 @@ class Controls:
     """The controls of a run. The callbacks `images` to `score` are called after a change."""
 
     def __init__(
-        self, start: ImageRun, images: Callable[[], None], network: Callable[[], None],
+        self, job: Job, start: ImageRun, images: Callable[[], None], network: Callable[[], None],
         attack: Callable[[], None], score: Callable[[], None], train: Callable[[], None],
         go: Callable[[], None],
     ) -> None:  # fmt: skip
-        """Three rows."""
+        """Three rows; `train` and `go` begin work on `job`."""
         self._made, self._setting = replace(start, init_scale=None), False
         self._images(start.choice)
         self._network(start)
         self._attack(start)
-        self.train = w.Button(description=TRAIN, button_style="primary",
-                              tooltip="Train the network on the images; again: cancel")  # fmt: skip
-        self.go = w.Button(description=ATTACK, disabled=True,
-                           tooltip="Attack the trained weights; again: cancel")  # fmt: skip
-        self.train.on_click(lambda _: train())
-        self.go.on_click(lambda _: go())
+        self.train = JobButton(job, TRAIN, CANCEL, "Train the network on the images",
+                               lambda _: train(), filled=True, shared=True)  # fmt: skip
+        self.go = JobButton(job, ATTACK, CANCEL, "Attack the trained weights",
+                            lambda _: go(), shared=True)  # fmt: skip
+        self.go.disabled = True
         self.bar = w.FloatProgress(0, min=0, max=1, layout=w.Layout(width="150px",
                                    visibility="hidden"))  # fmt: skip
         self.note = w.HTML().add_class("mx-note")
@@ -208,28 +208,25 @@ class Controls:
             self.start.value, self.attack_steps.value, self.seed.value, self.vote.value,
         )  # fmt: skip
 
-    def busy(self, button: w.Button, total: int) -> None:
+    def busy(self, button: JobButton, total: int) -> None:
         """While work runs its button cancels, and the other controls are disabled."""
         self._lock(True, button)
-        button.description, button.button_style = CANCEL, "warning"
         self.bar.max, self.bar.value = max(total, 1), 0
         self.bar.layout.visibility = "visible"
 
     def idle(self, images: bool, ready: bool) -> None:
         """Enable the controls: to train if there are `images`, to attack if weights are `ready`."""
         self._lock(False, None)
-        for button, words in ((self.train, TRAIN), (self.go, ATTACK)):
-            button.description, button.button_style = words, ""
-        (self.go if ready else self.train).button_style = "primary"
+        self.train.filled, self.go.filled = not ready, ready
         self.train.disabled = not images
         own = by_key(self.attack.value).victim is not None  # it trains what it attacks
         self.go.disabled = not (images and (ready or own))
         self.bar.layout.visibility = "hidden"
 
-    def _lock(self, locked: bool, button: w.Button | None) -> None:
-        for field in (self.kind, self.task, self.n, self.seed, self.folder, self.net, self.steps,
-                      self.scale, self.attack, self.start, self.attack_steps, self.train,
-                      self.go):  # fmt: skip
+    def _lock(self, locked: bool, button: JobButton | None) -> None:
+        fields = (self.kind, self.task, self.n, self.seed, self.folder, self.net, self.steps,
+                  self.scale, self.attack, self.start, self.attack_steps)  # fmt: skip
+        for field in (*fields, self.train, self.go):
             field.disabled = locked and field is not button
 
 
@@ -312,9 +309,8 @@ class DigitsApp(Page):
         self._again: Callable[[], None] = lambda: None  # shows what is shown, by another vote
         self.job = Job()
         self.controls = Controls(
-            run or ImageRun(), self.redraw, self._forget_net, self._forget_attack,
-            lambda: self._again(), lambda: self._toggle(self.run_training),
-            lambda: self._toggle(self.run_attack),
+            self.job, run or ImageRun(), self.redraw, self._forget_net, self._forget_attack,
+            lambda: self._again(), self.run_training, self.run_attack,
         )  # fmt: skip
         self.board = Board()
         super().__init__()
@@ -371,12 +367,6 @@ class DigitsApp(Page):
                       "control. Press Train.", "")  # fmt: skip
 
     # --- work, in slices ----------------------------------------------------------------------
-    def _toggle(self, run: Callable[[], None]) -> None:
-        if self.job.busy:
-            self.job.cancel()
-        else:
-            run()
-
     def run_training(self) -> None:
         """Train beside the page; after a cancel the last state is kept."""
         self._run(self._train)
@@ -413,7 +403,7 @@ class DigitsApp(Page):
         return self.draw, self.controls.run(), self.trained
 
     def _start(
-        self, button: w.Button, planned: int, states: Callable[[], Iterator[State]],
+        self, button: JobButton, planned: int, states: Callable[[], Iterator[State]],
         show: Callable[[State], None], finish: Callable[[State], None],
     ) -> None:  # fmt: skip
         """Compute the states beside the page; call `finish` with the last one reached."""

@@ -32,6 +32,7 @@ from explorer.page.apps.membership_scene import (
 )
 from explorer.page.job import Job
 from explorer.page.parts.access import Access, tips_of
+from explorer.page.parts.job_row import JobButton
 from explorer.page.parts.keeper import Keeper
 from explorer.page.parts.membership_charts import (
     FRESH,
@@ -166,12 +167,14 @@ def _label_options(law: str) -> list[tuple[str, str]]:
 class TrainedControls:
     """The button, its settings and its progress."""
 
-    def __init__(self, toggle: Callable[[], None]) -> None:
-        """One row; `toggle` starts the experiment or stops it."""
-        self.button = w.Button(description=START, button_style="primary", tooltip=(
+    def __init__(self, job: Job, start: Callable[[], None]) -> None:
+        """One row; `start` begins the experiment on `job`."""
+        self.button = JobButton(
+            job, START, "Cancel",
             "Trains networks of 10,000 neurons by the paper's settings, with the distribution, "
-            "labels, n and seed above; again: cancel"))  # fmt: skip
-        self.button.on_click(lambda _: toggle())
+            "labels, n and seed above",
+            lambda _: start(), filled=True,
+        )  # fmt: skip
         self.dims = _with_name(w.Text(TRAINED_DIMS, description="dimensions",
                                   continuous_update=False,
                                   tooltip="By commas"), "300px")  # fmt: skip
@@ -205,8 +208,7 @@ class TrainedControls:
         )  # fmt: skip
 
     def busy(self, total: int) -> None:
-        """While it runs, the button cancels."""
-        self.button.description, self.button.button_style = "Cancel", "warning"
+        """Show that the experiment runs."""
         self.bar.max, self.bar.value = total, 0
         self.bar.layout.visibility = "visible"
         self.note.value = "training the first network"
@@ -233,7 +235,6 @@ class TrainedControls:
 
     def idle(self) -> None:
         """Ready to start again."""
-        self.button.description, self.button.button_style = START, "primary"
         self.bar.layout.visibility = "hidden"
 
 
@@ -247,13 +248,13 @@ class MembershipApp(Page):
         """Build the page and draw it once."""
         limit_threads()  # many kernels share one machine
         self.controls = Controls(settings or Settings(), self._changed)
-        self.trained = TrainedControls(self._toggle)
+        self.job = Job()
+        self.trained = TrainedControls(self.job, self.run_training)
         self.charts = tuple(ChartView(layout=w.Layout(height="230px")) for _ in range(4))
         self.drawn_ms = 0.0
         self.trials: list[MembershipTrial] = []
         self._world: tuple[object, World] | None = None
         self._due: asyncio.TimerHandle | None = None
-        self.job = Job()
         super().__init__()
         self.theorem = w.HTML().add_class("mx-note")
         self.timing = w.HTML().add_class("mx-note")
@@ -344,12 +345,6 @@ class MembershipApp(Page):
         self.theorem.value = THEOREM
 
     # --- trained networks ---------------------------------------------------------------------
-    def _toggle(self) -> None:
-        if self.job.busy:
-            self.job.cancel()
-        else:
-            self.run_training()
-
     def run_training(self) -> None:
         """Train one network after the other beside the page and show each; a cancel stops it."""
         self.failure.layout.display = "none"

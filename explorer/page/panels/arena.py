@@ -58,12 +58,10 @@ class Arena(Panel):
             tooltip="Runs of each attack; their spread makes the interval, from three on",
         )  # fmt: skip
         self.seeds.style.description_width = "initial"
-        press = JobButton(
+        self.go = JobButton(
             self.job, RUN, CANCEL, "Run the ticked attacks on these weights; what is done stays",
-            self._start, button_style="primary",
+            self.command(self._start), filled=True,
         )  # fmt: skip
-        self.go = press.widget
-        self.go.on_click(self.command(press.press))
         self.progress = progress_bar(self.job, "Share of the runs")
         self.said = w.HTML().add_class("mx-note")
         run = w.HBox([self.go, self.seeds, self.progress, self.said]).add_class("mx-row")

@@ -25,9 +25,9 @@ class Chooser(Panel):
         """One control."""
         self.view = self.widget = Segments(
             {"choose": self._on_attack,
-             "again": self.command(lambda: attack.begin(self.session))},
+             "again": self.command(lambda: attack.begin(self.session))}, ("mx-chooser",),
             title="Attack", first=IN_SIGHT, againTip="Take the present network as the target",
-        ).add_class("mx-chooser")  # fmt: skip
+        )  # fmt: skip
         self._listed: Target | None = None
 
     def _on_attack(self, key: Any) -> None:  # noqa: ANN401 - from a browser

@@ -112,20 +112,17 @@ class TrainForm(Form):
     def actions(self) -> list[w.Widget]:
         """Return the button that solves for the limit without training."""
         self.job = Job()
-        press = JobButton(
+        self.jump = JobButton(
             self.job, JUMP, "Cancel solving",
-            "Solve for the exact maximum-margin network: two layers, 1-D and 2-D", self._jump,
+            "Solve for the exact maximum-margin network: two layers, 1-D and 2-D",
+            self.command(self._jump),
         )  # fmt: skip
-        self.jump = press.widget
-        self.jump.on_click(self.command(press.press))
         self.finishing = Job()
-        press_end = JobButton(
+        self.finish = JobButton(
             self.finishing, FINISH, "Cancel finishing",
             "Train some hundred steps, then take the best network over the cells of its neurons "
-            "and their neighbours: two layers", self._finish,
+            "and their neighbours: two layers", self.command(self._finish),
         )  # fmt: skip
-        self.finish = press_end.widget
-        self.finish.on_click(self.command(press_end.press))
         bars = [progress_bar(job, "Share done") for job in (self.job, self.finishing)]
         return [self.jump, self.finish, *bars]
 

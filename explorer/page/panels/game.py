@@ -40,7 +40,7 @@ class GamePanel(Panel):
             "take": self._with_text(lambda text: game.take(session, text)),
             "theirs": self._with_text(lambda text: game.score_theirs(session, text)),
             "reveal": self._with_text(self._reveal),
-        }).add_class("mx-game")  # fmt: skip
+        }, ("mx-game",))  # fmt: skip
         session.observe(lambda _: self._draw(session.frame), names=["game"])
 
     def _with_text(self, call: Callable[[str], None]) -> Callable[[Any], None]:

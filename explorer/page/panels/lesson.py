@@ -46,7 +46,7 @@ class LessonPanel(Panel):
         self.view = LessonBox({
             "turn": self._on_turn, "next": self._on_next, "leave": self._on_leave,
             "opened": self.command(lambda: course.note_opened(self.session)),
-        }).add_class("mx-lesson")  # fmt: skip
+        }, ("mx-lesson",))  # fmt: skip
         self.form = LessonForm({
             "words": self._on_words, "text": self._on_text, "goal": self._on_goal,
             "choose": self._on_choose, "move": self._on_move, "leave": self._on_leave,
@@ -56,7 +56,7 @@ class LessonPanel(Panel):
             "preview": self.command(lambda: course.preview(self.session)),
             "save": self.command(self._save), "link": self.command(self._link),
             "open": self._on_open,
-        }, goals=words.goals()).add_class("mx-lesson").add_class("mx-lesson-form")  # fmt: skip
+        }, ("mx-lesson", "mx-lesson-form"), goals=words.goals())  # fmt: skip
         self.widget = w.Box([self.view, self.form]).add_class("mx-lesson-holder")
 
     # --- the hand ---------------------------------------------------------------------------

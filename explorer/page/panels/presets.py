@@ -28,7 +28,7 @@ class Presets(Panel):
         self.view = self.widget = Thumbs({
             "preset": self._on_preset, "redraw": self._on_redraw, "seed": self._on_seed,
             "another": self.command(self._another),
-        }, sets=thumbs()).add_class("mx-presets")  # fmt: skip
+        }, ("mx-presets",), sets=thumbs())  # fmt: skip
         self.session.observe(lambda _: self._draw(self.session.frame), names=["seed"])
 
     def _on_preset(self, name: Any) -> None:  # noqa: ANN401 - from a browser

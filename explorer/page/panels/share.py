@@ -45,8 +45,9 @@ class SharePanel(Panel):
         """One control; films are made beside the page."""
         self.job = Job()
         self.view = self.widget = Share(
-            {"save": self._on_save, "open": self._on_open, "recorded": self._on_recorded}
-        ).add_class("mx-share")  # fmt: skip
+            {"save": self._on_save, "open": self._on_open, "recorded": self._on_recorded},
+            ("mx-share",),
+        )  # fmt: skip
         self.session.observe(lambda _: self._draw(self.session.frame), names=["running"])
 
     def render(self, frame: Frame) -> None:

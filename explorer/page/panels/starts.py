@@ -16,10 +16,10 @@ from explorer.engine.progress import Progress
 from explorer.engine.roster import ROSTER
 from explorer.page import branches, play
 from explorer.page.frame import Frame, Starts
-from explorer.page.job import Job, JobState
+from explorer.page.job import Job
 from explorer.page.panels.base import Panel
 from explorer.page.parts.energies import Energies, path
-from explorer.page.parts.job_row import CANCELLING
+from explorer.page.parts.job_row import JobButton, progress_bar
 from explorer.page.parts.map_tabs import map_tabs, tab_of
 from explorer.page.parts.row import Item, Row, choices
 from explorer.page.parts.runs_box import CANCEL, RunsBox
@@ -102,26 +102,21 @@ class StartsPanel(Panel):
         self.profile = w.VBox([self.path, self.strip], _dom_classes=["mx-card"])
 
     def _buttons(self) -> None:
-        self.here = Row(
-            here=Item("button", words.ATTACK_HERE, "Run the attack from the handle: its trail "
-                      "rolls over the triangle", filled=True, call=self.command(self._press)),
-            share=Item("bar", tip="Share of the run", value=0.0, hidden=True),
+        self.here = JobButton(
+            self.attack_job, words.ATTACK_HERE, CANCEL,
+            "Run the attack from the handle: its trail rolls over the triangle",
+            self.command(self._attack), filled=True,
         )  # fmt: skip
+        here = progress_bar(self.attack_job, "Share of the run", "96px")
         self.further = Row(
             more=Item("button", "More", "How many places, how long, and the runs as files",
                       value=False, call=lambda _: self.render(self.session.frame)),
             tabs=map_tabs(self.session, self.command),
         )  # fmt: skip
         self.buttons = w.HBox(
-            [self.here, self.runs.go, self.runs.progress, self.further], _dom_classes=["mx-row"]
+            [self.here, here, self.runs.go, self.runs.progress, self.further],
+            _dom_classes=["mx-row"],
         )
-
-    def _press(self) -> None:
-        """Attack from the handle, or cancel that attack."""
-        if self.attack_job.busy:
-            self.attack_job.cancel()
-        else:
-            self._attack()
 
     def seen(self, frame: Frame) -> bool:
         """Return whether all points of a start move."""
@@ -200,11 +195,9 @@ class StartsPanel(Panel):
         self._draw_fill()
 
     def _on_job(self) -> None:
-        for row, job in ((self.aside, self.energies.job), (self.here, self.attack_job)):
-            row.put("share", value=job.share, hidden=not job.busy)
-        self.aside.put("stop", hidden=not self.energies.job.busy)
-        says = {JobState.RUNNING: CANCEL, JobState.CANCELLING: CANCELLING}
-        self.here.put("here", label=says.get(self.attack_job.state, words.ATTACK_HERE))
+        job = self.energies.job
+        self.aside.put("share", value=job.share, hidden=not job.busy)
+        self.aside.put("stop", hidden=not job.busy)
 
     def _ends(self) -> Array | None:
         """Energies at the end of the runs on their lattice, or None where no run has one."""

@@ -47,7 +47,7 @@ class Tools(Panel):
             "clear": self.command(lambda: draw.clear(session)),
             "edit": self.command(lambda: play.go(session, "draw")),
             "layer": self._on_layer,
-        }).add_class("mx-tools")  # fmt: skip
+        }, ("mx-tools",))  # fmt: skip
         session.observe(self._on_session, names=["tool", "label", "layers", "truth_shown"])
 
     def _on_label(self, value: Any) -> None:  # noqa: ANN401 - from a browser

@@ -39,7 +39,7 @@ class Transport(Panel):
             "seek": self._on_seek,
             "branch": self.command(lambda: branches.branch(session)),
             "select": self._on_select,
-        }, speeds=[words for words, _ in SPEEDS]).add_class("mx-transport")  # fmt: skip
+        }, ("mx-transport",), speeds=[words for words, _ in SPEEDS])  # fmt: skip
         session.observe(self._on_session, names=["running", "steps_per_second"])
 
     def _on_steps(self, value: Any) -> None:  # noqa: ANN401 - from a browser

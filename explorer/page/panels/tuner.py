@@ -119,12 +119,10 @@ class Tuner(Panel):
         )  # fmt: skip
         self.trials = whole("trials", "How many settings are tried", 1, 500)
         self.trials.value = TuneConfig.trials
-        press = JobButton(
+        self.go = JobButton(
             self.job, TUNE, CANCEL, "Try settings on the attacked weights; what is done stays, and "
-            "the same search goes on from there. Again: cancel", self._start,
+            "the same search goes on from there", self.command(self._start),
         )  # fmt: skip
-        self.go = press.widget
-        self.go.on_click(self.command(press.press))
         self.progress = progress_bar(self.job, "Trials done")
         self.said = w.HTML(EMPTY).add_class("mx-note")
         self.front = Front(lambda index: self.command(lambda: self.load(index))(None))

@@ -3,52 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from time import perf_counter
 from typing import Any
 
 import ipywidgets as w
 
 from explorer.page.job import Job, JobState
+from explorer.page.parts.row import Item, Row
 
 CANCELLING = "Cancelling …"
+BEGIN, END = "begin", "end"  # what a press on the button means
 
 
-class JobButton:
+class JobButton(Row):
     """A button that starts a job, and cancels it while it runs.
 
-    Attributes:
-        widget: the button.
+    A press means what stood on the button when it was pressed: a Cancel that comes after the end
+    starts nothing, and the second click of a double click cancels nothing.
     """
 
     def __init__(
-        self, job: Job, label: str, cancel: str, tooltip: str, start: Callable[[], None],
-        again_s: float = 0.0, **traits: Any,  # noqa: ANN401 - of the button
+        self, job: Job, label: str, cancel: str, tooltip: str, start: Callable[[Any], None],
+        filled: bool = False, shared: bool = False,
     ) -> None:  # fmt: skip
         """`label` and `cancel`: what the button says; `start` begins the job, or refuses.
 
-        `again_s`: seconds after a cancel in which a second press is ignored, as a double click.
+        `filled`: whether it is the next thing to do. `shared`: whether other buttons start jobs on
+        `job`, too: then this one cancels only what it began.
         """
         self.job, self._label, self._cancel, self._start = job, label, cancel, start
-        self._again_s, self._cancelled_at = again_s, float("-inf")
-        self.widget = w.Button(description=label, tooltip=tooltip, **traits)
-        job.observe(self._show)
+        self._shared, self._mine = shared, False
+        press = Item("button", label, tooltip, value=BEGIN, filled=filled, call=self._press)
+        super().__init__((), press=press)
+        job.observe(self._follow)
+
+    @property
+    def label(self) -> str:
+        """Return what the button says."""
+        return self.items["press"].label
+
+    @property
+    def disabled(self) -> bool:
+        """Whether nothing can be done with it."""
+        return self.items["press"].disabled
+
+    @disabled.setter
+    def disabled(self, value: bool) -> None:
+        self.put("press", disabled=value)
+
+    @property
+    def filled(self) -> bool:
+        """Whether it is the next thing to do."""
+        return self.items["press"].filled
+
+    @filled.setter
+    def filled(self, value: bool) -> None:
+        self.put("press", filled=value)
 
     def name(self, label: str) -> None:
         """Change what the button says while no job runs."""
         self._label = label
-        self._show()
+        self._follow()
 
     def press(self) -> None:
-        """Start the job, or cancel it."""
-        if self.job.busy:
-            self._cancelled_at = perf_counter()
-            self.job.cancel()
-        elif perf_counter() - self._cancelled_at >= self._again_s:
-            self._start()
+        """Do what the button says."""
+        self._press(self.value("press"))
 
-    def _show(self) -> None:
+    def _press(self, meant: Any) -> None:  # noqa: ANN401 - from a browser
+        if meant == END:
+            self.job.cancel()
+        elif meant == BEGIN and not self.job.busy:
+            self._mine = True
+            self._start(None)
+            self._mine = self.job.busy
+
+    def _follow(self) -> None:
         words = {JobState.RUNNING: self._cancel, JobState.CANCELLING: CANCELLING}
-        self.widget.description = words.get(self.job.state, self._label)
+        ends = self.job.busy and (self._mine or not self._shared)
+        label = words[self.job.state] if ends else self._label
+        self.put("press", label=label, value=END if ends else BEGIN)
+        self._mine = self._mine and self.job.busy
 
 
 def cancel_button(job: Job, tooltip: str) -> w.Button:

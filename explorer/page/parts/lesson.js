@@ -40,11 +40,19 @@ const build = (el, send) => {
     const waits = state.share !== null && state.share !== undefined;
     put(goal, "textContent", waits ? `Getting ready: ${Math.round(100 * state.share)}%` : `${state.done ? "✓" : "○"} ${state.goal}`);
     if (waits) goal.hidden = false;
-    dots.replaceChildren(...state.steps.map((done, i) => make("button", `mx-lesson-dot${done ? " done" : ""}`, {
-      type: "button", textContent: done ? "✓" : String(i + 1), title: `Step ${i + 1}${done ? ", done" : ""}`,
-      "aria-label": `Step ${i + 1} of ${state.steps.length}${done ? ", done" : ""}`,
-      "aria-current": i === state.at ? "step" : "false", on: { click: () => send("turn", i) },
-    })));
+    while (dots.children.length > state.steps.length) dots.lastChild.remove();
+    while (dots.children.length < state.steps.length) { // they stay: a change takes the focus from none
+      const i = dots.children.length;
+      dots.append(make("button", "mx-lesson-dot", { type: "button", on: { click: () => send("turn", i) } }));
+    }
+    state.steps.forEach((done, i) => {
+      const dot = dots.children[i], said = done ? ", done" : "";
+      put(dot, "textContent", done ? "✓" : String(i + 1));
+      put(dot, "title", `Step ${i + 1}${said}`);
+      dot.classList.toggle("done", done);
+      attribute(dot, "aria-label", `Step ${i + 1} of ${state.steps.length}${said}`);
+      attribute(dot, "aria-current", i === state.at ? "step" : "false");
+    });
     back.disabled = state.at === 0;
     put(next, "textContent", state.next);
     next.classList.toggle("filled", state.ready);

@@ -14,7 +14,7 @@ const build = (el, send) => {
   const line = () => make("hr", "");
   const draw = () => {
     const { classes, label, tool: held, drawing, legend } = now;
-    const focused = el.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
+    const focused = el.contains(document.activeElement) ? (document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent) : null;
     if (!drawing) {
       palette.replaceChildren(tool(icon("pencil"), "Edit the points", "Edit the points: back to Draw", null, () => send("edit")));
     } else if (now.folded && !unfolded) {

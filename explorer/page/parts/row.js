@@ -9,13 +9,14 @@ const build = (el, send) => {
     const label = make("label", "mx-item-field", {}, span, root);
     return { root: label, name: (words) => { put(span, "textContent", words); label.classList.toggle("bare", !words); } };
   };
-  const pressed = (name, className) => make("button", className, { type: "button", on: { click: () => tell(name) } });
   const kinds = {
     button: (name) => {
-      const b = pressed(name, "mx-flat");
+      // A button that changes what it does says what was asked of it, once: a double click is one.
+      const b = make("button", "mx-flat", { type: "button", on: { click: (e) => { if (!b.dataset.does || e.detail < 2) tell(name, b.dataset.does); } } });
       return { root: b, show: (s) => {
         put(b, "textContent", s.label); put(b, "title", s.tip); put(b, "disabled", !!s.disabled);
         put(b, "className", s.filled ? "mx-action" : "mx-flat");
+        if (typeof s.value === "string") b.dataset.does = s.value;
         if (typeof s.value === "boolean") attribute(b, "aria-pressed", String(s.value));
       } };
     },

@@ -24,7 +24,8 @@ class Item:
         label: what stands on it, or before it.
         tip: what is said of it when the pointer rests there.
         value: of a choice one of its options, of a number itself, of a bar its share, of words
-            their HTML; of a button that stays pressed, whether it is.
+            their HTML; of a button that stays pressed, whether it is, and of one that changes what
+            it does, what that is now.
         options: of a choice: words, value and tooltip of each.
         call: called with the new value when a hand has changed it, or pressed it.
         low: least value of a number.
@@ -69,6 +70,8 @@ class Item:
 
     def taken(self, given: Any) -> Any:  # noqa: ANN401 - from a browser
         """Return the value that a browser asks for. ValueError for one that it cannot have."""
+        if self.kind == "button" and isinstance(self.value, str):
+            return str(given)  # what it did where it was pressed, which may be over by now
         if self.kind == "button":
             return None if self.value is None else not self.value
         number = isinstance(given, int | float) and not isinstance(given, bool)
@@ -125,7 +128,7 @@ class Row(Control):
             return
         if item.disabled:
             return
-        if value is not None:
+        if value is not None and not (item.kind == "button" and isinstance(value, str)):
             self.put(name, value=value)
         if item.call is not None:
             item.call(value)

@@ -25,7 +25,6 @@ from explorer.research.grid_store import Keeper
 from explorer.research.landscape import SIDES, Arrivals, Key, Of, Runs
 
 CANCEL = "Cancel"
-AGAIN_S = 0.5  # after a cancel: a second press so soon was the same one; arbitrary
 DRAW_S = 0.08  # arbitrary: between two looks at the runs while they roll
 PROBLEMS = 4  # arbitrary: that stay in the page's memory
 
@@ -73,13 +72,10 @@ class RunsBox:
         self._settings = {"side": SIDES[0], "steps": steps, "seeds": 1}
         self._first, self._words = first, ""
         self._on_setting: list[Callable[[], None]] = [self._label]
-        begin = JobButton(
-            self.job, "", CANCEL, "Run the attack from every place; what is done stays. Again: "
-            "cancel", self._start, AGAIN_S,
+        self.go = JobButton(
+            self.job, "", CANCEL, "Run the attack from every place; what is done stays",
+            guard(self._start),
         )  # fmt: skip
-        self.go = begin.widget
-        self.go.on_click(guard(begin.press))
-        self._begin = begin
         self.progress = progress_bar(self.job, "Share of the runs", "120px")
         self._label()
         self._draw()
@@ -161,9 +157,8 @@ class RunsBox:
 
     def _label(self) -> None:
         """Put the number of runs on the button."""
-        self._begin.name(
-            words.attack_all(len(places_of(self._settings["side"])) * self._settings["seeds"])
-        )
+        count = len(places_of(self._settings["side"])) * self._settings["seeds"]
+        self.go.name(words.attack_all(count))
 
     # --- which problem ----------------------------------------------------------------------
     def take(self, of: Of | None, measure: Callable[[Tensor], float] | None = None) -> None:

@@ -97,8 +97,12 @@ const paintAxes = (c, frame, at, paints) => {
   c.lineWidth = 1;
   c.textBaseline = "middle";
   c.textAlign = "right";
+  const ends = [at.yTicks[0], at.yTicks.at(-1)];
+  let last = -1e9; // of the ticks between the ends those that have room
   for (const [v, words] of at.yTicks) {
-    const y = Math.round(at.Y(v)) + 0.5;
+    const y = Math.round(at.Y(v)) + 0.5, between = v !== ends[0][0] && v !== ends[1][0];
+    if (between && Math.min(Math.abs(y - last), Math.abs(y - at.Y(ends[1][0]))) < 15) continue;
+    last = y;
     if (y < at.top - 6 || y > at.bottom + 1) continue;
     straight(c, [[at.left, y], [at.right, y]], y > at.bottom - 2 ? [] : [2, 4]);
     c.fillText(words, at.left - 6, y);
@@ -108,8 +112,10 @@ const paintAxes = (c, frame, at, paints) => {
   c.textBaseline = "alphabetic";
   let free = -1e9;
   const ticks = ticksOf(frame.x, Math.max(2, Math.floor((at.right - at.left) / 80)));
+  const held = frame.handle ? at.X(frame.handle.at) : -1e9; // its knob stands there, and its words say the value
   for (const [v, words] of ticks) {
     const x = at.X(v), half = at.width(words) / 2;
+    if (Math.abs(x - held) < half + SIZES.handle) continue;
     if (x < at.left - 1 || x > at.right + 1 || x - half < free) continue;
     c.textAlign = "center";
     c.fillText(words, Math.min(Math.max(x, half + 1), at.wide - half - 1), at.bottom + 15);

@@ -1,10 +1,12 @@
 // A table whose rows can be ticked and drawn, with a bar, its interval and a control in each.
+// What is there stays and is changed in place: focus and selection outlive a redraw.
 const make = (tag, name, text) => {
   const made = document.createElement(tag);
   if (name) made.className = name;
   if (text !== undefined) made.textContent = text;
   return made;
 };
+const put = (e, name, value) => { if (e[name] !== value) e[name] = value; };
 const WIDE = "(100% - 12px)"; // of a cell of bars, less its padding
 const bar = (name, from, to) => {
   const made = make("i", name);
@@ -13,69 +15,92 @@ const bar = (name, from, to) => {
   return made;
 };
 const bars = (row) => {
-  const cell = make("td", "mx-bars");
+  const made = [];
   for (const [kind, share] of [["found", row.share], ["chance", row.chance]]) {
     if (!share) continue;
     const [value, low, high] = share;
-    cell.append(bar(`mx-${kind}-bar`, 0, value));
-    if (high > low) cell.append(bar(`mx-span mx-${kind}-span`, low, high));
+    made.push(bar(`mx-${kind}-bar`, 0, value));
+    if (high > low) made.push(bar(`mx-span mx-${kind}-span`, low, high));
   }
-  cell.append(make("span", "mx-said", row.said || ""));
-  return cell;
+  return [...made, make("span", "mx-said", row.said || "")];
 };
 // What a spreadsheet takes.
 const asText = (model) =>
   [["attack", ...model.get("head")], ...model.get("rows").map((r) => [r.title, r.said || "", ...(r.cells || [r.words || ""])])]
     .map((line) => line.join("\t")).join("\n");
+// One row: its box, its name, and the cells behind them, which are made anew when they differ.
+const rowOf = (model, key) => {
+  const line = make("tr"), first = make("td"), box = make("input"), name = make("button");
+  box.type = "checkbox";
+  box.onclick = (e) => e.stopPropagation();
+  box.onchange = () => model.send({ kind: "tick", key, ticked: box.checked });
+  name.type = "button";
+  first.append(box, name);
+  line.append(first);
+  let shown = "", can = false;
+  line.onclick = () => { if (can) model.send({ kind: "choose", key }); };
+  const show = (row, columns, on) => {
+    can = row.drawn !== false;
+    put(line, "className", `${can ? "mx-can" : ""} ${on ? "mx-on" : ""} ${row.off ? "mx-off" : ""}`);
+    put(box, "hidden", row.ticked === null || row.ticked === undefined);
+    put(box, "checked", !!row.ticked);
+    put(box, "disabled", !!row.off);
+    box.setAttribute("aria-label", `Run ${row.title}`);
+    put(name, "textContent", row.title);
+    put(name, "title", row.tip || "");
+    put(name, "disabled", !can);
+    name.setAttribute("aria-pressed", on);
+    const now = JSON.stringify([columns, row.share, row.chance, row.said, row.cells, row.words]);
+    if (now === shown) return;
+    shown = now;
+    while (line.children.length > 1) line.lastChild.remove();
+    if (row.cells) {
+      const cell = make("td", "mx-bars");
+      cell.append(...bars(row));
+      line.append(cell, ...row.cells.map((t) => make("td", "", t)));
+      return;
+    }
+    const words = Object.assign(make("td", "mx-words"), { colSpan: columns, title: row.words || "" });
+    words.append(make("div", "", row.words || ""));
+    line.append(words);
+  };
+  return { line, show };
+};
 function render({ model, el }) {
   el.classList.add("mx-table");
+  const head = make("div", "mx-table-head"), table = make("table"), top = make("tr"), body = make("tbody");
+  const title = make("b"), note = make("span"), copy = make("button", "mx-table-copy", "Copy as table");
+  const caption = make("caption", "mx-said"), rows = new Map();
+  let columns = "";
+  copy.type = "button";
+  copy.onclick = async () => {
+    await navigator.clipboard?.writeText(asText(model));
+    copy.textContent = navigator.clipboard ? "Copied" : "No clipboard here";
+  };
+  head.append(title, note, copy);
+  body.append(top);
+  table.append(caption, body);
+  el.replaceChildren(head, table);
   const draw = () => {
-    const focus = el.contains(document.activeElement) ? document.activeElement.dataset.at : null;
-    const head = make("div", "mx-table-head"), table = make("table"), top = make("tr");
-    head.append(make("b", "", model.get("title")), make("span", "", model.get("note")));
-    const copy = make("button", "mx-table-copy", "Copy as table");
-    copy.type = "button";
-    copy.onclick = async () => {
-      await navigator.clipboard?.writeText(asText(model));
-      copy.textContent = navigator.clipboard ? "Copied" : "No clipboard here";
-    };
-    if (model.get("rows").some((r) => r.share)) head.append(copy);
-    top.append(...["attack", ...model.get("head")].map((t) => Object.assign(make("th"), { scope: "col" })));
-    ["attack", ...model.get("head")].forEach((t, i) => explain(top.children[i], t));
-    table.append(make("caption", "mx-said", `${model.get("title")}. ${model.get("note")}`), top);
-    for (const row of model.get("rows")) {
-      const on = row.key === model.get("chosen"), can = row.drawn !== false;
-      const line = make("tr", `${can ? "mx-can" : ""} ${on ? "mx-on" : ""} ${row.off ? "mx-off" : ""}`), first = make("td");
-      if (row.ticked !== null && row.ticked !== undefined) {
-        const box = make("input");
-        box.type = "checkbox";
-        box.checked = row.ticked;
-        box.disabled = row.off;
-        box.dataset.at = `tick ${row.key}`;
-        box.setAttribute("aria-label", `Run ${row.title}`);
-        box.onclick = (e) => e.stopPropagation();
-        box.onchange = () => model.send({ kind: "tick", key: row.key, ticked: box.checked });
-        first.append(box);
-      }
-      const name = make("button", "", row.title);
-      name.type = "button";
-      name.title = row.tip || "";
-      name.disabled = !can;
-      name.dataset.at = `name ${row.key}`;
-      name.setAttribute("aria-pressed", on);
-      first.append(name);
-      line.append(first);
-      if (row.cells) line.append(bars(row), ...row.cells.map((t) => make("td", "", t)));
-      else {
-        const words = Object.assign(make("td", "mx-words"), { colSpan: model.get("head").length, title: row.words || "" });
-        words.append(make("div", "", row.words || ""));
-        line.append(words);
-      }
-      if (can) line.onclick = () => model.send({ kind: "choose", key: row.key });
-      table.append(line);
+    const given = model.get("rows"), names = ["attack", ...model.get("head")];
+    put(title, "textContent", model.get("title"));
+    put(note, "textContent", model.get("note"));
+    put(caption, "textContent", `${model.get("title")}. ${model.get("note")}`);
+    put(copy, "hidden", !given.some((r) => r.share));
+    if (copy.hidden) copy.textContent = "Copy as table";
+    if (names.join() !== columns) {
+      columns = names.join();
+      top.replaceChildren(...names.map(() => Object.assign(make("th"), { scope: "col" })));
+      names.forEach((t, i) => explain(top.children[i], t));
     }
-    el.replaceChildren(head, table);
-    if (focus) [...el.querySelectorAll("[data-at]")].find((n) => n.dataset.at === focus)?.focus();
+    const keys = given.map((r) => r.key);
+    for (const [key, { line }] of rows) if (!keys.includes(key)) { line.remove(); rows.delete(key); }
+    given.forEach((row, i) => {
+      if (!rows.has(row.key)) rows.set(row.key, rowOf(model, row.key));
+      const { line, show } = rows.get(row.key);
+      show(row, names.length - 1, row.key === model.get("chosen"));
+      if (body.children[i + 1] !== line) body.insertBefore(line, body.children[i + 1] || null);
+    });
   };
   draw();
   for (const name of ["title", "note", "head", "rows", "chosen"]) model.on(`change:${name}`, draw);
