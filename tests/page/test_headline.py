@@ -414,3 +414,47 @@ def test_a_title_that_counts_wrong_is_seen() -> None:
 def test_an_unknown_action_is_refused() -> None:
     with pytest.raises(ValueError, match="no action"):
         act(Session(empty(2)), "x")
+
+
+def ended(session: Session) -> Headline:
+    """The headline at the end of the attack."""
+    while play.advance(session, steps=200) and not session.frame.status.over:
+        pass
+    play.assess(session)
+    return check(session)
+
+
+def test_where_decay_ends_training_short_nothing_says_train_on() -> None:
+    config = TrainConfig(weight_decay=0.01)
+    session = Session(preset("alternating-circle", 8, 0.0), train_config=config)
+    play.go(session, "train")
+    play.step(session, 2000)
+    play.go(session, "attack")
+    play.configure(session, m=16, steps=40)
+    made = ended(session)
+    assert made.action is None or made.action.key != "train"
+    assert "decay" in made.words
+
+
+def test_certified_places_are_counted_as_places() -> None:
+    session = Session(preset("alternating-line", 6))
+    train.jump_to_exact(session)
+    play.go(session, "attack")
+    attack.choose(session, "certified_places")
+    made = ended(session)
+    places = session.frame.attack.state.x
+    assert len(places) and made.title.startswith(f"{len(places)} place")
+    assert made.action is None or made.action.key != "restart", "a search ends where it ended"
+
+
+def test_weights_that_agree_are_no_reason_to_attack_again() -> None:
+    session = Session(preset("blobs", 8))
+    play.go(session, "train")
+    play.step(session, 500)
+    play.go(session, "attack")
+    attack.choose(session, "bilevel")
+    assert session.entry.sentence in check(session).words, "it knows more than the weights"
+    play.configure(session, steps=400, lr_x=0.03)
+    made = ended(session)
+    assert session.frame.attack.state.numbers()["l_upper"] < 1e-6
+    assert made.action is None and "θ" in made.words

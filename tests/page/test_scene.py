@@ -16,9 +16,9 @@ from explorer.engine.network import phi
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.axes import Axes
-from explorer.page.parts.scene import Look, backdrop, network, scene
+from explorer.page.parts.scene import Look, backdrop, network, samples, scene
 from explorer.page.session import Session
-from explorer.page.stages import draw, explain, train
+from explorer.page.stages import attack, draw, explain, train
 from tests.page.pages import on_plane, opened, send
 
 NEAR = 1e-6  # of a share of the plane: float32
@@ -241,3 +241,23 @@ def test_shapes_of_an_attack_come_in_shares_of_the_plane() -> None:
     np.testing.assert_allclose(arrays["rings"], [[1.0, 0.0]])
     np.testing.assert_allclose(arrays["spans"], [[-1.0, 0.0]])
     assert values["texts"] == [[0.0, 1.0, "here"]] and values["view"] == [10.0, -4.0, 2.0, 4.0]
+
+
+def test_an_attack_on_a_model_of_its_own_is_drawn_over_that_model() -> None:
+    """In the attack and in the landscape; every place has the side that this model gives it."""
+    session = Session(preset("blobs", 8))
+    play.go(session, "train")
+    play.step(session, 300)
+    play.go(session, "attack")
+    attack.choose(session, "bilevel")
+    look = Look()
+    for stage in ("attack", "landscape"):
+        play.go(session, stage)
+        model, unit = network(session.frame)
+        victim = session.frame.attack.state.victim
+        assert torch.equal(model.theta, victim.theta)
+        made = backdrop(model, unit, session.axes, look)
+        places = samples(len(made["map"]), session.axes)
+        sides = torch.from_numpy(made["map"]).reshape(-1)
+        assert torch.equal(sides.sign(), victim.outputs(places).sign())
+        assert "neurons" not in made

@@ -327,7 +327,7 @@ class MembershipApp(Page):
         low = rates.LEVELS[0]
         self.roc_title.value = key(
             f"Every threshold: {every.tpr_at(low):.0%} found at {low:.1%} false positives",
-            (MEMBER, f"ROC, area {every.auc:.3f}"), (LIMIT, "this rule"),
+            (MEMBER, f"ROC, area {every.auc:.3f}"), (LIMIT, "this rule"), (FRESH, "by chance"),
         )  # fmt: skip
         delta = max(there.proof.delta, there.proof.delta_fresh)
         self.theorem.value = (

@@ -28,6 +28,7 @@ from explorer.engine.scoring import Verdict
 from explorer.engine.settings import setting, settings
 from explorer.page.frame import STAGES, Frame
 from explorer.research.explained import FARTHEST, misfit
+from explorer.research.words.numbers import PLAIN, plain
 
 OPENED = "page opened"  # of the lesson, and not of the frame: `course.note_opened`
 
@@ -298,7 +299,10 @@ class Goal:
         row = KINDS[self.name]
         if self.value is None:
             return row.words
-        return row.words.format(np.format_float_positional(row.shown(self.value), trim="-"))
+        shown = row.shown(self.value)
+        if 0 < shown < PLAIN:
+            return row.words.format(plain(f"{shown:g}"))
+        return row.words.format(np.format_float_positional(shown, trim="-"))
 
     def met(self, frame: Frame) -> bool:
         """Return whether this frame meets it."""

@@ -180,7 +180,7 @@ def _walk(walk: Walk) -> dict[str, Any]:
     """Return what is shown of a lesson that is walked."""
     step, count, place = walk.step, len(walk.lesson.steps), _place(walk)
     last = walk.at + 1 == count
-    following = words.following(last, place, [one.title for one in packaged()])
+    following = words.following(last, place, len(packaged()))
     return {
         "title": walk.lesson.title, "number": words.number(place, walk.draft is not None),
         "at": walk.at, "steps": [i in walk.done for i in range(count)],

@@ -8,6 +8,7 @@ const build = (el, send) => {
   const question = make("p", "mx-lesson-question"), answer = make("div", "mx-lesson-answer");
   const summary = make("summary", "", { textContent: "Answer" });
   const fold = make("details", "mx-lesson-fold", {}, summary, answer);
+  fold.addEventListener("toggle", () => { if (fold.open) fold.scrollIntoView({ block: "nearest" }); });
   const links = make("div", "mx-lesson-links");
   const body = make("div", "mx-lesson-body", { tabIndex: 0, role: "region", "aria-label": "Words of the step" }, caption, links, goal, question, fold);
   const back = make("button", "mx-flat", { type: "button", textContent: "Previous", on: { click: () => send("turn", Number(el.dataset.at) - 1) } });

@@ -15,6 +15,7 @@ from contourpy import contour_generator
 from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.attacks.bilevel import BilevelState, BilevelTarget
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report
 from explorer.engine.attacks.shapes import Array, Level, Shapes, joined
 from explorer.engine.certificate import in_reach
@@ -33,6 +34,7 @@ PLAIN = -1.0  # in place of a share: a point without a multiplier
 MAP_SIZE = 60  # samples a side: below 2 ms a frame for two hidden layers of 100
 BLOCK = 300_000  # values of a layer at once, 1.2 MB: for width 1000 16 times as fast as all of them
 FINE_SIZE = 150  # likewise, for a picture that stands still
+GRAPH = 400  # points of the graph over a line; arbitrary
 KEPT = 8  # grids, of 60 or 360 kB: each zoom and pan has its own; arbitrary
 MOST_LINES = 60  # neuron lines on the plane; more cannot be told apart
 WEAKEST = 0.02  # share of the largest path weight below which no line is drawn; arbitrary
@@ -55,8 +57,14 @@ class Look:
     running: bool = False
 
 
-def network(frame: Frame) -> tuple[Network | None, float]:
-    """Return the network to draw and the value that counts as its margin."""
+def network(frame: Frame) -> tuple[Network | BilevelTarget | None, float]:
+    """Return the network to draw and the value that counts as its margin.
+
+    Where an attack attacks a model of its own training, that is the one to draw.
+    """
+    own = _own_model(frame)
+    if own is not None:
+        return own, 1.0
     if frame.aimed and frame.target is not None:
         return frame.target.net, 1.0
     if frame.training.state is None or frame.stage == "draw":
@@ -69,9 +77,21 @@ def network(frame: Frame) -> tuple[Network | None, float]:
     return frame.training.state.net, max(low if low > 0 else float(q.median()), 1e-300)
 
 
-def backdrop(net: Network, unit: float, axes: Axes, look: Look) -> Arrays:
+def _own_model(frame: Frame) -> BilevelTarget | None:
+    """The attacked model where it is not the network of the page."""
+    state = frame.attack.state
+    if frame.stage == "attack" and isinstance(state, BilevelState):
+        return state.victim
+    held = frame.starts if frame.stage == "landscape" and frame.map_kind == "starts" else None
+    target = None if held is None else held.problem.target
+    return target if isinstance(target, BilevelTarget) else None
+
+
+def backdrop(net: Network | BilevelTarget, unit: float, axes: Axes, look: Look) -> Arrays:
     """Return what stands behind the points: map and lines of neurons; on a line the graph."""
     made: Arrays = {}
+    if isinstance(net, BilevelTarget):
+        return _own_backdrop(net, axes, look)
     if net.d == 1:
         made["graph"] = graph(net, axes, unit)
         if "lines" in look.layers:
@@ -85,6 +105,25 @@ def backdrop(net: Network, unit: float, axes: Axes, look: Look) -> Arrays:
     if "lines" in look.layers:
         made["neurons"] = neuron_lines(net, axes)
     return made
+
+
+def _own_backdrop(model: BilevelTarget, axes: Axes, look: Look) -> Arrays:
+    """Map or graph of a model without a margin: its usual output counts as one."""
+    if model.lower.shape.d == 1:
+        shares = np.linspace(-1, 1, GRAPH)
+        x = torch.from_numpy(axes.x[0] + shares * axes.x[1])
+        heights = _usual(model.outputs(x[:, None]).numpy())
+        return {"graph": np.column_stack([shares, (heights - axes.y[0]) / axes.y[1]])}
+    if "map" not in look.layers:
+        return {}
+    size = MAP_SIZE if look.running else FINE_SIZE
+    values = model.outputs(samples(size, axes)).numpy().reshape(size, size)
+    return {"map": _usual(values)}
+
+
+def _usual(values: Array) -> Array:
+    """Values as shares of their median size."""
+    return values / max(float(np.median(np.abs(values))), 1e-300)
 
 
 def scene(
@@ -396,7 +435,7 @@ def _clip(w: Array, b: Array) -> tuple[Array, NDArray[np.bool_]]:
     return np.stack([foot + low[:, None] * along, foot + high[:, None] * along], 1), seen
 
 
-def graph(net: Network, axes: Axes, unit: float, points: int = 400) -> Array:
+def graph(net: Network, axes: Axes, unit: float, points: int = GRAPH) -> Array:
     """Return the graph of Phi / unit of a univariate network, from edge to edge. -> (points, 2)."""
     shares = np.linspace(-1, 1, points)
     x = torch.from_numpy(axes.x[0] + shares * axes.x[1]).to(device=net.device, dtype=net.dtype)

@@ -63,6 +63,8 @@ const endName = (s, size, series) => {
   if (size.width >= NARROW) return `${s.name} ${s.value}`;
   return series.length === 1 ? s.value : s.name;
 };
+const LOW = 90; // px: below, the room of the level axis' name goes to the lines; the card's title says it, too
+const named = (frame, size) => frame.x.name && size.height >= LOW;
 const layOut = (context, frame, size) => {
   context.font = SMALL;
   const width = (text) => context.measureText(text).width;
@@ -71,8 +73,8 @@ const layOut = (context, frame, size) => {
   const left = y.hidden ? 8 : 10 + Math.max(8, ...yTicks.map(([, words]) => width(words)));
   const names = frame.series.map((s) => endName(s, size, frame.series)).filter(Boolean);
   const right = size.width - (names.length ? Math.min(12 + Math.max(...names.map(width)), 0.5 * size.width) : 12);
-  const bottom = size.height - (x.hidden ? 6 : x.name ? 34 : 20), top = 8;
-  return { left, right, top, bottom, yTicks, width, wide: size.width, X: scaleOf(x, left, right), Y: scaleOf(y, bottom, top) };
+  const bottom = size.height - (x.hidden ? 6 : named(frame, size) ? 34 : 20), top = 8;
+  return { left, right, top, bottom, yTicks, width, wide: size.width, named: named(frame, size), X: scaleOf(x, left, right), Y: scaleOf(y, bottom, top) };
 };
 
 // --- painting -----------------------------------------------------------------------------------
@@ -121,7 +123,7 @@ const paintAxes = (c, frame, at, paints) => {
     c.fillText(words, Math.min(Math.max(x, half + 1), at.wide - half - 1), at.bottom + 15);
     free = x + half + 8;
   }
-  if (frame.x.name) {
+  if (at.named) {
     c.textAlign = "center";
     c.fillText(frame.x.name, (at.left + at.right) / 2, at.bottom + 30);
   }

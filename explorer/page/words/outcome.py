@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 
+from explorer.engine.attacks.certified import CertifiedState
+from explorer.engine.attacks.hinge import HingeState
 from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import Origin
@@ -16,12 +18,13 @@ from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.page.frame import Frame
 from explorer.page.words import found
-from explorer.page.words.found import UNMET
+from explorer.page.words.found import UNMET, percent
 from explorer.page.words.statement import Action, Headline, count, explained, left
 from explorer.research.words import verdicts
 from explorer.research.words.explanations import VOID
-from explorer.research.words.numbers import share
+from explorer.research.words.numbers import PLAIN, digits, share
 
+AGREE = 1e-4  # arbitrary: upper loss of weights that agree
 AS_WELL = 0.02  # arbitrary: share of the norm up to which candidates explain the weights
 MOST = 800  # arbitrary: candidates of one attack
 NEAR = (Light.NEAR, Light.EXACT)
@@ -57,9 +60,11 @@ def _start(frame: Frame, state: AttackState, running: bool) -> Headline:
     if running or state.t:
         return Headline("The attack is on its way", by_key(frame.attack.name).sentence)
     press = Action("play", "Attack")
-    if not m:
-        words = by_key(frame.attack.name).sentence
-        return Headline("The attack knows only the weights", words, action=press)
+    if not m or (_own(frame) and not mixed):
+        title = (
+            f"{count(m, 'candidate')} at their start" if m else "The attack knows only the weights"
+        )
+        return Headline(title, by_key(frame.attack.name).sentence, action=press)
     if mixed:
         words = f"They have {mixed}, which no attacker has"
         made = frame.attack.verdict
@@ -85,6 +90,19 @@ def _unjudged(frame: Frame) -> Headline:
 
 
 def _judged(frame: Frame, made: Verdict, running: bool) -> Headline:
+    state = frame.attack.state
+    if isinstance(state, CertifiedState) and not _at_work(frame):
+        if len(state.x):
+            return _squares(frame, made, state)
+        words = "The search proves no training point anywhere. That proves no safety, either."
+        return Headline("No place is certified", words, "warn")
+    if isinstance(state, HingeState) and not made.claims and not _at_work(frame):
+        many = count(len(state.x), "place")
+        words = (
+            f"The attack explains the weights by {many}, and the weights can do without each of "
+            "them: other places explain them as well."
+        )
+        return Headline("No place is needed", words, "warn", action=_explain(frame, OTHERS))
     if made.why_not is Unknowable.NO_CLAIMS and _at_work(frame):
         words = (
             "So far no candidate passes the attack’s own test: on the margin, with a multiplier."
@@ -112,6 +130,24 @@ def _judged(frame: Frame, made: Verdict, running: bool) -> Headline:
     if luck is not None:
         return Headline(luck[0], f"{luck[1]} {reason}", "warn", action=action)
     return Headline(_met(made), reason, "bad" if not made.found else "warn", action=action)
+
+
+def _squares(frame: Frame, made: Verdict, state: CertifiedState) -> Headline:
+    """Return what is certified of places of any width; whether their centres are near is less."""
+    many = len(state.x)
+    each = "it holds" if many == 1 else "each holds"
+    title = f"{count(many, 'place')} certified: {each} a training point"
+    least = float(state.radius.min())
+    unless = (
+        f"Without a point there every explanation leaves {percent(least)} of the weights or more."
+    )
+    known, tone = frame.attack.certainty, "good"
+    if known is not None and known.truth is not None:
+        unless = f"{unless[:-1]}; your points leave {left(known.truth)}."
+        if known.truth >= least:  # nothing is certain of weights so far from their own points
+            title, tone = f"{count(many, 'place')}, and not all of them certain", "warn"
+    words = f"{unless} Their centres are within {made.radius:g} of {made.found} of {made.n} points."
+    return Headline(title, words, tone, action=_explain(frame, "Could they be elsewhere?"))
 
 
 def _met(made: Verdict) -> str:
@@ -144,7 +180,7 @@ def _by_chance(made: Verdict) -> tuple[str, str] | None:
 
 def _against(frame: Frame, made: Verdict) -> str:
     """Return how the claims do on the points, and on sets that the network never saw."""
-    alone = ", from the weights alone" if by_key(frame.attack.name).victim is None else ""
+    alone = "" if _own(frame) else ", from the weights alone"
     alone = "" if _mixed(frame) else alone
     chance = "none" if not made.chance else f"{made.chance:.2g} on average"
     return (
@@ -166,19 +202,13 @@ def _sure(frame: Frame, made: Verdict) -> str:
     known = frame.attack.certainty
     if made.certified is None or known is None:
         return ""
-    rest = made.found - made.certified
     if known.limit > VOID:
         return f" None is certified: {UNMET}."
     if not made.certified:
         return " None is certified: other points explain the weights as well."
-    others = ""
-    if rest:
-        others = (
-            f" For the other {'one' if rest == 1 else rest}, other points do as well, or nearly."
-        )
     return (
-        " Certified: no explanation as good as that by your points "
-        f"({share(known.limit)} unexplained) does without a point there.{others}"
+        " Certified: every explanation as good as your points "
+        f"({share(known.limit)} unexplained) has a point there."
     )
 
 
@@ -210,17 +240,23 @@ def _unknowable(made: Verdict, why: Unknowable) -> Headline:
 # --- why so few, and what next ----------------------------------------------------------------
 def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
     known = None if frame.aim is None else frame.aim.certificate
-    own = by_key(frame.attack.name).victim is not None  # weights of its own training
+    own = _own(frame)
     if _at_work(frame):
         step = 0 if frame.attack.state is None else frame.attack.state.t
         return f"So far, at step {step:,}: the attack is not at its end.", Action("play", "Go on")
-    if known is not None and known.light not in NEAR and not own:
+    if own:
+        return _seen_through(frame, made)
+    if known is not None and known.light not in NEAR and frame.newest:
+        if frame.training.weight_decay:
+            why = f"The points explain {explained(known.residual)} of these weights"
+            return f"{why}: with weight decay training stops short of a KKT point.", None
+    if known is not None and known.light not in NEAR:
         why = f"The points explain only {explained(known.residual)} of these weights"
         if known.slackness > known.residual:
             why = "Points off the margin still carry part of these weights"
         return f"{why}: training has not come near a KKT point.", Action("train", "Train on")
     apart = _apart(frame, known)
-    if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None and not own:
+    if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
         only = "Only 1 does" if made.in_reach == 1 else f"Only {made.in_reach} do"
         words = f"{only}, and the claims meet {made.reached} of them"
         return f"{words}{f': {apart}' if apart else ''}.", ALTERNATE
@@ -236,6 +272,18 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         words = f"The candidates leave {left(share_left)} of the weights unexplained."
         return words, _more_candidates(frame)
     return f"{made.found} of {made.claims} claims are right.", ANEW
+
+
+def _seen_through(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
+    """Return how far the weights agree that training on the candidates and on the points gives."""
+    state = frame.attack.state
+    loss = math.inf if state is None else state.numbers().get("l_upper", math.inf)
+    said = f"½‖θ(x) − θ*‖² is {share(loss) if loss < PLAIN else digits(loss)}"
+    if loss > AGREE:
+        return f"The weights do not agree yet: {said}.", ANEW
+    if made.found == made.n:
+        return f"Training on the claims gives the attacked weights: {said}.", None
+    return f"Training on the claims gives the attacked weights, too: {said}.", None
 
 
 def _certainty(frame: Frame, made: Verdict, at: AttackState) -> list[tuple[str, str]]:
@@ -295,6 +343,11 @@ def _more_candidates(frame: Frame) -> Action:
 
 
 # --- the frame --------------------------------------------------------------------------------
+def _own(frame: Frame) -> bool:
+    """Return whether the attacked weights are those of the attack's own training."""
+    return by_key(frame.attack.name).victim is not None
+
+
 def _mixed(frame: Frame) -> str:
     """Return the share of the truth in the start; "" for none."""
     mix = frame.attack.mix[0] * frame.attack.mix[1]

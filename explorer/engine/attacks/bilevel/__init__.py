@@ -178,6 +178,10 @@ class BilevelTarget:
                 f"theta must be ({size},) and finite for this model; got {tuple(self.theta.shape)}"
             )
 
+    def outputs(self, x: Tensor) -> Tensor:
+        """Return z of the attacked model at places x (k, d). -> (k,)."""
+        return self.lower.shape.at(self.theta, x).z
+
     @property
     def net(self) -> Network:
         """The weights as a ReLU network with biases in all layers."""
