@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from explorer.page.apps.membership import membership as membership
     from explorer.research.audit import Audit, audit
     from explorer.research.repeat import Repeated, repeat
+    from explorer.research.starts import Starts, attack_starts
     from explorer.research.state import link_of, read_link
     from explorer.research.words import sentence
 
@@ -76,6 +77,7 @@ __all__ = [
     "Score",
     "Source",
     "Start",
+    "Starts",
     "Status",
     "StoreError",
     "Target",
@@ -83,6 +85,7 @@ __all__ = [
     "TrainState",
     "Verdict",
     "__version__",
+    "attack_starts",
     "audit",
     "by_key",
     "certify",
@@ -138,6 +141,7 @@ _NAMES = {
     "explorer.engine.training": "TrainConfig TrainState",
     "explorer.research.audit": "Audit audit",
     "explorer.research.repeat": "Repeated repeat",
+    "explorer.research.starts": "Starts attack_starts",
     "explorer.research.state": "link_of read_link",
     "explorer.research.words": "sentence",
 }

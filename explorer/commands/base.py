@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -22,6 +23,7 @@ from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.data import PRESETS, Dataset, preset
 from explorer.engine.files import one_line, safe_name
 from explorer.engine.network import Network
+from explorer.engine.progress import Progress
 from explorer.engine.roster import ROSTER, AttackConfig, by_key
 from explorer.engine.settings import config_of, setting_of, value_of
 from explorer.engine.training import TrainConfig
@@ -116,6 +118,7 @@ Length = Annotated[int | None, setting_option("--steps", KKTConfig, "steps", min
 AttackSteps = Annotated[int | None, setting_option("--attack-steps", KKTConfig, "steps", min=1)]
 Margin = Annotated[float | None, option("--margin", "Smallest y Phi(x), if known.")]
 Which = Annotated[str, option("--attack", f"One of: {', '.join(ROSTER)}.")]
+Starts = Annotated[int, setting_option("--starts", Experiment, "starts")]
 TrainSet = Annotated[
     list[str] | None,
     option("--train-set", "A setting of the training, such as all_biases=True; see `settings`."),
@@ -164,6 +167,16 @@ class Printer(Console):
 def watch(states: Iterable[State], total: int, label: str) -> Iterable[State]:
     """Show a progress bar on stderr, if that is a terminal."""
     return tqdm(states, total=total, desc=label, file=sys.stderr, disable=None, leave=False)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Progress]:
+    """Yield what hears of the share done and shows it on stderr, if that is a terminal."""
+    with tqdm(
+        total=100, desc=label, unit="%", file=sys.stderr, disable=None, leave=False,
+        bar_format="{desc}: {percentage:3.0f}%|{bar}| [{elapsed}<{remaining}]",
+    ) as bar:  # fmt: skip
+        yield lambda share: bar.update(100 * share - bar.n)
 
 
 def points_of(

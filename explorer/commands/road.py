@@ -21,6 +21,7 @@ from explorer.research import report, runs
 from explorer.research.devices import check_device
 from explorer.research.runs import RunFailed
 from explorer.research.scenarios import by_name
+from explorer.research.starts import attack_starts
 from explorer.research.words import verdicts
 
 RUN = "run.safetensors"
@@ -101,7 +102,7 @@ def attack_file(
     truth: base.Truth = None,
     margin: base.Margin = None,
     attack: base.Which = DEFAULT, m: base.Candidates = None, seed: base.Seed = 0,
-    steps: base.Length = None,
+    starts: base.Starts = 1, steps: base.Length = None,
     settings: base.Set = None, device: base.Where = base.Device.cpu, dtype: base.AttackType = None,
     certified: Annotated[
         bool,
@@ -113,25 +114,41 @@ def attack_file(
     """Attack trained weights; without the truth nobody can say which claims hold."""
     check_device(device.value)
     run, net, points = runs.open_run(file, truth)
-    if out is not None and run is None:
-        raise ValueError("--out saves a run; these are weights alone. Leave it away.")
+    if out is not None and (run is None or starts > 1):
+        why = "these are weights alone" if run is None else f"{starts} starts are no run"
+        raise ValueError(f"--out saves a run with one attack; {why}. Leave it away.")
     config = base.attack_config(attack, settings, m=m, steps=steps)
     check_files(out)
     target, made, note = runs.aim(net.to(dtype=torch.float64), points, margin)
-    done = runs.attack(
-        target, config, seed, name=attack, truth=points, certificate=made, watch=base.watch,
-        device=device.value, dtype=None if dtype is None else getattr(torch, dtype.value),
-    )  # fmt: skip
+    hit: dict[str, Any] = {
+        "name": attack, "truth": points, "certificate": made, "device": device.value,
+        "dtype": None if dtype is None else getattr(torch, dtype.value),
+    }  # fmt: skip
     why = _why_uncertified(target, attack) if certified else ""
-    if certified and not why:
-        done = runs.with_certainty(done, points)
-    if run is not None and out is not None:
-        saved = replace(run, attack_name=attack, attack_config=config, attack_states=done.states)
-        store.save_run(thinned_run(saved), out)
-    content = {"network": report.of_network(net), "note": note, "attack": report.of_attack(done)}
     rows = [("note", note)] if note else []
     rows += [("certified claims", why)] if why else []
-    base.show_result(as_json, content, f"Attack on {file.name}", [*rows, *report.attack_rows(done)])
+    content: dict[str, Any] = {"network": report.of_network(net), "note": note}
+    sure = certified and not why
+    if starts > 1:
+        with base.progress_bar("attack") as progress:
+            many = attack_starts(
+                target, config, range(seed, seed + starts), progress=progress, **hit
+            )
+        if sure:
+            many = replace(many, union=runs.with_certainty(many.union, points))
+        content |= report.of_starts(many)
+        rows += report.starts_rows(many)
+    else:
+        done = runs.attack(target, config, seed, watch=base.watch, **hit)
+        done = runs.with_certainty(done, points) if sure else done
+        if run is not None and out is not None:
+            saved = replace(
+                run, attack_name=attack, attack_config=config, attack_states=done.states
+            )
+            store.save_run(thinned_run(saved), out)
+        content["attack"] = report.of_attack(done)
+        rows += report.attack_rows(done)
+    base.show_result(as_json, content, f"Attack on {file.name}", rows)
 
 
 def _why_uncertified(target: Any, attack: str) -> str:  # noqa: ANN401 - of the attack's own kind

@@ -132,7 +132,7 @@ def arena(
     widths: Annotated[str, setting_option("--widths", Experiment, "widths", LAYERS)] = WIDTHS,
     steps: Annotated[int, setting_option("--steps", Experiment, "steps", min=0)] = Experiment.steps,
     method: Annotated[str, setting_option("--method", Experiment, "method")] = Experiment.method,
-    device: base.Where = base.Device.cpu,
+    starts: base.Starts = 1, device: base.Where = base.Device.cpu,
     workers: Workers = 2, where: On = Where.processes, scheduler: Scheduler = None,
     again: Again = False,
     determine: Annotated[bool, option("--determined/--fast", "Say what the weights determine.")]
@@ -147,7 +147,7 @@ def arena(
     first = Experiment.of({
         "preset": preset, "n": n, "noise": noise, "widths": widths_of(widths), "steps": steps,
         "method": method, "determine": determine, "data": None if data is None else str(data),
-        "device": device.value,
+        "device": device.value, "starts": starts,
     })  # fmt: skip
     rows = arenas.arena_rows(first, keys, dict.fromkeys(seeds_of(seeds)))
     check_folder(out)

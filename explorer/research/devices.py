@@ -23,6 +23,10 @@ class DeviceError(ValueError):
     """A device that is not there, or that has too little memory; the message says what to do."""
 
 
+class MemoryFull(DeviceError):
+    """The memory of a device is used up; the message says how much would fit."""
+
+
 def devices() -> list[str]:
     """Return the kinds of devices that torch sees here, the CPU first."""
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
@@ -128,7 +132,8 @@ def on_device(device: str, dtype: torch.dtype | None, load: Load | None) -> Iter
         load: what fills the memory, where that is known.
 
     Raises:
-        DeviceError: where the device is not there, or its memory is used up.
+        DeviceError: where the device is not there.
+        MemoryFull: where its memory is used up.
     """
     check_device(device, dtype)
     try:
@@ -137,7 +142,7 @@ def on_device(device: str, dtype: torch.dtype | None, load: Load | None) -> Iter
         known = isinstance(error, torch.OutOfMemoryError | MemoryError)
         if not known and not any(words in str(error).lower() for words in OUT):
             raise
-        raise DeviceError(_too_large(device, load)) from error
+        raise MemoryFull(_too_large(device, load)) from error
 
 
 def _too_large(device: str, load: Load | None) -> str:
@@ -151,6 +156,14 @@ def _too_large(device: str, load: Load | None) -> str:
             told += f", and {_size(free)} are free, where {fits}"
     fewer = "" if load is None else f"fewer {load.unit}, "
     return f"{told}. Take {fewer}narrower layers, float32 or another device."
+
+
+def most_that_fit(load: Load | None, device: str, count: int) -> int:
+    """Return how many of a load the free memory of a device takes, from 1 to `count`."""
+    free = free_bytes(device)
+    if load is None or free is None:
+        return count
+    return max(1, largest(load.need, free, count + 1))
 
 
 def largest(need: Callable[[int], int], free: int, count: int) -> int:

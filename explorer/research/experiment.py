@@ -43,6 +43,7 @@ from explorer.research.runs import (
     judgement,
     no_watch,
 )
+from explorer.research.starts import attack_starts
 from explorer.research.words import explanations, verdicts
 
 MERGE_ANGLE = 0.02  # radians: that of `KKTConfig.merge_angle`
@@ -203,9 +204,9 @@ def attack_settings(key: str, given: Mapping[str, Any]) -> AttackConfig:
 
 def run_attack(
     victim: Victim, key: str, given: Mapping[str, Any], seed: int,
-    watch: runs.Watch[AttackState] = no_watch, device: str = "cpu",
+    watch: runs.Watch[AttackState] = no_watch, device: str = "cpu", starts: int = 1,
 ) -> dict[str, Any]:  # fmt: skip
-    """Run an attack on the victim, and judge its claims.
+    """Run an attack on the victim, and judge its claims; of several starts all that they claim.
 
     Returns:
         n, reach (points in reach), claims, found and found_reach at each of `RADII`, chance (what
@@ -225,7 +226,11 @@ def run_attack(
     if why:
         raise Refused(why)
     config = attack_settings(key, given)
-    done = runs.attack(victim.target, config, seed, name=key, watch=watch, device=device)
+    if starts == 1:
+        done = runs.attack(victim.target, config, seed, name=key, watch=watch, device=device)
+    else:
+        seeds = range(seed, seed + starts)
+        done = attack_starts(victim.target, config, seeds, name=key, device=device).union
     return {"steps_taken": done.states[-1].t, **judge_claims(victim, done.claims)}
 
 
@@ -338,6 +343,10 @@ class Experiment:
     attack_config: Annotated[Mapping[str, Any], setting(
         "Settings of the attack other than its defaults, by name",
     )] = field(default_factory=dict)
+    starts: Annotated[int, setting(
+        "How many starts of the attack, with this seed and those after it; above 1 their claims "
+        "are judged together", ge=1,
+    )] = 1
     determine: Annotated[bool, setting(
         "Whether to say which points the weights determine",
     )] = False
@@ -373,7 +382,7 @@ class Experiment:
 
 
 # Fields that came after the first files of rows: at these values they are no part of a key.
-LATER = {"data": None, "data_digest": "", "device": "cpu", "csv": False}
+LATER = {"data": None, "data_digest": "", "device": "cpu", "csv": False, "starts": 1}
 
 
 def key_of(row: Any) -> str:  # noqa: ANN401 - a frozen dataclass of plain data
@@ -454,7 +463,9 @@ def run_experiment(row: Experiment) -> dict[str, Any]:
     seconds = {"train": trained_s}
     if row.attack:
         begun = perf_counter()
-        result |= run_attack(victim, row.attack, row.attack_config, row.seed, device=row.device)
+        result |= run_attack(
+            victim, row.attack, row.attack_config, row.seed, device=row.device, starts=row.starts
+        )
         seconds["attack"] = perf_counter() - begun
     if row.determine:
         result |= _determination(_training(row))
@@ -479,7 +490,7 @@ def victim_of(row: Experiment) -> Victim:
 
 def _training(row: Experiment) -> str:
     """A row without its attack, as text: rows of one text have one network."""
-    return json.dumps(asdict(replace(row, attack="", attack_config={})), sort_keys=True)
+    return json.dumps(asdict(replace(row, attack="", attack_config={}, starts=1)), sort_keys=True)
 
 
 @lru_cache(maxsize=KEPT_NETWORKS)

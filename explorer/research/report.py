@@ -17,7 +17,8 @@ from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.network import Network
 from explorer.engine.store import Run
 from explorer.research.planes import attack_picture
-from explorer.research.runs import Attacked, Trained
+from explorer.research.runs import RADIUS, Attacked, Trained
+from explorer.research.starts import Starts
 from explorer.research.words import verdicts, weights
 from explorer.research.words.numbers import digits
 
@@ -29,7 +30,9 @@ __all__ = [
     "of_dataset",
     "of_file",
     "of_network",
+    "of_starts",
     "of_training",
+    "starts_rows",
     "training_rows",
 ]
 
@@ -237,11 +240,57 @@ def training_rows(points: Dataset, done: Trained) -> list[tuple[str, str]]:
 
 def attack_rows(done: Attacked) -> list[tuple[str, str]]:
     """Names and values of a finished attack, for a table."""
-    rows = [
+    return [
         ("attack steps", f"{done.states[-1].t}"),
-        *_unexplained_rows(done),
+        *_unexplained_rows(done, "theta unexplained"),
         ("claims", f"{len(done.claims.x)} of {len(done.states[-1].x)} candidates"),
+        *_judged_rows(done),
     ]
+
+
+def starts_rows(made: Starts) -> list[tuple[str, str]]:
+    """Names and values of many starts, for a table."""
+    count, least = len(made.seeds), made.each[made.least]
+    seed = made.seeds[made.least]
+    rows = [
+        ("starts", verdicts.starts(count, made.together, len(made.diverged))),
+        ("attack steps", f"{least.states[-1].t}"),
+        *_unexplained_rows(least, f"theta unexplained, at least (seed {seed})"),
+        ("claims of all starts", verdicts.union(made.made_by.tolist(), count)),
+        *_judged_rows(made.union),
+    ]
+    best, verdict = made.most, made.union.verdict
+    if best is not None and verdict is not None and not math.isnan(best.p_value):
+        n = verdict.n
+        told = verdicts.best_start(best.seed, best.found, n, count, best.p_value)
+        rows.insert(-1, (f"most found within {RADIUS:g} by one start", told))
+    return rows
+
+
+def of_starts(made: Starts) -> dict[str, Any]:
+    """What many starts claim together, and the starts by themselves."""
+    each = [
+        {
+            "seed": seed, "claims": len(one.claims.x),
+            "l_stationary": one.states[-1].numbers().get("l_stationary"),
+        }
+        for seed, one in zip(made.seeds, made.each, strict=True)
+    ]  # fmt: skip
+    attack = of_attack(made.union)
+    attack["candidates"] = sum(len(one.states[-1].x) for one in made.each)
+    for claim, count in zip(attack["claims"], made.made_by.tolist(), strict=True):
+        claim["starts"] = count
+    starts = {
+        "count": len(made.seeds), "at_once": made.together, "diverged": made.diverged,
+        "least": made.seeds[made.least], "each": each,
+        "most": None if made.most is None else asdict(made.most),
+    }  # fmt: skip
+    return {"attack": attack, "starts": starts}
+
+
+def _judged_rows(done: Attacked) -> list[tuple[str, str]]:
+    """What may be said of claims; the verdict is the last row."""
+    rows = []
     if done.certainty is not None:
         rows.append(("certified claims", _certified(done.certainty)))
     if done.scores is None or done.verdict is None:
@@ -265,7 +314,7 @@ def _certified(made: Certainty) -> str:
     )
 
 
-def _unexplained_rows(done: Attacked) -> list[tuple[str, str]]:
+def _unexplained_rows(done: Attacked, name: str) -> list[tuple[str, str]]:
     """The share of ||theta||^2 left over, of attacks that explain theta."""
     share = done.states[-1].numbers().get("l_stationary")
-    return [] if share is None else [("theta unexplained", f"{share:.2%}")]
+    return [] if share is None else [(name, f"{share:.2%}")]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,10 +24,8 @@ import torch
 from torch import Tensor
 
 from explorer.engine import training
-from explorer.engine.attacks import kkt
 from explorer.engine.attacks.certified import cone_of, fits
 from explorer.engine.attacks.claims import Report
-from explorer.engine.attacks.kkt import KKTConfig, KKTState
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify, in_reach
 from explorer.engine.controls import Controls, control_sets
@@ -47,13 +45,7 @@ from explorer.engine.scoring import RADII, Score, Verdict, judge, score
 from explorer.engine.status import Status
 from explorer.engine.store import Run, open_bytes, read_file
 from explorer.engine.training import TrainConfig, TrainState
-from explorer.research.devices import (
-    attack_load,
-    on_device,
-    starts_load,
-    training_load,
-    wide_on,
-)
+from explorer.research.devices import attack_load, on_device, training_load, wide_on
 from explorer.research.state import is_link, read_link
 from explorer.research.words import weights
 
@@ -416,34 +408,6 @@ def attack(
     made = None if entry.victim is not None else certificate  # it was trained otherwise
     found = judgement(done.claims, truth, sets, made)
     return replace(done, scores=found.scores, verdict=found.verdict)
-
-
-def many_starts(
-    target: Target, config: KKTConfig, seeds: Sequence[int], device: str = "cpu",
-    dtype: torch.dtype | None = None,
-) -> tuple[KKTState, ...]:  # fmt: skip
-    """The last states of KKT reconstructions from noise, one for each seed, all at once.
-
-    Each is that of `attack` with this seed, to rounding, and comes back on the CPU in float64.
-
-    Args:
-        target: the weights.
-        config: the settings.
-        seeds: of the starts.
-        device: where to run.
-        dtype: as in `attack`.
-
-    Raises:
-        DeviceError: where the device is not there, or its memory is used up.
-    """
-    load = starts_load(kkt.ATTACK, target, config, len(seeds), dtype)
-    with on_device(device, dtype, load):
-        aimed = placed(target, kkt.ATTACK, device, dtype)
-        drawn = [torch.Generator().manual_seed(seed) for seed in seeds]
-        state = kkt.init(aimed, config, drawn)
-        ends = kkt.single_states(kkt.advance(aimed, state, config, config.steps))
-        back: tuple[KKTState, ...] = to_cpu(tuple(ends))
-    return back
 
 
 def judgement(

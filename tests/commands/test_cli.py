@@ -136,6 +136,27 @@ def test_attack_says_how_certain_each_claim_is(call):
     assert shown.count("certified") == 1  # that there is no certificate, once
 
 
+def test_many_starts_are_attacked_at_one_call(call):
+    call("train", "--preset", "alternating-line", "--n", 5, "--method", "exact", "--out", "line")
+    words = ("attack", "line", "--m", 10, "--steps", 100)
+    many = answer(call(*words, "--starts", 3, "--seed", 4, "--json"))
+    alone = [answer(call(*words, "--seed", s, "--no-certified", "--json")) for s in (4, 5, 6)]
+    each = many["starts"]["each"]
+    assert [one["seed"] for one in each] == [4, 5, 6]
+    assert [one["claims"] for one in each] == [len(one["attack"]["claims"]) for one in alone]
+    assert [one["l_stationary"] for one in each] == [o["attack"]["l_stationary"] for o in alone]
+    claims = many["attack"]["claims"]
+    assert many["attack"]["candidates"] == 30 and many["attack"]["verdict"]["p_value"] <= 1
+    assert {1, 2, 3} >= {claim["starts"] for claim in claims}
+    assert len(many["attack"]["certainty"]["radius"]) == len(claims)
+    best = max(one["attack"]["scores"][1]["found"] for one in alone)
+    assert many["starts"]["most"]["found"] == best <= many["attack"]["scores"][1]["found"]
+    shown = call(*words, "--starts", 3).stdout
+    assert shown.count("starts") >= 3
+    assert call(*words, "--starts", 2, "--out", "x", code=2).stderr.count("--out") == 1
+    assert call(*words, "--starts", 0, code=2).stderr
+
+
 def test_train_saves_a_run_that_show_and_attack_read(call):
     out = answer(call("train", *SMALL, "--seed", 3, "--out", "r.safetensors", "--json"))
     run = load_run("r.safetensors")

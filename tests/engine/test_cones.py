@@ -63,9 +63,9 @@ def test_equal_columns_and_empty_ones_are_no_obstacle() -> None:
         assert left <= nnls(a.numpy(), b[:, 0].numpy())[1] * (1 + 1e-8)
 
 
-def test_what_is_not_finite_is_not_settled() -> None:
+def test_what_is_not_finite_asks_for_no_more_rounds() -> None:
     _, _, gram, inner = problems(2, 6, 1.0, 3)
     inner[1, 2] = float("nan")
     made = cones(gram, inner, inner > 0, 50)
-    assert made.unsettled.tolist() == [False, True]
+    assert made.unsettled.tolist() == [False, False]
     assert bool(made.u[1].isnan().all()) and bool(made.u[0].isfinite().all())

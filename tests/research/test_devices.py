@@ -93,23 +93,6 @@ def test_a_full_memory_names_the_number_of_candidates_that_fits(error, monkeypat
     assert not isinstance(bug.value, devices.DeviceError)
 
 
-@pytest.mark.parametrize("multipliers", ["joint", "projected"])
-def test_many_starts_end_where_each_does_alone(multipliers, monkeypatch):
-    config, aimed = KKTConfig(m=6, steps=30, multipliers=multipliers), target()
-    ends = runs.many_starts(aimed, config, [4, 7])
-    for end, seed in zip(ends, (4, 7), strict=True):
-        alone = runs.attack(aimed, config, seed).states[-1]
-        torch.testing.assert_close(end.x, alone.x, rtol=0, atol=1e-8)
-        assert end.x.dtype == torch.float64 and end.t == 30
-    single = runs.many_starts(aimed, config, [4, 7], dtype=torch.float32)
-    assert single[0].x.dtype == torch.float64 and not torch.equal(single[0].x, ends[0].x)
-    one = start_bytes(aimed.net, 6, torch.float64, multipliers == "projected")
-    monkeypatch.setattr(devices, "free_bytes", lambda _: 3 * one)
-    monkeypatch.setattr(kkt, "init", failing(FULL[0]))
-    with pytest.raises(devices.DeviceError, match=r"8 starts take about .*, where about 3 fit"):
-        runs.many_starts(aimed, config, range(8))
-
-
 def test_a_full_memory_in_training_names_the_points(monkeypatch):
     monkeypatch.setattr(devices, "free_bytes", lambda _: None)
     monkeypatch.setattr(runs.training, "states", failing(FULL[0]))

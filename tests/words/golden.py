@@ -174,6 +174,10 @@ def of_verdicts() -> Named:
                 replace(VERDICT, kind=Kind.CANNOT_KNOW, why_not=why, p_value=math.nan, chance=13.4)
             ),
         )
+    for told in ((64, 1, 0), (64, 64, 0), (60, 64, 4), (64, 16, 0)):
+        yield f"starts {told}", verdicts.starts(*told)
+    yield "starts, union", verdicts.union([64, 40, 32, 31, 1], 64)
+    yield "starts, best", verdicts.best_start(7, 18, 20, 64, 0.01)
     yield "images", sentence(IMAGES)
     yield "images, few matched", sentence(replace(IMAGES, found=2, kind=Kind.AMBIGUOUS))
     yield "images, chance", sentence(replace(IMAGES, p_value=0.4, kind=Kind.AMBIGUOUS))

@@ -135,6 +135,9 @@ class Attack(Generic[T, C, S]):
             the run is over before, sooner than by single steps; None: by those.
         strided: (target, state, config, stride) -> those states after `state` whose t the stride
             divides, and the last one; None: by `leap`.
+        apart: (state of many starts) -> the state of each. Where it is given, `first` takes several
+            generators as well, one for each start, and they descend as one program, which pays on
+            a device. None: starts go one after another.
         pictures: (n, outputs, steps) -> settings that suit n training images and so many outputs of
             the network; steps None takes as many as they need. None: not offered on images.
         victim: (x (n, d), y (n,), config, generator) -> weights of its own training that it attacks
@@ -182,6 +185,7 @@ class Attack(Generic[T, C, S]):
     non_homogeneous: bool = False
     leap: Callable[[T, S, C, int], S] | None = None
     strided: Callable[[T, S, C, int], Iterator[S]] | None = None
+    apart: Callable[[S], list[S]] | None = None
     pictures: Callable[[int, int, int | None], C] | None = None
     victim: Callable[[Tensor, Tensor, C, torch.Generator], T] | None = None
     energy: Callable[[T, Tensor, Tensor], float] | None = None

@@ -28,7 +28,10 @@ MOST = 256  # arbitrary: rounds after which what is known is taken
 
 @dataclass(frozen=True, eq=False)
 class Cone:
-    """Solutions u >= 0 (..., r), nan where one is not finite; which (...,) need more rounds."""
+    """Solutions u >= 0 (..., r), nan where one is not finite; which (...,) need more rounds.
+
+    Problems that are not finite themselves need none.
+    """
 
     u: Tensor
     unsettled: Tensor
@@ -64,7 +67,9 @@ def cones(gram: Tensor, h: Tensor, known: Tensor, rounds: int = ROUNDS) -> Cone:
         known = known ^ (wrong & ((patience >= 0) | (last == last.amax(-1, keepdim=True))))
     sound = (gain.isfinite() & u.isfinite()).all(-1, keepdim=True) & ~failed
     u = torch.where(sound, u.clamp_min(0), torch.nan)
-    return Cone(u.to(h), ((count > 0) | ~sound).squeeze(-1))
+    # No round mends numbers that are not finite.
+    hopeful = (ridge.isfinite() & tolerance.isfinite()).all(-1, keepdim=True)
+    return Cone(u.to(h), (((count > 0) | ~sound) & hopeful).squeeze(-1))
 
 
 def _on_set(gram: Tensor, h: Tensor, ridge: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from explorer.engine.controls import Origin, least_p
 from explorer.engine.explanations.cone import refusal
 from explorer.engine.images import NCC_LEAST, SSIM_LEAST, ImageVerdict
@@ -72,6 +74,32 @@ def verdict(made: Verdict) -> str:
             f"{made.n - made.in_reach} leave no trace for this attack{missed}."
         )
     return text + doubt(made.p_value, made.controls)
+
+
+def starts(count: int, together: int, diverged: int) -> str:
+    """Return how many starts came to an end, and how they went."""
+    how = f"{together} at once, as many as the memory takes"
+    if together >= count + diverged:
+        how = "all at once"
+    text = f"{count}, {how if together > 1 else 'one after another'}"
+    return text if not diverged else f"{text}; {diverged} more diverged and claim nothing"
+
+
+def union(made_by: Sequence[int], count: int) -> str:
+    """Return how many places so many starts claim, and how many of these most starts claim.
+
+    `made_by`: by how many starts each place is claimed.
+    """
+    often = sum(2 * number >= count for number in made_by)
+    return f"{len(made_by)} places, {often} of them claimed by half of the starts or more"
+
+
+def best_start(seed: int, found: int, n: int, count: int, p_value: float) -> str:
+    """Return how many points the best of so many starts met, with the p-value of the best."""
+    return (
+        f"{found} of {n}, by the start of seed {seed} (p = {p_value:.2g}, as the best of {count} "
+        "starts)"
+    )
 
 
 def uncertified(net: Network) -> str:

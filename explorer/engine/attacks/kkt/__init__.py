@@ -34,7 +34,7 @@ from torch import Tensor
 from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, claims
 from explorer.engine.attacks.descent import annealing_for, descent_status, descent_step, on_pictures
-from explorer.engine.attacks.kkt.blocks import Replay, start_bytes
+from explorer.engine.attacks.kkt.blocks import BLOCK, Replay, start_bytes
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loss import KKTState, evaluate
 from explorer.engine.attacks.kkt.projected import Projected, serves
@@ -134,7 +134,7 @@ def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
     """Return the state after one full-batch step on x, and on lam by descent or by projection.
 
     A step that would not be finite is not taken: the same iterate comes back, `diverged`. Of a
-    batch, the starts it happens to stay where they are.
+    batch, the starts it happens to stay where they are, and their loss is nan from then on.
 
     Args:
         target: the attacked weights.
@@ -166,7 +166,7 @@ def step(target: Target, state: KKTState, config: KKTConfig) -> KKTState:
     after = evaluate(target, config, state.t + 1, x, state.y, share * mean, moments)
     if after.loss.ndim == 0 and math.isfinite(after.loss.item()):  # the same, sooner
         return after
-    sound = _finite(after)
+    sound = _finite(after) & _finite(state)
     if bool(sound.all()):
         return after
     if not bool(sound.any()):
@@ -266,8 +266,11 @@ def _leap(
     if run is not None:
         run.advance(steps)
         after = run.state()
-        if bool(_finite(after).all()) and _moving(after):
+        sound = _finite(after) & _finite(state)
+        if bool(sound.all()) and _moving(after):
             return after, run
+        if sound.ndim and bool(sound.any()):  # the others go on without those that diverged
+            return _choice(sound, after, state), run
     for _ in range(steps):  # one by one, to where it ends
         if not terminate(state, config).over:
             state = step(target, state, config)
@@ -281,12 +284,13 @@ def _run_from(
     if terminate(state, config).over:
         return None
     if config.multipliers == "joint":
-        return Replay(target, state, config) if steps > 1 else None  # its losses are one step more
+        # its losses are one step more
+        return Replay(target, state, config, min(steps, BLOCK)) if steps > 1 else None
     net = target.prepared_network(config.merge_angle, config.same_slopes)
     if serves(net, state, config):
         return Projected(target, net, state, config)
     away = state.x.device.type not in ("cpu", "mps")  # where multipliers are solved for in float64
-    return Replay(target, state, config) if away and steps > 1 else None
+    return Replay(target, state, config, min(steps, BLOCK)) if away and steps > 1 else None
 
 
 def _moving(state: KKTState) -> bool:
@@ -328,7 +332,7 @@ def single_states(state: KKTState) -> list[KKTState]:
         state: the state of b starts, x (b, m, d), or of one, x (m, d).
 
     Returns:
-        b states, or one.
+        b states, or one. Those whose loss is nan are `diverged`.
 
     Example:
         >>> import torch
@@ -343,7 +347,11 @@ def single_states(state: KKTState) -> list[KKTState]:
     if state.x.ndim == 2:
         return [state]
     whole = replace(state, y=state.y.expand(state.x.shape[:-1]))
-    return [_over_states(lambda v, at=i: v[at], whole) for i in range(len(state.x))]
+    each = [_over_states(lambda v, at=i: v[at], whole) for i in range(len(state.x))]
+    over = state.loss.isnan().tolist()
+    return [
+        replace(one, diverged=off or state.diverged) for one, off in zip(each, over, strict=True)
+    ]
 
 
 def _over_states(change: Callable[..., Tensor], *states: KKTState) -> KKTState:
@@ -378,13 +386,14 @@ def _finite(state: KKTState) -> Tensor:
 
 
 def _choice(sound: Tensor, after: KKTState, before: KKTState) -> KKTState:
-    """The new state of the sound starts, the old one of the others."""
+    """The new state of the sound starts; the old one of the others, with a loss of nan."""
 
     def chosen(new: Tensor, old: Tensor) -> Tensor:
         return torch.where(sound.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
     labels = after.y.expand(after.x.shape[:-1])
-    return _over_states(chosen, replace(after, y=labels), replace(before, y=labels))
+    made = _over_states(chosen, replace(after, y=labels), replace(before, y=labels))
+    return replace(made, loss=torch.where(sound, made.loss, torch.nan))
 
 
 def pictures(n: int, outputs: int, steps: int | None) -> KKTConfig:
@@ -408,5 +417,5 @@ ATTACK = Attack(
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
     takes_start=True, suit=annealing_for, anywhere=True, non_homogeneous=True, leap=advance,
-    strided=iterate, pictures=pictures, memory=memory,
+    strided=iterate, apart=single_states, pictures=pictures, memory=memory,
 )  # fmt: skip

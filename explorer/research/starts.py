@@ -1,0 +1,269 @@
+"""Many starts of one attack on the same weights, and what they claim together.
+
+    made = attack_starts(target, KKTConfig(), range(64), truth=data, certificate=certificate)
+    print(verdicts.verdict(made.union.verdict))
+
+Each start is the run of its seed alone. On the CPU they descend one after another, where compiled
+loops are quickest. On another device all that its memory takes descend in one program, where the
+attack has one (`Attack.apart`); the program is that of a single start, with an axis before.
+
+More starts make more claims, and more claims meet more points by chance. So the union is judged as
+the claims of one attack are: the same claims against the controls. Which start leaves least
+unexplained is known from the weights alone, and needs no correction. Which one met most points is
+known from the truth alone: its p-value is that of the best of all starts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidates
+from explorer.engine.certificate import Certificate
+from explorer.engine.controls import Controls, control_sets, meeting_counts
+from explorer.engine.data import Dataset
+from explorer.engine.progress import Progress, between, no_progress, with_progress
+from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, AttackState, by_key
+from explorer.engine.scoring import adjusted_p_values, score
+from explorer.engine.status import Status
+from explorer.research.devices import (
+    MemoryFull,
+    check_device,
+    most_that_fit,
+    on_device,
+    starts_load,
+)
+from explorer.research.runs import (
+    RADIUS,
+    Attacked,
+    RunFailed,
+    attack,
+    judgement,
+    placed,
+    stride_of,
+    to_cpu,
+    watch_of,
+)
+from explorer.research.words import weights
+
+
+@dataclass(frozen=True)
+class Most:
+    """The start that met most points of the truth.
+
+    Attributes:
+        seed: of the start; the first of those that met as many.
+        found: points it met within `RADIUS`.
+        p_value: chance that the best of so many starts meets as many; nan where it is not known.
+    """
+
+    seed: int
+    found: int
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Starts:
+    """Many starts of one attack that came to their end.
+
+    Attributes:
+        seeds: of these starts.
+        each: their attacks, with the last state alone; they are not judged.
+        union: what they claim together, each place once, at its mean multiplier over the starts;
+            with scores and verdict where the truth is known. Its state is that of `least`.
+        made_by: by how many starts each place of the union is claimed (c,), int64.
+        together: how many descended at once; 1 where they went one after another.
+        diverged: seeds of starts that did not come to an end.
+        least: which of them leaves least of the weights unexplained, as an index; the first where
+            the attack explains none.
+        most: which met most points; None where the truth is not known.
+
+    Example:
+        >>> from explorer import KKTConfig, Target, attack_starts, maximum_margin, preset
+        >>> data = preset("alternating-line", n=4)
+        >>> target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
+        >>> made = attack_starts(target, KKTConfig(m=8, steps=200), range(3), truth=data)
+        >>> made.seeds, made.together, made.most.found >= 2
+        ((0, 1, 2), 1, True)
+    """
+
+    seeds: tuple[int, ...]
+    each: tuple[Attacked, ...]
+    union: Attacked
+    made_by: Tensor
+    together: int
+    diverged: tuple[int, ...] = ()
+    least: int = 0
+    most: Most | None = None
+
+
+def attack_starts(
+    target: Any, config: AttackConfig, seeds: Sequence[int], *,  # noqa: ANN401
+    name: str | AnyAttack = DEFAULT, truth: Dataset | None = None,
+    controls: Controls | None = None, certificate: Certificate | None = None,
+    device: str = "cpu", dtype: torch.dtype | None = None, progress: Progress = no_progress,
+) -> Starts:  # fmt: skip
+    """Return many attacks from noise on the same weights, with what they claim together.
+
+    Each start is, to rounding, the attack of its seed alone. On the CPU they go one after another;
+    on a device as many at once as its memory takes, where the attack has a program for it.
+
+    Args:
+        target: the weights, of the attack's own kind where it has one.
+        config: settings of the attack's class.
+        seeds: of the starts, one or more.
+        name: the attack's key in the roster, or its row.
+        truth: the points (n, d) that the weights were trained on, to judge the claims. An attack
+            with a victim of its own trains one on them, with the first seed, for all starts.
+        controls: sets that stand for chance; None takes `control_sets`.
+        certificate: of the weights on the truth, where there is one.
+        device: where to run, such as "cuda".
+        dtype: floating type, where the attack has a choice.
+        progress: hears what share is done, and may end the work.
+
+    Returns:
+        The starts, their union, and where the truth is known its verdict.
+
+    Raises:
+        ValueError: where there is no seed, or one twice, or the attack does not fit the weights.
+        DeviceError: where the device is not there, or not even one start fits its memory.
+        RunFailed: where every start diverged.
+
+    Source: own; starts many at once as in Haim et al. 2022, whose candidates are many instead.
+
+    Example:
+        >>> from explorer import KKTConfig, Target, attack_starts, maximum_margin, preset
+        >>> data = preset("alternating-line", n=4)
+        >>> target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
+        >>> made = attack_starts(target, KKTConfig(m=8, steps=200), [0, 1])
+        >>> len(made.each), int(made.made_by.max())
+        (2, 2)
+    """
+    chosen = tuple(seeds)
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(f"expected seeds that differ, one or more; got {chosen[:9]}. Take 0 to 9.")
+    entry = by_key(name) if isinstance(name, str) else name
+    aimed = target
+    if truth is not None:
+        aimed = entry.target_for(target, truth.x, truth.y, config, chosen[0])
+    check_device(device, dtype)
+    run = _at_once if torch.device(device).type != "cpu" and entry.apart else _in_turn
+    ends, together = run(aimed, entry, config, chosen, device, dtype, progress)
+    good = {seed: end for seed, end in zip(chosen, ends, strict=True) if end is not None}
+    if not good:
+        raise RunFailed(weights.status(Status.DIVERGED))
+    lost = tuple(seed for seed in chosen if seed not in good)
+    made = _joined(tuple(good), tuple(good.values()), together, lost)
+    if truth is None:
+        return made
+    proof = None if entry.victim is not None else certificate  # its victim was trained otherwise
+    return _judged(made, truth, control_sets(truth) if controls is None else controls, proof)
+
+
+def _in_turn(
+    target: Any, entry: AnyAttack, config: AttackConfig, seeds: tuple[int, ...], device: str,  # noqa: ANN401
+    dtype: torch.dtype | None, progress: Progress,
+) -> tuple[list[Attacked | None], int]:  # fmt: skip
+    """The attack of each seed, one after another; None where it diverged."""
+    ends: list[Attacked | None] = []
+    for k, seed in enumerate(seeds):
+        watch = watch_of(between(progress, k / len(seeds), (k + 1) / len(seeds)))
+        try:
+            done = attack(target, config, seed, name=entry, watch=watch, device=device, dtype=dtype)
+        except RunFailed:
+            ends.append(None)
+        else:
+            ends.append(replace(done, states=done.states[-1:]))
+    return ends, 1
+
+
+def _at_once(
+    target: Any, entry: AnyAttack, config: AttackConfig, seeds: tuple[int, ...], device: str,  # noqa: ANN401
+    dtype: torch.dtype | None, progress: Progress,
+) -> tuple[list[Attacked | None], int]:  # fmt: skip
+    """The same of starts that descend together, as many as fit, and how many those were."""
+    load = starts_load(entry, target, config, len(seeds), dtype)
+    size, together = most_that_fit(load, device, len(seeds)), 1
+    ends: list[AttackState] = []
+    while len(ends) < len(seeds):
+        some, whole = seeds[len(ends) : len(ends) + size], len(seeds)
+        part = between(progress, len(ends) / whole, (len(ends) + len(some)) / whole)
+        try:
+            ends += _descended(target, entry, config, some, device, dtype, part)
+        except MemoryFull:  # a run takes more than was reckoned with
+            if len(some) == 1:
+                raise
+            size = len(some) // 2
+        else:
+            together = max(together, len(some))
+    failed = [entry.terminate(end, config) is Status.DIVERGED for end in ends]
+    return [
+        None if off else Attacked((end,), target, entry.report(target, end, config))
+        for end, off in zip(ends, failed, strict=True)
+    ], together
+
+
+def _descended(
+    target: Any, entry: AnyAttack, config: AttackConfig, seeds: tuple[int, ...], device: str,  # noqa: ANN401
+    dtype: torch.dtype | None, progress: Progress,
+) -> list[AttackState]:  # fmt: skip
+    """The last states of these starts, on the CPU; they descend as one program."""
+    assert entry.apart is not None
+    planned = entry.step_count(config, 1)
+    stride = stride_of(planned)
+    with on_device(device, dtype, starts_load(entry, target, config, len(seeds), dtype)):
+        aimed = placed(target, entry, device, dtype)
+        drawn: Any = [torch.Generator().manual_seed(seed) for seed in seeds]
+        state = entry.init(aimed, config, drawn)
+        states = entry.iterate(aimed, state, config, stride)
+        for following in with_progress(states, math.ceil(planned / stride), progress):
+            state = following
+        return [to_cpu(one) for one in entry.apart(state)]
+
+
+def _joined(
+    seeds: tuple[int, ...], each: tuple[Attacked, ...], together: int, lost: tuple[int, ...]
+) -> Starts:
+    """The starts with the union of their claims."""
+    x, y, lam = (
+        torch.cat([getattr(one.claims, name) for one in each]) for name in ("x", "y", "lam")
+    )
+    claims = merge_candidates(x, y, lam / len(each), MERGE_RADIUS)
+    left = [one.states[-1].numbers().get("l_stationary", 0.0) for one in each]
+    least = min(range(len(each)), key=left.__getitem__)
+    union = replace(each[least], claims=claims)
+    by = torch.stack([_near(claims, one.claims) for one in each]).sum(0)
+    return Starts(seeds, each, union, by, together, lost, least)
+
+
+def _near(union: Report, claims: Report) -> Tensor:
+    """Which places of a union (c,) these claims hold, 0 or 1."""
+    if not len(claims.x):
+        return torch.zeros(len(union.x), dtype=torch.int64)
+    apart = torch.cdist(union.x, claims.x, compute_mode="donot_use_mm_for_euclid_dist")
+    return ((apart <= MERGE_RADIUS) & (union.y[:, None] == claims.y)).any(1).long()
+
+
+def _judged(
+    made: Starts, truth: Dataset, controls: Controls, certificate: Certificate | None
+) -> Starts:
+    """The starts with the verdict on their union, and the one that met most points."""
+    found = judgement(made.union.claims, truth, controls, certificate)
+    union = replace(made.union, scores=found.scores, verdict=found.verdict)
+    counts = [int(score(truth, one.claims.x, one.claims.y, (RADIUS,)).found) for one in made.each]
+    best = max(range(len(counts)), key=counts.__getitem__)
+    p_value = math.nan
+    if not math.isnan(found.verdict.p_value):
+        p_value = max(
+            adjusted_p_values(counts, [
+                meeting_counts(way, one.claims.x, one.claims.y, (RADIUS,))[:, 0].tolist()
+                for one in made.each
+            ])[best]
+            for way in controls.ways
+        )  # fmt: skip
+    return replace(made, union=union, most=Most(made.seeds[best], counts[best], p_value))
