@@ -144,29 +144,33 @@ def check_labels(y: Tensor, outputs: int) -> None:
         raise ValueError(f"labels must be among {labels(outputs)}; got {got}")
 
 
-def _others(values: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Class indices (n,), their own outputs (n,), and the outputs with -inf at their own."""
+def _others(values: Tensor, y: Tensor, known: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    """Class indices (n,), their own outputs (n,), and the outputs with -inf at their own.
+
+    Labels that are `known` to be labels are not looked at again: on a device that reads them back.
+    """
     if y.shape != values.shape[:1]:
         raise ValueError(f"y must be ({len(values)},), one label per point; got {tuple(y.shape)}")
-    check_labels(y, values.shape[1])
+    if not known:
+        check_labels(y, values.shape[1])
     index = class_numbers(y) - 1
     own = values.gather(1, index[:, None]).squeeze(1)
     return index, own, values.scatter(1, index[:, None], -torch.inf)
 
 
-def margins(values: Tensor, y: Tensor) -> Tensor:
-    """q_i of outputs (n, C) and labels (n,); C = 1 for two classes. -> (n,)."""
+def margins(values: Tensor, y: Tensor, known: bool = False) -> Tensor:
+    """q_i of outputs (n, C) and labels (n,), `known` or checked; C = 1 for two classes. -> (n,)."""
     if values.shape[1] == 1:
         return y.to(values.dtype) * values.squeeze(1)
-    _, own, others = _others(values, y)
+    _, own, others = _others(values, y, known)
     return own - others.max(1).values
 
 
-def contrast(values: Tensor, y: Tensor) -> Tensor:
+def contrast(values: Tensor, y: Tensor, known: bool = False) -> Tensor:
     """The covector of the margin, <v_i, Phi(x_i)> = q_i. Outputs (n, C), y (n,) -> (n, C)."""
     if values.shape[1] == 1:
         return y.to(values.dtype)[:, None]
-    index, _, others = _others(values, y)
+    index, _, others = _others(values, y, known)
     return _pairs(index, others.argmax(1), values)
 
 
@@ -187,7 +191,9 @@ def rivals(values: Tensor, y: Tensor, share: float) -> tuple[Tensor, Tensor]:
     return owner, _pairs(index[owner], rival, values)
 
 
-def soft_contrast(values: Tensor, y: Tensor, gain: float) -> tuple[Tensor, Tensor]:
+def soft_contrast(
+    values: Tensor, y: Tensor, gain: float | Tensor, known: bool = False
+) -> tuple[Tensor, Tensor]:
     r"""Smooth margins and their covectors, for the cross-entropy of gain * Phi.
 
     s_i = -(1/gain) log sum_{c != y_i} exp(-gain (Phi_{y_i} - Phi_c)); the cross-entropy of point i
@@ -197,7 +203,7 @@ def soft_contrast(values: Tensor, y: Tensor, gain: float) -> tuple[Tensor, Tenso
     """
     if values.shape[1] == 1:
         return margins(values, y), contrast(values, y)
-    index, own, others = _others(values, y)
+    index, own, others = _others(values, y, known)
     best = others.max(1, keepdim=True).values
     scaled = (gain * (values - best)).scatter(1, index[:, None], -torch.inf)
     soft = own - best.squeeze(1) - torch.logsumexp(scaled, 1) / gain

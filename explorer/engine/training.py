@@ -430,7 +430,7 @@ def advance(target: Dataset, state: TrainState, config: TrainConfig, steps: int)
     """Return the state after so many steps, or the last one where the run is over before.
 
     The steps are those of `step`, to rounding, and sooner: in float64 on the CPU, with one output,
-    compiled loops take them, and blocks on a device; see `training_loops`, `training_device`.
+    compiled loops take them, and on a device blocks that read nothing back; see `training_loops`, `training_device`.
 
     Args:
         target: points x (n, d) and labels y (n,).
@@ -481,7 +481,7 @@ def _leap(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -
     kind: type[training_loops.CompiledRun]
     if training_loops.serves(state.net, target.x):
         kind = training_loops.CompiledRun
-    elif training_device.serves(state.net, target.x, config.weight_decay):
+    elif training_device.serves(target.x):
         kind = training_device.DeviceRun
     else:
         return state

@@ -12,7 +12,8 @@ from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig, Start
 from explorer.engine.attacks.kkt.blocks import Replay, step_table
 from explorer.engine.attacks.target import Target
-from explorer.engine.data import preset
+from explorer.engine.classes import from_numbers
+from explorer.engine.data import Dataset, preset
 from explorer.engine.network import init_network
 from explorer.engine.roster import ROSTER
 from explorer.engine.status import Status
@@ -80,6 +81,12 @@ WAYS = {
     "usual": {}, "ascent": {"method": "ascent"}, "constant": {"step_rule": "constant", "lr": 0.1},
     "mini-batches": {"batch": 4, "step_rule": "constant"}, "logistic": {"loss": "logistic"},
     "three layers": {"widths": (12, 9)}, "biases": {"all_biases": True, "lr": 0.1},
+    "weight decay": {"weight_decay": 0.01}, "constant decay": {
+        "weight_decay": 0.01, "step_rule": "constant", "momentum": 0.5},
+    "decay of biases": {"weight_decay": 0.01, "all_biases": True, "lr": 0.1},
+    "three classes": {"classes": 3}, "classes, logistic": {"classes": 4, "loss": "logistic"},
+    "classes, ascent": {"classes": 3, "method": "ascent"},
+    "classes, decay, mini-batches": {"classes": 3, "weight_decay": 0.02, "batch": 4},
     "too fast": {"step_rule": "constant", "lr": 1e200}, "dead": {"init_scale": 1e-200},
 }  # fmt: skip
 
@@ -87,8 +94,12 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_training_on_a_device_is_that_step_by_step_and_reads_once_a_block(way, dtype):
-    config = TrainConfig(**{"widths": (20,), "steps": 80, **way})
+    settings = {"widths": (20,), "steps": 80, **way}
+    classes = settings.pop("classes", 2)
+    config = TrainConfig(**settings)
     points = preset("alternating-circle", 8).to(dtype=dtype)
+    if classes > 2:
+        points = Dataset(points.x, from_numbers(torch.arange(8) % classes + 1).to(dtype))
     plain = first = training.init(points, config, rng(3))
     while plain.t < 30 and not training.terminate(plain, config).over:
         plain = training.step(points, plain, config)

@@ -1,7 +1,7 @@
 """Training on a device, in blocks: every number of a step stays there until the block is over.
 
-The steps are those of `training.step`, to rounding, without weight decay, for networks with one
-output. Where a step cannot be taken, or no gradient is left, the run stands still from there on;
+The steps are those of `training.step`, to rounding, with one output or several, with weight decay
+or without. Where a step cannot be taken, or no gradient is left, the run stands still from there on;
 how many were taken is read with the other numbers at the end.
 """
 
@@ -15,17 +15,16 @@ import torch
 from torch import Tensor
 
 from explorer.engine import backprop
-from explorer.engine.classes import contrast, margins
+from explorer.engine.classes import margins, soft_contrast
 from explorer.engine.kernels.training_loops import CompiledRun, Rule
-from explorer.engine.margin import MAX_LOG_GAIN, Loss, log_each, slopes_of
+from explorer.engine.margin import Loss, log_each, slopes_of
 from explorer.engine.network import Network
 from explorer.engine.optim import batch_masks
 
 
-def serves(net: Network, x: Tensor, weight_decay: float) -> bool:
+def serves(x: Tensor) -> bool:
     """Whether points x (n, d), n > 0, lie on a device with float64 that is not the CPU."""
-    away = x.device.type not in ("cpu", "mps")
-    return away and net.outputs == 1 and x.shape[0] > 0 and not weight_decay
+    return x.device.type not in ("cpu", "mps") and x.shape[0] > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +72,8 @@ def moved(
     net: Network, x: Tensor, y: Tensor, rule: Rule, held: Held, t: int, mask: Tensor | None
 ) -> Held:
     """One step, to iterate t; no number is read. The same where it cannot be taken."""
-    rate = _rate(net.depth, rule, held)
-    velocity = rule[4] * held.velocity + rate.to(held.grads) * held.grads
+    sound, move = (_decayed if rule[5] else _pulled)(net.depth, rule, held)
+    velocity = rule[4] * held.velocity + move
     theta = held.theta + velocity
     rho = torch.dot(theta, theta).double().sqrt()
     log_scale = held.now[0]
@@ -87,23 +86,50 @@ def moved(
         rho, log_scale = rho * factor, log_scale + power * math.log(2)
     net = net.with_theta(theta)
     inputs, outputs = backprop.forward(net, x)
-    q = margins(outputs, y)
+    q = margins(outputs, y, known=True)
     if rule[0]:
         log_scale = _ascent_scale(q, net.depth, min(1.0, t / rule[7]) * rule[6], log_scale)
-    values = backprop.backward(net, inputs, outputs, contrast(outputs, y))
+    gain = (net.depth * log_scale).clamp_max(rule[12]).exp()
+    smooth, cover = soft_contrast(outputs, y, gain.to(outputs), known=True)
+    values = backprop.backward(net, inputs, outputs, cover)
     norms = backprop.squared_norms(net, values).double()
     loss: Loss = "logistic" if rule[2] else "exponential"
-    p, pulled = _pull(q, norms, loss, net.depth * log_scale)
+    p, pulled = _pull(smooth, norms, loss, gain)
     coef = p.to(q) if mask is None else p.to(q) * mask
     now = torch.stack([log_scale, *pulled, rho])
     grads = backprop.combined_gradient(net, values, coef)
-    alive = held.alive & (held.now[3] != 0) & rate.isfinite() & now.isfinite().all()
+    alive = held.alive & (held.now[3] != 0) & sound & now.isfinite().all()
     old = (held.theta, held.velocity, held.grads, held.q, held.now)
     new = (theta, velocity, grads, q, now)
     theta, velocity, grads, q, now = (
         torch.where(alive, a, b) for a, b in zip(new, old, strict=True)
     )  # fmt: skip
     return Held(theta, velocity, grads, q, now, alive, held.taken + alive)
+
+
+def _pulled(order: int, rule: Rule, held: Held) -> tuple[Tensor, Tensor]:
+    """Whether the next displacement (P,) is finite, and the displacement, without weight decay."""
+    rate = _rate(order, rule, held)
+    return rate.isfinite(), rate.to(held.grads) * held.grads
+
+
+def _decayed(order: int, rule: Rule, held: Held) -> tuple[Tensor, Tensor]:
+    """The same with weight decay: see `optim.constant_decay` and `optim.scaled_decay`."""
+    log_scale, _, log_pull, kappa, rho = held.now.unbind()
+    rate, mu, most = rule[3], rule[5], rule[11]
+    if rule[1]:
+        pull = (log_pull + (order - 2) * log_scale).clamp_max(most).exp()
+        move = (rate * pull).to(held.grads) * held.grads - rate * mu * held.theta
+        return torch.ones_like(held.alive), move
+    curvature = log_pull + kappa.log() + 2 * (order - 1) * log_scale
+    share = -torch.log1p((math.log(mu) - curvature).clamp_max(most).exp())
+    pull = (share - kappa.log() - order * log_scale).clamp_max(most).exp()
+    move = (rate * pull).to(held.grads) * held.grads
+    move = move + (rate * torch.expm1(share)).to(held.grads) * held.theta
+    length = torch.dot(move, move).double().sqrt()
+    reach = rule[8] * (1 - rule[4]) * rho
+    move = torch.where(length <= reach, move, move * (reach / length).to(move))
+    return torch.ones_like(held.alive), torch.where(kappa == 0, 0.0, move)
 
 
 def _rate(order: int, rule: Rule, held: Held) -> Tensor:
@@ -126,10 +152,10 @@ def _ascent_scale(q: Tensor, order: int, log_beta: float, log_scale: Tensor) -> 
 
 
 def _pull(
-    q: Tensor, norms: Tensor, loss: Loss, log_gain: Tensor
+    q: Tensor, norms: Tensor, loss: Loss, gain: Tensor
 ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
     """The share p (n,) of each point in the gradient; log of the loss, of its pull, and kappa."""
-    true = log_gain.clamp_max(MAX_LOG_GAIN).exp() * q.double()
+    true = gain * q.double()
     slopes = torch.where(norms == 0, -torch.inf, slopes_of(true, loss))
     total, dead = torch.logsumexp(slopes, 0), (norms == 0).all()
     p = torch.where(dead, 0.0, (slopes - total).exp())
