@@ -191,6 +191,13 @@ def rivals(values: Tensor, y: Tensor, share: float) -> tuple[Tensor, Tensor]:
     return owner, _pairs(index[owner], rival, values)
 
 
+def all_rivals(y: Tensor, outputs: int) -> Tensor:
+    """The covectors e_{y_i} - e_c of every rival class c, of labels (n,). -> (n, C - 1, C)."""
+    index = class_numbers(y) - 1
+    rival = torch.arange(outputs - 1, device=y.device)
+    return _pairs(index[:, None], rival + (rival >= index[:, None]), y.new_empty(1, outputs))
+
+
 def soft_contrast(
     values: Tensor, y: Tensor, gain: float | Tensor, known: bool = False
 ) -> tuple[Tensor, Tensor]:

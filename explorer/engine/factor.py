@@ -7,6 +7,8 @@ import math
 import torch
 from torch import Tensor
 
+from explorer.engine.rare import Rare, now
+
 _TIMES, _TRIES = 10.0, 6  # arbitrary: the last ridge is 1e5 times the first
 
 
@@ -21,12 +23,13 @@ def rounding_ridge(diagonal: Tensor, dtype: torch.dtype) -> Tensor:
     return diagonal.shape[-1] * torch.finfo(dtype).eps * diagonal
 
 
-def cholesky_factor(gram: Tensor, ridge: Tensor) -> Tensor:
+def cholesky_factor(gram: Tensor, ridge: Tensor, rare: Rare = now) -> Tensor:
     """Lower factor (r, r) of gram + diag(ridge); a larger ridge where that is not definite.
 
     Args:
         gram: a Gram matrix (r, r).
         ridge: the first ridge to try, () or (r,).
+        rare: whether to look if it will do.
 
     Returns:
         The factor; nan throughout where no ridge up to 1e5 times the first one will do.
@@ -35,7 +38,7 @@ def cholesky_factor(gram: Tensor, ridge: Tensor) -> Tensor:
     for _ in range(_TRIES):
         factor: Tensor
         factor, failed = torch.linalg.cholesky_ex(gram + ridge * eye)
-        if not failed:
+        if not rare(failed > 0):
             return factor
         ridge = ridge * _TIMES
     return torch.full_like(gram, math.nan)

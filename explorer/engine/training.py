@@ -430,7 +430,8 @@ def advance(target: Dataset, state: TrainState, config: TrainConfig, steps: int)
     """Return the state after so many steps, or the last one where the run is over before.
 
     The steps are those of `step`, to rounding, and sooner: in float64 on the CPU, with one output,
-    compiled loops take them, and on a device blocks that read nothing back; see `training_loops`, `training_device`.
+    compiled loops take them, and on a device blocks that read nothing back; see `training_loops`
+    and `training_device`.
 
     Args:
         target: points x (n, d) and labels y (n,).

@@ -84,7 +84,10 @@ def test_multipliers_are_those_of_the_normal_equations_where_much_is_left(signed
     rows = covector_signals(net, at, basis.flatten(0, 1), torch.arange(4).repeat_interleave(2))
     plain = cone_coefficients(*normal_equations(rows), 0.0, signed)
     assert torch.equal(
-        decoreco_fit.multipliers_at(net, at, basis, 0.0, signed, 50.0).flatten(), plain
+        decoreco_fit.multipliers_at(
+            net, at, basis, 0.0, signed, 50.0, float(net.rho) ** 2
+        ).flatten(),
+        plain,
     )
 
 

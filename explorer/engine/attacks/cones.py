@@ -19,6 +19,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.descent import RIDGE, cone_coefficients
 from explorer.engine.factor import rounding_ridge
+from explorer.engine.rare import Rare, now
 
 PATIENCE = 3  # rounds of full exchange without progress; Kim and Park 2011
 TOLERANCE = 1e-11  # arbitrary, of the largest |h|: gains below it are rounding
@@ -84,7 +85,9 @@ def _on_set(gram: Tensor, h: Tensor, ridge: Tensor, known: Tensor) -> tuple[Tens
     return u.squeeze(-1), (info > 0).unsqueeze(-1)
 
 
-def coefficients(gram: Tensor, inner: Tensor, floor: float, known: Tensor) -> Tensor:
+def coefficients(
+    gram: Tensor, inner: Tensor, floor: float, known: Tensor, rare: Rare = now
+) -> Tensor:
     """The coefficients c >= floor (..., r) of `descent.cone_coefficients`.
 
     On the CPU they are made there, one problem after another, and for a device without float64;
@@ -92,14 +95,16 @@ def coefficients(gram: Tensor, inner: Tensor, floor: float, known: Tensor) -> Te
     """
     if gram.device.type in ("cpu", "mps"):
         return cone_coefficients(gram, inner, floor)
-    return settled_cones(gram, inner, floor, known)
+    return settled_cones(gram, inner, floor, known, rare)
 
 
-def settled_cones(gram: Tensor, inner: Tensor, floor: float, known: Tensor) -> Tensor:
-    """See `coefficients`; a number is read back after each doubling of the rounds."""
+def settled_cones(
+    gram: Tensor, inner: Tensor, floor: float, known: Tensor, rare: Rare = now
+) -> Tensor:
+    """See `coefficients`; `rare` looks after each doubling of the rounds."""
     h, rounds = inner - floor * gram.sum(-1), ROUNDS
     found = cones(gram, h, known, rounds)
-    while rounds < MOST and bool(found.unsettled.any()):
+    while rounds < MOST and rare(found.unsettled.any()):
         rounds *= 2
         found = cones(gram, h, found.u > 0, rounds)
     return found.u + floor

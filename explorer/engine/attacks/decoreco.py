@@ -27,12 +27,12 @@ from explorer.engine.attacks.descent import (
 from explorer.engine.attacks.kkt.config import KKTConfig, Knobs
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import (
+    all_rivals,
     check_labels,
     contrast,
     fair_labels,
     from_numbers,
     margins,
-    rivals,
 )
 from explorer.engine.factor import cholesky_factor, rounding_ridge
 from explorer.engine.kernels.reference import (
@@ -46,6 +46,7 @@ from explorer.engine.kernels.reference import (
 )
 from explorer.engine.network import Network
 from explorer.engine.optim import Moments
+from explorer.engine.rare import Rare, in_blocks, now
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
 from explorer.engine.status import Status, iterates
@@ -126,8 +127,9 @@ _ROUNDS = 3  # corrections; measured: two are enough on ten networks trained wit
 
 
 def multipliers_at(
-    net: Network, at: Signals, basis: Tensor, floor: float, signed: bool, alpha: float
-) -> Tensor:
+    net: Network, at: Signals, basis: Tensor, floor: float, signed: bool, alpha: float,
+    rho2: float, rare: Rare = now,
+) -> Tensor:  # fmt: skip
     """The multipliers (m, k) of least stationarity loss at these candidates.
 
     Args:
@@ -137,18 +139,19 @@ def multipliers_at(
         floor: the least multiplier.
         signed: any sign, no floor.
         alpha: of the modified ReLU.
+        rho2: ||theta||^2 of `net`.
+        rare: whether to look if what is left is rounding.
     """
     m, k, _ = basis.shape
     index = torch.arange(m, device=basis.device).repeat_interleave(k)
     rows = covector_signals(net, at, basis.flatten(0, 1), index)
     gram, inner = normal_equations(rows)
     if signed:
-        coef = cone_coefficients(gram, inner, floor, signed)
+        coef = cone_coefficients(gram, inner, floor, signed, rare)
     else:
-        coef = coefficients(gram, inner, floor, inner > 0)
-    rho2 = float(net.rho) ** 2
-    left = rho2 - 2 * float(coef @ inner) + float(coef @ (gram @ coef))
-    if left < FINE * rho2:  # not so where coef is nan
+        coef = coefficients(gram, inner, floor, inner > 0, rare)
+    left = rho2 - 2 * (coef @ inner) + coef @ (gram @ coef)
+    if rare(left < FINE * rho2):  # not so where coef is nan
         coef = _improvement(net, at, basis, coef, gram, -math.inf if signed else floor, alpha)
     return coef.reshape(m, k)
 
@@ -202,7 +205,7 @@ def _improvement(
 # is no more than a unit. Every contribution is a covector pull_i (C,) times the outputs' gradients,
 # so one closed form (`stationarity`) serves all.
 
-__all__ = ["DecoRecoConfig", "DecoRecoState", "Start", "init", "iterate", "report", "step",
+__all__ = ["DecoRecoConfig", "DecoRecoState", "Start", "advance", "init", "iterate", "report", "step",
            "terminate"]  # fmt: skip
 
 _ROUNDING = 1e-24  # arbitrary: theta is then explained to 12 digits; the truth leaves 1e-28 or less
@@ -253,7 +256,7 @@ def init(
     first = drawn(shape, generator=generator, dtype=torch.float64)
     share = (config.lam_start * first).to(net.weights[0])
     state = _evaluate(target, config, 0, x, y, share, Moments.zero((x, share)))
-    if not _finite(state):
+    if not bool(_finite(state)):
         raise ValueError("the loss is not finite at the start; take candidates closer to the data")
     return state
 
@@ -265,8 +268,14 @@ def step(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> DecoRe
     A step that would not be finite is not taken: the same iterate comes back, `diverged`. Where the
     loss is rounding so is its gradient, and it is taken for 0.
     """
+    return _step(target, state, config, now)
+
+
+def _step(
+    target: Target, state: DecoRecoState, config: DecoRecoConfig, rare: Rare
+) -> DecoRecoState:
     unit, rate = _unit(target, state.coef), config.rate(state.t)
-    live = float(float(state.loss) > _ROUNDING)
+    live = (state.loss > _ROUNDING).to(state.x)
     grads = (
         state.grad_x * live,
         state.grad_coef * (live * unit if config.multipliers == "joint" else 0.0),
@@ -275,10 +284,26 @@ def step(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> DecoRe
         config.optimizer, (state.x, state.coef / unit), state.moments, grads,
         (config.lr_x * rate, config.lr_lam * rate), config.momentum,
     )  # fmt: skip
-    if not (bool(torch.isfinite(x).all()) and bool(torch.isfinite(share).all())):
+    if rare(~(torch.isfinite(x).all() & torch.isfinite(share).all())):
         return replace(state, diverged=True)
-    after = _evaluate(target, config, state.t + 1, x, state.y, share, moments)
-    return after if _finite(after) else replace(state, diverged=True)
+    after = _evaluate(target, config, state.t + 1, x, state.y, share, moments, rare)
+    return replace(state, diverged=True) if rare(~_finite(after)) else after
+
+
+@few_threads()
+def advance(
+    target: Target, state: DecoRecoState, config: DecoRecoConfig, steps: int
+) -> DecoRecoState:
+    """The state so many steps on; on a device numbers are read after a block, see `rare`."""
+    if state.x.device.type == "cpu":
+        for _ in range(steps):
+            if not terminate(state, config).over:
+                state = step(target, state, config)
+        return state
+    return in_blocks(
+        lambda at, rare: _step(target, at, config, rare), lambda at: terminate(at, config),
+        lambda at: (at.grad_x, at.grad_coef), state, min(steps, config.steps - state.t),
+    )  # fmt: skip
 
 
 def terminate(state: DecoRecoState, config: DecoRecoConfig) -> Status:
@@ -310,9 +335,9 @@ def _unit(target: Target, coef: Tensor) -> float:
     return target.mass / coef.numel()
 
 
-def _finite(state: DecoRecoState) -> bool:
+def _finite(state: DecoRecoState) -> Tensor:
     parts = (state.loss, state.grad_x, state.grad_coef, state.coef)
-    return all(bool(torch.isfinite(part).all()) for part in parts)
+    return torch.stack([torch.isfinite(part).all() for part in parts]).all()
 
 
 def _basis(values: Tensor, y: Tensor, config: DecoRecoConfig) -> Tensor:
@@ -321,8 +346,8 @@ def _basis(values: Tensor, y: Tensor, config: DecoRecoConfig) -> Tensor:
         eye = torch.eye(values.shape[1], dtype=values.dtype, device=values.device)
         return eye.expand(len(y), -1, -1)
     if config.rivals == "all" and values.shape[1] > 1:
-        return rivals(values, y, math.inf)[1].reshape(len(y), -1, values.shape[1])
-    return contrast(values, y)[:, None, :]
+        return all_rivals(y, values.shape[1]).to(values)
+    return contrast(values, y, known=True)[:, None, :]
 
 
 def _towards(pull: Tensor) -> Tensor:
@@ -342,30 +367,36 @@ def _evaluate(
     y: Tensor,
     share: Tensor,
     moments: Moments,
+    rare: Rare = now,
 ) -> DecoRecoState:
     """The state at these candidates: losses and gradients. lam is solved for if projected."""
     net, alpha = target.merged(config.merge_angle), config.alpha(t, steepness(target, config))
     signed = config.contribution == "outputs"
-    rho2, unit = float(net.rho) ** 2, _unit(target, share)
+    rho2 = target.kept(("square", config.merge_angle), lambda: float(net.rho) ** 2)
+    unit = _unit(target, share)
     at = values_at(net, x, alpha)
     basis = _basis(at.values[-1], y, config)
     coef = share * unit
     if config.multipliers == "projected":
-        coef = multipliers_at(net, at, basis, config.lam_min * unit, signed, alpha)
+        coef = multipliers_at(net, at, basis, config.lam_min * unit, signed, alpha, rho2, rare)
     pull = (coef[:, :, None] * basis).sum(1)
     ones = torch.ones_like(y)
     fit = stationarity(net, covector_signals(net, at, pull), ones, ones, alpha)
     grad_coef = (fit.grad_cover[:, None, :] * basis).sum(2) / rho2
     low = (config.lam_min - coef / unit).clamp_min(0) * (not signed)
     outside = (x.abs() - (math.inf if config.prior is None else config.prior)).clamp_min(0)
-    off = torch.zeros_like(y) if signed else margins(at.values[-1], y) / target.level - 1
+    off = (
+        torch.zeros_like(y) if signed else margins(at.values[-1], y, known=True) / target.level - 1
+    )
     weight = config.weight_margin * min(t / config.steps, 1.0)
     l_stationary, l_dual = fit.loss / rho2, low.square().sum()
     l_prior, l_margin = outside.square().sum(), off.square().sum()
     loss = l_stationary + config.weight_dual * l_dual + config.weight_prior * l_prior
     grad_x = fit.grad_x / rho2 + config.weight_prior * 2 * outside * x.sign()
     if weight and not signed:
-        along = input_gradient(net, covector_signals(net, at, contrast(at.values[-1], y)))
+        along = input_gradient(
+            net, covector_signals(net, at, contrast(at.values[-1], y, known=True))
+        )
         loss = loss + weight * l_margin
         grad_x = grad_x + weight * 2 / target.level * off[:, None] * along
     return DecoRecoState(
@@ -394,4 +425,5 @@ ATTACK = Attack(
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
     takes_start=True, suit=annealing_for, several=True, pictures=pictures, anywhere=True,
+    leap=advance,
 )  # fmt: skip

@@ -13,6 +13,7 @@ from torch import Tensor
 from explorer.engine.attacks.target import Target
 from explorer.engine.factor import cholesky_factor, rounding_ridge
 from explorer.engine.optim import Moments, Tensors, adam_step, half_cosine, momentum_step
+from explorer.engine.rare import Rare, now
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
 from explorer.engine.status import Status
@@ -239,14 +240,17 @@ def descent_status(state: Descending, steps: int, *grads: Tensor) -> Status:
     return Status.FINISHED if state.t >= steps else Status.RUNNING
 
 
-def cone_coefficients(gram: Tensor, inner: Tensor, floor: float, signed: bool = False) -> Tensor:
+def cone_coefficients(
+    gram: Tensor, inner: Tensor, floor: float, signed: bool = False, rare: Rare = now
+) -> Tensor:
     """The coefficients of least || theta - sum_j c_j g_j ||, c >= floor unless signed.
 
     Args:
         gram: <g_i, g_j> (..., r, r).
         inner: <theta, g_i> (..., r).
         floor: the least coefficient.
-        signed: any sign, no floor.
+        signed: any sign, no floor; solved on the device where that has float64, else on the CPU.
+        rare: whether to look if the equations can be solved.
 
     Returns:
         (..., r); nan where the equations are not finite, or no ridge makes them definite. The
@@ -256,13 +260,13 @@ def cone_coefficients(gram: Tensor, inner: Tensor, floor: float, signed: bool = 
     if inner.ndim > 1:
         each = zip(gram.flatten(0, -3), inner.flatten(0, -2), strict=True)
         return torch.stack([cone_coefficients(g, i, floor, signed) for g, i in each]).view_as(inner)
-    full, inner_of = gram.to("cpu", torch.float64), inner.to("cpu", torch.float64)
-    factor = cholesky_factor(
-        full, RIDGE * full.trace() + rounding_ridge(full.diagonal(), gram.dtype)
-    )
+    where = gram.device if signed and gram.device.type != "mps" else "cpu"
+    full, inner_of = gram.to(where, torch.float64), inner.to(where, torch.float64)
+    ridge = RIDGE * full.trace() + rounding_ridge(full.diagonal(), gram.dtype)
+    factor = cholesky_factor(full, ridge, rare)
     right = inner_of if signed else inner_of - floor * full.sum(1)
     right = torch.linalg.solve_triangular(factor, right[:, None], upper=False)
-    if not bool(torch.isfinite(right).all() and torch.isfinite(factor).all()):
+    if rare(~(torch.isfinite(right).all() & torch.isfinite(factor).all())):
         return torch.full_like(inner, math.nan)
     if signed:
         solved: Tensor = torch.linalg.solve_triangular(factor.T, right, upper=True)

@@ -35,6 +35,7 @@ from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.kernels.reference import denormals_flushed
 from explorer.engine.network import phi
 from explorer.engine.optim import Moments, adam_step, half_cosine
+from explorer.engine.rare import Rare, in_blocks, now
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
 from explorer.engine.status import Status, iterates
@@ -144,13 +145,35 @@ def init(
 @few_threads()
 def step(target: Target, state: InversionState, config: InversionConfig) -> InversionState:
     """One step of Adam on x, cut to the box; not taken where it would not be finite."""
+    return _step(target, state, config, now)
+
+
+def _step(
+    target: Target, state: InversionState, config: InversionConfig, rare: Rare
+) -> InversionState:
     grads = (state.grad_x * len(state.x),)  # each candidate's own, whatever their number
     (x,), moments = adam_step((state.x,), state.moments, grads, config.rate(state.t))
     after = _evaluate(target, config, state.t + 1, _clamped_to_box(x, config), state.y, moments)
     finite = torch.isfinite(after.grad_x).all() & torch.isfinite(after.x).all()
-    if not bool(finite & torch.isfinite(after.loss)):
+    if rare(~(finite & torch.isfinite(after.loss))):
         return replace(state, diverged=True)
     return after
+
+
+@few_threads()
+def advance(
+    target: Target, state: InversionState, config: InversionConfig, steps: int
+) -> InversionState:
+    """The state so many steps on; on a device numbers are read after a block, see `rare`."""
+    if state.x.device.type == "cpu":
+        for _ in range(steps):
+            if not terminate(state, config).over:
+                state = step(target, state, config)
+        return state
+    return in_blocks(
+        lambda at, rare: _step(target, at, config, rare), lambda at: terminate(at, config),
+        lambda at: (at.grad_x,), state, min(steps, config.steps - state.t),
+    )  # fmt: skip
 
 
 def terminate(state: InversionState, config: InversionConfig) -> Status:
@@ -213,6 +236,6 @@ ATTACK = Attack(
     config=InversionConfig, state=InversionState,
     first=init, step=step, terminate=terminate, report=report,
     fits=fits, curves=(("output", "output y Φ"), ("off_margin", "off the margin")),
-    pictures=pictures, anywhere=True,
+    pictures=pictures, anywhere=True, leap=advance,
     non_homogeneous=True,  # outputs are all it needs
 )  # fmt: skip

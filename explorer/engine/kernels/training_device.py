@@ -1,8 +1,8 @@
 """Training on a device, in blocks: every number of a step stays there until the block is over.
 
 The steps are those of `training.step`, to rounding, with one output or several, with weight decay
-or without. Where a step cannot be taken, or no gradient is left, the run stands still from there on;
-how many were taken is read with the other numbers at the end.
+or without it. Where a step cannot be taken, or no gradient is left, the run stands still from there
+on; how many were taken is read with the other numbers at the end.
 """
 
 from __future__ import annotations
