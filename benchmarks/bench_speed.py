@@ -27,6 +27,7 @@ from explorer.engine.attacks.kkt import blocks as packed
 from explorer.engine.attacks.kkt.blocks import Replay
 from explorer.engine.attacks.kkt.loss import apart
 from explorer.engine.attacks.target import Target
+from explorer.engine.classes import class_numbers, labels
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.kernels.batched import Prepared, through
@@ -136,34 +137,54 @@ def circle_rows(repeats: int) -> Iterator[Row]:
 class Autograd:
     """The same network in torch.nn, cross-entropy and SGD: what a user would write."""
 
-    def __init__(self, widths: tuple[int, ...], data: Dataset) -> None:
+    def __init__(self, config: TrainConfig, data: Dataset) -> None:
         layers, below = [], data.d
-        for i, width in enumerate(widths):
-            layers += [torch.nn.Linear(below, width, bias=i == 0), torch.nn.ReLU()]
+        for i, width in enumerate(config.widths):
+            biased = i == 0 or config.all_biases
+            layers += [torch.nn.Linear(below, width, bias=biased), torch.nn.ReLU()]
             below = width
-        net = torch.nn.Sequential(*layers, torch.nn.Linear(below, 1, bias=False))
-        self.net, self.x, self.wanted = net.double(), data.x, (data.y + 1) / 2
-        self.optimiser = torch.optim.SGD(self.net.parameters(), lr=1e-3)
+        last = torch.nn.Linear(below, data.outputs, bias=config.all_biases)
+        self.net, self.x = torch.nn.Sequential(*layers, last).double(), data.x
+        self.several = data.outputs > 1
+        self.wanted = class_numbers(data.y) - 1 if self.several else (data.y + 1) / 2
+        decay = config.weight_decay
+        self.optimiser = torch.optim.SGD(self.net.parameters(), lr=1e-3, weight_decay=decay)
 
     def step(self) -> None:
         """One step, and its loss as a number."""
-        out = self.net(self.x)[:, 0]
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(out, self.wanted)
+        out, losses = self.net(self.x), torch.nn.functional
+        if self.several:
+            loss = losses.cross_entropy(out, self.wanted)
+        else:
+            loss = losses.binary_cross_entropy_with_logits(out[:, 0], self.wanted)
         self.optimiser.zero_grad()
         loss.backward()
         self.optimiser.step()
         loss.item()
 
 
+def ten_classes() -> Dataset:
+    """100 points of 64 coordinates in ten classes, of the size of the digits, drawn by chance."""
+    x = torch.randn(100, 64, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return Dataset(0.3 * x, torch.tensor(labels(10)).double().repeat(10))
+
+
 def step_rows(repeats: int) -> Iterator[Row]:
     """The default training step, in blocks as `train` takes them: 200 of its 20,000 steps."""
-    circle, many = preset("alternating-circle", 20), preset("blobs", 200)
+    circle, many, three = (
+        preset("alternating-circle", 20), preset("blobs", 200), preset("three-blobs"),
+    )  # fmt: skip
+    decay, biases, ten = {"weight_decay": 1e-3}, {"all_biases": True}, ten_classes()
     cases = [
-        (circle, (100,), "50 x"), (circle, (1000,), "5 x"), (circle, (100, 100), "3 x"),
-        (circle, (1000, 1000), "1.5 x"), (many, (100,), ""), (many, (100, 100), ""),
+        (circle, (100,), {}, "50 x"), (circle, (1000,), {}, "5 x"),
+        (circle, (100, 100), {}, "3 x"), (circle, (1000, 1000), {}, "1.5 x"),
+        (many, (100,), {}, ""), (many, (100, 100), {}, ""),
+        (three, (100,), {}, ""), (three, (1000,), {}, ""), (three, (100, 100), {}, ""),
+        (ten, (100,), {}, ""), (ten, (500,), {}, ""),
+        (circle, (100,), decay, ""), (three, (100,), decay, ""), (circle, (100,), biases, ""),
     ]  # fmt: skip
-    for data, widths, wanted in cases:
-        config = TrainConfig(widths=widths, steps=10**9)
+    for data, widths, more, wanted in cases:
+        config = TrainConfig(widths=widths, steps=10**9, **more)
         state = training.init(data, config, torch.Generator().manual_seed(0))
         held, times = [training.advance(data, state, config, 20)], 20 if max(widths) < 1000 else 5
         block = 200 if widths != (1000, 1000) else 50
@@ -171,9 +192,10 @@ def step_rows(repeats: int) -> Iterator[Row]:
         def ours(data=data, held=held, config=config, block=block) -> None:
             held[0] = training.advance(data, held[0], config, block)
 
-        a, b = medians([(Autograd(widths, data).step, times), (ours, 1)], repeats)
-        name = "-".join(map(str, (2, *widths, 1)))
+        a, b = medians([(Autograd(config, data).step, times), (ours, 1)], repeats)
+        name = "-".join(map(str, (data.d, *widths, data.outputs)))
         of = "" if data is circle else f", {data.n} points"
+        of += ", weight decay" * bool(config.weight_decay) + ", all biases" * config.all_biases
         yield f"training step, {name}{of}, against autograd and SGD", a, b / block, wanted
 
 

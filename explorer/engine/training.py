@@ -429,9 +429,9 @@ def terminate(state: TrainState, config: TrainConfig) -> Status:
 def advance(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -> TrainState:
     """Return the state after so many steps, or the last one where the run is over before.
 
-    The steps are those of `step`, to rounding, and sooner: in float64 on the CPU, with one output,
-    compiled loops take them, and on a device blocks that read nothing back; see `training_loops`
-    and `training_device`.
+    The steps are those of `step`, to rounding, and sooner: in float64 on the CPU compiled loops
+    take them, and on a device blocks that read nothing back; see `training_loops` and
+    `training_device`.
 
     Args:
         target: points x (n, d) and labels y (n,).
@@ -491,7 +491,8 @@ def _leap(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -
     rule = (
         config.method == "ascent", config.rule == "constant", config.loss == "logistic",
         config.rate, config.momentum, config.weight_decay, math.log(config.beta_end),
-        float(config.ascent_steps), TRUST, NORM_RANGE, MAX_EXPONENT, *training_loops.LARGEST,
+        float(config.ascent_steps), TRUST, NORM_RANGE if state.net.homogeneous else math.inf,
+        MAX_EXPONENT, *training_loops.LARGEST,
     )  # fmt: skip
     batch = None if config.batch is None or config.batch >= target.n else config.batch
     run = kind(*held, now, state.t, batch, state.batch_seed)

@@ -14,8 +14,8 @@ from explorer.engine import compiling, kernels
 from explorer.engine.kernels.loading import compiled_module
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ["compiled", "compiled_deep", "compiled_training"]
-TRAIN_AND_ATTACK = """
+NAMES = ["compiled", "compiled_deep", "compiled_training", "compiled_training_deep"]
+TRAIN_AND_ATTACK = f"""
 import torch
 from explorer import *
 from explorer.engine.kernels.loading import compiled_module
@@ -31,7 +31,7 @@ for widths in ((8,), (6, 5)):
         for found in kkt.iterate(target, found, config, 10):
             pass
 made = [
-    loop.stats for name in ("compiled", "compiled_deep", "compiled_training")
+    loop.stats for name in {NAMES}
     for loop in vars(compiled_module(name)).values()
     if hasattr(loop, "stats")
 ]

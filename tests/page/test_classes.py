@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from explorer.engine import training
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import empty, preset, read_csv, write_csv
 from explorer.engine.network import init_network
@@ -74,6 +75,24 @@ def test_the_road_with_three_classes() -> None:
     assert now.attack.scores is not None and now.attack.verdict is not None
     with pytest.raises(ValueError, match="one per class"):
         attack.choose(session, "kkt")
+
+
+@pytest.mark.parametrize("name", ["three-blobs", "spiral-arms", "four-blobs", "pie"])
+def test_no_frame_takes_a_single_step(name, monkeypatch) -> None:
+    """Compiled loops make each, whatever the stride."""
+
+    def refused(*_: object) -> None:
+        raise AssertionError("a single step")
+
+    monkeypatch.setattr(training, "step", refused)
+    session = Session(preset(name))
+    play.go(session, "train")
+    for steps in (1, 2, 30):
+        play.step(session, steps)
+    state = session.frame.training.state
+    assert (
+        state is not None and state.t == 33 and state.net.outputs == session.frame.dataset.outputs
+    )
 
 
 def test_other_attacks_refuse_several_outputs() -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from explorer.engine.classes import class_numbers
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.margin import MAX_LOG_GAIN
 from explorer.engine.network import Network
@@ -33,11 +34,10 @@ Rule = tuple[bool, bool, bool, float, float, float, float, float, float, float, 
 def serves(net: Network, x: Tensor) -> bool:
     """Whether there are loops for such weights and points x (n, d), n > 0.
 
-    One output, a bias in the first layer or none, float64, on the CPU; few points, or two layers
-    of few inputs.
+    Float64, on the CPU; few points, or two layers of few inputs and one output.
     """
     return (
-        net.depth > 1 and net.outputs == 1 and net.homogeneous and x.shape[0] > 0
+        net.depth > 1 and x.shape[0] > 0
         and (_narrow(net) or len(x) * (net.d + sum(net.widths)) <= MOST_NUMBERS)
         and x.device.type == "cpu" and x.dtype == net.dtype == torch.float64
         and compiled_module("compiled_training") is not None
@@ -74,7 +74,7 @@ class CompiledRun:
         Args:
             net: a network of this architecture, for its shape.
             x: points (n, d).
-            y: labels (n,), 1 or -1.
+            y: labels (n,).
             rule: see `compiled_training.Rule`.
             steps: how many.
         """
@@ -94,9 +94,11 @@ class CompiledRun:
         self, net: Network, points: tuple[Array, Array], rule: Rule, steps: int
     ) -> tuple[CompiledRun, bool]:
         """The run where the loops stopped, and whether its numbers are finite."""
-        loops: Any = compiled_module("compiled_training")
+        loops: Any = compiled_module(
+            "compiled_training" if _narrow(net) else "compiled_training_deep"
+        )
         held = (self.theta.clone(), self.velocity.clone(), self.grads.clone())
-        arrays, biased = tuple(v.numpy() for v in held), net.biases[0] is not None
+        arrays, biased = tuple(v.numpy() for v in held), [b is not None for b in net.biases]
         n, q, now = len(self.q), np.zeros(len(points[1])), self.now.copy()
         q[:n] = self.q
         if not steps:
@@ -106,21 +108,21 @@ class CompiledRun:
             masks = np.zeros((steps + 1, len(q)))
             masks[:, :n] = batch_masks(n, self.batch, self.t, steps + 1, self.seed)
         if _narrow(net):
-            shape = (n, net.widths[0], biased, self.t)
+            shape = (n, net.widths[0], biased[0], self.t)
             taken, sound = loops.train(arrays, q, now, *points, *shape, steps, rule, masks)
         else:
-            widths = np.array([net.d, *net.widths, 1])
-            kept = len(self.theta) <= NEAR
+            widths, kept = np.array([net.d, *net.widths, net.outputs]), len(self.theta) <= NEAR
             taken, sound = loops.train_deep(
-                arrays, q, now, *points, n, widths, biased, self.t, steps, rule, kept, masks
-            )
+                arrays, q, now, *points, n, widths, np.array(biased), self.t, steps, rule, kept,
+                masks,
+            )  # fmt: skip
         left = torch.from_numpy(q[:n])
         return CompiledRun(*held, left, now, self.t + taken, self.batch, self.seed), sound
 
 
 def _narrow(net: Network) -> bool:
     """Whether loops over neurons take less than products of matrices."""
-    return net.depth == 2 and net.d <= MOST_INPUTS
+    return net.depth == 2 and net.d <= MOST_INPUTS and net.outputs == 1 and net.homogeneous
 
 
 def _padded(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array]:
@@ -128,7 +130,7 @@ def _padded(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array]:
     n, d = x.shape
     filled, rows = -(-n // _AT_ONCE) * _AT_ONCE, -(-(d + 1) // 3) * 3
     labels = np.zeros(filled)
-    labels[:n] = y.numpy()
+    labels[:n] = (y if net.outputs == 1 else class_numbers(y) - 1).numpy()
     if not _narrow(net):
         rows_of = np.zeros((filled, d))
         rows_of[:n] = x.numpy()
