@@ -33,14 +33,18 @@ from explorer.engine import training
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.attack import Start
 from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.kkt.config import PUBLISHED
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate import UnivariateConfig
 from explorer.engine.controls import control_sets, meeting_counts
 from explorer.engine.data import Dataset, preset
 from explorer.engine.data.images import MNIST, Choice, Draw, draw
+from explorer.engine.data.parity import parity_digits
 from explorer.engine.exact import maximum_margin
+from explorer.engine.explanations.safe_split import SafeSplitConfig, in_space, safe_splits
 from explorer.engine.intervals import share
 from explorer.engine.membership.experiment import MembershipConfig, membership_experiment
+from explorer.engine.roster import by_key
 from explorer.engine.scoring import score
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import image_runs
@@ -54,21 +58,23 @@ FIVE, TEN = tuple(range(5)), tuple(range(10))
 
 @dataclass(frozen=True)
 class Line:
-    """One measure of one row, over its seeds."""
+    """One measure of one row, over its seeds; `at` is (low, middle, high) for a picture."""
 
     what: str
     ours: str
     seeds: int
+    at: tuple[float, float, float] | None = None
 
 
 def mean_of(what: str, values: list[float], form: str = ".3g", least: float = 0.0) -> Line:
     """The mean with Student's interval over the seeds, cut at the least possible value."""
     if len(set(values)) == 1:
-        return Line(what, f"{values[0]:{form}} on each seed", len(values))
+        return Line(what, f"{values[0]:{form}} on each seed", len(values), (values[0],) * 3)
     v = torch.tensor(values, dtype=torch.float64)
     half = float(t.ppf((1 + LEVEL) / 2, len(v) - 1) * v.std() / math.sqrt(len(v)))
-    low, middle, high = (f"{max(float(v.mean()) + s * half, least):{form}}" for s in (-1, 0, 1))
-    return Line(what, f"{middle} ({low} to {high})", len(v))
+    at = tuple(max(float(v.mean()) + s * half, least) for s in (-1, 0, 1))
+    low, middle, high = (f"{value:{form}}" for value in at)
+    return Line(what, f"{middle} ({low} to {high})", len(v), at)
 
 
 def geometric(what: str, values: list[float]) -> Line:
@@ -84,7 +90,8 @@ def geometric(what: str, values: list[float]) -> Line:
 def share_of(what: str, pairs: list[tuple[int, int]]) -> Line:
     """The share of all draws, with the interval of `engine.intervals` at the same level."""
     found, total = zip(*pairs, strict=True)
-    return Line(what, str(share(found, total, LEVEL)), len(pairs))
+    made = share(found, total, LEVEL)
+    return Line(what, str(made), len(pairs), (made.low, made.value, made.high))
 
 
 # Haim et al. 2022
@@ -101,44 +108,79 @@ def haim_wide(seeds: tuple[int, ...]) -> Iterator[Line]:
     yield from circle((1000, 1000), seeds)
 
 
-def circle(widths: tuple[int, ...], seeds: tuple[int, ...]) -> Iterator[Line]:
-    """What the default attack finds of 20 alternating points."""
-    config, found, chance, claims = KKTConfig(), [], [], []
+def haim_published(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Figure 2 with the settings of the published runs, in all their 50,000 steps."""
+    for name in PUBLISHED:
+        yield from circle((1000,), seeds, name, 50_000)
+
+
+def haim_published_wide(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """The same at the published widths, in fewer steps."""
+    yield from circle((1000, 1000), seeds, "MNIST kcf9bhbi", 2000)
+
+
+def circle(
+    widths: tuple[int, ...], seeds: tuple[int, ...], published: str = "", steps: int = 2000
+) -> Iterator[Line]:
+    """What the default attack, or that of a published run, finds of 20 alternating points."""
+    found, chance, claims, left, mass = [], [], [], [], []
     for seed in seeds:
         truth = preset("alternating-circle", n=20, seed=seed)
         plan = TrainConfig(widths=widths, steps=10_000)
         first = training.init(truth, plan, torch.Generator().manual_seed(seed))
         state = training.advance(truth, first, plan, plan.steps)
         target = Target.of(state.net, state.q_min)
+        config = KKTConfig(steps=steps)
+        if published:
+            config = KKTConfig.from_paper(target, published, m=100, steps=steps)
         end = kkt.init(target, config, torch.Generator().manual_seed(seed))
         end = kkt.advance(target, end, config, config.steps)
+        left.append(float(end.l_stationary))
+        mass.append(float(end.lam.sum()) / target.mass)
         made = kkt.report(target, end, config)
         hits = int(score(truth, made.x, made.y, (RADIUS,)).found)
         found.append((hits, truth.n))
         claims.append((hits, len(made.x)))
         by_chance = meeting_counts(control_sets(truth), made.x, made.y, (RADIUS,))
         chance.append(float(by_chance.double().mean()) / truth.n)
-    name = "-".join(map(str, (2, *widths, 1)))
+    name = "-".join(map(str, (2, *widths, 1))) + (f", {published}" if published else "")
     yield share_of(f"{name}: points within {RADIUS} of a claim", found)
     yield share_of(f"{name}: claims that are points", claims)
     yield mean_of(f"{name}: the same share by chance", chance)
+    yield mean_of(f"{name}: share of ‖θ‖² left", left)
+    yield mean_of(f"{name}: sum of the multipliers, of that of a KKT point", mass)
+
+
+# The mean loss at a constant rate, as published, for a hundredth of the steps: 0.1 / (1 - 0.9) is a
+# hundred times the published rate of 0.01 without momentum.
+PUBLISHED_RULE = {"step_rule": "constant", "lr": 0.1, "momentum": 0.9}
 
 
 @cache
 def images(
-    run: ImageRun, decay: float = 0.0, offset: float = 0.0, loss: str = "exponential"
+    run: ImageRun,
+    decay: float = 0.0,
+    offset: float = 0.0,
+    loss: str = "exponential",
+    published: bool = False,
+    how: tuple[tuple[str, object], ...] = (),
 ) -> tuple[Scored, Draw, TrainState]:
     """One run on images: its score, its images, and the end of the training.
 
     `offset` is added to every pixel of all sets and taken off again before the score: the network
-    is trained on shifted images, and the attacker does not know.
+    is trained on shifted images, and the attacker does not know. `published` trains by
+    `PUBLISHED_RULE`; `how` are settings of the attack other than those for images.
     """
     made = shifted(draw(run.choice), offset)
     plan = replace(run.training, weight_decay=decay, loss=loss)
+    plan = replace(plan, **PUBLISHED_RULE) if published else plan
     state = training.init(made.train, plan, torch.Generator().manual_seed(run.seed))
     state = training.advance(made.train, state, plan, plan.steps)
     aimed = image_runs.aim(made, run, state)
-    for following in image_runs.attack(made, run, aimed):
+    config = replace(run.config, **dict(how))
+    generator = torch.Generator().manual_seed(run.seed)
+    start = image_runs.start_of(made, run, aimed.net.outputs)
+    for following in by_key(run.attack).states(aimed.target, config, generator, start):
         end = following
     return image_runs.assess(made, aimed, end), made, state
 
@@ -231,23 +273,45 @@ def buzaglo_classes(seeds: tuple[int, ...]) -> Iterator[Line]:
         yield from matched(f"DecoReco, {task} classes, 20 digits", runs)
 
 
+def buzaglo_two(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Why DecoReco finds fewer than KKT with two classes: it has no pull onto the margin."""
+    without = (("weight_margin", 0.0),)
+    for name, attack, how in (
+        ("KKT", "kkt", ()),
+        ("KKT without the margin's pull", "kkt", without),
+        ("DecoReco, outputs", "decoreco", ()),
+        ("DecoReco, margin", "decoreco", (("contribution", "margin"),)),
+        ("DecoReco, margin without its pull", "decoreco", (("contribution", "margin"), *without)),
+    ):
+        yield from matched(name, [digits_run(s, attack=attack) for s in seeds], how=how)
+
+
 def buzaglo_decay(seeds: tuple[int, ...]) -> Iterator[Line]:
-    """Weight decay, logistic loss: does more leak? 7.5e-4 as published; short and longer runs."""
-    for steps in (300, 3000):
-        for decay in (0.0, 7.5e-4):
-            name = f"{steps} steps, weight decay {decay:g}"
-            for attack in ("kkt", "decoreco"):
-                runs = [digits_run(s, attack=attack, train_steps=steps) for s in seeds]
-                yield from matched(f"{name}, {attack}", runs, decay=decay, loss="logistic")
-            ends = [images(r, decay=decay, loss="logistic")[1:] for r in runs]
-            held = [carried_numbers(state.net) for _, state in ends]
-            yield mean_of(f"{name}: numbers held", held, ".0f")
-            live = [heavy_neurons(state) for _, state in ends]
-            yield mean_of(f"{name}: neurons with 99% of the path weight", live, ".0f")
-            near = [(int((s.q <= 1.05 * s.q_min).sum()), len(s.q)) for _, s in ends]
-            yield share_of(f"{name}: images within 5% of the smallest margin", near)
-            left = [truth_leaves(made.train, state, runs[0]) for made, state in ends]
-            yield mean_of(f"{name}: share of ‖θ‖² that the images leave", left)
+    """Weight decay by the published rule of training: more leaks, until few neurons are left."""
+    for steps, decay in ((2700, 0.0), (2700, 7.5e-4), (10_000, 0.0), (10_000, 1e-4),
+                         (10_000, 2e-4), (10_000, 7.5e-4)):  # fmt: skip
+        name = f"{steps} steps, weight decay {decay:g}"
+        yield from decayed(name, seeds, steps, decay, published=True)
+
+
+def buzaglo_decay_end(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Weight decay where training goes to its end: the loss-scaled step, logistic loss."""
+    for decay in (0.0, 7.5e-4):
+        yield from decayed(f"weight decay {decay:g}", seeds, 3000, decay)
+
+
+def decayed(
+    name: str, seeds: tuple[int, ...], steps: int, decay: float, published: bool = False
+) -> Iterator[Line]:
+    """What leaks of networks trained with weight decay, how near they are, and how sparse."""
+    runs = [digits_run(s, train_steps=steps) for s in seeds]
+    more = {"decay": decay, "loss": "logistic", "published": published}
+    yield from matched(name, runs, **more)
+    ends = [images(run_, **more)[1:] for run_ in runs]
+    left = [truth_leaves(made.train, state, runs[0]) for made, state in ends]
+    yield mean_of(f"{name}: share of ‖θ‖² that the images leave", left)
+    live = [heavy_neurons(state) for _, state in ends]
+    yield mean_of(f"{name}: neurons with 99% of the path weight", live, ".0f")
 
 
 def heavy_neurons(state: TrainState, share: float = 0.99) -> int:
@@ -275,12 +339,22 @@ def buzaglo_width(seeds: tuple[int, ...]) -> Iterator[Line]:
         yield from matched(f"64-{width}-1, 20 digits", runs)
 
 
+def buzaglo_images(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Training images against neurons: 1000 neurons, more and more images."""
+    for n in (10, 20, 60, 120):
+        yield from matched(f"64-1000-1, {n} digits", [digits_run(s, n=n) for s in seeds])
+
+
 # Runkel et al. 2024
+
+# The hidden layer with larger steps, and more of them.
+LONGER = {**MODELS["hidden"], "lr_x": 0.03, "steps": 1000}
 
 
 def runkel_table(seeds: tuple[int, ...]) -> Iterator[Line]:
     """Table 1: how far the weights stay apart, from three starts."""
-    for k, (model, settings) in enumerate(MODELS.items()):
+    both = (*((k, *item) for k, item in enumerate(MODELS.items())), (1, "longer", LONGER))
+    for k, model, settings in both:
         for start, (a, b) in THREE.items():
             cells = [Cell("digits", "bilevel", a, b, 20, seed=s, settings=settings) for s in seeds]
             ends = [2 * run_cell(cell)["numbers"]["l_upper"] for cell in cells]
@@ -367,8 +441,9 @@ def refael_sphere(seeds: tuple[int, ...]) -> Iterator[Line]:
     """Candidates that begin on spheres of another radius: the same loss, farther points."""
     n, d, width = 20, 40, 200
     made = [sphere_target(seed, n, d, width) for seed in seeds]
-    config = KKTConfig(m=2 * n, steps=1000, weight_margin=0.0)
-    for radius in (0.5, 1.0, 2.0, 4.0, 8.0):
+    for radius, steps in ((0.5, 1000), (0.5, 4000), (1.0, 1000), (2.0, 1000), (4.0, 1000),
+                          (8.0, 1000), (8.0, 4000)):  # fmt: skip
+        config = KKTConfig(m=2 * n, steps=steps, weight_margin=0.0)
         left, near, size = [], [], []
         for seed, (data, target) in zip(seeds, made, strict=True):
             generator = torch.Generator().manual_seed(seed)
@@ -381,9 +456,10 @@ def refael_sphere(seeds: tuple[int, ...]) -> Iterator[Line]:
             left.append(float(end.l_stationary))
             near.append(float(apart.sort().values[:5].mean()))
             size.append(float(end.x.norm(dim=1).mean()))
-        yield mean_of(f"from radius {radius:g}: share of ‖θ‖² left", left)
-        yield mean_of(f"from radius {radius:g}: distance of the best five", near)
-        yield mean_of(f"from radius {radius:g}: mean radius at the end", size)
+        name = f"from radius {radius:g}, {steps} steps"
+        yield mean_of(f"{name}: share of ‖θ‖² left", left)
+        yield mean_of(f"{name}: distance of the best five", near)
+        yield mean_of(f"{name}: mean radius at the end", size)
 
 
 def on_sphere(n: int, d: int, generator: torch.Generator) -> Tensor:
@@ -392,8 +468,14 @@ def on_sphere(n: int, d: int, generator: torch.Generator) -> Tensor:
     return x / x.norm(dim=1, keepdim=True)
 
 
+def sphere(seed: int, n: int, d: int) -> Dataset:
+    """Points of the sphere labelled by their first coordinate."""
+    x = on_sphere(n, d, torch.Generator().manual_seed(seed))
+    return Dataset(x, torch.where(x[:, 0] > 0, 1.0, -1.0).double())
+
+
 def sphere_target(seed: int, n: int, d: int, width: int) -> tuple[Dataset, Target]:
-    """Points of the sphere labelled by their first coordinate, and a network trained on them."""
+    """Points of the sphere, and a network trained on them."""
     generator = torch.Generator().manual_seed(seed)
     x = on_sphere(n, d, generator)
     data = Dataset(x, torch.where(x[:, 0] > 0, 1.0, -1.0).double())
@@ -422,16 +504,38 @@ def refael_longer(seeds: tuple[int, ...]) -> Iterator[Line]:
         )
 
 
+def refael_split(seeds: tuple[int, ...]) -> Iterator[Line]:
+    """Does the safe split grow with training? Points of the sphere, the digits, moons in space."""
+    for name, drawn_ in (("sphere", lambda s: sphere(s, 20, 40)),
+                         ("digits", lambda s: parity_digits(40, s)[0]),
+                         ("moons", lambda s: in_space(preset("moons", seed=s)))):  # fmt: skip
+        config = [SafeSplitConfig(steps=5000, seed=seed) for seed in seeds]
+        runs = [list(safe_splits(drawn_(c.seed), c)) for c in config]
+        begun = [[r for r in rows if r.q_min > 0 and r.safe == r.safe] for rows in runs]
+        for when, at in (("once separated", 0), ("at 5000 steps", -1)):
+            ends = [rows[at] for rows in begun]
+            yield geometric(f"{name}, |Wν| / |W| {when}", [r.frozen for r in ends])
+            yield mean_of(f"{name}, nearest wall {when}", [r.wall for r in ends])
+            yield geometric(f"{name}, safe split {when}", [r.safe for r in ends])
+        grew = [(int(rows[-1].safe > rows[0].safe), 1) for rows in begun]
+        yield share_of(f"{name}: runs in which the safe split grew", grew)
+
+
 ROWS: dict[str, tuple[Callable[[tuple[int, ...]], Iterator[Line]], tuple[int, ...]]] = {
     "haim-plane": (haim_plane, TEN),
     "haim-wide": (haim_wide, (0, 1, 2)),
+    "haim-published": (haim_published, (0, 1, 2)),
+    "haim-published-wide": (haim_published_wide, (0, 1, 2)),
     "haim-images": (haim_images, FIVE),
     "haim-28": (haim_28, FIVE),
     "haim-margin": (haim_margin, FIVE),
     "haim-inversion": (haim_inversion, TEN),
     "buzaglo-classes": (buzaglo_classes, FIVE),
-    "buzaglo-decay": (buzaglo_decay, (0, 1, 2)),
+    "buzaglo-two": (buzaglo_two, FIVE),
+    "buzaglo-decay": (buzaglo_decay, FIVE),
+    "buzaglo-decay-end": (buzaglo_decay_end, (0, 1, 2)),
     "buzaglo-width": (buzaglo_width, FIVE),
+    "buzaglo-images": (buzaglo_images, FIVE),
     "runkel-table": (runkel_table, FIVE),
     "runkel-11": (runkel_11, FIVE),
     "runkel-12": (runkel_12, FIVE),
@@ -441,6 +545,7 @@ ROWS: dict[str, tuple[Callable[[tuple[int, ...]], Iterator[Line]], tuple[int, ..
     "refael-sphere": (refael_sphere, FIVE),
     "refael-offset": (refael_offset, FIVE),
     "refael-longer": (refael_longer, FIVE),
+    "refael-split": (refael_split, tuple(range(20))),
 }
 
 
