@@ -4,13 +4,16 @@
     python benchmarks/bench_certified.py --exact 5 --trained 2 --plane 0
     python benchmarks/bench_certified.py --exact 0 --trained 0 --plane 3
     python benchmarks/bench_certified.py --exact 0 --trained 0 --plane 0 --kinds 20
+    python benchmarks/bench_certified.py --exact 0 --trained 0 --plane 0 --deep 60
 
 On the line set s has n of 3 to 10 points, uniform on [-2, 2], labels at random with both classes
 there; s seeds n, the points, the labels and the first weights. Each network is also moved along a
 normal direction by a share of its norm, stored in fewer bits, and attacked with a margin off by up
 to 10%, which the attack is told. In the plane: alternating circles of 10 points, width 50; with
 --kinds six kinds of sets in turns, of which the attack alone is asked, of the weights as made,
-moved by one of 1e-4, 1e-3, 1e-2 and stored in float16 or bfloat16.
+moved by one of 1e-4, 1e-3, 1e-2 and stored in float16 or bfloat16. With --deep networks of three
+layers on five kinds of sets of the line in turns, of widths 20, 50 and 100, by descent and ascent,
+changed as those of --kinds.
 
 Assumptions and threshold are found from the weights (`assumed`, `threshold`). A place is certified
 where its radius exceeds the residual of the truth under the same assumptions, and claimed where it
@@ -54,9 +57,9 @@ def drawn(seed, most=10):
     return Dataset(x, y)
 
 
-def trained(data, seed, method, steps, width):
+def trained(data, seed, method, steps, *widths):
     """Return the trained weights, separated or not."""
-    config = TrainConfig(method=method, steps=steps, widths=(width,))
+    config = TrainConfig(method=method, steps=steps, widths=widths)
     state = training.init(data, config, torch.Generator().manual_seed(seed))
     for following in training.iterate(data, state, config):
         state = following
@@ -100,19 +103,44 @@ def planar(seed):
     )[seed % 6]
 
 
+def linear(seed):
+    """Return (kind, data): five kinds of sets of the line in turns."""
+    g, turn = torch.Generator().manual_seed(seed), seed // 5
+    n = 4 + turn % 5
+    some = torch.rand(n, 1, generator=g, dtype=torch.float64)
+    label = torch.where(torch.arange(n) % 2 == 0, 1.0, -1.0).double()
+    centre = torch.where(torch.arange(n) < n // 2, -1.0, 1.0).double()[:, None]
+    return (
+        ("random labels", drawn(seed)),
+        ("alternating line", preset("alternating-line", n=n)),
+        ("alternating, uneven", Dataset((4 * some - 2).sort(dim=0).values, label)),
+        ("clusters", Dataset(centre + 0.6 * (some - 0.5), centre[:, 0])),
+        ("pairs", Dataset(torch.arange(n)[:, None] // 2 + 0.3 * label[:, None] - n / 4, label)),
+    )[seed % 5]
+
+
+def some_changes(net, seed):
+    """Return (name, network) as made, moved by one share and stored in one kind, by the seed."""
+    made = {name: other for name, other, _ in changes(net, seed)}
+    shares, kinds = (1e-4, 1e-3, 1e-2), ("float16", "bfloat16")
+    names = ("as made", f"moved by {shares[seed % 3]:g}", f"stored in {kinds[seed % 2]}")
+    return [(name.split(" by ")[0].split(" in ")[0], made[name]) for name in names]
+
+
+def of_three_layers(seed, counts):
+    """Add to `counts` what is certified and claimed of three layers on a set of the line."""
+    kind, data = linear(seed)
+    width, method = (20, 50, 100)[seed % 3], METHODS[seed % 2]
+    net = trained(data, seed, method, 10_000, width, width)
+    for name, other in some_changes(net, seed):
+        looked_at(data, other, 0.0, seed, 0.03, counts[f"three layers, {kind}, {name}"])
+
+
 def of_the_plane(seed, counts):
     """Add to `counts` what the attack claims on a set of the plane, its weights changed and not."""
     kind, data, width = planar(seed)
-    all_changes = {
-        name: net for name, net, _ in changes(trained(data, seed, "gradient", 20_000, width), seed)
-    }
-    names = (
-        "as made",
-        f"moved by {(1e-4, 1e-3, 1e-2)[seed % 3]:g}",
-        f"stored in {('float16', 'bfloat16')[seed % 2]}",
-    )
-    for name in names:
-        net, count = all_changes[name], counts[f"{kind}, {name.split(' by ')[0]}"]
+    for name, net in some_changes(trained(data, seed, "gradient", 20_000, width), seed):
+        count = counts[f"{kind}, {name}"]
         if not float(q_of(net, data.x, data.y).min()) > 0:
             count["not separated"] += 1
             continue
@@ -201,6 +229,7 @@ def main():
     parser.add_argument("--trained", type=int, default=20)
     parser.add_argument("--plane", type=int, default=1)
     parser.add_argument("--kinds", type=int, default=0)
+    parser.add_argument("--deep", type=int, default=0)
     parser.add_argument("--start", type=int, default=0)
     options = parser.parse_args()
     counts = defaultdict(Counter)
@@ -222,6 +251,8 @@ def main():
         looked_at(data, net, 0.0, seed, 0.05, counts["plane, circle of 10"])
     for seed in range(options.start, options.start + options.kinds):
         of_the_plane(seed, counts)
+    for seed in range(options.start, options.start + options.deep):
+        of_three_layers(seed, counts)
     total = Counter()
     for kind, count in counts.items():
         total.update({k: v for k, v in count.items() if k != "largest least"})

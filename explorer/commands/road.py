@@ -155,7 +155,7 @@ def _why_uncertified(target: Any, attack: str) -> str:  # noqa: ANN401 - of the 
     """Why the claims of an attack cannot be certified, or an empty string."""
     if by_key(attack).victim is not None:
         return "The attack trains weights of its own."
-    return verdicts.uncertified(target.net) or fits(target)
+    return fits(target)
 
 
 def show(

@@ -34,8 +34,8 @@ from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.exact import finish as finishing
 from explorer.engine.exact.finish import Finished
 from explorer.engine.explanations.certainty import Certainty, certainty
+from explorer.engine.explanations.certified import extent
 from explorer.engine.explanations.cone import Cone
-from explorer.engine.explanations.places import extent
 from explorer.engine.files import naming, safe_name
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network

@@ -267,13 +267,15 @@ def test_few_neurons_tell_little_of_their_scatter():
     assert scatter(fewer) > 5 * scatter(more) > 5e-3
 
 
-@pytest.mark.parametrize("widths", [(4, 4), (4,)])
-def test_other_networks_are_refused_in_a_sentence(widths):
-    net = make(widths)
-    assert bool(refusal(net)) == (len(widths) == 2)
-    if len(widths) == 2:
-        with pytest.raises(ValueError, match="one hidden layer"):
-            assumed(net)
+def test_other_networks_are_refused_in_a_sentence():
+    net = make((4,))
+    later = Network(net.weights, (net.biases[0], torch.zeros(1, dtype=torch.float64)))
+    wide = Network((draw(4, 3), draw(1, 4)), (draw(4), None))
+    assert not refusal(net) and not refusal(make((4, 4)))
+    for other in (later, wide):
+        assert refusal(other)
+        with pytest.raises(ValueError, match="one or two inputs"):
+            assumed(other)
 
 
 def searched(net, **settings):

@@ -39,6 +39,8 @@ from explorer.engine.threads import few_threads
 
 _SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]])
 MOST_ASKED = {1: MOST[1], 2: 200}  # groups where one asks for it; a place of 160 takes a second
+WEIGHTS = {1: 50_000, 2: 5_000}  # of more layers, without being asked; see docs/measured
+WEIGHTS_ASKED = {1: 250_000, 2: 25_000}  # where one asks for it
 FINER = 2  # times as narrow are the next places
 
 
@@ -142,22 +144,30 @@ def fits(target: Target) -> str:
 
     What is computed without being asked for asks this; the attack itself takes `MOST_ASKED`.
     """
-    return _refusal(target, MOST)
+    return _refusal(target, MOST, WEIGHTS)
 
 
 def _possible(target: Target) -> str:
-    return _refusal(target, MOST_ASKED)
+    return _refusal(target, MOST_ASKED, WEIGHTS_ASKED)
 
 
-def _refusal(target: Target, most: dict[int, int]) -> str:
-    """Why a network is none of the certificate's, or has more groups of neurons than `most`."""
-    why = refusal(target.net)
+def _refusal(target: Target, most: dict[int, int], weights: dict[int, int]) -> str:
+    """Why a network is none of the certificate's, or has more groups or weights than these."""
+    why, d = refusal(target.net), target.net.d
     if why:
         return why
-    groups, d = target.kept("certified, groups", lambda: groups_left(target.net)), target.net.d
+    minutes = "Choose the attack “Certified places”: it takes minutes."
+    if len(target.net.weights) > 2:
+        count = len(target.net.theta)
+        if count <= weights[d]:
+            return ""
+        return (
+            f"of three layers or more at most {weights[d]} weights are certified here; these are "
+            f"{count}. {minutes if count <= WEIGHTS_ASKED[d] else 'Train fewer neurons.'}"
+        )
+    groups = target.kept("certified, groups", lambda: groups_left(target.net))
     if groups <= most[d]:
         return ""
-    minutes = "Choose the attack “Certified places”: it takes minutes."
     return (
         f"at most {most[d]} neurons of different directions are certified here; these weights have "
         f"{groups}. {minutes if groups <= MOST_ASKED[d] else 'Train fewer neurons.'}"

@@ -113,7 +113,7 @@ def certainty(
         >>> bool(certainty(cone, data.x, data.y, 0.03, data).certain.all())
         True
     """
-    d = cone.neurons.w.shape[1] - 1
+    d = cone.neurons.d
     if x.ndim != 2 or x.shape[1] != d or len(x) != len(y):
         raise ValueError(
             f"expected places (c, {d}) and labels (c,); got {tuple(x.shape)} and {tuple(y.shape)}"
@@ -215,7 +215,7 @@ def radius_map(
         ValueError: for a picture without pixels, or an empty box.
     """
     ends = [np.atleast_1d(np.asarray(v, dtype=float)) for v in (low, high)]
-    d = cone.neurons.w.shape[1] - 1
+    d = cone.neurons.d
     if side < 1 or not half > 0 or any(v.shape != (d,) for v in ends) or (ends[0] >= ends[1]).any():
         raise ValueError(
             f"a map needs a box of {d} sides above 0, at least one pixel and half > 0; got "

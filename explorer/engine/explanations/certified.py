@@ -16,7 +16,8 @@ import torch
 from scipy.special import gammaincinv
 
 from explorer.engine.explanations.cone import Assumptions, Cone, refusal
-from explorer.engine.explanations.places import extent, grouped, parts_of
+from explorer.engine.explanations.places import STEEP, Array, grouped, parts_of
+from explorer.engine.explanations.regions import Layers, regions
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.rounding import NOTHING
@@ -26,6 +27,8 @@ LADDER = {1: ((0.002, 0.01), (0.008, 0.05)), 2: ((0.0, 0.01), (0.0, 0.05))}
 REACH = {1: 0.0, 2: 0.008}  # of the box: chattering neurons leave points of the plane off by it
 FITS = 0.05  # arbitrary: assumptions with a least residual up to this are taken
 ANGLES = (0.0, 1e-4, 5e-4, 2e-3, 1e-2)  # radians, the first with few enough groups
+MOST_LINES = 0.95  # of the path weight; arbitrary
+ROOM = 2.0  # arbitrary
 MOST = {1: 400, 2: 60}  # groups: 130 in the plane prove little more and take eight times as long
 HEAVY = 130  # groups where those cannot be had: a place takes half a second in the plane
 ROUGH = {1: 400, 2: 30}  # groups where only the steepness of places is asked
@@ -42,6 +45,44 @@ FEWEST = 8  # neurons asked for their balance, or all; arbitrary
 THRESHOLD = 0.05  # arbitrary: a radius up to this is no claim
 
 
+def extent(net: Network) -> float:
+    """Return the half width of a box that holds the points which trained these weights; margin 1.
+
+    On the line, where |Phi| is 1 for the last time, and a fifth more. In the plane the level lines
+    may have no end: `ROOM` times the larger of the distance of the first layer's lines (all but a
+    twentieth of the path weight is nearer) and that at which |Phi| first is 1 (the median of 64
+    directions).
+    """
+    layers = Layers.of(net, 1.0)
+    w, d = layers.weights[0], layers.d
+    path = np.ones((1, 1))
+    for later in layers.weights[:0:-1]:
+        path = path @ np.abs(later)
+    width, size = np.linalg.norm(w[:, :-1], axis=1), np.linalg.norm(w, axis=1)
+    lines = width > STEEP * size
+    away = np.abs(w[lines, -1]) / width[lines]
+    order = np.argsort(away)
+    share = np.cumsum((path[0] * size)[lines][order])
+    far = float(away[order][np.searchsorted(share, MOST_LINES * share[-1])]) if len(away) else 1.0
+    turns = np.linspace(0, 2 * np.pi, 64, endpoint=False)
+    ways = np.array([[-1.0], [1.0]]) if d == 1 else np.stack([np.cos(turns), np.sin(turns)], 1)
+    steps = max(far, 1e-300) * np.geomspace(1e-3, 1e3, 600)
+    ones = np.ones((len(ways), 1))
+    high = np.stack([_size(layers, np.concatenate([t * ways, ones], axis=1)) for t in steps])
+    first = np.where((high >= 1).any(0), steps[(high >= 1).argmax(0)], 0.0)
+    if d == 2:
+        return ROOM * max(far, float(np.median(first)))
+    wide = 6 * max(far, float(first.max()))
+    x = np.abs(regions(Layers.of(net, wide), 1.0, 1.01).pieces)
+    return 1.2 * max(far, float(x[x < wide * (1 - 1e-9)].max(initial=0.0)))
+
+
+def _size(layers: Layers, x: Array) -> Array:
+    """|Phi| at x with a 1 at the end (r, d + 1)."""
+    found: Array = np.abs(layers.values(x)[-1][:, 0])
+    return found
+
+
 def scatter(net: Network, rounded: float = 0.0) -> float:
     """Return how far each weight may be off, told by the balance |v| = |(w, b)| of heavy neurons.
 
@@ -49,8 +90,11 @@ def scatter(net: Network, rounded: float = 0.0) -> float:
     them was moved; training leaves the light neurons out of balance, so that those below the mean
     path weight are not asked, beyond `FEWEST`. Few neurons may be in balance by chance: the bound
     is the one that independent normal moves exceed with probability `RARE` (chi squared). What
-    rounding by a share of up to `rounded` explains is not counted.
+    rounding by a share of up to `rounded` explains is not counted. 0 with more than two layers,
+    whose first weights are out of balance: training keeps the differences.
     """
+    if len(net.weights) > 2:
+        return 0.0
     w, v = parts_of(net)
     size = np.linalg.norm(w, axis=1)
     path = np.abs(v) * size
@@ -69,12 +113,14 @@ def rounding(net: Network) -> float:
     theta = net.theta.detach().cpu().double().abs().numpy()
     theta = theta[theta > 0]
     kept = 8 * float(torch.finfo(net.dtype).eps)
-    if scatter(net) <= kept * float(net.rho):
+    if len(net.weights) == 2 and scatter(net) <= kept * float(net.rho):
         return 0.0
     for bits in SHORT:
         highest = np.arange(2.0 ** (bits - 1), 2.0**bits)
-        part = np.frexp(theta / theta.max() * highest[:, None])[0] * 2.0**bits
-        if (np.abs(part - part.round()) <= kept * part).all(axis=1).any():
+        for some in (theta[:64], theta):  # most numbers are told by a few weights
+            part = np.frexp(some / theta.max() * highest[:, None])[0] * 2.0**bits
+            highest = highest[(np.abs(part - part.round()) <= kept * part).all(axis=1)]
+        if len(highest):
             return float(2.0**-bits)
     return 0.0
 
@@ -104,6 +150,8 @@ def assumed(
         box=wide, margin_error=margin_error, reach=REACH[net.d] * wide, doubt=DOUBT * off,
         rounded=rounded, stray=stray,
     )  # fmt: skip
+    if net.d == 2 and len(net.weights) > 2:  # no slope is free there: lines that moved are reached
+        base = replace(base, reach=base.reach + 2 * rounded * wide)
     angle, light = _thinned(net, wide, MOST[net.d])
     cones: list[Cone] = []
     for tau, band in with_progress(LADDER[net.d], len(LADDER[net.d]), progress):
@@ -122,10 +170,13 @@ def _wider(net: Network, made: Assumptions) -> float:
     angle, light = _thinned(net, made.box, ROUGH[net.d])
     least = Cone.of(net, replace(made, angle=angle, light=light)).least
     steep = float(np.linalg.norm(least.columns, axis=1).max(initial=0.0))
-    w, v = parts_of(net)
-    x = np.concatenate([least.x, np.ones((len(least.x), 1))], axis=1)
-    paths = ((x @ w.T > 0) * (np.abs(x) @ np.abs(w).T)) @ np.abs(v)
-    return 2 * (made.doubt * steep + 2 * made.rounded * float(paths.max(initial=0.0)))
+    layers = Layers.of(net, made.box)
+    values = layers.values(np.concatenate([least.x, np.ones((len(least.x), 1))], axis=1))
+    paths = np.abs(values[0])
+    for w, after in zip(layers.weights, values[1:], strict=True):
+        paths = (after != 0) * (paths @ np.abs(w).T)
+    share = len(layers.weights) * made.rounded
+    return 2 * (made.doubt * steep + share * float(paths.max(initial=0.0)))
 
 
 def threshold(cone: Cone, least: float = THRESHOLD) -> float:
@@ -134,14 +185,16 @@ def threshold(cone: Cone, least: float = THRESHOLD) -> float:
     A share of |theta|; at 1 nothing can be claimed.
     """
     left = cone.least.high
-    plane = cone.neurons.w.shape[1] == 3
-    far = NEAR if plane and left <= CONVERGED else FAR
+    far = NEAR if cone.neurons.d == 2 and left <= CONVERGED else FAR
     return min(max(least, far * left) + cone.assumptions.stray, 1.0)
 
 
 def _thinned(net: Network, box: float, most: int) -> tuple[float, float]:
-    """Return the angle of groups and the share of light neurons that leave `most` groups."""
-    if len(parts_of(net)[1]) <= most:
+    """Return the angle of groups and the share of light neurons that leave `most` groups.
+
+    Only neurons of two layers are grouped.
+    """
+    if len(net.weights) > 2 or len(parts_of(net)[1]) <= most:
         return 0.0, 0.0
     light = next(s for s in LIGHT if s == 0 or grouped(net, 0.0, 0.0, box, s).slack <= WIDER)
     left = {a: len(grouped(net, a, 0.0, box, light).v) for a in ANGLES}
@@ -150,7 +203,7 @@ def _thinned(net: Network, box: float, most: int) -> tuple[float, float]:
 
 
 def groups_left(net: Network) -> int:
-    """Return how many groups of neurons `assumed` would work with."""
+    """Return how many groups of neurons of two layers `assumed` would work with."""
     wide = extent(net)
     angle, light = _thinned(net, wide, MOST[net.d])
     return len(grouped(net, angle, 0.0, wide, light).v)

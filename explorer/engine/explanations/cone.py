@@ -1,25 +1,28 @@
-r"""The cone of all explanations of two layers, and the radius of a place: its distance without it.
+r"""The cone of all explanations of weights, and the radius of a place: its distance without it.
 
-Two layers, d = 1 or 2, margin 1. An *explanation* of theta is a sum over points x of label y with
+One output, d = 1 or 2, margin 1. An *explanation* of theta is a sum over points x of label y with
 1 <= y Phi(x) <= 1 + band in the box, with lam >= 0 and slopes s that are free within tau of a line:
 
     r = || theta - sum lam y g(x; s) || / || theta ||.
 
-All such sums are a cone that finitely many rays span (`places`). Leave out the points of label y in
-the inside of a region H, and a smaller cone is left. Its distance from theta, as a share of
-|theta|, is the *radius* r*(H, y):
+All such sums are a cone that finitely many rays span: of two layers those of `places`; of more
+those of `regions`, whose cone holds all sums and more. Leave out the points of label y in the
+inside of a region H, and a smaller cone is left. Its distance from theta, as a share of |theta|, is
+the *radius* r*(H, y):
 
     who explains theta up to r < r*(H, y) has a point of label y in H.
 
 Every network of finite training is off a KKT point of its data; r is by how much. The rays are
-taken up as they are needed (column generation), and what is returned never rests on the solver:
-for any u, with t = max_g <u, g>+ / min_g <theta, g>, the vector u - t theta has <., g> <= 0 for all
-rays, so that the distance is at least <u - t theta, theta> / |u - t theta|.
-docs/certified-radius.md proves both and says where it stops. What to assume: `certified`.
+taken up as they are needed (column generation), and what is returned never rests on the solver. For
+any u, and any p with <p, g> > 0 for all rays (theta in two layers), d = u - t p with
+t = max_g <u, g>+ / min_g <p, g> has <d, g> <= 0 for all rays, so that the distance is at least
+<d, theta> / |d|. docs/certified-radius.md proves it and says where it stops. What to assume:
+`certified`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -28,7 +31,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from explorer.engine.explanations.places import Neurons, Places, cut, grouped, joined, places
+from explorer.engine.explanations.places import (
+    Neurons,
+    Places,
+    corners_of,
+    cut,
+    grouped,
+    joined,
+    places,
+)
+from explorer.engine.explanations.regions import Layers, RegionRays, regions
 from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.network import Network
 
@@ -90,12 +102,13 @@ class Assumptions:
 
 def refusal(net: Network) -> str:
     """Why no radius can be certified for a network, or an empty string."""
-    if len(net.weights) != 2 or net.outputs != 1 or not net.homogeneous or net.d > 2:
+    if len(net.weights) < 2 or net.outputs != 1 or not net.homogeneous or net.d > 2:
         shape = "-".join(map(str, (net.d, *net.widths, net.outputs)))
+        biases = "" if net.homogeneous else " with biases in later layers"
         return (
-            "the certified radius needs one or two inputs, one hidden layer and one output without "
-            f"a bias; got {shape}. Draw points on the line or in the plane, and train one hidden "
-            "layer."
+            "the certified radius needs one or two inputs, a hidden layer, one output, and biases "
+            f"in the first layer alone; got {shape}{biases}. Draw points on the line or in the "
+            "plane, and train with the default biases."
         )
     return ""
 
@@ -126,11 +139,7 @@ class Rays:
     @classmethod
     def of(cls, places: Places, neurons: Neurons) -> Rays:
         """The rays of all corners of `places`, each once."""
-        p, c = places.pieces.shape[:2]
-        fresh = np.ones((p, c), dtype=bool)
-        fresh[:, 1:] = (places.pieces[:, 1:] != places.pieces[:, :-1]).any(axis=2)
-        piece = np.repeat(np.arange(p), c).reshape(p, c)[fresh]
-        x = np.concatenate([places.pieces[fresh], np.ones((len(piece), 1))], axis=1)
+        x, piece = corners_of(places.pieces)
         at, group = np.nonzero(places.free[piece])
         hard = (places.on & ~places.free).astype(float)
         return cls(x, places.y[piece], piece, hard, places.on.astype(float), at, group, neurons)
@@ -206,6 +215,13 @@ class Rays:
         return found
 
 
+def rays_of(places: Places, neurons: Neurons | Layers) -> Rays | RegionRays:
+    """The rays at all corners of places: of groups of two layers, or of regions of any depth."""
+    if isinstance(neurons, Layers):
+        return RegionRays.of(places, neurons)
+    return Rays.of(places, neurons)
+
+
 @dataclass(frozen=True, eq=False)
 class Bound:
     """The distance of theta from a cone as a share of |theta|: low <= it <= high.
@@ -213,7 +229,7 @@ class Bound:
     Attributes:
         low: proven by a dual vector, whatever the solver did.
         high: reached by the explanation that follows.
-        columns: its rays (a, k (d + 2)).
+        columns: its rays, one a row (a, P).
         lam: their multipliers (a,), above 0.
         x: their places (a, d).
         y: their labels (a,).
@@ -304,22 +320,27 @@ class Cone:
 
     Attributes:
         assumptions: what they are.
-        neurons: its neurons as groups.
+        neurons: its neurons, of two layers as groups.
         places: where points can be.
         rays: the rays at their corners.
     """
 
     assumptions: Assumptions
-    neurons: Neurons
+    neurons: Neurons | Layers
     places: Places
-    rays: Rays
+    rays: Rays | RegionRays
 
     @classmethod
     def of(cls, net: Network, assumed: Assumptions) -> Cone:
-        """The cone of a network at margin 1. ValueError where it is none of two layers."""
+        """The cone of a network at margin 1. ValueError where `refusal` says why there is none."""
         why = refusal(net)
         if why:
             raise ValueError(why)
+        return cls._grouped(net, assumed) if len(net.weights) == 2 else cls.layered(net, assumed)
+
+    @classmethod
+    def _grouped(cls, net: Network, assumed: Assumptions) -> Cone:
+        """The cone of two layers, neurons seen as groups."""
         neurons = grouped(
             net,
             assumed.angle,
@@ -329,14 +350,20 @@ class Cone:
             assumed.doubt,
             assumed.rounded,
         )
-        low, high = assumed.levels
-        found = places(neurons, low, high)
+        found = places(neurons, *assumed.levels)
         return cls(assumed, neurons, found, Rays.of(found, neurons))
+
+    @classmethod
+    def layered(cls, net: Network, assumed: Assumptions) -> Cone:
+        """The cone of a network of any depth by its regions, each neuron for itself."""
+        layers = Layers.of(net, assumed.box)
+        found = regions(layers, *assumed.levels, assumed.tau, assumed.rounded)
+        return cls(assumed, layers, found, RegionRays.of(found, layers))
 
     @cached_property
     def pointed(self) -> float:
-        """The least <theta, g> of all rays; about 2, above 0 by Euler's identity."""
-        return -float(self.rays.gains(-self.neurons.theta).max(initial=-np.inf))
+        """The least <pivot, g> of all rays; above 0, see `Neurons.pivot` and `Layers.pivot`."""
+        return -float(self.rays.gains(-self.neurons.pivot).max(initial=-np.inf))
 
     @cached_property
     def _sizes(self) -> Array:
@@ -366,7 +393,7 @@ class Cone:
             if other.high <= enough and other.avoids(low, high, y):
                 return replace(other, low=self.least.low)
         meets = self.places.meet(low, high, y)
-        rest = Rays.of(self.places.take(meets).without(low, high), self.neurons)
+        rest = rays_of(self.places.take(meets).without(low, high), self.neurons)
         at = self.least
         kept = ~(((at.x > low) & (at.x < high)).all(axis=1) & (at.y == y))
         start = Bound(at.low, 1.0, at.columns[kept], at.lam[kept], at.x[kept], at.y[kept])
@@ -397,7 +424,7 @@ class Cone:
         owner = np.concatenate(owners)
         of = self.places
         mine = Places(joined(list(pieces)), of.y[owner], of.on[owner], of.free[owner])
-        rays = Rays.of(mine, self.neurons)
+        rays = rays_of(mine, self.neurons)
         return self._distance(np.zeros(len(self.rays), dtype=bool), rays, self._nothing, 0.0)
 
     def _near(self, x: Array, y: float, within: float) -> tuple[Array, Index]:
@@ -413,20 +440,23 @@ class Cone:
 
     @property
     def _nothing(self) -> Bound:
-        k, d = self.neurons.w.shape
-        none = np.zeros((0, k * (d + 1)))
-        return Bound(0.0, 1.0, none, np.zeros(0), np.zeros((0, d - 1)), np.zeros(0))
+        none = np.zeros((0, len(self.neurons.theta)))
+        return Bound(0.0, 1.0, none, np.zeros(0), np.zeros((0, self.neurons.d)), np.zeros(0))
 
-    def _distance(self, kept: Flags, rest: Rays | None, start: Bound, enough: float) -> Bound:
+    def _distance(
+        self, kept: Flags, rest: Rays | RegionRays | None, start: Bound, enough: float
+    ) -> Bound:
         """The distance from the cone of the `kept` corners and of the `rest`."""
         theta, rho = self.neurons.theta, self.neurons.rho
+        parts: list[tuple[Rays | RegionRays, Array, Flags]]
         parts, pointed = [(self.rays, self._sizes, kept)], self.pointed
         if rest is not None and len(rest):
             parts.append((rest, rest.sizes(), np.ones(len(rest), dtype=bool)))
-            pointed = min(pointed, -float(rest.gains(-theta).max()))
+            pointed = min(pointed, -float(rest.gains(-self.neurons.pivot).max()))
         if not pointed > 0:  # no dual vector is sure to serve: nothing is proven
             return start
-        found = _joined(start, parts, [np.zeros(0, dtype=np.int64)] * len(parts), theta, theta)
+        none, start_gram = np.zeros(0, dtype=np.int64), start.columns @ start.columns.T
+        found, gram = _joined(start, start_gram, parts, [none] * len(parts), theta, theta)
         low, cell, best, still = start.low, COARSE * self.neurons.box, np.inf, 0
         centre, top = None, -np.inf
         for turn in range(ROUNDS):
@@ -450,17 +480,19 @@ class Cone:
                 break
             if still or not joining:  # nothing was gained: what is left itself prices rays next
                 centre = None
-            found = _joined(found, parts, fresh, u, theta)
+            found, gram = _joined(found, gram, parts, fresh, u, theta)
         return found
 
     def _proven(self, u: Array, most: float, pointed: float) -> float:
         theta, rho = self.neurons.theta, self.neurons.rho
-        down = u - (most + ROUND * rho**2) / pointed * theta
+        down = u - (most + ROUND * rho**2) / pointed * self.neurons.pivot
         size = float(np.linalg.norm(down))
         return float(down @ theta) / (size * rho) * (1 - SAFE) if size > 0 else 0.0
 
 
-def steepest(parts: list[Rays], gains: list[Array], sizes: list[Array], cell: float) -> list[Index]:
+def steepest(
+    parts: Sequence[Rays | RegionRays], gains: list[Array], sizes: list[Array], cell: float
+) -> list[Index]:
     """Of each part the rows that join: the steepest of each label and cell of places.
 
     Args:
@@ -484,15 +516,25 @@ def steepest(parts: list[Rays], gains: list[Array], sizes: list[Array], cell: fl
 
 
 def _joined(
-    found: Bound, parts: list[tuple[Rays, Array, Flags]], fresh: list[Index], u: Array,
-    theta: Array,
-) -> Bound:  # fmt: skip
-    """The best multipliers with the fresh rays, those at 0 left out again."""
+    found: Bound, gram: Array, parts: list[tuple[Rays | RegionRays, Array, Flags]],
+    fresh: list[Index], u: Array, theta: Array,
+) -> tuple[Bound, Array]:  # fmt: skip
+    """The best multipliers with the fresh rays, those at 0 left out again; and the rays' products.
+
+    `gram` (a, a) is that of the rays before, which need not be multiplied anew.
+    """
     pairs = [(rays, rows) for (rays, _, _), rows in zip(parts, fresh, strict=True) if len(rows)]
-    columns = np.concatenate([found.columns, *(rays.columns(rows, u) for rays, rows in pairs)])
+    if pairs:
+        new = np.concatenate([rays.columns(rows, u) for rays, rows in pairs])
+        across = found.columns @ new.T
+        gram = np.block([[gram, across], [across.T, new @ new.T]])
+        columns = np.concatenate([found.columns, new])
+    else:
+        columns = found.columns
     x = np.concatenate([found.x, *(rays.x[rows, :-1] for rays, rows in pairs)])
     y = np.concatenate([found.y, *(rays.y[rows] for rays, rows in pairs)])
     lam = np.concatenate([found.lam, np.zeros(len(columns) - len(found.lam))])
-    lam = nonnegative(columns @ columns.T, columns @ theta, lam)
+    lam = nonnegative(gram, columns @ theta, lam)
     used = lam > 0
-    return Bound(found.low, found.high, columns[used], lam[used], x[used], y[used])
+    kept = Bound(found.low, found.high, columns[used], lam[used], x[used], y[used])
+    return kept, gram[np.ix_(used, used)]

@@ -12,9 +12,10 @@ u and any explanation that leaves up to r of |theta|,
 
 So a price of 1 inside of a place and 0 elsewhere bounds the *forced mass* from below, and a price of
 minus the distance bounds the *farthest* explanation from above. The bounds rest on u alone and not
-on the solver: where <u, g> exceeds p_g, a multiple of theta is taken away from u (`Cone`). They are
-reached where the solution leaves just r. A distance to the nearest of several points is convex on
-each point's own part of the plane, and largest at corners of pieces cut there: nothing is sampled.
+on the solver: where <u, g> exceeds p_g, a multiple of the cone's pivot is taken away from u. They
+are reached where the solution leaves just r. A distance to the nearest of several points is convex
+on each point's own part of the plane, and largest at corners of pieces cut there: nothing is
+sampled.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ from explorer.engine.explanations.cone import (
     Index,
     Rays,
     nonnegative,
+    rays_of,
     steepest,
 )
 from explorer.engine.explanations.places import Places, cut, joined
+from explorer.engine.explanations.regions import RegionRays
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.threads import few_threads
 
@@ -120,7 +123,7 @@ def _forced(cone: Cone, at: Array, y: float, half: float, residual: float) -> fl
     none = np.zeros(len(cone.rays))
     parts = [_Part(cone.rays, ~meets[cone.rays.piece], none)]
     for pieces, price in ((mine.without(low, high), 0.0), (_inside(mine, low, high), 1.0)):
-        rays = Rays.of(pieces, cone.neurons)
+        rays = rays_of(pieces, cone.neurons)
         parts.append(_Part(rays, np.ones(len(rays), dtype=bool), np.full(len(rays), price)))
     return max(0.0, _bounded(cone, parts, residual)[0])
 
@@ -157,7 +160,7 @@ def farthest(cone: Cone, x: Tensor, residual: float, progress: Progress = no_pro
     if not len(given):
         raise ValueError("there are no points to be far from; give one or more")
     own = _nearest_parts(cone.places, given)
-    rays = Rays.of(own, cone.neurons)
+    rays = rays_of(own, cone.neurons)
     away = _gaps(rays.x[:, :-1], given)
     parts = [_Part(rays, np.ones(len(rays), dtype=bool), -away)]
     bound, found = _bounded(cone, parts, residual, progress)
@@ -201,7 +204,7 @@ def _gaps(x: Array, given: Array) -> Array:
 class _Part:
     """Some rays, which of them are there, and their prices."""
 
-    rays: Rays
+    rays: Rays | RegionRays
     there: Flags
     price: Array
 
@@ -228,7 +231,7 @@ class _Paid:
 
 def _nothing(cone: Cone) -> _Paid:
     """The explanation without points."""
-    none, d = np.zeros(0), cone.neurons.w.shape[1] - 1
+    none, d = np.zeros(0), cone.neurons.d
     return _Paid(np.zeros((0, len(cone.neurons.theta))), none, none, np.zeros((0, d)), none)
 
 
@@ -247,7 +250,7 @@ def _bounded(
     if not any(part.there.any() for part in parts):
         return 0.0, _nothing(cone)
     pointed = min(
-        -float(part.rays.gains(-cone.neurons.theta)[part.there].max(initial=-np.inf))
+        -float(part.rays.gains(-cone.neurons.pivot)[part.there].max(initial=-np.inf))
         for part in parts
     )
     sizes = [part.rays.sizes() for part in parts]
@@ -287,7 +290,7 @@ def _solved(
             for part in parts
         ]
         most = max(float(o.max(initial=0.0)) for o in over)
-        down = u - most / pointed * theta
+        down = u - most / pointed * cone.neurons.pivot
         size = float(np.linalg.norm(down))
         bound = max(bound, (float(down @ theta) - residual * rho * size) / weight)
         reached = float(u @ u) / 2 + weight * float(found.lam @ found.price)

@@ -29,10 +29,8 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Index = NDArray[np.int64]
 
-_ROUND = 1e-12  # of the box: corners so near to a wall stand on it; a wider piece proves less
-_MOST_LINES = 0.95  # of the path weight; arbitrary
-ROOM = 2.0  # arbitrary
-_STEEP = 1e-9  # arbitrary: |w| below this share of |(w, b)| has no line within reach
+ROUND = 1e-12  # of the box: corners so near to a wall stand on it; a wider piece proves less
+STEEP = 1e-9  # arbitrary: |w| below this share of |(w, b)| has no line within reach
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +60,19 @@ class Neurons:
     box: float
 
     @property
+    def d(self) -> int:
+        """The dimension of the input."""
+        return int(self.w.shape[1]) - 1
+
+    @property
     def theta(self) -> Array:
         """The groups' weights as one vector (k (d + 2),): all (w, b), then all v."""
         return np.concatenate([self.w.reshape(-1), self.v])
+
+    @property
+    def pivot(self) -> Array:
+        """A vector with <pivot, y g> about 2 y Phi, above 0, at all places: theta, by Euler."""
+        return self.theta
 
 
 def parts_of(net: Network) -> tuple[Array, Array]:
@@ -76,34 +84,6 @@ def parts_of(net: Network) -> tuple[Array, Array]:
     v = net.weights[1][0].detach().cpu().double().numpy()
     kept = (np.abs(w).sum(1) > 0) & (v != 0)
     return w[kept], v[kept]
-
-
-def extent(net: Network) -> float:
-    """The half width of a box that holds the points which trained these weights; margin 1.
-
-    On the line, where |Phi| is 1 for the last time, and a fifth more. In the plane the level lines
-    may have no end: `ROOM` times the larger of the distance of the neurons' lines (all but a
-    twentieth of the path weight is nearer) and that at which |Phi| first is 1 (the median of 64
-    directions).
-    """
-    w, v = parts_of(net)
-    width, size = np.linalg.norm(w[:, :-1], axis=1), np.linalg.norm(w, axis=1)
-    lines = width > _STEEP * size
-    away = np.abs(w[lines, -1]) / width[lines]
-    order = np.argsort(away)
-    share = np.cumsum((np.abs(v) * size)[lines][order])
-    far = float(away[order][np.searchsorted(share, _MOST_LINES * share[-1])]) if len(away) else 1.0
-    d = w.shape[1] - 1
-    turns = np.linspace(0, 2 * np.pi, 64, endpoint=False)
-    ways = np.array([[-1.0], [1.0]]) if d == 1 else np.stack([np.cos(turns), np.sin(turns)], 1)
-    steps = max(far, 1e-300) * np.geomspace(1e-3, 1e3, 600)
-    high = np.stack([np.abs(np.maximum(t * ways @ w[:, :-1].T + w[:, -1], 0) @ v) for t in steps])
-    first = np.where((high >= 1).any(0), steps[(high >= 1).argmax(0)], 0.0)
-    if d == 2:
-        return ROOM * max(far, float(np.median(first)))
-    wide = 6 * max(far, float(first.max()))
-    x = np.abs(places(grouped(net, 0.0, 0.0, wide), 1.0, 1.01).pieces)
-    return 1.2 * max(far, float(x[x < wide * (1 - 1e-9)].max(initial=0.0)))
 
 
 def grouped(
@@ -177,6 +157,15 @@ def whole(box: float, d: int) -> Array:
     return box * np.array([[[-1.0, -1], [1, -1], [1, 1], [-1, 1]]])
 
 
+def corners_of(pieces: Array) -> tuple[Array, Index]:
+    """All corners once, with a 1 at the end (r, d + 1), and of which piece each is (r,)."""
+    p, c = pieces.shape[:2]
+    fresh = np.ones((p, c), dtype=bool)
+    fresh[:, 1:] = (pieces[:, 1:] != pieces[:, :-1]).any(axis=2)
+    piece = np.repeat(np.arange(p), c).reshape(p, c)[fresh]
+    return np.concatenate([pieces[fresh], np.ones((len(piece), 1))], axis=1), piece
+
+
 def cut(pieces: Array, values: Array, near: float) -> tuple[Array, Index]:
     """What is left of pieces where values >= 0; values (p, c) are affine on each, at its corners.
 
@@ -212,14 +201,16 @@ def _tight(corners: Array, kept: Flags) -> Array:
 
 
 def split(pieces: Array, lines: Array, near: float) -> tuple[Array, Index]:
-    """Pieces cut along lines (l, d + 1), one after the other; and of which each is a part (q,).
+    """Pieces cut along lines, one after the other; and of which each is a part (q,).
 
-    Of a piece that a line crosses one half takes its place, the other joins at the end.
+    Lines are (l, d + 1) for all pieces, or (p, l, d + 1) for pieces with lines of their own. Of a
+    piece that a line crosses one half takes its place, the other joins at the end.
     """
     count, (_, corners, d) = len(pieces), pieces.shape
     held, of = pieces.copy(), np.arange(count)
-    for line in lines:
-        values = held[:count] @ line[:-1] + line[-1]
+    for line in lines if lines.ndim == 2 else lines.transpose(1, 0, 2):
+        own = line if line.ndim == 1 else line[of[:count]]
+        values = _along(held[:count], own)
         crossed = np.flatnonzero((values.min(axis=1) < -near) & (values.max(axis=1) > near))
         if not len(crossed):
             continue
@@ -234,6 +225,13 @@ def split(pieces: Array, lines: Array, near: float) -> tuple[Array, Index]:
         of[count:ends] = of[crossed]
         count = ends
     return held[:count], of[:count]
+
+
+def _along(pieces: Array, line: Array) -> Array:
+    """The values (p, c) of an affine function (d + 1,), or of one for each piece (p, d + 1)."""
+    if line.ndim == 1:
+        return np.asarray(pieces @ line[:-1] + line[-1])
+    return np.asarray(np.einsum("pcd,pd->pc", pieces, line[:, :-1]) + line[:, -1:])
 
 
 def _widened(pieces: Array, corners: int) -> Array:
@@ -271,7 +269,7 @@ class Places:
     def without(self, low: Array, high: Array) -> Places:
         """What an open box low < x < high leaves of these pieces: each in up to 2 d parts."""
         d = self.pieces.shape[2]
-        near = _ROUND * float(np.abs(self.pieces).max(initial=1.0))
+        near = ROUND * float(np.abs(self.pieces).max(initial=1.0))
         rest, of = self.pieces, np.arange(len(self.pieces))
         parts, owners = [], []
         for axis in range(d):
@@ -299,14 +297,16 @@ def places(neurons: Neurons, low: float, high: float) -> Places:
     The band is widened by as much as Phi can be off, and pieces are cut at both walls of each zone.
     """
     d, box = neurons.w.shape[1] - 1, neurons.box
-    near = _ROUND * box
+    near = ROUND * box
     steep = np.linalg.norm(neurons.w[:, :-1], axis=1)
-    lines = np.flatnonzero(steep > _STEEP * np.linalg.norm(neurons.w, axis=1))
+    lines = np.flatnonzero(steep > STEEP * np.linalg.norm(neurons.w, axis=1))
     walls = neurons.w[lines] / steep[lines, None]
     cells, _ = split(whole(box, d), walls, near)
     on = _values(cells.mean(axis=1), neurons.w) > 0
     touched = np.abs(_nearest(cells, neurons.w)) <= neurons.zone
-    cells, y, of = _banded(cells, on, touched @ neurons.off_phi, neurons, (low, high))
+    band, level = (low, high), ROUND * float(np.abs(neurons.part).sum()) * max(box, 1.0)
+    wide = touched @ neurons.off_phi + neurons.slack
+    cells, y, of = banded(cells, on @ neurons.part, wide, level, band)
     on = on[of]
     zones = np.zeros((len(lines), d + 1))
     zones[:, -1] = neurons.zone[lines] / steep[lines]
@@ -316,11 +316,11 @@ def places(neurons: Neurons, low: float, high: float) -> Places:
     size = np.maximum(neurons.zone, np.linalg.norm(neurons.w, axis=1) * near)
     free = np.abs(_values(cells.mean(axis=1), neurons.w)) <= size * (1 + 1e-9)
     free &= neurons.zone > 0
-    off = free @ neurons.off_phi
+    plane, wide = on @ neurons.part, free @ neurons.off_phi + neurons.slack
     parts = []
     for label in (1.0, -1.0):
         mine = np.flatnonzero(y == label)
-        found, _, of = _banded(cells[mine], on[mine], off[mine], neurons, (low, high), (label,))
+        found, _, of = banded(cells[mine], plane[mine], wide[mine], level, band, (label,))
         parts.append((found, mine[of]))
     at = np.concatenate([of for _, of in parts])
     return Places(joined([found for found, _ in parts]), y[at], on[at], free[at])
@@ -338,19 +338,25 @@ def _nearest(cells: Array, w: Array) -> Array:
     return best
 
 
-def _banded(
-    cells: Array, on: Flags, off: Array, neurons: Neurons, band: tuple[float, float],
+def banded(
+    cells: Array, plane: Array, wide: Array, near: float, band: tuple[float, float],
     labels: tuple[float, ...] = (1.0, -1.0),
 ) -> tuple[Array, Array, Index]:  # fmt: skip
-    """The parts of cells where y Phi may lie in the band: pieces, labels, owners."""
-    plane = on @ neurons.part
-    near = _ROUND * float(np.abs(neurons.part).sum()) * max(neurons.box, 1.0)
-    wide = off + neurons.slack
+    """The parts of cells where y Phi may lie in the band: pieces, labels, owners.
+
+    Args:
+        cells: pieces (p, c, d).
+        plane: Phi on each as an affine function (p, d + 1).
+        wide: how far Phi can be off on each (p,).
+        near: values above -near count as 0.
+        band: least and largest y Phi.
+        labels: the labels y.
+    """
     parts, ys, owners = [], [], []
     for label in labels:
         found, of = cells, np.arange(len(cells))
         for side, level in ((1.0, band[0]), (-1.0, band[1])):
-            value = label * (np.einsum("pcd,pd->pc", found, plane[of, :-1]) + plane[of, -1:])
+            value = label * _along(found, plane[of])
             found, left = cut(found, side * (value - level) + wide[of, None], near)
             of = of[left]
         parts.append(found)

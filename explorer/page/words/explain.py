@@ -53,8 +53,6 @@ def hand(state: Explained) -> str:
 
 def no_radii(target: Target) -> str:
     """Return why there is no map of radii for these weights, or an empty string."""
-    if len(target.net.weights) > 2:
-        return "No certificate for three layers: train one hidden layer."
     return fits(target)
 
 

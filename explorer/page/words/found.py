@@ -74,10 +74,9 @@ def certified(
 
 def why_none(target: Target) -> str:
     """Return in a few words why nothing is certified for these weights, or an empty string."""
-    if len(target.net.weights) > 2:
-        return "No certificate for three layers."
     if not refusal(target.net) and fits(target):
-        return "No certificate at once: too many neurons of different directions."
+        many = "weights" if len(target.net.weights) > 2 else "neurons of different directions"
+        return f"No certificate at once: too many {many}."
     return ""  # no theorem is spoken of here at all
 
 

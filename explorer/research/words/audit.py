@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from explorer.engine.certificate import Light
+from explorer.engine.explanations.cone import refusal
 from explorer.engine.scoring import LEVEL
 from explorer.research.words import explanations, verdicts, weights
 
@@ -149,7 +150,7 @@ def assumptions(made: Audit) -> list[Assumption]:
             f"({made.coordinates.name}): there the attacks ran. Claims are in those as given."
         )
     found.append(Assumption("coordinates", True, where))
-    why = verdicts.uncertified(made.net)
+    why = refusal(made.net)
     return [*found, Assumption("certified radius", False, why)] if why else found
 
 

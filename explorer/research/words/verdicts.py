@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explorer.engine.controls import Origin, least_p
-from explorer.engine.explanations.cone import refusal
 from explorer.engine.images import NCC_LEAST, SSIM_LEAST, ImageVerdict
-from explorer.engine.network import Network
 from explorer.engine.scoring import LEVEL, MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.engine.scoring import doubt as doubt_of
 
@@ -100,11 +98,6 @@ def best_start(seed: int, found: int, n: int, count: int, p_value: float) -> str
         f"{found} of {n}, by the start of seed {seed} (p = {p_value:.2g}, as the best of {count} "
         "starts)"
     )
-
-
-def uncertified(net: Network) -> str:
-    """Return why nothing can be certified for these weights, or an empty string."""
-    return "No certificate for three layers." if len(net.weights) > 2 else refusal(net)
 
 
 def doubt(p_value: float, count: int) -> str:
