@@ -205,8 +205,8 @@ def _improvement(
 # is no more than a unit. Every contribution is a covector pull_i (C,) times the outputs' gradients,
 # so one closed form (`stationarity`) serves all.
 
-__all__ = ["DecoRecoConfig", "DecoRecoState", "Start", "advance", "init", "iterate", "report", "step",
-           "terminate"]  # fmt: skip
+__all__ = ["DecoRecoConfig", "DecoRecoState", "Start", "advance", "init", "iterate", "report",
+           "step", "terminate"]  # fmt: skip
 
 _ROUNDING = 1e-24  # arbitrary: theta is then explained to 12 digits; the truth leaves 1e-28 or less
 
