@@ -12,7 +12,9 @@ maximum margin; multipliers need not be unique; a point with lam_i = 0 leaves no
 and slopes are free within `tau` of a kink. Where a neuron passes a point at a distance below tau,
 that grants it a slope which it does not have, and a network far from any KKT point may be explained
 whole. So "exact" is said only where slopes free within `TAU_EXACT` explain the weights as well,
-and the two identities hold that need no slope (`balance`, `norm_identity`).
+and the two identities hold that need no slope (`balance`, `norm_identity`). Of two layers with one
+output a linear program asks for those slopes (`exact_multipliers`), and its kinks are in units of
+the data: the verdict is the same wherever the points lie and however large they are.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from explorer.engine.classes import contrast
 from explorer.engine.even_multipliers import even_multipliers
 from explorer.engine.gradients import gram, inner_theta
 from explorer.engine.margin import Loss, gamma_bar, log_slopes, q_of
-from explorer.engine.multipliers import Fit, fit_multipliers
+from explorer.engine.multipliers import Fit, Whole, exact_multipliers, fit_multipliers
 from explorer.engine.network import Network, phi_all, scaled_network
 from explorer.engine.rounding import at_edge
 from explorer.engine.threads import few_threads
@@ -191,7 +193,8 @@ def _light(off: float) -> Light:
 class _Priced:
     """A fit of the network at margin 1, and what follows from its multipliers."""
 
-    fit: Fit
+    lam: Tensor
+    n_kinks: int
     residual: float
     slackness: float
     norm_identity: float
@@ -200,23 +203,62 @@ class _Priced:
     def off(self) -> float:
         return max(self.residual, self.slackness)
 
+    @property
+    def exact(self) -> bool:
+        return max(self.off, self.norm_identity) <= _EXACT
+
 
 def _fit_at(one: Network, x: Tensor, y: Tensor, ratio: Tensor, tau: float) -> _Priced:
     """The fit at `tau`, for the network at margin 1 and ratio = q / q_min (n,)."""
     # With order * sum lam = rho^2 this is 1/2 residual^2 + _SLACK_PRICE * slackness, times rho^2.
     price = _SLACK_PRICE * one.order * (ratio - 1)
-    found = _measure(fit_multipliers(one, x, y, tau=tau, price=price), one, ratio)
+    fit = fit_multipliers(one, x, y, tau=tau, price=price)
+    found = _measure(fit, one, ratio)
     if tau < 0:
         return found
-    even = _measure(even_multipliers(one, x, y, tau, found.fit, price), one, ratio)
+    even = _measure(even_multipliers(one, x, y, tau, fit, price), one, ratio)
     return even if even.off <= _EVEN else found  # points of very different size leave it none
 
 
-def _measure(fit: Fit, one: Network, ratio: Tensor) -> _Priced:
+def _measure(fit: Fit | Whole, one: Network, ratio: Tensor) -> _Priced:
     mass, norm2 = float(fit.lam.sum()), float(one.rho) ** 2
     slackness = float(fit.lam @ (ratio - 1)) / mass if mass > 0 else 0.0
     identity = abs(norm2 - one.order * float(fit.lam @ ratio)) / norm2
-    return _Priced(fit, fit.residual, slackness, identity)
+    return _Priced(fit.lam, fit.n_kinks, fit.residual, slackness, identity)
+
+
+def _whole(one: Network, x: Tensor, y: Tensor, ratio: Tensor, tau: float) -> _Priced | None:
+    """What explains two layers of one output whole, up to `_EXACT`; None where nothing is found."""
+    if len(one.weights) != 2 or one.outputs != 1:
+        return None
+    found = exact_multipliers(one, x, y, min(tau, TAU_EXACT))
+    made = None if found is None else _measure(found, one, ratio)
+    return made if made is not None and made.exact else None
+
+
+def _verdict(
+    one: Network, x: Tensor, y: Tensor, ratio: Tensor, tau: float, fits: tuple[_Priced, _Priced],
+    uneven: float,
+) -> tuple[_Priced, Light, float | None]:  # fmt: skip
+    """The fit that holds, the light, and the residual at `TAU_EXACT` where it was asked for."""
+    fit, strict = fits
+    if uneven <= _EXACT:
+        whole = strict if strict.exact else _whole(one, x, y, ratio, tau)
+        if whole is not None:
+            asked = tau > TAU_EXACT and fit is not strict
+            return (
+                fit if fit.off <= _EXACT else whole, Light.EXACT,
+                whole.residual if asked else None,
+            )  # fmt: skip
+    light = _light(fit.off)
+    if light is not Light.EXACT:
+        return fit, light, None
+    sharp = fit
+    if tau > TAU_EXACT and fit is not strict:
+        sharp = _fit_at(one, x, y, ratio, TAU_EXACT)
+    known = len(one.weights) != 2 or one.outputs != 1  # else `_whole` was asked
+    exact = known and sharp.exact and uneven <= _EXACT
+    return fit, light if exact else Light.NEAR, None if sharp is fit else sharp.residual
 
 
 def _unseparated(net: Network, q: Tensor, tau: float) -> Certificate:
@@ -297,22 +339,17 @@ def certify(
     if fit.residual > strict.residual:  # both are attained; a capped search may end above
         fit = strict
     uneven = balance(net)
-    sharp = fit
-    if fit.off <= _EXACT and tau > TAU_EXACT and fit is not strict:
-        sharp = _fit_at(one, x, y, ratio, TAU_EXACT)
-    light = _light(fit.off)
-    if light is Light.EXACT and max(sharp.off, sharp.norm_identity, uneven) > _EXACT:
-        light = Light.NEAR
+    fit, light, sharp = _verdict(one, x, y, ratio, tau, (fit, strict), uneven)
     by_gradient = gradient_multipliers(net, x, y, loss, log_gain)
     return Certificate(
         q=q,
         q_min=q_min,
         on_margin=q <= (1 + ON_MARGIN) * q_min,
-        lam=fit.fit.lam.to(q),
+        lam=fit.lam.to(q),
         residual_strict=strict.residual,
         residual=fit.residual,
         tau=tau,
-        n_kinks=fit.fit.n_kinks,
+        n_kinks=fit.n_kinks,
         slackness=fit.slackness,
         primal_violation=max(0.0, 1 - float(q_of(one, x, y).min())),
         norm_identity=fit.norm_identity,
@@ -320,6 +357,6 @@ def certify(
         gamma_bar=gamma_bar(q_min, float(net.rho), net.order),
         beta=None if by_gradient is None else by_gradient[1],
         light=light,
-        residual_exact=None if sharp is fit else sharp.residual,
+        residual_exact=sharp,
         at_edge=any(at_edge(fit.off, limit) for limit in (_EXACT, _NEAR, _APPROACHING)),
     )

@@ -18,6 +18,10 @@ pricing is a coordinate ascent over the layers: the residual stays an upper boun
 their factors B (x) A (see `tangent`), so that no vector of the length of theta is stored per
 column; the residual itself is formed at every round, so that the next round corrects what the Gram
 matrix rounds off.
+
+Where a network is exact, something explains it whole, and a linear program finds it
+(`exact_multipliers`): unlike a Gram matrix it does not square how alike the gradients are, which
+far from the origin, or between close points of opposite labels, leaves no digit.
 """
 
 from __future__ import annotations
@@ -29,11 +33,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.linalg import lapack
+from scipy.optimize import linprog
 from torch import Tensor
 
 from explorer.engine.classes import rivals
+from explorer.engine.exact.faces import turned
 from explorer.engine.gradients import backward_signals, forward_signals
 from explorer.engine.network import Network, phi_all
+from explorer.engine.rounding import NOTHING
 
 _NOISE = 1e-14  # arbitrary: residuals below this share of |theta| are rounding
 Array = NDArray[np.float64]
@@ -199,7 +206,7 @@ def _descend(gram: Tensor, gains: Tensor, weight: Tensor) -> tuple[Tensor, Tenso
         if not below.any():
             w[kept] = held + step
             break
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = np.where(below, held / np.maximum(-step, 1e-300), np.inf)
         t = float(ratio.min())
         g = g - t * (whole[:, kept] @ step)
@@ -283,3 +290,153 @@ def fit_multipliers(
     lam = x.new_zeros(len(x)).index_add(0, point, weight)
     n_kinks = int(sum(int(k.sum()) for k in p.kinks))
     return Fit(lam, residual, gap, point, weight, tuple(columns.slopes), n_kinks)
+
+
+# --- Networks that are exact: what explains them whole ------------------------------------------
+_LP = 1e-10  # the tightest tolerance that HiGHS takes
+_ENDS = 1e-7  # arbitrary: a slope so near to 0 or 1 is that
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """What explains the weights of two layers nearly whole.
+
+    Attributes:
+        lam: multipliers (n,), float64; 0 off the margin.
+        residual: |theta - sum| / |theta|, attained by them and by slopes in [0, 1] at kinks.
+        n_kinks: how many (neuron, point) pairs had a free slope.
+    """
+
+    lam: Tensor
+    residual: float
+    n_kinks: int
+
+
+def exact_multipliers(net: Network, x: Tensor, y: Tensor, tau: float) -> Whole | None:
+    """Return multipliers of the points on the margin that explain an exact network.
+
+    A slope is free where |z_ij| is at most tau times the median over i of |z_ij|, or rounding:
+    unlike a share of |w~_j| |x~_i| that stays as it is when the points are moved, scaled or
+    stretched. Far from the origin every slope would be free by that share, and networks far from
+    any KKT point explained whole.
+
+    Args:
+        net: a network of two layers and one output.
+        x: points (n, d).
+        y: labels (n,) in {-1, +1}.
+        tau: see above, a pure number; it bounds the accuracy of the margin as well.
+
+    Returns:
+        The multipliers, or None where no point is on the margin or the linear program has no end.
+
+    Source: own; the conditions are those of Lyu and Li 2020, section 2.
+
+    Example:
+        >>> from explorer import maximum_margin, preset
+        >>> from explorer.engine.multipliers import exact_multipliers
+        >>> data = preset("alternating-line", n=3)
+        >>> made = exact_multipliers(maximum_margin(data.x, data.y).net, data.x, data.y, 1e-6)
+        >>> made.residual < 1e-10
+        True
+    """
+    w, xt, v, label = _augmented(net, x, y)
+    z = xt @ w.T
+    q = label * (np.maximum(z, 0) @ v)
+    on = np.flatnonzero(q <= q.min(initial=np.inf) * (1 + tau))
+    if not len(on) or not q.min() > 0:
+        return None
+    size = np.linalg.norm(xt, axis=1)[:, None] * np.linalg.norm(w, axis=1)
+    middle = np.sort(np.abs(z), axis=0)[len(z) // 2]
+    kink = np.abs(z) <= np.maximum(np.minimum(tau * middle, tau * size), NOTHING * size)
+    table, own, theta, unit = _linear(w, xt[on], v, label[on], z[on], kink[on])
+    part = _explained(table, own, theta, unit, len(on))
+    if part is None:
+        return None
+    lam = torch.zeros(len(x), dtype=torch.float64)
+    lam[torch.from_numpy(on)] = torch.from_numpy(part[: len(on)])
+    left = float(np.linalg.norm(theta - table @ part) / np.linalg.norm(theta))
+    return Whole(lam, left, int(kink.sum()))
+
+
+def _augmented(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Array, Array]:
+    """Weights (w, b) (k, D) and points (x, 1) (n, D) on axes of their own, v (k,), labels (n,)."""
+    points, label = x.detach().cpu().double().numpy(), y.detach().cpu().double().numpy()
+    w, v = (one.detach().cpu().double().numpy() for one in net.weights)
+    if net.biases[0] is None:
+        return w, points, v[0], label
+    xt, turn, _, _ = turned(points)
+    b = net.biases[0].detach().cpu().double().numpy()
+    return np.column_stack([w, b]) @ turn.T, xt, v[0], label
+
+
+def _linear(
+    w: Array, xt: Array, v: Array, y: Array, z: Array, kink: NDArray[np.bool_]
+) -> tuple[Array, NDArray[np.intp], Array, Array]:
+    """The weights as a linear function of lam_i, then of lam_i s_ij at each kink.
+
+    Returns:
+        The table (P, n + kinks), the point of each kink, theta (P,), the unit of each row (P,).
+    """
+    own, neuron = np.nonzero(kink)
+    (n, d), k = xt.shape, len(v)
+    hard = (z > 0) & ~kink
+    table = np.zeros((k * (d + 1), n + len(own)))
+    blocks = (y[:, None] * hard * v)[:, :, None] * xt[:, None, :]
+    table[: k * d, :n] = blocks.reshape(n, -1).T
+    table[k * d :, :n] = (y[:, None] * np.maximum(z, 0)).T
+    rows = neuron[:, None] * d + np.arange(d)
+    table[rows, n + np.arange(len(own))[:, None]] = (y[own] * v[neuron])[:, None] * xt[own]
+    unit = np.maximum(np.abs(v), 1e-300)
+    return table, own, np.concatenate([w.ravel(), v]), np.append(np.repeat(unit, d), unit)
+
+
+def _explained(
+    table: Array, own: NDArray[np.intp], theta: Array, unit: Array, n: int
+) -> Array | None:
+    """Multipliers, then slopes times them, whose largest error in a row is least; None for none."""
+    a, goal = table / unit[:, None], theta / unit
+    size = np.maximum(np.abs(a).max(axis=0), 1e-300)
+    share, kinks = a / size, np.arange(len(own))
+    below = np.zeros((len(own), len(size) + 1))  # lam s <= lam
+    below[kinks, n + kinks] = 1 / size[n:]
+    below[kinks, own] -= 1 / size[own]
+    off = np.ones((len(goal), 1))
+    solution = linprog(
+        np.append(np.zeros(len(size)), 1.0), bounds=(0, None), method="highs",
+        A_ub=np.block([[share, -off], [-share, -off], [below]]),
+        b_ub=np.concatenate([goal, -goal, np.zeros(len(own))]),
+        options={"primal_feasibility_tolerance": _LP, "dual_feasibility_tolerance": _LP},
+    )  # fmt: skip
+    if solution.status != 0:
+        return None
+    first = _within(np.maximum(solution.x[:-1] / size, 0), own, n)
+    second = _within(_sharpened(a, goal, first, own, n), own, n)
+    left = [np.linalg.norm(theta - table @ part) for part in (first, second)]
+    return first if left[0] <= left[1] else second
+
+
+def _within(part: Array, own: NDArray[np.intp], n: int) -> Array:
+    """The same with lam >= 0 and slopes in [0, 1]."""
+    lam = np.maximum(part[:n], 0)
+    return np.concatenate([lam, np.clip(part[n:], 0, lam[own])])
+
+
+def _sharpened(a: Array, goal: Array, part: Array, own: NDArray[np.intp], n: int) -> Array:
+    """Least squares in what is neither 0 nor at its bound: a linear program stops at 1e-10."""
+    lam, slope = part[:n], part[n:]
+    some = lam > 1e-9 * lam.max(initial=0.0)  # arbitrary: the rest is rounding
+    top = some[own] & (slope >= (1 - _ENDS) * lam[own])
+    inner = some[own] & ~top & (slope > _ENDS * lam[own])
+    kinks = np.arange(len(own))
+    tied = np.zeros((n + len(own), n + len(own)))  # from what is free to lam and lam s
+    tied[np.arange(n), np.arange(n)] = some
+    tied[n + kinks[top], own[top]] = 1
+    tied[n + kinks[inner], n + kinks[inner]] = 1
+    free = np.flatnonzero(np.concatenate([some, inner]))
+    rays = a @ tied[:, free]
+    size = np.maximum(np.linalg.norm(rays, axis=0), 1e-300)
+    found = part[free]
+    for _ in range(2):  # the second time takes out what the first one rounds
+        found = found + np.linalg.lstsq(rays / size, goal - rays @ found, rcond=1e-14)[0] / size
+    made: Array = tied[:, free] @ found
+    return made

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import brentq, linprog
 
 from explorer.engine import training
 from explorer.engine.certificate import Light, balance, certify, gradient_multipliers, in_reach
@@ -16,7 +17,7 @@ from explorer.engine.data import preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.gradients import residual
 from explorer.engine.margin import normalise, q_of
-from explorer.engine.multipliers import fit_multipliers
+from explorer.engine.multipliers import exact_multipliers, fit_multipliers
 from explorer.engine.network import Network, init_network, phi, scaled_network
 from explorer.engine.training import TrainConfig
 from tests.engine.closed_forms import TABLE, chains, like_pair, one_neuron_per_point, opposite_pair
@@ -260,3 +261,71 @@ def test_points_of_very_different_size_leave_an_exact_network_exact(seed):
     exact = maximum_margin(x, y)
     for tau in (1e-6, 1e-2):
         assert certify(exact.net, x, y, tau=tau).light is Light.EXACT
+
+
+def far_or_small(seed):
+    """Uniform points in all places and sizes that the law of exact networks names."""
+    generator = np.random.default_rng(seed)
+    n, d = int(generator.integers(3, 13)), int(generator.integers(1, 3))
+    size = 10.0 ** generator.uniform(-4, 4, d)
+    x = size * generator.uniform(-1, 1, (n, d)) + generator.choice([0.0, 20.0, 300.0, 1000.0])
+    return torch.from_numpy(x), torch.from_numpy(generator.choice([-1.0, 1.0], n))
+
+
+def test_what_is_proved_is_called_exact_wherever_it_lies():
+    """The Gram matrix of gradients left no digit: lights down to "separated" beside a proof."""
+    proved = 0
+    for seed in range(900_000, 900_010):
+        x, y = far_or_small(seed)
+        exact = maximum_margin(x, y)
+        if exact.polished:
+            proved += 1
+            found = certify(exact.net, x, y)
+            assert found.light is Light.EXACT
+            assert max(found.residual, found.slackness) <= 1e-6
+    assert proved >= 7
+
+
+def explained_by_false_slopes(at, size, seed):
+    """A network at margin 1 far from a KKT point, that slopes free everywhere explain whole.
+
+    Points on the line at `at`, of `size`. Every neuron is a direction of |h| = 1 for multipliers of
+    1.05 times the mass of the optimum, and no point is on a neuron's line.
+    """
+    t, y = np.sort(np.random.default_rng(seed).uniform(-1, 1, 4)) * size, np.array([-1, 1, -1, 1.0])
+    x, labels = torch.from_numpy(at + t)[:, None], torch.from_numpy(y)
+    weight = 1.05 * maximum_margin(x, labels).lam.numpy() * y
+    made = []
+    for side, sign in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+
+        def over(line, side=side, sign=sign):
+            return sign * weight @ np.maximum(side * (t - line), 0) / np.hypot(1, at + line) - 1
+
+        lines = np.linspace(-2, 2, 801) * size
+        values = np.array([over(line) for line in lines])
+        for i in np.flatnonzero(values[:-1] * values[1:] < 0):
+            line = brentq(over, lines[i], lines[i + 1], xtol=1e-300, rtol=1e-15)
+            w, b = side * np.array([1.0, -at - line]) / np.hypot(1, at + line)
+            goal = [sign * (w - at * b), sign * b]
+            rows = np.stack([weight * t, weight])
+            if linprog(np.zeros(4), A_eq=rows, b_eq=goal, bounds=(0, 1)).status == 0:
+                gain = y * sign * np.maximum(side * (t - line), 0) / np.hypot(1, at + line)
+                made.append((w, b, sign, gain))
+    w, b, sign, rows = (np.array(column) for column in zip(*made, strict=True))
+    path = linprog(np.zeros(len(w)), A_eq=rows.T, b_eq=np.ones(4), bounds=(0, None)).x
+    w, b, sign, path = w[path > 0], b[path > 0], sign[path > 0], np.sqrt(path[path > 0])
+    parts = [torch.from_numpy(p) for p in ((path * w)[:, None], (path * sign)[None], path * b)]
+    return Network((parts[0], parts[1]), (parts[2], None)), x, labels
+
+
+@pytest.mark.parametrize(("at", "size"), [(1000.0, 1.0), (300.0, 0.1), (100.0, 0.01)])
+@pytest.mark.parametrize("seed", range(900_000, 900_003))
+def test_far_from_the_origin_not_every_slope_is_free(at, size, seed):
+    """As a share of |w~| |x~| each of these points is within 1e-6 of every neuron's line."""
+    net, x, y = explained_by_false_slopes(at, size, seed)
+    assert balance(net) < 1e-12
+    away = (x @ net.weights[0].T + net.biases[0]).abs() / net.weights[0].abs().T
+    assert float(away.min()) > 1e-3 * size
+    for tau in (1e-6, 1e-2):
+        assert certify(net, x, y, tau=tau).light is not Light.EXACT
+    assert exact_multipliers(net, x, y, 1e-6).residual > 0.01
