@@ -15,7 +15,7 @@ from explorer.engine.attacks.attack import Start
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations.certified import assumed, rounding, scatter, threshold
+from explorer.engine.explanations.certified import assumed, extent, rounding, scatter, threshold
 from explorer.engine.explanations.cone import Assumptions, Cone, nonnegative, refusal
 from explorer.engine.explanations.places import cut, grouped, places, whole
 from explorer.engine.margin import normalise, q_of
@@ -401,3 +401,13 @@ def test_pieces_of_the_plane_hold_no_corner_twice_but_the_last():
     repeated = (found[:, 1:] == found[:, :-1]).all(2)
     assert found.shape[1] <= 12  # a piece between lines has few; repeated ones made it hundreds
     assert (np.diff(repeated.astype(int), axis=1) >= 0).all()
+
+
+def test_the_box_reaches_as_far_as_phi_reaches_the_margin_without_a_line_between():
+    """Phi rises to 1.1 at -0.11, and falls to -1 at -1.75: the box ended at 0.13."""
+    lines, slopes = torch.tensor([-0.074, -0.11]).double(), torch.tensor([30.6, -31.88]).double()
+    size = slopes.abs().sqrt()
+    net = Network((-size[:, None], (slopes / size)[None]), (size * lines, None))
+    found = net(torch.tensor([[-0.11], [-1.75]], dtype=torch.float64)).tolist()
+    assert found == pytest.approx([1.1, -1.0], abs=0.01)
+    assert extent(net) >= 1.75

@@ -29,6 +29,7 @@ FITS = 0.05  # arbitrary: assumptions with a least residual up to this are taken
 ANGLES = (0.0, 1e-4, 5e-4, 2e-3, 1e-2)  # radians, the first with few enough groups
 MOST_LINES = 0.95  # of the path weight; arbitrary
 ROOM = 2.0  # arbitrary
+FLAT = 0.003  # arbitrary: a slope below this share of those that it sums is noise
 MOST = {1: 400, 2: 60}  # groups: 130 in the plane prove little more and take eight times as long
 HEAVY = 130  # groups where those cannot be had: a place takes half a second in the plane
 ROUGH = {1: 400, 2: 30}  # groups where only the steepness of places is asked
@@ -48,8 +49,8 @@ THRESHOLD = 0.05  # arbitrary: a radius up to this is no claim
 def extent(net: Network) -> float:
     """Return the half width of a box that holds the points which trained these weights; margin 1.
 
-    On the line, where |Phi| is 1 for the last time, and a fifth more. In the plane the level lines
-    may have no end: `ROOM` times the larger of the distance of the first layer's lines (all but a
+    On the line, where |Phi| is 1 for the last time, and a fifth more; with one hidden layer that may
+    be far beyond all of the neurons' lines. In the plane the level lines may have no end: `ROOM` times the larger of the distance of the first layer's lines (all but a
     twentieth of the path weight is nearer) and that at which |Phi| first is 1 (the median of 64
     directions).
     """
@@ -74,7 +75,26 @@ def extent(net: Network) -> float:
         return ROOM * max(far, float(np.median(first)))
     wide = 6 * max(far, float(first.max()))
     x = np.abs(regions(Layers.of(net, wide), 1.0, 1.01).pieces)
-    return 1.2 * max(far, float(x[x < wide * (1 - 1e-9)].max(initial=0.0)))
+    last = _last_level(*layers.weights) if len(layers.weights) == 2 else 0.0
+    return 1.2 * max(far, last, float(x[x < wide * (1 - 1e-9)].max(initial=0.0)))
+
+
+def _last_level(w: Array, v: Array) -> float:
+    """The largest |x| on the line at which Phi passes 1 or -1; 0 where it does not.
+
+    Where its slope is small beside those that it sums it is flat up to noise, and that counts not.
+    """
+    steep = np.abs(w[:, 0]) > STEEP * np.abs(w[:, 1])
+    ends = np.unique(np.append(-w[steep, 1] / w[steep, 0], 0.0))
+    span = 1.0 + float(np.abs(ends).max())
+    x = np.concatenate([[ends[0] - span], ends, [ends[-1] + span]])  # each end goes on as it begins
+    value = np.maximum(x[:, None] * w[:, 0] + w[:, 1], 0) @ v[0]
+    slope = np.diff(value) / np.diff(x)
+    slope[np.abs(slope) <= FLAT * float(np.abs(v[0]) @ np.abs(w[:, 0]))] = np.nan
+    low, high = x[:-1].copy(), x[1:].copy()
+    low[0], high[-1] = -np.inf, np.inf
+    at = x[:-1] + (np.array([[1.0], [-1.0]]) - value[:-1]) / slope
+    return float(np.abs(at[(at >= low) & (at <= high)]).max(initial=0.0))
 
 
 def _size(layers: Layers, x: Array) -> Array:
