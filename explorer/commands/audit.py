@@ -9,7 +9,7 @@ import typer
 
 from explorer.commands import base
 from explorer.commands.outputs import check_files
-from explorer.engine.data.files import Table, read_table
+from explorer.engine.data.files import Table, class_of, read_table
 from explorer.engine.files import naming
 from explorer.engine.store import read_file
 from explorer.research import audit_report, runs
@@ -28,6 +28,10 @@ def audit(
         base.option("--heldout", "Points of the same source that were not trained on."),
     ] = None,
     label: Annotated[str | None, base.option("--label", LABEL)] = None,
+    classes: Annotated[
+        str | None,
+        base.option("--classes", "In the order of the model, such as no,yes; else in their own."),
+    ] = None,
     attacks: Annotated[
         list[str] | None, base.option("--attack", "An attack of the roster; those that fit.")
     ] = None,
@@ -48,8 +52,9 @@ def audit(
     _, net, _ = runs.open_run(model)
     points, others = (_table(path, label) for path in (data, heldout))
     assert points is not None
+    order = None if classes is None else [class_of(name.strip()) for name in classes.split(",")]
     found = auditing(
-        net, points.x, points.y, None if others is None else (others.x, others.y),
+        net, points, heldout=others, classes=order,
         attacks=attacks or None, radius=radius, seed=seed, steps=steps, watch=base.watch,
         device=device.value,
     )  # fmt: skip

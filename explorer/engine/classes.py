@@ -59,15 +59,14 @@ def class_labels(
         >>> class_labels([0, 1, 2, 1])[0]  # three classes: labels 1, -1, 3
         tensor([ 1., -1.,  3., -1.], dtype=torch.float64)
     """
-    given = [
-        _plain(v) for v in np.asarray(y.detach().cpu() if isinstance(y, Tensor) else y).ravel()
-    ]
-    known = _classes(given, outputs) if classes is None else tuple(_plain(c) for c in classes)
+    given = _column(y)
+    known = tuple(_plain(c) for c in (class_order([y], outputs) if classes is None else classes))
     count = outputs if outputs is not None else (1 if len(known) <= 2 else len(known))
     if len(known) > min(max(count, 2), MAX_CLASSES):
+        told = "outputs tell" if count > 1 else "output tells"
         raise ValueError(
-            f"{len(known)} classes; {count} output{'s' * (count > 1)} tell {max(count, 2)} apart, "
-            f"and at most {MAX_CLASSES} are supported: {known[:12]}"
+            f"{len(known)} classes; {count} {told} {max(count, 2)} apart, and at most "
+            f"{MAX_CLASSES} are supported: {known[:12]}"
         )
     other = sorted({repr(v) for v in given if v not in known})
     if other:
@@ -75,6 +74,29 @@ def class_labels(
     number = {value: k for k, value in enumerate(known)}
     made = [2 * number[v] - 1 if count == 1 else label_of(number[v]) for v in given]
     return torch.tensor(made, dtype=torch.float64), known
+
+
+def class_order(columns: Sequence[Any], outputs: int | None = None) -> tuple[Any, ...]:
+    """The classes in several columns, in their order; that of a pandas categorical is its own."""
+    given = [value for column in columns for value in _column(column)]
+    own = getattr(getattr(columns[0], "dtype", None), "categories", None)
+    if own is None:
+        return _classes(given, outputs)
+    own = [_plain(value) for value in own]
+    if set(given) <= set(own):
+        return tuple(value for value in own if value in given)
+    return _classes(given, outputs)
+
+
+def _column(y: Any) -> list[Any]:  # noqa: ANN401 - whatever numpy reads
+    """A column of classes as Python values."""
+    held = np.asarray(y.detach().cpu() if isinstance(y, Tensor) else y)
+    if held.ndim > 1 and held.shape[-1] > 1:
+        raise ValueError(
+            f"classes must be (n,), one for each point; got {held.shape}. Of one column for each "
+            "class take the largest: y.argmax(1)."
+        )
+    return [_plain(value) for value in held.ravel()]
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - a class

@@ -5,6 +5,7 @@ Whoever makes the sets gives their origin: a verdict repeats it and guesses noth
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -57,6 +58,7 @@ class Controls:
         beside: controls made in other ways. Claims must beat each of them: a drawing does not say
             of which law it is, and where one of the ways follows that law, the largest p holds.
         truth: the points that all of these were made for, so that more can be; None for others.
+        unseen: sets of held-out points alone, beside POOLED ones, which hold training points too.
 
     Example:
         >>> from explorer import Controls, preset
@@ -69,6 +71,7 @@ class Controls:
     origin: Origin = Origin.GIVEN
     beside: tuple[Controls, ...] = ()
     truth: Dataset | None = None
+    unseen: Controls | None = None
 
     @staticmethod
     def of(given: Controls | Sequence[Dataset]) -> Controls:
@@ -113,7 +116,36 @@ class Controls:
         """
         sets = tuple(change(one, k) for k, one in enumerate(self.sets, 1))
         beside = tuple(way.with_change(change) for way in self.beside)
-        return replace(self, sets=sets, beside=beside, truth=None)
+        return replace(self, sets=sets, beside=beside, truth=None, unseen=None)
+
+    def chance(self, x: Tensor, y: Tensor, n: int, radius: float) -> float:
+        """Return how many of n points that stand for chance are met, on average.
+
+        Args:
+            x: places (c, d), in units of the data.
+            y: their labels (c,).
+            n: of how many points: of smaller sets the share is taken.
+            radius: distance within which a point counts as met, in units of the data.
+
+        Returns:
+            The number; nan without controls.
+
+        Raises:
+            ValueError: where a set has points of another dimension.
+
+        Source: own.
+
+        Example:
+            >>> from explorer import Controls, preset
+            >>> other = preset("moons", n=6, seed=1)
+            >>> Controls.of([other]).chance(other.x[:2], other.y[:2], 6, radius=0.01)
+            2.0
+        """
+        sets = self if self.unseen is None else self.unseen
+        size = sets.sets[0].n if len(sets) else 0
+        if not size:
+            return math.nan
+        return float(meeting_counts(sets, x, y, (radius,)).double().mean()) * n / size
 
     @cached_property
     def together(self) -> tuple[cKDTree, Array, Array]:

@@ -227,7 +227,8 @@ def fit_multipliers(
     """Return the multipliers of least residual, with the slopes at the kinks that attain it.
 
     Args:
-        net: a homogeneous network, best at margin 1 (the multipliers are those of this theta).
+        net: a network, best at margin 1 (the multipliers are those of this theta). Of one that is
+            not homogeneous the gap is an estimate.
         x: points (n, d).
         y: labels (n,).
         tau: relative distance below which a slope is free; 0 frees exact zeros only. A negative
@@ -273,7 +274,7 @@ def fit_multipliers(
         new = _columns(p, everyone, slopes)
         gains = _gains(p, new, reach)
         # theta's projection has sum lam <= rho^2 / order, which turns gains into a duality gap
-        gap = max(float(gains.max()), 0.0) * p.rho / (net.order * max(norm, 1e-300))
+        gap = max(float(gains.max()), 0.0) * p.rho / (len(net.weights) * max(norm, 1e-300))
         value = norm**2 / 2 + float(p.price[columns.point] @ weight)
         if not value < lowest:
             break

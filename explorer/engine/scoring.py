@@ -119,7 +119,8 @@ class Verdict:
         claims: how many places are claimed.
         found: points that they meet.
         radius: distance within which a point counts as met, in units of the data; nan for images.
-        chance: points that the claims meet on a control, on average; nan where nothing was counted.
+        chance: points that the claims meet on a control, on average, and where held-out points were
+            pooled with the others, of as many held-out ones; nan where nothing was counted.
             Where `why_not` is CROWDED, what the truth itself meets there.
         undecided: matches that rounding decides on, at the edge of the radius.
         in_reach: points on the margin or with a multiplier; None where that is not known.
@@ -258,15 +259,15 @@ def judge(
     found = met[0]
     alone = math.nan
     if len(controls) and truth.n >= MIN_POINTS and len(x):
-        alone = float(meeting_counts(controls, truth.x, truth.y, (radius,)).double().mean())
+        alone = controls.chance(truth.x, truth.y, truth.n, radius)
     why_not = _unknowable(truth.n, len(controls), len(x), alone)
     if why_not is not None:
         return Verdict(
             kind=Kind.CANNOT_KNOW, p_value=math.nan, n=truth.n, claims=len(x), found=found,
-            why_not=why_not, radius=radius, chance=alone, origin=controls.origin,
-            controls=len(controls),
+            why_not=why_not, radius=radius, chance=alone, controls=len(controls),
+            origin=controls.origin if controls.unseen is None else controls.unseen.origin,
         )  # fmt: skip
-    p_value, way, chance = _chance(controls, x, y, finer, met, more)
+    p_value, way, chance = _chance(controls, x, y, finer, met, more, truth.n)
     in_reach, reached = truth.n, found
     if on_margin is not None:
         within = Dataset(truth.x[on_margin], truth.y[on_margin])
@@ -360,7 +361,13 @@ def recall_curve(
 
 
 def _chance(
-    controls: Controls, x: Tensor, y: Tensor, radii: Sequence[float], met: Sequence[int], more: bool
+    controls: Controls,
+    x: Tensor,
+    y: Tensor,
+    radii: Sequence[float],
+    met: Sequence[int],
+    more: bool,
+    n: int,
 ) -> tuple[float, Controls, float]:
     """The largest p of all ways, the controls that gave it, and what claims meet on them."""
     found = []
@@ -373,7 +380,10 @@ def _chance(
         p_value = (1 + int(equal.sum())) / (len(equal) + 1)
         if more and int(equal.sum()) >= ENOUGH:
             p_value = ENOUGH / (int(equal.nonzero()[ENOUGH - 1]) + 1)
-        found.append((p_value, way, float(counts[:, 0].double().mean())))
+        chance = float(counts[:, 0].double().mean())
+        if way.unseen is not None:
+            chance = way.chance(x, y, n, radii[0])
+        found.append((p_value, way, chance))
     return max(found, key=lambda one: (one[0], one[2]))
 
 

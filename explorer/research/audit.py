@@ -30,19 +30,26 @@ from explorer.engine.attacks.claims import Report, claims
 from explorer.engine.attacks.descent import DescentConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED, Certificate, certify, in_reach
-from explorer.engine.classes import class_labels, fair_labels, label_of
-from explorer.engine.controls import MOST, Controls, Origin, control_sets
+from explorer.engine.classes import fair_labels
+from explorer.engine.controls import Controls
 from explorer.engine.data import Dataset
-from explorer.engine.data.dataset import points_of
 from explorer.engine.data.drawings import generator_of
 from explorer.engine.margin import q_of
-from explorer.engine.modules import ModelError, network_of
+from explorer.engine.modules import Reading, read_model
 from explorer.engine.multipliers import fit_multipliers
-from explorer.engine.network import Network, phi_all, scaled_network
+from explorer.engine.network import Network
 from explorer.engine.roster import AnyAttack, AttackConfig, by_key
 from explorer.engine.scoring import Verdict, judge
 from explorer.engine.settings import schema
+from explorer.engine.threads import few_threads
 from explorer.research import audit_report, runs
+from explorer.research.audit_given import (
+    Coordinates,
+    controls_for,
+    known_coordinates,
+    points_like,
+    sorted_out,
+)
 from explorer.research.determined import Determination, determined
 from explorer.research.devices import check_device
 from explorer.research.runs import RADIUS, RunFailed
@@ -56,41 +63,7 @@ SECONDS = 30.0  # arbitrary: of the search of places, which has no end in sight
 LARGE = 2000  # arbitrary: points times outputs; the certificate of more takes minutes
 PIXELS = 0.3  # standard deviation of a pixel of the 8 x 8 digits, from 0 to 1, less their mean
 DIGITS = 8  # arbitrary: far below what an attack can see, far above rounding
-SAME = 1e-4  # arbitrary: relative difference of model and network that rounding may make
 BETTER = 0.8  # arbitrary: later coordinates are taken where they leave this share of the residual
-
-
-@dataclass(frozen=True, eq=False)
-class Coordinates:
-    """Coordinates z of points x = centre + scale z.
-
-    Attributes:
-        name: of the coordinates, for the sentence.
-        centre: (d,), in units of the data.
-        scale: (d,), in units of the data.
-    """
-
-    name: str
-    centre: Tensor
-    scale: Tensor
-
-    def inside(self, x: Tensor) -> Tensor:
-        """Return points (n, d) in these coordinates."""
-        return (x - self.centre) / self.scale
-
-    def outside(self, z: Tensor) -> Tensor:
-        """Return points (n, d) in units of the data."""
-        return self.centre + self.scale * z
-
-    def net(self, net: Network) -> Network:
-        """Return the same function of z."""
-        w, b = net.weights[0], net.biases[0]
-        moved = w @ self.centre
-        first = (w * self.scale, *net.weights[1:])
-        if b is None and not bool(moved.any()):
-            return replace(net, weights=first)
-        bias = moved if b is None else b + moved
-        return replace(net, weights=first, biases=(bias, *net.biases[1:]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +107,9 @@ class Audit:
         controls: what stood for chance.
         determined: what the weights determine of the points, over all explanations; lengths are
             those of `coordinates`. None where it was not asked for, or cannot be said.
+        names: of the coordinates, where the points came with some.
+        folded: what the reading of the model made part of the weights; see `Reading`.
+        shared: how many held-out points are training points as well.
 
     Example:
         >>> from explorer import audit, maximum_margin, preset
@@ -154,6 +130,9 @@ class Audit:
     tried: tuple[Tried, ...]
     controls: Controls
     determined: Determination | None = None
+    names: tuple[str, ...] = ()
+    folded: tuple[str, ...] = ()
+    shared: int = 0
 
     @property
     def best(self) -> Tried | None:
@@ -252,12 +231,14 @@ class Audit:
         return audit_report.save(self, Path(path))
 
 
+@few_threads()
 def audit(
     model: nn.Module | Mapping[str, Any] | Network,
     x: Any,  # noqa: ANN401 - arrays of any kind
     y: Any = None,  # noqa: ANN401
     heldout: Any = None,  # noqa: ANN401
     *,
+    classes: Sequence[Any] | None = None,
     attacks: Sequence[str] | None = None,
     radius: float | None = None,
     seed: int = 0,
@@ -270,9 +251,12 @@ def audit(
     Args:
         model: a PyTorch module of Linear layers and ReLU, its state_dict, or a `Network`.
         x: the training points (n, d) as the model takes them: NumPy, torch, pandas; or a `Dataset`.
-        y: their classes (n,) of any kind; see `class_labels`.
+        y: their classes (n,) of any kind; see `class_labels`. Or the name of a column of x.
         heldout: points of the same source that the model was not trained on, as (x, y); points
-            alone get the classes that the model gives them. None makes controls from the points.
+            alone get the classes that the model gives them. Columns of pandas go by their names.
+            None makes controls from the points.
+        classes: all classes in the order of the model: with one output first the one where it is
+            negative. None takes the order of `class_labels`.
         attacks: keys of the roster; None takes those of `KEYS` that fit, and says as well what the
             weights determine, where that is known how to say.
         radius: distance within which a point counts as found, as a share of the spread and not in
@@ -301,17 +285,27 @@ def audit(
         ['point', 'class', 'margin']
     """
     check_device(device)
-    net = network_of(model).to(dtype=torch.float64, device="cpu")
-    data, classes = _labelled(x, y, net)
-    _check(model, net, data)
+    if seed < 0:
+        raise ValueError(f"seed must be 0 or more; got {seed}")
+    if radius is not None and not radius > 0:
+        raise ValueError(f"radius must be positive, a share of the spread; got {radius}")
+    names = (attacks,) if isinstance(attacks, str) else attacks
+    wanted = None if names is None else [by_key(key) for key in names]
+    read = read_model(model, points_like(x, y) if isinstance(model, nn.Module) else None)
+    read = replace(read, net=read.net.to(dtype=torch.float64, device="cpu"))
+    given = sorted_out(read, x, y, heldout, classes)
+    net, data = read.net, given.data
     q = q_of(net, data.x, data.y)
-    coordinates, made = _frame(net, data, float(q.min()))
+    coordinates, made = _frame(read, data, float(q.min()))
     z = Dataset(coordinates.inside(data.x), data.y)
     spread = _rounded(float((z.x - z.x.mean(0)).square().sum(1).mean().sqrt()))
     if not spread > 0:
         raise ValueError("all training points are equal, so there is no unit of length")
     share = _share(z, spread) if radius is None else radius
-    controls = controls_for(z, _others(heldout, net, classes, coordinates), seed)
+    other = given.unseen
+    if other is not None:
+        other = Dataset(coordinates.inside(other.x), other.y)
+    controls = controls_for(z, other, seed)
     tried: tuple[Tried, ...] = ()
     told: Determination | None = None
     if float(q.min()) > 0:
@@ -320,97 +314,41 @@ def audit(
         case = _Case(
             target, z, controls, made, spread, share, coordinates, seed, steps, watch, device
         )
-        tried = tuple(case.attacked(entry) for entry in _entries(attacks, target))
+        tried = tuple(case.attacked(entry) for entry in wanted or _entries(target))
         if attacks is None and not fits(target):
             told = determined(target, z, share * spread)
-    return Audit(net, data, classes, coordinates, spread, share, q, made, tried, controls, told)
+    return Audit(
+        net, data, given.classes, coordinates, spread, share, q, made, tried, controls, told,
+        given.names, read.folded, given.shared,
+    )  # fmt: skip
 
 
-def _entries(attacks: Sequence[str] | None, target: Target) -> list[AnyAttack]:
-    """The attacks asked for, or those that fit. DecoReco where KKT knows no several classes."""
-    if attacks is not None:
-        return [by_key(key) for key in attacks]
+def _entries(target: Target) -> list[AnyAttack]:
+    """The attacks that fit. DecoReco where KKT knows no several classes.
+
+    With biases beyond the first layer both rest on no theorem (`assumptions`), and run all the
+    same.
+    """
     rows = [by_key(key) for key in KEYS]
     if target.net.outputs == 1:
         rows = [row for row in rows if row.key != "decoreco"]
+    rows = [replace(row, non_homogeneous=True) if row.several else row for row in rows]
     return [row for row in rows if not row.refusal(target)]
 
 
-def _labelled(x: Any, y: Any, net: Network) -> tuple[Dataset, tuple[Any, ...]]:  # noqa: ANN401
-    """The points with the labels of the engine, and the classes in the order of the outputs."""
-    if isinstance(x, Dataset):
-        known = (-1, 1) if net.outputs == 1 else tuple(label_of(k) for k in range(net.outputs))
-        return x.to(dtype=torch.float64, device="cpu"), known
-    if y is None:
-        raise ValueError("the classes of the training points are missing: audit(model, x, y)")
-    labels, classes = class_labels(y, net.outputs)
-    return Dataset(points_of(x), labels), classes
-
-
-def _check(model: Any, net: Network, data: Dataset) -> None:  # noqa: ANN401
-    """Raise where the points do not fit, or the network does not compute what the model does."""
-    if net.depth < 2:
-        raise ModelError("the model has no hidden layer; the attacks here need one of ReLU.")
-    if data.d != net.d:
-        raise ValueError(f"the points have {data.d} coordinates; the model takes {net.d}")
-    if not data.n:
-        raise ValueError("there are no training points; at least one is needed")
-    if data.outputs > max(net.outputs, 2):
-        raise ValueError(f"the points have {data.outputs} classes; the model has {net.outputs}")
-    if not isinstance(model, nn.Module):
-        return
-    first = next(model.parameters())
-    training = model.training
-    with torch.no_grad():
-        says = model.eval()(data.x.to(first)).detach().cpu().double()
-    model.train(training)
-    own = phi_all(net, data.x)
-    for made in (
-        own,
-        own.sigmoid(),
-        own.softmax(1),
-        own.log_softmax(1),
-        (-own).exp().log1p().neg(),
-    ):
-        if float((says.reshape(made.shape) - made).abs().max()) <= SAME * (
-            1 + float(own.abs().max())
-        ):
-            return
-    raise ModelError("the network read from the model does not compute what the model does.")
-
-
-def known_coordinates(net: Network, x: Tensor) -> list[Coordinates]:
-    """Coordinates that a training may have used: rescaled, as given, standardised, in [0, 1].
-
-    Rescaled: training keeps the incoming weights of a layer as large as the outgoing ones (Du et
-    al. 2018), so that the weights themselves say in which unit of length they were trained.
-    """
-    one, zero = torch.ones(net.d, dtype=x.dtype), torch.zeros(net.d, dtype=x.dtype)
-    low, high, deviation = x.amin(0), x.amax(0), x.std(0, correction=0)
-    made = []
-    bias = 0.0 if net.biases[0] is None else float(net.biases[0].square().sum())
-    square = (float(net.weights[1].square().sum()) - bias) / float(net.weights[0].square().sum())
-    if square > 0:
-        made.append(Coordinates("rescaled", zero, one * square**0.5))
-    made.append(Coordinates("as given", zero, one))
-    if net.biases[0] is not None:  # without, no other centre can have been
-        flat = deviation == 0
-        made.append(Coordinates("standardised", x.mean(0), torch.where(flat, one, deviation)))
-        made.append(Coordinates("from 0 to 1", low, torch.where(flat, one, high - low)))
-    return made
-
-
-def _frame(net: Network, data: Dataset, q_min: float) -> tuple[Coordinates, Certificate | None]:
+def _frame(read: Reading, data: Dataset, q_min: float) -> tuple[Coordinates, Certificate | None]:
     """The coordinates in which the points explain the weights best, and the certificate there."""
-    known = known_coordinates(net, data.x)
-    if not (q_min > 0 and net.homogeneous) or data.n * net.outputs > LARGE:
-        return next(f for f in known if f.name == "as given"), None
+    net, known = read.net, known_coordinates(read, data.x)
+    if not q_min > 0 or data.n * net.outputs > LARGE:
+        return known[0], None
     best, least = known[0], math.inf
     for coordinates in known:
-        one = scaled_network(coordinates.net(net), q_min ** (-1 / net.order))
-        left = fit_multipliers(one, coordinates.inside(data.x), data.y, TAU_TRAINED).residual
+        target = Target.of(coordinates.net(net), q_min)
+        left = fit_multipliers(target.net, coordinates.inside(data.x), data.y, TAU_TRAINED).residual
         if left < BETTER * least:
             best, least = coordinates, left
+    if not net.homogeneous:
+        return best, None
     return best, certify(best.net(net), best.inside(data.x), data.y)
 
 
@@ -436,50 +374,6 @@ def _share(z: Dataset, spread: float) -> float:
         return RADIUS
     apart = torch.cdist(z.x, z.x).fill_diagonal_(torch.inf).amin(1)
     return NEAREST * float(apart.median()) / spread
-
-
-def _others(
-    heldout: Any,  # noqa: ANN401
-    net: Network,
-    classes: tuple[Any, ...],
-    coordinates: Coordinates,
-) -> Dataset | None:
-    """The held-out points; those without classes get the model's own."""
-    if heldout is None:
-        return None
-    if isinstance(heldout, Dataset):
-        data = heldout.to(dtype=torch.float64, device="cpu")
-        return Dataset(coordinates.inside(data.x), data.y)
-    x, y = heldout if isinstance(heldout, tuple) else (heldout, None)
-    points = points_of(x)
-    if points.shape[1] != net.d:
-        raise ValueError(f"held-out points have {points.shape[1]} coordinates, not {net.d}")
-    if y is not None:
-        labels = class_labels(y, net.outputs, classes)[0]
-    elif net.outputs == 1:
-        labels = torch.where(net(points) > 0, 1.0, -1.0).double()
-    else:
-        best = phi_all(net, points).argmax(1).tolist()
-        labels = torch.tensor([label_of(k) for k in best], dtype=torch.float64)
-    return Dataset(coordinates.inside(points), labels)
-
-
-def controls_for(z: Dataset, others: Dataset | None, seed: int) -> Controls:
-    """Sets as large as the training set, class by class, of training and held-out points together.
-
-    If claims know nothing of the training points, each such set is as likely as these: the test is
-    then exact, also where there are few held-out points. Without any, `control_sets`.
-    """
-    if others is None:
-        return control_sets(z)
-    x, y = torch.cat([z.x, others.x]), torch.cat([z.y, others.y])
-    generator = generator_of(seed, z.n, 5)
-    sets = []
-    for _ in range(MOST):
-        order = torch.randperm(len(y), generator=generator)
-        kept = [order[y[order] == label][: int((z.y == label).sum())] for label in z.y.unique()]
-        sets.append(Dataset(x[torch.cat(kept)], y[torch.cat(kept)]))
-    return Controls(tuple(sets), Origin.POOLED)
 
 
 @dataclass(frozen=True, eq=False)

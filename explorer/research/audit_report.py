@@ -46,7 +46,7 @@ def rows(made: Audit) -> list[dict[str, Any]]:
     for i in range(made.data.n):
         row: dict[str, Any] = {"point": i, "class": made.classes[number[i]], "margin": q[i] / least}
         if made.data.d <= SHOWN:
-            row |= {f"x{k}": v for k, v in enumerate(made.data.x[i].tolist(), 1)}
+            row |= dict(zip(columns(made), made.data.x[i].tolist(), strict=True))
         if made.certificate is not None:
             row["on margin"] = bool(made.certificate.on_margin[i])
             row["multiplier"] = float(made.certificate.lam[i])
@@ -58,6 +58,17 @@ def rows(made: Audit) -> list[dict[str, Any]]:
             row["standing"] = ways[i]
         out.append(row)
     return out
+
+
+def columns(made: Audit) -> tuple[str, ...]:
+    """The names of the coordinates: those of the points, or x1, x2, ...
+
+    A name that a table has already is left to it.
+    """
+    plain = tuple(f"x{k}" for k in range(1, made.data.d + 1))
+    taken = {"point", "class", "margin", "on margin", "multiplier", "standing"}
+    fit = len(set(made.names)) == made.data.d and not taken.intersection(made.names)
+    return made.names if fit else plain
 
 
 def found_points(made: Audit) -> list[bool]:
@@ -92,8 +103,8 @@ def draw(made: Audit, ax: Any = None) -> Any:  # noqa: ANN401 - matplotlib is un
     if best is not None:
         ax.scatter([], [], s=14, color=INK, label=f"claim of {best.title}")
     ax.legend(fontsize=8)
-    ax.set_xlabel("x1")
-    ax.set_ylabel("x2" if made.data.d == 2 else "")
+    ax.set_xlabel(columns(made)[0])
+    ax.set_ylabel(columns(made)[1] if made.data.d == 2 else "")
     if made.data.d == 2:
         ax.set_aspect("equal", adjustable="datalim")
     return ax

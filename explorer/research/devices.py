@@ -27,6 +27,9 @@ class MemoryFull(DeviceError):
     """The memory of a device is used up; the message says how much would fit."""
 
 
+KINDS = ("cpu", "cuda", "mps")
+
+
 def devices() -> list[str]:
     """Return the kinds of devices that torch sees here, the CPU first."""
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
@@ -42,7 +45,9 @@ def check_device(device: str, dtype: torch.dtype | None = None) -> None:
     """
     kind, _, number = device.partition(":")
     there = devices()
-    if kind in ("cuda", "mps") and kind not in there:
+    if kind not in KINDS or (number and not number.isdigit()):
+        raise DeviceError(f"no device {device!r}; expected {', '.join(KINDS)} or such as cuda:1")
+    if kind not in there:
         raise DeviceError(
             f"torch {torch.__version__} sees no {kind} here; got the device {device}, expected "
             f"{' or '.join(there)}. Take --device cpu, or install torch's build for {kind}."

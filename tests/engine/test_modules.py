@@ -11,7 +11,7 @@ from torch import nn
 
 from explorer.engine.classes import class_labels
 from explorer.engine.data import Dataset
-from explorer.engine.modules import ModelError, network_of
+from explorer.engine.modules import ModelError, network_of, read_model
 from explorer.engine.network import phi_all
 from explorer.engine.store import StoreError
 
@@ -37,13 +37,61 @@ class Skipping(Written):
 
 class Branching(Written):
     def forward(self, x):
-        self.last(F.relu(self.first(x)))
-        return self.last(F.relu(self.first(x)))
+        return self.last(F.relu(self.first(x)) + F.relu(self.first(-x)))
+
+
+class Dead(Written):
+    """A step that leads nowhere, a check of shapes, an option, and outputs under a name."""
+
+    def forward(self, x, hidden=False):
+        assert x.shape[1] == 4
+        h = F.relu(self.first(x))
+        self.last(h.tanh())
+        return (self.last(h), h) if hidden else {"logits": self.last(h)}
 
 
 class Cutting(Written):
     def forward(self, x):
-        return self.last(F.relu(self.first(x[:, :4])))
+        return self.last(F.relu(self.first(x[:, [0, 1, 1, 2]])))
+
+
+class Named(Written):
+    """A module of its own in an attribute called `module`, which does not do all."""
+
+    def __init__(self):
+        super().__init__()
+        self.module = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+
+    def forward(self, x):
+        return self.module(x / 2)
+
+
+class Products(nn.Module):
+    """Parameters and functions in place of layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.w, self.c = nn.Parameter(torch.randn(8, 4)), nn.Parameter(torch.randn(8))
+        self.v = nn.Parameter(torch.randn(8))
+
+    def forward(self, x):
+        return F.relu(x @ self.w.T + self.c) @ self.v
+
+
+class Standardised(Written):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.tensor([9000.0, -3.0, 0.0, 1.0]))
+        self.register_buffer("deviation", torch.tensor([2.0, 0.1, 1.0, 3.0]))
+
+    def forward(self, x):
+        return self.last(F.relu(self.first((x - self.mean) / self.deviation)))
+
+
+class Several(Written):
+    def forward(self, x):
+        h = F.relu(self.first(x))
+        return self.last(h), h
 
 
 class Deciding(Written):
@@ -51,9 +99,31 @@ class Deciding(Written):
         return self.last(F.relu(self.first(x))) if x.sum() > 0 else self.last(self.first(x))
 
 
+class By(nn.Module):
+    """A forward with a function between its layers."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.first, self.last, self.function = nn.Linear(4, 8), nn.Linear(8, 1), function
+
+    def forward(self, x):
+        return self.last(self.function(self.first(x)))
+
+
 def chain(*layers):
     torch.manual_seed(0)
     return nn.Sequential(*layers)
+
+
+def used(model):
+    """Batch normalisation as after some training."""
+    for layer in model.modules():
+        if isinstance(layer, nn.BatchNorm1d):
+            layer.running_mean.normal_()
+            layer.running_var.uniform_(0.5, 2)
+            nn.init.normal_(layer.weight)
+            nn.init.normal_(layer.bias)
+    return model
 
 
 MODELS = {
@@ -67,7 +137,36 @@ MODELS = {
     ),
     "parallel": lambda: nn.DataParallel(Written()),
     "compiled": lambda: torch.compile(Written()),
+    "dead": Dead,
+    "named": Named,
+    "products": Products,
+    "torch.relu": lambda: By(torch.relu),
+    "in place": lambda: By(lambda h: h.relu_()),
+    "clamp": lambda: By(lambda h: h.clamp(min=0)),
+    "clamp_min": lambda: By(lambda h: h.clamp_min(0)),
+    "maximum": lambda: By(lambda h: torch.maximum(h, torch.zeros_like(h))),
+    "threshold": lambda: By(lambda h: F.threshold(h, 0, 0)),
+    "twice": lambda: By(lambda h: h.relu().relu()),
+    "scripted": lambda: torch.jit.script(MODELS["sequential"]()),
+    "frozen": lambda: torch.jit.freeze(torch.jit.script(MODELS["sequential"]().eval())),
+    "half": lambda: MODELS["sequential"]().half(),
+    "bfloat16": lambda: MODELS["sequential"]().bfloat16(),
+    "images": lambda: chain(nn.Flatten(), nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)),
 }
+
+# What becomes part of the weights though training moved other numbers.
+FOLDED = {
+    "batch normalisation": lambda: used(chain(
+        nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.BatchNorm1d(8), nn.Linear(8, 2)
+    )),
+    "weights that are made of other numbers": lambda: chain(
+        nn.utils.parametrizations.weight_norm(nn.Linear(4, 8)), nn.ReLU(), nn.Linear(8, 1)
+    ),
+    "Linear layers without ReLU between them": lambda: chain(
+        nn.Linear(4, 3), nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1)
+    ),
+    "a scaling between layers": lambda: By(lambda h: 1 - 2 * (h / 3).relu() * torch.arange(8.0)),
+}  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch.compile's own
@@ -75,17 +174,55 @@ MODELS = {
 def test_a_model_and_its_network_say_the_same(name):
     torch.manual_seed(1)
     model = MODELS[name]()
-    net = network_of(model)
-    x = torch.randn(7, 4)
+    x = torch.randn(7, 2, 2) if name == "images" else torch.randn(7, 4)
+    net = read_model(model, x).net
     written = next(m for m in model.modules() if "Optimized" not in type(m).__name__).eval()
-    assert torch.allclose(phi_all(net, x), written(x), atol=1e-6)
-    assert not net.assumed_relu
-    model.train()
+    like = next(iter(written.parameters()), x)
+    says = written(x.to(like))
+    says = (says["logits"] if isinstance(says, dict) else says).float()
+    exact = 1e-6 if like.dtype == torch.float32 else 0.1
+    own = phi_all(net, x.flatten(1).to(net.dtype)).float()
+    assert torch.allclose(own, says.reshape(7, -1), atol=exact) and not net.assumed_relu
+    if list(model.parameters()):  # else nothing tells what it takes
+        assert torch.equal(network_of(model).theta, net.theta)
     before = [p.clone() for p in net.parameters]
     with torch.no_grad():
         for p in model.parameters():
             p.add_(1)
     assert all(torch.equal(a, b) for a, b in zip(before, net.parameters, strict=True))  # a copy
+
+
+@pytest.mark.parametrize("what", FOLDED)
+def test_what_is_affine_between_two_relus_becomes_a_layer_and_is_said(what):
+    torch.manual_seed(1)
+    model = FOLDED[what]().eval()
+    read, x = read_model(model), torch.randn(7, 4)
+    assert read.folded == (what,) and read.frame is None
+    assert torch.allclose(phi_all(read.net, x), model(x), atol=1e-5)
+    assert not read_model(MODELS["sequential"]()).folded
+
+
+def test_what_a_model_does_to_its_input_is_a_frame():
+    torch.manual_seed(1)
+    model = Standardised().double()
+    read = read_model(model)
+    x = model.mean + model.deviation * torch.randn(7, 4, dtype=torch.float64)
+    assert read.frame is not None and not read.folded
+    assert torch.allclose(read.frame.centre, model.mean)
+    z = (x - read.frame.centre) / read.frame.scale
+    assert torch.equal(read.frame.net.weights[0], model.first.weight)
+    for made in (phi_all(read.net, x), phi_all(read.frame.net, z)):
+        assert torch.allclose(made, model(x), atol=1e-9)
+
+
+def test_reading_leaves_a_model_as_it_was():
+    model = used(chain(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))).train()
+    model[1].eval()  # as of a layer that is not trained on
+    kept = {key: value.clone() for key, value in model.state_dict().items()}
+    read_model(model, torch.randn(3, 4))
+    assert [m.training for m in model.modules()] == [True, True, False, True, True]
+    assert all(torch.equal(value, model.state_dict()[key]) for key, value in kept.items())
+    assert all(p.requires_grad for p in model.parameters())
 
 
 @pytest.mark.parametrize("last", [nn.Sigmoid(), nn.LogSoftmax(1), nn.Softmax(1)])
@@ -96,8 +233,12 @@ def test_a_sigmoid_or_softmax_at_the_end_is_left_out(last):
 
 
 def test_a_state_dict_says_that_relu_is_assumed():
-    net = network_of(MODELS["sequential"]().state_dict())
+    state = MODELS["sequential"]().state_dict()
+    net = network_of(state)
     assert net.assumed_relu
+    arrays = {key: value.numpy() for key, value in state.items()}
+    for given in ({"epoch": 3, "model_state_dict": state}, arrays):
+        assert torch.equal(network_of(given).theta, net.theta)
     with pytest.raises(StoreError):
         network_of(chain(nn.Conv2d(1, 2, 3)).state_dict())
 
@@ -105,18 +246,31 @@ def test_a_state_dict_says_that_relu_is_assumed():
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (chain(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)), "Tanh"),
-        (chain(nn.Linear(2, 3), nn.LeakyReLU(), nn.Linear(3, 1)), "LeakyReLU"),
-        (chain(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.ReLU(), nn.Linear(3, 1)), "BatchNorm1d"),
-        (nn.Conv2d(1, 2, 3), "Conv2d"),
+        (chain(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)), "tanh"),
+        (chain(nn.Linear(2, 3), nn.LeakyReLU(), nn.Linear(3, 1)), "leaky_relu"),
+        (chain(nn.Linear(2, 3), nn.ReLU6(), nn.Linear(3, 1)), "hardtanh"),
+        (chain(nn.Linear(2, 3), nn.GELU(), nn.Linear(3, 1)), "gelu"),
+        (chain(nn.Linear(2, 3), nn.LayerNorm(3), nn.ReLU(), nn.Linear(3, 1)), "layer_norm"),
+        (
+            chain(nn.Linear(2, 3), nn.BatchNorm1d(3, track_running_stats=False), nn.Linear(3, 1)),
+            "points of a batch",
+        ),
+        (chain(nn.Unflatten(1, (1, 2)), nn.Conv1d(1, 2, 1), nn.Linear(2, 3)), "convolution"),
+        (nn.Conv2d(1, 2, 3), "cannot be followed"),
         (chain(nn.Linear(2, 3), nn.ReLU()), "must end in a Linear"),
-        (chain(nn.ReLU(), nn.Linear(2, 3)), "ReLU"),
-        (chain(nn.Linear(2, 3), nn.Linear(3, 1)), "Linear"),
-        (chain(nn.Linear(2, 3), nn.Sigmoid(), nn.ReLU(), nn.Linear(3, 1)), "ReLU"),
+        (chain(nn.ReLU(), nn.Linear(2, 3)), "without a Linear"),
+        (chain(nn.Linear(2, 3), nn.Sigmoid(), nn.ReLU(), nn.Linear(3, 1)), "relu"),
+        (By(lambda h: h.clamp(0, 6)), "clamp"),
+        (By(lambda h: h * (h > 0)), "gt"),
+        (By(lambda h: 1 / h), "reciprocal"),
+        (By(lambda h: h * torch.rand(7, 1)), "in different ways"),
+        (By(lambda h: torch.zeros(7, 8)), "does not depend"),
+        (By(lambda h: torch.tensor(h.numpy()).relu()), "does not"),
         (Skipping(), "add"),
         (Branching(), "branches"),
-        (Cutting(), "getitem"),
-        (Deciding(), "cannot be followed"),
+        (Cutting(), "index"),
+        (Several(), "2 things"),
+        (Deciding(), "decides by the points"),
         ("model.pt", "str"),
     ],
 )
@@ -149,7 +303,7 @@ def test_classes_of_any_kind_become_labels(y, outputs, labels, classes):
 
 
 def test_classes_that_cannot_be_told_apart_are_refused():
-    with pytest.raises(ValueError, match="1 output tell 2 apart"):
+    with pytest.raises(ValueError, match="1 output tells 2 apart"):
         class_labels([0, 1, 2], 1)
     with pytest.raises(ValueError, match="missing"):
         class_labels([0.0, float("nan")])

@@ -15,12 +15,13 @@ from explorer.engine.classes import class_numbers
 from explorer.engine.controls import Origin
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.modules import ModelError
+from explorer.engine.modules import ModelError, Reading
 from explorer.engine.network import Network
-from explorer.engine.scoring import judge
+from explorer.engine.scoring import Unknowable, judge
 from explorer.engine.training import TrainConfig
 from explorer.research import audit_report, runs
-from explorer.research.audit import audit, controls_for, known_coordinates
+from explorer.research.audit import audit
+from explorer.research.audit_given import controls_for, known_coordinates
 from explorer.research.words.audit import assumptions
 
 CIRCLE = preset("alternating-circle", n=12)
@@ -31,6 +32,12 @@ STEPS = 600
 @pytest.fixture(scope="module")
 def trained() -> Network:
     return runs.train(CIRCLE, TrainConfig(method="ascent"), 0).net
+
+
+@pytest.fixture(scope="module")
+def three() -> tuple[Dataset, Network]:
+    data = preset("three-blobs", n=12, seed=2)
+    return data, runs.train(data, TrainConfig(widths=(40,)), 0).net
 
 
 def module_of(net: Network) -> nn.Sequential:
@@ -99,7 +106,9 @@ def test_moons_are_found_alike_in_every_unit_of_length(scale: float) -> None:
 def test_every_frame_says_the_same_of_every_point(trained: Network) -> None:
     x = torch.tensor([50.0, -20.0]).double() + 7 * CIRCLE.x
     net = in_units(trained, torch.tensor([50.0, -20.0]).double(), 7.0)
-    made = [coordinates for of in (trained, net) for coordinates in known_coordinates(of, x)]
+    made = [
+        coordinates for of in (trained, net) for coordinates in known_coordinates(Reading(of), x)
+    ]
     assert {coordinates.name for coordinates in made} == {
         "rescaled", "as given", "standardised", "from 0 to 1"
     }  # fmt: skip
@@ -171,12 +180,162 @@ def test_what_the_model_does_not_meet_is_said(trained: Network) -> None:
     made = audit(biased, CIRCLE, attacks=("kkt",), steps=20)
     assert {a.name: a.met for a in assumptions(made)}["homogeneous"] is False
     assert made.certificate is None and made.best is not None
-    with pytest.raises(ModelError, match="Tanh"):
+    with pytest.raises(ModelError, match="tanh"):
         audit(nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)), CIRCLE)
     with pytest.raises(ModelError, match="no hidden layer"):
         audit(nn.Linear(2, 1), CIRCLE)
     with pytest.raises(ValueError, match="2 coordinates; the model takes 3"):
         audit(nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 1)), CIRCLE)
+
+
+def held(count: int, **kind: object) -> object:
+    """So many points of the same source as the circle."""
+    other = preset("alternating-circle", n=200, noise=0.2, seed=5)
+    return other.x[:count], other.y[:count]
+
+
+@pytest.mark.parametrize("count", [6, 12, 200])
+def test_few_held_out_points_are_no_reason_to_know_nothing(count: int) -> None:
+    """Half of a pooled set, or more, are training points: that says nothing of the radius."""
+    x, y = held(count)  # type: ignore[misc]
+    controls = controls_for(CIRCLE, Dataset(x, y), 0)
+    assert controls.unseen is not None and controls.unseen.sets[0].n == min(count, CIRCLE.n)
+    made = judge(CIRCLE, controls, CIRCLE.x, CIRCLE.y, 0.03)
+    assert made.why_not is None and made.p_value <= 0.05 and made.chance < 1
+    near = controls_for(CIRCLE, Dataset(CIRCLE.x + 0.01, CIRCLE.y), 0)
+    crowded = judge(CIRCLE, near, CIRCLE.x, CIRCLE.y, 0.03)
+    assert crowded.why_not is Unknowable.CROWDED and crowded.origin is Origin.HELD_OUT
+    assert crowded.chance == CIRCLE.n
+
+
+def test_too_few_held_out_points_are_said_to_be_too_few(trained: Network) -> None:
+    made = audit(trained, CIRCLE, heldout=held(1), attacks=("kkt",), steps=STEPS)
+    assert made.best is not None and made.best.verdict is not None
+    assert made.p_value > 0.05 and made.best.verdict.found > 9 and not made.best.verdict.chance
+    assert "too few" in made.sentence
+
+
+FRAME = pd.DataFrame(CIRCLE.x.numpy(), columns=["height", "weight"])
+SIGN = CIRCLE.y.numpy()
+KIND = np.where(SIGN > 0, "a_high", "b_low")
+OTHER = pd.DataFrame(held(9)[0].numpy(), columns=["height", "weight"])  # type: ignore[index]
+
+
+def test_columns_go_by_their_names(trained: Network) -> None:
+    turned, y = OTHER[["weight", "height"]].assign(name="x"), held(9)[1].numpy()  # type: ignore[index]
+    frames = [
+        (FRAME, SIGN, (OTHER, y)), (FRAME, SIGN, (turned, y)),
+        (FRAME.assign(kind=SIGN), "kind", turned.assign(kind=y)),
+    ]  # fmt: skip
+    first, *rest = (audit(trained, *given, attacks=("kkt",), steps=20) for given in frames)
+    for one in rest:
+        assert torch.equal(one.controls.sets[0].x, first.controls.sets[0].x)
+    assert list(first.rows[0])[3:5] == ["height", "weight"] == list(first.names)
+    assert first.plot().get_xlabel() == "height"
+    for given, words in (
+        ((FRAME, SIGN, OTHER.rename(columns={"weight": "mass"})), "no column weight"),
+        ((FRAME, "kind"), "no column 'kind'"),
+        ((FRAME.assign(mass=1.0), SIGN), "3 coordinates .height, weight, mass.; the model takes 2"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            audit(trained, *given)
+
+
+def test_classes_stand_in_the_order_that_is_asked_for(trained: Network) -> None:
+    """By alphabet a_high would be where the output is negative."""
+    ordered = pd.Series(pd.Categorical(KIND, categories=["b_low", "a_high", "unused"]))
+    column = FRAME.assign(kind=ordered)
+    for y, classes in ((KIND, ("b_low", "a_high")), (ordered, None)):
+        made = audit(trained, FRAME, y, classes=classes, attacks=("kkt",), steps=20)
+        assert made.classes == ("b_low", "a_high") and made.tried
+    assert audit(trained, column, "kind", attacks=("kkt",), steps=20).tried
+    assert not audit(trained, FRAME, KIND, attacks=("kkt",)).tried
+    high = SIGN > 0  # one class alone: the held-out points say which numbers there are
+    made = audit(
+        trained, CIRCLE.x[high], high[high] * 1, (OTHER, [0, 1, 1] * 3), attacks=("kkt",), steps=20
+    )
+    assert made.classes == (0, 1) and made.tried
+
+
+@pytest.mark.parametrize(
+    ("given", "more", "words"),
+    [
+        ((CIRCLE.x, None), {}, "missing"),
+        ((CIRCLE.x, np.eye(2)[(SIGN > 0) * 1]), {}, "argmax"),
+        ((CIRCLE.x, SIGN[:-1]), {}, "got"),
+        ((CIRCLE.x.where(CIRCLE.x < 0.5, torch.nan), SIGN), {}, "nan or inf in"),
+        ((CIRCLE.x, SIGN, (OTHER * torch.nan, SIGN[:9])), {}, "held-out points: x holds nan"),
+        ((CIRCLE.x, SIGN, (OTHER, [0, 1, 2] * 3)), {}, "held-out points: expected classes"),
+        ((CIRCLE.x, SIGN, OTHER[:0]), {}, "no held-out points"),
+        ((CIRCLE.x, SIGN, np.ones((4, 3))), {}, "3 coordinates, not 2"),
+        ((CIRCLE.x, SIGN, (OTHER, SIGN[:9], 1)), {}, "3 things"),
+        ((CIRCLE.x, SIGN), {"radius": -1.0}, "radius"),
+        ((CIRCLE.x, SIGN), {"seed": -1}, "seed"),
+        ((CIRCLE.x, SIGN), {"device": "gpu"}, "no device 'gpu'"),
+        ((CIRCLE.x, SIGN), {"attacks": "kk"}, "no attack 'kk'"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(
+    trained: Network, given: tuple[object, ...], more: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        audit(trained, *given, **more)  # type: ignore[arg-type]
+
+
+def test_a_model_that_standardises_its_points_is_seen_behind_that() -> None:
+    """Its own coordinates, though these are of other points than those at hand."""
+
+    class Standardised(nn.Sequential):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward((x - centre) / scale)
+
+    centre, scale = torch.tensor([50.0, -2000.0]).double(), torch.tensor([7.0, 0.01]).double()
+    inner = module_of(maximum_margin(CIRCLE.x, CIRCLE.y).net)
+    made = audit(Standardised(*inner), centre + scale * CIRCLE.x, SIGN, attacks="kkt", steps=20)
+    assert made.coordinates.inner is not None and made.certificate is not None
+    assert made.certificate.light.value == "exact"
+    assert torch.allclose(made.coordinates.inside(made.data.x), CIRCLE.x)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_biases_everywhere_change_nothing_about_units(trained: Network, scale: float) -> None:
+    net = replace(trained, biases=(trained.biases[0], torch.tensor([1e-3]).double()))
+    one = audit(net, CIRCLE, attacks="kkt", steps=STEPS)
+    moved = in_units(net, torch.zeros(2).double(), scale)
+    other = audit(moved, CIRCLE.x * scale, CIRCLE.y, attacks="kkt", steps=STEPS)
+    assert sum(found_of(one)) >= 9 and found_of(one) == found_of(other)
+
+
+def test_several_classes_are_attacked_with_biases_everywhere_too(
+    three: tuple[Dataset, Network],
+) -> None:
+    data, net = three
+    biased = replace(net, biases=(net.biases[0], torch.zeros(3).double()))
+    made = audit(biased, data, steps=20)
+    assert made.best is not None and made.best.key == "decoreco" and made.certificate is None
+
+
+def test_threads_are_as_they_were_after_an_audit_and_after_one_that_failed(
+    trained: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    before, seen = torch.get_num_threads(), []
+
+    def watch(states, total, label):
+        seen.append(torch.get_num_threads())
+        raise KeyboardInterrupt
+
+    try:
+        torch.set_num_threads(3)
+        audit(trained, CIRCLE, attacks="kkt", steps=20)
+        assert torch.get_num_threads() == 3
+        with pytest.raises(KeyboardInterrupt):
+            audit(trained, CIRCLE, attacks="kkt", steps=20, watch=watch)
+        with pytest.raises(ValueError, match="missing"):
+            audit(trained, CIRCLE.x)
+        assert torch.get_num_threads() == 3 and seen == [1]
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_points_on_the_wrong_side_end_the_audit(trained: Network) -> None:
@@ -187,19 +346,17 @@ def test_points_on_the_wrong_side_end_the_audit(trained: Network) -> None:
 
 
 def test_a_model_that_does_more_than_its_layers_is_refused() -> None:
-    class Scaled(nn.Sequential):
+    class Aside(nn.Sequential):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return super().forward(x.float().contiguous())
+            return super().forward(x) + float(x.numpy().max())
 
-    model = Scaled(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
-    model.register_forward_hook(lambda module, given, out: out + 1)
+    model = Aside(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
     with pytest.raises(ModelError, match="does not compute"):
         audit(model, CIRCLE)
 
 
-def test_several_classes() -> None:
-    data = preset("three-blobs", n=12, seed=2)
-    net = runs.train(data, TrainConfig(widths=(40,)), 0).net
+def test_several_classes(three: tuple[Dataset, Network]) -> None:
+    data, net = three
     words = ["abc"[k] for k in (class_numbers(data.y) - 1).tolist()]
     made = audit(net, data.x, words, steps=100)
     assert [one.key for one in made.tried] == ["decoreco"] and made.classes == ("a", "b", "c")

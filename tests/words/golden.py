@@ -60,7 +60,8 @@ from explorer.page.words import univariate as page_univariate
 from explorer.page.words.headline import headline
 from explorer.page.words.statement import folded
 from explorer.research import arena, explained
-from explorer.research.audit import Audit, Coordinates, Tried
+from explorer.research.audit import Audit, Tried
+from explorer.research.audit_given import Coordinates
 from explorer.research.determined import Determination
 from explorer.research.grid import maps
 from explorer.research.landscape import Arrivals
@@ -413,11 +414,22 @@ def of_audits() -> Named:
     yield "audit, chance", replace(made, tried=(chance,)).sentence
     none = replace(OF_FOUR, why_not=Unknowable.NO_CLAIMS, p_value=math.nan)
     yield "audit, no claims", replace(made, tried=(replace(tried, verdict=none),)).sentence
+    crowded = replace(OF_FOUR, why_not=Unknowable.CROWDED, chance=3.0, origin=Origin.HELD_OUT)
+    yield "audit, crowded", replace(made, tried=(replace(tried, verdict=crowded),)).sentence
+    pooled = replace(OF_FOUR, origin=Origin.POOLED)
+    yield "audit, pooled", replace(made, tried=(replace(tried, verdict=pooled),)).sentence
+    few = replace(pooled, p_value=0.4, chance=0.0)
+    yield "audit, few held-out", replace(made, tried=(replace(tried, verdict=few),)).sentence
     failed = replace(tried, verdict=None, message="Stopped.")
     yield "audit, failed", replace(made, tried=(failed,)).sentence
     yield "audit, no attack", replace(made, tried=()).sentence
     wrong = replace(made, q=tensor(1, -1, 2, 3))
     yield "audit, wrong side", wrong.sentence
+    yield "audit, all on the wrong side", replace(made, q=-made.q.abs()).sentence
+    plain = Network((torch.ones(1, 1).double(), torch.ones(1, 1).double()), (None, None))
+    near = Dataset(torch.tensor([[0.1], [0.9]]).double(), tensor(-1, 1))
+    split = replace(made, net=plain, data=near, q=tensor(-0.1, 0.9), tried=())
+    yield "audit, split at 0.5", split.sentence
     for name, radii in (("all", (1, 1, 1, 1)), ("one", (1, 0, 0, 0)), ("none", (0, 0, 0, 0))):
         told = replace(OVER_ALL, certainty=replace(CERTAIN, radius=tensor(*radii)))
         yield f"audit, {name} proven", replace(made, determined=told).sentence
@@ -431,6 +443,8 @@ def of_audits() -> Named:
     cases = (
         made, wrong, replace(made, net=BIASED, certificate=None), replace(made, certificate=None),
         replace(made, net=replace(NET, assumed_relu=True), coordinates=other),
+        replace(made, coordinates=replace(other, inner=NET), folded=("batch normalisation",)),
+        replace(made, shared=3),
     )  # fmt: skip
     for k, case in enumerate(cases):
         for one in audit_words.assumptions(case):

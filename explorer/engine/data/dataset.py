@@ -5,6 +5,7 @@ Further classes have the labels 3, 4, ... (see `classes`). Every edit returns a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -77,7 +78,11 @@ class Dataset:
                 f"got {self.x.dtype} and {self.y.dtype}. Convert with .to(torch.float64)."
             )
         if not bool(torch.isfinite(self.x).all()):
-            raise ValueError("x holds nan or inf; remove those points")
+            at = (~torch.isfinite(self.x).all(1)).nonzero().flatten().tolist()
+            raise ValueError(
+                f"x holds nan or inf in {len(at)} of {self.n} points, the first at {at[0]}; remove "
+                "those points"
+            )
         if not bool(valid(self.y).all()):
             raise ValueError(
                 "labels must be -1 or 1, and 3, 4, ... for further classes; "
@@ -224,7 +229,10 @@ def points_of(x: Any) -> Tensor:  # noqa: ANN401 - whatever numpy reads
         given = np.asarray(x.detach().cpu() if isinstance(x, Tensor) else x, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"points must be numbers in an array (n, d): {error}") from error
-    return torch.from_numpy(np.ascontiguousarray(given).reshape(len(given), -1).copy())
+    if given.ndim == 0:
+        raise ValueError(f"points must be numbers in an array (n, d); got {x!r:.40}")
+    columns = math.prod(given.shape[1:])
+    return torch.from_numpy(np.ascontiguousarray(given).reshape(len(given), columns).copy())
 
 
 def empty(d: int) -> Dataset:

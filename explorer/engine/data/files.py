@@ -133,14 +133,18 @@ class Table:
 
 
 LABELS = ("y", "class", "label", "target")  # columns that are taken for the classes
+MARKS = (",", ";", "\t")  # between the values of a table
 
 
 def read_table(data: bytes, label: str | None = None) -> Table:
     """Read points with classes of any kind from a CSV with a header, or from an NPZ archive.
 
+    Commas, semicolons or tabs stand between the values of a table.
+
     Args:
         data: the content of the file.
-        label: the column of the classes; None takes one of `LABELS`, or the last.
+        label: the column of the classes; None takes one of `LABELS`, or the last. Of an archive
+            the array of the classes.
 
     Returns:
         The table.
@@ -150,32 +154,61 @@ def read_table(data: bytes, label: str | None = None) -> Table:
     """
     _size(len(data))
     if is_archive(data):
-        made = read_npz(data)
-        whole = class_numbers(made.y) - 1 if made.outputs > 1 else made.y.int()
-        return Table(made.x.numpy(), whole.tolist(), tuple(f"x{i + 1}" for i in range(made.d)))
+        return _table_of_arrays(data, label)
     with reading("the table", "Write it as UTF-8 text with commas.", DataError):
-        lines = [row for row in csv.reader(io.StringIO(data.decode("utf-8-sig"))) if any(row)]
+        text = data.decode("utf-8-sig")
+        mark = max(MARKS, key=text.split("\n", 1)[0].count)
+        lines = [row for row in csv.reader(io.StringIO(text), delimiter=mark) if any(row)]
     if len(lines) < 2 or len(lines[0]) < 2:
         raise DataError("expected a header, and one line per point: coordinates and a class")
     head = [name.strip() for name in lines[0]]
-    if label is not None and label not in head:
-        raise DataError(f"no column {safe_name(label)}; there are {safe_name(head[:12])}")
-    usual = next((name for name in LABELS if name in head), head[-1])
-    at = head.index(label or usual)
-    names = [name for i, name in enumerate(head) if i != at]
+    if all(isinstance(class_of(name), float) for name in head):
+        raise DataError("the first line holds numbers; write the names of the columns above it")
+    names, at = _columns(head, label)
     x: list[list[float]] = []
     y: list[float | str] = []
     for number, row in enumerate(lines[1:], 2):
         if len(row) != len(head):
             raise DataError(f"line {number}: expected {len(head)} values; got {len(row)}")
-        x.append(_numbers(number, [cell for i, cell in enumerate(row) if i != at], names))
-        y.append(_class(row[at].strip()))
+        cells = [cell for i, cell in enumerate(row) if i != at]
+        if mark == ";":  # which stands where commas stand in numbers
+            cells = [cell.replace(",", ".") for cell in cells]
+        x.append(_numbers(number, cells, list(names)))
+        y.append(class_of(row[at].strip()))
     if any(isinstance(value, str) for value in y):
         y = [row[at].strip() for row in lines[1:]]
-    return Table(np.array(x, dtype=np.float64), y, tuple(names))
+    return Table(np.array(x, dtype=np.float64), y, names)
 
 
-def _class(cell: str) -> float | str:
+def _columns(head: list[str], label: str | None) -> tuple[tuple[str, ...], int]:
+    """The names of the coordinates, and the column of the classes."""
+    if label is not None and label not in head:
+        raise DataError(f"no column {safe_name(label)}; there are {safe_name(head[:12])}")
+    usual = next((name for name in head if name.lower() in LABELS), head[-1])
+    at = head.index(label or usual)
+    return tuple(name for i, name in enumerate(head) if i != at), at
+
+
+def _table_of_arrays(data: bytes, label: str | None) -> Table:
+    """Points and classes of an archive: arrays x or X (n, ...), and `label`, y or class (n,)."""
+    with reading("the archive", NPZ, DataError):
+        found = members(data, MAX_BYTES, DataError, NPZ)
+    held = [name.removesuffix(".npy") for name in found]
+    wanted = ("x",), LABELS if label is None else (label.lower(),)
+    names = [next((k for k in held if k.lower() in of), None) for of in wanted]
+    if None in names:
+        raise DataError(f"expected arrays x and {label or 'y'}; there are {safe_name(held[:12])}")
+    x, y = (
+        _array(found[f"{k}.npy"], str(k), kinds)
+        for k, kinds in zip(names, ("fiu", "fiubU"), strict=True)
+    )
+    if not x.ndim or y.shape[:1] != x.shape[:1] or y.size != len(y):
+        raise DataError(f"expected x (n, d) and y (n,); got {x.shape} and {y.shape}")
+    points = x.astype(np.float64).reshape(len(x), math.prod(x.shape[1:]))
+    return Table(points, y.ravel().tolist(), ())
+
+
+def class_of(cell: str) -> float | str:
     """A class as a number if the cell holds one."""
     try:
         return float(cell)
@@ -216,7 +249,7 @@ def _read_npz(data: bytes) -> Dataset:
     return _dataset(x.astype(np.float64), y.astype(np.float64), rows, "row", several)
 
 
-def _array(content: bytes, name: str) -> np.ndarray:
+def _array(content: bytes, name: str, kinds: str = "fiu") -> np.ndarray:
     raw = io.BytesIO(content)
     with reading(f"array {name}", NPZ, DataError):
         version = np.lib.format.read_magic(raw)
@@ -224,7 +257,7 @@ def _array(content: bytes, name: str) -> np.ndarray:
         if version == (1, 0):
             header = np.lib.format.read_array_header_1_0
         shape, _, dtype = header(raw)
-    if dtype.kind not in "fiu":
+    if dtype.kind not in kinds:
         raise DataError(f"array {name}: expected real numbers; got {dtype}")
     # Checked before reading: a header may promise an array far larger than the file.
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(content) - raw.tell():

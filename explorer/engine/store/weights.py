@@ -23,7 +23,7 @@ from explorer.engine.store.codec import StoreError
 
 REMEDY = "Export the weights with torch.save(model.state_dict(), 'weights.pt') or as .safetensors."
 _MAGIC = 0x1950A86A20F9469CFC6C  # what files of torch before 1.6 begin with
-_HOLDERS = ("state_dict", "model_state_dict", "model")  # where checkpoints keep the weights
+HOLDERS = ("state_dict", "model_state_dict", "model")  # where checkpoints keep the weights
 _DTYPES = {
     "FloatStorage": torch.float32, "DoubleStorage": torch.float64, "HalfStorage": torch.float16,
     "BFloat16Storage": torch.bfloat16, "LongStorage": torch.int64, "IntStorage": torch.int32,
@@ -60,7 +60,7 @@ def state_in(data: bytes) -> dict[str, object]:
     """
     with reading("the file", REMEDY, StoreError):
         content, records = _new(data) if is_archive(data) else _old(data)
-        for holder in _HOLDERS:
+        for holder in HOLDERS:
             if isinstance(content, dict) and isinstance(content.get(holder), dict):
                 content = content[holder]
         if not isinstance(content, dict) or not all(isinstance(k, str) for k in content):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from explorer.engine.certificate import Light
+from explorer.engine.controls import Origin
 from explorer.engine.explanations.cone import refusal
-from explorer.engine.scoring import LEVEL
+from explorer.engine.scoring import LEVEL, Unknowable, Verdict
 from explorer.research.words import explanations, verdicts, weights
 
 if TYPE_CHECKING:
@@ -27,8 +28,7 @@ def audited(made: Audit) -> str:
     if wrong:
         return (
             f"The model gets {wrong} of {n} training points wrong, so there is no margin and no "
-            "attack was run. Train until all are right, or check which class is which: "
-            f"{_order(made)}."
+            f"attack was run. {_order(made)}. {_remedy(made, wrong)}"
         )
     best = made.best
     if best is None or best.verdict is None:
@@ -36,20 +36,56 @@ def audited(made: Audit) -> str:
         return f"No attack has run: {why}"
     verdict, count = best.verdict, sum(one.verdict is not None for one in made.tried)
     if verdict.why_not is not None:
-        return f"Cannot know. {verdicts.verdict(verdict)}"
+        return f"Cannot know. {_unknown(made, verdict)}"
     several = f" for the best of {count} attacks" if count > 1 else ""
     numbers = (
         f"{best.title} meets {verdict.found} within {length(made)}, and {verdict.found} of its "
-        f"{verdict.claims} claims are right; chance meets {verdict.chance:.2g} "
+        f"{verdict.claims} claims are right; {chance(verdict)} "
         f"({verdicts.controls(verdict)}, p = {made.p_value:.2g}{several})."
     )
-    numbers += determination(made)
+    known = determination(made)
     if made.p_value <= LEVEL:
-        return f"The weights give away {verdict.found} of {n} training points. {numbers}"
+        return f"The weights give away {verdict.found} of {n} training points. {numbers}{known}"
+    if verdict.origin is Origin.POOLED and not verdict.chance and verdict.found:
+        return (
+            f"Cannot know. {numbers} None of the held-out points is met, and yet there are too few "
+            f"of them for a smaller p: give more, or none.{known}"
+        )
     return (
-        f"Nothing more than chance was found. {numbers} That does not show that the points are "
-        "safe: another attack may find more."
+        f"Nothing more than chance was found. {numbers}{known} That does not show that the points "
+        "are safe: another attack may find more."
     )
+
+
+def chance(verdict: Verdict) -> str:
+    """Return how many points that stand for chance are met."""
+    if verdict.origin is Origin.POOLED:
+        return f"of as many held-out points they meet {verdict.chance:.2g}"
+    return f"chance meets {verdict.chance:.2g}"
+
+
+def _unknown(made: Audit, verdict: Verdict) -> str:
+    """Return why nothing can be said, lengths as shares of the spread."""
+    if verdict.why_not is not Unknowable.CROWDED:
+        return verdicts.verdict(verdict)
+    return (
+        f"{verdict.chance:.2g} of {verdict.n} points have one of as many "
+        f"{verdicts.whence(verdict.origin)} points within {length(made)}: too near for this "
+        "radius. Take a smaller one."
+    )
+
+
+def _remedy(made: Audit, wrong: int) -> str:
+    """Return what to do about points on the wrong side."""
+    one = made.net.outputs == 1
+    if one and wrong == made.data.n:
+        return "So they all are on the other side: name the classes the other way round (classes)."
+    if one and bool((((made.q * made.data.y) > 0.5) == (made.data.y > 0)).all()):
+        return (
+            "All are right where the output is split at 0.5, as of a model that was trained on "
+            "targets 0 and 1 without a sigmoid. Of such a training the theory says nothing."
+        )
+    return "Train until all are right, or name the classes in the order of the model (classes)."
 
 
 PROVEN, LIKELY = "proven", "likely"
@@ -100,11 +136,11 @@ def tried(made: Audit, one: Tried) -> str:
     if verdict is None:
         return one.message
     if verdict.why_not is not None:
-        text = verdicts.verdict(verdict)
+        text = _unknown(made, verdict)
     else:
         text = (
-            f"{verdict.found} of {verdict.n} found within {length(made)}; chance finds "
-            f"{verdict.chance:.2g} ({verdicts.controls(verdict)}, p = {verdict.p_value:.2g}). "
+            f"{verdict.found} of {verdict.n} found within {length(made)}; {chance(verdict)} "
+            f"({verdicts.controls(verdict)}, p = {verdict.p_value:.2g}). "
             f"{verdict.found} of {verdict.claims} claims match a point."
         )
     return f"{text} The attack was ended after {one.seconds:.0f} s." if one.ended else text
@@ -134,7 +170,7 @@ def assumptions(made: Audit) -> list[Assumption]:
             "separated", not wrong,
             f"{wrong} of {made.data.n} training points are on the wrong side."
             if wrong
-            else f"All {made.data.n} training points are on their side; {_order(made)}.",
+            else f"All {made.data.n} training points are on their side. {_order(made)}.",
         ),
     ]  # fmt: skip
     if made.certificate is not None:
@@ -143,8 +179,24 @@ def assumptions(made: Audit) -> list[Assumption]:
     elif not wrong and made.net.homogeneous:
         words = "The certificate of so many points and outputs takes minutes and was left out."
         found.append(Assumption("KKT point", None, words))
+    if made.folded:
+        found.append(Assumption(
+            "parameters", False,
+            f"Folded into the weights: {', '.join(made.folded)}. Training moved other numbers than "
+            "these weights, so no theorem leads it to a KKT point of them.",
+        ))  # fmt: skip
+    if made.shared:
+        found.append(Assumption(
+            "held-out", False,
+            f"{made.shared} held-out points are training points as well, which hides finds.",
+        ))  # fmt: skip
     where = "The points explain the weights best in the coordinates as given."
-    if made.coordinates.name != "as given":
+    if made.coordinates.inner is not None:
+        where = (
+            "The model shifts and divides its input. The attacks ran in the coordinates that it "
+            "makes so. Claims are in those as given."
+        )
+    elif made.coordinates.name != "as given":
         where = (
             "The points explain the weights best in other coordinates "
             f"({made.coordinates.name}): there the attacks ran. Claims are in those as given."
@@ -158,5 +210,5 @@ def _order(made: Audit) -> str:
     """Return which class is which output of the model."""
     names = [str(name) for name in made.classes]
     if made.net.outputs == 1:
-        return f"{names[0]} is where the output is negative, {names[-1]} where it is positive"
-    return "the outputs are " + ", ".join(names)
+        return f"Class {names[0]} is where the output is negative, {names[-1]} where it is positive"
+    return f"The outputs are the classes {', '.join(names)}"

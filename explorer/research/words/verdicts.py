@@ -122,11 +122,16 @@ def _why_not(made: Verdict, why: Unknowable) -> str:
         return f"With {made.n} points a match may be luck; draw {MIN_POINTS} or more."
     if why is Unknowable.NO_CONTROLS:
         return "There are no controls, so chance is not measured: take `control_sets(truth)`."
-    whence = "Unseen" if made.origin is Origin.HELD_OUT else made.origin.value.capitalize()
     return (
-        f"{whence} points alone meet {made.chance:.2g} of {made.n} points "
-        f"within {made.radius:g}: the points lie too close for this radius. Take a smaller one."
+        f"{whence(made.origin).capitalize()} points alone meet {made.chance:.2g} of {made.n} "
+        f"points within {made.radius:g}: the points lie too close for this radius. Take a smaller "
+        "one."
     )
+
+
+def whence(origin: Origin) -> str:
+    """Return what controls of an origin are made of, in a word."""
+    return "unseen" if origin is Origin.HELD_OUT else origin.value
 
 
 def _of_images(made: ImageVerdict) -> str:
