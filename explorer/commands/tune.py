@@ -79,11 +79,11 @@ def tune(
         target, made, note = runs.aim(net.to(dtype=torch.float64), known, margin)
     kind = tuning.search_rows(target, config)
     with nullcontext() if log is None else writing(log, kind) as kept:
-        rows, stopped = _search(target, config, kept)
+        rows, stopped = _search(target, config, kept, device.value)
     chosen = tuning.best(rows, config.search)
     if out is not None:
         front_picture(out, rows, chosen)
-    done = {} if stopped else _judge(target, config, chosen, known, made)
+    done = {} if stopped else _judge(target, config, chosen, known, made, device.value)
     _show(as_json, config, rows, chosen, done, note)
     if stopped:
         raise SystemExit(130)
@@ -91,12 +91,14 @@ def tune(
         raise RunFailed("every trial failed. Take more steps in training, or other weights.")
 
 
-def _search(target: Target, config: TuneConfig, kept: RowFile | None) -> tuple[list[Trial], bool]:
+def _search(
+    target: Target, config: TuneConfig, kept: RowFile | None, device: str
+) -> tuple[list[Trial], bool]:
     """Return all trials, and whether Ctrl-C ended the search. Before the first trial it exits."""
     rows = [] if kept is None else [tuning.trial_of(row) for row in kept.rows.values()]
     todo = tqdm(
-        tuning.tune(target, config, rows[: config.trials]), initial=len(rows), total=config.trials,
-        desc="trials", file=sys.stderr, disable=None, leave=False,
+        tuning.tune(target, config, rows[: config.trials], device=device), initial=len(rows),
+        total=config.trials, desc="trials", file=sys.stderr, disable=None, leave=False,
     )  # fmt: skip
     try:
         for trial in todo:
@@ -119,7 +121,7 @@ def _search(target: Target, config: TuneConfig, kept: RowFile | None) -> tuple[l
 
 def _judge(
     target: Target, config: TuneConfig, chosen: Trial | None, known: Dataset | None,
-    made: Certificate | None,
+    made: Certificate | None, device: str,
 ) -> dict[str, runs.Attacked]:  # fmt: skip
     """Judge the best settings and the defaults at full length, from a noise that no trial used."""
     if chosen is None:
@@ -127,7 +129,9 @@ def _judge(
     pair = {"tuned": tuning.full_length(chosen), "defaults": KKTConfig()}
     fresh = tuning.fresh_seed(config)
     return {
-        name: runs.attack(target, each, fresh, truth=known, certificate=made, watch=base.watch)
+        name: runs.attack(
+            target, each, fresh, truth=known, certificate=made, watch=base.watch, device=device
+        )
         for name, each in pair.items()
     }
 

@@ -195,6 +195,7 @@ def score(truth: Dataset, x: Points, y: Points, radii: Sequence[float] = RADII) 
         >>> score(truth, claims, torch.tensor([1.0, -1.0])).found  # at 0.01, 0.03 and 0.1
         tensor([0, 1, 1])
     """
+    truth = truth.to(device="cpu")
     x, y = _check(truth, *_tensors(truth, x, y), radii)
     apart = torch.cdist(truth.x, x, compute_mode="donot_use_mm_for_euclid_dist")
     apart = apart.masked_fill(truth.y[:, None] != y[None], torch.inf)
@@ -233,7 +234,8 @@ def judge(
             well. The number then depends on the outcome, and p is that of Besag and Clifford.
 
     Returns:
-        The verdict with its numbers; `sentence` says it in English.
+        The verdict with its numbers; `sentence` says it in English. Points of any device are taken;
+        all is counted on the CPU.
 
     Raises:
         ValueError: as `score`, or where `on_margin` has another length than `truth`.
@@ -247,8 +249,11 @@ def judge(
         >>> judge(data, control_sets(data), data.x, data.y, radius=0.03).kind
         <Kind.FOUND: 'found'>
     """
+    truth = truth.to(device="cpu")
     x, y = _tensors(truth, x, y)
-    if on_margin is not None and not isinstance(on_margin, Tensor):
+    if isinstance(on_margin, Tensor):
+        on_margin = on_margin.cpu()
+    elif on_margin is not None:
         on_margin = torch.from_numpy(np.array(on_margin, dtype=bool))
     if on_margin is not None and on_margin.shape != (truth.n,):
         raise ValueError(f"on_margin must be ({truth.n},); got {tuple(on_margin.shape)}")
@@ -465,7 +470,7 @@ def _tensors(truth: Dataset, x: Points, y: Points) -> tuple[Tensor, Tensor]:
         x = points_of(x) if np.size(x) else truth.x[:0]
     if not isinstance(y, Tensor):
         y = class_labels(y, truth.outputs)[0]
-    return x, y
+    return x.cpu(), y.cpu()
 
 
 def _check(truth: Dataset, x: Tensor, y: Tensor, radii: Sequence[float]) -> tuple[Tensor, Tensor]:

@@ -20,7 +20,7 @@ from explorer.page.session import Session
 from explorer.page.sharing import described
 from explorer.page.stages import attack, draw, train
 from explorer.page.words.keeping import NOT_KEPT, REFUSED
-from explorer.research.runs import to_cpu
+from explorer.research.devices import to_cpu
 from explorer.research.state import from_text, is_text, to_text, without_states
 from explorer.research.words import weights
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import torch
 
+from explorer.engine.attacks.target import Target
 from explorer.engine.roster import AnyAttack
 
 OUT = ("out of memory", "can't allocate memory")  # how torch's errors say it that have no class
@@ -125,6 +126,29 @@ def starts_load(
     """Return what so many starts at once take; None where nobody knows."""
     one = attack_load(entry, target, config, entry.candidate_count(config), dtype)
     return one and Load("starts", starts, lambda count: count * one.need(one.count))
+
+
+def to_cpu(held: Any) -> Any:  # noqa: ANN401 - states and what they hold
+    """Return it on the CPU, in float64 if it is of floating type."""
+    if isinstance(held, torch.Tensor):
+        return held.to("cpu", torch.float64 if held.is_floating_point() else held.dtype)
+    if isinstance(held, tuple):
+        return tuple(to_cpu(part) for part in held)
+    if is_dataclass(held) and not isinstance(held, type):
+        return replace(held, **{f.name: to_cpu(getattr(held, f.name)) for f in fields(held)})
+    return held
+
+
+def placed(
+    target: Any,  # noqa: ANN401 - of the attack's kind
+    entry: AnyAttack,
+    device: str,
+    dtype: torch.dtype | None = None,
+) -> Any:  # noqa: ANN401
+    """The target on `device` where the attack follows its weights (`Attack.anywhere`)."""
+    if not entry.anywhere or (device == "cpu" and dtype is None):
+        return target
+    return Target(target.net.to(device=device, dtype=dtype or wide_on(device)), target.level)
 
 
 @contextmanager

@@ -33,13 +33,12 @@ from explorer.engine.files import safe_name
 from explorer.engine.roster import ROSTER, AnyAttack, by_key
 from explorer.engine.threads import limit_threads
 from explorer.engine.training import TrainConfig
+from explorer.research.devices import placed, to_cpu
 from explorer.research.runs import (
     aim,
     fingerprint,
-    placed,
     points_and_weights,
     points_in,
-    to_cpu,
     train,
 )
 

@@ -25,7 +25,7 @@ from explorer.engine.scoring import Verdict
 from explorer.engine.settings import setting, settings
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import runs
-from explorer.research.devices import wide_on
+from explorer.research.devices import to_cpu, wide_on
 from explorer.research.runs import Watch, no_watch
 
 Start = Literal["noise", "partition", "truth"]
@@ -222,7 +222,7 @@ def train_and_attack(
             draw.train, run.training, run.seed, keep=1, watch=watch, device=device,
             dtype=wide_on(device),
         )  # fmt: skip
-        state = runs.to_cpu(trained.states[-1])
+        state = to_cpu(trained.states[-1])
     aimed = aim(draw, run, state)
     start = start_of(draw, run, aimed.net.outputs)
     done = runs.attack(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -45,7 +45,7 @@ from explorer.engine.scoring import RADII, Score, Verdict, judge, score
 from explorer.engine.status import Status
 from explorer.engine.store import Run, open_bytes, read_file
 from explorer.engine.training import TrainConfig, TrainState
-from explorer.research.devices import attack_load, on_device, training_load, wide_on
+from explorer.research.devices import attack_load, on_device, placed, to_cpu, training_load
 from explorer.research.state import is_link, read_link
 from explorer.research.words import weights
 
@@ -133,29 +133,6 @@ def no_watch(states: Iterable[State], total: int, label: str) -> Iterable[State]
 def watch_of(progress: Progress) -> Watch[Any]:
     """Return the watch that tells `progress` what share of a run's states has gone by."""
     return lambda states, total, _: with_progress(states, total, progress)
-
-
-def to_cpu(held: Any) -> Any:  # noqa: ANN401 - states and what they hold
-    """Return it on the CPU, in float64 if it is of floating type."""
-    if isinstance(held, torch.Tensor):
-        return held.to("cpu", torch.float64 if held.is_floating_point() else held.dtype)
-    if isinstance(held, tuple):
-        return tuple(to_cpu(part) for part in held)
-    if is_dataclass(held) and not isinstance(held, type):
-        return replace(held, **{f.name: to_cpu(getattr(held, f.name)) for f in fields(held)})
-    return held
-
-
-def placed(
-    target: Any,  # noqa: ANN401 - of the attack's kind
-    entry: AnyAttack,
-    device: str,
-    dtype: torch.dtype | None = None,
-) -> Any:  # noqa: ANN401
-    """The target on `device` where the attack follows its weights (`Attack.anywhere`)."""
-    if not entry.anywhere or (device == "cpu" and dtype is None):
-        return target
-    return Target(target.net.to(device=device, dtype=dtype or wide_on(device)), target.level)
 
 
 def points_at(place: str | Path) -> Dataset:

@@ -36,7 +36,9 @@ from explorer.research.devices import (
     check_device,
     most_that_fit,
     on_device,
+    placed,
     starts_load,
+    to_cpu,
 )
 from explorer.research.runs import (
     RADIUS,
@@ -44,9 +46,7 @@ from explorer.research.runs import (
     RunFailed,
     attack,
     judgement,
-    placed,
     stride_of,
-    to_cpu,
     watch_of,
 )
 from explorer.research.words import weights

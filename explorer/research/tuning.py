@@ -26,13 +26,14 @@ import torch
 
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.claims import agreement
-from explorer.engine.attacks.kkt import KKTConfig
+from explorer.engine.attacks.kkt import KKTConfig, KKTState
 from explorer.engine.attacks.kkt.config import Knobs
 from explorer.engine.attacks.target import Target
 from explorer.engine.progress import Progress, between, no_progress, with_progress
 from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status
 from explorer.engine.store.codec import decode
+from explorer.research.devices import DeviceError, on_device, placed, starts_load, to_cpu
 from explorer.research.records import RowKind
 from explorer.research.words import weights
 
@@ -103,13 +104,16 @@ def tune(
     config: TuneConfig,
     done: Sequence[Trial] = (),
     progress: Progress = no_progress,
+    device: str = "cpu",
 ) -> Iterator[Trial]:
     """The trials after `done`, to the planned number; nothing runs between two of them.
 
-    `progress` is told the share of the planned trials that is done.
+    `progress` is told the share of the planned trials that is done. On a `device` all restarts of a
+    trial descend at once.
 
     Raises:
         ImportError: without the extra `tune`.
+        DeviceError: where the device is not there, or its memory is used up.
     """
     optuna = _optuna()
     study = optuna.create_study(directions=["minimize", "maximize"])
@@ -121,7 +125,7 @@ def tune(
             study.enqueue_trial(USUAL)
         asked = study.ask(_space(config.search))
         here = between(progress, number / config.trials, (number + 1) / config.trials)
-        trial = attempt(target, config, number, dict(asked.params), here)
+        trial = attempt(target, config, number, dict(asked.params), here, device)
         if trial.failure:
             study.tell(asked, state=optuna.trial.TrialState.FAIL)
         else:
@@ -136,29 +140,63 @@ def fresh_seed(config: TuneConfig) -> int:
 
 def attempt(
     target: Target, config: TuneConfig, number: int, params: dict[str, float],
-    progress: Progress = no_progress,
+    progress: Progress = no_progress, device: str = "cpu",
 ) -> Trial:  # fmt: skip
-    """Attack `restarts` times with one set of parameters; a failure is a row too."""
+    """Attack `restarts` times with one set of parameters; a failure is a row too.
+
+    Raises:
+        DeviceError: where the device is not there, or its memory is used up.
+    """
     settings = settings_of(target, config, params)
-    residuals, reports = [], []
-    for restart in range(config.restarts):
-        generator = torch.Generator().manual_seed(SEEDS * config.seed + restart + 1)
-        run = kkt.ATTACK.states(target, settings, generator, stride=BLOCK)
-        try:
-            state = next(run)
-        except ValueError as error:
-            return Trial(number, params, settings, math.inf, 0.0, 0.0, str(error))
-        here = between(progress, restart / config.restarts, (restart + 1) / config.restarts)
-        for following in with_progress(run, math.ceil(settings.steps / BLOCK), here):
-            state = following
-        if kkt.terminate(state, settings) is Status.DIVERGED:
-            why = weights.status(Status.DIVERGED)
-            return Trial(number, params, settings, math.inf, 0.0, 0.0, why)
-        residuals.append(float(state.l_stationary))
-        reports.append(kkt.report(target, state, settings))
+    seeds = [SEEDS * config.seed + restart + 1 for restart in range(config.restarts)]
+    run = _in_turn if device == "cpu" else _at_once
+    try:
+        ends = run(target, settings, seeds, progress, device)
+    except DeviceError:
+        raise
+    except ValueError as error:
+        return Trial(number, params, settings, math.inf, 0.0, 0.0, str(error))
+    if any(kkt.terminate(end, settings) is Status.DIVERGED for end in ends):
+        why = weights.status(Status.DIVERGED)
+        return Trial(number, params, settings, math.inf, 0.0, 0.0, why)
+    reports = [kkt.report(target, end, settings) for end in ends]
     claims = sum(len(r.x) for r in reports) / len(reports)
-    mean = sum(residuals) / len(residuals)
+    mean = sum(float(end.l_stationary) for end in ends) / len(ends)
     return Trial(number, params, settings, mean, agreement(reports), claims)
+
+
+def _in_turn(
+    target: Target, settings: KKTConfig, seeds: list[int], progress: Progress, device: str
+) -> list[KKTState]:
+    """The last state of each seed, one after another; none after one that diverged."""
+    ends: list[KKTState] = []
+    for k, seed in enumerate(seeds):
+        run = kkt.ATTACK.states(target, settings, _drawing(seed), stride=BLOCK)
+        end = next(run)
+        here = between(progress, k / len(seeds), (k + 1) / len(seeds))
+        for state in with_progress(run, math.ceil(settings.steps / BLOCK), here):
+            end = state
+        ends.append(end)
+        if kkt.terminate(end, settings) is Status.DIVERGED:
+            break
+    return ends
+
+
+def _at_once(
+    target: Target, settings: KKTConfig, seeds: list[int], progress: Progress, device: str
+) -> list[KKTState]:
+    """The last states of all seeds, which descend together on a device; on the CPU."""
+    with on_device(device, None, starts_load(kkt.ATTACK, target, settings, len(seeds), None)):
+        aimed = placed(target, kkt.ATTACK, device)
+        last = kkt.init(aimed, settings, [_drawing(seed) for seed in seeds])
+        following = kkt.iterate(aimed, last, settings, BLOCK)
+        for state in with_progress(following, math.ceil(settings.steps / BLOCK), progress):
+            last = state
+        return [to_cpu(one) for one in kkt.single_states(last)]
+
+
+def _drawing(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
 
 
 def settings_of(target: Target, config: TuneConfig, params: dict[str, float]) -> KKTConfig:

@@ -19,6 +19,7 @@ from explorer.engine.roster import ROSTER
 from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
 from explorer.research import runs
+from explorer.research.devices import to_cpu
 from tests.engine.pretend import NAME, Pretend
 
 
@@ -110,7 +111,7 @@ def test_training_on_a_device_is_that_step_by_step_and_reads_once_a_block(way, d
         device.reads.clear()
         sent = training.advance(there, state, config, 30)
         once = sum(device.reads.values())
-        back = runs.to_cpu(sent.net.theta), runs.to_cpu(sent.q)
+        back = to_cpu(sent.net.theta), to_cpu(sent.q)
     assert sent.t == plain.t and sent.diverged == plain.diverged
     if plain.t == 30:
         assert once <= 2
@@ -160,7 +161,7 @@ def test_an_attack_sent_to_a_device_is_judged_on_the_cpu(multipliers):
 def test_what_comes_back_is_float64():
     state = kkt.init(aimed(dtype=torch.float32), KKTConfig(m=4, steps=2), rng())
     assert state.x.dtype == torch.float32
-    back = runs.to_cpu((state,))[0]
+    back = to_cpu((state,))[0]
     assert back.x.dtype == back.loss.dtype == back.moments.mean[1].dtype == torch.float64
     assert back.t == 0 and torch.equal(back.x, state.x.double())
 

@@ -10,7 +10,7 @@ from explorer.engine.network import Network, init_network
 from explorer.engine.rare import BLOCK, Noted
 from explorer.engine.roster import ROSTER
 from explorer.engine.status import Status
-from explorer.research.runs import placed
+from explorer.research.devices import placed
 from tests.engine.draws import rng
 from tests.engine.pretend import NAME, Pretend
 

@@ -21,6 +21,7 @@ from explorer.research import tuning as tune
 from explorer.research.records import RowFile
 from explorer.research.tuning import Trial, TuneConfig
 from tests.engine.closed_forms import three_at_120
+from tests.engine.pretend import NAME, Pretend
 
 TARGET = Target(three_at_120([1.0, 1.0, -1.0]).net)
 SMALL = TuneConfig(trials=4, restarts=2, m=4, steps=3)
@@ -99,7 +100,23 @@ def test_a_trial_is_the_mean_of_restarts_from_noises_of_their_own() -> None:
     assert trial.agreement == pytest.approx(agreement(found))
 
 
-def known_answer(target, config, number, params, progress):
+@pytest.mark.parametrize("multipliers", ["joint", "projected"])
+def test_on_a_device_a_trial_is_that_of_the_cpu(multipliers, monkeypatch) -> None:
+    usual = tune.settings_of
+    monkeypatch.setattr(tune, "settings_of", lambda *a: replace(usual(*a), multipliers=multipliers))
+    config = replace(SMALL, restarts=3, m=6, steps=10)
+    plain = tune.attempt(TARGET, config, 0, dict(tune.USUAL))
+    with Pretend() as device:
+        sent = tune.attempt(TARGET, config, 0, dict(tune.USUAL), device=NAME)
+        assert 0 < sum(device.reads.values()) <= 3 * 20  # what comes back of each restart
+    assert sent.residual == pytest.approx(plain.residual, rel=1e-6)
+    assert sent.claims == plain.claims and sent.agreement == pytest.approx(plain.agreement)
+    hot = {"sigma_x": 1e200, "rate_x": 1.0, "lam_min": 0.1, "relu_alpha": 20.0}
+    with Pretend():
+        assert tune.attempt(TARGET, replace(config, search="random"), 0, hot, device=NAME).failure
+
+
+def known_answer(target, config, number, params, progress, device):
     """A trial whose two goals are best at the largest lr_x; every fourth one fails."""
     goal = math.log10(params["lr_x"])
     failure = "diverged" if number % 4 == 3 else ""
@@ -243,7 +260,9 @@ def test_no_truth_is_in_reach() -> None:
     tree = ast.parse(Path(tune.__file__).read_text())
     taken = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     ours = {m for m in taken if m and m.startswith("explorer.")}
-    files = {"explorer.research.records", "explorer.engine.store.codec"}  # neither holds any truth
+    files = {  # none of them holds any truth
+        f"explorer.{m}" for m in ("research.records", "engine.store.codec", "research.devices")
+    }
     assert ours == files | {
         f"explorer.{m}"
         for m in ("engine.progress", "engine.settings", "engine.status", "research.words")

@@ -160,7 +160,7 @@ class Dataset:
         if self.n >= MAX_POINTS:
             raise ValueError(f"a set holds at most {MAX_POINTS} points; erase some first")
         point = self._point(x)
-        label = torch.as_tensor([y], dtype=self.y.dtype, device=self.y.device)
+        label = torch.as_tensor([y], dtype=self.y.dtype).to(self.y.device)
         return Dataset(torch.cat([self.x, point[None]]), torch.cat([self.y, label]))
 
     def without(self, indices: Iterable[int]) -> Dataset:
@@ -212,7 +212,7 @@ class Dataset:
         return None
 
     def _point(self, x: Sequence[float] | Tensor) -> Tensor:
-        point = torch.as_tensor(x, dtype=self.x.dtype, device=self.x.device)
+        point = torch.as_tensor(x, dtype=self.x.dtype).to(self.x.device)
         if point.shape != (self.d,):
             raise ValueError(f"a point here has {self.d} coordinates; got {tuple(point.shape)}")
         return point

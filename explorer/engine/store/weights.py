@@ -193,6 +193,7 @@ def from_state_dict(state: Mapping[str, object], ordered: bool = True) -> Networ
     """
     if len(state) > MOST_TENSORS:
         raise StoreError(f"{len(state)} tensors; at most {MOST_TENSORS} are read. {REMEDY}")
+    state = {key: _here(value) for key, value in state.items()}
     layers: dict[str, dict[str, Tensor]] = {}
     for key, value in state.items():
         name, _, part = key.rpartition(".")
@@ -224,6 +225,12 @@ def from_state_dict(state: Mapping[str, object], ordered: bool = True) -> Networ
         return Network(weights, biases, assumed_relu=True)  # a state_dict does not say
     except ValueError as error:
         raise StoreError(f"{error}. Check the shapes of the layers.") from error
+
+
+def _here(value: object) -> object:
+    """A tensor of another device on the CPU; anything else as it is."""
+    away = isinstance(value, Tensor) and value.device.type not in ("cpu", "meta")
+    return value.detach().cpu() if isinstance(value, Tensor) and away else value
 
 
 def _check_numbers(tensors: Mapping[str, Tensor]) -> None:

@@ -399,7 +399,7 @@ def victim(
             f"this model has {lower.shape.size:,} weights, too many for the exact inverse Hessian: "
             "choose conjugate gradients, or fewer hidden neurons."
         )
-    x, y = x.to(torch.float64), y.to(torch.float64)
+    x, y = x.to("cpu", torch.float64), y.to("cpu", torch.float64)
     found = solve(lower, x, y, lower.shape.draw(generator))
     if not found.gradient <= _TRAINED:
         raise ValueError(
