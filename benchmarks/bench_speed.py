@@ -21,7 +21,8 @@ import reference
 import torch
 
 from explorer.engine import training
-from explorer.engine.attacks import kkt
+from explorer.engine.attacks import decoreco, kkt
+from explorer.engine.attacks.decoreco import DecoRecoConfig
 from explorer.engine.attacks.kkt import KKTConfig, Start
 from explorer.engine.attacks.kkt import blocks as packed
 from explorer.engine.attacks.kkt.blocks import Replay
@@ -232,6 +233,40 @@ def default_rows(repeats: int) -> Iterator[Row]:
             yield f"the same in float32 (reference in float64), m = {m}", a, b / steps, ""
 
 
+def classes_rows(repeats: int) -> Iterator[Row]:
+    """DecoReco in blocks of 20 over its first 400 steps, against its own steps of torch's calls."""
+    outputs = {"contribution": "outputs"}
+    cases = [
+        ("three-blobs", {}, {}), ("three-blobs", {}, {"multipliers": "joint"}), ("pie", {}, {}),
+        ("three-blobs", {}, outputs), ("moons", {"weight_decay": 1e-3}, outputs),
+    ]  # fmt: skip
+    for name, more, settings in cases:
+        data, train = preset(name), TrainConfig(widths=(100,), steps=5000, **more)
+        state = training.init(data, train, torch.Generator().manual_seed(0))
+        state = training.advance(data, state, train, train.steps)
+        target, config = Target.of(state.net, state.q_min), DecoRecoConfig(**settings)
+        first = decoreco.init(target, config, torch.Generator().manual_seed(0))
+
+        def ours(target=target, first=first, config=config) -> None:
+            for state in decoreco.iterate(target, first, config, 20):
+                if state.t >= 400:
+                    return
+
+        def single(target=target, first=first, config=config) -> None:
+            state = first
+            for _ in range(10):
+                state = decoreco.step(target, state, config)
+
+        a, b = medians([(single, 1), (ours, 1)], repeats)
+        of = ", ".join([name, *(f"{v}" for v in settings.values())])
+        yield (
+            f"DecoReco, 2-100-{data.outputs} on {of}, m = 60, in blocks of 20",
+            a / 10,
+            b / 400,
+            "",
+        )
+
+
 def _passes(net: Prepared, groups: list[slice], x: torch.Tensor) -> Callable[[], None]:
     """What no step of many starts can do without, group by group, and nothing else."""
     first = Workspace(net, (groups[0].stop,), x.shape[1])
@@ -320,7 +355,7 @@ def training_rows(repeats: int) -> Iterator[Row]:
 
 PARTS = {
     "step": step_rows, "default": default_rows, "circle": circle_rows, "deep": deep_rows,
-    "exact": exact_rows,
+    "classes": classes_rows, "exact": exact_rows,
 }  # fmt: skip
 
 

@@ -20,7 +20,8 @@ from typing import Any
 import torch
 
 from explorer.engine import training
-from explorer.engine.attacks import kkt
+from explorer.engine.attacks import decoreco, kkt
+from explorer.engine.attacks.decoreco import DecoRecoConfig
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
@@ -46,6 +47,10 @@ def compile_all() -> None:
                 attack = KKTConfig(m=4, steps=4, multipliers=multipliers)
                 found = kkt.init(target, attack, torch.Generator().manual_seed(0))
                 kkt.advance(target, found, attack, 4)
+            if len(widths) == 1:
+                several = DecoRecoConfig(m=4, steps=4)
+                seen = decoreco.init(target, several, torch.Generator().manual_seed(0))
+                decoreco.advance(target, seen, several, 4)
 
 
 def all_kept() -> bool:

@@ -46,7 +46,7 @@ def check_device(device: str, dtype: torch.dtype | None = None) -> None:
     """
     kind, _, number = device.partition(":")
     there = devices()
-    if kind not in KINDS or (number and not number.isdigit()):
+    if kind not in {*KINDS, *there} or (number and not number.isdigit()):
         raise DeviceError(f"no device {device!r}; expected {', '.join(KINDS)} or such as cuda:1")
     if kind not in there:
         raise DeviceError(

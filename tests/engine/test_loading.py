@@ -14,7 +14,9 @@ from explorer.engine import compiling, kernels
 from explorer.engine.kernels.loading import compiled_module
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ["compiled", "compiled_deep", "compiled_training", "compiled_training_deep"]
+NAMES = [
+    "compiled", "compiled_classes", "compiled_deep", "compiled_training", "compiled_training_deep",
+]  # fmt: skip
 TRAIN_AND_ATTACK = f"""
 import torch
 from explorer import *

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from explorer.engine import training
+from explorer.engine.attacks import decoreco
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import empty, preset, read_csv, write_csv
 from explorer.engine.network import init_network
@@ -85,6 +86,7 @@ def test_no_frame_takes_a_single_step(name, monkeypatch) -> None:
         raise AssertionError("a single step")
 
     monkeypatch.setattr(training, "step", refused)
+    monkeypatch.setattr(decoreco, "step", refused)
     session = Session(preset(name))
     play.go(session, "train")
     for steps in (1, 2, 30):

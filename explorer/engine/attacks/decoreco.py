@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -14,6 +16,7 @@ from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, claims
 from explorer.engine.attacks.cones import coefficients
 from explorer.engine.attacks.descent import (
+    EPS,
     RIDGE,
     DescentConfig,
     DescentState,
@@ -24,17 +27,20 @@ from explorer.engine.attacks.descent import (
     on_pictures,
     steepness,
 )
+from explorer.engine.attacks.kkt.blocks import step_table
 from explorer.engine.attacks.kkt.config import KKTConfig, Knobs
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import (
     all_rivals,
     check_labels,
+    class_numbers,
     contrast,
     fair_labels,
     from_numbers,
     margins,
 )
 from explorer.engine.factor import cholesky_factor, rounding_ridge
+from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.kernels.reference import (
     Signals,
     covector_signals,
@@ -45,13 +51,14 @@ from explorer.engine.kernels.reference import (
     values_at,
 )
 from explorer.engine.network import Network
-from explorer.engine.optim import Moments
+from explorer.engine.optim import BETA_SQUARE, Moments
 from explorer.engine.rare import Rare, in_blocks, now
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Like, Size
-from explorer.engine.status import Status, iterates
+from explorer.engine.status import Status
 from explorer.engine.threads import few_threads
 
+Array = npt.NDArray[np.float64]
 # The reconstructions of Buzaglo et al. 2023 in the units of their code: contribution and knobs.
 PUBLISHED: dict[str, tuple[Literal["margin", "outputs"], Knobs]] = {
     "multiclass": ("margin", Knobs(6.23e-5, 1.362e-3, 0.203, 39.5, 0.479)),
@@ -290,32 +297,40 @@ def _step(
     return replace(state, diverged=True) if rare(~_finite(after)) else after
 
 
-@few_threads()
-def advance(
-    target: Target, state: DecoRecoState, config: DecoRecoConfig, steps: int
-) -> DecoRecoState:
-    """The state so many steps on; on a device numbers are read after a block, see `rare`."""
-    if state.x.device.type == "cpu":
-        for _ in range(steps):
-            if not terminate(state, config).over:
-                state = step(target, state, config)
-        return state
-    return in_blocks(
-        lambda at, rare: _step(target, at, config, rare), lambda at: terminate(at, config),
-        lambda at: (at.grad_x, at.grad_coef), state, min(steps, config.steps - state.t),
-    )  # fmt: skip
-
-
 def terminate(state: DecoRecoState, config: DecoRecoConfig) -> Status:
     """How the run stands."""
     return descent_status(state, config.steps, state.grad_x, state.grad_coef)
 
 
+@few_threads()
+def advance(
+    target: Target, state: DecoRecoState, config: DecoRecoConfig, steps: int
+) -> DecoRecoState:
+    """The state after so many steps, or the last one where the run is over before.
+
+    The steps are those of `step`, to rounding. Two layers in float64 take them in compiled loops;
+    on a device numbers are read after a block, see `rare`.
+    """
+    end = min(state.t + steps, config.steps)
+    if state.x.device.type != "cpu":
+        return in_blocks(
+            lambda at, rare: _step(target, at, config, rare), lambda at: terminate(at, config),
+            lambda at: (at.grad_x, at.grad_coef), state, end - state.t,
+        )  # fmt: skip
+    if serves(target, state, config) and not terminate(state, config).over:
+        state = _leap(target, state, config, end - state.t)
+    while state.t < end and not terminate(state, config).over:
+        state = step(target, state, config)
+    return state
+
+
 def iterate(
-    target: Target, state: DecoRecoState, config: DecoRecoConfig
+    target: Target, state: DecoRecoState, config: DecoRecoConfig, stride: int = 1
 ) -> Iterator[DecoRecoState]:
-    """Yield the states after `state`, until `terminate` says that the run is over."""
-    return iterates(step, terminate, target, state, config)
+    """Yield the states after `state` whose t the stride divides, and the last one."""
+    while not terminate(state, config).over:
+        state = advance(target, state, config, stride - state.t % stride)
+        yield state
 
 
 def report(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> Report:
@@ -406,6 +421,92 @@ def _evaluate(
     )  # fmt: skip
 
 
+# --- Blocks of steps on two layers, in the compiled loops of `kernels.compiled_classes` -----------
+
+MOST = 1000  # multipliers of any sign: beyond it LAPACK makes their factor sooner; arbitrary
+PIECE = 2**24  # candidates x neurons x steps in one call; Ctrl-C is heard between; arbitrary
+
+
+def serves(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> bool:
+    """Whether compiled loops take these steps: two layers in float64, on the CPU."""
+    net = target.net
+    dense = config.contribution == "outputs" and config.multipliers == "projected"
+    return (
+        len(net.weights) == 2 and net.device.type == state.x.device.type == "cpu"
+        and net.dtype == state.x.dtype == torch.float64
+        and not (dense and state.coef.numel() > MOST)
+        and compiled_module("compiled_classes") is not None
+    )  # fmt: skip
+
+
+@few_threads()
+@denormals_flushed()
+def _leap(
+    target: Target, state: DecoRecoState, config: DecoRecoConfig, steps: int
+) -> DecoRecoState:
+    """The state so many steps on; the same where the run would end before."""
+    loops: Any = compiled_module("compiled_classes")
+    net, unit = target.merged(config.merge_angle), _unit(target, state.coef)
+    layers, rho2 = target.kept(("decoreco", config.merge_angle), lambda: _laid(net))
+    joint, biased = config.multipliers == "joint", net.biases[0] is not None
+    (mean, mean_of), (square, square_of) = state.moments.mean, state.moments.square
+    points = np.zeros((4, len(state.x), net.d + biased))
+    for i, rows in enumerate((state.x, mean, square, state.grad_x)):
+        points[i, :, : net.d] = rows.numpy()
+    if biased:
+        points[0, :, -1] = 1.0
+    pulled = state.grad_coef * (unit if joint else 0.0)
+    shares = torch.stack([state.coef / unit, mean_of, square_of, pulled]).numpy()
+    signed, several = config.contribution == "outputs", net.outputs > 1
+    kind = (signed, not joint, config.rivals == "runner-up" and several and not signed)
+    basis = _basis(state.x.new_zeros(len(state.x), net.outputs), state.y, config).contiguous()
+    own = class_numbers(state.y) - 1 if several else torch.zeros_like(state.y).long()
+    prior = math.inf if config.prior is None else config.prior
+    how = (
+        rho2, target.level, unit, config.lam_min, config.weight_dual, config.weight_prior, prior,
+        FINE, _ROUNDING, RIDGE,
+    )  # fmt: skip
+    rule = (config.optimizer == "adam", float(config.momentum), BETA_SQUARE, EPS)
+    table = np.array(step_table(config, state.t, state.moments.t, steps, 1.0)).reshape(-1, 6)
+    losses, grad_coef = np.array([0.0] * 4 + [float(state.loss)]), np.zeros(shares.shape[1:])
+    piece, sound = max(1, PIECE // (shares[0].size * net.widths[0])), True
+    for i in range(0, steps, piece):
+        sound = sound and loops.reconstruct(
+            points, shares, net.d, basis.numpy(), own.numpy(), state.y.numpy(),
+            table[i : i + piece], layers, tuple(map(float, how)), kind, rule, grad_coef, losses,
+        )  # fmt: skip
+    after = _made(state, steps, points[:, :, : net.d], shares, unit, basis, grad_coef, losses)
+    if signed:
+        after = replace(after, y=_towards(after.pull), lam=after.pull.norm(dim=1))
+    ends = not (sound and _finite(after)) or terminate(after, config) is Status.CONVERGED
+    return state if ends else after
+
+
+def _laid(net: Network) -> tuple[tuple[Any, ...], float]:
+    """The weights as `compiled_classes` wants them, and their squared norm."""
+    (w, v), (b, bias) = net.weights, net.biases
+    first = w.T if b is None else torch.cat([w.T, b[None]])
+    parts = (first.contiguous(), v.contiguous(), v.new_zeros(0) if bias is None else bias)
+    return tuple(part.numpy() for part in parts), float(net.rho) ** 2
+
+
+def _made(
+    state: DecoRecoState, steps: int, points: Array, shares: Array, unit: float, basis: Tensor,
+    grad_coef: Array, losses: Array,
+) -> DecoRecoState:  # fmt: skip
+    """The state so many steps after `state`, from what the loops left."""
+    x, mean, square, grad_x = torch.from_numpy(points.copy())
+    share, mean_of, square_of, _ = torch.from_numpy(shares)
+    coef, t = share * unit, state.moments.t + steps
+    l_stationary, l_dual, l_prior, l_margin, loss = torch.from_numpy(losses)
+    pull = (coef[:, :, None] * basis).sum(1)
+    return DecoRecoState(
+        state.t + steps, x, state.y, coef.sum(1), l_stationary, l_dual, l_prior, l_margin, loss,
+        grad_x, Moments(t, (mean, mean_of), (square, square_of)), coef, pull,
+        torch.from_numpy(grad_coef),
+    )  # fmt: skip
+
+
 def pictures(n: int, outputs: int, steps: int | None) -> DecoRecoConfig:
     """Settings for n training images of two classes or of several."""
     descent = on_pictures(n, steps)
@@ -425,5 +526,5 @@ ATTACK = Attack(
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
     takes_start=True, suit=annealing_for, several=True, pictures=pictures, anywhere=True,
-    leap=advance,
+    leap=advance, strided=iterate,
 )  # fmt: skip

@@ -49,10 +49,10 @@ THRESHOLD = 0.05  # arbitrary: a radius up to this is no claim
 def extent(net: Network) -> float:
     """Return the half width of a box that holds the points which trained these weights; margin 1.
 
-    On the line, where |Phi| is 1 for the last time, and a fifth more; with one hidden layer that may
-    be far beyond all of the neurons' lines. In the plane the level lines may have no end: `ROOM` times the larger of the distance of the first layer's lines (all but a
-    twentieth of the path weight is nearer) and that at which |Phi| first is 1 (the median of 64
-    directions).
+    On the line, where |Phi| is 1 for the last time, and a fifth more; with one hidden layer that
+    may be far beyond all of the neurons' lines. In the plane the level lines may have no end:
+    `ROOM` times the larger of the distance of the first layer's lines (all but a twentieth of the
+    path weight is nearer) and that at which |Phi| first is 1 (the median of 64 directions).
     """
     layers = Layers.of(net, 1.0)
     w, d = layers.weights[0], layers.d

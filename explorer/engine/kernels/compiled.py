@@ -306,7 +306,7 @@ def _fill(
 
 
 @njit(**FAST)
-def _factored(gram: Array, at: Array, first: int, n: int, ridge: float, low: Array) -> bool:
+def factored(gram: Array, at: Array, first: int, n: int, ridge: float, low: Array) -> bool:
     """Rows `first` to n of the lower factor of gram[at, at] + ridge; False where there is none."""
     for a in range(first, n):
         for b in range(a):
@@ -324,7 +324,7 @@ def _factored(gram: Array, at: Array, first: int, n: int, ridge: float, low: Arr
 
 
 @njit(**FAST)
-def _solved(right: Array, at: Array, n: int, low: Array, best: Array) -> None:
+def solved(right: Array, at: Array, n: int, low: Array, best: Array) -> None:
     """What solves the equations of a factor, into best[:n]."""
     for a in range(n):
         s = right[at[a]]
@@ -349,9 +349,9 @@ def active_set(
             at[size] = i
             size += 1
     for _ in range(20 * n + 20):
-        if not _factored(gram, at, first, size, ridge, low):
+        if not factored(gram, at, first, size, ridge, low):
             return False
-        _solved(right, at, size, low, best)
+        solved(right, at, size, low, best)
         t = 1.0
         for a in range(size):
             if best[a] <= 0:

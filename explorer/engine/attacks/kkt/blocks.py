@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.cones import MOST, ROUNDS, cones
-from explorer.engine.attacks.descent import EPS, steepness
+from explorer.engine.attacks.descent import EPS, DescentConfig, steepness
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loss import KKTState, Scale, apart, evaluate, pulls
 from explorer.engine.attacks.target import Target
@@ -207,7 +207,7 @@ _WARM = 3  # runs before a capture, as torch's notes on CUDA graphs ask for
 
 
 def step_table(
-    config: KKTConfig, t: int, moved: int, steps: int, steep: float
+    config: DescentConfig, t: int, moved: int, steps: int, steep: float
 ) -> list[list[float]]:
     """A row of six numbers for each step after t, the optimiser having moved so many times.
 
