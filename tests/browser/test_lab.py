@@ -24,6 +24,7 @@ def test_road_in_a_cell(page: Page, open_in_lab: Callable[[Page], None]) -> None
     expect(app.button("Play")).to_be_visible()
 
     app.press("3 Attack")
+    expect(page.locator(".mx-found > .mx-dots")).to_have_count(1)  # what is made late has its look
     app.press("Play")
     expect(app.message).to_contain_text("Finished")
     expect(app.verdict).to_contain_text(VERDICT)

@@ -12,7 +12,7 @@ from tests.browser.steps import STAGES, Explorer, barriers, settled
 
 SIZES = (
     (1280, 640), (1280, 720), (1366, 768), (1440, 900), (1920, 1080), (2560, 1440), (3840, 2160),
-    (848, 591), (820, 1180), (390, 844),
+    (848, 591), (568, 631), (820, 1180), (390, 844),
 )  # fmt: skip
 ZOOMED = ((640, 360), (960, 540))  # screens of 1280 x 720 and 1920 x 1080 at 200%
 THEMES = ("light", "dark")

@@ -107,3 +107,27 @@ def an_arena_runs_and_a_click_shows_the_claims(app: Explorer) -> None:
     line.locator("td").nth(2).click()
     expect(line).to_have_class(re.compile("mx-on"))
     expect(app.verdict).to_contain_text("within 0.03")
+
+
+SELECT = """td => { const r = document.createRange(); r.selectNodeContents(td);
+    const s = getSelection(); s.removeAllRanges(); s.addRange(r); return s.toString(); }"""
+
+
+def test_the_table_of_compare_stays_in_place_while_attacks_run(page: Page, voila_server) -> None:
+    app = Explorer(page).visit(voila_server.url)
+    app.preset("Alternating circle")
+    app.press("2 Train")
+    app.press("Jump to the exact solution")
+    expect(app.where).to_have_text("step 0 of 0")
+    app.press("6 Compare")
+    first = page.get_by_role("checkbox", name="Run KKT reconstruction")
+    for other in ("Model inversion", "DecoReco", "Hinges"):
+        page.get_by_role("checkbox", name=f"Run {other}").uncheck()
+    app.press("Run the attacks")
+    expect(app.button("Cancel the runs")).to_be_visible()
+    first.focus()
+    chosen = page.locator(".mx-table td.mx-words", has_text="own training").evaluate(SELECT)
+    expect(page.locator(".mx-table tr", has_text="KKT reconstruction")).to_contain_text("of")
+    expect(app.button("Run the attacks")).to_be_visible()
+    expect(first).to_be_focused()
+    assert chosen and page.evaluate("getSelection().toString()") == chosen

@@ -61,9 +61,9 @@ def _start(frame: Frame, state: AttackState, running: bool) -> Headline:
         return Headline("The attack is on its way", by_key(frame.attack.name).sentence)
     press = Action("play", "Attack")
     if not m or (_own(frame) and not mixed):
-        title = (
-            f"{count(m, 'candidate')} at their start" if m else "The attack knows only the weights"
-        )
+        title = "The attack knows only the weights"
+        if m:
+            title = f"{count(m, 'candidate')} at their start"
         return Headline(title, by_key(frame.attack.name).sentence, action=press)
     if mixed:
         words = f"They have {mixed}, which no attacker has"
