@@ -7,12 +7,15 @@ of the CPU, as no other device would, and each number that is read back is count
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, Self
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
+
+from explorer.research import devices
 
 NAME = "lazy"  # torch knows the name, and looks for no library
 # Of what an operation reads to know the shape of its result, or gives as a number.
@@ -53,6 +56,17 @@ class Pretend(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.reads: Counter[str] = Counter()
+        self.seen = patch.object(devices, "devices", lambda: ["cpu", NAME])
+
+    def __enter__(self) -> Self:
+        """Let the engine's runs see the device too."""
+        self.seen.start()
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        """Take it away."""
+        super().__exit__(*error)
+        self.seen.stop()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run it, and note what is read back."""
