@@ -119,7 +119,8 @@ def attack_file(
         raise ValueError(f"--out saves a run with one attack; {why}. Leave it away.")
     config = base.attack_config(attack, settings, m=m, steps=steps)
     check_files(out)
-    target, made, note = runs.aim(net.to(dtype=torch.float64), points, margin)
+    decayed = run is not None and run.train_config.weight_decay > 0
+    target, made, note = runs.aim(net.to(dtype=torch.float64), points, margin, decayed)
     hit: dict[str, Any] = {
         "name": attack, "truth": points, "certificate": made, "device": device.value,
         "dtype": None if dtype is None else getattr(torch, dtype.value),

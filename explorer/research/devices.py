@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 
-from explorer.engine.attacks.target import Target
 from explorer.engine.roster import AnyAttack
 
 OUT = ("out of memory", "can't allocate memory")  # how torch's errors say it that have no class
@@ -148,7 +147,7 @@ def placed(
     """The target on `device` where the attack follows its weights (`Attack.anywhere`)."""
     if not entry.anywhere or (device == "cpu" and dtype is None):
         return target
-    return Target(target.net.to(device=device, dtype=dtype or wide_on(device)), target.level)
+    return replace(target, net=target.net.to(device=device, dtype=dtype or wide_on(device)))
 
 
 @contextmanager

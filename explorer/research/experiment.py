@@ -509,7 +509,7 @@ def _victim(text: str) -> Victim:
     if row.label_noise:
         share = row.label_noise
         controls = controls.with_change(lambda one, k: flip_labels(one, share, row.seed + k))
-    target = Target.of(done.net, done.q_min)
+    target = Target.of(done.net, done.q_min, row.weight_decay > 0)
     return Victim(target, truth, controls, done.certificate, done.states[-1].gamma_bar)
 
 

@@ -126,7 +126,8 @@ def _attacked(
     data, entry, last = run.dataset, by_key(run.attack_name), run.steps[1]
     config = cast(Any, run.attack_config or entry.config())
     seed = run.seed if run.attack_seed is None else run.attack_seed
-    target = Target.of(state.net, float(state.q.min()))
+    decayed = run.train_config.weight_decay > 0
+    target = Target.of(state.net, float(state.q.min()), decayed)
     why = entry.refusal(target)
     if why:
         raise StoreError(why)

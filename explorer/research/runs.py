@@ -293,11 +293,12 @@ def points_and_weights(file: Path) -> tuple[Dataset, Network]:
 
 
 def aim(
-    net: Network, truth: Dataset | None, margin: float | None
+    net: Network, truth: Dataset | None, margin: float | None, decayed: bool = False
 ) -> tuple[Target, Certificate | None, str]:
     """The network at margin 1, its certificate on `truth`, and what had to be assumed.
 
-    The margin is that of the truth where it is known, else `margin`, else 1.
+    The margin is that of the truth where it is known, else `margin`, else 1. `decayed`: whether it
+    is known that weight decay trained the network.
 
     Raises:
         ValueError: for a margin that is none, or points of another dimension.
@@ -315,12 +316,12 @@ def aim(
         q_min = float(q_of(net, truth.x, truth.y).min())
         if q_min <= 0:
             raise RunFailed("the network does not separate these points, so there is no margin.")
-        target = Target.of(net, q_min)
+        target = Target.of(net, q_min, decayed)
         made = certify(net, truth.x, truth.y) if net.homogeneous else None
         note = "" if margin is None else f"The margin is that of the points, {q_min:.3g}."
         return target, made, _assumptions(target, note)
     note = "" if margin is not None else "The margin is not known and was taken as 1 (--margin)."
-    target = Target.of(net, 1.0 if margin is None else margin)
+    target = Target.of(net, 1.0 if margin is None else margin, decayed)
     return target, None, _assumptions(target, note)
 
 

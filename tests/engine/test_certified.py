@@ -411,3 +411,12 @@ def test_the_box_reaches_as_far_as_phi_reaches_the_margin_without_a_line_between
     found = net(torch.tensor([[-0.11], [-1.75]], dtype=torch.float64)).tolist()
     assert found == pytest.approx([1.1, -1.0], abs=0.01)
     assert extent(net) >= 1.75
+
+
+def test_weights_trained_with_weight_decay_are_refused_where_that_is_known():
+    """Points at all margins explain them, and places that the margin needs may hold none."""
+    _, _, net = exact(0)
+    assert attack.ATTACK.refusal(Target.of(net, 1.0)) == ""
+    known = Target.of(net, 1.0, decayed=True)
+    assert "weight decay" in attack.ATTACK.refusal(known)
+    assert attack.fits(known) == attack.ATTACK.refusal(known)

@@ -256,6 +256,8 @@ def test_where_no_theorem_holds_it_is_said(changes: dict[str, object]) -> None:
     play.step(session, 2000)
     assert check(session).tone == "warn"
     play.go(session, "attack")
+    assert session.frame.aim is not None
+    assert session.frame.aim.target.decayed == ("weight_decay" in changes)
     play.step(session, 20)
     check(session)
 

@@ -41,6 +41,10 @@ _SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]])
 MOST_ASKED = {1: MOST[1], 2: 200}  # groups where one asks for it; a place of 160 takes a second
 WEIGHTS = {1: 50_000, 2: 5_000}  # of more layers, without being asked; see docs/measured
 WEIGHTS_ASKED = {1: 250_000, 2: 25_000}  # where one asks for it
+DECAYED = (
+    "nothing can be certified of weights trained with weight decay: points beyond the margin leave "
+    "a trace as well, and the certificate looks for points on the margin alone. Train without it."
+)
 FINER = 2  # times as narrow are the next places
 
 
@@ -156,6 +160,8 @@ def _refusal(target: Target, most: dict[int, int], weights: dict[int, int]) -> s
     why, d = refusal(target.net), target.net.d
     if why:
         return why
+    if target.decayed:
+        return DECAYED
     minutes = "Choose the attack “Certified places”: it takes minutes."
     if len(target.net.weights) > 2:
         count = len(target.net.theta)

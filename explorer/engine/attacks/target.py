@@ -28,6 +28,8 @@ class Target:
     Attributes:
         net: weights with min_i y_i Phi(theta; x_i) = level on the unseen training data.
         level: 1 for homogeneous weights, else their own margin.
+        decayed: whether it is known that weight decay trained them. Points at any margin leave a
+            trace then, so that nothing is claimed because no point of margin 1 explains it.
 
     Raises:
         ValueError: where the weights are not finite or all zero, or `level` is not the margin that
@@ -44,6 +46,7 @@ class Target:
 
     net: Network
     level: float = 1.0
+    decayed: bool = False
     _merged: dict[float, Merged] = field(default_factory=dict, init=False, repr=False)
     _kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
     _prepared: dict[tuple[float, bool], Prepared] = field(
@@ -64,7 +67,7 @@ class Target:
             )
 
     @classmethod
-    def of(cls, net: Network, margin: float) -> Target:
+    def of(cls, net: Network, margin: float, decayed: bool = False) -> Target:
         """Return the target of a network: margin^(-1/order) theta, which has margin 1.
 
         Where a bias beyond the first layer breaks homogeneity, no factor does that: the weights
@@ -73,6 +76,7 @@ class Target:
         Args:
             net: the trained network.
             margin: its smallest margin q_min on the training data, in units of Phi.
+            decayed: whether it is known that weight decay trained it.
 
         Returns:
             The target.
@@ -88,8 +92,8 @@ class Target:
                 "Train until every point is on its side."
             )
         if not net.homogeneous:
-            return cls(net, float(margin))
-        return cls(scaled_network(net, margin ** (-1 / net.order)))
+            return cls(net, float(margin), decayed)
+        return cls(scaled_network(net, margin ** (-1 / net.order)), decayed=decayed)
 
     @cached_property
     def mass(self) -> float:

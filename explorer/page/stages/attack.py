@@ -36,7 +36,7 @@ def take_target(session: Session) -> None:
             "The network does not separate the points, so it has no margin to attack. "
             "Train on until the light says that it separates them."
         )
-    target = Target.of(state.net, q_min)
+    target = Target.of(state.net, q_min, frame.training.weight_decay > 0)
     name = _suitable(session, target)
     part = frame.training
     made = part.certificate if part.certified is state else certificate(frame)
