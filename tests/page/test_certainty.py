@@ -74,17 +74,36 @@ def test_an_edit_ends_the_work_and_nothing_is_shown() -> None:
     asyncio.run(run())
 
 
-def test_three_layers_have_no_certificate_and_say_so_once() -> None:
+def deep(width: int) -> App:
+    """A page at the end of an attack on three layers of the plane."""
+    app = App(opened_points())
+    app.session.train_config = TrainConfig(widths=(width, width), steps=200)
+    play.go(app.session, "train")
+    play.advance(app.session, steps=200)
+    play.go(app.session, "attack")
+    play.configure(app.session, steps=20)
+    play.go_on(app.session, 20)
+    assert app.session.frame.status.over and len(app.session.frame.attack.claims.x)
+    return app
+
+
+def test_three_layers_have_a_certificate() -> None:
     async def run() -> None:
-        app = App(opened_points())
-        app.session.train_config = TrainConfig(widths=(8, 8), steps=200)
-        play.go(app.session, "train")
-        play.advance(app.session, steps=200)
-        play.go(app.session, "attack")
-        play.configure(app.session, steps=20)
-        play.go_on(app.session, 20)
-        assert app.session.frame.status.over and len(app.session.frame.attack.claims.x)
-        await asyncio.sleep(0)  # as in `ended`: the work would begin by then
+        app = deep(8)
+        await asyncio.sleep(0)  # as in `ended`: the work begins by then
+        await board(app).job.done()
+        now = app.session.frame
+        made, verdict = now.attack.certainty, now.attack.verdict
+        assert made is not None and verdict is not None and len(made.radius) == verdict.claims
+        app.close()
+
+    asyncio.run(run())
+
+
+def test_three_layers_of_many_weights_have_no_certificate_and_say_so_once() -> None:
+    async def run() -> None:
+        app = deep(80)
+        await asyncio.sleep(0)
         assert board(app).job.state is JobState.IDLE
         fold = [words for name, words in headline(app.session.frame).fold if name == "certified"]
         assert len(fold) == 1
