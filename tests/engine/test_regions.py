@@ -163,6 +163,67 @@ def test_no_sampled_explanation_is_below_the_bound(d, widths, tau):
         assert radius.high <= 1 + 1e-12 and radius.low >= cone.least.low - 1e-12
 
 
+def around(found, x, y):
+    """Which pieces of label y hold x (d,): between the ends, or on one side of all edges."""
+    corners = found.pieces
+    if corners.shape[2] == 1:
+        inside = (corners.min(axis=1) <= x + 1e-12) & (corners.max(axis=1) >= x - 1e-12)
+        return inside[:, 0] & (found.y == y)
+    side, to = np.roll(corners, -1, axis=1) - corners, x - corners
+    turns = side[..., 0] * to[..., 1] - side[..., 1] * to[..., 0]
+    return ((turns >= -1e-12).all(axis=1) | (turns <= 1e-12).all(axis=1)) & (found.y == y)
+
+
+@pytest.mark.parametrize(
+    ("d", "widths", "tau"),
+    [(1, (5, 4), 0.0), (1, (6, 5), 0.2), (1, (4, 3, 3), 0.4), (2, (5, 4), 0.0), (2, (4, 4), 0.2)],
+)
+def test_every_gradient_lies_among_the_rays_of_its_piece(d, widths, tau):
+    """For any u no gradient with free slopes at a place gains more than the rays around it."""
+    some, looked, free = np.random.default_rng(0), 0, 0
+    for seed in range(4):
+        net = rough(30 * seed + 3, d, *widths)
+        cone = Cone.of(net, Assumptions(band=1.0, tau=tau, box=2.0))
+        found, rays = cone.places, cone.rays
+        for x in torch.from_numpy(some.uniform(-2, 2, (200, d))):
+            rows = sampled(net, cone.assumptions, x[None], some, most=8)
+            if not len(rows):
+                continue
+            near = around(found, x.numpy(), np.sign(float(net(x[None]))))[rays.piece]
+            assert near.any()  # no place is missing
+            looked, free = looked + 1, free + (len(rows) > 1)
+            for g in rows:
+                aims = [g, *some.normal(size=(3, len(g)))]
+                mean = np.mean(
+                    [rays.columns(np.flatnonzero(near), u).mean(axis=0) for u in aims[1:]], 0
+                )
+                for u in (*aims, g - mean):
+                    assert u @ g <= rays.gains(u)[near].max() + 1e-9 * np.linalg.norm(u)
+    assert looked > 40 and (free > 5) == (tau > 0)
+
+
+@pytest.mark.parametrize("widths", [(5, 4), (4, 3, 3)])
+def test_where_rounding_turns_a_neuron_its_slope_is_free(widths):
+    """Weights within a share of those given: who is on the other side with them is free."""
+    some, turned, share = np.random.default_rng(1), 0, 0.02
+    for seed in range(3):
+        net = rough(30 * seed + 3, 1, *widths)
+        layers = Layers.of(net, 2.0)
+        found = regions(layers, 0.2, 3.0, 1e-9, share)
+        for other in range(10):
+            sides = torch.from_numpy(some.choice([-1.0, 1.0], size=len(net.theta)))
+            moved = net.with_theta(net.theta * (1 + share * sides))
+            for piece in some.permutation(len(found.y))[:60]:
+                x = torch.from_numpy(found.pieces[piece].mean(axis=0))
+                before, after = (
+                    torch.cat([z for z, _ in local(one, x)]) > 0 for one in (net, moved)
+                )
+                apart = (before != after).numpy()
+                turned += int(apart.sum())
+                assert found.free[piece][apart].all(), (seed, other)
+    assert turned > 10
+
+
 def test_without_free_slopes_the_bound_is_that_of_all_corners():
     """At tau 0 nothing is relaxed: the rays at corners, by the chain rule, are the whole cone."""
     net = rough(5, 1, 5, 4)
