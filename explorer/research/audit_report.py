@@ -28,9 +28,11 @@ SHOWN = 3  # coordinates that a row shows; arbitrary
 ROWS = 200  # arbitrary: of a page
 PICTURES = ("svg", "pdf", "png")
 CSS = """
-.mx{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:1rem auto;padding:0 1rem}
+.mx{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:1rem auto;padding:0 1rem}
 .mx h1{font-size:22px}.mx h2{font-size:16px}.mx table{border-collapse:collapse;font-size:13px}
 .mx td,.mx th{padding:2px 10px;text-align:left;border-bottom:1px solid #8884}.mx svg{max-width:100%}
+.mx td{white-space:nowrap;vertical-align:top}.mx td:last-child{white-space:normal}
+.mx .wide{overflow-x:auto}.mx .wide td:last-child{white-space:nowrap}
 """
 
 
@@ -164,7 +166,7 @@ def _points(made: Audit) -> str:
     found = made.rows
     more = f"<p>{len(found) - ROWS} more rows.</p>" if len(found) > ROWS else ""
     cells = [[_cell(v) for v in row.values()] for row in found[:ROWS]]
-    return _table(tuple(found[0]), cells) + more
+    return f'<div class="wide">{_table(tuple(found[0]), cells)}</div>{more}'
 
 
 def _cell(value: Any) -> str:  # noqa: ANN401

@@ -403,6 +403,11 @@ def audited() -> Audit:
     )  # fmt: skip
 
 
+def told_of(*radii: float) -> Determination:
+    """What is known over all explanations, with these certified radii."""
+    return replace(OVER_ALL, certainty=replace(CERTAIN, radius=tensor(*radii)))
+
+
 def of_audits() -> Named:
     """What an audit says, and what it rests on."""
     made = audited()
@@ -431,8 +436,9 @@ def of_audits() -> Named:
     split = replace(made, net=plain, data=near, q=tensor(-0.1, 0.9), tried=())
     yield "audit, split at 0.5", split.sentence
     for name, radii in (("all", (1, 1, 1, 1)), ("one", (1, 0, 0, 0)), ("none", (0, 0, 0, 0))):
-        told = replace(OVER_ALL, certainty=replace(CERTAIN, radius=tensor(*radii)))
-        yield f"audit, {name} proven", replace(made, determined=told).sentence
+        yield f"audit, {name} proven", replace(made, determined=told_of(*radii)).sentence
+    missed = replace(made, tried=(chance,), determined=told_of(1, 0, 0, 0))
+    yield "audit, chance and proven", missed.sentence
     void = replace(OVER_ALL, allowed=0.93)
     yield "audit, void", replace(made, determined=void).sentence
     yield "over all", explanations.over_all(OVER_ALL)

@@ -51,9 +51,16 @@ def audited(made: Audit) -> str:
             f"Cannot know. {numbers} None of the held-out points is met, and yet there are too few "
             f"of them for a smaller p: give more, or none.{known}"
         )
+    begin = "Nothing more than chance was found."
+    sure = sum(way in (PROVEN, MISSED) for way in standings(made))
+    if sure and made.determined is not None and made.determined.allowed <= explanations.VOID:
+        begin = (
+            f"The weights determine {sure} of {n} training points, and yet no attack found more "
+        )
+        begin += "than chance would."
     return (
-        f"Nothing more than chance was found. {numbers}{known} That does not show that the points "
-        "are safe: another attack may find more."
+        f"{begin} {numbers}{known} That does not show that the points are safe: another attack may "
+        "find more."
     )
 
 
