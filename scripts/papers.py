@@ -25,6 +25,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 MIXES = (0.0, 0.25, 0.5, 0.75, 1.0)
 DECAYS = (0.0, 5e-5, 1e-4, 2e-4, 3e-4, 4e-4, 7.5e-4)
 STEPS = 10_000
+NAMES = {"bilevel": "bilevel, to truth", "decoreco": "DecoReco, to truth"}
 
 
 def curve(axes: Any, x: Sequence[float], lines: Sequence[Line], colour: str, name: str) -> None:
@@ -61,7 +62,7 @@ def mixes(path: Path) -> None:
                 lines = [
                     r for r in rows if r.what.startswith(f"{attack},") and r.what.endswith(end)
                 ]
-                name = f"to {end}" if len(ends) > 1 else f"{attack} to {end}"
+                name = f"to {end}" if len(ends) > 1 else NAMES[attack]
                 curve(axes, MIXES, lines, next(colours), name)
         begun = "partition" if rows is data else "noise"
         bare(axes, title=title, xlabel=f"λ: {begun} (0) to truth (1)")
