@@ -1,4 +1,4 @@
-"""Make the pictures of docs/papers.md anew: ours of two figures, from the rows of bench_papers.
+"""Make the pictures of docs/papers.md anew, from the rows of bench_papers.
 
     python scripts/papers.py
 
@@ -16,8 +16,10 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
-from bench_papers import FIVE, Line, decayed, runkel_11, runkel_12
+from bench_papers import FIVE, Line, decayed, digits_run, images, runkel_11, runkel_12
 
+from explorer.commands.digits import picture
+from explorer.research import image_sheets
 from explorer.research.planes import new_figure
 from explorer.style import CURVES, INK
 
@@ -86,7 +88,14 @@ def decays(path: Path) -> None:
     figure.savefig(path)
 
 
+def digits(path: Path) -> None:
+    """Haim et al., figure 3: training digits above what stands for them, best first."""
+    run = digits_run(0)
+    image_sheets.write(path, picture(run, images(run)[0]))
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    digits(FOLDER / "papers-digits.png")
     mixes(FOLDER / "papers-mixes.png")
     decays(FOLDER / "papers-decay.png")
