@@ -261,3 +261,22 @@ def test_an_attack_on_a_model_of_its_own_is_drawn_over_that_model() -> None:
         sides = torch.from_numpy(made["map"]).reshape(-1)
         assert torch.equal(sides.sign(), victim.outputs(places).sign())
         assert "neurons" not in made
+
+
+def test_a_certified_place_that_holds_a_point_is_no_wrong_claim() -> None:
+    session = Session(preset("alternating-circle", 6))
+    play.go(session, "train")
+    play.step(session, 3000)
+    play.go(session, "attack")
+    attack.choose(session, "certified_places")
+    while play.advance(session, steps=50) and not session.frame.status.over:
+        pass
+    play.assess(session)
+    state, truth = session.frame.attack.state, session.frame.truth
+    arrays, _ = scene(session.frame, session.axes, Look(), EMPTY, {})
+    wrong = arrays["claims"][:, 2] == 0
+    assert len(state.x) and float(state.half.max()) > float(state.half.min())
+    for at, half, label, crossed in zip(state.x, state.half, state.y, wrong, strict=True):
+        mine = truth.x[truth.y == label]
+        holds = bool(((mine - at).abs().amax(1) <= half + state.reach).any())
+        assert crossed == (not holds)

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer.engine.attacks.bilevel import BilevelState, BilevelTarget
+from explorer.engine.attacks.certified import CertifiedState
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report
 from explorer.engine.attacks.shapes import Array, Level, Shapes, joined
 from explorer.engine.certificate import in_reach
+from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.network import Network, phi, phi_all
 from explorer.engine.roster import AttackState, by_key
@@ -292,9 +294,19 @@ def _right(frame: Frame) -> Array:
     claims, made = frame.attack.claims, frame.attack.certainty
     count = 0 if claims is None else len(claims.x)
     right: Array = np.isin(np.arange(count), _matches(frame)).astype(float)
+    if isinstance(frame.attack.state, CertifiedState) and frame.truth is not None:
+        right = np.maximum(right, _holds(frame.attack.state, frame.truth))
     if made is None:
         return right
     return np.where(right > 0, np.where(made.certain.numpy(), 2.0, 3.0), 0.0)
+
+
+def _holds(state: CertifiedState, truth: Dataset) -> Array:
+    """Which places (m,) hold a point of their label, as each of them claims: a place is no dot."""
+    apart = (state.x[:, None] - truth.x.to(state.x)[None]).abs().amax(2)
+    near = apart <= (state.half + state.reach)[:, None] * (1 + 1e-9)
+    held: Array = (near & (state.y[:, None] == truth.y.to(state.y)[None])).any(1).numpy()
+    return held.astype(float)
 
 
 def _links(frame: Frame, axes: Axes, look: Look) -> Arrays:
