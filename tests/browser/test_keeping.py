@@ -309,3 +309,14 @@ def test_a_browser_without_storage_says_so_once_and_nothing_breaks(
     assert dialog.value.type == "beforeunload"
     with page.expect_event("close"):
         dialog.value.accept()
+
+
+def test_settings_of_another_page_outlive_its_reload(page: Page, voila_server) -> None:
+    url = f"{voila_server.url}voila/render/membership.ipynb"
+    page.goto(url)
+    seed = page.get_by_role("spinbutton", name="seed")
+    seed.fill("17")
+    seed.press("Enter")
+    page.wait_for_function("Object.values(sessionStorage).some(text => text.includes('17'))")
+    page.reload(wait_until="commit")
+    expect(page.get_by_role("spinbutton", name="seed")).to_have_value("17")

@@ -34,6 +34,7 @@ from explorer.page.parts.job_row import JobButton
 from explorer.page.parts.keeper import Keeper
 from explorer.page.parts.membership_charts import key
 from explorer.page.parts.page import Page, show, way_back
+from explorer.page.parts.remembered import Remembered
 from explorer.page.view.chart import NOTHING, ChartView
 from explorer.page.words.found import images
 from explorer.research import image_runs
@@ -177,6 +178,15 @@ class Controls:
         self._setting = True
         self.scale.value = replace(self._made, widths=change["new"]).first_scale
         self._setting = False
+
+    @property
+    def fields(self) -> dict[str, w.ValueWidget]:
+        """Return what a visitor sets, by name; a folder on the server is named anew each time."""
+        return {
+            "task": self.task, "n": self.n, "seed": self.seed, "net": self.net,
+            "steps": self.steps, "scale": self.scale, "attack": self.attack, "start": self.start,
+            "attack_steps": self.attack_steps, "vote": self.vote,
+        }  # fmt: skip
 
     def _on(self, told: Callable[[], None]) -> None:
         if not self._setting:
@@ -326,7 +336,8 @@ class DigitsApp(Page):
         page = w.VBox([head, self.verdict, self.controls.widget, self.failure, self.board.widget,
                        self.grid.widget, w.HTML(THEOREM).add_class("mx-note")],
                       layout=w.Layout(overflow="visible"))  # fmt: skip
-        parts = [w.HTML(CSS + PIXELATED), Access(tips=tips_of(page)), Keeper(), page]
+        remembered = Remembered(self.controls.fields)
+        parts = [w.HTML(CSS + PIXELATED), Access(tips=tips_of(page)), Keeper(), remembered, page]
         return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
 
     # --- what is there ------------------------------------------------------------------------

@@ -46,6 +46,7 @@ from explorer.page.parts.membership_charts import (
     trained_chart,
 )
 from explorer.page.parts.page import Page, show, way_back
+from explorer.page.parts.remembered import Remembered
 from explorer.page.view.chart import NOTHING, ChartView
 from explorer.page.words import membership as says
 from explorer.research import rates
@@ -123,8 +124,12 @@ class Controls:
         second = w.HBox([self.rule, self._extra]).add_class("mx-row")
         self.widget = w.VBox([first, second]).add_class("mx-card")
         self.law.observe(self._on_law, names=["value"])
-        for field in (self.d, self.n, self.law, self.labels, self.seed, self.rule, self.share,
-                      self.suspects, self.low):  # fmt: skip
+        # The distribution comes before the labels that it allows.
+        self.fields = {
+            "d": self.d, "n": self.n, "law": self.law, "labels": self.labels, "seed": self.seed,
+            "rule": self.rule, "share": self.share, "suspects": self.suspects, "low": self.low,
+        }  # fmt: skip
+        for field in self.fields.values():
             field.observe(self._on_any, names=["value"])
         self._arrange()
 
@@ -180,6 +185,7 @@ class TrainedControls:
                                   tooltip="By commas"), "300px")  # fmt: skip
         self.trials = _with_name(w.BoundedIntText(3, min=1, max=50, description="trials",
                                               tooltip="For each d"), "110px")  # fmt: skip
+        self.fields = {"dims": self.dims, "trials": self.trials}
         self.bar = w.FloatProgress(
             0, min=0, max=1, layout=w.Layout(width="160px", visibility="hidden")
         )
@@ -282,7 +288,8 @@ class MembershipApp(Page):
         head = w.HBox([title, w.HTML(way_back())]).add_class("mx-header")
         body = w.VBox([head, self.verdict, self.controls.widget, charts,
                        self.trained.widget, self.failure, self.theorem, self.timing])  # fmt: skip
-        parts = [w.HTML(CSS), Access(tips=tips_of(body)), Keeper(), body]
+        remembered = Remembered(self.controls.fields | self.trained.fields)
+        parts = [w.HTML(CSS), Access(tips=tips_of(body)), Keeper(), remembered, body]
         return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
 
     # --- the exact network --------------------------------------------------------------------
