@@ -15,8 +15,8 @@ from explorer.engine.roster import ROSTER
 from explorer.page import play
 from explorer.page.apps.explorer import FOLDS, App
 from explorer.page.frame import STAGES
-from explorer.page.panels import arena as arena_panel
 from explorer.page.panels.base import Panel
+from explorer.page.parts.job_row import JobButton
 from explorer.page.parts.row import Row
 from explorer.page.stages import draw, landscape, train
 from tests.page.pages import of_class, on_plane, press, send, walk
@@ -154,11 +154,11 @@ def test_the_landscape_shows_the_candidates_at_its_handle(app: App) -> None:
 
 def test_a_panel_is_built_when_it_is_first_seen_and_then_its_tooltips_are_told(app: App) -> None:
     arena = app.panels["Arena"]
-    assert arena.widget is None and arena_panel.RUN not in app.access.tips
+    assert arena.widget is None and "seeds" not in app.access.tips
     train.jump_to_exact(app.session)
     play.go(app.session, "arena")
     built = arena.widget
-    assert built is not None and arena_panel.RUN in app.access.tips
+    assert built is not None and "seeds" in app.access.tips
     play.go(app.session, "attack")
     play.go(app.session, "arena")
     assert arena.widget is built
@@ -260,20 +260,20 @@ def test_closing_unfollows_the_session(app: App) -> None:
     assert app.panels["Headline"].said == before
 
 
-def solve(app: App, meanwhile: Callable[[w.Button], None]) -> None:
+def solve(app: App, meanwhile: Callable[[JobButton], None]) -> None:
     """Press the button for many points, do something, and wait for the end."""
 
     async def run() -> None:
         play.go(app.session, "train")
         form = app.panels["TrainForm"]
-        form.jump.click()
+        form.jump.press()
         await asyncio.sleep(0)
-        assert form.jump.description == "Cancel solving"
+        assert form.jump.label == "Cancel solving"
         meanwhile(form.jump)
         await form.job.done()
 
     asyncio.run(run())
-    assert app.panels["TrainForm"].jump.description.startswith("Jump")
+    assert app.panels["TrainForm"].jump.label.startswith("Jump")
 
 
 def test_many_points_are_solved_beside_the_page(app: App) -> None:
@@ -284,7 +284,7 @@ def test_many_points_are_solved_beside_the_page(app: App) -> None:
 
 def test_solving_can_be_cancelled_and_leaves_edited_points_alone(app: App) -> None:
     draw.load(app.session, preset("alternating-line", n=50))
-    solve(app, lambda jump: jump.click())
+    solve(app, lambda jump: jump.press())
     assert app.session.frame.training.state.t == 0 and "cancelled" in app.session.message
     solve(app, lambda jump: draw.edit(app.session, app.session.frame.dataset.without([0])))
     assert (

@@ -195,7 +195,7 @@ def test_training_to_the_end_goes_on_from_the_network_on_screen() -> None:
     session = page.session
     play.go(session, "train")
     play.step(session, 100)
-    page.panels["TrainForm"].finish.click()
+    page.panels["TrainForm"].finish.press()
     now = session.frame.training
     assert session.message
     assert float(now.state.q.max() / now.state.q.min()) < 1 + 1e-6
@@ -210,7 +210,7 @@ def test_what_cannot_be_finished_is_said_and_stays() -> None:
     session = page.session
     play.go(session, "train")
     play.configure(session, widths=(5, 5))
-    page.panels["TrainForm"].finish.click()
+    page.panels["TrainForm"].finish.press()
     assert "two layers" in session.message
     assert session.frame.training.state.net.widths == (5, 5)
 

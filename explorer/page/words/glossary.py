@@ -58,7 +58,7 @@ GLOSSARY: tuple[tuple[str, str], ...] = (
         "[Cc]ertificates?|[Cc]ertified",
         (
             "A certificate is a calculation that shows how near the weights are to a KKT "
-            "point, or proves a claim about them."
+            "point, or proves a claim about training points on the margin."
         ),
     ),
     (
