@@ -125,3 +125,21 @@ def test_a_word_is_explained_by_keys_and_by_the_pointer(
     app.press("3 Attack")
     app.fold("More settings")
     expect(page.locator(".mx-form .mx-term").first).to_be_visible()  # names of settings too
+
+
+def test_a_button_that_changes_or_goes_takes_no_focus_away(
+    page: Page, voila_server: server.Server
+) -> None:
+    app = Explorer(page).visit(voila_server.url)
+    app.preset("Alternating circle")
+    app.press("2 Train")
+    app.press("Jump to the exact solution")
+    expect(app.where).to_have_text("step 0 of 0")
+    app.press("3 Attack")
+    app.button("Hide the truth").focus()
+    page.keyboard.press("Enter")
+    expect(app.button("Reveal the truth")).to_be_focused()
+    app.button("Attack").focus()
+    page.keyboard.press("Enter")
+    expect(app.button("Pause")).to_be_visible()
+    expect(page.locator(".mx-told")).to_be_focused()

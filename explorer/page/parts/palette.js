@@ -14,7 +14,8 @@ const build = (el, send) => {
   const line = () => make("hr", "");
   const draw = () => {
     const { classes, label, tool: held, drawing, legend } = now;
-    const focused = el.contains(document.activeElement) ? (document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent) : null;
+    const named = (b) => b.dataset.layer ?? b.getAttribute("aria-label"); // the words of a layer may change when it is pressed
+    const focused = el.contains(document.activeElement) ? named(document.activeElement) : null;
     if (!drawing) {
       palette.replaceChildren(tool(icon("pencil"), "Edit the points", "Edit the points: back to Draw", null, () => send("edit")));
     } else if (now.folded && !unfolded) {
@@ -36,7 +37,8 @@ const build = (el, send) => {
     chips.replaceChildren(...now.chips.map(({ key, name, tip, on }) => make("button", `mx-chip${on ? " on" : ""}`, {
       type: "button", textContent: name, title: tip, "aria-pressed": String(on), on: { click: () => send("layer", key) },
     })));
-    if (focused) [...el.querySelectorAll("button")].find((b) => b.getAttribute("aria-label") === focused || b.textContent === focused)?.focus();
+    [...chips.children].forEach((b, i) => { b.dataset.layer = now.chips[i].key; });
+    if (focused) [...el.querySelectorAll("button")].find((b) => named(b) === focused)?.focus();
     palette.title = legend;
   };
   return (state) => {

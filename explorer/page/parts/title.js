@@ -1,7 +1,7 @@
 // The headline of a screen, one sentence, and the next sensible thing to do.
 const build = (el, send, onClose) => {
   const title = make("h1", "mx-title"), words = make("p", "mx-words");
-  const told = make("div", "mx-told", { "aria-live": "polite" }, title, words);
+  const told = make("div", "mx-told", { "aria-live": "polite", tabIndex: -1 }, title, words);
   const action = make("button", "mx-action", { type: "button", on: { click: () => send("act", action.dataset.key) } });
   const numbers = make("dl", "mx-numbers-list");
   const fold = menu("mx-numbers", "Numbers", "The numbers behind the headline", [numbers]);
@@ -11,6 +11,7 @@ const build = (el, send, onClose) => {
     put(title, "textContent", state.title || "");
     explain(words, state.words || "");
     for (const tone of ["good", "warn", "bad"]) el.classList.toggle(tone, state.tone === tone);
+    if (!state.action && document.activeElement === action) told.focus({ preventScroll: true }); // not lost with its button
     action.hidden = !state.action;
     action.dataset.key = state.key || "";
     put(action, "textContent", state.action || "");
