@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from explorer.engine import training
@@ -51,6 +52,9 @@ def compile_all() -> None:
                 several = DecoRecoConfig(m=4, steps=4)
                 seen = decoreco.init(target, several, torch.Generator().manual_seed(0))
                 decoreco.advance(target, seen, several, 4)
+    loops: Any = compiled_module("compiled")
+    if loops is not None:
+        loops.positive(np.eye(2), np.ones(2), np.ones(2), 0.0)
 
 
 def all_kept() -> bool:

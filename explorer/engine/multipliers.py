@@ -39,12 +39,14 @@ from torch import Tensor
 from explorer.engine.classes import rivals
 from explorer.engine.exact.faces import turned
 from explorer.engine.gradients import backward_signals, forward_signals
+from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.network import Network, phi_all
 from explorer.engine.rounding import NOTHING
 
 _NOISE = 1e-14  # arbitrary: residuals below this share of |theta| are rounding
 Array = NDArray[np.float64]
 _JITTER = 1e-13  # arbitrary: ridge on the Gram matrix of the columns at length one, by its trace
+MANY = 64  # columns; below it a factor is cheaper than what loops take to load; arbitrary
 _TIMES, _TRIES = 10.0, 6  # arbitrary: the last ridge is 1e5 times the first
 
 
@@ -114,6 +116,8 @@ class _Columns:
     gram: Tensor
 
     def keep(self, kept: Tensor) -> _Columns:
+        if len(kept) == len(self.point) and kept.dtype != torch.bool:
+            return self
         return _Columns(
             self.point[kept],
             [s[kept] for s in self.slopes],
@@ -194,6 +198,12 @@ def _solve(gram: Array, gains: Array) -> Array:
 
 def _descend(gram: Tensor, gains: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """Lawson and Hanson's inner loop: the least-squares weights on a positive subset of columns."""
+    loops = compiled_module("compiled") if len(weight) >= MANY else None
+    if loops is not None:
+        made, whole = weight.numpy().copy(), np.ascontiguousarray(gram.numpy())
+        if loops.positive(whole, gains.numpy(), made, _JITTER * len(made)):
+            left = np.flatnonzero(made)
+            return torch.from_numpy(left), torch.from_numpy(made[left])
     # At length one each, or a point far from the origin sets a ridge that drowns the others.
     size = gram.diagonal().sqrt().clamp_min(1e-300).numpy()
     whole, g, w = gram.numpy() / size[:, None] / size, gains.numpy() / size, weight.numpy() * size

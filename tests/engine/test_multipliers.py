@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
+from explorer.engine import multipliers
 from explorer.engine.gradients import gradient, hard, residual, signals
+from explorer.engine.kernels.loading import compiled_module
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network, phi
 from tests.engine.closed_forms import TABLE, opposite_pair
@@ -219,3 +221,23 @@ def test_empty_and_dead():
     assert (fit.residual, len(fit.lam)) == (1.0, 0)
     dead = net.with_theta(torch.zeros_like(net.theta))
     assert fit_multipliers(dead, draw(3, 2), labels(3, 2)).residual == 1.0
+
+
+@pytest.mark.parametrize("price", [None, 0.3])
+def test_loops_leave_the_fit_that_lapack_leaves(price, monkeypatch):
+    """Of many columns, of which some leave; and where there is no factor LAPACK goes on."""
+    net, x = make((40,), seed=5), draw(60, 2, seed=6)
+    y, cost = labels(60, 7), None if price is None else torch.full((60,), price).double()
+    made = []
+    for many in (10**9, 1):
+        monkeypatch.setattr(multipliers, "MANY", many)
+        made.append(fit_multipliers(net, x, y, tau=0.05, accuracy=1e-9, rounds=60, price=cost))
+    plain, looped = made
+    assert 0 < len(looped.weight) and bool((looped.lam == 0).any())
+    assert torch.equal(looped.point, plain.point)
+    torch.testing.assert_close(looped.lam, plain.lam, rtol=1e-7, atol=1e-9)
+    assert looped.residual == pytest.approx(plain.residual, rel=1e-9)
+    loops = compiled_module("compiled")
+    before = np.ones(2)
+    assert not loops.positive(np.array([[1.0, 2.0], [2.0, 1.0]]), np.ones(2), before, 0.0)
+    assert before.tolist() == [1.0, 1.0]

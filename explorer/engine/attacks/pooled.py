@@ -256,9 +256,7 @@ def _reconstruct(target: Target, state: PooledState, config: PooledConfig) -> Po
     """One reconstruction; its claims join those of the starts before it."""
     number, one = state.t, config.reconstruction()
     noise = torch.Generator().manual_seed(state.seed + STRIDE * number)
-    last = kkt.init(target, one, noise)
-    for after in kkt.iterate(target, last, one):
-        last = after
+    last = kkt.advance(target, kkt.init(target, one, noise), one, one.steps)
     made = kkt.report(target, last, one)
     x = made.x.detach().cpu().double()
     # A label that the merged weights deny would have no place in the pool.

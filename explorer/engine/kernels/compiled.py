@@ -482,3 +482,69 @@ def settle(gram: Array, right: Array, above: Array, ridge: float, tol: float) ->
     """Put the multipliers of `active_set` in place of the guess `above`; False where it fails."""
     n = len(right)
     return active_set(gram, right, n, above, ridge, tol, np.empty((n, n)))
+
+
+# --- Lawson and Hanson's inner loop, the factor kept while columns leave -------------------------
+
+
+@njit(**FAST)
+def _without(low: Array, r: int, n: int, turns: Array) -> None:
+    """The lower factor (n, n) without row and column r of what it is the factor of, in place."""
+    for j in range(r, n - 1):
+        row, above = low[j], low[j + 1]
+        for c in range(j + 2):
+            row[c] = above[c]
+        for c in range(r, j):
+            x, y = row[c], row[c + 1]
+            row[c], row[c + 1] = (
+                x * turns[c, 0] + y * turns[c, 1],
+                y * turns[c, 0] - x * turns[c, 1],
+            )
+        x, y = row[j], row[j + 1]
+        length = np.sqrt(x * x + y * y)
+        turns[j, 0], turns[j, 1] = x / length, y / length
+        row[j] = length
+
+
+@njit(cache=True, **FAST)
+def positive(gram: Array, gains: Array, weight: Array, ridge: float) -> bool:
+    """Lawson and Hanson's inner loop on `weight` (n,), in place: 0 for columns that leave.
+
+    The ridge is that of columns at length one. False where it leaves no factor: nothing changes.
+    """
+    n, size = len(weight), np.empty(len(weight))
+    whole, low, turns = np.empty((n, n)), np.empty((n, n)), np.empty((n, 2))
+    g, w, step, kept = np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.int64)
+    for i in range(n):
+        size[i] = max(np.sqrt(gram[i, i]), 1e-300)
+        g[i], w[i], kept[i] = gains[i] / size[i], weight[i] * size[i], i
+    for i in range(n):
+        for j in range(n):
+            whole[i, j] = gram[i, j] / (size[i] * size[j])
+    if not factored(whole, kept, 0, n, ridge, low):
+        return False
+    while n:
+        solved(g, kept, n, low, step)
+        t = np.inf
+        for a in range(n):
+            if w[kept[a]] + step[a] <= 0:
+                t = min(t, w[kept[a]] / max(-step[a], 1e-300))
+        if not t < np.inf:
+            for a in range(n):
+                w[kept[a]] += step[a]
+            break
+        for a in range(n - 1, -1, -1):
+            i, s = kept[a], step[a]
+            g[i] -= t * (g[i] - ridge * s)  # the Gram matrix times the step is g - ridge step
+            if w[i] + s > 0 or w[i] > t * max(-s, 1e-300):
+                w[i] = max(w[i] + t * s, 0.0)
+                continue
+            _without(low, a, n, turns)
+            n -= 1
+            for b in range(a, n):
+                kept[b] = kept[b + 1]
+    for i in range(len(weight)):
+        weight[i] = 0.0
+    for a in range(n):
+        weight[kept[a]] = w[kept[a]] / size[kept[a]]
+    return True
