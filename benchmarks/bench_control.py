@@ -1,6 +1,6 @@
 """How often claims that know no single point pass for a find, by the control that judges them.
 
-    python benchmarks/bench_control.py [--sets 200]
+    python benchmarks/bench_control.py [--sets 200] [--laws ring star]
 
 Claims are a fresh draw of the very law that the points came from: they know the shape and no point.
 A sound control rules chance out (p <= 0.05) for a twentieth of them at most. The sets are judged as
@@ -78,6 +78,32 @@ def grid(jitter: float, chequered: bool = True) -> Law:
     return lambda g: Dataset(hand(g, x + period * (uniform(g, 1, 2) - 0.5), jitter), y)
 
 
+STROKES = {  # from corner to corner; the pen is lifted between the lists
+    "letter A": [[(-1, -1), (0, 1), (1, -1)], [(-0.5, 0), (0.5, 0)]],
+    "letter I": [[(0, -1), (0, 1)]],
+    "letter X": [[(-1, -1), (1, 1)], [(-1, 1), (1, -1)]],
+}
+
+
+def strokes(name: str, n: int, jitter: float) -> Law:
+    """Points one after the other on the strokes of a letter, one anywhere in each nth of them."""
+    starts, ways = [], []
+    for stroke in STROKES[name]:
+        corners = torch.tensor(stroke).double()
+        starts.append(corners[:-1])
+        ways.append(corners[1:] - corners[:-1])
+    begin, way = torch.cat(starts), torch.cat(ways)
+    ends = way.norm(dim=1).cumsum(0)
+
+    def draw(g: torch.Generator) -> Dataset:
+        along = ends[-1] * (torch.arange(n).double() + uniform(g, n)) / n
+        part = torch.searchsorted(ends, along).clamp_max(len(ends) - 1)
+        share = 1 - (ends[part] - along) / way[part].norm(dim=1)
+        return Dataset(hand(g, begin[part] + share[:, None] * way[part], jitter), in_turn(n))
+
+    return draw
+
+
 def anywhere(g: torch.Generator) -> Dataset:
     """Twenty points anywhere on the inner plane, labels in turn."""
     return Dataset((2 * uniform(g, 20, 2) - 1) * 0.75 * PLANE, in_turn(20))
@@ -106,6 +132,9 @@ LAWS: dict[str, Law] = {
     "grid, exact": grid(0.0),
     "grid": grid(0.01),
     "grid of halves": grid(0.01, chequered=False),
+    "letter A": strokes("letter A", 20, 0.01),
+    "letter I": strokes("letter I", 12, 0.01),
+    "letter X": strokes("letter X", 20, 0.0),
     "uniform": anywhere,
     **{name: of_preset(name) for name in PRESETS if name not in REGULAR},
 }
@@ -159,14 +188,17 @@ def known(name: str, sets: int) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=int, default=200)
+    parser.add_argument("--laws", nargs="*", choices=LAWS, help="these alone, and no preset")
     parser.add_argument("--more", action="store_true", help="the sequential test")
     args = parser.parse_args()
     print("| drawing | find by chance | resampled alone | cannot know | power | half |")
     print("|---|---|---|---|---|---|")
-    for name, law in LAWS.items():
-        row = counts(law, args.sets, args.more)
+    for name in args.laws or LAWS:
+        row = counts(LAWS[name], args.sets, args.more)
         shares = (row.null, row.resampled, row.unknown, row.power, row.half)
         print(f"| {name} | {' | '.join(f'{v / args.sets:.1%}' for v in shares)} |", flush=True)
+    if args.laws:
+        return
     print("\n| preset, its source known | find by chance |\n|---|---|")
     for name in PRESETS:
         if name != "two-points":  # fewer points than a verdict needs

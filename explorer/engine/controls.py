@@ -20,7 +20,7 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 
 from explorer.engine.data import Dataset, heldout
-from explorer.engine.data.drawings import rephased, shifted, turned
+from explorer.engine.data.drawings import rephased, shifted, slid, turned
 from explorer.engine.threads import few_threads
 
 Array = np.ndarray[Any, Any]
@@ -42,8 +42,13 @@ class Origin(Enum):
     TURNED = "turned"
     SHIFTED = "shifted"
     REPHASED = "re-phased"
+    SLID = "slid"
     POOLED = "pooled"
     GIVEN = "control"
+
+
+# Made from the points of the truth, which say no law.
+SHAPED = (Origin.RESAMPLED, Origin.TURNED, Origin.SHIFTED, Origin.REPHASED, Origin.SLID)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +57,9 @@ class Controls:
 
     Attributes:
         sets: as many points each as the truth, best of all; of its dimension.
-        origin: HELD_OUT for sets of the source that the truth came from; RESAMPLED, TURNED, SHIFTED
-            and REPHASED for sets made from the points of the truth; POOLED for sets of training and
-            held-out points together; GIVEN where nobody says.
+        origin: HELD_OUT for sets of the source that the truth came from; RESAMPLED, TURNED,
+            SHIFTED, REPHASED and SLID for sets made from the points of the truth; POOLED for sets
+            of training and held-out points together; GIVEN where nobody says.
         beside: controls made in other ways. Claims must beat each of them: a drawing does not say
             of which law it is, and where one of the ways follows that law, the largest p holds.
         truth: the points that all of these were made for, so that more can be; None for others.
@@ -160,8 +165,9 @@ def control_sets(truth: Dataset, count: int = COUNT) -> Controls:
     """Return control sets for a truth.
 
     A preset is drawn again by `heldout`, with a seed for each set. Points drawn by hand have no
-    source: they are resampled by `heldout` and, beside that, turned about their centre, shifted and
-    re-phased (`drawings`), because a ring, a star or a grid gives its points away to any other.
+    source: they are resampled by `heldout` and, beside that, turned about their centre, shifted,
+    re-phased and slid (`drawings`), because a ring, a star, a grid or a letter gives its points
+    away to any other.
 
     Args:
         truth: the points that a network was trained on.
@@ -179,7 +185,7 @@ def control_sets(truth: Dataset, count: int = COUNT) -> Controls:
     sets = tuple(heldout(truth, seed) for seed in range(1, count + 1))
     if truth.source is not None:
         return Controls(sets, Origin.HELD_OUT, truth=truth)
-    ways = {Origin.SHIFTED: shifted}
+    ways = {Origin.SHIFTED: shifted, Origin.SLID: slid}
     if truth.d == 2:
         ways |= {Origin.TURNED: turned, Origin.REPHASED: rephased}
     beside = tuple(

@@ -1,9 +1,10 @@
 """Other sets of the shape of a drawing, made from its points alone: what stands for its source.
 
-A drawing does not say what law it follows, so there are four guesses. Resampled: groups and clouds.
+A drawing does not say what law it follows, so there are five guesses. Resampled: groups and clouds.
 Turned about the centre: rings and stars. Shifted by up to half of the way to a neighbour: grids,
 lines and tight groups. Re-phased, each point moved by one share of the way round to the next of its
-class: closed curves that are no circles. Each keeps how many points a class has.
+class: closed curves that are no circles. Slid, each point by itself on the line through its
+neighbour: letters and other strokes. Each keeps how many points a class has.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def resampled(dataset: Dataset, seed: int) -> Tensor:
         if not count:
             continue
         width = (4 / ((d + 2) * count)) ** (1 / (d + 4)) * x[members].std(0, correction=0)
-        apart = torch.cdist(x[members], x[members]).fill_diagonal_(torch.inf).amin(1)
+        apart = torch.cdist(x[members], x[members]).fill_diagonal_(torch.inf)
+        apart = apart.masked_fill(apart == 0, torch.inf).amin(1)  # of points at one place, the next
         width = torch.minimum(width, apart[:, None]).clamp_min(MIN_BANDWIDTH)
         chosen = torch.randint(count, (count,), generator=generator)
         noise = torch.randn(count, d, generator=generator, dtype=torch.float64)
@@ -64,6 +66,7 @@ def shifted(dataset: Dataset, count: int) -> Tensor:
     """
     x = dataset.x.to("cpu", torch.float64)
     apart = torch.cdist(x, x).fill_diagonal_(torch.inf)
+    apart = apart.masked_fill(apart == 0, torch.inf)
     near = apart.masked_fill(dataset.y[:, None] != dataset.y[None], torch.inf).amin(1)
     near = near[near.isfinite()]
     step = max(float(near.median()) if len(near) else 0.0, MIN_BANDWIDTH)
@@ -78,16 +81,35 @@ def rephased(dataset: Dataset, count: int) -> Tensor:
     """
     x = dataset.x.to("cpu", torch.float64)
     centre = x.mean(0)
-    radius, angle = (x - centre).norm(dim=1), torch.atan2(*(x - centre).T.flip(0))
-    wider, further = radius.clone(), angle.clone()
+    ends = x.new_zeros(4, len(x))  # radius, angle, and those of the next
     for label in dataset.y.unique():
         members = (dataset.y == label).nonzero().squeeze(1).cpu()
-        order = members[angle[members].argsort()]
-        wider[order], further[order] = radius[order.roll(-1)], angle[order.roll(-1)]
-        further[order[-1]] += 2 * math.pi
+        places, place = torch.unique(x[members] - centre, dim=0, return_inverse=True)
+        here = torch.stack([places.norm(dim=1), torch.atan2(*places.T.flip(0))])
+        order, there = here[1].argsort(), torch.empty_like(here)
+        there[:, order] = here[:, order.roll(-1)]
+        there[1, order[-1]] += 2 * math.pi
+        ends[:, members] = torch.cat([here, there])[:, place]
+    radius, angle, wider, further = ends
     share = _uniform(dataset, 4, count)[:, None]
     radius, angle = radius + share * (wider - radius), angle + share * (further - angle)
     return centre + torch.stack([radius * angle.cos(), radius * angle.sin()], -1)
+
+
+def slid(dataset: Dataset, count: int) -> Tensor:
+    """Each point moved by itself on the line through its nearest place. (n, d) -> (count, n, d).
+
+    By a uniform share of up to half of the way, to it or away from it: who draws a stroke puts
+    points on it one after the other, and only their order and distance are given. Points at one
+    place move as one.
+    """
+    x = dataset.x.to("cpu", torch.float64)
+    places, place = torch.unique(x, dim=0, return_inverse=True)
+    if len(places) < 2:
+        return x.repeat(count, 1, 1)
+    near = torch.cdist(places, places).fill_diagonal_(torch.inf).argmin(1)
+    share = _uniform(dataset, 5, count * len(places)).view(count, -1, 1) - 0.5
+    return (places + share * (places[near] - places))[:, place]
 
 
 def _uniform(dataset: Dataset, kind: int, count: int) -> Tensor:

@@ -13,7 +13,7 @@ from explorer.engine.attacks.certified import CertifiedState
 from explorer.engine.attacks.hinge import HingeState
 from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import Certificate, Light
-from explorer.engine.controls import Origin
+from explorer.engine.controls import SHAPED, Origin
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.page.frame import Frame
@@ -215,7 +215,7 @@ def _sure(frame: Frame, made: Verdict) -> str:
 def _sets(made: Verdict) -> str:
     if made.origin is Origin.HELD_OUT:
         return f"{made.controls} unseen sets"
-    if made.origin in (Origin.RESAMPLED, Origin.TURNED, Origin.SHIFTED, Origin.REPHASED):
+    if made.origin in SHAPED:
         return f"{made.controls} unseen sets of this shape"  # how they were made: see the numbers
     return verdicts.sets(made.origin, made.controls)
 

@@ -24,6 +24,7 @@ _MADE = {
     Origin.SHIFTED: "made by shifting the points as one",
     Origin.POOLED: "drawn from the training and the unseen points together",
     Origin.REPHASED: "made by moving the points along their outline",
+    Origin.SLID: "made by moving each point towards its neighbours",
 }
 
 
