@@ -420,3 +420,15 @@ def test_weights_trained_with_weight_decay_are_refused_where_that_is_known():
     known = Target.of(net, 1.0, decayed=True)
     assert "weight decay" in attack.ATTACK.refusal(known)
     assert attack.fits(known) == attack.ATTACK.refusal(known)
+
+
+def test_a_nearly_constant_neuron_does_not_widen_the_box():
+    """Its line is at -122: the box was 146 wide, and of this exact network nothing was claimed."""
+    x = torch.tensor([[-0.86597015], [-0.58867], [0.52257837], [1.24001689]], dtype=torch.float64)
+    y = torch.tensor([1.0, -1.0, -1.0, 1.0], dtype=torch.float64)
+    net = normalise(maximum_margin(x, y).net, x, y)[0]
+    assert float((net.biases[0] / net.weights[0][:, 0]).abs().max()) > 100
+    assert 1.24 < extent(net) < 3
+    state = searched(net)[2]
+    near = (state.x - x.T).abs() <= state.half[:, None] + 1e-9
+    assert len(state.x) >= 2 and bool((near & (state.y[:, None] == y)).any(1).all())

@@ -13,6 +13,7 @@ from explorer.engine.attacks.decoreco import DecoRecoConfig
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import certify
 from explorer.engine.classes import (
+    class_labels,
     class_numbers,
     contrast,
     fair_labels,
@@ -204,3 +205,12 @@ def test_ten_classes_train_and_are_attacked():
     first = decoreco.init(target, attack, rng(1), decoreco.Start(x, y))
     last = list(decoreco.iterate(target, first, attack))[-1]
     assert first.coef.shape == (20, 9) and math.isfinite(float(last.loss))
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.uint8, torch.bool])
+def test_tensors_of_few_bits_are_points_and_classes(kind):
+    """NumPy has no bfloat16, and refused it with a TypeError of its own."""
+    y = torch.tensor([0, 1, 1]).to(kind)
+    assert class_labels(y)[0].tolist() == [-1, 1, 1]
+    data = Dataset.of(torch.tensor([[0.5], [1.0], [2.0]]).to(kind), y)
+    assert data.x.dtype == torch.float64 and data.y.tolist() == [-1, 1, 1]

@@ -226,7 +226,7 @@ class Dataset:
 def points_of(x: Any) -> Tensor:  # noqa: ANN401 - whatever numpy reads
     """Points (n, d) in float64 on the CPU, of arrays of any kind; see `Dataset.of`."""
     try:
-        given = np.asarray(x.detach().cpu() if isinstance(x, Tensor) else x, dtype=np.float64)
+        given = np.asarray(x.detach().cpu().double() if isinstance(x, Tensor) else x, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"points must be numbers in an array (n, d): {error}") from error
     if given.ndim == 0:

@@ -109,7 +109,8 @@ def slid(dataset: Dataset, count: int) -> Tensor:
         return x.repeat(count, 1, 1)
     near = torch.cdist(places, places).fill_diagonal_(torch.inf).argmin(1)
     share = _uniform(dataset, 5, count * len(places)).view(count, -1, 1) - 0.5
-    return (places + share * (places[near] - places))[:, place]
+    made: Tensor = places + share * (places[near] - places)
+    return made[:, place]
 
 
 def _uniform(dataset: Dataset, kind: int, count: int) -> Tensor:

@@ -49,9 +49,9 @@ THRESHOLD = 0.05  # arbitrary: a radius up to this is no claim
 def extent(net: Network) -> float:
     """Return the half width of a box that holds the points which trained these weights; margin 1.
 
-    On the line, where |Phi| is 1 for the last time, and a fifth more; with one hidden layer that
-    may be far beyond all of the neurons' lines. In the plane the level lines may have no end:
-    `ROOM` times the larger of the distance of the first layer's lines (all but a twentieth of the
+    On the line, where |Phi| is 1 for the last time, and a fifth more, wherever the neurons' lines
+    are: a neuron that is nearly constant has its own far away. In the plane the level lines may
+    have no end: `ROOM` times the larger of the distance of the first layer's lines (all but a twentieth of the
     path weight is nearer) and that at which |Phi| first is 1 (the median of 64 directions).
     """
     layers = Layers.of(net, 1.0)
@@ -75,8 +75,10 @@ def extent(net: Network) -> float:
         return ROOM * max(far, float(np.median(first)))
     wide = 6 * max(far, float(first.max()))
     x = np.abs(regions(Layers.of(net, wide), 1.0, 1.01).pieces)
-    last = _last_level(*layers.weights) if len(layers.weights) == 2 else 0.0
-    return 1.2 * max(far, last, float(x[x < wide * (1 - 1e-9)].max(initial=0.0)))
+    last = float(x[x < wide * (1 - 1e-9)].max(initial=0.0))
+    if len(layers.weights) == 2:
+        last = max(last, _last_level(*layers.weights))
+    return 1.2 * (last if last > 0 else far)
 
 
 def _last_level(w: Array, v: Array) -> float:
