@@ -51,8 +51,9 @@ def extent(net: Network) -> float:
 
     On the line, where |Phi| is 1 for the last time, and a fifth more, wherever the neurons' lines
     are: a neuron that is nearly constant has its own far away. In the plane the level lines may
-    have no end: `ROOM` times the larger of the distance of the first layer's lines (all but a twentieth of the
-    path weight is nearer) and that at which |Phi| first is 1 (the median of 64 directions).
+    have no end: `ROOM` times the larger of the distance of the first layer's lines (all but a
+    twentieth of the path weight is nearer) and that at which |Phi| first is 1 (the median of 64
+    directions).
     """
     layers = Layers.of(net, 1.0)
     w, d = layers.weights[0], layers.d
