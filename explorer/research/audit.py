@@ -110,6 +110,7 @@ class Audit:
         names: of the coordinates, where the points came with some.
         folded: what the reading of the model made part of the weights; see `Reading`.
         shared: how many held-out points are training points as well.
+        undetermined: why nothing can be said of what the weights determine; "" where it can.
 
     Example:
         >>> from explorer import audit, maximum_margin, preset
@@ -133,6 +134,7 @@ class Audit:
     names: tuple[str, ...] = ()
     folded: tuple[str, ...] = ()
     shared: int = 0
+    undetermined: str = ""
 
     @property
     def best(self) -> Tried | None:
@@ -308,18 +310,20 @@ def audit(
     controls = controls_for(z, other, seed)
     tried: tuple[Tried, ...] = ()
     told: Determination | None = None
+    why = ""
     if float(q.min()) > 0:
-        one = Target.of(coordinates.net(net), float(q.min()))
+        one = Target.of(coordinates.net(net), _rounded(float(q.min())))
         target = replace(one, net=one.net.with_theta(_round_all(one.net.theta)))
         case = _Case(
             target, z, controls, made, spread, share, coordinates, seed, steps, watch, device
         )
         tried = tuple(case.attacked(entry) for entry in wanted or _entries(target))
-        if attacks is None and not fits(target):
+        why = fits(target)
+        if attacks is None and not why:
             told = determined(target, z, share * spread)
     return Audit(
         net, data, given.classes, coordinates, spread, share, q, made, tried, controls, told,
-        given.names, read.folded, given.shared,
+        given.names, read.folded, given.shared, why,
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from dataclasses import asdict
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -29,10 +30,12 @@ ROWS = 200  # arbitrary: of a page
 PICTURES = ("svg", "pdf", "png")
 CSS = """
 .mx{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:1rem auto;padding:0 1rem}
-.mx h1{font-size:22px}.mx h2{font-size:16px}.mx table{border-collapse:collapse;font-size:13px}
-.mx td,.mx th{padding:2px 10px;text-align:left;border-bottom:1px solid #8884}.mx svg{max-width:100%}
-.mx td{white-space:nowrap;vertical-align:top}.mx td:last-child{white-space:normal}
-.mx .wide{overflow-x:auto}.mx .wide td:last-child{white-space:nowrap}
+.mx h1{font-size:22px}.mx h2{font-size:16px}
+.mx table{border-collapse:collapse;font-size:13px}
+.mx table td,.mx table th{padding:2px 10px;text-align:left;border-bottom:1px solid #8884}
+.mx svg{max-width:100%}
+.mx table td{white-space:nowrap;vertical-align:top}.mx table td:last-child{white-space:normal}
+.mx .wide{overflow-x:auto}.mx .wide table td:last-child{white-space:nowrap}
 """
 
 
@@ -165,14 +168,18 @@ def html(made: Audit, whole: bool = True) -> str:
 def _points(made: Audit) -> str:
     found = made.rows
     more = f"<p>{len(found) - ROWS} more rows.</p>" if len(found) > ROWS else ""
-    cells = [[_cell(v) for v in row.values()] for row in found[:ROWS]]
+    cells = [
+        [str(v) if name == "class" else _cell(v) for name, v in row.items()] for row in found[:ROWS]
+    ]
     return f'<div class="wide">{_table(tuple(found[0]), cells)}</div>{more}'
 
 
 def _cell(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return "-" if math.isinf(value) else f"{value:.3g}"
+    return str(value)
 
 
 def _table(head: tuple[str, ...], body: Any) -> str:  # noqa: ANN401

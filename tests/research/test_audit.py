@@ -304,6 +304,8 @@ def test_biases_everywhere_change_nothing_about_units(trained: Network, scale: f
     moved = in_units(net, torch.zeros(2).double(), scale)
     other = audit(moved, CIRCLE.x * scale, CIRCLE.y, attacks="kkt", steps=STEPS)
     assert sum(found_of(one)) >= 9 and found_of(one) == found_of(other)
+    claimed = [made.tried[0].claims.x for made in (one, other)]
+    assert torch.allclose(claimed[0], claimed[1] / scale, rtol=0, atol=1e-12)
 
 
 def test_several_classes_are_attacked_with_biases_everywhere_too(
@@ -376,6 +378,7 @@ def test_the_table_the_page_and_the_files(trained: Network, tmp_path) -> None:
         assert made.save(tmp_path / f"audit.{ending}").stat().st_size > 500
     page = (tmp_path / "audit.html").read_text()
     assert page.startswith("<!doctype html>") and "<svg" in page and made.sentence in page
+    assert "<td>True</td>" in page and "<td>False</td>" in page  # classes as they are called
     assert "src=" not in page and "<link" not in page  # nothing is fetched
     held = json.loads((tmp_path / "audit.json").read_text())
     assert held["attacks"][0]["verdict"]["found"] == made.tried[0].verdict.found
@@ -390,4 +393,5 @@ def test_points_in_many_coordinates() -> None:
     net = runs.train(data, TrainConfig(widths=(50,)), 0).net
     made = audit(net, data, steps=50)
     assert made.radius > 0.1 and "x1" not in made.rows[0]
+    assert made.determined is None and made.undetermined in assumptions(made)[-1].words != ""
     assert made.plot().patches

@@ -209,7 +209,7 @@ def assumptions(made: Audit) -> list[Assumption]:
             f"({made.coordinates.name}): there the attacks ran. Claims are in those as given."
         )
     found.append(Assumption("coordinates", True, where))
-    why = refusal(made.net)
+    why = made.undetermined or refusal(made.net)
     return [*found, Assumption("certified radius", False, why)] if why else found
 
 
