@@ -1,7 +1,8 @@
-"""The KKT attack on a GPU: graphs of steps, the share of the peak, the crossover, many starts.
+"""Training and attacks on a GPU: graphs of steps, share of the peak, crossover, many starts.
 
-    python benchmarks/bench_gpu.py           needs CUDA; writes benchmarks/gpu.md
+    python benchmarks/bench_gpu.py           needs CUDA; writes benchmarks/gpu.md, row by row
     python benchmarks/bench_gpu.py --smoke   the same code on the CPU, in small; writes nothing
+    python benchmarks/bench_gpu.py --minutes 8   leave out the parts that would begin later
     python benchmarks/bench_gpu.py --starts 16,64   on the CPU: starts at once against one by one
 
 Without a GPU it says so, does the smoke run and ends with 0; a table is kept from a GPU alone.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import math
 import platform
 import sys
 import time
@@ -22,18 +24,27 @@ from pathlib import Path
 
 import torch
 
+from explorer.engine import training
 from explorer.engine.attacks import kkt
 from explorer.engine.attacks.kkt import KKTConfig, Start
-from explorer.engine.attacks.kkt.blocks import BLOCK, Replay
+from explorer.engine.attacks.kkt.blocks import BLOCK, Replay, start_bytes
 from explorer.engine.attacks.target import Target
+from explorer.engine.classes import from_numbers
+from explorer.engine.data import Dataset, preset
+from explorer.engine.exact import maximum_margin
 from explorer.engine.network import init_network
+from explorer.engine.roster import ROSTER
+from explorer.engine.training import TrainConfig
+from explorer.research.devices import DeviceError, free_bytes
+from explorer.research.starts import Starts, attack_starts
+from explorer.research.tuning import USUAL, TuneConfig, attempt
 
 OUT = Path(__file__).with_name("gpu.md")
 
 
 @dataclass(frozen=True)
 class Size:
-    """What is run: a network, candidates, steps, products of a side, widths, starts."""
+    """What is run: a network, candidates, steps, products of a side, widths, starts, points."""
 
     d: int
     width: int
@@ -42,10 +53,11 @@ class Size:
     product: int
     widths: tuple[int, ...]
     starts: int
+    points: int
 
 
-FULL = Size(784, 1000, 1000, 50_000, 8192, (10, 30, 100, 300, 1000, 3000, 10_000), 1024)
-SMOKE = Size(20, 30, 12, 2 * BLOCK, 128, (10, 30), 8)
+FULL = Size(784, 1000, 1000, 50_000, 8192, (10, 30, 100, 300, 1000, 3000, 10_000), 1024, 500)
+SMOKE = Size(20, 30, 12, 2 * BLOCK, 128, (10, 30), 8, 12)
 
 
 def seconds(call: Callable[[], object], device: str) -> float:
@@ -165,6 +177,87 @@ def one_by_one(width: int, multipliers: str) -> float:
     return BLOCK / min(seconds(lambda: next(states), "cpu") for _ in range(5))
 
 
+def training_lines(size: Size, device: str) -> Iterator[str]:
+    """Training in blocks on the device, against the CPU's usual path; float64, one core."""
+    n, wide = size.points, torch.float64
+    for d, widths, classes, decay in (
+        (2, (size.width,), 2, 0.0), (2, (size.width,), 3, 0.0), (2, (size.width,), 2, 0.01),
+        (size.d, (size.width,) * 2, 2, 0.0),
+    ):  # fmt: skip
+        rates = []
+        for where in dict.fromkeys(("cpu", device)):
+            drawn = torch.Generator().manual_seed(0)
+            x = torch.randn(n, d, generator=drawn, dtype=wide)
+            y = from_numbers(torch.arange(n) % classes + 1)
+            data = Dataset(x, y).to(device=where)
+            config = TrainConfig(widths=widths, steps=10**6, weight_decay=decay)
+            state = training.advance(data, training.init(data, config, drawn), config, BLOCK)
+            taken = min(
+                seconds(lambda a=data, s=state, c=config: training.advance(a, s, c, BLOCK), where)
+                for _ in range(2)
+            )
+            rates.append(BLOCK / taken)
+        both = " and ".join(f"{rate:,.0f}" for rate in rates)
+        name = "-".join(map(str, (d, *widths, 1 if classes == 2 else classes)))
+        more = ", weight decay" if decay else ""
+        yield f"| training {name}{more}, {n} points: steps per second, one core and GPU | {both} |"
+
+
+def single_lines(size: Size, device: str) -> Iterator[str]:
+    """DecoReco and inversion, which read numbers after a block: steps per second, float64."""
+    for key, more, outputs in (
+        ("decoreco", {"multipliers": "joint"}, 3), ("decoreco", {}, 3), ("inversion", {}, 1),
+    ):  # fmt: skip
+        entry, rates = ROSTER[key], []
+        config = entry.config(m=42, steps=10**6, **more)
+        drawn = torch.Generator().manual_seed(0)
+        net = init_network(2, (size.width,), generator=drawn, first_scale=0.7, outputs=outputs)
+        for where in dict.fromkeys(("cpu", device)):
+            target = Target(net.to(device=where))
+            state = entry.init(target, config, torch.Generator().manual_seed(0))
+            state = entry.advance(target, state, config, BLOCK)
+            taken = min(
+                seconds(
+                    lambda e=entry, t=target, s=state, c=config: e.advance(t, s, c, BLOCK), where
+                )
+                for _ in range(2)
+            )
+            rates.append(BLOCK / taken)
+        both = " and ".join(f"{rate:,.0f}" for rate in rates)
+        name = f"{key}, {' '.join(more.values()) or 'usual'}, 2-{size.width}-{outputs}, m = 42"
+        yield f"| {name}: steps per second, one core and GPU | {both} |"
+
+
+def verb_lines(size: Size, device: str) -> Iterator[str]:
+    """What `attack --starts` does, claims and union included, and a trial of `tune`; whole runs."""
+    data = preset("alternating-circle", 20 if device == "cuda" else 8)
+    target = Target.of(maximum_margin(data.x, data.y).net, 1.0)
+    config = KKTConfig(m=40, steps=2000 if device == "cuda" else BLOCK)
+    made: list[Starts] = []
+
+    def call() -> None:
+        made.append(attack_starts(target, config, range(size.starts), device=device))
+
+    taken = seconds(call, device)
+    alone = seconds(lambda: attack_starts(target, config, range(2)), "cpu") / 2
+    name = f"attack_starts, alternating circle, {size.starts} starts of {config.steps:,} steps"
+    yield f"| {name}, {made[-1].together} at once | {taken:.3g} s |"
+    yield f"| the same on one core, from two starts | {alone * size.starts:.3g} s |"
+    search = TuneConfig(restarts=8, steps=500 if device == "cuda" else BLOCK)
+    trial = seconds(lambda: attempt(target, search, 0, dict(USUAL), device=device), device)
+    here = seconds(lambda: attempt(target, search, 0, dict(USUAL)), "cpu")
+    yield f"| a trial of tune, 8 restarts: one core and GPU | {here:.3g} and {trial:.3g} s |"
+
+
+def memory_lines(size: Size, device: str) -> Iterator[str]:
+    """The start that does not fit is said before; the memory that is reckoned holds."""
+    net = run(2, (size.width,), 40, device)[0].net
+    one = start_bytes(net, 40, torch.float32, projected=False)
+    free = free_bytes(device)
+    fit = "unknown" if free is None else f"{free // one:,}"
+    yield f"| joint starts of 2-{size.width}-1, m = 40 reckoned to fit | {fit} |"
+
+
 def in_turns(counts: list[int], width: int) -> Iterator[str]:
     """On the CPU: starts at once, by the program of a device, against one by one, in turns."""
     yield "| what | one by one | at once | times as many |\n|---|---|---|---|"
@@ -179,16 +272,25 @@ def in_turns(counts: list[int], width: int) -> Iterator[str]:
             )
 
 
-def table(size: Size, device: str) -> Iterator[str]:
-    """All lines of the table."""
+def table(size: Size, device: str, minutes: float = math.inf) -> Iterator[str]:
+    """All lines of the table; parts that would begin after so many minutes are named only."""
+    begun = time.perf_counter()
     yield "| what | measured |\n|---|---|"
     off = difference(device)
     if not off < 1e-6:
         raise SystemExit(f"the steps of a block are not those of kkt.step: {off:.1e} apart")
     yield f"| blocks against single steps on the CPU, float64 | {off:.1e} |"
-    yield from attack_lines(size, device)
-    yield from crossover_lines(size, device)
-    yield from starts_lines(size, device)
+    for part in (
+        starts_lines, attack_lines, verb_lines, training_lines, single_lines, memory_lines,
+        crossover_lines,
+    ):  # fmt: skip
+        if time.perf_counter() - begun > 60 * minutes:
+            yield f"| {part.__name__} | not run: the time was over |"
+            continue
+        try:
+            yield from part(size, device)
+        except (torch.OutOfMemoryError, DeviceError) as error:
+            yield f"| {part.__name__} | {str(error).partition(chr(10))[0]} |"
 
 
 def main() -> None:
@@ -196,6 +298,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--smoke", action="store_true", help="on the CPU, in small")
     parser.add_argument("--starts", help="on the CPU: so many starts at once, such as 16,64")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no part later")
     parser.add_argument("--width", type=int, default=1000, help="with --starts: hidden neurons")
     args = parser.parse_args()
     torch.set_num_threads(1)  # the CPU's side is one core
@@ -209,15 +312,15 @@ def main() -> None:
     name = torch.cuda.get_device_name() if device == "cuda" else platform.machine()
     command = " ".join(["python", "benchmarks/bench_gpu.py", *sys.argv[1:]])
     lines = [
-        f"# The KKT attack on {name}\n",
+        f"# Training and attacks on {name}\n",
         f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, torch {torch.__version__}: `{command}`\n",
     ]
     print("\n".join(lines))
-    for line in table(FULL if device == "cuda" else SMOKE, device):
+    for line in table(FULL if device == "cuda" else SMOKE, device, args.minutes):
         lines.append(line)
         print(line, flush=True)
-    if device == "cuda":
-        OUT.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        if device == "cuda":  # row by row: a machine that is taken back leaves what it measured
+            OUT.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

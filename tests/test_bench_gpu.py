@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks import bench_gpu
+from tests.engine.pretend import NAME, Pretend
 
 SCRIPT = Path(__file__).resolve().parents[1] / "benchmarks" / "bench_gpu.py"
 KEPT = SCRIPT.with_name("gpu.md")
@@ -24,11 +32,42 @@ def printed(*words: str) -> str:
 def test_the_smoke_run_goes_through_every_row() -> None:
     text = printed("--smoke")
     assert "20-30-30-1, m = 12: 100 steps" in text
+    for row in (
+        "attack_starts", "tune, 8 restarts", "training 2-30-3", "weight decay",
+        "training 20-30-30-1", "decoreco, joint", "inversion", "reckoned to fit",
+    ):  # fmt: skip
+        assert row in text, row
     assert re.findall(r"2-30-1, m = 40, (\w+):", text) == ["joint", "projected"]
-    assert len(re.findall(r"\b8 starts", text)) == 2
+    assert len(re.findall(r"\b8 starts", text)) == 3
     assert "bench_gpu.py --smoke" in text
 
 
 def test_starts_at_once_are_compared_on_the_cpu() -> None:
     text = printed("--starts", "2", "--width", "10")
     assert re.findall(r"2-10-1, m = 40, (\w+), 2 starts", text) == ["joint", "projected"]
+
+
+def test_parts_that_would_begin_too_late_are_named() -> None:
+    text = printed("--smoke", "--minutes", "0")
+    assert text.count("not run") == 7
+
+
+@pytest.mark.slow
+def test_the_whole_table_runs_on_a_device() -> None:
+    small = replace(bench_gpu.SMOKE, width=5, steps=60, starts=2, widths=(4,), m=6, points=6)
+    with Pretend():
+        found = list(bench_gpu.table(small, NAME))
+    text = "\n".join(found)
+    assert "training 20-5-5-1" in text and "not run" not in text
+
+
+def test_a_part_that_fills_the_memory_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> Iterator[str]:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.\nmore")
+        yield ""
+
+    for name in ("starts_lines", "verb_lines", "attack_lines", "training_lines", "single_lines"):
+        monkeypatch.setattr(bench_gpu, name, full)
+    found = list(bench_gpu.table(bench_gpu.SMOKE, "cpu"))
+    assert sum("20.00 GiB" in row for row in found) == 5
+    assert any("reckoned to fit" in row for row in found)

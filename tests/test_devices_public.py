@@ -91,10 +91,10 @@ ATTACKS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     key: (IN_PLANE, MOONS, {"m": 6, "steps": 3}) for key in ("kkt", "inversion", "decoreco")
 } | {
     "bilevel": (IN_PLANE, MOONS, {"m": 6, "steps": 2}), "hinge": (IN_PLANE, MOONS, {}),
-    "univariate": (ON_LINE, LINE, {}), "pooled": (IN_PLANE, MOONS, {}),
-    "certified_places": (ON_LINE, LINE, {}),
+    "univariate": (ON_LINE, LINE, {}), "certified_places": (ON_LINE, LINE, {}),
+    "pooled": (IN_PLANE, MOONS, {"starts": 2, "m": 6, "descent": 10}),
 }  # fmt: skip
-STEPS = 3  # of attacks that plan none
+STEPS = 1  # of attacks that plan none
 
 
 def here(value: Any) -> Any:

@@ -61,13 +61,14 @@ def demo(
     content = {
         **report.of_training(points, trained),
         "attack": report.of_attack(attacked),
-        "picture": out if points.d in (1, 2) else None,
-    }
+        "picture": out if points.d in (1, 2) else None, "note": _where(device, attack),
+    }  # fmt: skip
     rows = [
         *report.training_rows(points, trained),
         *report.attack_rows(attacked),
         ("picture", str(out)),
     ]
+    rows += [("note", str(content["note"]))] if content["note"] else []
     base.show_result(as_json, content, "Margin Explorer", rows)
 
 
@@ -121,6 +122,7 @@ def attack_file(
     check_files(out)
     decayed = run is not None and run.train_config.weight_decay > 0
     target, made, note = runs.aim(net.to(dtype=torch.float64), points, margin, decayed)
+    note = " ".join(filter(None, (note, _where(device, attack))))
     hit: dict[str, Any] = {
         "name": attack, "truth": points, "certificate": made, "device": device.value,
         "dtype": None if dtype is None else getattr(torch, dtype.value),
@@ -150,6 +152,12 @@ def attack_file(
         content["attack"] = report.of_attack(done)
         rows += report.attack_rows(done)
     base.show_result(as_json, content, f"Attack on {file.name}", rows)
+
+
+def _where(device: base.Device, attack: str) -> str:
+    """That an attack stayed on the CPU where a device was asked for, or an empty string."""
+    entry = by_key(attack)
+    return verdicts.on_cpu(entry.title) if device.value != "cpu" and not entry.anywhere else ""
 
 
 def _why_uncertified(target: Any, attack: str) -> str:  # noqa: ANN401 - of the attack's own kind

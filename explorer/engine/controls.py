@@ -174,7 +174,7 @@ def control_sets(truth: Dataset, count: int = COUNT) -> Controls:
         count: how many sets of each kind; 99 let the p-value go down to 0.01.
 
     Returns:
-        The controls, with their origin.
+        The controls, with their origin; on the CPU.
 
     Example:
         >>> from explorer import control_sets, preset
@@ -182,6 +182,7 @@ def control_sets(truth: Dataset, count: int = COUNT) -> Controls:
         >>> len(controls), controls.sets[0].n
         (3, 6)
     """
+    truth = truth.to(device="cpu")
     sets = tuple(heldout(truth, seed) for seed in range(1, count + 1))
     if truth.source is not None:
         return Controls(sets, Origin.HELD_OUT, truth=truth)

@@ -118,3 +118,59 @@ def test_single_precision_finds_as_much(multipliers, steps):
         made = [score(data, c.x.double(), c.y.double(), (0.03,)) for c in claims]
         found.append(sum(int(one.found[0]) for one in made))
     assert abs(found[0] - found[1]) <= 4 and min(found) >= 16, found  # of 48
+
+
+class Drawn:
+    """Stands for a graph: what was captured runs again, on the buffers that it was captured on."""
+
+    def __init__(self, warm, program):
+        warm()
+        program()
+        self.replay, self.warm = program, warm
+
+
+@pytest.mark.parametrize("multipliers", ["joint", "projected"])
+@pytest.mark.parametrize("starts", ["many", "one"])
+def test_blocks_of_a_graph_are_those_call_by_call(multipliers, starts):
+    target, config, first = begun(70, (20,), multipliers)
+    if starts == "one":
+        first = kkt.init(target, config, rng(0))
+    wanted = Replay(target, first, config, block=6, portable=True)
+    wanted.advance(20)
+    made = []
+    run = Replay(target, first, config, block=6, portable=True)
+    run.captures = True
+    run.capture = lambda *programs: made.append(Drawn(*programs)) or made[-1]
+    run.advance(20)  # three graphs and a rest
+    assert len(made) == 1
+    for name in ("x", "lam", "loss"):
+        ours, theirs = getattr(run.state(), name), getattr(wanted.state(), name)
+        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("multipliers", ["joint", "projected"])
+def test_a_capture_that_fails_is_said_once_and_the_steps_are_taken(multipliers):
+    target, config, first = begun(70, (20,), multipliers)
+    wanted = Replay(target, first, config, block=6, portable=True)
+    wanted.advance(18)
+    tried = []
+
+    def capture(warm, program):
+        tried.append(True)
+        warm()
+        raise RuntimeError("operation not permitted when stream is capturing\nat line 9")
+
+    run = Replay(target, first, config, block=6, portable=True)
+    run.captures, run.capture = True, capture
+    with pytest.warns(UserWarning, match="stream is capturing") as seen:
+        run.advance(18)
+    assert len(tried) == len(seen) == 1 and run.graph is None
+    torch.testing.assert_close(run.state().x, wanted.state().x, rtol=1e-10, atol=1e-10)
+
+    def full(warm, program):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    run = Replay(target, first, config, block=6, portable=True)
+    run.captures, run.capture = True, full
+    with pytest.raises(torch.OutOfMemoryError):
+        run.advance(6)

@@ -177,6 +177,7 @@ def of_verdicts() -> Named:
         )
     for told in ((64, 1, 0), (64, 64, 0), (60, 64, 4), (64, 16, 0)):
         yield f"starts {told}", verdicts.starts(*told)
+    yield "on the CPU", verdicts.on_cpu("Hinges")
     yield "starts, union", verdicts.union([64, 40, 32, 31, 1], 64)
     yield "starts, best", verdicts.best_start(7, 18, 20, 64, 0.01)
     yield "images", sentence(IMAGES)

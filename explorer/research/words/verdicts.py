@@ -101,6 +101,11 @@ def best_start(seed: int, found: int, n: int, count: int, p_value: float) -> str
     )
 
 
+def on_cpu(title: str) -> str:
+    """Return that an attack has no program for a device."""
+    return f"{title} has no program for a device: it ran on the CPU."
+
+
 def doubt(p_value: float, count: int) -> str:
     """Return why so many controls do not rule chance out, after a space; "" where they do."""
     why = doubt_of(p_value, count)

@@ -8,10 +8,11 @@ go through compiled loops: see `kernels.compiled`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
@@ -191,13 +192,13 @@ def _together(x: Tensor, share: Tensor, one: float) -> Tensor:
 # --- Many steps in one go: static buffers, no number read back in between -----------------------
 # The steps are those of `kkt.step`; between them only the gradients are computed, and the losses
 # once at the end. What changes from step to step (rates, alpha, the weight of the margin) is a
-# table, on CUDA one on the device, written before each block. There a block of the joint attack is
-# captured as one graph and replayed, so that a step costs no launches; elsewhere the same function
-# runs eagerly. The capture has not run on a GPU yet.
+# table, on CUDA one on the device, written before each block. There a block is captured as one
+# graph and replayed, so that a step costs no launches; elsewhere, and where the capture fails, the
+# same function runs call by call. The capture has not run on a GPU yet.
 #
-# Projected multipliers are solved for by `cones` from the set of the step before, with few rounds.
-# After a block one number is read: whether that was enough. The starts for which it was not go
-# through the block again with twice the rounds.
+# Projected multipliers are solved for by `cones` from the set of the step before, with few rounds:
+# a fixed program too. After a block one number is read: whether that was enough. The starts for
+# which it was not go through the block again, call by call, with twice the rounds.
 #
 # On the CPU, two layers of few inputs descend as `pack_starts` says, group by group: the starts of
 # a group take all steps of a block while they lie near the processor; two inputs in compiled loops.
@@ -295,20 +296,20 @@ class Replay:
             self.packed = pack_starts(
                 self.net, config, self.scale.level, labels * self.scale.mean, kept
             )
-        self.graph: torch.cuda.CUDAGraph | None = None
-        self.on_cuda = state.x.is_cuda
-        if self.on_cuda:
-            self.table = state.x.new_zeros(block, 6)
+        self.graph: Graph | None = None
+        self.capture: Callable[[Callable[[], None], Callable[[], None]], Graph] = cuda_graph
+        self.captures = state.x.is_cuda
+        self.table = state.x.new_zeros(block, 6)
 
     def advance(self, steps: int) -> None:
         """So many steps further. Whether all was finite shows in `state`."""
         with torch.no_grad(), denormals_flushed():
-            while steps >= self.block and self.on_cuda and not self.projected:
-                self._replay()
+            while steps >= self.block and (self.captures or self.projected):
+                self._block(self._rows(self.block))
                 steps -= self.block
-            while steps and self.projected:
-                self._project(self._rows(min(steps, self.block)))
-                steps -= min(steps, self.block)
+            if steps and self.projected:
+                self._block(self._rows(steps))
+                steps = 0
             rows = self._rows(steps)
             for some in self.packed:
                 some.advance(rows)
@@ -364,12 +365,14 @@ class Replay:
         share.copy_((found.u + floor) / self.scale.mean)
         held.unsettled.logical_or_(found.unsettled)
 
-    def _project(self, rows: Sequence[Sequence[float]]) -> None:
-        """A block of projected steps; again for the starts for which the rounds were too few."""
+    def _block(self, rows: Sequence[Sequence[float]]) -> None:
+        """A block of steps; of projected ones again where the rounds were too few."""
         self.held.unsettled.fill_(False)
-        before, rounds = self.held.copies(), ROUNDS
-        self.descend(self.held, rows, rounds)
-        while rounds < MOST and bool(self.held.unsettled.any()):
+        before = self.held.copies() if self.projected else None
+        if len(rows) < self.block or not self._replayed(rows):
+            self.descend(self.held, rows, ROUNDS)
+        rounds = ROUNDS
+        while before is not None and rounds < MOST and bool(self.held.unsettled.any()):
             rounds *= 2
             single = not self.held.unsettled.ndim
             at = None if single else self.held.unsettled.nonzero().squeeze(-1)
@@ -377,25 +380,57 @@ class Replay:
             self.descend(again, rows, rounds)
             self.held.put(again, at)
 
-    def _replay(self) -> None:
-        """A block of steps as one graph, captured at the first call."""
-        if self.graph is None:
-            self.graph = self._captured()
-        self.table.copy_(torch.tensor(self._rows(self.block), dtype=self.table.dtype))
-        self.graph.replay()
+    def _replayed(self, rows: Sequence[Sequence[float]]) -> bool:
+        """Whether the block was taken as one graph, captured at the first one.
 
-    def _captured(self) -> torch.cuda.CUDAGraph:
-        kept = self.held.copies()
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            self.descend(self.held, self.table[:1].expand(_WARM, -1))
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self.descend(self.held, self.table)
-        self.held.put(kept)
-        return graph
+        Where the capture fails, a warning says so once, and no other is tried.
+        """
+        if self.captures and self.graph is None:
+            kept = self.held.copies()
+            try:
+                self.graph = self.capture(
+                    lambda: self.descend(self.held, self.table[:1].expand(_WARM, -1), ROUNDS),
+                    lambda: self.descend(self.held, self.table, ROUNDS),
+                )
+            except torch.OutOfMemoryError:
+                raise
+            except RuntimeError as error:  # such as an operation that no graph can hold
+                self.captures = False
+                why = str(error).partition("\n")[0]
+                warnings.warn(
+                    f"a block was not captured as a graph ({why}); its steps go call by call, "
+                    "the same and more slowly", stacklevel=2,
+                )  # fmt: skip
+            self.held.put(kept)
+        if self.graph is None:
+            return False
+        self.table.copy_(torch.tensor(rows, dtype=self.table.dtype))
+        self.graph.replay()
+        return True
+
+
+class Graph(Protocol):
+    """A captured program."""
+
+    def replay(self) -> None:
+        """Run it again, on the memory that it was captured on."""
+
+
+def cuda_graph(warm: Callable[[], None], program: Callable[[], None]) -> Graph:
+    """Return the program as a graph of CUDA, after `warm` has run beside the usual work.
+
+    Raises:
+        RuntimeError: where the program cannot be captured.
+    """
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        warm()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        program()
+    return graph
 
 
 def start_bytes(net: Network, m: int, dtype: torch.dtype, projected: bool) -> int:
