@@ -90,7 +90,7 @@ def class_order(columns: Sequence[Any], outputs: int | None = None) -> tuple[Any
 
 def _column(y: Any) -> list[Any]:  # noqa: ANN401 - whatever numpy reads
     """A column of classes as Python values."""
-    held = np.asarray(y.detach().cpu() if isinstance(y, Tensor) else y)
+    held = np.asarray(y.tolist() if isinstance(y, Tensor) else y)  # numpy knows no bfloat16
     if held.ndim > 1 and held.shape[-1] > 1:
         raise ValueError(
             f"classes must be (n,), one for each point; got {held.shape}. Of one column for each "

@@ -56,6 +56,15 @@ def test_it_is_torchs_gradient_descent(d, epochs):
             assert torch.allclose(ours.phi(z), theirs(z).squeeze(1), rtol=2e-3, atol=2e-3)
 
 
+def test_points_in_float64_are_trained_on_in_float32():
+    config = replace(SMALL, epochs=3)
+    x = torch.randn(config.n, 3, generator=generator_of(1, 3, 0))
+    y = torch.where(torch.arange(config.n) % 2 == 0, 1.0, -1.0)
+    single = train_wide(x, y, config, generator_of(2, 3, 0))
+    double = train_wide(x.double(), y.double(), config, generator_of(2, 3, 0))
+    assert torch.equal(single.phi(x), double.phi(x.double()))
+
+
 def test_rows_come_one_by_one_and_any_trial_repeats_alone():
     rows = list(membership_experiment(SMALL))
     assert [(r.d, r.trial) for r in rows] == [(3, 0), (3, 1), (40, 0), (40, 1)]

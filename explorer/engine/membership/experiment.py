@@ -116,7 +116,7 @@ class Wide:
 
     def phi(self, x: Tensor, progress: Progress = no_progress) -> Tensor:
         """Phi at x (m, d) -> (m,), `_CHUNK` points at once."""
-        parts = _with_ones(x).split(_CHUNK)
+        parts = _with_ones(x.to(self.points)).split(_CHUNK)
         values = [self._phi(part) for part in with_progress(parts, len(parts), progress)]
         return torch.cat(values)
 
@@ -129,7 +129,11 @@ def train_wide(
     x: Tensor, y: Tensor, config: MembershipConfig, generator: torch.Generator,
     progress: Progress = no_progress,
 ) -> Wide:  # fmt: skip
-    """Train by full-batch gradient descent on the mean logistic loss. x (n, d), y (n,) float32."""
+    """Train by full-batch gradient descent on the mean logistic loss, in float32.
+
+    x (n, d), y (n,).
+    """
+    x, y = x.float(), y.float()
     n, d = x.shape
     k = config.width
     # torch's Linear(d, k): uniform up to 1/sqrt(d), the bias too; Linear(k, 1): up to 1/sqrt(k)
