@@ -53,8 +53,9 @@ def test_parts_that_would_begin_too_late_are_named() -> None:
 
 
 @pytest.mark.slow
-def test_the_whole_table_runs_on_a_device() -> None:
-    small = replace(bench_gpu.SMOKE, width=5, steps=60, starts=2, widths=(4,), m=6, points=6)
+def test_the_whole_table_runs_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_gpu, "BLOCK", 3)
+    small = replace(bench_gpu.SMOKE, width=5, steps=9, starts=2, widths=(4,), m=6, points=6)
     with Pretend():
         found = list(bench_gpu.table(small, NAME))
     text = "\n".join(found)

@@ -69,10 +69,10 @@ def stop_at(monkeypatch, last) -> None:
     """An interrupt in the trial `last`; no full attack may begin after it."""
     attempt = tune.attempt
 
-    def stopped(target, config, number, params, progress):
+    def stopped(target, config, number, params, progress, device):
         if number == last:
             raise KeyboardInterrupt
-        return attempt(target, config, number, params, progress)
+        return attempt(target, config, number, params, progress, device)
 
     monkeypatch.setattr(tune, "attempt", stopped)
     monkeypatch.setattr(runs, "attack", lambda *a, **k: pytest.fail("a full attack began"))
@@ -103,7 +103,7 @@ def test_an_interrupt_of_any_verb_is_one_line(call, monkeypatch) -> None:
 
 
 def test_a_search_whose_trials_all_fail_exits_with_1(call, monkeypatch) -> None:
-    def failed(target, config, number, params, progress):
+    def failed(target, config, number, params, progress, device):
         return tune.Trial(number, params, tune.KKTConfig(), math.inf, 0.0, 0.0, "diverged")
 
     monkeypatch.setattr(tune, "attempt", failed)
