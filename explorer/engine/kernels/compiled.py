@@ -11,6 +11,7 @@ kept on disk and made anew when this file changes: all that comes from other fil
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,14 @@ _LARGEST = 708.0  # exp of it is finite
 
 
 @intrinsic
-def _as_float(_typing: Any, _bits: Any) -> Any:  # noqa: ANN401 - numba's own types
-    def made(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:  # noqa: ANN401
-        return builder.bitcast(args[0], ir.DoubleType())
+def _as_float(_typing: Any, bits: Any) -> Any:  # noqa: ANN401 - numba's own types
+    """Bits read as a number of as many."""
+    short = bits == types.int32
 
-    return types.float64(types.int64), made
+    def made(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:  # noqa: ANN401
+        return builder.bitcast(args[0], ir.FloatType() if short else ir.DoubleType())
+
+    return types.float32(types.int32) if short else types.float64(types.int64), made
 
 
 @njit(inline="always", **FAST)
@@ -64,6 +68,29 @@ def sigmoid(z: float) -> float:
     e = e * r + 0.5
     e = (e * r + 1.0) * r + 1.0
     return 1.0 / (1.0 + e * _as_float((np.int64(n) + 1023) << 52))
+
+
+_ONE, _HALF = np.float32(1), np.float32(0.5)
+_LARGEST_SINGLE, _LOG2_E_SINGLE = np.float32(87), np.float32(_LOG2_E)
+_LN2_HIGH_SINGLE, _LN2_LOW_SINGLE = np.float32(0.693359375), np.float32(-2.12194440e-4)
+_SERIES = tuple(np.float32(1 / math.factorial(n)) for n in (7, 6, 5, 4, 3))
+
+
+@njit(inline="always", **FAST)
+def sigmoid_single(z: float) -> float:
+    """The same in float32: the series to r^7."""
+    x = _LARGEST_SINGLE if z < -_LARGEST_SINGLE else -z
+    x = -_LARGEST_SINGLE if x < -_LARGEST_SINGLE else x
+    n = np.floor(x * _LOG2_E_SINGLE + _HALF)
+    r = (x - n * _LN2_HIGH_SINGLE) - n * _LN2_LOW_SINGLE
+    e = _SERIES[0]
+    e = e * r + _SERIES[1]
+    e = e * r + _SERIES[2]
+    e = e * r + _SERIES[3]
+    e = e * r + _SERIES[4]
+    e = e * r + _HALF
+    e = (e * r + _ONE) * r + _ONE
+    return _ONE / (_ONE + e * _as_float(np.int32((np.int32(n) + np.int32(127)) << np.int32(23))))
 
 
 @njit(**FAST)

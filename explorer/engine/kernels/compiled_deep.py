@@ -5,6 +5,9 @@ of matrices are calls of BLAS; whatever lies between them goes through each arra
 matrices are made of the candidates that were active at the step before, and of those that the
 residual asks for; all but the pass through the network is made of those with a multiplier.
 
+What has the size of a layer is in the type of the weights, float64 or float32; candidates,
+multipliers and all sums that are subtracted from each other are in float64.
+
 Shapes: x, mean, square, grad (b, d + 2, m), rows as in `packed`; signed (b, m). A network is its
 layers' weights with the bias, where there is one, as last column, one layer after another. What is
 compiled is kept on disk and made anew when this file changes or `compiled`, whose time is part of
@@ -15,26 +18,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
 
 from explorer.engine.kernels import compiled
-from explorer.engine.kernels.compiled import FAST, active_set, move, sigmoid
+from explorer.engine.kernels.compiled import FAST, active_set, move, sigmoid, sigmoid_single
 
-Array = npt.NDArray[np.float64]
-Net = tuple[Array, Array, Array, Array]  # weights; neurons (L,) and inputs (L,); slopes
+Array = npt.NDArray[Any]
+# Weights; neurons (L,) and inputs (L,); slopes; squared norm of all but the last layer.
+Net = tuple[Array, Array, Array, Array, float]
 How = tuple[float, ...]  # as in `compiled`
 Rule = tuple[bool, float, float, float]
+Near = tuple[float, float, float]  # ridge, of the trace; of each diagonal entry; tolerance of gains
 
-_TOLERANCE = 1e-13  # as in `compiled`
+
+def slope_of(z: float) -> float:
+    """sigmoid(z) in the type of z; in loops alone."""
+    raise NotImplementedError(z)
+
+
+@overload(slope_of, jit_options=FAST, inline="always")
+def _slope_of(z) -> Callable[..., float]:  # type: ignore[no-untyped-def] # noqa: ANN001
+    if z == types.float32:
+        return lambda z: sigmoid_single(z)
+    return lambda z: sigmoid(z)
 
 
 @njit(**FAST)
 def _layers(net: Net) -> list[Array]:
     """The weights of each layer (k, e)."""
-    theta, outs, ins, _ = net
+    theta, outs, ins = net[:3]
     at, made = 0, []
     for k, e in zip(outs, ins):  # noqa: B905 - numba knows no strict
         made.append(theta[at : at + k * e].reshape(k, e))
@@ -57,15 +74,16 @@ def _lay(
 ) -> None:  # fmt: skip
     """Go up and down: what each layer reads, and of hidden ones z, s and dPhi by z and by a."""
     _put(a[0], x)
-    first, depth, m = 0, len(z), x.shape[1]
+    first, depth, m, zero = 0, len(z), x.shape[1], slopes.dtype.type(0)
     for layer in range(depth):
         np.dot(ws[layer], a[layer], z[layer])
         zl, sl, out = z[layer], s[layer], a[layer + 1]
         for i in range(len(zl)):
-            steep, row, slope, value = alpha * slopes[first + i], zl[i], sl[i], out[i]
+            steep = slopes.dtype.type(alpha * slopes[first + i])
+            row, slope, value = zl[i], sl[i], out[i]
             for j in range(m):
-                slope[j] = sigmoid(steep * row[j])
-                value[j] = row[j] if row[j] > 0 else 0.0
+                slope[j] = slope_of(steep * row[j])
+                value[j] = max(row[j], zero)
         first += len(zl)
     for layer in range(depth - 1, -1, -1):
         ol, sl, bl = outer[layer], s[layer], b[layer]
@@ -73,8 +91,8 @@ def _lay(
             for i in range(len(ol)):
                 ol[i] = ws[depth][0, i]
         else:
-            _put(ol, np.dot(ws[layer + 1].T, b[layer + 1]))
-        for i in range(len(ol)):
+            np.dot(ws[layer + 1].T, b[layer + 1], ol)
+        for i in range(len(bl)):
             for j in range(m):
                 bl[i, j] = ol[i, j] * sl[i, j]
 
@@ -90,7 +108,7 @@ def _known(
     for j in range(m):
         phi[j] = inner[j] = made[0, j]
     size[:] = 0.0
-    own, read = np.empty(m), np.empty(m)
+    own, read = np.empty(m, made.dtype), np.empty(m, made.dtype)
     for layer in range(depth + 1):
         own[:] = 1.0 if layer == depth else 0.0
         read[:] = 0.0
@@ -109,7 +127,7 @@ def _known(
 @njit(**FAST)
 def _columns(v: Array, at: Array) -> Array:
     """Columns `at` of v."""
-    out = np.empty((len(v), len(at)))
+    out = np.empty((len(v), len(at)), v.dtype)
     for i in range(len(v)):
         for j in range(len(at)):
             out[i, j] = v[i, at[j]]
@@ -117,28 +135,38 @@ def _columns(v: Array, at: Array) -> Array:
 
 
 @njit(**FAST)
-def _products(a: list[Array], b: list[Array], at: Array) -> Array:
-    """<grad Phi(x_i), grad Phi(x_j)> of i in `at` and all j, (p, m)."""
-    depth = len(b)
-    made = np.dot(_columns(a[depth], at).T, a[depth])
+def _products(
+    a: list[Array], b: list[Array], at: Array, before: int, reads: list[Array], sends: list[Array],
+    cross: Array,
+) -> None:  # fmt: skip
+    """Rows of candidates `at` (p,) beside all: <a_i, a_j> and <b_i, b_j> of each hidden layer.
+
+    They go into `reads` and `sends` from row `before` on, <grad Phi(x_i), grad Phi(x_j)> likewise
+    into `cross`.
+    """
+    depth, end = len(b), before + len(at)
+    _put(cross[before:end], np.dot(_columns(a[depth], at).T, a[depth]))
     for layer in range(depth):
-        made += np.dot(_columns(b[layer], at).T, b[layer]) * np.dot(
-            _columns(a[layer], at).T, a[layer]
-        )
-    return made
+        read, sent = reads[layer][before:end], sends[layer][before:end]
+        np.dot(_columns(a[layer], at).T, a[layer], read)
+        np.dot(_columns(b[layer], at).T, b[layer], sent)
+        for i in range(len(at)):
+            for j in range(cross.shape[1]):
+                cross[before + i, j] += np.float64(read[i, j]) * sent[i, j]
 
 
 @njit(**FAST)
 def _multipliers(
-    a: list[Array], b: list[Array], right: Array, signed: Array, share: Array, ridge: float
-) -> bool:
+    a: list[Array], b: list[Array], right: Array, signed: Array, share: Array, near: Near,
+    reads: list[Array], sends: list[Array],
+) -> tuple[bool, Array, Array]:  # fmt: skip
     """Put the multipliers in place of `share`, and in place of `right` what they leave to ask for.
 
-    False where none are found.
+    Returns whether there are any, and of those above 0 the candidates and their rows in `reads`.
     """
     m, tol, most = len(right), 0.0, 0
     for j in range(m):
-        tol = max(tol, _TOLERANCE * abs(right[j]))
+        tol = max(tol, near[2] * abs(right[j]))
     known, at = np.zeros(m, np.bool_), np.empty(m, np.int64)
     cross, gram, low = np.empty((m, m)), np.empty((m, m)), np.empty((m, m))
     asked, above, gain = np.empty(m), np.empty(m), right.copy()
@@ -151,14 +179,15 @@ def _multipliers(
             if wanted[j]:
                 known[j], at[most], asked[most], above[most] = True, j, right[j], share[j]
                 most += 1
-        made = _products(a, b, at[before:most])
+        _products(a, b, at[before:most], before, reads, sends, cross)
         for i in range(before, most):
             for j in range(m):
-                cross[i, j] = made[i - before, j] * signed[at[i]] * signed[j]
+                cross[i, j] *= signed[at[i]] * signed[j]
             for j in range(i + 1):
                 gram[i, j] = gram[j, i] = cross[i, at[j]]
-        if not active_set(gram, asked, most, above, ridge, tol, low):
-            return False
+            gram[i, i] *= 1 + near[1]
+        if not active_set(gram, asked, most, above, near[0], tol, low):
+            return False, at[:0], at[:0]
         for j in range(m):
             gain[j] = right[j]
         for i in range(most):
@@ -171,33 +200,45 @@ def _multipliers(
         share[at[i]] = above[i]
     for j in range(m):
         right[j] = gain[j]
-    return True
+    rows = np.nonzero(above[:most] > 0)[0]
+    return True, at[rows], rows
+
+
+@njit(**FAST)
+def _square(rows: Array, at: Array, of: Array) -> Array:
+    """Entries [rows_i, at_j] of a matrix."""
+    out = np.empty((len(rows), len(at)), of.dtype)
+    for i in range(len(rows)):
+        for j in range(len(at)):
+            out[i, j] = of[rows[i], at[j]]
+    return out
 
 
 @njit(**FAST)
 def _pull(
-    at: Array, c: Array, alpha: float, ws: list[Array], slopes: Array, a: list[Array],
-    z: list[Array], s: list[Array], b: list[Array], outer: list[Array], onto: Array,
+    at: Array, rows: Array, c: Array, alpha: float, net: Net, ws: list[Array], a: list[Array],
+    z: list[Array], s: list[Array], b: list[Array], outer: list[Array], reads: list[Array],
+    sends: list[Array], onto: Array,
 ) -> float:  # fmt: skip
     """What c (p,) leaves of ||theta||^2; its gradient on x over 2 c into the columns of onto."""
-    depth, n, left = len(z), len(at), 0.0
+    slopes, depth, n, left = net[3], len(z), len(at), net[4]
     pulled, steep, slope = [], [], []
-    carried = np.zeros((ws[0].shape[1], n))
+    carried = np.zeros((ws[0].shape[1], n), slopes.dtype)
     for layer in range(depth):
         w, below, signal = ws[layer], _columns(a[layer], at), _columns(b[layer], at)
         value, own = _columns(z[layer], at), _columns(s[layer], at)
-        reads, sends = np.dot(below.T, below), np.dot(signal.T, signal)
+        read, sent = _square(rows, at, reads[layer]), _square(rows, at, sends[layer])
         for i in range(n):
             along = 0.0
             for r in range(len(value)):
-                along += signal[r, i] * value[r, i]
+                along += np.float64(signal[r, i]) * value[r, i]
             left -= 2 * c[i] * along
             for j in range(n):
-                left += c[i] * c[j] * reads[i, j] * sends[i, j]
-                reads[i, j] *= c[i]
-                sends[i, j] *= c[i]
-        up = value - np.dot(signal, reads)
-        down = -np.dot(below, sends)
+                left += c[i] * c[j] * read[i, j] * sent[i, j]
+                read[i, j] *= c[i]
+                sent[i, j] *= c[i]
+        up = value - np.dot(signal, read)
+        down = -np.dot(below, sent)
         if layer:
             up += np.dot(w, carried)
             own_down = _columns(outer[layer - 1], at)
@@ -206,22 +247,21 @@ def _pull(
                     down[i, j] += own_down[i, j]
         else:
             down += np.dot(w.T, signal)
-        for row in w:
-            left += np.sum(row * row)
-        carried = np.zeros((ws[layer + 1].shape[1], n))
+        carried = np.zeros((ws[layer + 1].shape[1], n), slopes.dtype)
         _put(carried, up * own)
         pulled.append(down)
         steep.append(up * signal)
         slope.append(own)
-    top = ws[depth][0] - np.dot(_columns(a[depth], at), c)
-    left += np.sum(top * top)
-    grad, first = np.empty((len(z[depth - 1]), n)), len(slopes)
+    top = ws[depth][0] - np.dot(_columns(a[depth], at), c.astype(slopes.dtype))
+    for i in range(len(top)):
+        left += np.float64(top[i]) * top[i]
+    grad, first = np.empty((len(z[depth - 1]), n), slopes.dtype), len(slopes)
     for i in range(len(grad)):
         grad[i] = top[i]
     for layer in range(depth - 1, -1, -1):
         first -= len(z[layer])
         for i in range(len(grad)):
-            rate = alpha * slopes[first + i]
+            rate = slopes.dtype.type(alpha * slopes[first + i])
             for j in range(n):
                 up = rate * steep[layer][i, j]
                 grad[i, j] = up + slope[layer][i, j] * (grad[i, j] - up)
@@ -239,7 +279,7 @@ def _to_margin(
 ) -> None:
     """Add the gradients on x of the margin and of the box."""
     level, prior, weight_prior = how[0], how[4], how[5]
-    for i in range(len(slope)):
+    for i in range(len(p)):
         for j in range(len(phi)):
             x, off = p[i, j], phi[j] - (level if signed[j] > 0 else -level)
             outside = x - prior if x > prior else x + prior if x < -prior else 0.0
@@ -252,39 +292,45 @@ def _made(stamp: int) -> Callable[..., bool]:
     @njit(cache=True, **FAST)
     def project(
         held: tuple[Array, Array, Array, Array], signed: Array, table: Array, net: Net, how: How,
-        rule: Rule, ridge: float, outs: tuple[Array, Array, Array],
+        rule: Rule, near: Near, outs: tuple[Array, Array, Array],
     ) -> bool:  # fmt: skip
         """As `compiled.project`, for any depth and any number of inputs, with a floor of 0."""
         if not stamp:
             return False
         p, mean, square, grad = held
         left, phi, on_share = outs
-        m, d, ws, slopes = p.shape[2], p.shape[1] - 2, _layers(net), net[3]
-        a = [np.ones((w.shape[1], m)) for w in ws]
-        z, s = [np.empty((len(w), m)) for w in ws[:-1]], [np.empty((len(w), m)) for w in ws[:-1]]
-        b = [np.empty((len(w), m)) for w in ws[:-1]]
-        outer = [np.empty((len(w), m)) for w in ws[:-1]]
-        inner, size = np.empty(m), np.empty(m)
+        m, d, ws, of = p.shape[2], p.shape[1] - 2, _layers(net), net[0].dtype
+        a = [np.ones((w.shape[1], m), of) for w in ws]
+        outer = [np.empty((w.shape[1], m), of) for w in ws[1:]]
+        z, s = [np.empty((len(w), m), of) for w in ws[:-1]], [np.empty((len(w), m), of) for w in ws[:-1]]
+        b = [np.empty((len(w), m), of) for w in ws[:-1]]
+        reads, sends = [np.empty((m, m), of) for _ in z], [np.empty((m, m), of) for _ in z]
+        inner, size, slope = np.empty(m), np.empty(m), np.zeros((1, 1), of)
         for i in range(len(p)):
             share = p[i, d + 1]
             for row in table:
                 move(p[i], mean[i], square[i], grad[i], row, rule)
-                _lay(p[i, :d], row[4], ws, slopes, a, z, s, b, outer)
+                _lay(p[i, :d], row[4], ws, net[3], a, z, s, b, outer)
                 _known(ws, a, z, b, phi[i], inner, size)
                 trace = 0.0
                 for j in range(m):
                     inner[j] *= signed[i, j]
                     trace += size[j] * signed[i, j] * signed[i, j]
-                if not _multipliers(a, b, inner, signed[i], share, ridge * trace):
+                own = near[0] * trace, near[1], near[2]
+                solved, at, rows = _multipliers(a, b, inner, signed[i], share, own, reads, sends)
+                if not solved:
                     return False
-                at, onto = np.nonzero(share > 0)[0], grad[i, :d]
+                onto = grad[i, :d]
                 onto[:] = 0.0
                 c = share[at] * signed[i][at]
-                left[i] = _pull(at, c, row[4], ws, slopes, a, z, s, b, outer, onto)
+                left[i] = _pull(
+                    at, rows, c, row[4], net, ws, a, z, s, b, outer, reads, sends, onto
+                )
                 if not abs(left[i]) < np.inf:
                     return False
                 onto *= how[1]
-                slope = np.dot(ws[0].T, b[0])[:d] if row[5] > 0 else p[i, :d]
+                if row[5] > 0:
+                    slope = np.dot(ws[0].T, b[0])
                 _to_margin(p[i, :d], onto, slope, phi[i], signed[i], row[5], how)
                 for j in range(m):
                     on_share[i, j] = inner[j] * how[1]

@@ -3,6 +3,10 @@
 The steps are those of `kkt.step` with `multipliers="projected"`, to rounding. Two layers and at
 most two inputs go through `kernels.compiled`, others through `kernels.compiled_deep`. Rows are as
 in `blocks`; a single input of two layers has a second coordinate that is 0.
+
+In float32 the weights and what the layers hold are float32 from three layers on; candidates, their
+moments and the multipliers' equations are float64 within a block. Two layers go in float64, which
+takes no longer there.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.descent import EPS, RIDGE, steepness
+from explorer.engine.attacks.kkt.active import TOLERANCE
 from explorer.engine.attacks.kkt.blocks import PIECE, step_table
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loss import KKTState
@@ -30,14 +35,15 @@ _PRODUCT = 16  # weights that a product takes in the time of a slope; arbitrary
 
 
 def serves(net: Prepared, state: KKTState, config: KKTConfig) -> bool:
-    """Whether there are loops for these weights and settings: float64, on the CPU.
+    """Whether there are loops for these weights and settings: float64 or float32, on the CPU.
 
     With a floor of the multipliers, two layers of few inputs alone.
     """
     first = net.weights[0]
     return (
         (_narrow(net) or not config.lam_min)
-        and first.device.type == "cpu" and state.x.dtype == first.dtype == torch.float64
+        and first.device.type == "cpu" and state.x.dtype == first.dtype
+        and first.dtype in (torch.float64, torch.float32)
         and compiled_module("compiled" if _narrow(net) else "compiled_deep") is not None
     )  # fmt: skip
 
@@ -51,7 +57,7 @@ class Projected:
 
     def __init__(self, target: Target, net: Prepared, state: KKTState, config: KKTConfig) -> None:
         """Start from `state`; `net` is the prepared network of `target`."""
-        self.config, self.level, self.y = config, target.level, state.y
+        self.config, self.level, self.y, self.dtype = config, target.level, state.y, state.x.dtype
         self.steep = steepness(target, config)
         self.t, self.moved, self.sound = state.t, state.moments.t, True
         self.shape, self.mean_lam = state.x.shape, target.mass / state.x.shape[-2]
@@ -61,7 +67,7 @@ class Projected:
         inputs = INPUTS if _narrow(net) else self.shape[-1]
         self.rows = tuple(_rows(x, v, inputs, float(i == 0)) for i, (x, v) in enumerate(pairs))
         b, _, m = self.rows[0].shape
-        signed = state.y.expand(state.lam.shape) * self.mean_lam
+        signed = state.y.expand(state.lam.shape).double() * self.mean_lam
         self.signed = np.ascontiguousarray(signed.reshape(b, m).numpy())
         prior = np.inf if config.prior is None else config.prior
         self.how = (
@@ -72,7 +78,9 @@ class Projected:
         self.outs = np.empty(b), np.empty((b, m)), np.empty((b, m))
         self.narrow = _narrow(net)
         self.net, bias = _laid_two(net) if self.narrow else (_laid_deep(net), 0.0)
-        self.last = (bias, RIDGE) if self.narrow else (RIDGE,)
+        rounding = 0.0 if self.dtype == torch.float64 else m * torch.finfo(self.dtype).eps
+        near = RIDGE, rounding, TOLERANCE[self.dtype]
+        self.last = (bias, RIDGE) if self.narrow else (near,)
         numbers = sum(len(w) + w.numel() // _PRODUCT for w in net.weights)
         self.piece = max(1, PIECE // (b * m * numbers))
 
@@ -105,48 +113,46 @@ class Projected:
             outside = np.maximum(np.abs(x) - config.prior, 0)
             l_prior = np.square(outside).sum((-1, -2))
             loss = loss + config.weight_prior * l_prior
-        moments = Moments(self.moved, _pair(mean), _pair(square_of))
+        moments = Moments(self.moved, self._pair(mean), self._pair(square_of))
         lam, on_lam = share * self.mean_lam, on_share.reshape(lead) / self.mean_lam
-        return KKTState(
-            self.t, _tensor(x), self.y, _tensor(lam), _tensor(l_stationary), _tensor(l_dual),
-            _tensor(l_prior), _tensor(l_margin), _tensor(loss), _tensor(grad_x), moments,
-            _tensor(on_lam),
-        )  # fmt: skip
+        x, lam, *losses, grad_x, on_lam = map(
+            self._tensor, (x, lam, l_stationary, l_dual, l_prior, l_margin, loss, grad_x, on_lam)
+        )
+        return KKTState(self.t, x, self.y, lam, *losses, grad_x, moments, on_lam)
 
     def _apart(self, rows: Array) -> tuple[Array, Array]:
         x = rows[:, : self.shape[-1]].swapaxes(1, 2).reshape(self.shape)
         return x.copy(), rows[:, -1].reshape(self.shape[:-1]).copy()
 
+    def _tensor(self, v: Array) -> Tensor:
+        """The same numbers, which the caller owns, as a tensor of the run's type."""
+        return torch.from_numpy(np.asarray(v)).to(self.dtype)
 
-def _tensor(v: Array) -> Tensor:
-    """The same numbers, which the caller owns, as a tensor."""
-    return torch.from_numpy(np.asarray(v))
-
-
-def _pair(both: tuple[Array, Array]) -> tuple[Tensor, Tensor]:
-    return _tensor(both[0]), _tensor(both[1])
+    def _pair(self, both: tuple[Array, Array]) -> tuple[Tensor, Tensor]:
+        return self._tensor(both[0]), self._tensor(both[1])
 
 
 def _laid_two(net: Prepared) -> tuple[tuple[Any, ...], float]:
     """The weights of two layers as `compiled.project` wants them, and whether there is a bias."""
-    w, block, v = net.weights[0], net.blocks[0], net.weights[1][0].numpy()
+    w, block, v = net.weights[0], net.blocks[0], net.weights[1][0].double().numpy()
     d, biased = w.shape[1], block is not w
     first, times = np.zeros((3, len(v))), np.zeros((3, len(v)))
     first[:d], times[:d] = w.numpy().T, v
     if biased:
         first[2], times[2] = block[:, -1].numpy(), v
-    slopes = np.ones(len(v)) if net.slopes is None else net.slopes[0].numpy()
+    slopes = np.ones(len(v)) if net.slopes is None else net.slopes[0].double().numpy()
     return (first, times, np.ascontiguousarray(v), slopes), float(biased)
 
 
 def _laid_deep(net: Prepared) -> tuple[Any, ...]:
     """The weights as `compiled_deep` wants them."""
     sizes = [block.shape for block in net.blocks]
-    slopes = np.ones(sum(len(w) for w in net.weights[:-1]))
-    flat = torch.cat([block.reshape(-1) for block in net.blocks]).numpy()
+    flat = torch.cat([block.reshape(-1) for block in net.blocks])
+    slopes = flat.new_ones(sum(len(w) for w in net.weights[:-1]))
     if net.slopes is not None:
-        slopes = torch.cat(net.slopes).numpy()
-    return flat, np.array([k for k, _ in sizes]), np.array([e for _, e in sizes]), slopes
+        slopes = torch.cat(net.slopes)
+    outs, ins = (np.array(each) for each in zip(*sizes, strict=True))
+    return flat.numpy(), outs, ins, slopes.numpy(), float(sum(net.squares[:-1]))
 
 
 def _rows(x: Tensor, share: Tensor, inputs: int, one: float) -> Array:
