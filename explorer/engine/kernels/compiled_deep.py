@@ -117,9 +117,10 @@ def _known(
             for j in range(m):
                 inner[j] += bi[j] * zi[j]
                 own[j] += bi[j] * bi[j]
-        for row in a[layer]:
+        al = a[layer]
+        for i in range(len(al)):
             for j in range(m):
-                read[j] += row[j] * row[j]
+                read[j] += al[i, j] * al[i, j]
         for j in range(m):
             size[j] += own[j] * read[j]
 
@@ -228,11 +229,12 @@ def _pull(
         w, below, signal = ws[layer], _columns(a[layer], at), _columns(b[layer], at)
         value, own = _columns(z[layer], at), _columns(s[layer], at)
         read, sent = _square(rows, at, reads[layer]), _square(rows, at, sends[layer])
+        along = np.zeros(n)
+        for r in range(len(value)):
+            for i in range(n):
+                along[i] += np.float64(signal[r, i]) * value[r, i]
         for i in range(n):
-            along = 0.0
-            for r in range(len(value)):
-                along += np.float64(signal[r, i]) * value[r, i]
-            left -= 2 * c[i] * along
+            left -= 2 * c[i] * along[i]
             for j in range(n):
                 left += c[i] * c[j] * read[i, j] * sent[i, j]
                 read[i, j] *= c[i]
@@ -260,11 +262,12 @@ def _pull(
         grad[i] = top[i]
     for layer in range(depth - 1, -1, -1):
         first -= len(z[layer])
+        steeps, own = steep[layer], slope[layer]
         for i in range(len(grad)):
             rate = slopes.dtype.type(alpha * slopes[first + i])
             for j in range(n):
-                up = rate * steep[layer][i, j]
-                grad[i, j] = up + slope[layer][i, j] * (grad[i, j] - up)
+                turn = rate * steeps[i, j]
+                grad[i, j] = turn + own[i, j] * (grad[i, j] - turn)
         k = len(z[layer - 1]) if layer else len(onto)
         grad = (pulled[layer] + np.dot(ws[layer].T, grad))[:k].copy()
     for i in range(len(onto)):
@@ -302,8 +305,8 @@ def _made(stamp: int) -> Callable[..., bool]:
         m, d, ws, of = p.shape[2], p.shape[1] - 2, _layers(net), net[0].dtype
         a = [np.ones((w.shape[1], m), of) for w in ws]
         outer = [np.empty((w.shape[1], m), of) for w in ws[1:]]
-        z, s = [np.empty((len(w), m), of) for w in ws[:-1]], [np.empty((len(w), m), of) for w in ws[:-1]]
-        b = [np.empty((len(w), m), of) for w in ws[:-1]]
+        z = [np.empty((len(w), m), of) for w in ws[:-1]]
+        s, b = [np.empty_like(v) for v in z], [np.empty_like(v) for v in z]
         reads, sends = [np.empty((m, m), of) for _ in z], [np.empty((m, m), of) for _ in z]
         inner, size, slope = np.empty(m), np.empty(m), np.zeros((1, 1), of)
         for i in range(len(p)):
@@ -323,9 +326,7 @@ def _made(stamp: int) -> Callable[..., bool]:
                 onto = grad[i, :d]
                 onto[:] = 0.0
                 c = share[at] * signed[i][at]
-                left[i] = _pull(
-                    at, rows, c, row[4], net, ws, a, z, s, b, outer, reads, sends, onto
-                )
+                left[i] = _pull(at, rows, c, row[4], net, ws, a, z, s, b, outer, reads, sends, onto)
                 if not abs(left[i]) < np.inf:
                     return False
                 onto *= how[1]
