@@ -32,15 +32,16 @@ NETS = ((100,), (1000,), (100, 100))
 N = 20
 
 
-def trained(truth, widths, seed):
-    config = TrainConfig(widths=widths, steps=10_000 if max(widths) > 100 else 20_000)
+def trained(truth, widths, seed, steps):
+    steps = steps or (10_000 if max(widths) > 100 else 20_000)
+    config = TrainConfig(widths=widths, steps=steps)
     state = training.init(truth, config, torch.Generator().manual_seed(seed))
     return training.advance(truth, state, config, config.steps).net
 
 
-def row(name, widths, seed, config, dtype):
+def row(name, widths, seed, config, dtype, steps):
     truth = preset(name, n=N, seed=seed)
-    net = trained(truth, widths, seed)
+    net = trained(truth, widths, seed, steps)
     q = q_of(net, truth.x, truth.y)
     on_margin = q <= 1.01 * q.min()
     if float(q.min()) <= 0:
@@ -69,6 +70,7 @@ def main():
     parser.add_argument("--widths", nargs="+", default=["-".join(map(str, w)) for w in NETS])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--steps", type=int, default=KKTConfig.steps)
+    parser.add_argument("--train-steps", type=int, help="20,000; of more than 100 neurons 10,000")
     parser.add_argument("--m", type=int, default=KKTConfig.m)
     parser.add_argument("--published", action="store_true", help="joint, no annealing, no margin")
     parser.add_argument("--dtype", choices=("float64", "float32"), default="float64",
@@ -89,7 +91,8 @@ def main():
         for widths in args.widths:
             for seed in args.seeds:
                 sizes = tuple(int(k) for k in widths.split("-"))
-                print(row(name, sizes, seed, config, getattr(torch, args.dtype)), flush=True)
+                dtype = getattr(torch, args.dtype)
+                print(row(name, sizes, seed, config, dtype, args.train_steps), flush=True)
 
 
 if __name__ == "__main__":

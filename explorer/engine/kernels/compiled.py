@@ -240,16 +240,27 @@ def _left(c: Array, p: Array, net: Net, s: Array, r: Array, left: Array) -> floa
     first, times, v, _ = net
     w1, w2, w0, t1, t2, t0 = first[0], first[1], first[2], times[0], times[1], times[2]
     left[:] = 0.0
-    l1, l2, l0, lv = left[0], left[1], left[2], left[3]
-    for j in range(len(c)):
-        if c[j] != 0:
-            cj, x1, x2, sj, rj = c[j], p[0, j], p[1, j], s[j], r[j]
-            for k in range(len(v)):
-                cs = cj * sj[k]
-                l1[k] += cs * x1
-                l2[k] += cs * x2
-                l0[k] += cs
-                lv[k] += cj * rj[k]
+    l1, l2, l0, lv, at = left[0], left[1], left[2], left[3], np.nonzero(c)[0]
+    for a in range(0, len(at) - 3, 4):  # four candidates at a time: the sums are written once
+        i, j, m, n = at[a], at[a + 1], at[a + 2], at[a + 3]
+        ci, cj, cm, cn = c[i], c[j], c[m], c[n]
+        xi, xj, xm, xn = p[0, i], p[0, j], p[0, m], p[0, n]
+        yi, yj, ym, yn = p[1, i], p[1, j], p[1, m], p[1, n]
+        si, sj, sm, sn, ri, rj, rm, rn = s[i], s[j], s[m], s[n], r[i], r[j], r[m], r[n]
+        for k in range(len(v)):
+            f, g, h, o = ci * si[k], cj * sj[k], cm * sm[k], cn * sn[k]
+            l1[k] += (f * xi + g * xj) + (h * xm + o * xn)
+            l2[k] += (f * yi + g * yj) + (h * ym + o * yn)
+            l0[k] += (f + g) + (h + o)
+            lv[k] += (ci * ri[k] + cj * rj[k]) + (cm * rm[k] + cn * rn[k])
+    for j in at[len(at) - len(at) % 4 :]:
+        cj, x1, x2, sj, rj = c[j], p[0, j], p[1, j], s[j], r[j]
+        for k in range(len(v)):
+            cs = cj * sj[k]
+            l1[k] += cs * x1
+            l2[k] += cs * x2
+            l0[k] += cs
+            lv[k] += cj * rj[k]
     total = 0.0
     for k in range(len(v)):
         a, b, d = w1[k] - l1[k] * t1[k], w2[k] - l2[k] * t2[k], w0[k] - l0[k] * t0[k]
@@ -293,43 +304,60 @@ def _onto(p: Array, row: Array, net: Net, s: Array, r: Array, left: Array, work:
 
 
 @njit(**FAST)
+def _inner(rows: Array, at: Array, before: int, most: int, out: Array) -> None:
+    """<rows of at[before:most], rows of at[:most]> into out[before:most].
+
+    Of four by four rows at a time, 16 sums stay in registers.
+    """
+    for a in range(before, most, 4):
+        a0, a1, a2, a3 = (
+            rows[at[a]], rows[at[min(a + 1, most - 1)]], rows[at[min(a + 2, most - 1)]],
+            rows[at[min(a + 3, most - 1)]],
+        )  # fmt: skip
+        for b in range(0, min(a + 4, most), 4):
+            b0, b1, b2, b3 = (
+                rows[at[b]], rows[at[min(b + 1, most - 1)]], rows[at[min(b + 2, most - 1)]],
+                rows[at[min(b + 3, most - 1)]],
+            )  # fmt: skip
+            s00, s10, s20, s30, s01, s11, s21, s31 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            s02, s12, s22, s32, s03, s13, s23, s33 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            for k in range(rows.shape[1]):
+                x0, x1, x2, x3, y = a0[k], a1[k], a2[k], a3[k], b0[k]
+                s00, s10, s20, s30 = s00 + x0 * y, s10 + x1 * y, s20 + x2 * y, s30 + x3 * y
+                y = b1[k]
+                s01, s11, s21, s31 = s01 + x0 * y, s11 + x1 * y, s21 + x2 * y, s31 + x3 * y
+                y = b2[k]
+                s02, s12, s22, s32 = s02 + x0 * y, s12 + x1 * y, s22 + x2 * y, s32 + x3 * y
+                y = b3[k]
+                s03, s13, s23, s33 = s03 + x0 * y, s13 + x1 * y, s23 + x2 * y, s33 + x3 * y
+            sums = (
+                (s00, s01, s02, s03), (s10, s11, s12, s13), (s20, s21, s22, s23),
+                (s30, s31, s32, s33),
+            )  # fmt: skip
+            for u in range(min(4, most - a)):
+                for v in range(min(4, most - b)):
+                    out[a + u, b + v] = sums[u][v]
+
+
+@njit(**FAST)
 def _fill(
     p: Array, at: Array, before: int, most: int, back: Array, r: Array, bias: float,
-    signed: Array, gram: Array,
+    signed: Array, gram: Array, values: Array,
 ) -> None:  # fmt: skip
     """Rows and columns of the Gram matrix of at[before:most] beside all of at[:most].
 
-    Four rows by two columns at a time: 16 sums stay in registers. `back`: v times the slopes.
+    One kind of rows after the other: each lies in the first cache. `back`: v times the slopes;
+    `values`: as large as gram, to work in.
     """
-    for a in range(before, most, 4):
-        i0, i1, i2, i3 = (
-            at[a], at[min(a + 1, most - 1)], at[min(a + 2, most - 1)], at[min(a + 3, most - 1)],
-        )  # fmt: skip
-        b0, b1, b2, b3, r0, r1, r2, r3 = (
-            back[i0], back[i1], back[i2], back[i3], r[i0], r[i1], r[i2], r[i3],
-        )  # fmt: skip
-        for b in range(0, min(a + 4, most), 2):
-            j0, j1 = at[b], at[min(b + 1, most - 1)]
-            c0, c1, q0, q1 = back[j0], back[j1], r[j0], r[j1]
-            s00, s10, s20, s30, s01, s11, s21, s31 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            t00, t10, t20, t30, t01, t11, t21, t31 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            for k in range(len(b0)):
-                x, y = c0[k], c1[k]
-                s00, s10, s20 = s00 + b0[k] * x, s10 + b1[k] * x, s20 + b2[k] * x
-                s01, s11, s21 = s01 + b0[k] * y, s11 + b1[k] * y, s21 + b2[k] * y
-                s30, s31 = s30 + b3[k] * x, s31 + b3[k] * y
-                x, y = q0[k], q1[k]
-                t00, t10, t20 = t00 + r0[k] * x, t10 + r1[k] * x, t20 + r2[k] * x
-                t01, t11, t21 = t01 + r0[k] * y, t11 + r1[k] * y, t21 + r2[k] * y
-                t30, t31 = t30 + r3[k] * x, t31 + r3[k] * y
-            rows = ((s00, s10, s20, s30), (s01, s11, s21, s31))
-            values = ((t00, t10, t20, t30), (t01, t11, t21, t31))
-            for u in range(min(2, most - b)):
-                for v in range(min(4, most - a)):
-                    i, j = at[a + v], at[b + u]
-                    inner = bias + p[0, i] * p[0, j] + p[1, i] * p[1, j]
-                    value = (rows[u][v] * inner + values[u][v]) * signed[i] * signed[j]
-                    gram[a + v, b + u] = gram[b + u, a + v] = value
+    _inner(back, at, before, most, gram)
+    _inner(r, at, before, most, values)
+    for a in range(before, most):
+        i = at[a]
+        for b in range(a + 1):
+            j = at[b]
+            inner = bias + p[0, i] * p[0, j] + p[1, i] * p[1, j]
+            value = (gram[a, b] * inner + values[a, b]) * signed[i] * signed[j]
+            gram[a, b] = gram[b, a] = value
 
 
 @njit(**FAST)
@@ -449,7 +477,7 @@ def _solve(
                 for k in range(width):
                     back[j, k] = net[2][k] * s[j, k]
                 most += 1
-        _fill(p, at, before, most, back, r, bias, signed, gram)
+        _fill(p, at, before, most, back, r, bias, signed, gram, low)
         if not active_set(gram, asked, most, above, ridge * trace, tol, low):
             return np.nan
         for a in range(most):

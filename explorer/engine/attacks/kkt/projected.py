@@ -115,10 +115,11 @@ class Projected:
             loss = loss + config.weight_prior * l_prior
         moments = Moments(self.moved, self._pair(mean), self._pair(square_of))
         lam, on_lam = share * self.mean_lam, on_share.reshape(lead) / self.mean_lam
-        x, lam, *losses, grad_x, on_lam = map(
-            self._tensor, (x, lam, l_stationary, l_dual, l_prior, l_margin, loss, grad_x, on_lam)
-        )
-        return KKTState(self.t, x, self.y, lam, *losses, grad_x, moments, on_lam)
+        made = self._tensor
+        return KKTState(
+            self.t, made(x), self.y, made(lam), made(l_stationary), made(l_dual), made(l_prior),
+            made(l_margin), made(loss), made(grad_x), moments, made(on_lam),
+        )  # fmt: skip
 
     def _apart(self, rows: Array) -> tuple[Array, Array]:
         x = rows[:, : self.shape[-1]].swapaxes(1, 2).reshape(self.shape)
@@ -126,7 +127,8 @@ class Projected:
 
     def _tensor(self, v: Array) -> Tensor:
         """The same numbers, which the caller owns, as a tensor of the run's type."""
-        return torch.from_numpy(np.asarray(v)).to(self.dtype)
+        made = torch.from_numpy(np.asarray(v))
+        return made if made.dtype == self.dtype else made.to(self.dtype)
 
     def _pair(self, both: tuple[Array, Array]) -> tuple[Tensor, Tensor]:
         return self._tensor(both[0]), self._tensor(both[1])
