@@ -210,7 +210,13 @@ def assumptions(made: Audit) -> list[Assumption]:
         )
     found.append(Assumption("coordinates", True, where))
     why = made.undetermined or refusal(made.net)
-    return [*found, Assumption("certified radius", False, why)] if why else found
+    if why:
+        return [*found, Assumption("certified radius", False, why)]
+    words = (
+        "Weights do not say whether weight decay trained them. If it did, points off the margin "
+        "leave a trace as well, and places claimed from the weights alone may hold no point."
+    )
+    return [*found, Assumption("no weight decay", None, words)]
 
 
 def _order(made: Audit) -> str:
