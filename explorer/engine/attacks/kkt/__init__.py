@@ -265,6 +265,7 @@ def _leap(
     run = run or _run_from(target, state, config, steps)
     if run is not None:
         run.advance(steps)
+    if run is not None and run.sound:
         after = run.state()
         sound = _finite(after) & _finite(state)
         if bool(sound.all()) and _moving(after):

@@ -85,7 +85,7 @@ class Projected:
         self.piece = max(1, PIECE // (b * m * numbers))
 
     def advance(self, steps: int) -> None:
-        """So many steps further; where they cannot be taken, the loss in `state` is not finite."""
+        """So many steps further. Where one start cannot take them, `sound` is False, for all."""
         name = "compiled" if self.narrow else "compiled_deep"
         project = compiled_module(name).project  # type: ignore[union-attr]
         rows = step_table(self.config, self.t, self.moved, steps, self.steep)
