@@ -176,13 +176,9 @@ def _gather(p: Array, grad: Array, signed: Array, margin: float, how: How, work:
 
 @njit(cache=True, **FAST)
 def descend(
-    held: tuple[Array, Array, Array, Array],
-    signed: Array,
-    table: Array,
-    net: Net,
-    how: How,
+    held: tuple[Array, Array, Array, Array], signed: Array, table: Array, net: Net, how: How,
     rule: Rule,
-) -> None:
+) -> None:  # fmt: skip
     """A step of each start for each row of the table, in place. `held`: p, mean, square, grad."""
     p, mean, square, grad = held
     work = np.empty((9, p.shape[2]))
@@ -500,16 +496,9 @@ def _solve(
 
 @njit(cache=True, **FAST)
 def project(
-    held: tuple[Array, Array, Array, Array],
-    signed: Array,
-    table: Array,
-    net: Net,
-    how: How,
-    rule: Rule,
-    bias: float,
-    ridge: float,
-    outs: tuple[Array, Array, Array],
-) -> bool:
+    held: tuple[Array, Array, Array, Array], signed: Array, table: Array, net: Net, how: How,
+    rule: Rule, bias: float, ridge: float, outs: tuple[Array, Array, Array],
+) -> bool:  # fmt: skip
     """A step of each start for each row of the table, in place, its multipliers solved for.
 
     As in `descend`, but w and times are (3, k). Returns False where a number is not finite or no
