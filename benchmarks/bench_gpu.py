@@ -319,7 +319,7 @@ def main() -> None:
     for line in table(FULL if device == "cuda" else SMOKE, device, args.minutes):
         lines.append(line)
         print(line, flush=True)
-        if device == "cuda":  # row by row: a machine that is taken back leaves what it measured
+        if device == "cuda":  # row by row: a run that is broken off leaves what it measured
             OUT.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
