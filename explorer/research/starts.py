@@ -242,11 +242,12 @@ def _joined(
 
 
 def _near(union: Report, claims: Report) -> Tensor:
-    """Which places of a union (c,) these claims hold, 0 or 1."""
+    """Which places of a union (c,) these claims hold, 0 or 1: those near to one, or the nearest."""
     if not len(claims.x):
         return torch.zeros(len(union.x), dtype=torch.int64)
     apart = torch.cdist(union.x, claims.x, compute_mode="donot_use_mm_for_euclid_dist")
-    return ((apart <= MERGE_RADIUS) & (union.y[:, None] == claims.y)).any(1).long()
+    apart = apart.masked_fill(union.y[:, None] != claims.y, torch.inf)
+    return ((apart <= MERGE_RADIUS) | (apart == apart.amin(0))).any(1).long()
 
 
 def _judged(

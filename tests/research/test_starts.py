@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from explorer import attack_starts
+from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.kkt import KKTConfig
 from explorer.engine.attacks.kkt.blocks import start_bytes
 from explorer.engine.attacks.target import Target
@@ -220,3 +221,17 @@ def test_a_row_of_a_sweep_takes_many_starts():
     assert result["x"] == made.union.claims.x.tolist()
     with pytest.raises(ValueError, match="starts"):
         replace(row, starts=0)
+
+
+def test_a_claim_that_merging_left_aside_still_speaks_for_its_place():
+    """Five starts pull the place to one side; the sixth is then farther than the merge radius."""
+    at = iter([0.0, 0.029, 0.029, 0.029, 0.029, -0.029])
+    entry = replace(
+        ROSTER["kkt"],
+        report=lambda _, state, __: Report(
+            torch.tensor([[x := next(at), 0.0]]).double(), torch.ones(1).double(),
+            torch.tensor([1.0 if x == 0 else 0.9]).double(),
+        ),
+    )  # fmt: skip
+    made = attack_starts(TARGET, KKTConfig(m=4, steps=2), range(6), name=entry)
+    assert made.made_by.tolist() == [6]

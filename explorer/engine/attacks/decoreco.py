@@ -27,7 +27,7 @@ from explorer.engine.attacks.descent import (
     on_pictures,
     steepness,
 )
-from explorer.engine.attacks.kkt.blocks import step_table
+from explorer.engine.attacks.kkt.blocks import PIECE, step_table
 from explorer.engine.attacks.kkt.config import KKTConfig, Knobs
 from explorer.engine.attacks.target import Target
 from explorer.engine.classes import (
@@ -424,7 +424,6 @@ def _evaluate(
 # --- Blocks of steps on two layers, in the compiled loops of `kernels.compiled_classes` -----------
 
 MOST = 1000  # multipliers of any sign: beyond it LAPACK makes their factor sooner; arbitrary
-PIECE = 2**24  # candidates x neurons x steps in one call; Ctrl-C is heard between; arbitrary
 
 
 def serves(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> bool:
