@@ -126,6 +126,11 @@ def test_every_road_takes_them(stride: int, no_single_step) -> None:
     same(states[-1], entry.advance(target, first, config, config.steps), 1e-8)
 
 
+def test_no_step_leaves_the_state_as_it_is() -> None:
+    target, config, first = begun()
+    assert decoreco.advance(target, first, config, 0).numbers() == first.numbers()
+
+
 def test_calls_of_few_steps_are_one_run(monkeypatch) -> None:
     target, config, first = begun()
     whole = decoreco.advance(target, first, config, STEPS)

@@ -317,7 +317,7 @@ def advance(
             lambda at, rare: _step(target, at, config, rare), lambda at: terminate(at, config),
             lambda at: (at.grad_x, at.grad_coef), state, end - state.t,
         )  # fmt: skip
-    if serves(target, state, config) and not terminate(state, config).over:
+    if state.t < end and serves(target, state, config) and not terminate(state, config).over:
         state = _leap(target, state, config, end - state.t)
     while state.t < end and not terminate(state, config).over:
         state = step(target, state, config)
