@@ -15,7 +15,7 @@ from explorer.engine.data import preset
 from explorer.engine.explanations.certainty import certainty, radius_map
 from explorer.engine.explanations.certified import assumed, extent, rounding, threshold
 from explorer.engine.explanations.cone import Assumptions, Cone
-from explorer.engine.explanations.masses import allowed_residual, forced_masses
+from explorer.engine.explanations.masses import allowed_residual, farthest, forced_masses
 from explorer.engine.explanations.places import grouped, places
 from explorer.engine.explanations.regions import Layers, regions
 from explorer.engine.margin import normalise
@@ -271,6 +271,16 @@ def test_a_trained_network_has_no_false_place_and_its_points_are_certified(train
         assert bool((((data.x[:, 0] - at).abs() <= 0.05 + 1e-9) & (data.y == label)).any())
     mass = forced_masses(cone, data.x, data.y, 0.05, allowed_residual(cone, made.truth))
     assert bool((mass > 0).all())
+
+
+def test_how_far_an_explanation_is_counts_the_multipliers_of_three_layers(trained):
+    """At a KKT point they sum to a third of the squared norm: of far points that share is far."""
+    data, net = trained
+    cone = assumed(net)
+    made = farthest(cone, data.x[:1] + 1000.0, allowed_residual(cone))
+    gaps = (1000.0 + data.x[0] - made.x).norm(dim=1)
+    assert made.distance == pytest.approx(float(made.lam @ gaps) * 3 / cone.neurons.rho**2)
+    assert made.distance > 0.8 * 1000 and made.at_most >= made.distance
 
 
 def test_scale_and_order_of_neurons_leave_three_layers_alone():

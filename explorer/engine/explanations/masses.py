@@ -150,7 +150,7 @@ def farthest(cone: Cone, x: Tensor, residual: float, progress: Progress = no_pro
 
     Returns:
         The distance of each point to the nearest given one, weighted by the multipliers and
-        divided by |theta|^2 / 2, which is the sum of the multipliers at a KKT point.
+        divided by |theta|^2 / order, which is the sum of the multipliers at a KKT point.
 
     Raises:
         ValueError: without points, or where `residual` is below the least of any explanation.
@@ -164,7 +164,7 @@ def farthest(cone: Cone, x: Tensor, residual: float, progress: Progress = no_pro
     away = _gaps(rays.x[:, :-1], given)
     parts = [_Part(rays, np.ones(len(rays), dtype=bool), -away)]
     bound, found = _bounded(cone, parts, residual, progress)
-    mass = cone.neurons.rho**2 / 2
+    mass = cone.neurons.rho**2 / cone.neurons.order
     total = float(found.lam @ _gaps(found.x, given)) / mass
     return Farthest(
         total, max(-bound / mass, total), found.residual(cone), residual,

@@ -65,6 +65,11 @@ class Neurons:
         return int(self.w.shape[1]) - 1
 
     @property
+    def order(self) -> int:
+        """Of homogeneity, the number of layers."""
+        return 2
+
+    @property
     def theta(self) -> Array:
         """The groups' weights as one vector (k (d + 2),): all (w, b), then all v."""
         return np.concatenate([self.w.reshape(-1), self.v])

@@ -63,6 +63,11 @@ class Layers:
         """The dimension of the input."""
         return int(self.weights[0].shape[1]) - 1
 
+    @property
+    def order(self) -> int:
+        """Of homogeneity, the number of layers."""
+        return len(self.weights)
+
     @cached_property
     def theta(self) -> Array:
         """All weights as one vector, layer by layer, row by row."""
