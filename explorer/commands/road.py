@@ -50,7 +50,8 @@ def demo(
     if points.d in (1, 2):
         check_files(out)
     trained = base.train_network(points, config, seed, method, device, dtype)
-    target = Target.of(trained.net, trained.q_min)
+    decayed = config.weight_decay > 0 and method is not base.Method.exact
+    target = Target.of(trained.net, trained.q_min, decayed)
     attacked = runs.attack(
         target, hit, seed, name=attack, truth=points, certificate=trained.certificate,
         watch=base.watch, device=device.value,

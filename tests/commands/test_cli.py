@@ -267,6 +267,10 @@ def test_the_margin_is_divided_out():
         (("attack", "absent.safetensors", "--device", "mps"), "Take --device cpu"),
         (("demo", "--m", "7"), "Try 8"),
         (("demo", "--scenario", "nothing"), "alternating circle"),
+        (
+            ("demo", *SMALL, "--attack", "certified_places", "--train-set", "weight_decay=0.001"),
+            "weight decay",
+        ),
         (("attack", "absent.safetensors"), "cannot read"),
         (("show", "bad.csv"), "bad.csv: no PyTorch"),
         (("film", "absent.safetensors"), "cannot read"),
