@@ -271,8 +271,9 @@ def test_other_networks_are_refused_in_a_sentence():
     net = make((4,))
     later = Network(net.weights, (net.biases[0], torch.zeros(1, dtype=torch.float64)))
     wide = Network((draw(4, 3), draw(1, 4)), (draw(4), None))
+    bare = Network(net.weights, (None, None))  # its explanations need not explain a bias of zero
     assert not refusal(net) and not refusal(make((4, 4)))
-    for other in (later, wide):
+    for other in (later, wide, bare):
         assert refusal(other)
         with pytest.raises(ValueError, match="one or two inputs"):
             assumed(other)

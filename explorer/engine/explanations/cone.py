@@ -102,9 +102,11 @@ class Assumptions:
 
 def refusal(net: Network) -> str:
     """Why no radius can be certified for a network, or an empty string."""
-    if len(net.weights) < 2 or net.outputs != 1 or not net.homogeneous or net.d > 2:
+    bare = net.biases[0] is None
+    if len(net.weights) < 2 or net.outputs != 1 or not net.homogeneous or net.d > 2 or bare:
         shape = "-".join(map(str, (net.d, *net.widths, net.outputs)))
         biases = "" if net.homogeneous else " with biases in later layers"
+        biases = " without biases in the first layer" if bare else biases
         return (
             "the certified radius needs one or two inputs, a hidden layer, one output, and biases "
             f"in the first layer alone; got {shape}{biases}. Draw points on the line or in the "
