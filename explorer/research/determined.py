@@ -1,7 +1,7 @@
 """What weights determine of the points that they were trained on, over all explanations of them.
 
-Of two layers on the line or in the plane nothing is sampled: see `certainty` and `masses`. What an
-explanation may leave of the weights is what the points themselves leave.
+Nothing is sampled. Of three layers and more what is said is a bound: see `certainty` and `masses`.
+What an explanation may leave of the weights is what the points themselves leave.
 """
 
 from __future__ import annotations

@@ -102,6 +102,7 @@ def sampled(net, made, x, rng_, hole=None, most=64):
 def test_two_layers_have_the_radii_of_their_own_cone(d, seed):
     net = rough(20 * seed, d, 5)
     one, other = Cone.of(net, WIDE), Cone.layered(net, WIDE)
+    assert one.tight and other.tight
     assert other.neurons.rho == pytest.approx(one.neurons.rho)
     pairs = [(one.least, other.least)]
     at, label = one.least.x[0], float(one.least.y[0])

@@ -22,7 +22,7 @@ from explorer.engine.training import TrainConfig
 from explorer.research import audit_report, runs
 from explorer.research.audit import audit
 from explorer.research.audit_given import controls_for, known_coordinates
-from explorer.research.words.audit import assumptions
+from explorer.research.words.audit import OPEN, UNKNOWN, assumptions
 
 CIRCLE = preset("alternating-circle", n=12)
 MOONS = preset("moons", n=16, seed=1)
@@ -384,6 +384,20 @@ def test_the_table_the_page_and_the_files(trained: Network, tmp_path) -> None:
     assert held["attacks"][0]["verdict"]["found"] == made.tried[0].verdict.found
     with pytest.raises(ValueError, match=r"audit\.docx"):
         made.save(tmp_path / "audit.docx")
+
+
+def test_what_is_not_proven_of_three_layers_is_not_said_to_be_replaceable() -> None:
+    ways, one = torch.tensor([[1.0], [-1.0]]).double(), torch.eye(2).double()
+    biases = (torch.zeros(2).double(), None, None)
+    deep = audit(Network((ways, one, ways.T), biases), [[-1], [1], [2]], [0, 1, 1], steps=10)
+    line = preset("alternating-line", n=4)
+    x, y = [*line.x.tolist(), [4.0]], [*line.y.tolist(), -1.0]  # the last is off the margin
+    flat = audit(maximum_margin(line.x, line.y).net, x, y, steps=10)
+    for made, rest in ((deep, UNKNOWN), (flat, OPEN)):
+        assert made.determined is not None
+        assert made.determined.certainty.tight is (made is flat)
+        assert not made.found[-1] and made.rows[-1]["standing"] == rest
+        assert (OPEN in made.sentence) is (made is flat)
 
 
 def test_points_in_many_coordinates() -> None:

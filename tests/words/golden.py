@@ -440,6 +440,8 @@ def of_audits() -> Named:
         yield f"audit, {name} proven", replace(made, determined=told_of(*radii)).sentence
     missed = replace(made, tried=(chance,), determined=told_of(1, 0, 0, 0))
     yield "audit, chance and proven", missed.sentence
+    bound = replace(OVER_ALL, certainty=replace(CERTAIN, radius=tensor(1, 0, 0, 0), tight=False))
+    yield "over all, three layers", explanations.over_all(bound)
     void = replace(OVER_ALL, allowed=0.93)
     yield "audit, void", replace(made, determined=void).sentence
     yield "over all", explanations.over_all(OVER_ALL)
@@ -593,6 +595,8 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
     yield "found, biased", frame(net=BIASED, known=None)
     for many in (0, 2, 11, 12):
         yield f"found, {many} certified", frame(replace(VERDICT, certified=many), certainty=CERTAIN)
+    bound = replace(CERTAIN, tight=False)
+    yield "found, bound alone", frame(replace(VERDICT, certified=0), certainty=bound)
     unmet = replace(CERTAIN, truth=1.0)
     yield "found, unmet", frame(replace(VERDICT, certified=0), certainty=unmet)
     yield "found, three layers", frame(net=DEEP)

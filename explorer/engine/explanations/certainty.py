@@ -46,6 +46,8 @@ class Certainty:
         truth: residual of the known points under the same assumptions; None where nobody knows
             them.
         threshold: what a radius must exceed where nobody knows them; see `certified.threshold`.
+        tight: whether some explanation does without a point where none is certified. Of three
+            layers and more a radius is a lower bound alone, and this is not known.
     """
 
     radius: Tensor
@@ -54,6 +56,7 @@ class Certainty:
     least: float
     truth: float | None
     threshold: float
+    tight: bool = True
 
     @property
     def limit(self) -> float:
@@ -128,7 +131,8 @@ def certainty(
         made.append(found.low)
     radius = torch.tensor(made, dtype=torch.float64)
     return Certainty(
-        radius, half, cone.assumptions.reach, cone.least.high, known, threshold(cone)
+        radius, half, cone.assumptions.reach, cone.least.high, known, threshold(cone),
+        cone.tight,
     )  # fmt: skip
 
 

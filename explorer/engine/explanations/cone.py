@@ -362,6 +362,11 @@ class Cone:
         found = regions(layers, *assumed.levels, assumed.tau, assumed.rounded)
         return cls(assumed, layers, found, RegionRays.of(found, layers))
 
+    @property
+    def tight(self) -> bool:
+        """Return whether every sum in it is one of an explanation: of two layers, not of more."""
+        return isinstance(self.neurons, Neurons) or len(self.neurons.weights) == 2
+
     @cached_property
     def pointed(self) -> float:
         """The least <pivot, g> of all rays; above 0, see `Neurons.pivot` and `Layers.pivot`."""

@@ -185,7 +185,7 @@ class ExplainPanel(Panel):
         self.tell_failure(question.job.error)
 
     def _ask_forced(self) -> None:
-        """Bound the mass at each point over all explanations; in deeper networks by sampling."""
+        """Bound the mass at each point over all explanations; where that takes long by sampling."""
         held, target = self.session.frame.explain, self.session.frame.target
         if held is None or target is None or any(other.job.busy for other in self.questions):
             return

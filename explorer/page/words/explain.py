@@ -60,8 +60,8 @@ def radii(drawn: RadiusMap) -> str:
     """Return what the colours of a map of radii mean."""
     near = f"{drawn.half + drawn.reach:.2g}"
     return (
-        f"Share of the weights that stays unexplained without a point within {near} of here. "
-        "Without colour: not needed."
+        f"Share of the weights that stays unexplained without a point within {near} of here, at "
+        "least. Without colour: no point is proven there."
     )
 
 

@@ -46,7 +46,7 @@ def certainty(made: Certainty, i: int) -> str:
     """Return how certain claim i is."""
     if bool(made.certain[i]):
         return f"certified to {percent(float(made.radius[i]))}"
-    if made.limit > VOID:
+    if made.limit > VOID or not made.tight:
         return "not certified"
     return "other points explain the weights as well"
 

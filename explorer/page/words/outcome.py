@@ -25,6 +25,7 @@ from explorer.research.words.explanations import VOID
 from explorer.research.words.numbers import PLAIN, digits, share
 
 AGREE = 1e-4  # arbitrary: upper loss of weights that agree
+ONE_SIDED = "of three layers the proof is one-sided, and they may be certain all the same"
 AS_WELL = 0.02  # arbitrary: share of the norm up to which candidates explain the weights
 MOST = 800  # arbitrary: candidates of one attack
 NEAR = (Light.NEAR, Light.EXACT)
@@ -205,7 +206,8 @@ def _sure(frame: Frame, made: Verdict) -> str:
     if known.limit > VOID:
         return f" None is certified: {UNMET}."
     if not made.certified:
-        return " None is certified: other points explain the weights as well."
+        why = "other points explain the weights as well"
+        return f" None is certified: {why if known.tight else ONE_SIDED}."
     return (
         " Certified: every explanation as good as your points "
         f"({share(known.limit)} unexplained) has a point there."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from explorer.engine.certificate import Light
@@ -97,6 +98,7 @@ def _remedy(made: Audit, wrong: int) -> str:
 
 PROVEN, LIKELY = "proven", "likely"
 MISSED, OPEN = "proven, but not found", "other data explain the weights as well"
+UNKNOWN = "not known"  # of three layers and more: the radius is a lower bound
 
 
 def standings(made: Audit) -> list[str]:
@@ -106,9 +108,9 @@ def standings(made: Audit) -> list[str]:
     """
     if made.determined is None:
         return []
-    found = made.found
+    found, rest = made.found, OPEN if made.determined.certainty.tight else UNKNOWN
     return [
-        (PROVEN if here else MISSED) if sure else LIKELY if here else OPEN
+        (PROVEN if here else MISSED) if sure else LIKELY if here else rest
         for sure, here in zip(made.determined.certainty.certain.tolist(), found, strict=True)
     ]
 
@@ -122,7 +124,7 @@ def determination(made: Audit) -> str:
         return f" {explanations.unfit(told.allowed)}"
     ways = standings(made)
     sure, likely = sum(w in (PROVEN, MISSED) for w in ways), ways.count(LIKELY)
-    rest, far = len(ways) - sure - likely, min(told.farthest.at_most / unit, 9.99)
+    rest, far = len(ways) - sure - likely, told.farthest.at_most / unit
     verb = "is" if sure == 1 else "are"
     text = (
         f" {sure} of {len(ways)} {verb} proven: no data explain the weights as well as these "
@@ -132,9 +134,14 @@ def determination(made: Audit) -> str:
         text = " None is proven."
     if likely:
         text += f" {likely} found {'is' if likely == 1 else 'are'} likely, not proven."
-    if rest:
+    if rest and told.certainty.tight:
         text += f" Without {rest} of them other data explain the weights as well."
-    return f"{text} Data that do are at most {far:.2g} spreads away from these points on average."
+    elif rest:
+        text += f" Of {rest} it is not known: the proof for three layers reaches only some points."
+    if math.isfinite(far):
+        end = f"at most {far:.3g} spreads away from these points on average."
+        text += f" Data that explain them so well are {end}"
+    return text
 
 
 def tried(made: Audit, one: Tried) -> str:

@@ -63,8 +63,8 @@ def as_well(made: AsWell) -> str:
 def unfit(left: float) -> str:
     """Return that the points leave so much of the weights that nothing follows."""
     return (
-        f"Near the points nothing explains more than {max(0.0, 1 - left):.0%} of the weights under "
-        "the assumptions that these suggest, so nothing is proven."
+        f"Under the assumptions of the certified radius no points near these explain more than "
+        f"{max(0.0, 1 - left):.0%} of the weights, so nothing is proven."
     )
 
 
@@ -73,11 +73,11 @@ def over_all(made: Determination) -> str:
     if made.allowed > VOID:
         return unfit(made.allowed)
     far, count = made.farthest, int(made.forced.sum())
+    met = f"; one that is {far.distance:.2g} away was found" if made.certainty.tight else ""
     return (
         f"Every explanation that leaves up to {made.allowed:.2%} of the weights has mass "
         f"within {made.within:.2g} of {count} of {len(made.forced)} points. None within "
-        f"±{made.box:.3g} is farther than {far.at_most:.2g} from them on average; one that is "
-        f"{far.distance:.2g} away was found."
+        f"±{made.box:.3g} is farther than {far.at_most:.2g} from them on average{met}."
     )
 
 
