@@ -98,7 +98,7 @@ class Audit:
         data: the training points, in units of the data.
         classes: the classes of the model in their order.
         coordinates: the coordinates in which the points explain the weights best.
-        spread: root of the mean square distance to the centre, in units of the data.
+        spread: root of the mean square distance to the centre, in `coordinates`.
         radius: distance within which a point counts as found, as a share of the spread.
         q: margins (n,) of the points.
         certificate: how near to a KKT point the weights are in these coordinates; None where there
@@ -344,7 +344,7 @@ def _frame(read: Reading, data: Dataset, q_min: float) -> tuple[Coordinates, Cer
     """The coordinates in which the points explain the weights best, and the certificate there."""
     net, known = read.net, known_coordinates(read, data.x)
     if not q_min > 0 or data.n * net.outputs > LARGE:
-        return known[0], None
+        return replace(known[0], compared=False), None
     best, least = known[0], math.inf
     for coordinates in known:
         target = Target.of(coordinates.net(net), q_min)

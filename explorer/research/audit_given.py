@@ -35,12 +35,14 @@ class Coordinates:
         centre: (d,), in units of the data.
         scale: (d,), in units of the data.
         inner: the network of z where the model itself has one; None: it follows from that of x.
+        compared: whether others were tried, and the points explain the weights best in these.
     """
 
     name: str
     centre: Tensor
     scale: Tensor
     inner: Network | None = None
+    compared: bool = True
 
     def inside(self, x: Tensor) -> Tensor:
         """Return points (n, d) in these coordinates."""

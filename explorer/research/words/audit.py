@@ -204,18 +204,8 @@ def assumptions(made: Audit) -> list[Assumption]:
             "held-out", False,
             f"{made.shared} held-out points are training points as well, which hides finds.",
         ))  # fmt: skip
-    where = "The points explain the weights best in the coordinates as given."
-    if made.coordinates.inner is not None:
-        where = (
-            "The model shifts and divides its input. The attacks ran in the coordinates that it "
-            "makes so. Claims are in those as given."
-        )
-    elif made.coordinates.name != "as given":
-        where = (
-            "The points explain the weights best in other coordinates "
-            f"({made.coordinates.name}): there the attacks ran. Claims are in those as given."
-        )
-    found.append(Assumption("coordinates", True, where))
+    if not wrong:
+        found.append(Assumption("coordinates", *_coordinates(made)))
     why = made.undetermined or refusal(made.net)
     if why:
         return [*found, Assumption("certified radius", False, why)]
@@ -224,6 +214,27 @@ def assumptions(made: Audit) -> list[Assumption]:
         "leave a trace as well, and places claimed from the weights alone may hold no point."
     )
     return [*found, Assumption("no weight decay", None, words)]
+
+
+def _coordinates(made: Audit) -> tuple[bool | None, str]:
+    """Return whether the coordinates of the attacks are the best that were tried, and which."""
+    where = "The points explain the weights best in the coordinates as given."
+    if made.coordinates.inner is not None:
+        where = (
+            "The model shifts and divides its input. The attacks ran in the coordinates that it "
+            "makes so. Claims are in those as given."
+        )
+    elif not made.coordinates.compared:
+        return None, (
+            "In which coordinates so many points explain the weights best was not computed. The "
+            f"attacks ran in these: {made.coordinates.name}. Claims are in those as given."
+        )
+    elif made.coordinates.name != "as given":
+        where = (
+            "The points explain the weights best in other coordinates "
+            f"({made.coordinates.name}): there the attacks ran. Claims are in those as given."
+        )
+    return True, where
 
 
 def _order(made: Audit) -> str:
