@@ -83,6 +83,13 @@ def test_demo_prints_a_table_and_writes_a_picture(call, name):
     assert len(picture) > 10_000
 
 
+def test_demo_certifies_nothing_of_weight_decay(call):
+    words = ("--preset", "alternating-line", "--n", 4, "--steps", 300, "--widths", 20)
+    told = call("demo", *words, "--train-set", "weight_decay=0.001", "--attack", "certified_places",
+                code=2)  # fmt: skip
+    assert "weight decay" in told.stderr and "Certified" not in told.stdout
+
+
 def test_demo_speaks_json(call):
     out = answer(call("demo", *SMALL, *QUICK, "--json"))
     assert out["version"] == __version__
