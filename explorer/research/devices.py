@@ -5,8 +5,9 @@ All that is trained and attacked goes through `on_device`, which alone knows an 
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import pairwise
@@ -14,6 +15,7 @@ from typing import Any
 
 import torch
 
+from explorer.engine.progress import Progress, with_progress
 from explorer.engine.roster import AnyAttack
 
 OUT = ("out of memory", "can't allocate memory")  # how torch's errors say it that have no class
@@ -210,3 +212,35 @@ def _size(count: float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:,.3g} GB"
+
+
+def descended(
+    target: Any, entry: AnyAttack, config: Any, seeds: Sequence[int], device: str,  # noqa: ANN401
+    dtype: torch.dtype | None, stride: int, progress: Progress,
+) -> list[Any]:  # fmt: skip
+    """Return the last states of these starts, on the CPU; they descend as one program.
+
+    Args:
+        target: the weights, of the attack's kind.
+        entry: an attack with `apart`.
+        config: its settings.
+        seeds: of the starts.
+        device: where to run.
+        dtype: floating type, where one is chosen.
+        stride: steps between two states that `progress` hears of.
+        progress: hears what share is done, and may end the work.
+
+    Raises:
+        DeviceError: where the device is not there.
+        MemoryFull: where its memory is used up.
+    """
+    assert entry.apart is not None
+    with on_device(device, dtype, starts_load(entry, target, config, len(seeds), dtype)):
+        aimed = placed(target, entry, device, dtype)
+        drawn: Any = [torch.Generator().manual_seed(seed) for seed in seeds]
+        state = entry.init(aimed, config, drawn)
+        states = entry.iterate(aimed, state, config, stride)
+        count = math.ceil(entry.step_count(config, 1) / stride)
+        for following in with_progress(states, count, progress):
+            state = following
+        return [to_cpu(one) for one in entry.apart(state)]

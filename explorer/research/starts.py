@@ -27,18 +27,16 @@ from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidate
 from explorer.engine.certificate import Certificate
 from explorer.engine.controls import Controls, control_sets, meeting_counts
 from explorer.engine.data import Dataset
-from explorer.engine.progress import Progress, between, no_progress, with_progress
+from explorer.engine.progress import Progress, between, no_progress
 from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, AttackState, by_key
 from explorer.engine.scoring import adjusted_p_values, score
 from explorer.engine.status import Status
 from explorer.research.devices import (
     MemoryFull,
     check_device,
+    descended,
     most_that_fit,
-    on_device,
-    placed,
     starts_load,
-    to_cpu,
 )
 from explorer.research.runs import (
     RADIUS,
@@ -189,12 +187,13 @@ def _at_once(
     """The same of starts that descend together, as many as fit, and how many those were."""
     load = starts_load(entry, target, config, len(seeds), dtype)
     size, together = most_that_fit(load, device, len(seeds)), 1
+    stride = stride_of(entry.step_count(config, 1))
     ends: list[AttackState] = []
     while len(ends) < len(seeds):
         some, whole = seeds[len(ends) : len(ends) + size], len(seeds)
         part = between(progress, len(ends) / whole, (len(ends) + len(some)) / whole)
         try:
-            ends += _descended(target, entry, config, some, device, dtype, part)
+            ends += descended(target, entry, config, some, device, dtype, stride, part)
         except MemoryFull:  # a run takes more than was reckoned with
             if len(some) == 1:
                 raise
@@ -206,24 +205,6 @@ def _at_once(
         None if off else Attacked((end,), target, entry.report(target, end, config))
         for end, off in zip(ends, failed, strict=True)
     ], together
-
-
-def _descended(
-    target: Any, entry: AnyAttack, config: AttackConfig, seeds: tuple[int, ...], device: str,  # noqa: ANN401
-    dtype: torch.dtype | None, progress: Progress,
-) -> list[AttackState]:  # fmt: skip
-    """The last states of these starts, on the CPU; they descend as one program."""
-    assert entry.apart is not None
-    planned = entry.step_count(config, 1)
-    stride = stride_of(planned)
-    with on_device(device, dtype, starts_load(entry, target, config, len(seeds), dtype)):
-        aimed = placed(target, entry, device, dtype)
-        drawn: Any = [torch.Generator().manual_seed(seed) for seed in seeds]
-        state = entry.init(aimed, config, drawn)
-        states = entry.iterate(aimed, state, config, stride)
-        for following in with_progress(states, math.ceil(planned / stride), progress):
-            state = following
-        return [to_cpu(one) for one in entry.apart(state)]
 
 
 def _joined(

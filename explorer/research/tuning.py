@@ -33,7 +33,7 @@ from explorer.engine.progress import Progress, between, no_progress, with_progre
 from explorer.engine.settings import setting, settings
 from explorer.engine.status import Status
 from explorer.engine.store.codec import decode
-from explorer.research.devices import DeviceError, on_device, placed, starts_load, to_cpu
+from explorer.research.devices import DeviceError, descended
 from explorer.research.records import RowKind
 from explorer.research.words import weights
 
@@ -149,9 +149,12 @@ def attempt(
     """
     settings = settings_of(target, config, params)
     seeds = [SEEDS * config.seed + restart + 1 for restart in range(config.restarts)]
-    run = _in_turn if device == "cpu" else _at_once
     try:
-        ends = run(target, settings, seeds, progress, device)
+        ends: list[KKTState]
+        if device == "cpu":
+            ends = _in_turn(target, settings, seeds, progress)
+        else:
+            ends = descended(target, kkt.ATTACK, settings, seeds, device, None, BLOCK, progress)
     except DeviceError:
         raise
     except ValueError as error:
@@ -166,12 +169,13 @@ def attempt(
 
 
 def _in_turn(
-    target: Target, settings: KKTConfig, seeds: list[int], progress: Progress, device: str
+    target: Target, settings: KKTConfig, seeds: list[int], progress: Progress
 ) -> list[KKTState]:
     """The last state of each seed, one after another; none after one that diverged."""
     ends: list[KKTState] = []
     for k, seed in enumerate(seeds):
-        run = kkt.ATTACK.states(target, settings, _drawing(seed), stride=BLOCK)
+        drawn = torch.Generator().manual_seed(seed)
+        run = kkt.ATTACK.states(target, settings, drawn, stride=BLOCK)
         end = next(run)
         here = between(progress, k / len(seeds), (k + 1) / len(seeds))
         for state in with_progress(run, math.ceil(settings.steps / BLOCK), here):
@@ -180,23 +184,6 @@ def _in_turn(
         if kkt.terminate(end, settings) is Status.DIVERGED:
             break
     return ends
-
-
-def _at_once(
-    target: Target, settings: KKTConfig, seeds: list[int], progress: Progress, device: str
-) -> list[KKTState]:
-    """The last states of all seeds, which descend together on a device; on the CPU."""
-    with on_device(device, None, starts_load(kkt.ATTACK, target, settings, len(seeds), None)):
-        aimed = placed(target, kkt.ATTACK, device)
-        last = kkt.init(aimed, settings, [_drawing(seed) for seed in seeds])
-        following = kkt.iterate(aimed, last, settings, BLOCK)
-        for state in with_progress(following, math.ceil(settings.steps / BLOCK), progress):
-            last = state
-        return [to_cpu(one) for one in kkt.single_states(last)]
-
-
-def _drawing(seed: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def settings_of(target: Target, config: TuneConfig, params: dict[str, float]) -> KKTConfig:

@@ -312,25 +312,19 @@ def advance(
     on a device numbers are read after a block, see `rare`.
     """
     end = min(state.t + steps, config.steps)
-    if state.x.device.type != "cpu":
-        return in_blocks(
-            lambda at, rare: _step(target, at, config, rare), lambda at: terminate(at, config),
-            lambda at: (at.grad_x, at.grad_coef), state, end - state.t,
-        )  # fmt: skip
     if state.t < end and serves(target, state, config) and not terminate(state, config).over:
         state = _leap(target, state, config, end - state.t)
-    while state.t < end and not terminate(state, config).over:
-        state = step(target, state, config)
-    return state
+    return in_blocks(
+        lambda at, rare: _step(target, at, config, rare), lambda at: terminate(at, config),
+        lambda at: (at.grad_x, at.grad_coef), state, end - state.t,
+    )  # fmt: skip
 
 
 def iterate(
     target: Target, state: DecoRecoState, config: DecoRecoConfig, stride: int = 1
 ) -> Iterator[DecoRecoState]:
     """Yield the states after `state` whose t the stride divides, and the last one."""
-    while not terminate(state, config).over:
-        state = advance(target, state, config, stride - state.t % stride)
-        yield state
+    return ATTACK.iterate(target, state, config, stride)
 
 
 def report(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> Report:
@@ -525,5 +519,5 @@ ATTACK = Attack(
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
     takes_start=True, suit=annealing_for, several=True, pictures=pictures, anywhere=True,
-    leap=advance, strided=iterate,
+    leap=advance,
 )  # fmt: skip

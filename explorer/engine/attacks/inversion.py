@@ -165,11 +165,6 @@ def advance(
     target: Target, state: InversionState, config: InversionConfig, steps: int
 ) -> InversionState:
     """The state so many steps on; on a device numbers are read after a block, see `rare`."""
-    if state.x.device.type == "cpu":
-        for _ in range(steps):
-            if not terminate(state, config).over:
-                state = step(target, state, config)
-        return state
     return in_blocks(
         lambda at, rare: _step(target, at, config, rare), lambda at: terminate(at, config),
         lambda at: (at.grad_x,), state, min(steps, config.steps - state.t),

@@ -248,11 +248,10 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         return f"So far, at step {step:,}: the attack is not at its end.", Action("play", "Go on")
     if own:
         return _seen_through(frame, made)
-    if known is not None and known.light not in NEAR and frame.newest:
-        if frame.training.weight_decay:
+    if known is not None and known.light not in NEAR:
+        if frame.newest and frame.training.weight_decay:
             why = f"The points explain {explained(known.residual)} of these weights"
             return f"{why}: with weight decay training stops short of a KKT point.", None
-    if known is not None and known.light not in NEAR:
         why = f"The points explain only {explained(known.residual)} of these weights"
         if known.slackness > known.residual:
             why = "Points off the margin still carry part of these weights"
