@@ -136,7 +136,7 @@ def of_attack(done: Attacked) -> dict[str, Any]:
     made = done.certainty
     if made is not None:
         out["certainty"] = {
-            "radius": made.radius, "certified": made.certain, "half": made.half,
+            "radius": made.radius, made.word: made.certain, "half": made.half,
             "reach": made.reach, "least": made.least, "truth": made.truth,
             "threshold": made.threshold,
         }  # fmt: skip
@@ -292,7 +292,7 @@ def _judged_rows(done: Attacked) -> list[tuple[str, str]]:
     """What may be said of claims; the verdict is the last row."""
     rows = []
     if done.certainty is not None:
-        rows.append(("certified claims", _certified(done.certainty)))
+        rows.append((f"{done.certainty.word} claims", _certified(done.certainty)))
     if done.scores is None or done.verdict is None:
         return [*rows, ("verdict", "Cannot know: nothing to compare the claims with.")]
     truth, control = done.scores
@@ -304,8 +304,8 @@ def _judged_rows(done: Attacked) -> list[tuple[str, str]]:
 
 
 def _certified(made: Certainty) -> str:
-    """How many claims are certified, to how much, and what that is compared with."""
-    known = "the threshold" if made.truth is None else "the residual of the true points"
+    """How many claims are certified or likely, to how much, and what that is compared with."""
+    known = "the residual of the true points" if made.proven else "a judgement by a threshold"
     certain = made.radius[made.certain]
     reached = f", to {float(certain.min()):.2%} or more" if len(certain) else ""
     return (

@@ -444,9 +444,12 @@ def certify_claims(
 
 
 def certified_points(found: Score, made: Certainty, radius: float = RADIUS) -> Tensor:
-    """Return which points (n,) of a score are met within `radius` by a certified claim."""
+    """Return which points (n,) of a score are met within `radius` by a certified claim.
+
+    No point is where a threshold was asked: such claims are likely at most.
+    """
     match = found.matches[found.radii.index(radius)]
-    certain = made.certain
+    certain = made.certain & made.proven
     return (match >= 0) & certain[match.clamp_min(0)] if len(certain) else match >= 0
 
 

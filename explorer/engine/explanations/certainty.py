@@ -30,6 +30,7 @@ PLAIN = 1.05  # times the least residual: a smaller radius says nothing of a pla
 TRIFLE = 0.005  # of |theta|: a radius up to it says nothing either; arbitrary
 ALIKE = 0.95  # of the largest radius nearby: as bright; arbitrary
 SLICE = 24  # places between two pictures of a map; arbitrary
+CERTIFIED, LIKELY = "certified", "likely"  # a theorem; a judgement by a threshold
 
 Spans = tuple[tuple[int, int], ...]  # a range of pixels of each axis
 
@@ -64,8 +65,21 @@ class Certainty:
         return self.threshold if self.truth is None else self.truth
 
     @property
+    def proven(self) -> bool:
+        """Whether `certain` is a theorem: the residual of the true points is known.
+
+        By a threshold it is a judgement, and some claims are false (docs/certified-radius.md).
+        """
+        return self.truth is not None
+
+    @property
+    def word(self) -> str:
+        """What `certain` claims are called: certified, or likely where a threshold says so."""
+        return CERTIFIED if self.proven else LIKELY
+
+    @property
     def certain(self) -> Tensor:
-        """Which claims (c,) are certified: no explanation up to `limit` does without a point."""
+        """Which claims (c,) are above `limit`: certified or likely, as `word` says."""
         return self.radius > self.limit
 
 
@@ -153,7 +167,7 @@ class RadiusMap:
         half: half width of the place around each pixel.
         reach: a training point of a place may lie this far outside of it.
         least: least residual of any explanation: what no radius is below.
-        threshold: a radius above it is claimed to need a training point.
+        threshold: a radius above it makes a training point likely: nobody told the points.
     """
 
     values: Array

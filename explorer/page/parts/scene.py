@@ -261,7 +261,7 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
 def _proven(frame: Frame) -> list[str]:
     """To how many per cent each claim is certified, to be written beside a few of them."""
     made = frame.attack.certainty
-    if made is None or int(made.certain.sum()) > MOST_NUMBERS:
+    if made is None or not made.proven or int(made.certain.sum()) > MOST_NUMBERS:
         return []
     rows = zip(made.certain.tolist(), made.radius.tolist(), strict=True)
     return [percent(radius) if certain else "" for certain, radius in rows]
@@ -290,7 +290,7 @@ def _matches(frame: Frame) -> NDArray[np.int64]:
 
 
 def _right(frame: Frame) -> Array:
-    """Of each claim (c,) whether it meets a point; if so, 2 is certified and 3 is not."""
+    """Of each claim (c,) whether it meets a point; 2 where it is certified, 3 where likely."""
     claims, made = frame.attack.claims, frame.attack.certainty
     count = 0 if claims is None else len(claims.x)
     right: Array = np.isin(np.arange(count), _matches(frame)).astype(float)
@@ -298,7 +298,7 @@ def _right(frame: Frame) -> Array:
         right = np.maximum(right, _holds(frame.attack.state, frame.truth))
     if made is None:
         return right
-    return np.where(right > 0, np.where(made.certain.numpy(), 2.0, 3.0), 0.0)
+    return np.where((right > 0) & made.certain.numpy(), 2.0 if made.proven else 3.0, right)
 
 
 def _holds(state: CertifiedState, truth: Dataset) -> Array:

@@ -24,7 +24,7 @@
 //   trail       step of the run: `remember` joins the candidates of successive steps to trails
 //   trails      [(m, 5)]: earlier places of the candidates, oldest first (made by `remember`)
 //   claims      (c, 3): x, y, 1 if it meets a point and 0 if it is wrong; 2 if a point is certified
-//               there as well, 3 if it is not. certain [text]: to how many per cent, or ""
+//               there as well, 3 if it is likely, by a threshold. certain [text]: to how many per cent, or ""
 //   links       (l, 4): from a claim x, y to the point x, y that it found
 //   other       (o, 3): x, y, class of another set that explains the weights
 //   area        (k, 2): a pale polygon          spans    (k, 2): upright bands, low and high

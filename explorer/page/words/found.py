@@ -45,7 +45,7 @@ def points_found(here: RecallCurve, made: Certainty | None = None) -> list[str]:
 def certainty(made: Certainty, i: int) -> str:
     """Return how certain claim i is."""
     if bool(made.certain[i]):
-        return f"certified to {percent(float(made.radius[i]))}"
+        return f"{made.word} to {percent(float(made.radius[i]))}"
     if made.limit > VOID or not made.tight:
         return "not certified"
     return "other points explain the weights as well"
