@@ -14,7 +14,7 @@ from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page import play
 from explorer.page.frame import Branch, Frame, Training, numbers
-from explorer.page.session import Session
+from explorer.page.session import Session, standing
 from explorer.page.stages import attack, draw
 
 MOST_BRANCHES = 8  # arbitrary: each keeps a bounded timeline
@@ -32,7 +32,7 @@ def seek(session: Session, index: int) -> None:
     state = line.states[min(max(index, 0), len(line.states) - 1)]
     if stage == "attack":
         session.put(attack=replace(session.frame.attack, state=state))
-        session.show(status=play.standing(session, session.frame.stage))
+        session.show(status=standing(session, session.frame.stage))
     else:
         state, held = _on_present_points(session, state), session.frame.training
         part = Training(state, weight_decay=held.weight_decay, recipe=held.recipe)

@@ -16,7 +16,7 @@ from explorer.engine.store import Run
 from explorer.engine.training import TrainConfig
 from explorer.page import branches, play
 from explorer.page.frame import STAGES, Recipe, Training, numbers
-from explorer.page.session import Session
+from explorer.page.session import Session, standing
 from explorer.page.sharing import described
 from explorer.page.stages import attack, draw, train
 from explorer.page.words.keeping import NOT_KEPT, REFUSED
@@ -205,7 +205,7 @@ def _open(run: Run) -> Session:
             seed=seed if run.repeatable else None,
         )  # fmt: skip
         session.put(stage="attack", attack=part)
-        session.show(status=play.standing(session, "attack"))
+        session.show(status=standing(session, "attack"))
         play.assess(session)
         session.seed = seed
     if run.stage:

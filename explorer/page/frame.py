@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -336,6 +337,28 @@ class Frame:
         return self.attack.state if self.stage == "attack" else None
 
 
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """A run as an edit of its points left it: undo and redo bring it back with the points.
+
+    Attributes:
+        frame: what was on screen.
+        train: states of the training.
+        attack: states of the attack.
+        settings: of the session, by name.
+    """
+
+    frame: Frame
+    train: Timeline[TrainState]
+    attack: Timeline[AttackState]
+    settings: dict[str, Any]
+
+    @property
+    def bytes(self) -> int:
+        """Return how much memory its states take."""
+        return self.train.bytes + self.attack.bytes
+
+
 @dataclass(eq=False)
 class Branch:
     """One line of time: a training run, and the attack begun from it."""
@@ -347,6 +370,8 @@ class Branch:
     config: AttackConfig | None = None  # settings of the attack then
     mix: tuple[float, float] = (0.0, 0.0)  # of its start
     loaded: AttackState | None = None  # last state of a run that can be loaded again
+    left: list[Moment] = field(default_factory=list)  # runs that edits of the points left
+    carried: tuple[Any, Any] = (None, None)  # states that the last edit made, or left as they were
 
 
 def numbers(state: TrainState | AttackState) -> dict[str, float]:

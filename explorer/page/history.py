@@ -101,6 +101,10 @@ class Timeline(Generic[S]):
         if len(self.noted) > MOST_STATES:
             self.noted = self.noted[::2]
 
+    def copy(self) -> Timeline[S]:
+        """Return a timeline of its own with the same states and numbers."""
+        return replace(self, states=[*self.states], rows=[*self.rows], noted=[*self.noted])
+
     def up_to(self, index: int) -> Timeline[S]:
         """Return a new timeline up to and including `index`; the states are shared."""
         states = self.states[: index + 1]

@@ -14,7 +14,7 @@ from explorer.engine.training import TrainConfig
 from explorer.page.frame import BEFORE, Recipe, Stage, Training, numbers
 from explorer.page.history import History
 from explorer.page.job import page_waits
-from explorer.page.session import Session
+from explorer.page.session import Session, standing
 from explorer.page.stages import attack, draw, explain, landscape, train
 
 # Settings that only a new run can have.
@@ -60,16 +60,6 @@ def go(session: Session, stage: Stage) -> None:
     there = session.frame
     if there.aimed and there.truth is not None and there.truth is not now.dataset:
         session.message = OLD_POINTS.format(there.truth.n)
-
-
-def standing(session: Session, stage: Stage) -> Status:
-    """Return how the run of a stage stands; RUNNING where it has none."""
-    now = session.frame
-    if stage == "attack" and now.attack.state is not None:
-        return session.entry.terminate(now.attack.state, session.attack_config)
-    if stage == "train" and now.training.state is not None:
-        return training.terminate(now.training.state, session.train_config)
-    return Status.RUNNING
 
 
 def assess(session: Session) -> None:

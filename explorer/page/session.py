@@ -17,12 +17,13 @@ from typing import Any
 from traitlets import Any as AnyTrait
 from traitlets import Bool, Enum, Float, HasTraits, Instance, Int, List, Tuple, Unicode
 
-from explorer.engine import data
+from explorer.engine import data, training
 from explorer.engine.data import Dataset
 from explorer.engine.roster import DEFAULT, AnyAttack, AttackConfig, by_key
+from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
 from explorer.page.axes import Axes, fitted
-from explorer.page.frame import LAYERS, Branch, Frame
+from explorer.page.frame import LAYERS, Branch, Frame, Stage
 from explorer.page.history import History, Timeline
 
 # A secret that the server of a class shares with its kernels; "" where there is no class.
@@ -125,3 +126,13 @@ class Session(HasTraits):
     def timeline(self) -> Timeline[Any]:
         """Return the states of the present stage, for the slider and the curves."""
         return self.branch.attack if self.frame.stage == "attack" else self.branch.train
+
+
+def standing(session: Session, stage: Stage) -> Status:
+    """Return how the run of a stage stands; RUNNING where it has none."""
+    now = session.frame
+    if stage == "attack" and now.attack.state is not None:
+        return session.entry.terminate(now.attack.state, session.attack_config)
+    if stage == "train" and now.training.state is not None:
+        return training.terminate(now.training.state, session.train_config)
+    return Status.RUNNING

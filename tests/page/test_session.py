@@ -76,7 +76,7 @@ def test_a_cleared_plane_starts_anew_and_undo_brings_the_points_back() -> None:
     draw.add(session, [((0.1,), 1.0)])
     play.undo(session)
     play.undo(session)
-    assert session.frame.dataset.n == 8 and session.frame.training.state is None
+    assert session.frame.dataset.n == 8 and session.frame.training.state.t == 20
 
 
 def test_a_refused_command_draws_the_frame_once_more() -> None:
@@ -247,7 +247,7 @@ def test_a_new_drawing_starts_anew_and_edited_points_go_on() -> None:
     play.undo(session)
     assert session.frame.training.state.t == 5
     play.undo(session)
-    assert session.frame.dataset.n == 8 and session.frame.training.state is None
+    assert session.frame.dataset.n == 8 and session.frame.training.state.t == 30
 
 
 def test_a_preset_on_a_plane_that_was_cleared_starts_anew_too() -> None:

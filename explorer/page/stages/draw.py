@@ -12,9 +12,9 @@ from explorer.engine.data import Dataset
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page.axes import fitted
-from explorer.page.frame import Attacking, Frame, Recipe, Stage, Training, numbers
-from explorer.page.history import History, Timeline
-from explorer.page.session import Session
+from explorer.page.frame import Attacking, Frame, Moment, Recipe, Stage, Training, numbers
+from explorer.page.history import MOST_BYTES, History, Timeline
+from explorer.page.session import Session, standing
 
 NO_PAST, NO_FUTURE = "no edit was made before.", "no edit was taken back."
 REVIVED = (
@@ -28,7 +28,9 @@ CLASSES_CHANGED = (
 
 def edit(session: Session, dataset: Dataset, gesture: int | None = None) -> None:
     """Take `dataset` as the drawn set; edits of one gesture are undone together."""
-    _go_on(session, session.frame.drawing.push(dataset, gesture))
+    drawing = session.frame.drawing.push(dataset, gesture)
+    _keep_run(session, drawing)
+    _go_on(session, drawing)
 
 
 def add(
@@ -47,16 +49,17 @@ def add(
 
 
 def clear(session: Session) -> None:
-    """Erase all points and what was trained on them; undo brings the points back."""
+    """Erase all points and what was trained on them; undo brings all of it back."""
     now = session.frame
     awaited = now.training.given and now.training.state is not None and not now.training.state.t
     if now.dataset.n:
         nothing = now.drawing.push(data.empty(now.dataset.d))
+        _keep_run(session, nothing)
         (_go_on if awaited else _begin_anew)(session, nothing)
 
 
 def load(session: Session, dataset: Dataset) -> None:
-    """Begin anew with another set, 1-D or 2-D; one undo brings the old one back.
+    """Begin anew with another set, 1-D or 2-D; one undo brings back the old one and its run.
 
     What was trained belongs to the old points: the next run has fresh weights and time 0.
 
@@ -64,9 +67,11 @@ def load(session: Session, dataset: Dataset) -> None:
         ValueError: for points that the plane cannot show.
     """
     check_shown(dataset)
+    drawing = session.frame.drawing.push(dataset)
+    _keep_run(session, drawing)
     fit(session, dataset, loaded=True)
     awaited = session.frame.training.given and not session.frame.dataset.n
-    (_go_on if awaited else _begin_anew)(session, session.frame.drawing.push(dataset))
+    (_go_on if awaited else _begin_anew)(session, drawing)
 
 
 def check_shown(dataset: Dataset) -> None:
@@ -101,13 +106,56 @@ def history(session: Session) -> History[Dataset]:
 
 
 def restore(session: Session, history: History[Dataset]) -> None:
-    """Show the points of `history`: training goes on with them, unless none of them was there."""
+    """Show the points of `history`, with the run that was left there.
+
+    Without one training goes on with these points, unless none of them was there.
+    """
+    there = [m for m in session.branch.left if m.frame.dataset is history.present]
+    _keep_run(session, history)
+    if there:
+        _come_back(session, history, there[0])
+        return
     old, new = _rows(session.frame.dataset), _rows(history.present)
     if old and new and not old & new:
         fit(session, history.present, loaded=True)
         _begin_anew(session, history)
     else:
         _go_on(session, history)
+
+
+def _keep_run(session: Session, history: History[Dataset]) -> None:
+    """Keep the run on screen for an undo or redo that returns to its points.
+
+    `history` is what follows. Weights that took no step since an edit are not kept: the edit
+    makes the same of them again. Runs out of reach go, and the oldest beyond `MOST_BYTES`.
+    """
+    now, branch = session.frame, session.branch
+    reached = {id(points) for points in (*history.past, *history.future)}
+    left = [moment for moment in branch.left if id(moment.frame.dataset) in reached]
+    states = now.training.state, now.attack.state
+    taken = any(a is not b for a, b in zip(states, branch.carried, strict=True))
+    if states[0] is not None and taken and id(now.dataset) in reached:
+        left = [moment for moment in left if moment.frame.dataset is not now.dataset]
+        names = ("train_config", "attack_config", "mix", "axes")
+        settings = {name: getattr(session, name) for name in names}
+        left.append(Moment(now, branch.train.copy(), branch.attack.copy(), settings))
+    while len(left) > 1 and sum(moment.bytes for moment in left) > MOST_BYTES:
+        del left[0]
+    branch.left = left
+
+
+def _come_back(session: Session, history: History[Dataset], moment: Moment) -> None:
+    """Show the points of `history` with their run as it was; who watches training goes on there."""
+    branch, held, now = session.branch, moment.frame, session.frame.stage
+    stage = now if (now, held.stage) == ("train", "draw") else held.stage
+    session.running = session.running and now == stage == "train"
+    fit(session, history.present)
+    branch.train, branch.attack, branch.carried = moment.train, moment.attack, (None, None)
+    with session.hold_trait_notifications():
+        for name, value in moment.settings.items():
+            setattr(session, name, value)
+        session.frame = replace(held, drawing=history, stage=stage)
+    session.show(status=standing(session, stage))
 
 
 def _rows(dataset: Dataset) -> set[tuple[float, ...]]:
@@ -154,6 +202,7 @@ def _go_on(session: Session, history: History[Dataset]) -> None:
     part = Training(state, weight_decay=old.training.weight_decay, given=old.training.given,
                     recipe=known)  # fmt: skip
     aim = old.aim if old.aim is not None and old.aim.truth.n else None
+    session.branch.carried = part.state, old.attack.state
     session.show(drawing=history, training=part, stage=stage, aim=aim, status=Status.RUNNING)
 
 
