@@ -8,14 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
-from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.explanations.certainty import Certainty, RadiusMap
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
 from explorer.page import files, play
+from explorer.page.frame import Certain
 from explorer.page.session import LIVE_STEPS, Session
-from explorer.page.stages import attack, draw, train
+from explorer.page.stages import attack, draw, explain, train
 from explorer.research.repeat import begun
 from explorer.research.runs import to_the_end
 from explorer.research.scenarios import by_name
@@ -24,14 +26,22 @@ RECORDED = Path(__file__).with_name("opening.safetensors")  # made by scripts/op
 
 
 def open_recorded(session: Session) -> None:
-    """Show the run that was recorded for the opening, at its end: drawn, trained, attacked."""
+    """Show the run that was recorded for the opening, at its end: drawn, trained, attacked.
+
+    The explain stage then opens on the places that need a point.
+    """
     told = json.loads(RECORDED.with_suffix(".json").read_text(encoding="utf-8"))
-    made = Certainty(**{**told, "radius": torch.tensor(told["radius"], dtype=torch.float64)})
+    radius = torch.tensor(told["certainty"]["radius"], dtype=torch.float64)
+    made = Certainty(**{**told["certainty"], "radius": radius})
+    arrays = {key: np.array(told["places"][key]) for key in ("values", "low", "high")}
     with session.hold_trait_notifications():  # else panels would begin to compute the certainty
         files.open_file(session, RECORDED.read_bytes())
-        claims = session.frame.attack.claims
+        target, claims = session.frame.target, session.frame.attack.claims
         if claims is not None and len(claims.x) == len(made.radius):
             attack.take_certainty(session, made)
+        if target is not None:
+            places = RadiusMap(**{**told["places"], **arrays})
+            explain.take_radii(session, Certain(target, places, done=True))
 
 
 def opening_scenario(session: Session, name: str, seconds: float = float("inf")) -> Iterator[float]:

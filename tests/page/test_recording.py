@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import runpy
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.opening import RECORDED, open_recorded
 from explorer.page.parts.scene import Look, scene
@@ -18,7 +20,8 @@ from explorer.page.parts.shapes import shapes_of
 from explorer.page.session import Session
 from explorer.page.words.headline import headline
 
-LIMIT = 300_000  # bytes of the recording
+LIMIT, MOST_KEPT = 300_000, 1_500_000  # bytes: of the recording, sent to browsers; of the run
+WORDS_A_SECOND = 4  # that one reads; arbitrary
 CLOSE = 0.015  # of the plane's half size, 2: the radius within which a claim counts
 
 
@@ -50,7 +53,7 @@ def test_the_recording_is_small_and_has_all_scenes(script: dict[str, Any]) -> No
     recording = script["RECORDING"].read_bytes()
     frames = frames_of(recording)
     assert len(recording) < LIMIT
-    assert 7 * script["RATE"] < len(frames) < 9 * script["RATE"]
+    assert 7 * script["RATE"] < len(frames) < 10 * script["RATE"]
     assert list(dict.fromkeys(f["scene"] for f in frames)) == ["draw", "train", "attack", "end"]
     counts = [len(f["arrays"]["points"]) for f in frames]
     assert counts == sorted(counts) and counts[-1] == 20
@@ -58,7 +61,7 @@ def test_the_recording_is_small_and_has_all_scenes(script: dict[str, Any]) -> No
 
 
 def test_a_run_of_today_ends_where_the_recording_ends(script: dict[str, Any]) -> None:
-    recording, _, _, every = script["opening"]()
+    recording, _, every, _ = script["opening"]()
     kept, made = frames_of(script["RECORDING"].read_bytes()), frames_of(recording)
     # Another arithmetic may certify another number of them.
     assert kept[-1]["title"].partition(",")[0] == made[-1]["title"].partition(",")[0]
@@ -88,4 +91,25 @@ def test_the_page_opens_on_the_last_frame(
     app.close()
     monkeypatch.delenv("SERVER_SOFTWARE")
     assert App().session.frame.dataset.n == 0, "a notebook begins with an empty plane"
-    assert RECORDED.stat().st_size < LIMIT
+
+
+def test_the_ready_run_can_be_scrubbed_and_its_next_question_has_an_answer() -> None:
+    session = Session()
+    open_recorded(session)
+    for line in (session.branch.train, session.branch.attack):
+        times = [state.t for state in line.states]
+        assert len(times) >= 60 and times[0] == 0 and times == sorted(set(times))
+        assert max(b - a for a, b in pairwise(times)) < times[-1] / 20
+    q = session.branch.train.states[-1].q
+    assert int((q <= 1.01 * q.min()).sum()) >= 19
+    said = headline(session.frame)
+    assert said.tone == "good" and said.action is not None
+    play.act(session, said.action.key)
+    assert session.frame.stage == "explain" and headline(session.frame).tone == "good"
+    assert RECORDED.stat().st_size < MOST_KEPT
+
+
+def test_what_is_said_beside_the_recording_stands_long_enough(script: dict[str, Any]) -> None:
+    words = [frame["words"] for frame in frames_of(script["RECORDING"].read_bytes())]
+    for told, frames in groupby(words[: -script["SCENES"]["end"]]):  # the end stays on the page
+        assert len(list(frames)) / script["RATE"] >= len(told.split()) / WORDS_A_SECOND, told

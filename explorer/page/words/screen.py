@@ -22,10 +22,13 @@ LEGENDS = {
 }
 
 
-DRAWN = (
-    "Points of two classes are drawn",
-    "On this circle each neighbour is of the other class, so every point is needed.",
-)
+# What stands beside the recording, by scene: a title, or None for the headline's, and words that
+# stand as long as their scene.
+RECORDED: dict[str, tuple[str | None, str]] = {
+    "draw": ("Points of two classes are drawn", "Each neighbour is of the other class."),
+    "train": (None, "A network learns to tell them apart. Only its weights are kept."),
+    "attack": (None, "The attack sees the weights alone. Its candidates move onto the points."),
+}
 # The selector of the part, and the words.
 MARKS = (
     (
