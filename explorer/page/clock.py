@@ -14,6 +14,7 @@ import math
 from time import perf_counter, process_time
 from typing import Any
 
+from explorer.engine.status import Status
 from explorer.page import play
 from explorer.page.session import IN_CLASS, SLOW_START, Refusal, Session
 from explorer.page.stages import landscape
@@ -105,6 +106,7 @@ class Player:
         """Follow `session.running`."""
         self.session = session
         self._task: asyncio.Task[None] | None = None
+        self._run = 0  # of the runs that were begun: a click may end one and begin the next
         session.observe(self._on_running, names=["running"])
 
     def close(self) -> None:
@@ -113,19 +115,25 @@ class Player:
         self.session.running = False
 
     def _on_running(self, change: dict[str, Any]) -> None:
-        if change["new"] and (self._task is None or self._task.done()):
+        if not change["new"]:
+            self.session.stop_at = -1
+            return
+        self._run += 1
+        if self._task is None or self._task.done():
             self._task = asyncio.get_event_loop().create_task(self._play())
 
     async def _play(self) -> None:
         """Run until paused, show where it stands, and assess it unless the visitor goes on."""
         session = self.session
         while session.running:
+            run = self._run
             try:
-                await (self._travel() if session.frame.stage == "landscape" else self._loop())
+                await (self._travel() if session.frame.stage == "landscape" else self._loop(run))
             except Exception as error:  # a task's error would vanish unseen
                 session.message = Refusal(f"Stopped: {failure(error)}")
             finally:
-                session.running, session.stop_at = False, -1
+                if self._run == run:
+                    session.running = False
                 session.show()
             last = session.frame.state
             await self._settle()
@@ -159,14 +167,15 @@ class Player:
                 moved = now
             await asyncio.sleep(INTERVAL_S)
 
-    async def _loop(self) -> None:
+    async def _loop(self, run: int) -> None:
+        """Take the steps of one run, until it ends or another begins."""
         session = self.session
         await asyncio.sleep(INTERVAL_S)  # the answer to the click leaves the kernel first
         begun = heard = perf_counter()
         drawn, taken, speed, first = session.drawn, 0, _speed(session), _step(session)
         next_frame, next_assess = 0.0, begun + FIRST_ASSESS_S
         pace, share = Pace(), Share()
-        while session.running:
+        while session.running and self._run == run:
             turn, own = perf_counter(), process_time()
             if _speed(session) != speed:  # what was due until now is forgotten
                 speed, first, taken = _speed(session), _step(session), 0
@@ -183,7 +192,10 @@ class Player:
                 drawn, heard = session.drawn, now  # no frame is on its way during a heavy step
                 pace.draw(drawn, now)
             if session.frame.status.over:
-                session.message = weights.status(session.frame.status)
+                # The headline tells what an attack came to; who plays a finished one is told why.
+                told = taken > 0 and session.frame.stage == "attack"
+                if not told or session.frame.status is Status.DIVERGED:
+                    session.message = weights.status(session.frame.status)
                 break
             if now - heard > PATIENCE_S:
                 session.message = UNWATCHED

@@ -55,8 +55,11 @@ def go(session: Session, stage: Stage) -> None:
     if stage == "landscape":
         landscape.begin(session)
     session.show(stage=stage, status=standing(session, stage))
-    if stage == "attack" and session.frame.attack.state is None:
+    part = session.frame.attack
+    if stage == "attack" and part.state is None:
         attack.restart(session)
+    elif stage == "attack" and part.judged is not part.state:
+        attack.judge(session)
     there = session.frame
     if there.aimed and there.truth is not None and there.truth is not now.dataset:
         session.message = OLD_POINTS.format(there.truth.n)

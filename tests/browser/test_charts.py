@@ -68,7 +68,7 @@ def test_lines_drag_dots_point_and_a_table_stands_behind_each_chart(
     the_line_of_a_curve_is_the_time_slider(app)
     app.press("3 Attack")
     app.press("Play")
-    expect(app.message).to_contain_text("Finished")
+    app.wait_for_step(2000)
     the_line_of_recall_decides_what_counts(app)
     a_dot_is_marked_on_the_plane(app)
     for table in page.locator(".mx-chart-view:not(.mx-empty) table").all():

@@ -26,5 +26,5 @@ def test_road_in_a_cell(page: Page, open_in_lab: Callable[[Page], None]) -> None
     app.press("3 Attack")
     expect(page.locator(".mx-found > .mx-dots")).to_have_count(1)  # what is made late has its look
     app.press("Play")
-    expect(app.message).to_contain_text("Finished")
+    app.wait_for_step(2000)
     expect(app.verdict).to_contain_text(VERDICT)

@@ -67,7 +67,7 @@ def test_mouse_draws_trains_attacks_reads_the_verdict_and_goes_back_in_time(
 
     app.press("3 Attack")
     app.press("Play")
-    expect(app.message).to_contain_text("Finished")
+    app.wait_for_step(2000)
     expect(app.button("Play")).to_be_visible()
     expect(app.verdict).to_contain_text(VERDICT)
     attacked = app.where.inner_text()

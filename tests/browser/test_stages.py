@@ -65,7 +65,7 @@ def an_attack_is_chosen_on_top_and_one_that_does_not_fit_says_so(app: Explorer) 
     expect(app.message).to_contain_text("does not apply")
     expect(app.page.locator(".mx-chosen")).to_contain_text("Crossings")
     app.press("Play")
-    expect(app.message).to_contain_text("Finished")
+    expect(app.verdict).to_contain_text("No place is needed")
 
 
 def a_point_is_dragged_into_two_that_explain_the_same(app: Explorer) -> None:

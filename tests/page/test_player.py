@@ -398,3 +398,62 @@ def test_a_heavy_attack_in_a_script_takes_its_steps_at_once() -> None:
     play_stage.go(session, "attack")
     play_stage.step(session, 3)
     assert session.frame.attack.state.t == 3
+
+
+def test_an_attack_begun_while_training_plays_begins_as_slowly_as_any(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = Session(preset("alternating-line"), steps_per_second=SLOW_START)
+    play_stage.go(session, "train")
+    play_stage.step(session, 3000)  # a run that stands here takes thousands of steps a second
+    asked: list[tuple[str, float, float]] = []
+
+    def due(t: int, seconds: float, speed: float) -> float:
+        asked.append((session.frame.stage, t, seconds))
+        return steps_due(t, seconds, speed)
+
+    monkeypatch.setattr(clock, "steps_due", due)
+
+    async def run() -> None:
+        player = Player(session)
+        play_stage.play(session)
+        while not asked or asked[-1][2] < 0.2:
+            session.drawn = session.shown
+            await asyncio.sleep(0.001)
+        play_stage.begin_attack(session)  # one click ends a run and begins another
+        while asked[-1][0] != "attack":
+            session.drawn = session.shown
+            await asyncio.sleep(0.001)
+        player.close()
+
+    asyncio.run(run())
+    first = next(one for one in asked if one[0] == "attack")
+    assert first[1] == 0, "it begins at step 0"
+    assert first[2] < 0.2, "and not with the seconds that training had played"
+
+
+def test_a_step_at_which_a_run_was_to_pause_is_forgotten_with_it() -> None:
+    session = session_in_training()
+
+    async def run() -> None:
+        player = Player(session)
+        session.stop_at, session.running = 10**6, True
+        await asyncio.sleep(0.01)
+        play_stage.begin_attack(session)
+        assert session.stop_at == -1 and session.running
+        player.close()
+
+    play_stage.step(session, 400)
+    asyncio.run(run())
+
+
+def test_an_attack_that_ends_is_told_by_its_headline_alone() -> None:
+    session = session_in_training()
+    play_stage.step(session, 400)
+    play_stage.go(session, "attack")
+    play_stage.configure(session, steps=20)
+    play(session, lambda: False)
+    assert session.frame.status.over and session.frame.attack.state.t == 20
+    assert not session.message
+    play(session, lambda: False)
+    assert session.message.startswith("Finished"), "who plays it once more is told why not"

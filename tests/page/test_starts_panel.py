@@ -423,3 +423,24 @@ def test_the_map_goes_on_where_it_was_when_it_is_looked_at_again(app: App) -> No
         await energies.job.done()
 
     asyncio.run(go())
+
+
+def test_the_attack_stage_has_a_verdict_on_a_run_that_came_from_the_landscape(app: App) -> None:
+    session = app.session
+    play.configure(session, steps=40)
+    drag(app, 0.4, 0.3, 0.3)
+    panel(app).here.press()
+    play.go(session, "attack")
+    part = session.frame.attack
+    assert part.state.t == 40 and part.judged is part.state
+    assert headline(session.frame).action is not None
+
+
+def test_an_attack_that_was_left_while_it_ran_is_judged_where_it_is_taken_up(app: App) -> None:
+    session = app.session
+    play.go(session, "attack")
+    play.advance(session, steps=30)  # as the clock does, between two verdicts
+    play.go(session, "explain")
+    play.go(session, "attack")
+    assert session.frame.attack.judged is session.frame.attack.state
+    assert headline(session.frame).action is not None
