@@ -191,7 +191,10 @@ def serve(
         base.option("--allow-host", "A further name of this server, such as a proxy's."),
     ] = None,
     class_size: Annotated[
-        int, base.option("--class", "How many visitors have a place at once; 0: any.", min=0)
+        int,
+        base.option(
+            "--class", "How many visitors have a place at once; 0: as memory allows.", min=0
+        ),
     ] = 0,
     per_address: Annotated[
         int, base.option("--per-address", "How many places one address may have; 0: all.", min=0)

@@ -12,7 +12,7 @@ import sys
 import threading
 from pathlib import Path
 
-from explorer.serve import warm
+from explorer.serve import limits, log, warm
 
 KERNEL = Path(__file__).with_name("voila") / "kernels" / "margin-explorer" / "kernel.json"
 
@@ -27,6 +27,8 @@ def end_with_parent() -> None:
 
 def main() -> None:
     """Run until told to end. The warm process imports while Voila is imported."""
+    log.bound()
+    limits.raise_files()
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         warm.current = warm.Warm(env=json.loads(KERNEL.read_text())["env"])

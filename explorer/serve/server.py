@@ -123,7 +123,8 @@ def serve(
             request for any other is refused. With one, visitors are taken to come from elsewhere.
         class_size: how many visitors have a place at once; further ones wait on a page that tries
             again by itself. Each kernel has one core and MEMORY bytes. A class opens when all loops
-            are compiled. 0: no limit of any of them, and loops are compiled meanwhile.
+            are compiled. 0: as many places as memory and open files suffice for, kernels without
+            these limits, and loops are compiled meanwhile.
         per_address: how many places one address may have, but this machine's own; 0: all.
         base_path: what comes between host and page, such as /margin/, for a proxy that keeps it.
 
@@ -206,8 +207,9 @@ def start(
     if class_size:
         share = {"memory": memory, "one_core": True, "niceness": NICENESS}
         command += [f"--ForkProvisioner.{name}={value}" for name, value in share.items()]
+        command.append(f"--Room.most={class_size}")
     key, board = (secrets.token_urlsafe(12) if class_size else "" for _ in range(2))
-    command += [f"--Room.most={class_size}", f"--Room.most_each={per_address}"]
+    command.append(f"--Room.most_each={per_address}")
     for name, value in (("cull_idle_timeout", cull_after_s), ("cull_interval", cull_every_s)):
         if value is not None:
             command.append(f"--MappingKernelManager.{name}={value}")

@@ -174,10 +174,12 @@ class Forked:
             self._end = os.fdopen(os.pidfd_open(pid), "rb", buffering=0)
         except OSError as error:
             raise ForkError(f"a forked kernel cannot be watched ({error})") from error
+        self._watch = select.poll()  # select() takes no descriptor above 1023
+        self._watch.register(self._end, select.POLLIN)
 
     def poll(self) -> int | None:
         """Return None while it lives, then 0: its status is not told to us."""
-        if self.returncode is None and select.select([self._end], [], [], 0)[0]:
+        if self.returncode is None and self._watch.poll(0):
             self.returncode = 0
             self._end.close()
         return self.returncode

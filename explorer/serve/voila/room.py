@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any
 
+import zmq
 from jupyter_server._tz import utcnow
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 from tornado.ioloop import PeriodicCallback
-from traitlets import Float, Int
+from traitlets import Float, Int, default
+
+from explorer.serve import limits
 
 LOOK_MS = 1000
 
@@ -38,20 +41,25 @@ VISIT: ContextVar[Visit | None] = ContextVar("VISIT", default=None)
 class Room(AsyncMappingKernelManager):
     """Kernels of visitors: at most so many, and none that its page never asked for."""
 
-    most = Int(0, config=True, help="How many visitors may have a kernel; 0: no limit.")
+    most = Int(config=True, help="How many visitors may have a kernel.")
     most_each = Int(0, config=True, help="How many of them from one address; 0: no limit.")
     unmet_s = Float(10.0, config=True, help="Seconds after which a kernel that no page met ends.")
 
     def __init__(self, **kwargs: Any) -> None:
         """Begin to look for kernels that nobody met."""
         super().__init__(**kwargs)
+        self.context.set(zmq.MAX_SOCKETS, 0xFFFF)  # its most; the stock 1023 are a hundred pages
         self._here: list[Visit] = []
         self._looking = PeriodicCallback(self._end_unmet, LOOK_MS)
+
+    @default("most")
+    def _as_many_as_it_bears(self) -> int:
+        return limits.places()
 
     def full(self, address: str) -> str:
         """Return a sentence on why a visitor from there must wait, or an empty string."""
         self._here = [visit for visit in self._here if visit.opening or visit.kernel in self]
-        if self.most and len(self._here) >= self.most:
+        if len(self._here) >= self.most:
             return f"All {self.most} places are taken."
         if self.most_each and not _loopback(address):
             own = sum(visit.address == address for visit in self._here)

@@ -18,6 +18,7 @@ from typing import Any
 import voila.app
 import voila.server_extension
 from jupyter_server.base.handlers import JupyterHandler
+from tornado.httpserver import HTTPServer
 from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
 from voila.static_file_handler import TemplateStaticFileHandler
 
@@ -37,7 +38,7 @@ def _load(name: str) -> ModuleType:
 
 
 guard, fork, room = _load("guard"), _load("fork"), _load("room")
-classroom = _load("classroom")
+classroom, listener = _load("classroom"), _load("listener")
 
 # Our own server forks its kernels; a Jupyter server, and any other's, starts them as ever.
 if warm.current is not None:
@@ -124,6 +125,7 @@ def _guard(server: Any) -> None:
     made = server.init_handlers
 
     def init_handlers(self: Any) -> list[Any]:
+        HTTPServer.configure(listener.Listener, places=self.kernel_manager.most)
         self.app.add_transform(guard.Headers)
         JupyterHandler.write_error = guard.say_plainly  # the stock one fails without its files
         # A page names a folder of this machine only where `serve` says that its user visits.
