@@ -72,6 +72,20 @@ def _line_of(dataset: Dataset) -> str:
     return to_text(Run(dataset, TrainConfig()))
 
 
+def check_room(run: Run) -> None:
+    """ValueError for a run that asks for more than the forms of the page offer.
+
+    Files, links and lessons are held to it; the command line and Python are not.
+    """
+    data = run.dataset
+    draw.check_shown(data)
+    for config in (run.train_config, run.next_config or run.train_config):
+        train.check_room(config.widths, data.d, data.outputs)
+    for state in run.train_states:
+        train.check_shown(state.net)
+    attack.check_room(run.attack_config)
+
+
 def _read_kept(text: str) -> tuple[Run, list[Dataset]]:
     """Return the page of a text, and the drawings before it, oldest first.
 
@@ -147,6 +161,7 @@ def take_up(session: Session, text: str) -> None:
 
 
 def _show(session: Session, run: Run, past: list[Dataset] | None) -> None:
+    check_room(run)
     with reading("the run", "Save it again.", store.StoreError):
         made = _open(to_cpu(run))  # in one type: an attack never follows single precision
     session.running = False
@@ -166,11 +181,6 @@ def _show(session: Session, run: Run, past: list[Dataset] | None) -> None:
 
 def _open(run: Run) -> Session:
     """Return a page that shows the run."""
-    if run.dataset.d not in (1, 2):
-        raise store.StoreError(
-            f"the plane shows points of 1 or 2 coordinates; got {run.dataset.d}. "
-            "The command `attack` takes the file."
-        )
     session = Session(run.dataset, seed=run.seed, mix=run.mix or (0.0, 0.0))
     session.train_config = run.train_config
     if run.attack_name != session.frame.attack.name:

@@ -207,7 +207,9 @@ def configure(session: Session, **changes: Any) -> None:  # noqa: ANN401 - field
         session.running = False
         attack.restart(session)
         return
-    session.train_config = replace(session.train_config, **changes)
+    config, data = replace(session.train_config, **changes), session.frame.dataset
+    train.check_room(config.widths, data.d, data.outputs)
+    session.train_config = config
     state = session.frame.training.state
     if state is None:
         return

@@ -88,7 +88,7 @@ def test_a_run_that_cannot_be_opened_leaves_the_page_as_it_was() -> None:
     run = files.as_run(attacked())
     high = preset("two-points").x.repeat(1, 3)
     wide = Run(Dataset(high, preset("two-points").y), run.train_config, seed=9)
-    with pytest.raises(StoreError, match="1 or 2 coordinates"):
+    with pytest.raises(ValueError, match="1 or 2 coordinates"):
         files.open_file(session, store.dump(wide))
     assert (session.frame, session.train_config, session.seed, session.attack_config) == before
 

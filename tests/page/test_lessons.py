@@ -198,7 +198,7 @@ def step(**changes: object) -> bytes:
         (step(state={"train": {"widths": [0]}}), "step 1: state", "widths"),
         (step(state={"train": {"widths": [10**6]}}), "step 1: state", "at most 4 layers"),
         (step(state={"train": {"widths": [9] * 99}}), "step 1: state", "at most 4 layers"),
-        (step(state={"settings": {"m": 10**6}}), "step 1: state", "at most 2000 candidates"),
+        (step(state={"settings": {"m": 10**6}}), "step 1: state", "m must be at most 400"),
         (step(state={"train": {"colour": 1}}), "step 1: state", "no setting 'colour'"),
         (step(state={"settings": {"m": 3}}), "step 1: state", "m must be even"),
         (step(state={"attack": "magic"}), "step 1: state", "magic"),

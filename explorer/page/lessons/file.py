@@ -34,7 +34,7 @@ from explorer.engine.roster import DEFAULT, AttackConfig, by_key
 from explorer.engine.settings import config_of, json_schema, setting, settings
 from explorer.engine.training import TrainConfig
 from explorer.page.lessons.goals import GOALS, Goal
-from explorer.page.stages import draw
+from explorer.page.stages import attack, draw, train
 from explorer.research.state import bytes_of, letters_of
 
 FOLDER = Path(__file__).parent / "texts"
@@ -43,7 +43,6 @@ LINK = re.compile(r"mxl1\.([A-Za-z0-9_-]+)\s*$")  # of a lesson, behind the # of
 MOST_STEPS = 30  # arbitrary: far above what one sits through
 MOST_TRAINED = 50_000  # steps of training at the opening of a step; arbitrary: some ten seconds
 MOST_ATTACKED = 5_000  # likewise of an attack
-MOST_WIDTH, MOST_LAYERS, MOST_CANDIDATES = 2000, 4, 2000  # arbitrary: what a page answers with
 REMEDY = "Save it again on the page, or see docs/lessons.md for the format."
 # What may be in sight beside the plane, by the stage that has it. None named: all of the stage.
 CARDS: dict[str, tuple[str, ...]] = {
@@ -125,14 +124,8 @@ class State:
         draw.check_shown(data)
         if data.n and self.point > data.n:
             raise ValueError(f"point must be one of the {data.n} points; got {self.point}")
-        widths, m = self.train_config().widths, vars(self.attack_config()).get("m", 0)
-        if len(widths) > MOST_LAYERS or max(widths) > MOST_WIDTH:
-            raise ValueError(
-                f"widths must be of at most {MOST_LAYERS} layers of {MOST_WIDTH} neurons; got "
-                f"{safe_name(list(widths))}"
-            )
-        if m is not None and m > MOST_CANDIDATES:
-            raise ValueError(f"m must be at most {MOST_CANDIDATES} candidates; got {m}")
+        train.check_room(self.train_config().widths, data.d, data.outputs)
+        attack.check_room(self.attack_config())
 
     def dataset(self) -> Dataset:
         """Return the points. ValueError for points that the plane cannot show."""

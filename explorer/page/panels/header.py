@@ -9,6 +9,7 @@ from typing import Any
 
 from explorer.engine.progress import Progress
 from explorer.page import play
+from explorer.page.files import check_room
 from explorer.page.frame import STAGES, Frame
 from explorer.page.job import Job
 from explorer.page.lessons import course
@@ -89,7 +90,7 @@ class Header(Panel):
         Raises:
             ValueError: where it is none, or is refused.
         """
-        run = read_link(text)
+        check_room(run := read_link(text))
         words = OPENED if begun(run)[0] else OPENED_POINTS
         seconds = SLICE_S if beside else float("inf")
         self._follow(opening(self.session, run, "The link", words, seconds), opening_link, beside)

@@ -12,6 +12,7 @@ from explorer.engine.controls import Controls, control_sets
 from explorer.engine.energy.starts import attack_start
 from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.roster import ROSTER, AnyAttack, AttackConfig, by_key
+from explorer.engine.settings import schema
 from explorer.engine.status import Status
 from explorer.page.frame import Aim, Attacking, Frame, Shown, numbers
 from explorer.page.history import Timeline
@@ -45,6 +46,17 @@ def take_target(session: Session) -> None:
     training = replace(part, certificate=made, certified=state)
     session.branch.attack = Timeline()
     session.show(aim=aim, attack=without_run(frame.attack, name), training=training)
+
+
+def check_room(config: AttackConfig | None) -> None:
+    """ValueError for a count above what the form offers: time and memory grow with these."""
+    for row in schema(type(config)) if config is not None else ():
+        value = getattr(config, row.name)
+        if row.kind == "whole" and row.page and (value or 0) > row.page[1]:
+            raise ValueError(
+                f"{row.name} must be at most {row.page[1]:g} on a page; got {value}. "
+                "The command line takes more."
+            )
 
 
 def without_run(attack: Attacking, name: str) -> Attacking:

@@ -77,7 +77,10 @@ def load(session: Session, dataset: Dataset) -> None:
 def check_shown(dataset: Dataset) -> None:
     """ValueError for points that the plane cannot show."""
     if dataset.d not in (1, 2):
-        raise ValueError(f"the plane shows points of 1 or 2 coordinates; got {dataset.d}")
+        raise ValueError(
+            f"the plane shows points of 1 or 2 coordinates; got {dataset.d}. "
+            "The command line takes them."
+        )
     if dataset.outputs > (4 if dataset.d == 2 else 1):
         raise ValueError(
             f"the plane shows up to 4 classes and a line 2; got {dataset.outputs} classes on "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import torch
 
@@ -12,6 +14,7 @@ from explorer.engine.certificate import Certificate
 from explorer.engine.data import Dataset
 from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.exact.finish import Finished
+from explorer.engine.files import safe_name
 from explorer.engine.network import Network
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
@@ -20,6 +23,10 @@ from explorer.page.frame import Attacking, Frame, Recipe, Training, numbers
 from explorer.page.history import LOG_STEPS, Timeline
 from explorer.page.session import Session
 from explorer.research.words import weights
+
+# Of a network on a page, wherever it comes from. Arbitrary: the form offers so many layers and
+# neurons, and with two layers of 1000 plane, merging and landscape stay below 1 GB.
+MOST_LAYERS, MOST_WIDTH, MOST_WEIGHTS = 4, 2000, 2**20
 
 
 def begin(session: Session, net: Network | None = None, exact: bool = False) -> None:
@@ -74,6 +81,19 @@ def check_shown(net: Network) -> None:
         raise ValueError(
             f"the plane shows points of 1 or 2 coordinates and up to 4 classes; these weights take "
             f"{net.d} coordinates and have {net.outputs} outputs. The command `attack` takes them."
+        )
+    check_room(net.widths, net.d, net.outputs)
+
+
+def check_room(widths: Sequence[int], d: int, outputs: int) -> None:
+    """ValueError for a network larger than a page can train, draw and merge."""
+    sizes = (d, *widths, outputs)
+    count = sum(a * b for a, b in pairwise(sizes))
+    if len(widths) > MOST_LAYERS or max(sizes) > MOST_WIDTH or count > MOST_WEIGHTS:
+        raise ValueError(
+            f"widths must be of at most {MOST_LAYERS} layers of {MOST_WIDTH} neurons and "
+            f"{MOST_WEIGHTS} weights on a page; got {safe_name(list(widths))}. "
+            "The command line takes larger ones."
         )
 
 
