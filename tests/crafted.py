@@ -1,6 +1,6 @@
 """Files made to take far more time or memory than they have bytes, and what reading each takes.
 
-python -m tests.crafted      a line of JSON a file: name, MB at the peak, seconds, answer
+python -m tests.crafted [lying]     a line of JSON a file: name, MB at the peak, seconds, answer
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import torch
 from safetensors.torch import load as read_tensors
@@ -31,11 +33,15 @@ from explorer.engine.data import preset, read_csv, read_npz
 from explorer.engine.files import MAX_BYTES, MOST_WORDS, read_file
 from explorer.engine.margin import normalise
 from explorer.engine.store import Run
+from explorer.engine.training import TrainConfig
 from explorer.page import files
+from explorer.page.apps.explorer import App
 from explorer.page.session import Session
+from explorer.research.state import to_text
 
 CPU_S = 60  # a stuck file is killed, and then counts as one that did not end
 ROOM = MAX_BYTES - 2**16
+DIRECTORY = b"PK\x01\x02"  # begins each entry of it
 
 
 # --- .pt ----------------------------------------------------------------------------------------
@@ -61,14 +67,25 @@ def archive(content: bytes, more: dict[str, bytes] | None = None, deflate: bool 
 
 
 def bomb(lie: int | None = None) -> bytes:
-    """A gigabyte of zeros, packed; its directory may lie about the size."""
+    """A gigabyte of zeros in two members, packed; their directory may lie about the size."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
-        with file.open("archive/data.pkl", "w", force_zip64=True) as member:
-            for _ in range(64):
-                member.write(bytes(2**24))
-    data = out.getvalue()
-    return data if lie is None else data.replace(struct.pack("<Q", 2**30), struct.pack("<Q", lie))
+        for name in ("archive/data.pkl", "x.npy"):
+            with file.open(name, "w") as member:
+                for _ in range(32):
+                    member.write(bytes(2**24))
+    return out.getvalue() if lie is None else lying(out.getvalue(), lie)
+
+
+def lying(data: bytes, size: int, checksum: int | None = None) -> bytes:
+    """The archive whose directory says that each member has this size, and this checksum."""
+    made, at = bytearray(data), data.find(DIRECTORY)
+    while at >= 0:
+        struct.pack_into("<I", made, at + 24, size)
+        if checksum is not None:
+            struct.pack_into("<I", made, at + 16, checksum)
+        at = data.find(DIRECTORY, at + 1)
+    return bytes(made)
 
 
 def crowd(count: int) -> bytes:
@@ -244,6 +261,12 @@ def mismatched(fields: Any, tensors: dict[str, torch.Tensor]) -> None:
     tensors[name] = torch.zeros(3, 9, dtype=torch.float64)
 
 
+def asking(*widths: int, **more: Any) -> Callable[[], bytes]:
+    """A link to a run that is trained and attacked on a network of these widths."""
+    run = Run(preset("moons", 10), TrainConfig(widths=widths), steps=(60, 5), stage="attack")
+    return lambda: to_text(replace(run, **more)).encode()
+
+
 FILES: dict[str, Callable[[], bytes]] = {
     "stride 0": lambda: layer((40_000, 40_000), (0, 0), 1),
     "stride 0 in one axis": lambda: layer((2**30, 4), (0, 1)),
@@ -254,6 +277,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "a thousand names of one tensor": tied,
     "packed zeros": lambda: bomb(),
     "packed zeros, lying": lambda: bomb(1000),
+    "packed zeros, lying with the right checksum": lambda: lying(bomb(), 1000, crc32(bytes(1000))),
     "packed storage": lambda: archive(b"N.", {"data/0": bytes(2**28)}, deflate=True),
     "packed room": lambda: archive(b"N.", {"data/0": bytes(ROOM)}, deflate=True),
     "members": lambda: crowd(400_000),
@@ -321,10 +345,15 @@ FILES: dict[str, Callable[[], bytes]] = {
     "run: states of one large network": many_states(1000, 2**18),
     "run: mismatched": lambda: changed(mismatched, run_of()),
     "run: candidates that are not there": lambda: changed(out_of_range, hinged()),
+    "link: a million neurons": asking(10**6),
+    "link: two layers of 2000": asking(2000, 2000),
+    "link: a million candidates": asking(9, attack_config=kkt.KKTConfig(m=10**6)),
+    "link: as large as it may be": asking(1000, 1000),
     "csv: columns": lambda: (",".join(f"x{k}" for k in range(1, 500_000)) + ",y\n").encode(),
     "csv: rows": lambda: b"x1,y\n" + b"1,1\n" * (2**21 - 9),
     "csv: quotes": lambda: b'x1,y\n"' + b"1" * (2**23 - 99),
     "npz: packed zeros": lambda: archive(b"", {"x.npy": bytes(2**28)}, deflate=True),
+    "npz: packed zeros, lying": lambda: bomb(1000),
     "npz: members": lambda: crowd(60_000),
 }  # fmt: skip
 
@@ -333,7 +362,9 @@ def opened(name: str, path: Path) -> str:
     """What a page answers to the file: a sentence, or "taken"."""
     data = read_file(path)
     try:
-        if name.startswith(("csv", "npz")):
+        if name.startswith("link"):
+            App().header.open_link(data.decode(), beside=False)
+        elif name.startswith(("csv", "npz")):
             (read_csv if name.startswith("csv") else read_npz)(data)
         else:
             files.open_file(Session(preset("alternating-line", 6)), data)
@@ -362,10 +393,10 @@ def forked(work: Callable[[], str]) -> tuple[str, float, float]:
     return answer or "RAISED nothing was said", used.ru_maxrss / kilo, used.ru_utime + used.ru_stime
 
 
-def measured(folder: Path) -> list[dict[str, Any]]:
-    """One row a file: name, bytes, peak in MB, seconds of a processor, answer."""
+def measured(folder: Path, some: str = "") -> list[dict[str, Any]]:
+    """One row a file named so: name, bytes, peak in MB, seconds of a processor, answer."""
     rows = []
-    for name, make in FILES.items():
+    for name, make in ((name, make) for name, make in FILES.items() if some in name):
         path = folder / "given"
         made, _, _ = forked(lambda: f"{path.write_bytes(make())}")  # noqa: B023 - run at once
         if made.startswith("RAISED"):
@@ -381,6 +412,6 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")  # of torch, about the tensors made here
     with tempfile.TemporaryDirectory() as place:
-        for row in measured(Path(place)):
+        for row in measured(Path(place), *sys.argv[1:]):
             odd = len(row["answer"]) > MOST_WORDS or not row["answer"].isprintable()
             print(json.dumps({**row, "odd": odd or row["answer"].startswith("RAISED")}), flush=True)

@@ -133,8 +133,9 @@ def members(data: bytes, most: int, kind: type[FileError], remedy: str) -> dict[
     """The members of an archive by name, unpacked to at most `most` bytes together.
 
     Raises:
-        FileError: of this `kind`, for a damaged archive, one that unpacks to more, one with too
-            many members or two of one name, and one that is encrypted or packed in a rare way.
+        FileError: of this `kind`, for a damaged archive, one that unpacks to more or to another
+            size than it says, one with too many members or two of one name, and one that is
+            encrypted or packed in a rare way.
     """
     # Counted before the directory is read: a small entry of it takes twenty times its room.
     if data.count(_ENTRY) > MOST_MEMBERS:
@@ -154,4 +155,19 @@ def members(data: bytes, most: int, kind: type[FileError], remedy: str) -> dict[
                 raise kind(
                     f"{safe_name(entry.filename)} is encrypted or packed in a rare way. {remedy}"
                 )
-        return {entry.filename: archive.read(entry) for entry in entries}
+        return {entry.filename: _unpacked(archive, entry) for entry in entries}
+
+
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """One member, of the size that the directory names.
+
+    `archive.read` unpacks all there is before it looks at that size. One byte more is asked for
+    here, and an honest member has none.
+    """
+    size = entry.file_size
+    entry.file_size += 1
+    with archive.open(entry) as member:
+        content = member.read(size + 1)
+    if len(content) != size:
+        raise ValueError(f"{safe_name(entry.filename)} has another size than its directory says")
+    return content

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import sys
+import tracemalloc
+import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
 
 from explorer.engine import files
-from explorer.engine.files import FileError, one_line, read_file, reading
+from explorer.engine.files import FileError, members, one_line, read_file, reading
 from explorer.engine.store import StoreError
+from tests.crafted import lying
 
 
 def test_a_sentence_is_one_line_whose_end_stays() -> None:
@@ -84,3 +89,38 @@ def test_no_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileError) as told:
         read_file(tmp_path / ("x" * 200))
     assert str(tmp_path) not in str(told.value)
+
+
+def packed(content: bytes, kind: int = zipfile.ZIP_DEFLATED) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", kind) as file:
+        file.writestr("one", content)
+        file.writestr("two", content[::2])
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("kind", [zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])
+@pytest.mark.parametrize("size", [0, 1, 4096, 70_000])
+def test_an_honest_archive_is_read_whole(size: int, kind: int) -> None:
+    content = os.urandom(size // 2) + bytes(size - size // 2)
+    found = members(packed(content, kind), 2 * size, FileError, "Pack it again.")
+    assert found == {"one": content, "two": content[::2]}
+
+
+@pytest.mark.parametrize("checked", [True, False], ids=["right checksum", "wrong checksum"])
+@pytest.mark.parametrize("said", [0, 1, 1000, 2**25 - 1, 2**25 + 1])
+def test_an_archive_is_unpacked_no_further_than_its_directory_says(
+    said: int, checked: bool
+) -> None:
+    """Whether the checksum fits what is said or not."""
+    data = packed(bytes(2**25))
+    checksum = zlib.crc32(bytes(said)) if checked else None
+    given = lying(data, said, checksum)
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileError, match=r"^the archive is damaged \(.*Pack it again\.$"):
+            members(given, 2**27, FileError, "Pack it again.")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * said + 2**20
