@@ -37,8 +37,13 @@ def card(app: App) -> StartsPanel:
 
 def panel(app: App) -> RunsBox:
     made = card(app).runs
-    made.steps.value = 3
+    steps(app, 3)
     return made
+
+
+def steps(app: App, count: int) -> None:
+    """The attack's own length, which is that of all runs from a start."""
+    play.configure(app.session, steps=count)
 
 
 def run(box: RunsBox, until: int | None = None) -> None:
@@ -107,7 +112,7 @@ def test_a_drag_ends_the_attack_from_the_handle(app: App) -> None:
 def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App, monkeypatch) -> None:
     monkeypatch.setattr("explorer.page.parts.runs_box.DRAW_S", -1.0)  # each round is drawn
     box = panel(app)
-    box.steps.value = 60
+    steps(app, 60)
     assert str(PLACES) in box.go.label
 
     async def some() -> None:
@@ -130,7 +135,7 @@ def test_a_cancelled_set_of_runs_goes_on_where_it_was(app: App, monkeypatch) -> 
     whole(app)
     fresh = opened("landscape", "moons", n=8)  # in one go: the same runs
     other = card(fresh).runs
-    other.steps.value = 60
+    steps(fresh, 60)
     other.run()
     for key, row in box.found.rows.items():
         assert row["result"] == other.found.rows[key]["result"]
@@ -235,7 +240,8 @@ def press_and_wait(box: RunsBox, act) -> None:
 
 def test_runs_end_with_their_problem_even_out_of_sight(app: App) -> None:
     box, session = panel(app), app.session
-    box.side.value, box.steps.value = SIDES[2], 50
+    box.side.value = SIDES[2]
+    steps(app, 50)
 
     def elsewhere() -> None:
         play.go(session, "attack")  # the same weights: the runs go on
@@ -250,7 +256,8 @@ def test_runs_end_with_their_problem_even_out_of_sight(app: App) -> None:
 
 def test_training_on_ends_runs_of_the_weights_before(app: App) -> None:
     box, session = panel(app), app.session
-    box.side.value, box.steps.value = SIDES[2], 50
+    box.side.value = SIDES[2]
+    steps(app, 50)
 
     def train_on() -> None:
         play.go(session, "train")
@@ -262,7 +269,7 @@ def test_training_on_ends_runs_of_the_weights_before(app: App) -> None:
 
 def test_a_press_means_what_the_button_said(app: App) -> None:
     box = panel(app)
-    box.steps.value = 100
+    steps(app, 100)
 
     def twice() -> None:
         box.go.press()
@@ -289,7 +296,7 @@ def test_a_press_means_what_the_button_said(app: App) -> None:
 def test_the_run_that_was_there_is_kept_on_its_branch(app: App) -> None:
     box, session = panel(app), app.session
     play.go(session, "attack")
-    play.configure(session, m=6, lr_x=0.011)
+    play.configure(session, m=6, lr_x=0.011, steps=7)
     play.step(session, 7)
     before, config = session.frame.attack.state, session.attack_config
     play.go(session, "landscape")
@@ -305,7 +312,7 @@ def test_the_run_that_was_there_is_kept_on_its_branch(app: App) -> None:
     assert session.attack_config == config and session.mix == (0.0, 0.0)
     assert [s.t for s in session.branch.attack.states] == list(range(8))
     branches.select(session, 1)
-    assert session.mix == second[1:] and session.frame.attack.state.t == 3
+    assert session.mix == second[1:] and session.frame.attack.state.t == 7
     play.go(session, "attack")
     branches.seek(session, 1)
     play.step(session, 1)  # played on from the middle, it is a run of one's own

@@ -35,7 +35,7 @@ def opened(n: int = N, seed: int = 0) -> App:
     play.go(made.session, "train")
     train.jump_to_exact(made.session)
     play.go(made.session, "landscape")
-    panel(made).steps.value = 3
+    play.configure(made.session, steps=3)
     return made
 
 

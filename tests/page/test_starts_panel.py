@@ -305,7 +305,7 @@ def test_the_headline_of_the_runs_counts_where_they_ended() -> None:
     assert words.TITLE in panel(made).aside.value("title")
     choose(panel(made).aside, "fill", "end")
     assert words.AFTER in panel(made).aside.value("title")
-    runs.steps.value = 7
+    play.configure(session, steps=7)
     assert session.frame.starts.arrivals is None and headline(session.frame).title != title
     made.close()
 
@@ -327,7 +327,7 @@ def test_runs_that_are_cancelled_say_how_many_ended(app: App) -> None:
         runs.go.press()
         await runs.job.done()
 
-    runs.steps.value = 3000
+    play.configure(session, steps=3000)
     asyncio.run(go())
     held = session.frame.starts.arrivals
     assert held is not None and not held.going and held.ended < held.total == 21

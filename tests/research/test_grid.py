@@ -26,6 +26,8 @@ from explorer.engine.energy.starts import (
 )
 from explorer.engine.exact import maximum_margin
 from explorer.engine.roster import by_key
+from explorer.engine.training import TrainConfig
+from explorer.research import runs
 from explorer.research.grid import (
     Cell,
     band,
@@ -36,7 +38,7 @@ from explorer.research.grid import (
     problem_of,
     run_cell,
 )
-from explorer.research.landscape import MOST_STEPS, Of, Runs
+from explorer.research.landscape import MOST_STEPS, Of, Runs, landscape_of
 from explorer.research.sweep import sweep, threads
 
 
@@ -99,10 +101,53 @@ def test_unequal_classes_are_measured_against_all_of_their_points():
     assert parts.distances(at)[0] == 0 and parts.distances(at + 5)[1] == 0
 
 
+@pytest.mark.parametrize("given", [{}, {"lr_x": 0.011, "relu_alpha_start": 7.0}, {"near": True}])
+def test_settings_come_back_from_a_start_with_data(given):
+    kkt = by_key("kkt")
+    config = kkt.config(**given)
+    assert kkt.config_for(kkt.config_for(config, 0.7), 0.0) == replace(config, near=False)
+
+
+def circle_run(mix, **given):
+    """A run from a mix with its energies, on weights that 12 points of a circle were trained on."""
+    truth = preset("alternating-circle", 12)
+    done = runs.train(truth, TrainConfig(widths=(100,), steps=4000), 0, keep=1)
+    target, kkt = Target.of(done.net, done.q_min), by_key("kkt")
+    problem = problem_of(kkt, kkt.config(m=12, **given), target, truth, heldout(truth, 1), 0)
+    measure = landscape_of(problem, "kkt").measure
+    states = list(problem.states(*mix, stride=20))
+    return states, [measure(state.x) for state in states]
+
+
+@pytest.mark.parametrize("multipliers", ["projected", "joint"])
+def test_a_run_from_the_truth_does_not_climb(multipliers):
+    states, energies = circle_run((1.0, 1.0), multipliers=multipliers)
+    assert states[-1].t == 2000
+    assert max(energies) < energies[0] + 0.01
+
+
+def test_a_start_with_data_has_the_multipliers_that_explain_most():
+    (joint, *_), _ = circle_run((0.5, 0.75), multipliers="joint", steps=40)
+    (projected, *_), _ = circle_run((0.5, 0.75), steps=40)
+    torch.testing.assert_close(joint.lam, projected.lam)
+
+
 @pytest.mark.parametrize("mix", [(0.0, 0.0), (0.25, 0.75), (1.0, 0.5), (1.0, 1.0)])
 def test_the_place_on_the_triangle_is_the_mixture(mix):
     p = parts(7, 3)
     assert p.weights(p.start(*mix)) == pytest.approx(mix_weights(*mix), abs=1e-9)
+
+
+def test_candidates_stand_within_the_triangle_by_their_distances_in_any_order():
+    p, order = parts(7, 3), torch.arange(7)
+    for label in p.y.unique():
+        own = (p.y == label).nonzero()[:, 0]
+        order[own] = own.flip(0)
+    for corner, members in enumerate((p.truth, p.heldout, p.noise)):
+        assert p.weights(members[order] + 1e-7)[corner] > 0.9
+    for shift in (0.3, 3.0, 300.0):
+        place = p.weights(p.start(0.4, 0.7) + shift)
+        assert min(place) >= 0 and sum(place) == pytest.approx(1)
 
 
 def test_a_cell_from_the_truth_stays_under_bilevel():
@@ -148,11 +193,11 @@ def test_annealing_is_for_noise_alone():
     kkt, bilevel = by_key("kkt"), by_key("bilevel")
     usual = kkt.config()
     assert kkt.config_for(usual, 0.0) == usual
-    assert kkt.config_for(usual, 0.5).relu_alpha_start is None
+    assert kkt.config_for(usual, 0.5).alpha(0) == usual.relu_alpha
     asked = kkt.config(steps=300, relu_alpha_start=30.0)  # as given, where a start is noise
     cell = Cell("blobs", "kkt", 0.0, 0.0, n=6, settings={"steps": 3, "relu_alpha_start": 30.0})
     assert kkt.config_for(asked, 0.0).steps == 300
-    assert run_cell(cell)["trail"] != run_cell(replace(cell, settings={"steps": 3}))["trail"]
+    assert run_cell(cell)["noise"] != run_cell(replace(cell, settings={"steps": 3}))["noise"]
     assert bilevel.config_for(bilevel.config(), 0.5) == bilevel.config()
 
 

@@ -20,11 +20,12 @@ from explorer.engine.attacks.descent import (
     RIDGE,
     DescentConfig,
     DescentState,
-    annealing_for,
     cone_coefficients,
     descent_status,
     descent_step,
+    first_config,
     on_pictures,
+    start_config,
     steepness,
 )
 from explorer.engine.attacks.kkt.blocks import PIECE, step_table
@@ -242,8 +243,9 @@ def init(
 ) -> DecoRecoState:
     """The first iterate: x ~ N(0, sigma_x^2), equal shares of the classes.
 
-    lam / mean starts uniform in (0, lam_start), or for "outputs" normal with that deviation. With
-    `start`, its candidates and labels are taken instead, however many they are.
+    lam / mean starts uniform in (0, lam_start), or for "outputs" normal with that deviation; a
+    start that is kept has it fitted. With `start`, its candidates and labels are taken instead,
+    however many they are.
     """
     net = target.net
     if start is None:
@@ -262,7 +264,7 @@ def init(
     drawn = torch.randn if config.contribution == "outputs" else torch.rand
     first = drawn(shape, generator=generator, dtype=torch.float64)
     share = (config.lam_start * first).to(net.weights[0])
-    state = _evaluate(target, config, 0, x, y, share, Moments.zero((x, share)))
+    state = _evaluate(target, first_config(config), 0, x, y, share, Moments.zero((x, share)))
     if not bool(_finite(state)):
         raise ValueError("the loss is not finite at the start; take candidates closer to the data")
     return state
@@ -518,6 +520,6 @@ ATTACK = Attack(
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
-    takes_start=True, suit=annealing_for, several=True, pictures=pictures, anywhere=True,
+    takes_start=True, suit=start_config, several=True, pictures=pictures, anywhere=True,
     leap=advance,
 )  # fmt: skip

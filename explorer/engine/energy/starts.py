@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import torch
@@ -109,6 +109,8 @@ def mix_init(
 
 SIDE = 5  # cells along an axis; Runkel et al.
 NAMES = ("truth", "heldout", "noise")
+PLACED = 51  # places a side of the lattice on which ends of runs stand: about a mark's width apart
+AS_PAIRED = 0.003  # of squared weights, against squared shares of the distances; arbitrary: small
 Labelled = tuple[Tensor, Tensor]
 EXACTLY = "donot_use_mm_for_euclid_dist"
 _TOGETHER = 2**20  # arbitrary: pixels of the pairs compared at once, 8 MB
@@ -181,24 +183,52 @@ class Parts:
         )
 
     def weights(self, x: Tensor) -> tuple[float, float, float]:
-        """Where x (m, d) stands on the triangle: the weights, summing to 1, of the best mixture.
+        """Where x (m, d) stands on the triangle: weights of truth, held-out points and noise.
 
-        Least squares over all candidates at once: min || x - sum_k w_k part_k ||, sum_k w_k = 1.
-        On a start they are those it was mixed with; a run may leave the triangle.
+        A start stands where it was mixed. Other candidates stand at the place of `PLACED` whose
+        start is as far from the three sets as they are, or most nearly so: means of the distances
+        to the nearest point, so that the candidates' order is nothing. Of places that are alike in
+        this, the one nearest to the best mixture is taken. They never leave the triangle.
         """
         base = (self.truth - self.noise).reshape(-1), (self.heldout - self.noise).reshape(-1)
-        columns = torch.stack(base, 1)
-        found = torch.linalg.lstsq(columns, (x - self.noise).reshape(-1, 1), driver="gelsd")
-        a, b = found.solution[:, 0].tolist()
-        return a, b, 1 - a - b
+        columns, wanted = torch.stack(base, 1), (x - self.noise).reshape(-1, 1)
+        mixed = torch.linalg.lstsq(columns, wanted, driver="gelsd").solution
+        a, b = mixed[:, 0].tolist()
+        if min(a, b, 1 - a - b) >= INSIDE and torch.allclose(columns @ mixed, wanted, atol=1e-9):
+            return a, b, 1 - a - b
+        places, apart = self._table
+        off = ((apart - self._apart(x)) / apart.max()).square().sum(1)
+        off += AS_PAIRED * (places - torch.tensor((a, b, 1 - a - b))).square().sum(1)
+        found = places[int(off.argmin())].tolist()
+        return found[0], found[1], found[2]
+
+    @cached_property
+    def _table(self) -> tuple[Tensor, Tensor]:
+        """Places of a fine lattice (p, 3), and how far their starts are from the sets (p, 3)."""
+        places = torch.tensor([mix_weights(*mix) for mix in places_of(PLACED)], dtype=torch.float64)
+        sets = torch.stack((self.truth, self.heldout, self.noise)).double()
+        few = max(1, _TOGETHER // sets.numel())
+        apart = [self._apart(torch.einsum("pk,kmd->pmd", w, sets)) for w in places.split(few)]
+        return places, torch.cat(apart)
+
+    def _apart(self, x: Tensor) -> Tensor:
+        """Mean distances of candidates (..., m, d) to the nearest of the three sets (..., 3)."""
+        sets = self.sets or ((self.truth, self.y), (self.heldout, self.y))
+        made = [mean_apart(x, self.y, *one) for one in (*sets, (self.noise, self.y))]
+        return torch.stack(made, -1).double()
 
 
 def mean_nearest(x: Tensor, y: Tensor, members: Tensor, labels: Tensor) -> float:
     """Mean distance of x (m, d) with labels y (m,) to the nearest of the members of its label."""
+    return float(mean_apart(x, y, members, labels))
+
+
+def mean_apart(x: Tensor, y: Tensor, members: Tensor, labels: Tensor) -> Tensor:
+    """The same of sets x (..., m, d): (...)."""
     other = y[:, None] != labels[None]
     other[other.all(1)] = False  # a class without points borrows from all, as pairs do
     apart = torch.cdist(x, members.to(x), compute_mode=EXACTLY)
-    return float(apart.masked_fill(other, torch.inf).min(1).values.mean())
+    return apart.masked_fill(other, torch.inf).amin(-1).mean(-1)
 
 
 def pairwise_ssim(a: Tensor, b: Tensor) -> Tensor:

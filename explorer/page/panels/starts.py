@@ -47,7 +47,7 @@ class StartsPanel(Panel):
         self.attack_job = Job()
         self._shown: tuple[Any, ...] = ()  # what the triangle's frame was made of
         self._setting = False
-        self.runs = RunsBox(self, self.command, landscape.STEPS, lambda: (self.attack,))
+        self.runs = RunsBox(self, self.command, None, lambda: (self.attack,))
         self.runs.on_setting(self._take)
         self._cards()
         self._buttons()
@@ -182,9 +182,7 @@ class StartsPanel(Panel):
             self.runs.take(self._of(), held.landscape.measure)
 
     def _of(self) -> Of:
-        return landscape.problem(
-            self.session, self.runs.setting("steps"), self.runs.setting("side")
-        )
+        return landscape.problem(self.session, self.runs.setting("side"))
 
     # --- what is drawn --------------------------------------------------------------------------
     def _on_energies(self) -> None:

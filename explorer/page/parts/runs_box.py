@@ -59,10 +59,10 @@ class RunsBox:
     """
 
     def __init__(
-        self, host: Host, guard: Guard, steps: int,
+        self, host: Host, guard: Guard, steps: int | None,
         first: Callable[[], tuple[w.Widget, ...]] = tuple,
     ) -> None:  # fmt: skip
-        """`first` makes controls of the page's own; `steps` of a run."""
+        """`first` makes controls of the page's own; `steps` of a run, None for the attack's."""
         self.host, self._guard = host, guard
         self.found: Runs | None = None
         self.keeper: Keeper | None = None
@@ -144,7 +144,8 @@ class RunsBox:
     @cached_property
     def widget(self) -> w.VBox:
         """Settings, the list of runs, and their files."""
-        row = w.HBox([*self._first(), self.side, self.steps, self.seeds], _dom_classes=["mx-row"])
+        steps = () if self._settings["steps"] is None else (self.steps,)
+        row = w.HBox([*self._first(), self.side, *steps, self.seeds], _dom_classes=["mx-row"])
         return w.VBox(
             [row, self.pick.list, self.said, self.files.widget],
             layout=w.Layout(overflow="visible"),

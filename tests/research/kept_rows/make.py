@@ -148,8 +148,9 @@ def _plain(held: Any) -> Any:
         return _plain(held.tolist())
     if is_dataclass(held) and not isinstance(held, type):
         return _plain(asdict(held))
-    if isinstance(held, dict):  # deep_alpha is 0 in what was saved before there was one
-        return {k: _plain(v) for k, v in held.items() if (k, v) != ("deep_alpha", 0.0)}
+    if isinstance(held, dict):  # as they are in what was saved before there were such settings
+        since = (("deep_alpha", 0.0), ("near", False))
+        return {k: _plain(v) for k, v in held.items() if (k, v) not in since}
     if isinstance(held, list | tuple):
         return [_plain(v) for v in held]
     if isinstance(held, float) and not math.isfinite(held):

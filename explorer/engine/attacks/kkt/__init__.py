@@ -33,7 +33,13 @@ from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, claims
-from explorer.engine.attacks.descent import annealing_for, descent_status, descent_step, on_pictures
+from explorer.engine.attacks.descent import (
+    descent_status,
+    descent_step,
+    first_config,
+    on_pictures,
+    start_config,
+)
 from explorer.engine.attacks.kkt.blocks import BLOCK, Replay, start_bytes
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.kkt.loss import KKTState, evaluate
@@ -67,7 +73,8 @@ def init(
 ) -> KKTState:
     """Return the first state of the attack, from noise or from given candidates.
 
-    Noise is x ~ N(0, sigma_x^2) with half of each label, and lam / mean ~ U(0, lam_start). The
+    Noise is x ~ N(0, sigma_x^2) with half of each label, and lam / mean ~ U(0, lam_start); a start
+    that is kept (`near`) has them fitted to its candidates. The
     published code draws lam' from U(0, 1) whatever the scale of the network; here the mean is
     known.
 
@@ -113,7 +120,7 @@ def init(
         )
     x, y, share = (v.to(net.weights[0]) for v in (x, y, config.lam_start * uniform))
     lam = share * target.mass / x.shape[-2]
-    state = evaluate(target, config, 0, x, y, lam, Moments.zero((x, share)))
+    state = evaluate(target, first_config(config), 0, x, y, lam, Moments.zero((x, share)))
     if not bool(_finite(state).all()):
         raise ValueError("the loss is not finite at the start; take candidates closer to the data")
     return state
@@ -417,6 +424,6 @@ ATTACK = Attack(
     first=init, step=step, terminate=terminate, report=report,
     curves=(("l_stationary", "stationarity"), ("l_margin", "margin"), ("l_dual", "λ floor"),
             ("l_prior", "prior box")),
-    takes_start=True, suit=annealing_for, anywhere=True, non_homogeneous=True, leap=advance,
+    takes_start=True, suit=start_config, anywhere=True, non_homogeneous=True, leap=advance,
     strided=iterate, apart=single_states, pictures=pictures, memory=memory,
 )  # fmt: skip
