@@ -94,8 +94,8 @@ class TrainConfig:
     )] = "loss-scaled"
     lr: Annotated[float | None, setting(
         "Rate in the units of the step rule; 0: automatic, the rule's own", title="step size",
-        form="sight",
-        place=3, page=(0, 100), gt=0, unit="of the step rule",
+        form="more",
+        place=2, page=(0, 100), gt=0, unit="of the step rule",
         note="None takes 1 (loss-scaled: the inverse of the curvature bound) or 0.01 (constant, on "
         "the mean loss).",
     )] = None

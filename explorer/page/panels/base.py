@@ -25,7 +25,7 @@ class Panel:
     """
 
     widget: w.Widget | None = None
-    look: tuple[str, ...] = ("mx-card",)  # style classes of its box
+    look: tuple[str, ...] = ("mx-card",)  # style classes; mx-setting: not where one presents
     stages: tuple[str, ...] = ()  # drawn in these stages only; empty: in all
     state: type | None = None  # in the attack stage, for attacks with such a state; None: for all
     every_s = 0.0  # while running, no oftener: what is read rather than watched can be slower

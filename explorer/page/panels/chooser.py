@@ -19,6 +19,7 @@ AGAIN = "Attack the newest weights"
 class Chooser(Panel):
     """The list of the roster, at the top of the attack stage."""
 
+    look = ("mx-card", "mx-setting")
     stages = ("attack",)
 
     def build(self) -> None:

@@ -91,6 +91,7 @@ NETWORK = frozenset({"widths"})
 class NetworkForm(Form):
     """How large the network is: the one choice to make while drawing."""
 
+    look = ("mx-card", "mx-setting")
     stages = ("draw",)
     config_trait, kind, parts, fields = "train_config", TrainConfig, (), NETWORK
 
@@ -108,6 +109,7 @@ class TrainForm(Form):
     stages = ("train",)
     config_trait, kind, parts = "train_config", TrainConfig, ("sight",)
     without = NETWORK
+    look = ("mx-card", "mx-setting", "mx-beside")  # all in one row, where there is room
 
     def actions(self) -> list[w.Widget]:
         """Return the button that solves for the limit without training."""

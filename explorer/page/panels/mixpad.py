@@ -16,6 +16,7 @@ from explorer.page.words import starts as words
 class MixPad(Panel):
     """The start of the attack (Runkel et al., eq. 10): a place between three sets."""
 
+    look = ("mx-card", "mx-setting")
     stages = ("attack",)
 
     def build(self) -> None:

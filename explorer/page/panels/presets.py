@@ -21,6 +21,7 @@ MOST_SEED = 2**31 - 1
 class Presets(Panel):
     """The first card of the draw stage."""
 
+    look = ("mx-card", "mx-setting")
     stages = ("draw",)
 
     def build(self) -> None:

@@ -55,15 +55,16 @@ const render = ({ model, el }) => {
     app.style.setProperty("--mx-height", `${Math.max(rest - (rest < window.innerHeight ? 8 : 0), 320) / zoom}px`);
     return around;
   };
-  // F presents, again F or Escape ends it; not while one types.
+  // F presents, again F or Escape ends it; not while one types. A button does it too.
+  const turn = (on) => { model.set("present", on); model.save_changes(); };
+  const pressed = (e) => { if (el.closest(".mx-explorer")?.contains(e.target)) turn(!model.get("present")); };
   const key = (e) => {
     const app = el.closest(".mx-explorer");
     if (!app || e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented) return;
     if (e.target.closest?.("input, select, textarea, [contenteditable=true], .cm-editor")) return;
     if (e.key === "Escape" ? !model.get("present") : e.key.toLowerCase() !== "f") return;
     if (!app.contains(e.target) && e.target !== document.body && document.body.dataset.voila === undefined) return;
-    model.set("present", e.key !== "Escape" && !model.get("present"));
-    model.save_changes();
+    turn(e.key !== "Escape" && !model.get("present"));
   };
   // The theme of a page without a switch of its own: that of the visitor, the address, the system.
   const system = matchMedia("(prefers-color-scheme: dark)");
@@ -79,8 +80,13 @@ const render = ({ model, el }) => {
     if (!lab) document.documentElement.dataset.theme = app.dataset.theme;
   };
   system.addEventListener("change", dress);
-  const present = () => el.closest(".mx-explorer")?.classList.toggle("mx-present", model.get("present"));
+  const present = () => {
+    const app = el.closest(".mx-explorer"), on = model.get("present");
+    app?.classList.toggle("mx-present", on);
+    app?.querySelector(".mx-presents")?.setAttribute("aria-pressed", String(on));
+  };
   document.addEventListener("keydown", key);
+  document.addEventListener("mx-presents", pressed);
   window.addEventListener("resize", fit);
   model.on("change:present", present);
   const sized = new ResizeObserver(fit);
@@ -110,6 +116,7 @@ const render = ({ model, el }) => {
   return () => {
     watch.disconnect(); sized.disconnect(); clearTimeout(timer);
     document.removeEventListener("keydown", key);
+    document.removeEventListener("mx-presents", pressed);
     window.removeEventListener("resize", fit);
     system.removeEventListener("change", dress);
     model.off("change:present", present);

@@ -19,7 +19,7 @@ class Access(anywidget.AnyWidget):
 
     Attributes:
         tips: the tooltip of each control, by its text.
-        present: whether the page is shown to a class: a large plane, no settings.
+        present: whether the page is shown to a class: plane and pictures large, no settings.
     """
 
     _esm = f"{POPUP}\n{Path(__file__).with_name('access.js').read_text(encoding='utf-8')}"

@@ -14,6 +14,7 @@ const ICONS = {
   branch: "M6 3v14M6 12c0-4 8-2 8-7M12 6l2-2 2 2",
   more: "M5 8l5 5 5-5",
   close: "M5 5l10 10M15 5L5 15",
+  present: "M3 4h14v9H3zM10 13v4M6 17h8",
   theme: "M10 3a7 7 0 1 0 0 14zM10 3a7 7 0 0 1 0 14",
 };
 const icon = (name, filled = false) =>

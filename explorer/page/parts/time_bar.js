@@ -1,4 +1,4 @@
-// The bar at the foot: back, play, step, speed, the time line with its branches.
+// The bar at the foot: back, play, step, speed, the time line with its branches, and the way to present.
 const TICKS = 1000, EVERY_MS = 40;
 const build = (el, send, onClose) => {
   const flat = (name, title, i, kind) => {
@@ -23,7 +23,10 @@ const build = (el, send, onClose) => {
   const branch = make("button", "mx-flat", { type: "button", title: "Keep this run; go on from this moment on a new branch", on: { click: () => send("branch") } });
   branch.innerHTML = icon("branch");
   branch.append(" ", "Branch");
-  el.append(reset, play, step, further.root, speed, line, where, branch);
+  const present = make("button", "mx-square mx-presents", { type: "button", title: "Present: plane and pictures large, no settings (F)", "aria-label": "Present", "aria-pressed": "false",
+    on: { click: () => present.dispatchEvent(new Event("mx-presents", { bubbles: true })) } }); // access.js listens
+  present.innerHTML = icon("present");
+  el.append(reset, play, step, further.root, speed, line, where, branch, present);
   onClose(further.close);
 
   let held = false, timer = null;

@@ -158,8 +158,9 @@ function render({ model, el }) {
   said.className = "mx-said";
   said.setAttribute("aria-live", "polite");
   let frame = {}, local = null, focused = false;
+  const small = ({ width }) => model.get("small") || width < 300; // labels then leave room for the triangle
   const drawn = (context, size, paints) =>
-    paintTriangle(context, { ...frame, handle: local || model.get("handle"), small: model.get("small"), enabled: model.get("enabled"), focused }, size, paints);
+    paintTriangle(context, { ...frame, handle: local || model.get("handle"), small: small(size), enabled: model.get("enabled"), focused }, size, paints);
   const { redraw, close } = surface(el, drawn);
   el.append(pad, said);
   const unsave = offerPictures(model, el, el, drawn, () => "starts");
@@ -183,7 +184,7 @@ function render({ model, el }) {
 
   let down = false;
   const at = (e) => placeIn(pad, e);
-  const corners = () => cornersOf(rectOf(pad), model.get("small"));
+  const corners = () => cornersOf(rectOf(pad), small(rectOf(pad)));
   const ballAt = ([x, y]) => {
     const paths = trailPlaces(frame, corners());
     let best = -1, near = 8;

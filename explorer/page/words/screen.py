@@ -5,7 +5,7 @@ from __future__ import annotations
 from explorer.page.frame import Frame, Stage
 
 KEYS = (
-    ("F", "present: a large plane, no settings; F or Escape ends it"),
+    ("F", "present: plane and pictures large, no settings; F or Escape ends it"),
     ("1 to 4", "on the plane: the class of the next points"),
     ("P, M, E", "on the plane: place, move, erase"),
     ("arrows, Enter", "on the plane: move the cursor, act"),

@@ -1,0 +1,84 @@
+"""How much room things have on the screen of a projector: numbers, charts, the triangle, to present."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from explorer.page.lessons.file import packaged
+from explorer.serve.server import Server
+from tests.browser.steps import Explorer, settled
+
+LAPTOP = {"width": 1280, "height": 720}
+SIZES = (LAPTOP, {"width": 1366, "height": 768}, {"width": 1920, "height": 1080})
+CUT = """() => {
+  const box = document.querySelector('.mx-numbers .mx-menu-box').getBoundingClientRect();
+  const range = document.createRange();
+  return [...document.querySelectorAll('.mx-numbers-list :is(dt, dd)')].filter((e) => {
+    range.selectNodeContents(e);
+    return range.getBoundingClientRect().right > box.right - 4;
+  }).map((e) => e.textContent);
+}"""
+
+
+def side_of(page: Page) -> float:
+    """The side of the triangle of starts, as triangle.js lays it out in a small box."""
+    box = page.locator(".mx-triangle-view").first.bounding_box()
+    assert box is not None
+    aside, above = (10, 40) if box["width"] < 300 else (28, 52)
+    return min(box["width"] - 2 * aside, (box["height"] - above) * 2 / math.sqrt(3))
+
+
+def heights(page: Page) -> list[float]:
+    """Of the parts of charts that curves are drawn in, with the line of numbers below."""
+    boxes = [plot.bounding_box() for plot in page.locator(".mx-side .mx-chart-plot:visible").all()]
+    return [box["height"] for box in boxes if box is not None]
+
+
+def test_the_ready_run_has_room_and_to_present_makes_it_more(
+    new_page: Callable[..., Page], voila_server: Server
+) -> None:
+    page = new_page(viewport=LAPTOP)
+    page.goto(voila_server.url, wait_until="commit")
+    page.locator(".mx-opening-now").click()
+    app = Explorer(page)
+    app.expect_points(20)
+    page.keyboard.press("Escape")  # the marks of a first visit
+    page.get_by_role("button", name="Numbers").click()
+    for size in SIZES:
+        page.set_viewport_size(size)
+        assert page.evaluate(CUT) == []
+    page.set_viewport_size(LAPTOP)
+    page.keyboard.press("Escape")
+    app.press("2 Train")
+    settled(page.locator(".mx-cards"))
+    before = heights(page)
+    assert len(before) == 2 and min(before) >= 80 + 20  # the numbers of an axis take 20
+    page.get_by_role("button", name="Present").click()
+    expect(page.locator(".mx-beside")).to_be_hidden()
+    settled(page.locator(".mx-cards"))
+    assert all(after > old for after, old in zip(heights(page), before, strict=True))
+    page.keyboard.press("Escape")
+    app.press("4 Landscape")
+    settled(page.locator(".mx-cards"))
+    small = side_of(page)
+    page.get_by_role("button", name="Present").click()
+    settled(page.locator(".mx-cards"))
+    assert side_of(page) > small and page.locator(".mx-strip-view").is_visible()
+    page.get_by_role("button", name="Present").click()
+    expect(page.locator(".mx-tabs")).to_be_visible()
+
+
+def test_the_triangle_beside_a_lesson_is_large(
+    new_page: Callable[..., Page], voila_server: Server
+) -> None:
+    page = new_page(viewport=LAPTOP)
+    page.goto(f"{voila_server.url}?lesson=5")
+    expect(page.locator(".mx-lesson-title")).to_have_text(packaged()[5].title)
+    expect(page.locator(".mx-triangle-view")).to_be_visible()
+    settled(page.locator(".mx-cards"))
+    assert side_of(page) >= 240
+    foot, low = page.locator(".mx-starts").bounding_box(), page.locator(".mx-side").bounding_box()
+    assert foot and low and foot["y"] + foot["height"] <= low["y"] + low["height"] + 1
