@@ -21,7 +21,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.nn.functional import conv2d, interpolate, pad
+from torch.nn.functional import conv2d, interpolate, max_pool2d, pad
 
 from explorer.engine.controls import Origin, least_p
 from explorer.engine.scoring import LEVEL, Kind, Unknowable, Verdict
@@ -337,6 +337,8 @@ def _z_scores(images: Tensor) -> tuple[Tensor, Tensor]:
 
 SSIM_LEAST = 0.4  # the line that the literature draws for a good reconstruction
 NCC_LEAST = 0.9  # arbitrary: a correlation that a stranger of the same class seldom has
+SAME_PIXEL = 1e-6  # arbitrary: of pixels in [0, 1], far below one grey level, above rounding
+EVEN = 0.5  # arbitrary: share of pixels on even ground from which the count has no power
 GOOD = 0.5  # arbitrary: the share of matched images from which the word is "found"
 
 
@@ -349,12 +351,14 @@ class ImageScore:
         ncc: correlation of its nearest reconstruction (n,), in [-1, 1].
         nearest: index of that reconstruction (n,); -1 where there is none.
         images: what stands for it, scaled (n, c, h, w).
+        even: share of pixels of the set that lie on even ground (`even_ground`).
     """
 
     ssim: Tensor
     ncc: Tensor
     nearest: Tensor
     images: Tensor
+    even: float = 0.0
 
     @property
     def matched(self) -> Tensor:
@@ -399,8 +403,20 @@ def image_score(truth: Tensor, found: Tensor, vote: Vote = "min") -> ImageScore:
     pixels = truth.shape[2] * truth.shape[3]
     ncc = 1 - match.distance * pixels / (2 * (pixels - 1))  # the distance is 2 (1 - corr)(N - 1)/N
     return ImageScore(
-        match.ssim[back], ncc[back].clamp(-1, 1), match.nearest[back], match.images[back]
-    )
+        match.ssim[back], ncc[back].clamp(-1, 1), match.nearest[back], match.images[back],
+        even_ground(truth),
+    )  # fmt: skip
+
+
+def even_ground(images: Tensor) -> float:
+    """The share of pixels of images (n, c, h, w) that are as all around them, as far as SSIM sees.
+
+    A reconstruction is seldom even where the image is, and SSIM is then near 0 there.
+    """
+    if not len(images):
+        return 0.0
+    high, low = (s * max_pool2d(s * images, WINDOW, 1, WINDOW // 2) for s in (1, -1))
+    return float((high - low <= SAME_PIXEL).all(1).double().mean())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -409,9 +425,11 @@ class ImageVerdict(Verdict):
 
     Attributes:
         of_controls: share of the held-out images that are matched, on average; nan without any.
+        even: share of pixels of the training images on even ground.
     """
 
     of_controls: float = math.nan
+    even: float = 0.0
 
     @property
     def share(self) -> float:
@@ -445,7 +463,7 @@ def image_verdict(truth: ImageScore, controls: Sequence[ImageScore]) -> ImageVer
     n, found, k = len(truth.ssim), int(truth.matched.sum()), len(controls)
     known = ImageVerdict(
         kind=Kind.CANNOT_KNOW, p_value=math.nan, n=n, claims=0, found=found,
-        why_not=Unknowable.NO_CONTROLS, origin=Origin.HELD_OUT, controls=k,
+        why_not=Unknowable.NO_CONTROLS, origin=Origin.HELD_OUT, controls=k, even=truth.even,
     )  # fmt: skip
     if not k:
         return known

@@ -35,9 +35,10 @@ from explorer.engine.controls import Controls
 from explorer.engine.data import Dataset
 from explorer.engine.data.drawings import generator_of
 from explorer.engine.margin import q_of
-from explorer.engine.modules import Reading, read_model
+from explorer.engine.modules import ModelError, Reading, read_model
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.network import Network
+from explorer.engine.ranks import FEW_COORDINATES, judge_by_ranks
 from explorer.engine.roster import AnyAttack, AttackConfig, by_key
 from explorer.engine.scoring import Verdict, judge
 from explorer.engine.settings import schema
@@ -57,7 +58,6 @@ from explorer.research.words.audit import audited
 
 SEARCHES = ("certified_places",)  # attacks that search as long as they find
 KEYS = ("kkt", "decoreco", "univariate", "certified_places")  # those that fit the weights run
-FEW = 3  # coordinates: in more, near points are far apart, and the radius is measured by that
 NEAREST = 1 / 3  # arbitrary: of the median distance between nearest training points
 SECONDS = 30.0  # arbitrary: of the search of places, which has no end in sight
 LARGE = 2000  # arbitrary: points times outputs; the certificate of more takes minutes
@@ -111,6 +111,8 @@ class Audit:
         folded: what the reading of the model made part of the weights; see `Reading`.
         shared: how many held-out points are training points as well.
         undetermined: why nothing can be said of what the weights determine; "" where it can.
+        kept: numbers of `data` among the points given, of which repeats count once; () for all.
+        repeats: how many of the points given are repeats of others.
 
     Example:
         >>> from explorer import audit, maximum_margin, preset
@@ -135,6 +137,8 @@ class Audit:
     folded: tuple[str, ...] = ()
     shared: int = 0
     undetermined: str = ""
+    kept: tuple[int, ...] = ()
+    repeats: int = 0
 
     @property
     def best(self) -> Tried | None:
@@ -263,7 +267,8 @@ def audit(
             weights determine, where that is known how to say.
         radius: distance within which a point counts as found, as a share of the spread and not in
             units of the data. None takes 0.03, or in more than three coordinates a third of the
-            distance between nearest points.
+            distance between nearest points; there it counts without held-out points alone, else
+            ranks do (`engine.ranks`).
         seed: of all that is drawn.
         steps: of the attacks by descent; None takes their own number.
         watch: sees every state of an attack go by.
@@ -295,6 +300,11 @@ def audit(
     wanted = None if names is None else [by_key(key) for key in names]
     read = read_model(model, points_like(x, y) if isinstance(model, nn.Module) else None)
     read = replace(read, net=read.net.to(dtype=torch.float64, device="cpu"))
+    if not all(bool(p.isfinite().all()) for p in read.net.parameters):
+        raise ModelError(
+            "the model's weights are not all finite: its training diverged, and what it was "
+            "trained on is lost. Train with smaller steps, and audit finite weights."
+        )
     given = sorted_out(read, x, y, heldout, classes)
     net, data = read.net, given.data
     q = q_of(net, data.x, data.y)
@@ -308,6 +318,10 @@ def audit(
     if other is not None:
         other = Dataset(coordinates.inside(other.x), other.y)
     controls = controls_for(z, other, seed)
+    unseen = None
+    if given.unseen is not None and other is not None and z.d > FEW_COORDINATES:
+        right = q_of(net, given.unseen.x, given.unseen.y) >= q.min()  # as the points themselves
+        unseen = Dataset(other.x[right], other.y[right])
     tried: tuple[Tried, ...] = ()
     told: Determination | None = None
     why = ""
@@ -315,7 +329,18 @@ def audit(
         one = Target.of(coordinates.net(net), _rounded(float(q.min())))
         target = replace(one, net=one.net.with_theta(_round_all(one.net.theta)))
         case = _Case(
-            target, z, controls, made, spread, share, coordinates, seed, steps, watch, device
+            target,
+            z,
+            unseen,
+            controls,
+            made,
+            spread,
+            share,
+            coordinates,
+            seed,
+            steps,
+            watch,
+            device,
         )
         tried = tuple(case.attacked(entry) for entry in wanted or _entries(target))
         why = fits(target)
@@ -323,7 +348,7 @@ def audit(
             told = determined(target, z, share * spread)
     return Audit(
         net, data, given.classes, coordinates, spread, share, q, made, tried, controls, told,
-        given.names, read.folded, given.shared, why,
+        given.names, read.folded, given.shared, why, given.kept, given.given - data.n,
     )  # fmt: skip
 
 
@@ -374,7 +399,7 @@ def _round_all(values: Tensor) -> Tensor:
 
 def _share(z: Dataset, spread: float) -> float:
     """The radius within which a point counts as found, as a share of the spread."""
-    if z.d <= FEW or z.n < 2:
+    if z.d <= FEW_COORDINATES or z.n < 2:
         return RADIUS
     apart = torch.cdist(z.x, z.x).fill_diagonal_(torch.inf).amin(1)
     return NEAREST * float(apart.median()) / spread
@@ -386,6 +411,7 @@ class _Case:
 
     target: Target
     z: Dataset
+    unseen: Dataset | None
     controls: Controls
     certificate: Certificate | None
     spread: float
@@ -412,10 +438,7 @@ class _Case:
                 made = claims(
                     self.target, state.x, state.y, state.lam, radius=self.share * self.spread
                 )
-            verdict = judge(
-                self.z, self.controls, made.x, made.y, self.share * self.spread,
-                in_reach(self.certificate, self.z.n), more=True,
-            )  # fmt: skip
+            verdict = self._judged(made)
         except (RunFailed, ValueError) as error:
             nothing = Report(self.z.x[:0], self.z.y[:0], self.z.y[:0])
             return Tried(entry.key, entry.title, nothing, None, perf_counter() - begun, str(error))
@@ -423,11 +446,20 @@ class _Case:
         seconds = perf_counter() - begun
         return Tried(entry.key, entry.title, outside, verdict, seconds, ended=bool(late))
 
+    def _judged(self, made: Report) -> Verdict:
+        """What may be said of claims: by ranks in many coordinates, else by those that match."""
+        if self.unseen is not None:
+            return judge_by_ranks(self.z, self.unseen, made.x, made.y, self.seed)
+        return judge(
+            self.z, self.controls, made.x, made.y, self.share * self.spread,
+            in_reach(self.certificate, self.z.n), more=True,
+        )  # fmt: skip
+
     def _config(self, entry: AnyAttack) -> AttackConfig:
         """The defaults of an attack, its lengths in units of the data."""
         default, n = entry.config(), self.z.n
         unit = self.spread * math.sqrt(2 / self.z.d)  # they are made for a circle of radius 1
-        if self.z.d > FEW and entry.pictures is not None:  # and these for pixels
+        if self.z.d > FEW_COORDINATES and entry.pictures is not None:  # and these for pixels
             default = entry.pictures(n, self.target.net.outputs, None)
             unit = self.spread / math.sqrt(self.z.d) / PIXELS
         changed: dict[str, Any] = {}
@@ -445,13 +477,17 @@ class _Case:
         return made
 
     def _start(self, entry: AnyAttack, config: Any) -> tuple[Tensor, Tensor] | None:  # noqa: ANN401
-        """Noise around the centre of the points; None for attacks that take no start."""
+        """Noise around the centre of the points; None for attacks that take no start.
+
+        With ranks it is that of the held-out points as well, or it would be nearer to the others.
+        """
         if not entry.takes_start:
             return None
         generator = generator_of(self.seed, config.m, 6)
         noise = torch.randn(config.m, self.z.d, generator=generator, dtype=torch.float64)
         y = fair_labels(config.m, self.target.net.outputs)
-        return _round_all(self.z.x.mean(0) + config.sigma_x * noise), y
+        near = self.z.x if self.unseen is None else torch.cat([self.z.x, self.unseen.x])
+        return _round_all(near.mean(0) + config.sigma_x * noise), y
 
     def _within(self, entry: AnyAttack, late: list[bool]) -> runs.Watch[Any]:
         """The watch, which ends a search without an end in sight."""

@@ -100,6 +100,8 @@ class Given:
         names: of the coordinates; empty where nobody names them.
         unseen: held-out points; None without.
         shared: how many of these are training points as well.
+        kept: numbers of the training points among those given; repeats count once.
+        given: how many were given.
     """
 
     data: Dataset
@@ -107,6 +109,8 @@ class Given:
     names: tuple[str, ...]
     unseen: Dataset | None
     shared: int
+    kept: tuple[int, ...]
+    given: int
 
 
 def sorted_out(
@@ -121,14 +125,13 @@ def sorted_out(
     if net.depth < 2:
         raise ModelError("the model has no hidden layer; the attacks here need one of ReLU.")
     x, y, names, label = _columns(x, y)
+    check_some(x.x if isinstance(x, Dataset) else x)
     points = x.x.detach().cpu().double() if isinstance(x, Dataset) else points_of(x)
     if points.shape[1] != net.d:
         named = f" ({', '.join(names[:SHOWN])})" if names else ""
         raise ValueError(
             f"the points have {points.shape[1]} coordinates{named}; the model takes {net.d}"
         )
-    if not len(points):
-        raise ValueError("there are no training points; at least one is needed")
     other, kinds = (None, None) if heldout is None else _heldout(heldout, names, label, net)
     if isinstance(x, Dataset):
         known = (-1, 1) if net.outputs == 1 else tuple(label_of(k) for k in range(net.outputs))
@@ -146,7 +149,13 @@ def sorted_out(
             unseen = Dataset(other, _labels(other, kinds, net, known))
         except ValueError as error:
             raise ValueError(f"held-out points: {error}") from error
-    return Given(data, known, names, unseen, _shared(data, unseen))
+    once: dict[tuple[float, ...], int] = {}
+    for i, row in enumerate(torch.column_stack([data.x, data.y]).tolist()):
+        once.setdefault(tuple(row), i)
+    kept = tuple(once.values())
+    if len(kept) < data.n:
+        data = Dataset(data.x[list(kept)], data.y[list(kept)])
+    return Given(data, known, names, unseen, _shared(data, unseen), kept, len(points))
 
 
 def _known(y: Any, kinds: Any, outputs: int) -> tuple[Any, ...]:  # noqa: ANN401
@@ -162,7 +171,17 @@ def points_like(x: Any, y: Any) -> Tensor:  # noqa: ANN401
     """Points in the shape in which they were given, such as images."""
     x = x.x if isinstance(x, Dataset) else _columns(x, y)[0]
     shape = np.shape(x)
+    check_some(x)
     return points_of(x).reshape(shape if len(shape) > 1 else (-1, 1))
+
+
+def check_some(x: Any) -> None:  # noqa: ANN401
+    """Refuse points of which there are none."""
+    if not len(x):
+        raise ValueError(
+            "audit needs one training point or more; got none, in an array of "
+            f"{tuple(np.shape(x))}. Give the points that the model was trained on."
+        )
 
 
 def _columns(x: Any, y: Any) -> tuple[Any, Any, tuple[str, ...], str | None]:  # noqa: ANN401

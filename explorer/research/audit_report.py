@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from explorer.engine.classes import class_numbers
+from explorer.engine.ranks import RankVerdict
 from explorer.engine.scoring import score
 from explorer.research.planes import new_figure
 from explorer.research.report import jsonable, of_network
 from explorer.research.words import verdicts
-from explorer.research.words.audit import assumptions, length, standings, tried
+from explorer.research.words.audit import assumptions, found_where, standings, tried
 from explorer.style import COLOURS, INK, PROVEN
 
 if TYPE_CHECKING:
@@ -49,15 +50,18 @@ def rows(made: Audit) -> list[dict[str, Any]]:
     ways = standings(made)
     out = []
     for i in range(made.data.n):
-        row: dict[str, Any] = {"point": i, "class": made.classes[number[i]], "margin": q[i] / least}
+        row: dict[str, Any] = {"point": made.kept[i] if made.kept else i}
+        row |= {"class": made.classes[number[i]], "margin": q[i] / least}
         if made.data.d <= SHOWN:
             row |= dict(zip(columns(made), made.data.x[i].tolist(), strict=True))
         if made.certificate is not None:
             row["on margin"] = bool(made.certificate.on_margin[i])
             row["multiplier"] = float(made.certificate.lam[i])
-        for title, (found, apart) in met.items():
+        for title, (found, apart, shares) in met.items():
             row[f"{title}: found"] = found[i]
             row[f"{title}: nearest claim"] = apart[i]
+            if shares:
+                row[f"{title}: held-out as near"] = shares[i]
         if made.determined is not None:
             row["certified radius"] = float(made.determined.certainty.radius[i])
             row["standing"] = ways[i]
@@ -82,12 +86,18 @@ def found_points(made: Audit) -> list[bool]:
     return [False] * made.data.n if best is None else _met(made, best)[0]
 
 
-def _met(made: Audit, one: Tried) -> tuple[list[bool], list[float]]:
-    """Which points an attack found, and how far its nearest claims are, as shares of the spread."""
+def _met(made: Audit, one: Tried) -> tuple[list[bool], list[float], list[float]]:
+    """Which points an attack found, and how far its nearest claims are, as shares of the spread.
+
+    Last the shares of held-out points that are as near; none where claims were matched.
+    """
     z = type(made.data)(made.coordinates.inside(made.data.x), made.data.y)
     claims = made.coordinates.inside(one.claims.x)
     found = score(z, claims, one.claims.y, (made.radius * made.spread,))
-    return (found.matches[0] >= 0).tolist(), (found.distances / made.spread).tolist()
+    apart = (found.distances / made.spread).tolist()
+    if isinstance(one.verdict, RankVerdict):
+        return one.verdict.which.tolist(), apart, one.verdict.shares.tolist()
+    return (found.matches[0] >= 0).tolist(), apart, []
 
 
 def draw(made: Audit, ax: Any = None) -> Any:  # noqa: ANN401 - matplotlib is untyped
@@ -122,11 +132,12 @@ def _second(x: torch.Tensor) -> torch.Tensor:
 def _distances(ax: Any, made: Audit, best: Tried | None) -> Any:  # noqa: ANN401
     """Each point's distance to the nearest claim of its class, sorted."""
     if best is not None and best.verdict is not None and len(best.claims.x):
-        found, apart = _met(made, best)
+        found, apart, shares = _met(made, best)
         order = sorted(range(len(apart)), key=lambda i: apart[i])
         colours = [PROVEN if found[i] else INK for i in order]
         ax.bar(range(len(order)), [apart[i] for i in order], color=colours)
-        ax.axhline(made.radius, color=INK, linewidth=0.8)
+        if not shares:
+            ax.axhline(made.radius, color=INK, linewidth=0.8)
     ax.set_xlabel("training point, by distance")
     ax.set_ylabel("distance to the nearest claim, in spreads")
     return ax
@@ -149,7 +160,7 @@ def html(made: Audit, whole: bool = True) -> str:
     """The audit as HTML that needs no other file; see `Audit.to_html`."""
     met = {True: "met", False: "not met", None: "not known"}
     size = f"{made.data.n} training points of {made.data.d} coordinates"
-    found = f"A point counts as found within {length(made)}."
+    found = f"A point counts as found {found_where(made)}."
     parts = [
         f"<h1>Audit</h1><p>{escape(made.sentence)}</p>",
         f"<p>{escape(repr(made.net))}; {size}. {escape(found)}</p>",

@@ -14,6 +14,7 @@ from torch import nn
 from explorer.engine.classes import class_numbers
 from explorer.engine.controls import Origin
 from explorer.engine.data import Dataset, preset
+from explorer.engine.data.images import Choice, draw
 from explorer.engine.exact import maximum_margin
 from explorer.engine.modules import ModelError, Reading
 from explorer.engine.network import Network
@@ -22,6 +23,7 @@ from explorer.engine.training import TrainConfig
 from explorer.research import audit_report, runs
 from explorer.research.audit import audit
 from explorer.research.audit_given import controls_for, known_coordinates
+from explorer.research.image_runs import ImageRun
 from explorer.research.words.audit import OPEN, UNKNOWN, assumptions
 
 CIRCLE = preset("alternating-circle", n=12)
@@ -88,7 +90,7 @@ def test_what_is_proven_is_the_same_in_every_unit_of_length() -> None:
     assert 0 < int(one.determined.certainty.certain.sum()) <= line.n
     told, far = one.determined, other.determined.farthest.at_most / other.spread
     assert far == pytest.approx(told.farthest.at_most / one.spread, rel=1e-6)
-    assert other.sentence == one.sentence and "roven" in one.sentence
+    assert other.sentence == one.sentence and "certified" in one.sentence
     json.dumps(json.loads(json.dumps(audit_report.as_json(one))))
     assert audit(net, line.x, line.y, attacks=("univariate",)).determined is None
 
@@ -399,6 +401,98 @@ def test_what_is_not_proven_of_three_layers_is_not_said_to_be_replaceable() -> N
         assert made.determined.certainty.tight is (made is flat)
         assert not made.found[-1] and made.rows[-1]["standing"] == rest
         assert (OPEN in made.sentence) is (made is flat)
+
+
+def test_what_is_certified_names_its_box_and_its_band() -> None:
+    made = audit(maximum_margin(MOONS.x, MOONS.y).net, MOONS, attacks=None, steps=10)
+    told = made.determined
+    assert told is not None
+    assert f"within ±{told.box / made.spread:.3g} spreads of 0" in made.sentence
+    assert f"margins up to {1 + told.band:.3g}." in made.sentence
+
+
+def digits(seed: int) -> tuple[Dataset, Dataset, Network]:
+    """Twenty images, 400 others, and the network that learnt the first."""
+    run = ImageRun(Choice(n=20, seed=seed), seed=seed)
+    drawn = draw(run.choice)
+    sets = (drawn.other, *drawn.controls)
+    unseen = Dataset(torch.cat([s.x for s in sets]), torch.cat([s.y for s in sets]))
+    return drawn.train, unseen, runs.train(drawn.train, run.training, seed, keep=1).net
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_a_leak_of_images_is_said(seed: int) -> None:
+    """Claims miss every image by a third of the distance between images, and yet know them."""
+    data, unseen, net = digits(seed)
+    made = audit(net, data, heldout=unseen)
+    assert made.sentence.startswith("The weights give away something") and made.p_value <= 0.05
+    assert sum(row["KKT reconstruction: found"] for row in made.rows) == sum(made.found) > 1
+
+
+def test_of_images_that_were_not_learnt_no_leak_is_said() -> None:
+    """Binomial: two of three at 5% once in 140 times."""
+    _, unseen, net = digits(0)
+    right = unseen.y * net(unseen.x) > 0
+    said = 0
+    for k in range(3):
+        order = torch.cat([
+            ((unseen.y == c) & right).nonzero().squeeze(1)[10 * k : 10 * k + 10] for c in (-1, 1)
+        ])  # fmt: skip
+        rest = torch.ones(unseen.n, dtype=torch.bool).index_fill(0, order, False)
+        wrong = Dataset(unseen.x[order], unseen.y[order])
+        made = audit(net, wrong, heldout=Dataset(unseen.x[rest], unseen.y[rest]))
+        said += made.p_value <= 0.05
+    assert said <= 1
+
+
+def test_held_out_points_that_are_few_none_or_of_another_source_leave_it_open() -> None:
+    data, unseen, net = digits(0)
+    g = torch.Generator().manual_seed(0)
+    x = 10 * torch.randn(unseen.x.shape, generator=g, dtype=torch.float64)
+    noise = Dataset(x, torch.where(net(x) > 0, 1.0, -1.0).double())
+    first = Dataset(unseen.x[:20], unseen.y[:20])
+    for given, why in (
+        (None, "19 or more of each class"), (first, "19 held-out points or more"),
+        (noise, "not of the source"),
+    ):  # fmt: skip
+        told = audit(net, data, heldout=given).sentence
+        assert told.startswith("Cannot know") and why in told
+
+
+def test_points_given_twice_count_once_and_are_named(trained: Network) -> None:
+    once = audit(trained, CIRCLE, attacks=("kkt",), steps=STEPS)
+    x, y = torch.cat([CIRCLE.x[:1], CIRCLE.x]), torch.cat([CIRCLE.y[:1], CIRCLE.y])
+    twice = audit(trained, x, y, attacks=("kkt",), steps=STEPS)
+    assert "1 of the 13 points given are repeats" in twice.sentence
+    assert twice.p_value == once.p_value and twice.found == once.found
+    assert [row["point"] for row in twice.rows] == [0, *range(2, 13)]
+
+
+def test_weights_that_diverged_are_refused_and_no_reason_is_made_up(trained: Network) -> None:
+    broken = trained.with_theta(trained.theta * torch.nan)
+    for model in (broken, module_of(broken)):
+        with pytest.raises(ModelError, match="diverged"):
+            audit(model, CIRCLE.x, CIRCLE.y)
+
+
+@pytest.mark.parametrize("x", [torch.zeros(0, 2), np.zeros((0, 2)), FRAME[:0]], ids=type)
+def test_no_points_at_all_are_refused_in_a_sentence(trained: Network, x: object) -> None:
+    for model in (trained, module_of(trained)):
+        with pytest.raises(ValueError, match=r"needs one training point or more; got none.*Give"):
+            audit(model, x, torch.zeros(0))
+
+
+def test_a_wrong_point_is_no_sign_of_other_targets(trained: Network) -> None:
+    """Outputs that would be right if split at 0.5, and that are not near 0 and 1."""
+    q = trained(CIRCLE.x) * CIRCLE.y
+    least = float(q[CIRCLE.y < 0].min())
+    net = Network(
+        (*trained.weights[:-1], 3 * trained.weights[-1] / least),
+        (*trained.biases[:-1], torch.tensor([3.3]).double()),
+    )
+    values = net(CIRCLE.x)
+    assert ((values > 0.5) == (CIRCLE.y > 0)).all() and (values * CIRCLE.y <= 0).any()
+    assert "targets" not in audit(net, CIRCLE).sentence
 
 
 def test_points_in_many_coordinates() -> None:

@@ -45,6 +45,7 @@ from explorer.engine.images import ImageVerdict
 from explorer.engine.intervals import Share
 from explorer.engine.membership.law import Rule
 from explorer.engine.network import Network
+from explorer.engine.ranks import RankVerdict
 from explorer.engine.scoring import Kind, Unknowable, Verdict
 from explorer.engine.status import Status
 from explorer.page.apps.membership_scene import Outcome
@@ -106,7 +107,7 @@ AS_WELL = AsWell(OTHERS, 0.412, 0.431, 0.1234, 0.125, replace(SCOPE, exact=False
 FARTHEST = Farthest(OTHERS, 0.52, 3e-7, 1e-8, SCOPE)
 CERTAIN = Certainty(tensor(0.45, 0.1, 0.0), 0.03, 0.01, 0.05, 0.07, 0.15)
 OVER_ALL = Determination(
-    CERTAIN, tensor(1, 0, 0, 0), tensor(1, 0, 0, 0) > 0, 0.0712, 0.04, 1.5,
+    CERTAIN, tensor(1, 0, 0, 0), tensor(1, 0, 0, 0) > 0, 0.0712, 0.04, 1.5, 0.01,
     OverAll(0.01, 0.0123, 0.07, 0.0712, torch.zeros(2, 2), tensor(1, 1), tensor(1, 1)),
 )  # fmt: skip
 SEEN = Energies(np.array([0.001, *[0.5] * 999]), 0.001, 0.5, 0.0328)
@@ -183,6 +184,8 @@ def of_verdicts() -> Named:
     yield "images", sentence(IMAGES)
     yield "images, few matched", sentence(replace(IMAGES, found=2, kind=Kind.AMBIGUOUS))
     yield "images, chance", sentence(replace(IMAGES, p_value=0.4, kind=Kind.AMBIGUOUS))
+    even = replace(IMAGES, p_value=0.4, kind=Kind.AMBIGUOUS, even=0.7)
+    yield "images, chance on an even ground", sentence(even)
     yield (
         "images, few controls",
         sentence(replace(IMAGES, p_value=1 / 11, controls=10, kind=Kind.CANNOT_KNOW)),
@@ -390,6 +393,16 @@ def line(**changes: object) -> arena.Line:
 
 
 OF_FOUR = replace(VERDICT, n=4, found=3, claims=5)
+RANKED = RankVerdict(
+    kind=Kind.FOUND, p_value=0.01, n=4, claims=5, found=3, chance=0.2, origin=Origin.POOLED,
+    controls=999, shares=tensor(0.01, 0.02, 0.05, 0.4), held_out=80, fewest=30, source_p=0.4,
+)  # fmt: skip
+RANKS: dict[str, dict[str, Any]] = {
+    "found": {}, "chance": {"p_value": 0.4},
+    "few": {"why_not": Unknowable.NO_CONTROLS, "fewest": 7, "source_p": math.nan},
+    "other source": {"why_not": Unknowable.NO_CONTROLS, "source_p": 0.001},
+    "no claims": {"why_not": Unknowable.NO_CLAIMS},
+}  # fmt: skip
 
 
 def audited() -> Audit:
@@ -426,11 +439,20 @@ def of_audits() -> Named:
     yield "audit, pooled", replace(made, tried=(replace(tried, verdict=pooled),)).sentence
     few = replace(pooled, p_value=0.4, chance=0.0)
     yield "audit, few held-out", replace(made, tried=(replace(tried, verdict=few),)).sentence
+    many = replace(made, data=Dataset(torch.zeros(4, 8).double(), tensor(1, 1, -1, -1)))
+    yield "audit, many coordinates", replace(many, tried=(chance,)).sentence
+    for name, changes in RANKS.items():
+        ranked = replace(tried, verdict=replace(RANKED, **changes))
+        one = replace(many, tried=(ranked,))
+        yield f"audit, ranks, {name}", one.sentence
+        yield f"audit, ranks, one attack, {name}", audit_words.tried(one, ranked)
+    yield "audit, ranks, where", audit_words.found_where(one)
     failed = replace(tried, verdict=None, message="Stopped.")
     yield "audit, failed", replace(made, tried=(failed,)).sentence
     yield "audit, no attack", replace(made, tried=()).sentence
     wrong = replace(made, q=tensor(1, -1, 2, 3))
     yield "audit, wrong side", wrong.sentence
+    yield "audit, repeats", replace(made, repeats=2).sentence
     yield "audit, all on the wrong side", replace(made, q=-made.q.abs()).sentence
     plain = Network((torch.ones(1, 1).double(), torch.ones(1, 1).double()), (None, None))
     near = Dataset(torch.tensor([[0.1], [0.9]]).double(), tensor(-1, 1))
@@ -455,6 +477,7 @@ def of_audits() -> Named:
         replace(made, coordinates=replace(other, inner=NET), folded=("batch normalisation",)),
         replace(made, certificate=None, coordinates=replace(other, compared=False)),
         replace(made, shared=3, undetermined="at most 60 neurons are certified here."),
+        replace(made, repeats=2),
     )  # fmt: skip
     for k, case in enumerate(cases):
         for one in audit_words.assumptions(case):

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from explorer.engine.certificate import Light
 from explorer.engine.controls import Origin
 from explorer.engine.explanations.cone import refusal
+from explorer.engine.ranks import FEW_COORDINATES, FOUND_SHARE, LEAST, RankVerdict
 from explorer.engine.scoring import LEVEL, Unknowable, Verdict
 from explorer.research.words import explanations, verdicts, weights
 
 if TYPE_CHECKING:
     from explorer.research.audit import Audit, Tried
+
+
+NEAR_TARGETS = 0.25  # arbitrary: of outputs to the targets 0 and 1 of a training
 
 
 class Assumption(NamedTuple):
@@ -25,6 +29,19 @@ class Assumption(NamedTuple):
 
 def audited(made: Audit) -> str:
     """Return what the weights give away, with the numbers."""
+    return f"{_verdict(made)} {_repeats(made)}" if made.repeats else _verdict(made)
+
+
+def _repeats(made: Audit) -> str:
+    """Return how many of the points given are repeats."""
+    return (
+        f"{made.repeats} of the {made.data.n + made.repeats} points given are repeats of others; "
+        "each point counts once."
+    )
+
+
+def _verdict(made: Audit) -> str:
+    """Return what the weights give away of the points that are no repeats."""
     wrong, n = int((made.q <= 0).sum()), made.data.n
     if wrong:
         return (
@@ -39,21 +56,31 @@ def audited(made: Audit) -> str:
     if verdict.why_not is not None:
         return f"Cannot know. {_unknown(made, verdict)}"
     several = f" for the best of {count} attacks" if count > 1 else ""
+    p_value = f"{verdicts.controls(verdict)}, p = {made.p_value:.2g}{several}"
+    if isinstance(verdict, RankVerdict):
+        return _ranked(made, best, verdict, p_value)
     numbers = (
         f"{best.title} meets {verdict.found} within {length(made)}, and {verdict.found} of its "
-        f"{verdict.claims} claims are right; {chance(verdict)} "
-        f"({verdicts.controls(verdict)}, p = {made.p_value:.2g}{several})."
+        f"{verdict.claims} claims are right; {chance(verdict)} ({p_value})."
     )
     known = determination(made)
     if made.p_value <= LEVEL:
         return f"The weights give away {verdict.found} of {n} training points. {numbers}{known}"
+    if made.data.d > FEW_COORDINATES:
+        return (
+            f"Cannot know. {numbers} In {made.data.d} coordinates claims may know points and lie "
+            f"farther away: give held-out points, {LEAST} or more of each class, and distances to "
+            "them are compared."
+        )
     if verdict.origin is Origin.POOLED and not verdict.chance and verdict.found:
+        least = held_out_needed(verdict.found, n, LEVEL / count)
         return (
             f"Cannot know. {numbers} None of the held-out points is met, and yet there are too few "
-            f"of them for a smaller p: give more, or none.{known}"
+            f"of them for a p of {LEVEL:g}: with {verdict.found} of {n} found it takes about "
+            f"{least}. Give as many, or none.{known}"
         )
     begin = "Nothing more than chance was found."
-    sure = sum(way in (PROVEN, MISSED) for way in standings(made))
+    sure = sum(way in (CERTIFIED, MISSED) for way in standings(made))
     if sure and made.determined is not None and made.determined.allowed <= explanations.VOID:
         begin = (
             f"The weights determine {sure} of {n} training points, and yet no attack found more "
@@ -65,6 +92,41 @@ def audited(made: Audit) -> str:
     )
 
 
+def _ranked(made: Audit, best: Tried, verdict: RankVerdict, p_value: str) -> str:
+    """Return the verdict by ranks; the p-value is that of the best attack, corrected."""
+    met = f"than to {verdict.held_out} held-out points of the same classes and margins"
+    ranks = f"(mean logarithm of the ranks; {p_value})"
+    if made.p_value <= LEVEL:
+        return (
+            "The weights give away something of the training points: claims of "
+            f"{best.title} lie nearer to them {met} {ranks}. {_near(verdict)}"
+        )
+    return (
+        f"Nothing more than chance was found. Claims of {best.title} lie no nearer to the training "
+        f"points {met}, as far as ranks tell {ranks}. {_near(verdict)} That does not show that the "
+        "points are safe: another attack may find more."
+    )
+
+
+def _near(verdict: RankVerdict) -> str:
+    """Return how many points are found by their ranks."""
+    return (
+        f"{verdict.found} of {verdict.n} are nearer to a claim than {1 - FOUND_SHARE:.0%} of the "
+        f"held-out points of their class; chance alone brings {verdict.chance:.2g}."
+    )
+
+
+def held_out_needed(found: int, n: int, level: float) -> int:
+    """Return of how many held-out points none must be met for a p of `level`.
+
+    The chance that `found` points met, drawn from n and these, all are among the n.
+    """
+    rest = 0
+    while math.prod((n - k) / (n + rest - k) for k in range(found)) > level:
+        rest += 1
+    return rest
+
+
 def chance(verdict: Verdict) -> str:
     """Return how many points that stand for chance are met."""
     if verdict.origin is Origin.POOLED:
@@ -74,6 +136,8 @@ def chance(verdict: Verdict) -> str:
 
 def _unknown(made: Audit, verdict: Verdict) -> str:
     """Return why nothing can be said, lengths as shares of the spread."""
+    if isinstance(verdict, RankVerdict) and verdict.why_not is Unknowable.NO_CONTROLS:
+        return _no_ranks(verdict)
     if verdict.why_not is not Unknowable.CROWDED:
         return verdicts.verdict(verdict)
     return (
@@ -83,21 +147,37 @@ def _unknown(made: Audit, verdict: Verdict) -> str:
     )
 
 
+def _no_ranks(verdict: RankVerdict) -> str:
+    """Return why held-out points do not stand for chance."""
+    if verdict.fewest < LEAST:
+        return (
+            "Claims are ranked by their distances to training and to held-out points of one class "
+            f"and margin, which takes {LEAST} held-out points or more of each class that have the "
+            f"margin of the training points; of one class there are {verdict.fewest}. Give more."
+        )
+    return (
+        "The held-out points are not of the source of the training points: distances between "
+        f"points tell the two apart (p = {verdict.source_p:.2g}). Give points of the same source."
+    )
+
+
 def _remedy(made: Audit, wrong: int) -> str:
     """Return what to do about points on the wrong side."""
     one = made.net.outputs == 1
     if one and wrong == made.data.n:
         return "So they all are on the other side: name the classes the other way round (classes)."
-    if one and bool((((made.q * made.data.y) > 0.5) == (made.data.y > 0)).all()):
+    train = "Train until all are right, or name the classes in the order of the model (classes)."
+    aims = (made.data.y > 0).double()
+    if one and bool(((made.q * made.data.y - aims).abs() <= NEAR_TARGETS).all()):
         return (
-            "All are right where the output is split at 0.5, as of a model that was trained on "
-            "targets 0 and 1 without a sigmoid. Of such a training the theory says nothing."
+            f"{train} All outputs lie within {NEAR_TARGETS:g} of 0 and 1: if those were the "
+            "targets, without a sigmoid, the theory says nothing of such a training."
         )
-    return "Train until all are right, or name the classes in the order of the model (classes)."
+    return train
 
 
-PROVEN, LIKELY = "proven", "likely"
-MISSED, OPEN = "proven, but not found", "other data explain the weights as well"
+CERTIFIED, UNCERTIFIED = "certified", "found, not certified"
+MISSED, OPEN = "certified, but not found", "other data explain the weights as well"
 UNKNOWN = "not known"  # of three layers and more: the radius is a lower bound
 
 
@@ -110,37 +190,43 @@ def standings(made: Audit) -> list[str]:
         return []
     found, rest = made.found, OPEN if made.determined.certainty.tight else UNKNOWN
     return [
-        (PROVEN if here else MISSED) if sure else LIKELY if here else rest
+        (CERTIFIED if here else MISSED) if sure else UNCERTIFIED if here else rest
         for sure, here in zip(made.determined.certainty.certain.tolist(), found, strict=True)
     ]
 
 
 def determination(made: Audit) -> str:
-    """Return how many points are proven, how many likely, and how far other data can be."""
+    """Return how many points are certified, and how far other data can be, in which box."""
     told, unit = made.determined, made.spread
     if told is None:
         return ""
     if told.allowed > explanations.VOID:
         return f" {explanations.unfit(told.allowed)}"
     ways = standings(made)
-    sure, likely = sum(w in (PROVEN, MISSED) for w in ways), ways.count(LIKELY)
-    rest, far = len(ways) - sure - likely, told.farthest.at_most / unit
+    sure, found = sum(w in (CERTIFIED, MISSED) for w in ways), ways.count(UNCERTIFIED)
+    rest, far = len(ways) - sure - found, told.farthest.at_most / unit
     verb = "is" if sure == 1 else "are"
     text = (
-        f" {sure} of {len(ways)} {verb} proven: no data explain the weights as well as these "
-        f"points do ({told.allowed:.2%} unexplained) without a point near each."
+        f" Other data are those within ±{told.box / unit:.3g} spreads of 0, of margins up to "
+        f"{1 + told.band:.3g}."
     )
     if not sure:
-        text = " None is proven."
-    if likely:
-        text += f" {likely} found {'is' if likely == 1 else 'are'} likely, not proven."
+        text += " No point is certified."
+    else:
+        text += (
+            f" {sure} of {len(ways)} {verb} certified: no such data explain the weights as well as "
+            f"these points do ({told.allowed:.2%} unexplained) without a point within "
+            f"{told.within / unit:.2g} spreads of each."
+        )
+    if found:
+        text += f" {found} found {'is' if found == 1 else 'are'} not certified."
     if rest and told.certainty.tight:
         text += f" Without {rest} of them other data explain the weights as well."
     elif rest:
         text += f" Of {rest} it is not known: the proof for three layers reaches only some points."
     if math.isfinite(far):
         end = f"at most {far:.3g} spreads away from these points on average."
-        text += f" Data that explain them so well are {end}"
+        text += f" Such data that explain them so well are {end}"
     return text
 
 
@@ -151,6 +237,10 @@ def tried(made: Audit, one: Tried) -> str:
         return one.message
     if verdict.why_not is not None:
         text = _unknown(made, verdict)
+    elif isinstance(verdict, RankVerdict):
+        text = (
+            f"{_near(verdict)} All ranks: {verdicts.controls(verdict)}, p = {verdict.p_value:.2g}."
+        )
     else:
         text = (
             f"{verdict.found} of {verdict.n} found within {length(made)}; {chance(verdict)} "
@@ -163,6 +253,14 @@ def tried(made: Audit, one: Tried) -> str:
 def length(made: Audit) -> str:
     """Return the radius within which a point counts as found."""
     return f"{100 * made.radius:.3g}% of the spread of the points"
+
+
+def found_where(made: Audit) -> str:
+    """Return where a point counts as found."""
+    if made.best is not None and isinstance(made.best.verdict, RankVerdict):
+        share = f"{1 - FOUND_SHARE:.0%}"
+        return f"nearer to a claim of its class than {share} of the held-out points of that class"
+    return f"within {length(made)}"
 
 
 def assumptions(made: Audit) -> list[Assumption]:
@@ -199,6 +297,8 @@ def assumptions(made: Audit) -> list[Assumption]:
             f"Folded into the weights: {', '.join(made.folded)}. Training moved other numbers than "
             "these weights, so no theorem leads it to a KKT point of them.",
         ))  # fmt: skip
+    if made.repeats:
+        found.append(Assumption("each once", False, _repeats(made)))
     if made.shared:
         found.append(Assumption(
             "held-out", False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from explorer.engine.controls import Origin, least_p
-from explorer.engine.images import NCC_LEAST, SSIM_LEAST, ImageVerdict
+from explorer.engine.images import EVEN, NCC_LEAST, SSIM_LEAST, ImageVerdict
 from explorer.engine.scoring import LEVEL, MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.engine.scoring import doubt as doubt_of
 
@@ -148,6 +148,11 @@ def _of_images(made: ImageVerdict) -> str:
         f"{NCC_LEAST:g}), {made.share:.0%}; of unseen images {made.of_controls:.1%} "
         f"({controls(made)}, p = {made.p_value:.2g}).{doubt(made.p_value, made.controls)}"
     )
+    if made.doubt is not None and made.even >= EVEN:
+        text += (
+            f" The count has no power here: {made.even:.0%} of the pixels lie on an even ground, "
+            "where a reconstruction is seldom even, and SSIM then is near 0 for good ones too."
+        )
     if made.kind is Kind.AMBIGUOUS and made.doubt is None:
         text += " The candidates know this training set, and yet most images were not found."
     return text
