@@ -199,6 +199,9 @@ def serve(
     per_address: Annotated[
         int, base.option("--per-address", "How many places one address may have; 0: all.", min=0)
     ] = 0,
+    behind_proxy: Annotated[
+        bool, base.option("--behind-proxy", "Visitors' addresses stand in X-Forwarded-For.")
+    ] = False,
     base_path: Annotated[
         str, base.option("--base-path", "Such as /margin/, where a proxy serves the page there.")
     ] = "/",
@@ -210,7 +213,7 @@ def serve(
         server.serve(
             port=port, open_browser=open_browser, theme=theme, host=host,
             allow_hosts=tuple(allow_host or ()), class_size=class_size, per_address=per_address,
-            base_path=base_path,
+            behind_proxy=behind_proxy, base_path=base_path,
         )  # fmt: skip
     except server.ServeError as error:
         raise RunFailed(str(error)) from error

@@ -41,7 +41,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 THEMES = ("light", "dark")
 DEFAULT_PORT = 8866  # Voila's own
 LAST_PORT = 65535
-BASE_PATH = re.compile(r"/([\w.~-]+/)*")
+BASE_PATH = re.compile(r"/((?!\.+/)[\w.~-]+/)*")
 HOST_NAME = re.compile(r"[\w-][\w.-]*|[\da-fA-F:.]+")
 CELLS = ("from explorer import app\n\napp();",)
 # Arbitrary: a loaded two-core machine starts Voila in under ten seconds.
@@ -109,6 +109,7 @@ def serve(
     allow_hosts: tuple[str, ...] = (),
     class_size: int = 0,
     per_address: int = 0,
+    behind_proxy: bool = False,
     base_path: str = "/",
 ) -> Server:
     """Start the app, print its address, open it, and (with `block`) stay until interrupted.
@@ -126,6 +127,8 @@ def serve(
             are compiled. 0: as many places as memory and open files suffice for, kernels without
             these limits, and loops are compiled meanwhile.
         per_address: how many places one address may have, but this machine's own; 0: all.
+        behind_proxy: take a visitor's address from X-Forwarded-For, as the last proxy wrote it;
+            only where nobody reaches the server but through that proxy.
         base_path: what comes between host and page, such as /margin/, for a proxy that keeps it.
 
     Raises:
@@ -136,7 +139,7 @@ def serve(
         subprocess.run(COMPILING, check=False)
     server = start(
         port=port, theme=theme, host=host, allow_hosts=allow_hosts, class_size=class_size,
-        per_address=per_address, base_path=base_path,
+        per_address=per_address, behind_proxy=behind_proxy, base_path=base_path,
     )  # fmt: skip
     try:
         print(f"Margin Explorer: {server.url}", flush=True)
@@ -169,6 +172,7 @@ def start(
     allow_hosts: tuple[str, ...] = (),
     class_size: int = 0,
     per_address: int = 0,
+    behind_proxy: bool = False,
     memory: int = MEMORY,
     base_path: str = "/",
 ) -> Server:
@@ -184,6 +188,7 @@ def start(
         allow_hosts: as in `serve`.
         class_size: as in `serve`.
         per_address: as in `serve`.
+        behind_proxy: as in `serve`.
         memory: bytes that a kernel of a class may take beside those that all share.
         base_path: as in `serve`.
 
@@ -209,7 +214,7 @@ def start(
         command += [f"--ForkProvisioner.{name}={value}" for name, value in share.items()]
         command.append(f"--Room.most={class_size}")
     key, board = (secrets.token_urlsafe(12) if class_size else "" for _ in range(2))
-    command.append(f"--Room.most_each={per_address}")
+    command += [f"--Room.most_each={per_address}", f"--Room.behind_proxy={behind_proxy}"]
     for name, value in (("cull_idle_timeout", cull_after_s), ("cull_interval", cull_every_s)):
         if value is not None:
             command.append(f"--MappingKernelManager.{name}={value}")

@@ -338,10 +338,10 @@ def test_serve_hands_its_options_on(call, monkeypatch):
     monkeypatch.setattr(server, "serve", lambda **options: given.update(options))
     call("serve", "--port", 9000, "--no-open", "--theme", "dark", "--host", "::1",
          "--allow-host", "a.example", "--allow-host", "b.example", "--class", 30,
-         "--per-address", 3, "--base-path", "/m/")  # fmt: skip
+         "--per-address", 3, "--behind-proxy", "--base-path", "/m/")  # fmt: skip
     expected = {"port": 9000, "open_browser": False, "theme": "dark", "host": "::1",
                 "allow_hosts": ("a.example", "b.example"), "class_size": 30,
-                "per_address": 3, "base_path": "/m/"}  # fmt: skip
+                "per_address": 3, "behind_proxy": True, "base_path": "/m/"}  # fmt: skip
     assert given == expected
 
     def broken(**options):

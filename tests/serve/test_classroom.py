@@ -5,10 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +15,7 @@ pytest.importorskip("voila")
 import websocket
 
 from explorer.serve import server as serve
-from tests.serve.visits import CLOSE, PATIENCE_S, ask
+from tests.serve.visits import CLOSE, PATIENCE_S, ask, settings_module
 
 ONE_CELL = ("1 + 1",)
 SCENE = "v1.abc-_~"
@@ -35,14 +32,7 @@ Join = Callable[..., Any]
 
 
 def classroom() -> Any:
-    """The module, loaded by its path as voila.py does it."""
-    path = Path(serve.__file__).with_name("voila") / "classroom.py"
-    spec = spec_from_file_location("margin_explorer_classroom", path)
-    assert spec is not None and spec.loader is not None
-    if spec.name not in sys.modules:
-        sys.modules[spec.name] = module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[spec.name])
-    return sys.modules[spec.name]
+    return settings_module("classroom")
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ CELLS = (
 STATES = {"comm_id": "c", "target_name": "jupyter.widget.control", "data": {}}
 ASK = {"comm_id": "c", "data": {"method": "request_states"}}
 GOOD = frame()
-HEADER = json.dumps({"msg_type": "kernel_info_request"}).encode()
+HEADER = json.dumps({"msg_type": "kernel_info_request", "msg_id": "a"}).encode()
 
 
 def older(kind: str, content: object) -> str:
@@ -76,11 +76,12 @@ BAD: dict[str, str | bytes] = {
     "no text": packed([b"shell", b'{"a": "\xff"}', b"{}", b"{}", b"{}"]),
     "a list": packed([b"shell", b"[]", b"{}", b"{}", b"{}"]),
     "a content that is no object": packed([b"shell", HEADER, b"{}", b"{}", b"7"]),
+    "no name": packed([b"shell", b'{"msg_type": "a"}', b"{}", b"{}", b"{}"]),
     "no kind": packed([b"shell", b"{}", b"{}", b"{}", b"{}"]),
     "a kind that is no word": packed([b"shell", b'{"msg_type": []}', b"{}", b"{}", b"{}"]),
     "brackets without end": packed([b"shell", b"[" * 100_000, b"{}", b"{}", b"{}"]),
     "a number of many digits": packed([b"shell", b'{"a": ' + b"9" * 9999 + b"}"] + [b"{}"] * 3),
-    "a header too long": packed([b"shell", b"[" + b"0," * 2**20 + b"0]", b"{}", b"{}", b"{}"]),
+    "a header too long": packed([b"shell", HEADER[:-1] + b" " * 10_000 + b"}"] + [b"{}"] * 3),
     "a channel that is only heard": frame(channel="iopub"),
     "a channel that is not": frame(channel="x" * 1000),
 }  # fmt: skip

@@ -7,22 +7,43 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 pytest.importorskip("voila")
 pytest.importorskip("websocket")
-resource = pytest.importorskip("resource", reason="bounds open files")
-
 import psutil
 
 from explorer.serve import limits, warm
 from explorer.serve import server as serve
-from tests.serve.visits import PATIENCE_S, is_served, status
+from tests.serve.visits import (
+    PATIENCE_S,
+    ask,
+    connected,
+    farewell,
+    frame,
+    is_served,
+    kernel_of,
+    read_page,
+    settings_module,
+    status,
+    within,
+)
 
 CELLS = ("import ipywidgets", "ipywidgets.Button(description='Hello')")
+WORKS = (
+    "import ipykernel.comm, time, comm",
+    "comm.get_comm_manager().register_target('work', lambda *_: time.sleep(600))",
+)
+resource = pytest.importorskip("resource", reason="bounds open files")
+WORK = {"comm_id": "w", "target_name": "work", "data": {}}
+MB = 10**6
+MOST_GROWTH = 150 * MB  # arbitrary; the stock server grew by 1.2 and 2.9 GB
+TOO_MUCH = 1008  # a close code of RFC 6455
 MANY = 1100  # above what select() takes
 HERE, THERE = "127.0.0.1", "127.0.0.2"  # two addresses of this machine, on Linux
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="two loopback addresses")
@@ -123,3 +144,196 @@ for word in ("first", *sys.argv[1:]):
     long = said("x" * 5000, "y" * 5000)
     assert 1000 < len(long) < 1200 and long.startswith("first") and "The log is full" in long
     assert "y" not in long.partition("The log")[0]
+
+
+# --- what is sent -------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def server() -> Iterator[serve.Server]:
+    with serve.start(port=0, cells=WORKS, cull_after_s=3, cull_every_s=1) as running:
+        yield running
+
+
+def memory(server: serve.Server) -> int:
+    """Bytes of the server and its kernels, the children of its one child, which still imports."""
+    own = psutil.Process(server.process.pid)
+    kernels = [each for child in own.children() for each in child.children()]
+    return sum(int(each.memory_info().rss) for each in (own, *kernels))
+
+
+def test_a_long_body_is_not_read(server: serve.Server) -> None:
+    before = memory(server)
+    head = b"POST /voila/api/shutdown/a HTTP/1.1\r\nHost: localhost\r\n"
+    head += b"Content-Length: 99000000\r\n\r\n"
+    with idle(server.url, 5) as links:
+        for link in links:
+            with contextlib.suppress(OSError):  # closed while we send
+                link.sendall(head + bytes(60 * MB))
+                while link.recv(1000):
+                    pass
+        assert memory(server) - before < MOST_GROWTH
+    assert status(f"{server.url}voila/static/voila.js") == 200
+
+
+def test_a_kernel_that_works_is_sent_no_more_than_some_megabytes(server: serve.Server) -> None:
+    kernel = kernel_of(read_page(server))
+    before = memory(server)
+    with contextlib.ExitStack() as stack:
+        links = [stack.enter_context(connected(server, kernel)) for _ in range(3)]
+        links[0].send_binary(frame("comm_open", content=WORK))
+        while b'"busy"' not in links[0].recv():
+            pass
+        for link in links:  # what waits is of the kernel, not of a socket
+            with contextlib.suppress(OSError):  # closed while we send
+                for _ in range(20):
+                    link.send_binary(frame("comm_msg", buffers=[bytes(9 * MB)]))
+            with contextlib.suppress(OSError):
+                code, words = farewell(link)
+                assert code == TOO_MUCH and words.endswith(".")
+        assert memory(server) - before < MOST_GROWTH
+    assert is_served(server)
+
+
+def test_a_kernel_that_works_ends_when_its_page_is_lost(server: serve.Server) -> None:
+    address = f"{server.url}api/kernels/"
+    kernel, other = (kernel_of(read_page(server)) for _ in range(2))
+    with connected(server, other):
+        with connected(server, kernel) as link:
+            link.send_binary(frame("comm_open", content=WORK))
+            while b'"busy"' not in link.recv():
+                pass
+        assert within(PATIENCE_S, lambda: status(f"{address}{kernel}") == 404)
+        assert status(f"{address}{other}") == 200
+
+
+def test_a_kernel_has_so_many_sockets_and_no_more(server: serve.Server) -> None:
+    kernel = kernel_of(read_page(server))
+    with contextlib.ExitStack() as stack:
+        links = [stack.enter_context(connected(server, kernel)) for _ in range(9)]
+        for link in links[:-1]:
+            link.send_binary(frame())
+            while b"kernel_info_reply" not in link.recv():
+                pass
+        code, words = farewell(links[-1])
+        assert code == TOO_MUCH and "connections" in words
+        links[0].shutdown()
+        assert within(PATIENCE_S, lambda: _has_room(server, kernel))
+
+
+def _has_room(server: serve.Server, kernel: str) -> bool:
+    with connected(server, kernel) as link:
+        link.send_binary(frame())
+        opcode, _ = link.recv_data()
+        return opcode != 8
+
+
+def test_messages_that_come_too_fast_are_read_at_a_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = settings_module("room")
+    now = 1000.0
+    monkeypatch.setattr(room.time, "monotonic", lambda: now)
+    for size, most in ((100, room.PACE), (MB, room.BYTES_A_SECOND / MB)):
+        traffic, read = room.Traffic(), 0
+        end = now + 10
+        while now < end:
+            now += max(0.0, traffic.rest(size))
+            read += 1
+        assert read <= most * (10 + room.BURST_S) + 1
+        assert read >= most * 10 * 0.99
+        now += 100
+        assert traffic.rest(100) < 0, "a visitor who was quiet does not wait"
+
+
+def test_what_a_kernel_has_begun_with_waits_no_more() -> None:
+    room = settings_module("room")
+    traffic = room.Traffic()
+    for i in range(100):
+        assert traffic.takes(str(i), 10 * MB)
+        traffic.begins(str(i))
+    assert traffic.takes("a", 20 * MB) and not traffic.takes("b", 5 * MB)
+    traffic.begins("another's")
+    assert not traffic.takes("b", 5 * MB)
+    traffic.begins("a")
+    assert all(traffic.takes(str(i), 100) for i in range(5000))
+    assert not traffic.takes("5000", 100)
+
+
+def test_what_a_lost_page_missed_is_kept_up_to_a_bound() -> None:
+    kept = settings_module("room").Kept()
+    for _ in range(100):
+        kept.append(("iopub", [bytes(MB)] * 2))
+    assert 0 < sum(len(part) for _, parts in kept for part in parts) <= 10 * MB
+
+
+# --- who may open a page ------------------------------------------------------------------------
+def test_a_foreign_page_starts_no_kernel_and_a_link_does(server: serve.Server) -> None:
+    def opened(site: str, mode: str, dest: str) -> int:
+        names = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": dest}
+        return ask(server.url, **names)[0]
+
+    for site in ("cross-site", "same-site"):
+        for mode, dest in (("no-cors", "image"), ("cors", "empty"), ("navigate", "iframe")):
+            assert opened(site, mode, dest) == 403
+        assert opened(site, "navigate", "document") == 200
+    assert opened("none", "navigate", "document") == 200
+
+
+def test_without_a_class_there_are_places_as_memory_and_files_allow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room = settings_module("room")
+    assert room.Room().most == limits.places() > 1
+    total = psutil.virtual_memory().total
+    assert limits.places() * 2**29 <= max(total, 2**30)
+    monkeypatch.setattr(limits, "files", lambda: 1024)
+    assert limits.places() * 35 < 1024
+    assert room.Room(most=7).most == 7
+
+
+@pytest.fixture
+def asks() -> Callable[..., tuple[Any, Callable[[str], bool]]]:
+    """Rooms whose kernels are never started: who asks has a page that opens for ever."""
+    room = settings_module("room")
+
+    def made(**options: object) -> tuple[Any, Callable[[str], bool]]:
+        held = room.Room(**options)
+
+        def ask_from(address: str) -> bool:
+            if held.full(address):
+                return False
+            held._here.append(room.Visit(address))
+            return True
+
+        return held, ask_from
+
+    return made
+
+
+def test_who_has_fewest_places_comes_first_then_who_waits_longest(asks) -> None:
+    held, ask_from = asks(most=3)
+    assert all(ask_from("greedy") for _ in range(3))
+    assert not any(ask_from(who) for who in ("greedy", "late", "later", "greedy"))
+    held._here.pop()
+    assert [ask_from(who) for who in ("greedy", "later", "late")] == [False, False, True]
+    held._here.pop(0)
+    assert [ask_from(who) for who in ("greedy", "later")] == [False, True]
+
+
+def test_who_waits_no_more_keeps_nobody_waiting(asks, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, ask_from = asks(most=1)
+    room = settings_module("room")
+    assert ask_from("a") and not ask_from("left")
+    held._here.clear()
+    assert not ask_from("b")
+    now = room.time.monotonic() + 20
+    monkeypatch.setattr(room.time, "monotonic", lambda: now)
+    assert ask_from("b")
+
+
+def test_an_address_behind_a_proxy_is_read_where_the_operator_says_so() -> None:
+    room = settings_module("room")
+
+    # The first of them is the visitor's own word.
+    named = SimpleNamespace(remote_ip=HERE, headers={"X-Forwarded-For": "10.0.0.1, 10.0.0.2"})
+    assert room.Room().address_of(named) == HERE
+    assert room.Room(behind_proxy=True).address_of(named) == "10.0.0.2"
+    unnamed = SimpleNamespace(remote_ip=HERE, headers={})
+    assert room.Room(behind_proxy=True).address_of(unnamed) == HERE

@@ -6,10 +6,13 @@ import contextlib
 import itertools
 import json
 import re
+import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import module_from_spec, spec_from_file_location
+from typing import Any
 
 import websocket
 
@@ -19,6 +22,17 @@ PROTOCOL = "v1.kernel.websocket.jupyter.org"
 PATIENCE_S = 60.0
 NUMBERS = itertools.count()
 CLOSE = 8  # the opcode of a farewell
+
+
+def settings_module(name: str) -> Any:
+    """A module of the settings folder, loaded by its path as voila.py does it."""
+    key = f"margin_explorer_{name}"
+    if key not in sys.modules:
+        spec = spec_from_file_location(key, serve.SETTINGS / f"{name}.py")
+        assert spec is not None and spec.loader is not None
+        sys.modules[key] = module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[key])
+    return sys.modules[key]
 
 
 def ask(url: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], str]:

@@ -5,9 +5,10 @@ voila.py loads this file by its path: an import from the package would import to
 
 from __future__ import annotations
 
+import asyncio
 import json
 import struct
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from html import escape
 from ipaddress import ip_address
 from itertools import pairwise
@@ -15,10 +16,13 @@ from socket import gethostname
 from typing import Any
 
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
+from tornado.iostream import StreamBufferFullError
 from tornado.routing import Matcher
 from tornado.web import HTTPError, OutputTransform, RequestHandler
+from tornado.websocket import WebSocketClosedError
 from voila.static_file_handler import TemplateStaticFileHandler
 from voila.tornado.handler import TornadoVoilaHandler
+from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 from voila.tornado.treehandler import TornadoVoilaTreeHandler
 
 # --- sockets ----------------------------------------------------------------------------------
@@ -27,8 +31,8 @@ CHANNELS = (b"shell", b"control", b"stdin")  # iopub is for listening alone
 PARTS = ("header", "parent header", "metadata", "content")
 LEAST_OFFSETS = 2 + len(PARTS)  # of the channel, of each part, and the end
 MOST_BUFFERS = 1000  # arbitrary; a widget sends a few
-MOST_READ = 2**20  # bytes of JSON read here; of what is longer only a content may be, unread
-PROTOCOL_ERROR, UNREADABLE = 1002, 1007  # close codes of RFC 6455
+MOST_READ = 10_000  # bytes of JSON read here; of what is longer only a content may be, unread
+PROTOCOL_ERROR, UNREADABLE, TOO_MUCH = 1002, 1007, 1008  # close codes of RFC 6455
 # As a kernel writes it: in a value, quotation marks would be escaped.
 UNREAD = tuple(
     b'"msg_type":%s"%s"' % (space, kind)
@@ -37,33 +41,48 @@ UNREAD = tuple(
 )
 # A reason has 123 bytes at most.
 NO_PROTOCOL = f"Only the subprotocol {PROTOCOL} is spoken here. Does a proxy remove its header?"
+BUSY = "The kernel works, and too much waits for it already. Wait, then reload the page."
+MANY = "This page has as many connections as it may. Close some of them."
 
 
-def mistake_in(message: str | bytes) -> str:
-    """Return a sentence on what is wrong with a frame of a visitor, or an empty string.
+class Mistake(ValueError):
+    """What is wrong with a frame of a visitor, as a sentence."""
+
+
+def name_of(message: str | bytes) -> str:
+    """Return the name that a visitor gave a message.
 
     The layout: a count of offsets and the offsets, numbers of 8 bytes with the lowest first; then
     channel, header, parent header, metadata, content and buffers, each from one offset to the next.
+
+    Raises:
+        Mistake: it is not so.
     """
     if not isinstance(message, bytes):
-        return "A message must be binary."
+        raise Mistake("A message must be binary.")
     count = int.from_bytes(message[:8], "little")
     if not LEAST_OFFSETS <= count <= min(LEAST_OFFSETS + MOST_BUFFERS, len(message) // 8 - 1):
-        return f"The number of offsets must be {LEAST_OFFSETS} or more, and fit the message."
+        raise Mistake(
+            f"The number of offsets must be {LEAST_OFFSETS} or more, and fit the message."
+        )
     offsets = struct.unpack_from(f"<{count}Q", message, 8)
     ends = (8 * (count + 1), *offsets, len(message))
     if any(start > end for start, end in pairwise(ends)):
-        return "The offsets must rise and stay within the message."
+        raise Mistake("The offsets must rise and stay within the message.")
     channel, *parts = (message[a:b] for a, b in pairwise(offsets[:LEAST_OFFSETS]))
     if channel not in CHANNELS:
-        return "The channel must be shell, control or stdin."
+        raise Mistake("The channel must be shell, control or stdin.")
+    found = {}
     for name, part in zip(PARTS, parts, strict=True):
         if name == "content" and len(part) > MOST_READ:
             continue  # the visitor's own kernel reads it
-        found = _object(part)
-        if found is None or (name == "header" and not isinstance(found.get("msg_type"), str)):
-            return f"The {name} is not as the protocol has it."
-    return ""
+        found[name] = _object(part)
+        if found[name] is None:
+            raise Mistake(f"The {name} is not as the protocol has it.")
+    kind, name = (found["header"].get(key) for key in ("msg_type", "msg_id"))
+    if not isinstance(kind, str) or not isinstance(name, str):
+        raise Mistake("The header is not as the protocol has it.")
+    return name
 
 
 def _object(part: bytes) -> dict[str, Any] | None:
@@ -100,6 +119,9 @@ class CheckedConnection(ZMQChannelsWebsocketConnection):
         if self.closed_for:
             self.websocket_handler.close(PROTOCOL_ERROR, self.closed_for)
             return
+        if self.traffic is not None and not self.traffic.comes(self):
+            self._refuse(TOO_MUCH, MANY)
+            return
         # Each frame at once: with Nagle's algorithm a live view stays under 15 frames/s.
         self.websocket_handler.set_nodelay(True)
         connected = super().connect()
@@ -108,18 +130,36 @@ class CheckedConnection(ZMQChannelsWebsocketConnection):
 
     def disconnect(self) -> None:
         """Leave the kernel, which a refused socket never met."""
-        if self.closed_for != NO_PROTOCOL:
+        if self.traffic is not None:
+            self.traffic.goes(self)
+        if self.closed_for not in (NO_PROTOCOL, MANY):
             super().disconnect()
+
+    @property
+    def traffic(self) -> Any:
+        """What is on the way to the kernel; nothing is counted in a Jupyter server."""
+        return getattr(self.kernel_manager, "traffic", None)
+
+    def _refuse(self, code: int, why: str) -> None:
+        """Close with a sentence; what comes meanwhile is not read."""
+        self.closed_for = why
+        if self.traffic is not None:
+            self.traffic.goes(self)
+        self.websocket_handler.close(code, why)
 
     def handle_incoming_message(self, incoming_msg: str | bytes) -> None:
         """Pass a message to the kernel; a bad one closes the socket."""
         if self.closed_for:
             return
-        self.closed_for = mistake_in(incoming_msg)
-        if self.closed_for:
-            self.websocket_handler.close(UNREADABLE, self.closed_for)
-        else:
+        try:
+            name = name_of(incoming_msg)
+        except Mistake as mistake:
+            self._refuse(UNREADABLE, str(mistake))
+            return
+        if self.traffic is None or self.traffic.takes(name, len(incoming_msg)):
             super().handle_incoming_message(incoming_msg)
+        else:
+            self._refuse(TOO_MUCH, BUSY)
 
     def handle_outgoing_message(self, stream: Any, outgoing_msg: list[Any]) -> None:
         """Pass a message to the page, except prints of the kernel that the visitor may not see.
@@ -136,6 +176,37 @@ class CheckedConnection(ZMQChannelsWebsocketConnection):
             if self.session.unpack(header).get("msg_type") == "stream":
                 return
         super().handle_outgoing_message(stream, outgoing_msg)
+
+
+class PageSocket(VoilaKernelWebsocketHandler):
+    """A page's end of it: reads no faster than is fair, and keeps little for who does not read."""
+
+    def get_websocket_protocol(self) -> Any:
+        """Leave the pings to Jupyter, whose numbers are in ms; tornado takes them for seconds."""
+        protocol = super().get_websocket_protocol()
+        if protocol is not None:
+            protocol.params.ping_interval = protocol.params.ping_timeout = None
+        return protocol
+
+    def on_message(self, ws_message: str | bytes) -> Awaitable[None] | None:
+        """Pass it on; the next one is read after a rest, where they come too fast."""
+        traffic = self.connection.traffic
+        super().on_message(ws_message)
+        rest = traffic.rest(len(ws_message)) if traffic is not None else 0.0
+        return asyncio.sleep(rest) if rest > 0 else None
+
+    def write_message(self, message: Any, binary: bool = False) -> Any:
+        """Send; who has gone is passed, and who does not read is left."""
+        try:
+            sent = super().write_message(message, binary)
+        except WebSocketClosedError:
+            return None
+        except StreamBufferFullError:
+            self.ws_connection.stream.close()
+            return None
+        if sent is not None:
+            sent.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return sent
 
 
 # --- host names -------------------------------------------------------------------------------
@@ -271,20 +342,35 @@ class _Guarded:
     write_error = say_plainly
 
 
+def _asked_by_another_page(headers: Any) -> bool:
+    """Return whether a foreign page asks, as a picture or in a frame: each would cost a kernel.
+
+    A link that somebody follows is no such thing. A browser says which it is.
+    """
+    followed = headers.get("Sec-Fetch-Mode"), headers.get("Sec-Fetch-Dest")
+    foreign = headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
+    return foreign and followed != ("navigate", "document")
+
+
 class GuardedPage(_Guarded, TornadoVoilaHandler):
     """A notebook as a page, while there is room for another kernel."""
 
     async def get(self, path: str | None = None) -> None:
         """Answer with the page, or with one that tries again by itself."""
         room = self.kernel_manager
+        if _asked_by_another_page(self.request.headers):
+            self.set_status(403)
+            self.finish(page_of("Another page asked for this one. Open its address yourself."))
+            return
         if not hasattr(room, "full"):  # a Jupyter server's
             answer = super().get(path)  # none, where it sent the visitor to log in
             if answer is not None:
                 await answer
             return
-        why = room.full(self.request.remote_ip)
+        address = room.address_of(self.request)
+        why = room.full(address)
         if not why:
-            with room.visit(self.request.remote_ip):
+            with room.visit(address):
                 await super().get(path)
             return
         self.set_status(503)

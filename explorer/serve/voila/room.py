@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,11 +18,19 @@ import zmq
 from jupyter_server._tz import utcnow
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 from tornado.ioloop import PeriodicCallback
-from traitlets import Float, Int, default
+from traitlets import Bool, Float, Int, default
 
 from explorer.serve import limits
 
 LOOK_MS = 1000
+MOST_SOCKETS = 8  # of the page of one kernel, which has one; arbitrary
+MOST_WAITING = 24_000_000  # bytes on the way to one kernel: two messages; arbitrary
+MOST_MESSAGES = 5000  # likewise; arbitrary
+PACE = 500.0  # messages a second for one kernel; arbitrary, a page that plays sends under 100
+BYTES_A_SECOND = 10_000_000.0  # likewise
+BURST_S = 1.0  # so much at once is within the pace
+MOST_KEPT = 10_000_000  # bytes for a page whose connection is lost; arbitrary
+WAITS_S = 15.0  # three times of who asks again by themselves; then they are taken to have left
 
 
 @dataclass(eq=False)
@@ -35,7 +44,58 @@ class Visit:
     heard: float = field(default_factory=time.monotonic)
 
 
+class Traffic:
+    """What pages send to one kernel: how fast, and how much of it the kernel has not begun with."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self.sockets: set[Any] = set()
+        self.waiting: dict[str, int] = {}
+        self.bytes = 0  # of all that waits
+        self.paid = 0.0  # the time up to which all that came is within the pace
+
+    def comes(self, socket: Any) -> bool:
+        """Count a socket; return whether there may be one more."""
+        if len(self.sockets) < MOST_SOCKETS:
+            self.sockets.add(socket)
+        return socket in self.sockets
+
+    def goes(self, socket: Any) -> None:
+        """Count it no more."""
+        self.sockets.discard(socket)
+
+    def takes(self, name: str, size: int) -> bool:
+        """Note a message that is sent on; return whether it is not too much."""
+        if self.bytes + size > MOST_WAITING or len(self.waiting) >= MOST_MESSAGES:
+            return False
+        self.waiting[name] = self.waiting.get(name, 0) + size
+        self.bytes += size
+        return True
+
+    def begins(self, name: str) -> None:
+        """Note that the kernel has begun with it."""
+        self.bytes -= self.waiting.pop(name, 0)
+
+    def rest(self, size: int) -> float:
+        """Return the seconds until the next message may be read."""
+        now = time.monotonic()
+        self.paid = max(self.paid, now - BURST_S) + max(1 / PACE, size / BYTES_A_SECOND)
+        return self.paid - now
+
+
 VISIT: ContextVar[Visit | None] = ContextVar("VISIT", default=None)
+
+
+class Kept(list[Any]):
+    """Messages up to so many bytes; further ones are lost."""
+
+    bytes = 0
+
+    def append(self, item: tuple[str, list[bytes]]) -> None:
+        """Keep one, if there is room."""
+        self.bytes += sum(len(part) for part in item[1])
+        if self.bytes <= MOST_KEPT:
+            super().append(item)
 
 
 class Room(AsyncMappingKernelManager):
@@ -43,6 +103,7 @@ class Room(AsyncMappingKernelManager):
 
     most = Int(config=True, help="How many visitors may have a kernel.")
     most_each = Int(0, config=True, help="How many of them from one address; 0: no limit.")
+    behind_proxy = Bool(False, config=True, help="Believe X-Forwarded-For, its last address.")
     unmet_s = Float(10.0, config=True, help="Seconds after which a kernel that no page met ends.")
 
     def __init__(self, **kwargs: Any) -> None:
@@ -50,22 +111,39 @@ class Room(AsyncMappingKernelManager):
         super().__init__(**kwargs)
         self.context.set(zmq.MAX_SOCKETS, 0xFFFF)  # its most; the stock 1023 are a hundred pages
         self._here: list[Visit] = []
+        self._wait: dict[str, tuple[float, float]] = {}  # since when, and when last asked
         self._looking = PeriodicCallback(self._end_unmet, LOOK_MS)
 
     @default("most")
     def _as_many_as_it_bears(self) -> int:
         return limits.places()
 
+    def address_of(self, request: Any) -> str:
+        """Return where a visitor comes from; a proxy's word is taken where the operator says so."""
+        named = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+        return named if self.behind_proxy and named else request.remote_ip
+
     def full(self, address: str) -> str:
-        """Return a sentence on why a visitor from there must wait, or an empty string."""
+        """Return a sentence on why a visitor from there must wait, or an empty string.
+
+        Of addresses that wait, the one with the fewest places comes first, then who waits longest.
+        """
+        now = time.monotonic()
         self._here = [visit for visit in self._here if visit.opening or visit.kernel in self]
-        if len(self._here) >= self.most:
-            return f"All {self.most} places are taken."
-        if self.most_each and not _loopback(address):
-            own = sum(visit.address == address for visit in self._here)
-            if own >= self.most_each:
-                return f"Your address has {own} pages open, as many as it may. Close one of them."
-        return ""
+        self._wait = {a: (t, last) for a, (t, last) in self._wait.items() if last > now - WAITS_S}
+        own = Counter(visit.address for visit in self._here)
+        if self.most_each and own[address] >= self.most_each and not _loopback(address):
+            taken = own[address]
+            return f"Your address has {taken} pages open, as many as it may. Close one of them."
+        since, _ = self._wait.pop(address, (now, now))
+        before = sum((own[a], t) < (own[address], since) for a, (t, _) in self._wait.items())
+        free = self.most - len(self._here)
+        if free > before:
+            return ""
+        self._wait[address] = since, now
+        if free > 0:
+            return "The free places are for others, who have fewer or wait longer."
+        return f"All {self.most} places are taken."
 
     @contextlib.contextmanager
     def visit(self, address: str) -> Iterator[None]:
@@ -116,10 +194,16 @@ class Room(AsyncMappingKernelManager):
                 with contextlib.suppress(Exception):  # it may be gone by now
                     await self.shutdown_kernel(kernel, now=True)
 
+    def start_buffering(self, kernel_id: str, session_key: str, channels: Any) -> None:
+        """Keep what a kernel says while its page is away: not all."""
+        super().start_buffering(kernel_id, session_key, channels)
+        self._kernel_buffers[kernel_id]["buffer"] = Kept()
+
     def start_watching_activity(self, kernel_id: str) -> None:
         """Watch whether a kernel works, which its status tells; nothing else is received for it."""
         super().start_watching_activity(kernel_id)
         kernel = self._kernels[kernel_id]
+        kernel.traffic = Traffic()
         stream = kernel._activity_stream
         stream.socket.unsubscribe(b"")
         stream.socket.subscribe(b"kernel.")
@@ -130,7 +214,9 @@ class Room(AsyncMappingKernelManager):
         _, (_, header, parent, _, content, *_) = kernel.session.feed_identities(message)
         if kernel.session.unpack(header)["msg_type"] != "status":
             return
-        asked = self.track_message_type(kernel.session.unpack(parent).get("msg_type"))
+        began = kernel.session.unpack(parent)
+        kernel.traffic.begins(began.get("msg_id", ""))
+        asked = self.track_message_type(began.get("msg_type"))
         if asked or kernel.execution_state == "busy":
             self.last_kernel_activity = kernel.last_activity = utcnow()
         state = kernel.session.unpack(content)["execution_state"]

@@ -21,6 +21,7 @@ from jupyter_server.base.handlers import JupyterHandler
 from tornado.httpserver import HTTPServer
 from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
 from voila.static_file_handler import TemplateStaticFileHandler
+from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
 from explorer.serve import warm
 
@@ -90,6 +91,7 @@ c.VoilaConfiguration.multi_kernel_manager_class = room.Room
 c.MappingKernelManager.cull_idle_timeout = 75
 c.MappingKernelManager.cull_interval = 15
 c.MappingKernelManager.cull_connected = False
+c.MappingKernelManager.cull_busy = True  # also while it works: nobody is there to see it end
 
 # A kernel restarted behind the page has none of its widgets: let it go, and the page says so.
 c.KernelRestarter.restart_limit = 0
@@ -125,7 +127,8 @@ def _guard(server: Any) -> None:
     made = server.init_handlers
 
     def init_handlers(self: Any) -> list[Any]:
-        HTTPServer.configure(listener.Listener, places=self.kernel_manager.most)
+        rooms = self.kernel_manager
+        HTTPServer.configure(listener.Listener, places=rooms.most, one_address=rooms.behind_proxy)
         self.app.add_transform(guard.Headers)
         JupyterHandler.write_error = guard.say_plainly  # the stock one fails without its files
         # A page names a folder of this machine only where `serve` says that its user visits.
@@ -143,8 +146,11 @@ def _guard(server: Any) -> None:
 
 
 def _repair(handlers: list[Any]) -> list[Any]:
-    """Return Voila's handlers with ours in the place of one."""
-    ours = {TemplateStaticFileHandler: guard.TemplateFiles}
+    """Return Voila's handlers with ours in the place of two."""
+    ours = {
+        TemplateStaticFileHandler: guard.TemplateFiles,
+        VoilaKernelWebsocketHandler: guard.PageSocket,
+    }
     return [(address, ours.get(handler, handler), *rest) for address, handler, *rest in handlers]
 
 
