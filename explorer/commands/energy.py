@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +18,7 @@ from explorer.commands.outputs import check_files, check_pictures
 from explorer.engine.data import heldout
 from explorer.engine.energy.maps import Split
 from explorer.engine.energy.questions import MAPS, STANDARD, Answers, Picture, Question
+from explorer.engine.files import write_file
 from explorer.research import runs, words
 from explorer.research.figures import draw
 
@@ -128,13 +130,16 @@ def _write(path: Path, made: Picture) -> None:
         up = top - (np.arange(h) + 0.5) / h * (top - bottom)
         first, second = (g.ravel() for g in np.meshgrid(across, up))
     if path.suffix == ".npz":
-        np.savez_compressed(path, a=first, b=second, energy=made.values.ravel(), shape=(h, w))
+        np.savez_compressed(
+            packed := io.BytesIO(), a=first, b=second, energy=made.values.ravel(), shape=(h, w)
+        )
+        write_file(path, packed.getvalue())
         return
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(("a", "b", "energy"))
-        rows = zip(first, second, made.values.ravel(), strict=True)
-        writer.writerows(row for row in rows if np.isfinite(row[2]))
+    writer = csv.writer(out := io.StringIO())
+    writer.writerow(("a", "b", "energy"))
+    rows = zip(first, second, made.values.ravel(), strict=True)
+    writer.writerows(row for row in rows if np.isfinite(row[2]))
+    write_file(path, out.getvalue())
 
 
 VERBS = {"energy": energy}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ from explorer.engine.data import PRESETS
 from explorer.engine.data import preset as drawn
 from explorer.engine.data.parity import parity_digits
 from explorer.engine.energy.starts import NAMES, SIDE
+from explorer.engine.files import write_file
 from explorer.engine.roster import DEFAULT, by_key
 from explorer.engine.settings import config_of
 from explorer.research.devices import check_device
@@ -242,10 +244,10 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
 
 def _write(path: Path, done: Sequence[dict[str, Any]]) -> None:
     lines = [_flat(row) for row in done]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=list(lines[0]))
-        writer.writeheader()
-        writer.writerows(lines)
+    writer = csv.DictWriter(out := io.StringIO(), fieldnames=list(lines[0]))
+    writer.writeheader()
+    writer.writerows(lines)
+    write_file(path, out.getvalue())
 
 
 VERBS = {"grid": grid, "bilevel": bilevel}

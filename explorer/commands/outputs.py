@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import count
 from pathlib import Path
 
+from explorer.engine.files import spare_name
+
 
 def check_files(*files: Path | None, make: bool = False) -> None:
     """Try to write each file, and leave it as it is; with `make`, make its folder first.
@@ -34,9 +36,10 @@ def check_files(*files: Path | None, make: bool = False) -> None:
 def _try(path: Path) -> None:
     if path.is_dir() or path.is_file():
         path.open("ab").close()
-    elif not path.exists():  # else it is a device or a pipe
-        path.open("xb").close()
-        path.unlink()
+    if path.is_file() or not path.exists():  # else it is a device or a pipe
+        beside = spare_name(path.resolve())
+        beside.open("xb").close()
+        beside.unlink()
 
 
 def check_folder(folder: Path | None) -> None:

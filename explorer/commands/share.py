@@ -13,7 +13,7 @@ from tqdm import tqdm
 from explorer.commands import base
 from explorer.commands.outputs import check_files
 from explorer.engine import store
-from explorer.engine.files import safe_name
+from explorer.engine.files import safe_name, write_file
 from explorer.engine.store import Run, thinned_run
 from explorer.research import planes, report, runs
 from explorer.research.repeat import Repeated, repeat
@@ -36,7 +36,7 @@ def repeat_link(
     if out is not None:
         store.save_run(thinned_run(_with_states(made)), out)
     if page is not None:
-        page.write_text(page_of(made), encoding="utf-8")
+        write_file(page, page_of(made))
     content, rows = {"dataset": report.of_dataset(run.dataset)}, list[tuple[str, str]]()
     trained = training_of(made)
     if trained is not None:
@@ -104,7 +104,7 @@ def film(
     check_files(path)
     frames = planes.film(points, states, None if of is Part.training else net)
     drawn = list(base.watch(frames, min(len(states), planes.MOST_FRAMES), "film"))
-    path.write_bytes(planes.gif(drawn))
+    write_file(path, planes.gif(drawn))
     content = {"film": path, "frames": len(drawn), "shows": of.value}
     base.show_result(as_json, content, "Film", [(name, str(v)) for name, v in content.items()])
 

@@ -1,12 +1,14 @@
 """Files that somebody gives: read at most so far, and whatever is wrong said in one sentence.
 
-Every reader raises a `FileError` of its own kind and nothing else, however damaged the bytes are.
+Files that are saved stand there whole, or not at all. Every reader raises a `FileError` of its own
+kind and nothing else, however damaged the bytes are.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import secrets
 import stat
 import zipfile
 from collections.abc import Iterator
@@ -105,6 +107,50 @@ def read_file(path: str | Path, most: int = MAX_BYTES, kind: type[FileError] = F
         os.close(number)
     check_size(len(content), most, kind)
     return content
+
+
+@contextmanager
+def to_disk(path: str | Path) -> Iterator[None]:
+    """An error of the system within names the file, and the remedy."""
+    try:
+        yield
+    except BrokenPipeError:  # who reads the pipe has left
+        raise
+    except OSError as error:
+        raise OSError(
+            f"cannot write {safe_name(Path(path).name)}: {error.strerror or error}. Make room, or "
+            "name a file elsewhere. What stood there stays."
+        ) from error
+
+
+def write_file(path: str | Path, content: bytes | str) -> None:
+    """Write a file whole, or leave what is there: beside it first, then in its place.
+
+    Raises:
+        OSError: with the name and a remedy, where it cannot be written; nothing is left behind.
+    """
+    data, path = content.encode() if isinstance(content, str) else content, Path(path)
+    with to_disk(path):
+        if path.exists() and not path.is_file():  # a device or a pipe; a folder is refused
+            path.write_bytes(data)
+            return
+        path = path.resolve()  # where it is a link, the file that it leads to
+        beside = spare_name(path)
+        try:
+            with beside.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if path.exists():
+                beside.chmod(stat.S_IMODE(path.stat().st_mode))
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def spare_name(path: Path) -> Path:
+    """A name beside `path` that no other file has."""
+    return path.with_name(f".{secrets.token_hex(8)}.part")
 
 
 def check_size(size: int, most: int = MAX_BYTES, kind: type[FileError] = FileError) -> None:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from explorer.engine.classes import class_numbers
+from explorer.engine.files import write_file
 from explorer.engine.ranks import RankVerdict
 from explorer.engine.scoring import score
-from explorer.research.planes import new_figure
+from explorer.research.planes import new_figure, save_figure
 from explorer.research.report import jsonable, of_network
 from explorer.research.words import verdicts
 from explorer.research.words.audit import assumptions, found_where, standings, tried
@@ -244,16 +245,16 @@ def save(made: Audit, path: Path) -> Path:
     """Write the audit; see `Audit.save`."""
     ending = path.suffix.lower().removeprefix(".")
     if ending == "html":
-        path.write_text(made.to_html(), encoding="utf-8")
+        write_file(path, made.to_html())
     elif ending == "json":
-        path.write_text(json.dumps(as_json(made), indent=1, allow_nan=False), encoding="utf-8")
+        write_file(path, json.dumps(as_json(made), indent=1, allow_nan=False))
     elif ending == "csv":
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(made.rows[0]))
-            writer.writeheader()
-            writer.writerows(made.rows)
+        writer = csv.DictWriter(out := io.StringIO(), list(made.rows[0]))
+        writer.writeheader()
+        writer.writerows(made.rows)
+        write_file(path, out.getvalue())
     elif ending in PICTURES:
-        draw(made).figure.savefig(path, format=ending)
+        save_figure(path, draw(made).figure)
     else:
         raise ValueError(
             f"an audit is written as .html, .json, .csv, .svg, .pdf or .png; got {path.name}"

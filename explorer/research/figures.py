@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from explorer.engine.energy.starts import CORNERS, NAMES, outline, raster
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.safe_split import SafeSplit, SafeSplitConfig
 from explorer.engine.explanations.splitting import Explanation
+from explorer.engine.files import write_file
 from explorer.engine.intervals import Share
 from explorer.engine.membership.experiment import MembershipTrial
 from explorer.engine.network import phi
@@ -28,7 +30,7 @@ from explorer.engine.scoring import RADII
 from explorer.research.arena import Line
 from explorer.research.explained import Explained
 from explorer.research.grid import WORDS, Maps, band
-from explorer.research.planes import kind_of, new_figure
+from explorer.research.planes import new_figure, save_figure
 from explorer.research.rates import Interval, roc, summary
 from explorer.research.tuning import Trial, front
 from explorer.research.words import energy
@@ -58,7 +60,7 @@ def arena_figure(path: Path, lines: Sequence[Line], title: str) -> None:
         figure.legend(*parts[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     figure.suptitle("\n".join(textwrap.wrap(title, 110)), fontsize=10)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
+    save_figure(path, figure, dpi=130)
 
 
 def _bars(axes: Any, shares: list[Share], at: float, name: str, colour: str) -> None:  # noqa: ANN401
@@ -115,7 +117,7 @@ def draw(path: Path, picture: Picture, x: Array, y: Array, index: int) -> None:
             ):
                 axes.annotate(name, (across, up + (0.02 if up > 0.5 else -0.05)), ha="center")
     axes.set_title("\n".join(textwrap.wrap(energy.picture(picture), 92)), fontsize=8)
-    figure.savefig(path, dpi=120)
+    save_figure(path, figure, dpi=120)
 
 
 # --- Explanations as files: the truth beside another set, and the safe split over training ------
@@ -155,7 +157,7 @@ def sets(path: Path, state: Explained, other: Explanation, mass: Tensor, extent:
     )
     axes.set(xlim=(-extent, extent), ylim=(-extent, extent), xlabel="x₁", ylabel="x₂")
     axes.legend(frameon=False, fontsize=8)
-    figure.savefig(path, dpi=150)
+    save_figure(path, figure, dpi=150)
 
 
 def _place(e: Explanation) -> tuple[np.ndarray, np.ndarray]:
@@ -183,7 +185,7 @@ def longer(path: Path, rows: Sequence[SafeSplit], config: SafeSplitConfig, label
     axes.set_yscale("symlog", linthresh=1e-3)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=8)
-    figure.savefig(path, dpi=150)
+    save_figure(path, figure, dpi=150)
 
 
 # --- The grid as a picture: three maps of distances, the nearest set, two edges, the triangle ---
@@ -222,7 +224,7 @@ def grid_picture(path: Path, found: Maps, rows: Iterable[Mapping[str, Any]], tit
     axes[1, 3].text(
         0, 0.9, f"{title}\n\n{textwrap.fill(found.sentence(), 38)}", va="top", fontsize=10
     )
-    figure.savefig(path, dpi=110)
+    save_figure(path, figure, dpi=110)
 
 
 def _box(found: Maps) -> tuple[float, float, float, float]:
@@ -303,10 +305,10 @@ Row = dict[str, float | int]
 def write(folder: Path, trials: Sequence[MembershipTrial], rows: Sequence[Row]) -> list[Path]:
     """The CSV of all trials and the three figures, in `folder`, which is made."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / TABLE).open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
+    table = csv.DictWriter(out := io.StringIO(), list(rows[0]), lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    write_file(folder / TABLE, out.getvalue())
     found = summary(rows)
     paths = [folder / name for name in FIGURES]
     for path, draw in zip(paths, (_on_margin, _fresh), strict=False):
@@ -321,7 +323,7 @@ def _figure(path: Path, draw: Any) -> None:  # noqa: ANN401
     axes.spines[["top", "right"]].set_visible(False)
     draw(axes)
     axes.legend(frameon=False)
-    figure.savefig(path, dpi=150)
+    save_figure(path, figure, dpi=150)
 
 
 def _band(axes: Any, found: dict[int, dict[str, Interval]], name: str, label: str, i: int) -> None:  # noqa: ANN401
@@ -391,7 +393,7 @@ def other_figure(path: Path, rows: Sequence[Mapping[str, Any]]) -> bool:
     axes.set(aspect="equal", xlabel="hollow: training points; filled: another set")
     figure.suptitle("\n".join(textwrap.wrap(other["sentence"], 76)), fontsize=9)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
+    save_figure(path, figure, dpi=130)
     return True
 
 
@@ -447,7 +449,7 @@ def line_picture(
     bars.scatter(x[solved], state.lam.numpy()[solved], 14, color="black", zorder=3)
     bars.set(xlabel="x", ylabel="λ, least to largest", ylim=(0, None))
     figure.suptitle(words, fontsize=9, wrap=True)
-    figure.savefig(path, format=kind_of(path))
+    save_figure(path, figure)
 
 
 # --- The trials of a search, and their front ----------------------------------------------------
@@ -466,4 +468,4 @@ def front_picture(path: Path, rows: Sequence[Trial], chosen: Trial | None) -> No
         axes.scatter([chosen.residual], [chosen.agreement], color=PROVEN, s=90, marker="*")
     axes.set(xscale="log", xlabel="stationarity residual, share of ‖θ‖²")
     axes.set_ylabel("agreement of restarts")
-    figure.savefig(path, format=kind_of(path))
+    save_figure(path, figure)

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from explorer.engine.files import write_file
 from explorer.engine.images import min_max_images
 
 Pixels = NDArray[np.uint8]
@@ -81,7 +82,7 @@ def write(path: Path, sheet: Pixels) -> None:
     opaque = sheet.copy()
     opaque[sheet[..., 3] == 0] = 255
     path.parent.mkdir(parents=True, exist_ok=True)
-    _image(opaque).save(path, format="PNG")
+    write_file(path, png(opaque))
 
 
 def _image(sheet: Pixels) -> Any:  # noqa: ANN401

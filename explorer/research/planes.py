@@ -14,6 +14,7 @@ from torch import Tensor
 from explorer.engine.attacks.claims import Report
 from explorer.engine.classes import labels
 from explorer.engine.data import PLANE, Dataset
+from explorer.engine.files import write_file
 from explorer.engine.margin import q_of
 from explorer.engine.network import Network, phi, phi_all
 from explorer.engine.roster import AttackState
@@ -44,10 +45,12 @@ def new_figure(width: float, height: float, dpi: float = 100) -> Any:  # noqa: A
     return made
 
 
-def kind_of(path: Path) -> str:
-    """The kind of picture that the end of a name asks for: SVG or PDF, else PNG."""
-    ending = path.suffix.lower().removeprefix(".")
-    return ending if ending in ("svg", "pdf") else "png"
+def save_figure(path: Path, figure: Any, **more: Any) -> None:  # noqa: ANN401 - untyped
+    """Write a figure as the picture that the end of the name asks for, else as a PNG."""
+    out, ending = io.BytesIO(), path.suffix.lower().removeprefix(".")
+    known = ending in figure.canvas.get_supported_filetypes()
+    figure.savefig(out, format=ending if known else "png", **more)
+    write_file(path, out.getvalue())
 
 
 def box_of(data: Dataset) -> Box:
@@ -75,9 +78,9 @@ def plot_claims(ax: Any, data: Dataset, net: Network, claims: Report | None = No
 def attack_picture(
     path: Path, data: Dataset, net: Network, claims: Report | None, title: str
 ) -> None:
-    """Write a picture: truth and claims (`plot_claims`), and q per point; see `kind_of`."""
+    """Write a picture: truth and claims (`plot_claims`), and q per point; see `save_figure`."""
     figure = run_figure(data, net, claims, title, (10, 4.6))
-    figure.savefig(path, format=kind_of(path), dpi=130)
+    save_figure(path, figure, dpi=130)
 
 
 def run_figure(

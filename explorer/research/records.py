@@ -16,7 +16,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from explorer.engine.files import MAX_BYTES, FileError, check_size, one_line, read_file, safe_name
+from explorer.engine.files import (
+    MAX_BYTES,
+    FileError,
+    check_size,
+    one_line,
+    read_file,
+    safe_name,
+    to_disk,
+    write_file,
+)
 
 fcntl: ModuleType | None
 try:
@@ -198,7 +207,7 @@ class RowFile:
         """Write one row, and flush it to the system at once."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         line = text_of([row])
-        with self.path.open("a", encoding="utf-8") as file:
+        with to_disk(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(line)
         self.rows[self.kind.key(dict(row))] = dict(row)
 
@@ -269,4 +278,4 @@ def csv_of(rows: Iterable[Mapping[str, Any]]) -> str:
 def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """The same into a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(csv_of(rows), encoding="utf-8", newline="")
+    write_file(path, csv_of(rows))

@@ -282,11 +282,12 @@ def save_run(run: Run, path: str | Path) -> None:
 
     Args:
         run: the run.
-        path: where to write, `.safetensors` by custom. A file there is replaced.
+        path: where to write, `.safetensors` by custom. A file there is replaced, once the new one
+            is whole.
 
     Raises:
         StoreError: where the run is too large, or a state of it could not be opened again.
-        OSError: where the file cannot be written.
+        OSError: where the file cannot be written; one that is there stays as it was.
         ImportError: without the extra `files`.
 
     Example:
@@ -298,7 +299,7 @@ def save_run(run: Run, path: str | Path) -> None:
         ...     load_run(Path(folder, "run.safetensors")).dataset.source.preset
         'moons'
     """
-    Path(path).write_bytes(dump(run))
+    files.write_file(path, dump(run))
 
 
 def load_run(path: str | Path) -> Run:

@@ -73,7 +73,9 @@ def rows_for(setting: Setting) -> list[Row]:
     """Return one setting as a row; widths as two rows: number of layers, and their width."""
     if setting.kind != "wholes" or setting.page is None:
         return [row_of(setting)]
-    layers = choice("hidden layers", "One less than layers of weights", *((str(k), k) for k in range(1, 5)))
+    layers = choice(
+        "hidden layers", "One less than layers of weights", *((str(k), k) for k in range(1, 5))
+    )
     width = whole(setting.title, setting.description, *map(int, setting.page))
 
     def widths(_: int) -> tuple[int, ...]:
