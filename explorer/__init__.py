@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         heldout,
         preset,
         read_csv,
+        unit_of,
         write_csv,
     )
     from explorer.engine.energy.starts import mix_init
@@ -114,6 +115,7 @@ __all__ = [
     "score",
     "sentence",
     "training",
+    "unit_of",
     "write_csv",
 ]
 
@@ -126,7 +128,7 @@ _NAMES = {
     "explorer.engine.classes": "class_labels",
     "explorer.engine.controls": "Controls Origin control_sets",
     "explorer.engine.data": (
-        "PRESETS DataError Dataset Source empty heldout preset read_csv write_csv"
+        "PRESETS DataError Dataset Source empty heldout preset read_csv unit_of write_csv"
     ),
     "explorer.engine.energy.starts": "mix_init",
     "explorer.engine.exact": "Exact maximum_margin",

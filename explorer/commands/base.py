@@ -20,7 +20,7 @@ from tqdm import tqdm
 from explorer import __version__
 from explorer.commands import READER_LEFT
 from explorer.engine.attacks.kkt import KKTConfig
-from explorer.engine.data import PRESETS, Dataset, preset
+from explorer.engine.data import PRESETS, Dataset, in_unit, preset, unit_of
 from explorer.engine.files import one_line, safe_name
 from explorer.engine.network import Network
 from explorer.engine.progress import Progress
@@ -31,6 +31,7 @@ from explorer.research import report, runs
 from explorer.research.experiment import Experiment
 from explorer.research.runs import RunFailed, State, Trained
 from explorer.research.scenarios import SCENARIOS
+from explorer.research.words import weights
 
 MOST_SEED = 2**63 - 1  # what a generator takes
 PIPE_WIDTH = 10_000  # arbitrary: no row is as wide, and a table takes what it needs
@@ -182,13 +183,18 @@ def progress_bar(label: str) -> Iterator[Progress]:
 def points_of(
     name: str, n: int | None, noise: float | None, seed: int, data: str | None
 ) -> Dataset:
-    """Return the points of a preset, of a CSV file or of a link, whose settings are not taken."""
+    """Return the points of a preset, of a CSV file or of a link, whose settings are not taken.
+
+    Points of a file are divided by their unit (`unit_of`), and a line on stderr says so.
+    """
     points = preset(name, n, noise, seed) if data is None else runs.points_at(data)
     if not points.n:
         raise ValueError(
             f"{safe_name(Path(data).name if data else name)} holds no points. Add some to it."
         )
-    return points
+    if (unit := unit_of(points)) != 1:
+        print(f"margin-explorer: {weights.divided(unit)}", file=sys.stderr)
+    return in_unit(points)
 
 
 def widths_of(text: str) -> tuple[int, ...]:

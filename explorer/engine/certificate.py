@@ -298,7 +298,7 @@ def certify(
     and would hide how far the weights themselves are from a KKT point. Multipliers are seldom
     unique: of near-equal fits the one of least slackness is taken, at a residual that may exceed
     the least possible by about sqrt(2 * 1e-3 * slackness saved) of |theta|, at worst. Weights and
-    points of any device are taken; the certificate is made on the CPU.
+    points of any device are taken; the certificate is made on the CPU, in the network's unit.
 
     Args:
         net: a homogeneous network, with one output or one per class.
@@ -329,7 +329,8 @@ def certify(
     if not tau >= 0:
         raise ValueError(f"tau must be at least 0; got {tau}. Try 0.01, or 1e-6 for exact nets.")
     net = net.with_parameters([p.detach().cpu() for p in net.parameters])
-    x, y = x.cpu(), y.cpu()
+    x, y = x.cpu() / net.unit, y.cpu()
+    net = net.in_unit()
     q = q_of(net, x, y).detach()
     q_min = float(q.min()) if len(q) else 0.0
     if not (q_min > 0 and math.isfinite(q_min)):

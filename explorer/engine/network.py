@@ -28,6 +28,8 @@ class Network:
         biases: one (k_l,) vector or None per layer.
         assumed_relu: whether the weights came from a file that names no activation, so that ReLU
             is no more than an assumption.
+        unit: the unit of length in which it was trained (`unit_of`): the weights take points as
+            they are, and `in_unit` gives those that training saw, of which the theorems speak.
 
     Raises:
         ValueError: where the shapes do not chain, or the network has no layer or no output.
@@ -48,6 +50,7 @@ class Network:
     weights: tuple[Tensor, ...]
     biases: tuple[Tensor | None, ...]
     assumed_relu: bool = False
+    unit: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse shapes that do not chain."""
@@ -63,6 +66,8 @@ class Network:
                     f"layer {layer}: expected a weight (k, {below}) and a bias (k,) or None; "
                     f"got {tuple(w.shape)} and {None if b is None else tuple(b.shape)}"
                 )
+        if not 0 < self.unit < math.inf:
+            raise ValueError(f"unit must be positive and finite; got {self.unit}. Take 1.")
         if not self.weights[-1].shape[0]:
             raise ValueError("a network needs one output or more; got 0 outputs")
 
@@ -178,6 +183,24 @@ class Network:
         return self.with_parameters(
             [piece.view_as(p) for piece, p in zip(pieces, self.parameters, strict=True)]
         )
+
+    def in_unit(self) -> Network:
+        """Return the network of points divided by `unit`: the same function, with the unit 1."""
+        return self.with_unit(1.0)
+
+    def with_unit(self, unit: float) -> Network:
+        """Return the same weights of training, of which points are `unit` times as large.
+
+        Args:
+            unit: the new unit; a power of two rounds nothing.
+
+        Returns:
+            A network whose first layer is divided by `unit` over the old one.
+        """
+        if unit == self.unit:
+            return self
+        first = self.weights[0] * (self.unit / unit)
+        return replace(self, weights=(first, *self.weights[1:]), unit=unit)
 
     def to(
         self, *, dtype: torch.dtype | None = None, device: str | torch.device | None = None

@@ -21,10 +21,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Annotated, Literal
+from functools import cached_property, wraps
+from typing import Annotated, Concatenate, Literal, ParamSpec
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ from torch import Tensor
 
 from explorer.engine import backprop, optim
 from explorer.engine.classes import check_labels, margins, soft_contrast
-from explorer.engine.data import Dataset
+from explorer.engine.data import Dataset, unit_of
 from explorer.engine.kernels import training_device, training_loops
 from explorer.engine.margin import Loss, gain_of, gamma_bar, log_loss, pull_weights, smoothed_margin
 from explorer.engine.network import Network, init_network, revived_network, scaled_network
@@ -186,6 +186,7 @@ class TrainState:
         kappa: sum_i p_i ||grad Phi(net; x_i)||^2, 0 when no neuron is active on any point.
         rho: norm of net.theta.
         velocity: (P,) the last displacement, in the units of `net`.
+            Where `net.unit` is not 1, rho, kappa, grads and velocity are those of `net.in_unit()`.
         batch_seed: with t it fixes every mini-batch.
         loss: the loss that `log_loss` and `grads` are of.
         diverged: the step from here would not be finite and was not taken.
@@ -276,12 +277,34 @@ __all__ = [
 TRUST = 0.1  # measured: at 0.3 hard 1-D sets lose their neurons early, at 0.03 they get stuck
 NORM_RANGE = 16.0  # arbitrary: the carried norm is brought back to [1, 2) when it leaves 16^+-1
 COOLED = 1.0  # arbitrary: p is then neither uniform nor all on the worst point
+P = ParamSpec("P")
+OneStep = Callable[Concatenate[Dataset, TrainState, TrainConfig, P], TrainState]
+
+
+def _in_its_unit(run: OneStep[P]) -> OneStep[P]:
+    """Let `run` see points and weights in the unit of the network (`Network.unit`)."""
+
+    @wraps(run)
+    def inside(
+        target: Dataset, state: TrainState, config: TrainConfig, /, *more: P.args, **named: P.kwargs
+    ) -> TrainState:
+        unit = state.net.unit
+        if unit == 1:
+            return run(target, state, config, *more, **named)
+        within = replace(state, net=state.net.in_unit())
+        after = run(target.over(unit), within, config, *more, **named)
+        return replace(after, net=after.net.with_unit(unit))
+
+    return inside
 
 
 def init(
     target: Dataset, config: TrainConfig, generator: torch.Generator, net: Network | None = None
 ) -> TrainState:
     """Return the first state of a run: a random network, or the given one, at t = 0.
+
+    A random network is trained in the unit of the points (`unit_of`), a given one in its own: of
+    points as large as the plane that is 1.
 
     Args:
         target: points x (n, d) and labels y (n,). The weights take their type and device.
@@ -299,6 +322,7 @@ def init(
     Source: Haim et al. 2022, appendix B, for the small first layer.
     """
     if net is None:
+        unit = unit_of(target)
         net = init_network(
             target.d,
             config.widths,
@@ -308,6 +332,8 @@ def init(
             all_biases=config.all_biases,
             outputs=target.outputs,
         )
+    else:
+        unit, net = net.unit, net.in_unit()
     if net.d != target.d:
         raise ValueError(
             f"the network takes points of dimension {net.d}; the set has dimension {target.d}"
@@ -317,12 +343,14 @@ def init(
         raise ValueError("the ascent needs a homogeneous network; take method='gradient'")
     seed = int(torch.randint(2**31, (), generator=generator))
     net = net.to(dtype=target.x.dtype, device=target.x.device)
-    state = _evaluate(target, config, 0, net, 0.0, torch.zeros_like(net.theta), seed)
+    seen = target if unit == 1 else target.over(unit)
+    state = _evaluate(seen, config, 0, net, 0.0, torch.zeros_like(net.theta), seed)
     if state is None:
         raise ValueError("these weights give outputs that are not finite; give smaller ones")
-    return state
+    return replace(state, net=state.net.with_unit(unit)) if unit != 1 else state
 
 
+@_in_its_unit
 @few_threads()
 def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
     """Return the state after one update.
@@ -357,6 +385,7 @@ def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
     return replace(state, diverged=True) if following is None else following
 
 
+@_in_its_unit
 def refresh(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
     """Return the same weights and time on other points: training goes on from where it is.
 
@@ -403,10 +432,12 @@ def with_net(
     ValueError where their outputs are not finite.
     """
     net = net.to(dtype=target.x.dtype, device=target.x.device)
-    made = _evaluate(target, config, t, net, 0.0, torch.zeros_like(net.theta), state.batch_seed)
+    unit, net = net.unit, net.in_unit()
+    seen = target if unit == 1 else target.over(unit)
+    made = _evaluate(seen, config, t, net, 0.0, torch.zeros_like(net.theta), state.batch_seed)
     if made is None:
         raise ValueError("these weights give outputs that are not finite; give smaller ones")
-    return made
+    return replace(made, net=made.net.with_unit(unit))
 
 
 def terminate(state: TrainState, config: TrainConfig) -> Status:
@@ -426,6 +457,7 @@ def terminate(state: TrainState, config: TrainConfig) -> Status:
     return Status.FINISHED if state.t >= config.steps else Status.RUNNING
 
 
+@_in_its_unit
 def advance(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -> TrainState:
     """Return the state after so many steps, or the last one where the run is over before.
 

@@ -21,6 +21,7 @@ from explorer.page.sharing import described
 from explorer.page.stages import attack, draw, train
 from explorer.page.words.keeping import NOT_KEPT, REFUSED
 from explorer.research.devices import to_cpu
+from explorer.research.runs import in_own_unit
 from explorer.research.state import from_text, is_text, to_text, without_states
 from explorer.research.words import weights
 
@@ -163,7 +164,8 @@ def take_up(session: Session, text: str) -> None:
 def _show(session: Session, run: Run, past: list[Dataset] | None) -> None:
     check_room(run)
     with reading("the run", "Save it again.", store.StoreError):
-        made = _open(to_cpu(run))  # in one type: an attack never follows single precision
+        # In one type: an attack never follows single precision.
+        made = _open(in_own_unit(to_cpu(run)))
     session.running = False
     session.train_config = run.next_config or made.train_config
     session.seed = made.seed if run.next_seed is None else run.next_seed

@@ -29,7 +29,7 @@ from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify, in_reach
 from explorer.engine.controls import Controls, control_sets
-from explorer.engine.data import Dataset, read_csv
+from explorer.engine.data import Dataset, in_unit, read_csv, unit_of
 from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.exact import finish as finishing
 from explorer.engine.exact.finish import Finished
@@ -150,10 +150,10 @@ def fingerprint(path: str | Path) -> str:
 
 
 def points_in(path: str, made: str) -> Dataset:
-    """Points of a CSV or a link. ValueError where its `fingerprint` is not `made`."""
+    """Points of a file or link in their unit. ValueError where its `fingerprint` is not `made`."""
     if fingerprint(path) != made:
         raise ValueError(f"{safe_name(Path(path).name)} has changed since this row was made.")
-    return points_at(path)
+    return in_unit(points_at(path))
 
 
 def stride_of(planned: int, keep: int = KEPT) -> int:
@@ -266,20 +266,34 @@ def _noted(
         yield state
 
 
+def in_own_unit(run: Run) -> Run:
+    """The points and weights of a run in the unit of its network (`Network.unit`)."""
+    unit = 1.0 if run.net is None else run.net.unit
+    if unit == 1:
+        return run
+    states = tuple(replace(state, net=state.net.in_unit()) for state in run.train_states)
+    return replace(run, dataset=run.dataset.over(unit), train_states=states)
+
+
 def open_run(file: Path, truth: Path | None = None) -> tuple[Run | None, Network, Dataset | None]:
     """The run in a file, or None for a state_dict alone; the weights; the points where known.
 
-    `truth` is a CSV of the points, in place of those of the run.
+    `truth` is a CSV of the points, in place of those of the run. With a run all is in its unit.
     """
     with naming(file):
         held = open_bytes(read_file(file))
-    run, net = (held, held.net) if isinstance(held, Run) else (None, held)
+    run, net = (in_own_unit(held), held.net) if isinstance(held, Run) else (None, held)
     if net is None:
         raise ValueError(f"{safe_name(file.name)} holds points but no weights. Train first.")
+    known = None if run is None else run.dataset
     if truth is not None:
         with naming(truth):
-            return run, net, read_csv(read_file(truth))
-    return run, net, run.dataset if run else None
+            given = read_csv(read_file(truth))
+        unit = net.unit
+        if unit == 1 and known is not None and unit_of(known) == 1:
+            unit = unit_of(given)  # the verbs train on points in their unit
+        known = given if unit == 1 else given.over(unit)
+    return run, net if run is None else net.in_unit(), known
 
 
 def points_and_weights(file: Path) -> tuple[Dataset, Network]:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from explorer import __version__, cli
 from explorer.engine.controls import Origin
-from explorer.engine.data import preset, read_csv, write_csv
+from explorer.engine.data import Dataset, preset, read_csv, write_csv
 from explorer.engine.exact import maximum_margin
 from explorer.engine.store import load_run
 from explorer.engine.training import TrainConfig
@@ -379,3 +379,15 @@ def test_the_command_as_a_process(tmp_path):
 
 def test_version(call):
     assert call("--version").stdout.strip() == __version__
+
+
+@pytest.mark.parametrize("scale", [0.01, 100.0])
+def test_points_of_another_size_are_divided_by_their_unit_and_found(call, scale):
+    circle = preset("alternating-circle", n=12)
+    Path("far.csv").write_text(write_csv(Dataset(circle.x * scale, circle.y)))
+    made = call("train", "--data", "far.csv", "--out", "run.safetensors", "--json")
+    assert "divided by" in made.stderr
+    words = ("attack", "run.safetensors", "--no-certified", "--json")
+    for more in ((), ("--truth", "far.csv")):
+        out = answer(call(*words, *more))
+        assert out["attack"]["scores"][1]["found"] >= 10

@@ -168,10 +168,12 @@ def test_axes_hold_data_of_any_scale_and_stay_through_all_stages(
 ) -> None:
     data = preset("moons", n=14)
     app = App(Dataset(data.x * scale + shift, data.y))
-    session, axes = app.session, app.session.axes
+    session = app.session
     points = on_plane(app)["points"][:, :2]
     assert np.abs(points).max() <= 1 and np.ptp(points, axis=0).max() > 0.5, "they fill the plane"
-    play.go(session, "train")
+    play.go(session, "train")  # which divides points of another size by their unit
+    axes, points = session.axes, on_plane(app)["points"][:, :2]
+    assert np.abs(points).max() <= 1 and np.ptp(points, axis=0).max() > 0.5, "they fill it as well"
     train.jump_to_exact(session)
     for stage in ("attack", "landscape", "explain", "arena", "train", "draw"):
         play.go(session, stage)

@@ -6,11 +6,12 @@ import pytest
 import torch
 from traitlets import TraitError
 
-from explorer.engine.data import MAX_POINTS, empty, preset
+from explorer.engine import store, training
+from explorer.engine.data import MAX_POINTS, Dataset, empty, preset
 from explorer.engine.network import phi
 from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
-from explorer.page import branches, play
+from explorer.page import branches, files, play
 from explorer.page.apps.explorer import App
 from explorer.page.axes import Axes
 from explorer.page.session import Session
@@ -370,3 +371,40 @@ def test_undo_takes_back_what_was_done_in_the_stage_on_screen() -> None:
         play.undo(session)
     play.redo(session)
     assert session.frame.dataset.n == 9
+
+
+@pytest.mark.parametrize("scale", [0.01, 100.0])
+def test_points_of_another_size_are_trained_on_and_attacked_in_their_unit(scale: float) -> None:
+    circle = preset("alternating-circle", n=12)
+    session, given = Session(), Dataset(circle.x * scale, circle.y)
+    draw.load(session, given)
+    play.go(session, "train")
+    seen = session.frame.dataset
+    assert 0.7 < float(seen.x.norm(dim=1).mean()) < 1.42 and "divided by" in session.message
+    state = session.frame.training.state
+    train.take(session, training.advance(seen, state, session.train_config, 20_000))
+    assert session.frame.training.state.net.unit == 1
+    play.go(session, "attack")
+    now, entry = session.frame, session.entry
+    end = entry.advance(now.target, now.attack.state, session.attack_config, 2000)
+    claims = entry.report(now.target, end, session.attack_config)
+    found = runs.judgement(claims, now.truth, now.aim.controls, now.aim.certificate)
+    assert found.verdict.found >= 10
+    play.undo(session)
+    assert torch.equal(session.frame.dataset.x, given.x), "one undo brings the points back"
+    assert not session.frame.training.state
+
+
+def test_the_exact_network_and_a_run_of_a_library_come_to_the_page_in_their_unit(tmp_path) -> None:
+    data = preset("moons", n=10)
+    far, config = Dataset(data.x * 128, data.y), TrainConfig(widths=(20,), steps=300)
+    session = Session(far)
+    train.jump_to_exact(session)
+    assert torch.equal(session.frame.dataset.x, data.x)
+    first = training.init(far, config, torch.Generator().manual_seed(0))
+    state = training.advance(far, first, config, 300)
+    store.save_run(store.Run(far, config, (state,)), path := tmp_path / "run.safetensors")
+    files.open_file(session, path.read_bytes())
+    now = session.frame
+    assert torch.equal(now.dataset.x, data.x) and now.training.state.net.unit == 1
+    assert torch.equal(phi(now.training.state.net, data.x), phi(state.net, far.x))

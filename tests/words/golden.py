@@ -149,6 +149,8 @@ def of_weights() -> Named:
     yield "finished, proved", sentence(FINISHED)
     yield "finished, rough", sentence(replace(FINISHED, bound=4.987))
     yield "exact, rough but no shorter", sentence(replace(EXACTLY, polished=False))
+    for unit in (128.0, 2.0**-7):
+        yield f"divided {unit:g}", weights.divided(unit)
     yield "note", weights.note(replace(NET, assumed_relu=True))
     yield "caveat", weights.caveat(Target(BIASED))
 

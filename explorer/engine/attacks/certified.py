@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack, Start
-from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.claims import Report, in_units_of_data
 from explorer.engine.attacks.shapes import Shapes, joined
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.certified import (
@@ -237,6 +237,7 @@ def terminate(state: CertifiedState, config: CertifiedConfig) -> Status:
     return Status.FINISHED if state.t >= config.steps else Status.RUNNING
 
 
+@in_units_of_data
 def report(target: Target, state: CertifiedState, config: CertifiedConfig) -> Report:
     """The centres of the narrowest proven places that do not meet, largest multiplier first."""
     order = torch.argsort(state.lam, descending=True, stable=True)

@@ -13,9 +13,11 @@ Three filters, each computed from the weights and the candidates alone:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
 from itertools import combinations
+from typing import TypeVar
 
 import torch
 from scipy.sparse import csr_matrix
@@ -50,6 +52,23 @@ class Report:
     x: Tensor
     y: Tensor
     lam: Tensor
+
+
+S = TypeVar("S")
+C = TypeVar("C")
+
+
+def in_units_of_data(
+    report: Callable[[Target, S, C], Report],
+) -> Callable[[Target, S, C], Report]:
+    """Let claims come back from the unit of the target (`Target.unit`) into that of the data."""
+
+    @wraps(report)
+    def told(target: Target, state: S, config: C) -> Report:
+        made = report(target, state, config)
+        return made if target.unit == 1 else replace(made, x=made.x * target.unit)
+
+    return told
 
 
 def merge_candidates(x: Tensor, y: Tensor, lam: Tensor, radius: float) -> Report:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack, Start
-from explorer.engine.attacks.claims import Report, claims
+from explorer.engine.attacks.claims import Report, claims, in_units_of_data
 from explorer.engine.attacks.cones import coefficients
 from explorer.engine.attacks.descent import (
     EPS,
@@ -252,7 +252,7 @@ def init(
         noise = torch.randn(config.m, net.d, generator=generator, dtype=torch.float64)
         x, y = config.sigma_x * noise, fair_labels(config.m, net.outputs)
     else:
-        x, y = start.x.detach().clone(), start.y.detach().clone()
+        x, y = start.x.detach() / target.unit, start.y.detach().clone()
         if x.ndim != 2 or x.shape[1] != net.d or not len(x) or y.shape != x.shape[:1]:
             raise ValueError(
                 f"start needs x (m, {net.d}) and y (m,) with m >= 1; "
@@ -329,6 +329,7 @@ def iterate(
     return ATTACK.iterate(target, state, config, stride)
 
 
+@in_units_of_data
 def report(target: Target, state: DecoRecoState, config: DecoRecoConfig) -> Report:
     """What the attacker claims at this iterate; weight decay puts no point on a margin."""
     return claims(target, state.x, state.y, state.lam, banded=config.contribution == "margin")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from explorer.engine.attacks import crossings, pursuit
 from explorer.engine.attacks.attack import Attack
-from explorer.engine.attacks.claims import Report, merge_candidates
+from explorer.engine.attacks.claims import Report, in_units_of_data, merge_candidates
 from explorer.engine.attacks.crossings import curve_vertices
 from explorer.engine.attacks.pursuit import Explanation, Pool
 from explorer.engine.attacks.shapes import NONE, Array, Shapes, joined, places
@@ -267,6 +267,7 @@ def iterate(target: Target, state: HingeState, config: HingeConfig) -> Iterator[
     return iterates(step, terminate, target, state, config)
 
 
+@in_units_of_data
 def report(target: Target, state: HingeState, config: HingeConfig) -> Report:
     """The needed candidates, or all fitted ones; nothing before the questions are asked."""
     if state.stage not in ("prove", "weigh", "done"):

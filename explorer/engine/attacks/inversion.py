@@ -28,7 +28,13 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack
-from explorer.engine.attacks.claims import MARGIN_BAND, MERGE_RADIUS, Report, merge_candidates
+from explorer.engine.attacks.claims import (
+    MARGIN_BAND,
+    MERGE_RADIUS,
+    Report,
+    in_units_of_data,
+    merge_candidates,
+)
 from explorer.engine.attacks.descent import PER_PICTURE, SIGMA_PICTURES, descent_status
 from explorer.engine.attacks.target import Target
 from explorer.engine.gradients import backward_signals, forward_signals
@@ -183,6 +189,7 @@ def iterate(
     return iterates(step, terminate, target, state, config)
 
 
+@in_units_of_data
 def report(target: Target, state: InversionState, config: InversionConfig) -> Report:
     """Candidates within `MERGE_RADIUS` made one; kept on their side, or at the wanted value.
 

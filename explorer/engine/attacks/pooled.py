@@ -13,7 +13,7 @@ from torch import Tensor
 
 from explorer.engine.attacks import hinge, kkt, pursuit
 from explorer.engine.attacks.attack import Attack
-from explorer.engine.attacks.claims import MERGE_RADIUS, Report, merge_candidates
+from explorer.engine.attacks.claims import MERGE_RADIUS, Report, in_units_of_data, merge_candidates
 from explorer.engine.attacks.hinge import HingeConfig, HingeState
 from explorer.engine.attacks.kkt.config import KKTConfig
 from explorer.engine.attacks.pursuit import Explanation
@@ -229,9 +229,10 @@ def iterate(target: Target, state: PooledState, config: PooledConfig) -> Iterato
     return iterates(step, terminate, target, state, config)
 
 
+@in_units_of_data
 def report(target: Target, state: PooledState, config: PooledConfig) -> Report:
     """The needed places, each the heaviest of its label within `radius`; or all fitted ones."""
-    made = hinge.report(target, state, config)
+    made = hinge.report(target.inside, state, config)
     if config.claim != "proven" or not len(made.x):
         return made
     near = (torch.cdist(made.x, state.x) <= config.radius) & (made.y[:, None] == state.y)
@@ -257,7 +258,7 @@ def _reconstruct(target: Target, state: PooledState, config: PooledConfig) -> Po
     number, one = state.t, config.reconstruction()
     noise = torch.Generator().manual_seed(state.seed + STRIDE * number)
     last = kkt.advance(target, kkt.init(target, one, noise), one, one.steps)
-    made = kkt.report(target, last, one)
+    made = kkt.report(target.inside, last, one)
     x = made.x.detach().cpu().double()
     # A label that the merged weights deny would have no place in the pool.
     agrees = phi(hinge.explained_network(target, config), x).sign() == made.y.cpu()

@@ -30,6 +30,9 @@ class Target:
         level: 1 for homogeneous weights, else their own margin.
         decayed: whether it is known that weight decay trained them. Points at any margin leave a
             trace then, so that nothing is claimed because no point of margin 1 explains it.
+        unit: of a network that was trained on points of another size (`Network.unit`): `net`, and
+            every place of a state of an attack, is of points divided by it. What an attack begins
+            at and what it claims are in units of the data.
 
     Raises:
         ValueError: where the weights are not finite or all zero, or `level` is not the margin that
@@ -47,6 +50,7 @@ class Target:
     net: Network
     level: float = 1.0
     decayed: bool = False
+    unit: float = 1.0
     _merged: dict[float, Merged] = field(default_factory=dict, init=False, repr=False)
     _kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
     _prepared: dict[tuple[float, bool], Prepared] = field(
@@ -55,6 +59,9 @@ class Target:
 
     def __post_init__(self) -> None:
         """Refuse weights that no attack could explain."""
+        if self.net.unit != 1:
+            object.__setattr__(self, "unit", self.unit * self.net.unit)
+            object.__setattr__(self, "net", self.net.in_unit())
         rho = float(self.net.rho)
         if not (math.isfinite(rho) and rho > 0):
             raise ValueError(f"the weights must be finite and not all zero; got norm {rho}")
@@ -94,6 +101,11 @@ class Target:
         if not net.homogeneous:
             return cls(net, float(margin), decayed)
         return cls(scaled_network(net, margin ** (-1 / net.order)), decayed=decayed)
+
+    @property
+    def inside(self) -> Target:
+        """The same weights where places are not brought back into units of the data."""
+        return self if self.unit == 1 else replace(self, unit=1.0)
 
     @cached_property
     def mass(self) -> float:

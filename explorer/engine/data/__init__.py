@@ -9,6 +9,7 @@ from explorer.engine.data.dataset import Dataset, Source, empty
 from explorer.engine.data.drawings import generator_of, resampled
 from explorer.engine.data.files import DataError, read_csv, read_npz, write_csv, write_npz
 from explorer.engine.data.presets import BOX, MAX_POINTS, PRESETS, Preset, fold
+from explorer.engine.data.unit import in_unit, unit_of
 
 __all__ = [
     "BOX",
@@ -20,9 +21,11 @@ __all__ = [
     "Source",
     "empty",
     "heldout",
+    "in_unit",
     "preset",
     "read_csv",
     "read_npz",
+    "unit_of",
     "write_csv",
     "write_npz",
 ]

@@ -144,6 +144,17 @@ class Dataset:
         x = self.x.to(device=device, dtype=dtype)
         return Dataset(x, self.y.to(x), self.source)
 
+    def over(self, unit: float) -> Dataset:
+        """Return the points divided by a unit of length.
+
+        Args:
+            unit: a positive number, in units of the data.
+
+        Returns:
+            A set without a source.
+        """
+        return Dataset(self.x / unit, self.y)
+
     def with_point(self, x: Sequence[float] | Tensor, y: float) -> Dataset:
         """Return the set with one more point, which comes last.
 

@@ -111,7 +111,8 @@ def _check_training(state: TrainState, data: Dataset, known: _Known) -> None:
     _check_kind(state, net.dtype)
     count = sum(p.numel() for p in net.parameters)
     finite = _check_sizes(state, declarations(type(state)), {"n": data.n, "d": data.d, "P": count})
-    norm = math.sqrt(sum(map(known.square, net.parameters)))
+    first = (net.unit**2 - 1) * known.square(net.weights[0])  # the norm is that of `in_unit`
+    norm = math.sqrt(abs(sum(map(known.square, net.parameters)) + first))
     if not math.isfinite(norm):
         raise ValueError(f"the weights of step {state.t} are not finite; the file is damaged")
     # 0.1%: far more than the rounding of single precision.

@@ -11,7 +11,7 @@ import torch
 from explorer.engine import certificate as certificates
 from explorer.engine import data, training
 from explorer.engine.certificate import Certificate
-from explorer.engine.data import Dataset
+from explorer.engine.data import Dataset, unit_of
 from explorer.engine.exact import Exact, maximum_margin
 from explorer.engine.exact.finish import Finished
 from explorer.engine.files import safe_name
@@ -32,9 +32,13 @@ MOST_LAYERS, MOST_WIDTH, MOST_WEIGHTS = 4, 2000, 2**20
 def begin(session: Session, net: Network | None = None, exact: bool = False) -> None:
     """Start training at t = 0 from the session's seed, or from `net`, the exact one if `exact`.
 
+    Without `net` the points are first divided by their unit.
+
     Raises:
         ValueError: with no points drawn.
     """
+    if net is None:
+        _take_unit(session)
     dataset = session.frame.dataset
     if not dataset.n:
         raise ValueError("No points yet: click on the plane.")
@@ -48,6 +52,18 @@ def begin(session: Session, net: Network | None = None, exact: bool = False) -> 
                  training=Training(state, weight_decay=config.weight_decay, recipe=known),
                  attack=Attacking(held.name, mix=held.mix))  # fmt: skip
     certify(session)
+
+
+def _take_unit(session: Session) -> None:
+    """Show the points divided by their unit, where that is not 1; one undo brings them back."""
+    drawing = session.frame.drawing
+    unit = unit_of(drawing.present)
+    if unit == 1:
+        return
+    scaled = drawing.present.over(unit)
+    session.axes = fitted(session.axes, scaled, loaded=True)
+    session.put(drawing=drawing.push(scaled))
+    session.message = weights.divided(unit)
 
 
 def take_weights(session: Session, net: Network) -> None:
@@ -99,6 +115,8 @@ def check_room(widths: Sequence[int], d: int, outputs: int) -> None:
 
 def jump_to_exact(session: Session, exact: Exact | None = None) -> None:
     """Take the exact maximum-margin network (two layers; 1-D and 2-D), solved here or given."""
+    if exact is None:
+        _take_unit(session)
     dataset = session.frame.dataset
     exact = exact or maximum_margin(dataset.x, dataset.y)
     session.running = False

@@ -34,6 +34,15 @@ TAKEN_AS_RELU = (
 )
 
 
+def divided(unit: float) -> str:
+    """Return that points were divided by their unit, and what follows for lengths."""
+    size = f"{unit:,.0f}" if unit > 1 else f"1/{1 / unit:,.0f}"
+    return (
+        f"These points are far {'larger' if unit > 1 else 'smaller'} than the plane: they were "
+        f"divided by {size}, and all places and lengths are in units of {size}."
+    )
+
+
 def status(made: Status) -> str:
     """Return how a run stands, with a remedy where it needs one."""
     return _STATUS[made]

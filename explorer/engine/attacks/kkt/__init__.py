@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack, Start
-from explorer.engine.attacks.claims import Report, claims
+from explorer.engine.attacks.claims import Report, claims, in_units_of_data
 from explorer.engine.attacks.descent import (
     descent_status,
     descent_step,
@@ -109,7 +109,7 @@ def init(
         y = torch.ones(config.m, device=x.device)
         y[config.m // 2 :] = -1
     else:
-        x, y = start.x.detach().clone(), start.y.detach().clone()
+        x, y = start.x.detach() / target.unit, start.y.detach().clone()
         _check_start(target, x, y)
     each = x.shape[:-1] if isinstance(generator, torch.Generator) else x.shape[-2:-1]
     uniform = _drawn(torch.rand, tuple(each), generator)
@@ -306,6 +306,7 @@ def _moving(state: KKTState) -> bool:
     return bool(state.grad_x.any()) or bool(state.grad_lam.any())
 
 
+@in_units_of_data
 def report(target: Target, state: KKTState, config: KKTConfig) -> Report:
     """Return what the attacker claims at an iterate.
 

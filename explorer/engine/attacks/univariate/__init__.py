@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack
-from explorer.engine.attacks.claims import Report
+from explorer.engine.attacks.claims import Report, in_units_of_data
 from explorer.engine.attacks.shapes import NONE, Array, Shapes
 from explorer.engine.attacks.target import Target
 from explorer.engine.attacks.univariate.config import (
@@ -257,6 +257,7 @@ def iterate(
     return iterates(step, terminate, target, state, config)
 
 
+@in_units_of_data
 def report(target: Target, state: UnivariateState, config: UnivariateConfig) -> Report:
     """The candidates, or under "certified" the needed ones, largest multiplier first."""
     kept = state.needed if config.mode == "certified" else state.y != 0
