@@ -70,9 +70,10 @@ class Starts:
         candidates: the points there, or where a run from there has brought them.
         energy: theirs.
         trail: of that run, the places so far with their energies, the start first.
+        usual: candidates that the attack stage takes.
         energies: of all starts on a lattice (side, side), row noise and column truth; None before
             they are known.
-        ranked: whether nearly all of them have one colour, so that colours follow ranks.
+        colours: how they are coloured, of `shades.colours_of`.
         arrivals: where the runs from all places ended; None while none has.
     """
 
@@ -83,8 +84,9 @@ class Starts:
     candidates: Report
     energy: float
     trail: tuple[tuple[Weights, float], ...] = ()
+    usual: int = 0
     energies: NDArray[np.float64] | None = None
-    ranked: bool = False
+    colours: str = "log"
     arrivals: Arrivals | None = None
 
 

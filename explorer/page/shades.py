@@ -1,4 +1,7 @@
-"""Colours of energies: bright is low, by logarithms, or by rank where nearly all are alike."""
+"""Colours of energies: bright is low, by logarithms, or by rank where nearly all are alike.
+
+Energies of starts that read alike have one colour.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.engine.explanations.certainty import RadiusMap
+from explorer.research.landscape import EXPLAINED
 
 Array = NDArray[np.float64]
 # Viridis at six even places, as in triangle.js: told apart by the colour-blind.
@@ -15,6 +19,7 @@ FLOOR = 1e-12  # a share of the weights below this is rounding
 DECADES = 4.0  # of the colours below the highest value; arbitrary
 CROWDED = 0.8  # of the places within `NEAR` of the colours: then these follow ranks; arbitrary
 NEAR = 0.05  # of all colours; arbitrary
+PLAIN, LEAST = 0.095, 1e-4  # an energy reads with two decimals from the first, as nothing below
 
 
 def span_of(values: Array, reference: float = np.nan) -> tuple[float, float]:
@@ -34,6 +39,33 @@ def log_shares(values: Array, low: float, top: float) -> Array:
     """Return where values stand between low (0) and top (1), by their logarithms; nan stays."""
     share: Array = np.log(np.maximum(values, low) / low) / np.log(top / low)
     return np.clip(share, 0.0, 1.0)
+
+
+def reading(values: Array) -> Array:
+    """Return energies as the page prints them; nan stays."""
+    known = np.nan_to_num(values)
+    digit = 10 ** np.floor(np.log10(np.maximum(known, LEAST)))
+    short = np.where(known >= PLAIN, np.round(known, 2), np.round(known / digit) * digit)
+    return np.where(np.isfinite(values), np.where(known >= LEAST, short, 0.0), np.nan)
+
+
+def colours_of(values: Array) -> str:
+    """Return how starts of these energies are coloured: "one" colour, by "rank" or by "log"."""
+    read = reading(values)
+    read = read[np.isfinite(read)]
+    if len(read) and np.ptp(read) <= FLOOR:
+        return "one"
+    return "rank" if by_rank(np.maximum(values, LEAST)) else "log"
+
+
+def start_shades(values: Array) -> NDArray[np.uint8]:
+    """Return the energies of starts as bytes, as `shades` does."""
+    colours = colours_of(values)
+    if colours == "one":
+        low = np.nanmax(values) <= EXPLAINED
+        return np.where(np.isfinite(values), 255 if low else 1, 0).astype(np.uint8)
+    seen = reading(values) if colours == "rank" else np.maximum(values, LEAST)
+    return shades(seen, colours == "rank")
 
 
 def by_rank(values: Array) -> bool:

@@ -126,6 +126,7 @@ class Arrivals:
         unseen: those that ended at the unseen points.
         began: of those at the truth, those that began there.
         explain: of those elsewhere, those that leave EXPLAINED of the weights or less.
+        steps: of a run; 0 where the attack plans none.
         going: whether the others go on.
     """
 
@@ -135,6 +136,7 @@ class Arrivals:
     unseen: int
     began: int
     explain: int
+    steps: int
     going: bool = False
 
 
@@ -280,7 +282,9 @@ class Runs:
         began = sum(at and row["began"][0] <= RADIUS for at, row in zip(truth, rows, strict=True))
         other = [row for at, row in zip(truth, rows, strict=True) if not at]
         explain = sum(row.get("energy", np.inf) <= EXPLAINED for row in other)
-        return Arrivals(len(asked), len(rows), sum(truth), sum(unseen), began, explain, going)
+        steps = by_key(self.of.attack).step_count(self.of.config, 0)
+        ended = len(rows), sum(truth), sum(unseen)
+        return Arrivals(len(asked), *ended, began, explain, steps, going)
 
     def ends(self) -> Array:
         """Return the energy of each end, mean over seeds, on the lattice of starts (side, side).

@@ -15,7 +15,7 @@ from explorer.engine.energy.points import energy
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.starts import StartsPanel
-from explorer.page.shades import by_rank, shades
+from explorer.page.shades import by_rank, colours_of, shades, start_shades
 from explorer.page.stages import attack, landscape, train
 from explorer.page.view.canvases import weights_in
 from explorer.page.words import starts as words
@@ -252,7 +252,24 @@ def test_bright_is_low_and_colours_follow_ranks_where_nearly_all_are_equal() -> 
     assert not by_rank(values)
     flat = np.where(known, 0.97, np.nan)
     flat[0, 2] = 1e-3
-    assert by_rank(flat) and "by rank" in words.scale(1e-3, 0.97, True, ("#000000", "#ffffff"))
+    assert by_rank(flat) and colours_of(flat) == "rank"
+
+
+def test_starts_that_read_alike_have_one_colour() -> None:
+    draws = np.random.default_rng(0)
+    values = np.concatenate([10 ** draws.uniform(-7, 0, 400), draws.uniform(0.9, 0.91, 60)])
+    printed = [words.number(value) for value in values]
+    for rows in (values, values[-60:]):
+        same = np.array(printed[-len(rows) :])
+        made = start_shades(rows)
+        assert all(len(set(made[same == one])) == 1 for one in set(same) if one.startswith("below"))
+        if colours_of(rows) == "rank":
+            assert all(len(set(made[same == one])) == 1 for one in set(same))
+    for value, bright in ((1e-6, 255), (1e-9, 255), (0.9, 1)):
+        near = value * (1 + 1e-6 * draws.uniform(size=(6, 6)))
+        assert colours_of(near) == "one" and (start_shades(near) == bright).all()
+        assert words.BRIGHT["log"] not in words.unit("kkt", colours_of(near))
+    assert colours_of(np.array([1e-9, 1e-6, 0.2])) == "log"
 
 
 def test_shares_in_per_cent_sum_to_a_hundred() -> None:
@@ -331,7 +348,10 @@ def test_runs_that_are_cancelled_say_how_many_ended(app: App) -> None:
     asyncio.run(go())
     held = session.frame.starts.arrivals
     assert held is not None and not held.going and held.ended < held.total == 21
-    assert (headline(session.frame).title, headline(session.frame).words) == words.arrived(held)
+    those = words.beside(session.frame.starts)
+    made = headline(session.frame)
+    assert (made.title, made.words) == words.arrived(held, those)
+    assert str(session.attack_config.m) in those, "the attack stage takes more of them"
 
 
 def test_a_run_from_the_handle_has_a_headline_of_its_own(app: App) -> None:

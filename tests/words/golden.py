@@ -49,7 +49,7 @@ from explorer.engine.ranks import RankVerdict
 from explorer.engine.scoring import Kind, Unknowable, Verdict
 from explorer.engine.status import Status
 from explorer.page.apps.membership_scene import Outcome
-from explorer.page.frame import Aim, Attacking, Certain, Frame, PointMap, Shown, Training
+from explorer.page.frame import Aim, Attacking, Certain, Frame, PointMap, Shown, Starts, Training
 from explorer.page.history import History
 from explorer.page.words import energy as page_energy
 from explorer.page.words import explain as page_explain
@@ -694,26 +694,32 @@ def starts_words(empty: Frame, begun: Frame, several: Frame) -> Named:
         values = lattice - 0.89 if cells is None else lattice.copy()
         for cell in cells or ():
             values[cell] = 0.01
-        for ranked in (False, True):
-            title, words = says.title(values, ranked)
-            yield f"starts, {name}, {'ranks' if ranked else 'logs'}", f"{title}: {words}"
-            title, words = says.title(values, ranked, True)
-            yield f"starts, {name}, {'ranks' if ranked else 'logs'}, bilevel", f"{title}: {words}"
+        for colours in says.BRIGHT:
+            title, words = says.title(values, colours)
+            yield f"starts, {name}, {colours}", f"{title}: {words}"
+            title, words = says.title(values, colours, True)
+            yield f"starts, {name}, {colours}, bilevel", f"{title}: {words}"
     for name, made in (
-        ("begun", Arrivals(21, 0, 0, 0, 0, 0, True)), ("stopped", Arrivals(21, 0, 0, 0, 0, 0)),
-        ("some", Arrivals(66, 30, 2, 1, 1, 3, True)), ("cancelled", Arrivals(66, 30, 2, 1, 1, 3)),
-        ("none", Arrivals(21, 21, 0, 2, 0, 9)), ("one", Arrivals(21, 21, 1, 0, 1, 0)),
-        ("six", Arrivals(21, 21, 6, 0, 1, 3)), ("all", Arrivals(21, 21, 21, 0, 0, 0)),
+        ("begun", Arrivals(21, 0, 0, 0, 0, 0, 9, True)),
+        ("stopped", Arrivals(21, 0, 0, 0, 0, 0, 9)),
+        ("some", Arrivals(66, 30, 2, 1, 1, 3, 9, True)),
+        ("cancelled", Arrivals(66, 30, 2, 1, 1, 3, 9)),
+        ("none", Arrivals(21, 21, 0, 2, 0, 9, 200)), ("one", Arrivals(21, 21, 1, 0, 1, 0, 0)),
+        ("six", Arrivals(21, 21, 6, 0, 1, 3, 2000)), ("all", Arrivals(21, 21, 21, 0, 0, 0, 9)),
     ):  # fmt: skip
-        yield f"starts, arrived, {name}", ": ".join(says.arrived(made))
-    yield "starts, arrived, bilevel", ": ".join(says.arrived(Arrivals(21, 21, 0, 2, 0, 9), True))
+        yield f"starts, arrived, {name}", ": ".join(says.arrived(made, "20 candidates"))
     place = (0.333, 0.333, 0.334)
-    for own in (False, True):
-        rolled = says.rolled(place, 0.9, 0.02, own)
-        yield f"starts, rolled{', bilevel' * own}", ": ".join(rolled)
+    yield "starts, rolled", ": ".join(says.rolled(place, 0.9, 0.02, "20 candidates"))
+    for m, usual in ((1, 1), (20, 20), (20, 100)):
+        report = Report(torch.zeros(m, 2), torch.ones(m), torch.ones(m))
+        held = Starts(None, None, None, place, report, 0.5, usual=usual)
+        yield f"starts, {m} candidates for {usual}", says.beside(held)
     yield "starts, readout", says.readout(place, 0.0123)
     yield "starts, readout of a run", says.readout(place, 1e-9, True)
-    yield "starts, scale", says.scale(0.01, 0.97, True, ("#000000", "#ffffff"))
+    for colours in says.BRIGHT:
+        yield f"starts, scale, {colours}", says.scale(0.01, 0.97, colours, ("#000000", "#ffffff"))
+        yield f"starts, unit, {colours}", says.unit("kkt", colours)
+    yield "starts, unit, bilevel", says.unit("bilevel", "log")
     yield "starts, said", says.said(place, 0.5)
     yield "starts, all", says.attack_all(21)
     row = {"result": {"truth": 0.1, "heldout": 0.2, "noise": 0.3, "energy": 0.02}}

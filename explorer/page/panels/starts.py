@@ -24,7 +24,7 @@ from explorer.page.parts.map_tabs import map_tabs, tab_of
 from explorer.page.parts.row import Item, Row, choices
 from explorer.page.parts.runs_box import CANCEL, RunsBox
 from explorer.page.parts.settings import choice
-from explorer.page.shades import SHADING, by_rank, shades, span_of
+from explorer.page.shades import LEAST, SHADING, colours_of, span_of, start_shades
 from explorer.page.stages import landscape
 from explorer.page.view.canvases import Arrays, StripView, TriangleView
 from explorer.page.words import starts as words
@@ -214,7 +214,9 @@ class StartsPanel(Panel):
         at_end = chosen == "end" and ends is not None
         filled = ends if at_end else values
         title = words.AFTER if at_end else words.TITLE
-        self.aside.put("title", value=words.heading(title, words.unit(held.of.attack)))
+        colours = "log" if filled is None else colours_of(filled)
+        unit = words.unit(held.of.attack, colours)
+        self.aside.put("title", value=words.heading(title, unit))
         found = self.runs.found
         rolled = (0, 0)
         if found is not None:
@@ -232,10 +234,11 @@ class StartsPanel(Panel):
             arrays = {"trails": places[None], "ends": np.array([3], dtype=np.uint8)}
         self.view.energies = filled
         if filled is not None:
-            ranked = by_rank(filled)
-            arrays["fill"] = shades(filled, ranked)
-            low = float(np.nanmin(filled)) if ranked else span_of(filled)[0]
-            scale = words.scale(low, float(np.nanmax(filled)), ranked, SHADING)
+            arrays["fill"] = start_shades(filled)
+            colours, low = colours_of(filled), float(np.nanmin(filled))
+            if colours == "log" and low >= LEAST:
+                low = span_of(filled)[0]
+            scale = words.scale(low, float(np.nanmax(filled)), colours, SHADING)
             self.aside.put("scale", value=scale)
         self.view.show(arrays)
         counts = self.runs.counts()

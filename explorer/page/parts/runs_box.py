@@ -69,7 +69,7 @@ class RunsBox:
         self._known: list[Runs] = []
         self.job, self._drawn_at = Job(), 0.0
         self.chosen: Key | None = None
-        self._settings = {"side": SIDES[0], "steps": steps, "seeds": 1}
+        self._settings: dict[str, Any] = {"side": SIDES[0], "steps": steps, "seeds": 1}
         self._first, self._words = first, ""
         self._on_setting: list[Callable[[], None]] = [self._label]
         self.go = JobButton(

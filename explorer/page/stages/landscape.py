@@ -18,7 +18,7 @@ from explorer.engine.roster import AttackState, by_key
 from explorer.page.frame import Candidates, PointMap, Starts, first_candidates
 from explorer.page.history import History, Timeline
 from explorer.page.session import Session
-from explorer.page.shades import by_rank
+from explorer.page.shades import colours_of
 from explorer.page.stages import attack
 from explorer.research.grid import even
 from explorer.research.landscape import SIDES, Arrivals, Of, landscape_of
@@ -78,14 +78,16 @@ def begin_starts(session: Session) -> None:
     if now.target is None or not session.entry.takes_start:
         session.show(starts=None, no_starts="")
         return
-    of = problem(session)
+    of, entry = problem(session), session.entry
+    usual = 0 if entry.victim else entry.candidate_count(session.attack_config)
     if now.starts is not None and now.starts.of == of:
+        session.put(starts=replace(now.starts, usual=usual))
         return
     at = now.starts.weights if now.starts is not None else mix_weights(*session.mix)
     try:
         shared = of.problem()
         made = _start(of, shared, landscape_of(shared, of.attack), at)
-        session.show(starts=made, no_starts="")
+        session.show(starts=replace(made, usual=usual), no_starts="")
     except ValueError as error:
         session.show(starts=None, no_starts=str(error))  # the panel says why
 
@@ -132,15 +134,15 @@ def place_handle(session: Session, weights: Weights) -> None:
     """
     held = starts(session)
     placed = _start(held.of, held.problem, held.landscape, weights)
-    session.show(starts=replace(placed, energies=held.energies, ranked=held.ranked,
-                                arrivals=held.arrivals))  # fmt: skip
+    session.show(starts=replace(placed, energies=held.energies, colours=held.colours,
+                                arrivals=held.arrivals, usual=held.usual))  # fmt: skip
 
 
 def know(session: Session, energies: NDArray[np.float64]) -> None:
     """Take over the energies of all starts (side, side), for the headline."""
     held = starts(session)
     if held.energies is not energies:
-        session.show(starts=replace(held, energies=energies, ranked=by_rank(energies)))
+        session.show(starts=replace(held, energies=energies, colours=colours_of(energies)))
 
 
 def note_arrivals(session: Session, arrivals: Arrivals | None) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from explorer.engine.energy.landscape import Weights
 from explorer.engine.energy.starts import NAMES, mix_weights
 from explorer.engine.roster import ROSTER, by_key
-from explorer.page.frame import Frame
+from explorer.page.frame import Frame, Starts
 from explorer.page.words.energy import nothing
 from explorer.research.grid import grid_attacks
 from explorer.research.landscape import EXPLAINED, Arrivals, Key
@@ -20,8 +20,9 @@ from explorer.research.runs import RADIUS
 
 SETS = ("truth", "unseen", "noise")
 TITLE, AFTER = "Energy of all starts", "Energy where the runs end"
-UNIT = "share of ‖θ‖² unexplained, bright is low"
-UNIT_BILEVEL = "‖θ(x) − θ*‖² / ‖θ*‖², bright is low"
+UNIT = "share of ‖θ‖² that the candidates miss"
+UNIT_BILEVEL = "‖θ(x) − θ*‖² / ‖θ*‖²"
+BRIGHT = {"log": "bright is low", "rank": "the brighter, the lower", "one": "all alike"}
 NONE = "No starts for this attack here"
 ATTACK_HERE = "Attack from here"
 CHANGED = "The points or the weights changed: the attacks were cancelled."
@@ -101,10 +102,17 @@ def headline(frame: Frame) -> tuple[str, str] | None:
         return None
     own = by_key(held.of.attack).energy is not None
     if len(held.trail) > 1:
-        return rolled(held.weights, held.trail[0][1], held.energy, own)
+        return rolled(held.weights, held.trail[0][1], held.energy, beside(held))
     if held.arrivals is not None:
-        return arrived(held.arrivals, own)
-    return None if held.energies is None else title(held.energies, held.ranked, own)
+        return arrived(held.arrivals, beside(held))
+    return None if held.energies is None else title(held.energies, held.colours, own)
+
+
+def beside(held: Starts) -> str:
+    """Return how many candidates a run from here has, and how many the attack stage takes."""
+    m = len(held.candidates.x)
+    each = f"{m} candidates, one for each point" if m > 1 else "one candidate"
+    return each if held.usual in (0, m) else f"{each} (3 Attack takes {held.usual})"
 
 
 def mapped(frame: Frame) -> tuple[str, str]:
@@ -128,19 +136,18 @@ def _leave(own: bool) -> str:
     return f"miss the weights by {most} or less" if own else f"leave {most} or less of ‖θ‖²"
 
 
-def rolled(start: Weights, first: float, now: float, own: bool = False) -> tuple[str, str]:
-    """Return what a run from a place has come to, its energy at first and now."""
-    what = "is missed" if own else "is left unexplained"
+def rolled(start: Weights, first: float, now: float, those: str) -> tuple[str, str]:
+    """Return what a run from a place has come to, its energy at first and now; `beside` it."""
     return (
         f"From energy {number(first)} to {number(now)}",
         (
-            f"The attack began at {mixture(start, short=True)}. {number(now)} of ‖θ‖² "
-            f"{what} by its candidates on the plane."
+            f"The attack began at {mixture(start, short=True)}, with {those}. On the plane they "
+            f"miss {number(now)} of ‖θ‖²."
         ),
     )
 
 
-def arrived(made: Arrivals, own: bool = False) -> tuple[str, str]:
+def arrived(made: Arrivals, those: str) -> tuple[str, str]:
     """Return how many runs ended at the truth, at the unseen points and elsewhere."""
     if not made.ended:
         of = f"{made.total} runs are on their way" if made.going else "The runs were stopped"
@@ -166,7 +173,9 @@ def arrived(made: Arrivals, own: bool = False) -> tuple[str, str]:
         of = "the rest" if made.truth else "them"
         words += f" {made.explain} of {of} explain{_s(made.explain)} the weights too."
     words = words.strip() or "From every place they come to it."
-    return which.get(made.truth, some), f"{words} Found means {RADIUS:g} apart or less, on average."
+    found = f"Found means {RADIUS:g} apart or less, on average."
+    took = f" in {made.steps:,} steps" if made.steps else ""
+    return f"{which.get(made.truth, some)}{took}", f"{words} Each run has {those}. {found}"
 
 
 def _s(n: int) -> str:
@@ -174,10 +183,10 @@ def _s(n: int) -> str:
     return "s" if n == 1 else ""
 
 
-def title(values: NDArray[np.float64], ranked: bool, own: bool = False) -> tuple[str, str]:
+def title(values: NDArray[np.float64], colours: str, own: bool = False) -> tuple[str, str]:
     """Return what the energies of all starts show, in a title and a sentence.
 
-    `values` (side, side): row noise and column truth; `ranked`: whether colours follow ranks;
+    `values` (side, side): row noise and column truth; `colours`: of `shades.colours_of`;
     `own`: whether the attack has an energy of its own, by training on the start.
     """
     known = np.isfinite(values)
@@ -185,7 +194,10 @@ def title(values: NDArray[np.float64], ranked: bool, own: bool = False) -> tuple
     truth = np.broadcast_to(np.arange(last + 1) / max(last, 1), values.shape)[known]
     low = values[known] <= EXPLAINED
     count, total = int(low.sum()), int(known.sum())
-    scale = " Nearly all starts have one energy, so colours go by rank." if ranked else ""
+    scale = {
+        "rank": " Nearly all starts have one energy, so colours go by rank.",
+        "one": " All starts read alike, so they have one colour.",
+    }.get(colours, "")
     if not count:
         least = float(values[known].min())
         left = f"misses the weights by {least:.0%}" if own else f"leaves {least:.0%} of ‖θ‖²"
@@ -215,10 +227,12 @@ def readout(weights: Weights, energy: float, running: bool = False) -> str:
     return "".join(f"<div>{row}</div>" for row in rows)
 
 
-def scale(low: float, top: float, ranked: bool, stops: Sequence[str]) -> str:
-    """Return the legend of the colours, as HTML: bright is low."""
+def scale(low: float, top: float, how: str, stops: Sequence[str]) -> str:
+    """Return the legend of the colours, as HTML: bright is low; `how`: of `shades.colours_of`."""
+    if how == "one":
+        return f"<div>one colour: {number(top)} everywhere</div>"
     colours = ", ".join(reversed(stops))
-    words = "colours by rank" if ranked else "log colours"
+    words = "colours by rank" if how == "rank" else "log colours"
     fill = f"background:linear-gradient(to right, {colours})"
     return (
         f"<div style='height:8px;border-radius:4px;{fill}'></div>"
@@ -294,9 +308,10 @@ def said(weights: Weights, energy: float) -> str:
     return f"{mixture(weights)}: energy {number(energy)}"
 
 
-def unit(attack: str) -> str:
-    """Return what the energies of this attack are shares of."""
-    return UNIT if by_key(attack).energy is None else UNIT_BILEVEL
+def unit(attack: str, colours: str) -> str:
+    """Return what the energies of this attack are shares of, and what its colours say."""
+    of = UNIT if by_key(attack).energy is None else UNIT_BILEVEL
+    return f"{of}, {BRIGHT[colours]}"
 
 
 def heading(left: str, right: str) -> str:
