@@ -42,7 +42,7 @@ def go(session: Session, stage: Stage) -> None:
     now = session.frame
     if stage == now.stage:
         return
-    if stage in BESIDE_TRUTH and now.training.given and not now.dataset.n:
+    if stage in BESIDE_TRUTH and now.training.given and (session.guessing or not now.dataset.n):
         raise ValueError(NO_DATA)
     session.running = False
     if stage == "train" and now.training.state is None:
@@ -61,7 +61,7 @@ def go(session: Session, stage: Stage) -> None:
     elif stage == "attack" and part.judged is not part.state:
         attack.judge(session)
     there = session.frame
-    if there.aimed and there.truth is not None and there.truth is not now.dataset:
+    if there.aimed and there.truth is not now.dataset and there.truth is not None and there.truth.n:
         session.message = OLD_POINTS.format(there.truth.n)
 
 
@@ -172,6 +172,7 @@ def point_at(session: Session, i: int) -> None:
 def set_truth_shown(session: Session, shown: bool) -> None:
     """Reveal the points that the attack looks for, or hide them."""
     session.truth_shown = shown
+    session.show()
 
 
 def reset(session: Session) -> None:
@@ -409,6 +410,7 @@ ACTIONS: dict[str, Callable[[Session], None]] = {
     "reseed": attack_again,
     "attack": begin_attack,
     "play": play,
+    "reveal": lambda session: set_truth_shown(session, True),
     "restart": attack_again,
     "candidates": add_candidates,
     "compare": lambda session: go(session, "arena"),

@@ -73,6 +73,7 @@ class Session(HasTraits):
         self.together = together
         self.frame = Frame("draw", History(first))
         self.configs: dict[str, AttackConfig] = {}  # as each attack was left
+        self.gave_way = ""  # the attack that was chosen, while another stands in for it
         usual = {
             "axes": fitted(Axes(), first, loaded=True),
             "train_config": TrainConfig(steps=LIVE_STEPS),
@@ -115,6 +116,13 @@ class Session(HasTraits):
         if name == self.frame.attack.name:
             return self.attack_config  # type: ignore[no-any-return]
         return self.configs.get(name) or by_key(name).config()
+
+    @property
+    def guessing(self) -> bool:
+        """Return whether the drawn points are a guess at weights of the game, as they came."""
+        game, part = self.game, self.frame.training
+        hidden = game is not None and not game.hides and game.score is None
+        return hidden and part.given and part.state is not None and not part.state.t
 
     @property
     def branch(self) -> Branch:

@@ -228,3 +228,22 @@ def test_against_the_computer_on_the_page() -> None:
     game.score_machine(page.session, held, held.guess)
     assert page.session.game is other, "the guess was at other weights"
     page.close()
+
+
+def test_a_guess_that_was_drawn_before_the_attack_does_not_change_it(hider: Session) -> None:
+    made: list[Session] = []
+    for guess in ((), [((0.4, 0.3), 1.0), ((-0.5, 0.2), -1.0)]):
+        session = Session(empty(2))
+        game.take(session, hider.game.challenge.text)
+        draw.add(session, guess)
+        play.go(session, "attack")
+        play.configure(session, steps=60)
+        play.step(session, 60)
+        assert session.frame.dataset.n == len(guess) and not session.message
+        with pytest.raises(ValueError):
+            play.go(session, "landscape")  # it compares with points that nobody told
+        made.append(session)
+    blind, guessed = (session.frame for session in made)
+    assert torch.equal(blind.target.net.theta, guessed.target.net.theta)
+    assert torch.equal(blind.attack.claims.x, guessed.attack.claims.x)
+    assert blind.truth.n == guessed.truth.n == 0 and guessed.attack.verdict is None

@@ -408,3 +408,102 @@ def test_the_exact_network_and_a_run_of_a_library_come_to_the_page_in_their_unit
     now = session.frame
     assert torch.equal(now.dataset.x, data.x) and now.training.state.net.unit == 1
     assert torch.equal(phi(now.training.state.net, data.x), phi(state.net, far.x))
+
+
+def three_classes() -> Session:
+    session = Session(preset("three-blobs"))
+    play.go(session, "train")
+    play.advance(session, steps=600)
+    return session
+
+
+def test_an_attack_that_stood_in_for_another_goes_with_the_weights_it_suits() -> None:
+    session = three_classes()
+    wanted = session.frame.attack.name
+    play.go(session, "attack")
+    assert session.frame.attack.name == "decoreco" != wanted
+    draw.load(session, preset("alternating-circle", n=6))
+    play.go(session, "train")
+    play.advance(session, steps=600)
+    play.go(session, "attack")
+    assert session.frame.attack.name == wanted
+    assert isinstance(session.attack_config, session.entry.config)
+    attack.choose(session, "decoreco")  # chosen, it stays
+    draw.load(session, preset("alternating-circle", n=8))
+    play.go(session, "train")
+    play.advance(session, steps=600)
+    play.go(session, "attack")
+    assert session.frame.attack.name == "decoreco"
+
+
+def test_a_chosen_start_is_that_of_its_points_alone() -> None:
+    session = Session(preset("alternating-circle", n=6))
+    play.go(session, "train")
+    play.advance(session, steps=600)
+    play.go(session, "attack")
+    before = session.attack_config
+    attack.remix(session, 1.0, 1.0)
+    assert session.attack_config != before
+    draw.load(session, preset("alternating-circle", n=8))
+    assert session.mix == (0.0, 0.0) and session.attack_config == before
+    play.go(session, "train")
+    play.advance(session, steps=600)
+    play.go(session, "landscape")
+    assert session.frame.starts.weights == (0.0, 0.0, 1.0)
+
+
+def test_a_network_that_cannot_be_finished_trains_on_and_says_why() -> None:
+    app = App(preset("three-blobs"))
+    session = app.session
+    play.go(session, "train")
+    play.advance(session, steps=50)
+    session.running = True
+    app.panels["TrainForm"].finish.press()
+    assert session.running, "it goes on"
+    assert "3 classes" in session.message and "Network" not in session.message
+    app.close()
+
+
+def test_hidden_points_are_told_by_nothing_on_the_page() -> None:
+    app = App(preset("alternating-circle", n=6))
+    session = app.session
+    play.configure(session, widths=(20,))
+    play.go(session, "train")
+    play.advance(session, steps=600)
+    play.go(session, "attack")
+    play.configure(session, steps=300)
+    play.step(session, 300)
+    board, said = app.panels["Scoreboard"], app.panels["Headline"]
+    shown = said.said
+    assert board.on_screen and str(session.frame.attack.verdict.found) in shown
+    play.set_truth_shown(session, False)
+    assert not board.on_screen and not any(sign.isdigit() for sign in said.said)
+    play.act(session, "reveal")
+    assert session.truth_shown and board.on_screen and said.said == shown
+    app.close()
+
+
+def test_score_and_dots_are_those_of_the_judged_step() -> None:
+    app = App(preset("alternating-circle", n=6))
+    session = app.session
+    play.configure(session, widths=(20,))
+    play.go(session, "train")
+    play.advance(session, steps=600)
+    play.go(session, "attack")
+    play.configure(session, steps=400)
+    session.running = True
+    counts = set()
+    for _ in range(8):
+        play.advance(session, steps=50)
+        session.show()  # a frame in between: it is not judged
+        attack.judge(session)
+        found = session.frame.attack.verdict.found
+        counts.add(found)
+        assert app.panels["Scoreboard"].dots.shown.label.startswith(f"{found} of 6")
+        before = app.panels["Scoreboard"].dots.shown.label
+        play.advance(session, steps=3)
+        session.show()
+        assert app.panels["Scoreboard"].dots.shown.label == before
+    session.running = False
+    assert len(counts) > 1
+    app.close()

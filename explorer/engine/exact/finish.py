@@ -375,8 +375,9 @@ def check(net: Network, x: Tensor, y: Tensor) -> tuple[Array, Array, Index]:
     """
     if net.depth != 2 or not net.homogeneous or net.outputs != 1:
         raise ValueError(
-            "training is finished for two layers with one output and no bias but in the first; "
-            f"got {net!r}. Train on without finishing."
+            "training is finished for two classes and two layers, with no bias but in the first; "
+            f"got {max(net.outputs, 2)} classes, {net.depth} layers and biases "
+            f"{'in the first' if net.homogeneous else 'beyond the first'}. Train on with Play."
         )
     if x.shape[1] != net.d:
         raise ValueError(f"the points are {x.shape[1]}-D; the network takes {net.d} inputs")

@@ -8,6 +8,7 @@ from typing import Any
 import ipywidgets as w
 
 from explorer.engine.exact import Exact, maximum_margin
+from explorer.engine.exact import finish
 from explorer.engine.exact.finish import Finished
 from explorer.engine.progress import Progress
 from explorer.engine.roster import ROSTER
@@ -154,10 +155,13 @@ class TrainForm(Form):
     def _finish(self) -> None:
         """Train on from the present network, then finish exactly, beside the page."""
         session = self.session
+        data, begun = session.frame.dataset, session.frame.training.state
+        if begun is not None:
+            finish.check(begun.net, data.x, data.y)  # a run that cannot be finished goes on
         play.pause(session)
-        if session.frame.training.state is None or session.frame.stage != "train":
+        if begun is None or session.frame.stage != "train":
             play.go(session, "train")
-        data, config = session.frame.dataset, session.train_config
+        config = session.train_config
         first = shown = session.frame.training.state
         assert first is not None  # the stage begins a run
 

@@ -52,7 +52,6 @@ class Scoreboard(Panel):
     """
 
     stages = ("attack",)
-    every_s = 0.5
 
     def build(self) -> None:
         """Make the curve and the row of dots; a line in the curve decides for both."""
@@ -73,6 +72,10 @@ class Scoreboard(Panel):
         )  # fmt: skip
         self.found = self.widget = w.VBox([self.curve, self.dots]).add_class("mx-found")
 
+    def seen(self, frame: Frame) -> bool:
+        """Return whether there is anything to tell: not while the points are to be guessed."""
+        return super().seen(frame) and self.session.truth_shown
+
     def _set_radius(self, radius: float) -> None:
         self.radius = radius
         self.command(self._show)(None)
@@ -84,9 +87,8 @@ class Scoreboard(Panel):
         if of == self._of:
             return
         self._of, self._met, self._whole = of, None, None
-        aim, state = frame.aim, frame.attack.state
-        if aim is not None and state is not None and frame.attack.verdict is not None:
-            claims = self.session.entry.report(aim.target, state, self.session.attack_config)
+        aim, claims = frame.aim, frame.attack.claims  # those of the headline, not of a later step
+        if aim is not None and claims is not None and frame.attack.verdict is not None:
             met = self._met = partial(
                 recall_curve, aim.truth, controls_of(aim, frame.attack.verdict), claims.x, claims.y
             )

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import torch
 
+from explorer.engine import data
 from explorer.engine.attacks.target import Target
 from explorer.engine.controls import Controls, control_sets
 from explorer.engine.energy.starts import attack_start
@@ -28,7 +29,8 @@ def take_target(session: Session) -> None:
         ValueError: with no network, or with one that does not separate the points.
     """
     frame, state = session.frame, session.frame.training.state
-    known = frame.dataset.n > 0
+    truth = data.empty(frame.dataset.d) if session.guessing else frame.dataset
+    known = truth.n > 0
     if state is None or not (known or frame.training.given):
         raise ValueError("No network to attack: draw points and train first.")
     q_min = float(state.q.min()) if known else 1.0  # of weights alone nothing better is known
@@ -40,12 +42,14 @@ def take_target(session: Session) -> None:
     target = Target.of(state.net, q_min, frame.training.weight_decay > 0)
     name = _suitable(session, target)
     part = frame.training
-    made = part.certificate if part.certified is state else certificate(frame)
-    controls = control_sets(frame.dataset) if known else Controls(())
-    aim = Aim(state.net, target, frame.dataset, controls, made)
-    training = replace(part, certificate=made, certified=state)
+    made = None
+    if known:
+        made = part.certificate if part.certified is state else certificate(frame)
+        part = replace(part, certificate=made, certified=state)
+    controls = control_sets(truth) if known else Controls(())
+    aim = Aim(state.net, target, truth, controls, made)
     session.branch.attack = Timeline()
-    session.show(aim=aim, attack=without_run(frame.attack, name), training=training)
+    session.show(aim=aim, attack=without_run(frame.attack, name), training=part)
 
 
 def check_room(config: AttackConfig | None) -> None:
@@ -65,10 +69,16 @@ def without_run(attack: Attacking, name: str) -> Attacking:
 
 
 def _suitable(session: Session, target: Target) -> str:
-    """Return the present attack if it suits these weights, else the first that does."""
-    why = session.entry.refusal(target)
+    """Return the attack that was chosen if it suits these weights, else the first that does."""
+    now, wanted = session.frame.attack.name, session.gave_way or session.frame.attack.name
+    why = by_key(wanted).refusal(target)
     if not why:
-        return session.frame.attack.name
+        session.gave_way = ""
+        turn_to(session, wanted)
+        return wanted
+    session.gave_way = wanted
+    if not session.entry.refusal(target):
+        return now
     name = next(key for key, row in ROSTER.items() if not row.refusal(target))
     turn_to(session, name)
     session.message = f"{by_key(name).title} takes over. {why.partition(' Choose ')[0]}"
@@ -93,6 +103,7 @@ def choose(session: Session, name: str) -> None:
     why = by_key(name).refusal(target) if target is not None else ""
     if why:
         raise ValueError(why)
+    session.gave_way = ""
     if name == session.frame.attack.name:
         return
     session.running = False

@@ -170,8 +170,10 @@ def _begin_anew(session: Session, history: History[Dataset]) -> None:
     """Show the points of `history`, with nothing trained on them."""
     session.running = False
     session.branch.train, session.branch.attack = Timeline(), Timeline()
-    held = session.frame.attack
-    session.frame = Frame("draw", history, attack=Attacking(held.name, mix=held.mix))
+    if any(session.mix):  # of the points before
+        session.mix = (0.0, 0.0)
+        session.attack_config = session.entry.config_for(session.attack_config, 0.0)
+    session.frame = Frame("draw", history, attack=Attacking(session.frame.attack.name))
     session.show()
 
 

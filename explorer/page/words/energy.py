@@ -35,8 +35,8 @@ def nothing(frame: Frame) -> str:
     net = target.net
     if net.outputs != 1:
         return (
-            "No energy here: these weights tell more than two classes apart. Draw two classes, "
-            "train, and come back."
+            f"These weights tell {net.outputs} classes apart, and the energy is one of two classes: "
+            "the landscape is empty. Draw points of two classes, train, and come back."
         )
     if not net.homogeneous:
         return (

@@ -6,6 +6,8 @@ and may be of an earlier state of the run: then the headline names its step.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from explorer.engine.certificate import ON_MARGIN, Certificate, Light
@@ -33,13 +35,23 @@ WITHOUT_DATA = Headline(
     "claims are right.",
     action=Action("attack", "Attack without the data"),
 )
+HIDDEN = Headline(
+    "Where are the training points?",
+    "They are hidden, and what was found of them. Watch where the candidates go, and guess.",
+)
 WHICH = "Which attack finds most?"
 EXPLAINING = 0.05  # share of the norm that a certificate near a KKT point leaves at most
 MARKS = {1: "●", -1: "▲", 3: "■", 4: "◆"}  # as the plane draws the classes
 
 
-def headline(frame: Frame, running: bool = False) -> Headline:
-    """Return the headline of a frame; `running`: it is played, or opened from a link."""
+def headline(frame: Frame, running: bool = False, hidden: bool = False) -> Headline:
+    """Return the headline of a frame.
+
+    `running`: it is played, or opened from a link; `hidden`: the points that are looked for are,
+    and so is what would tell them.
+    """
+    if frame.stage == "attack" and hidden and frame.truth is not None and frame.truth.n:
+        return HIDDEN if running else replace(HIDDEN, action=Action("reveal", "Reveal the truth"))
     if frame.stage == "attack" and frame.attack.state is not None:
         return outcome(frame, running)
     if frame.stage == "landscape":

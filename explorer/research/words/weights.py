@@ -85,13 +85,13 @@ def finished(made: Finished) -> str:
     """Return what is known of a network that was trained to the end."""
     where = f"over the {made.cells} cells of the trained neurons and their neighbours"
     if made.proved:
-        text = f"The largest margin {where}, proved up to {PROVED:g} of |theta|^2."
+        text = f"The best network {where}, to {PROVED:g} of |theta|^2."
     else:
         text = (
             f"The best network found {where}: none of them at margin 1 has |theta|^2 smaller by "
             f"more than {per_cent_above(made.gap)}."
         )
-    return f"{text} Other cells may hold a larger one."
+    return f"{text} Cells farther away may hold a larger margin: finishing again from here looks there."
 
 
 def note(net: Network) -> str:
