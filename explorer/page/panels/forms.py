@@ -7,8 +7,7 @@ from typing import Any
 
 import ipywidgets as w
 
-from explorer.engine.exact import Exact, maximum_margin
-from explorer.engine.exact import finish
+from explorer.engine.exact import Exact, finish, maximum_margin
 from explorer.engine.exact.finish import Finished
 from explorer.engine.progress import Progress
 from explorer.engine.roster import ROSTER

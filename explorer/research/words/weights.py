@@ -91,7 +91,7 @@ def finished(made: Finished) -> str:
             f"The best network found {where}: none of them at margin 1 has |theta|^2 smaller by "
             f"more than {per_cent_above(made.gap)}."
         )
-    return f"{text} Cells farther away may hold a larger margin: finishing again from here looks there."
+    return f"{text} Cells farther away may hold a larger margin: finishing again looks there."
 
 
 def note(net: Network) -> str:
