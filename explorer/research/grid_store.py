@@ -5,8 +5,9 @@ which problem it belongs to: digests of the weights, the points and the held-out
 with its settings, and our version. Equal problems have equal rows, whoever computed them. So a file
 is known by the digest of `of`, and a row of another problem is refused with what differs.
 
-They are kept on disk only if the kernel serves its own user (`folder`). On a server for several
-visitors all kernels run as one user, and no visitor may find or delete the work of another.
+A page keeps them on disk only where its user asks for it (`folder`). All kernels of a server run as
+one user, and no visitor may find or delete the work of another, nor read where this machine keeps
+its files.
 """
 
 from __future__ import annotations
@@ -31,10 +32,14 @@ from explorer.research.experiment import plain
 from explorer.research.landscape import Key, Of, Runs, own_labels
 from explorer.research.records import RowFile, RowKind, csv_of, rows_in, text_of
 
-KEEP = "MARGIN_EXPLORER_KEEP"  # "1" or "0"; `serve` sets it where nobody has
+KEEP = "MARGIN_EXPLORER_KEEP"  # "1": kept on disk, for everybody who opens a page on this machine
 MOST_FILES = 50  # arbitrary: problems kept; a file of 21 cells has about 60 kB
 UNKEPT = (
     "Finished cells are lost with this page: download them now and then, and take them up later."
+)
+KEPT = (
+    "Finished cells are kept on the machine of this page: whoever opens a page there with the same "
+    "weights sees them."
 )
 WHAT = {
     "attack": "another attack", "settings": "other settings", "weights": "other weights",
@@ -215,12 +220,15 @@ class Keeper:
             file = file_of(self.of, where)
             mine = [row for row in file.rows.values() if row["of"] == self.of]
             taken = take(found, mine, self.of)[0]
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            self.words = f"Nothing is kept on disk: {error.strerror}."
+            return
+        except ValueError as error:  # it names the file, without its folder
             self.words = f"Nothing is kept on disk: {error}"
             return
         self.file = file
         before = f"{taken} cells were there from before. " if taken else ""
-        self.words = f"{before}Finished cells are kept in {file.path}."
+        self.words = f"{before}{KEPT}"
 
     def add(self, key: Key) -> None:
         """Keep a finished cell on disk; where that fails, it is said once and tried no more."""
@@ -231,7 +239,7 @@ class Keeper:
             if row["key"] not in self.file.rows:
                 self.file.append(row)
         except OSError as error:
-            self.file, self.words = None, f"Nothing is kept on disk any more: {error}"
+            self.file, self.words = None, f"Nothing is kept on disk any more: {error.strerror}."
 
     def texts(self) -> tuple[str, str]:
         """All cells as lines of JSON, and as a table."""

@@ -30,7 +30,6 @@ from explorer.serve import COMPILING
 # a Python kernel that keeps no history file and only logs errors.
 SETTINGS = Path(__file__).with_name("voila")
 HOSTS = "MARGIN_EXPLORER_HOSTS"  # read by voila.py
-KEEP = "MARGIN_EXPLORER_KEEP"  # read by research/grid_store.py; importing it would import torch
 CLASS = "MARGIN_EXPLORER_CLASS"  # signs scores of a class, else ""; read by page/session.py
 TEACHER = "MARGIN_EXPLORER_TEACHER"  # the key of the teacher's page; read by voila.py
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # read by page/apps/digits.py; likewise
@@ -264,11 +263,9 @@ def environment(host: str, allow_hosts: tuple[str, ...]) -> dict[str, str]:
     # Visitors share the cores: threads of one kernel would slow those of the others and of
     # the browser's. A user who knows better may set it.
     env.setdefault("OMP_NUM_THREADS", "1")
-    # Who visits this machine alone is its user. On a network, or through a proxy, visitors share
-    # what a kernel keeps, and what this machine's folders hold is not theirs to see.
-    alone = "1" if host in LOOPBACK and not allow_hosts else "0"
-    env.setdefault(KEEP, alone)
-    env.setdefault(FOLDERS, alone)
+    # Who visits this machine alone is its user. On a network, or through a proxy, what this
+    # machine's folders hold is not theirs to see.
+    env.setdefault(FOLDERS, "1" if host in LOOPBACK and not allow_hosts else "0")
     env[HOSTS] = ",".join(allow_hosts)
     return env
 

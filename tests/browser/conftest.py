@@ -40,7 +40,6 @@ LOCAL_SCHEMES = {"data", "blob", "about", "chrome-error"}
 PATIENCE_MS = 90_000  # arbitrary: for a loaded machine; nothing waits this long when all is well
 PICTURE_MS = 5_000  # arbitrary
 sync_api.expect.set_options(timeout=PATIENCE_MS)
-os.environ.setdefault(serve.KEEP, "0")  # a test leaves nothing in the user's cache folder
 # What Playwright says when what it waits for does not come: of its own, and of `expect`.
 TIMEOUTS = ["TimeoutError", r"with timeout \d+ms"]
 RUNS_TRIED = 6  # arbitrary: half a minute in all

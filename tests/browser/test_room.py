@@ -1,4 +1,4 @@
-"""How much room things have on the screen of a projector: numbers, charts, the triangle, to present."""
+"""How much room things have on the screen of a projector, and how much to present gives."""
 
 from __future__ import annotations
 
