@@ -432,7 +432,7 @@ def cone_around(target: Target, truth: Dataset | None, progress: Progress = no_p
     why = fits(target)
     if why:
         raise ValueError(why)
-    wide = extent(target.net) < far
+    wide = extent(target.net).box < far
     return cone_of(target, box=ROOM * far if wide else None, progress=progress)
 
 

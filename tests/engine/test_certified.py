@@ -13,7 +13,7 @@ from scipy.optimize import nnls
 from explorer.engine.attacks import certified as attack
 from explorer.engine.attacks.attack import Start
 from explorer.engine.attacks.target import Target
-from explorer.engine.data import Dataset
+from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
 from explorer.engine.explanations.certified import assumed, extent, rounding, scatter, threshold
 from explorer.engine.explanations.cone import Assumptions, Cone, nonnegative, refusal
@@ -21,6 +21,8 @@ from explorer.engine.explanations.places import cut, grouped, places, whole
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.network import Network
 from explorer.engine.progress import Stopped
+from explorer.engine.training import TrainConfig
+from explorer.research.runs import train
 from tests.engine.draws import draw, make, rng
 
 LINE = Assumptions(band=0.01, tau=0.005, box=4.0)
@@ -411,7 +413,7 @@ def test_the_box_reaches_as_far_as_phi_reaches_the_margin_without_a_line_between
     net = Network((-size[:, None], (slopes / size)[None]), (size * lines, None))
     found = net(torch.tensor([[-0.11], [-1.75]], dtype=torch.float64)).tolist()
     assert found == pytest.approx([1.1, -1.0], abs=0.01)
-    assert extent(net) >= 1.75
+    assert extent(net).box > extent(net).scale >= 1.75
 
 
 def test_weights_trained_with_weight_decay_are_refused_where_that_is_known():
@@ -429,7 +431,78 @@ def test_a_nearly_constant_neuron_does_not_widen_the_box():
     y = torch.tensor([1.0, -1.0, -1.0, 1.0], dtype=torch.float64)
     net = normalise(maximum_margin(x, y).net, x, y)[0]
     assert float((net.biases[0] / net.weights[0][:, 0]).abs().max()) > 100
-    assert 1.24 < extent(net) < 3
+    assert 1.24 < extent(net).scale < 3
     state = searched(net)[2]
     near = (state.x - x.T).abs() <= state.half[:, None] + 1e-9
     assert len(state.x) >= 2 and bool((near & (state.y[:, None] == y)).any(1).all())
+
+
+def strokes(seed):
+    """Drawn sets of the plane whose box left points out: labels, points."""
+    g, turn = rng(seed), seed % 4
+    some = 0.03 * torch.randn(14, 2, generator=g, dtype=torch.float64)
+    along = torch.linspace(-1.4, 1.4, 7, dtype=torch.float64)
+    if turn == 0:  # two lines
+        x = torch.cat([torch.stack([along, 0 * along + side], 1) for side in (0.3, -0.3)]) + some
+        return x, torch.tensor([1.0] * 7 + [-1.0] * 7, dtype=torch.float64)
+    if turn == 1:  # a grid with opposite quadrants of one label
+        ticks = torch.tensor([-1.2, -0.4, 0.4, 1.2], dtype=torch.float64)
+        x = torch.cartesian_prod(ticks, ticks)
+        return x, x.prod(dim=1).sign()
+    if turn == 2:  # two arms
+        t = torch.linspace(1.45, 6.3, 9, dtype=torch.float64)
+        x = torch.stack([t * t.cos(), t * t.sin()], 1) / 4.5
+        return torch.cat([x, -x]), torch.tensor([1.0] * 9 + [-1.0] * 9, dtype=torch.float64)
+    x = 0.4 * torch.randn(16, 2, generator=g, dtype=torch.float64)  # two clouds
+    y = torch.tensor([1.0] * 8 + [-1.0] * 8, dtype=torch.float64)
+    return x + y[:, None] * torch.tensor([0.8, 0.5]), y
+
+
+def drawn_and_trained(seed):
+    """A network of the plane trained on one of them, at margin 1, with its points and their q."""
+    x, y = strokes(seed)
+    net = train(Dataset(x, y), TrainConfig(steps=8000, widths=(60,)), seed).net
+    q = q_of(net, x, y)
+    return normalise(net, x, y)[0], x, y, q / q.min()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_box_holds_all_points_on_the_margin(seed):
+    """Of a set like the second it was 0.000004 wide, of others it left 3 of 14 points out."""
+    net, x, _, q = drawn_and_trained(seed)
+    assert float(x[q <= 1.01].abs().max()) < extent(net).box
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_box_and_scale_follow_the_unit_of_the_data(unit):
+    """Phi(x / unit) is the network with first weights divided by the unit."""
+    net = drawn_and_trained(0)[0]
+    w, b, v = net.weights[0], net.biases[0], net.weights[1]
+    other = extent(Network((w / unit, v), (b, None)))
+    assert np.array(other) == pytest.approx(unit * np.array(extent(net)), rel=0.1)
+
+
+def test_rings_hold_the_box_once():
+    made = Assumptions(box=10.0, middle=1.5)
+    for d in (1, 2):
+        rings = made.rings(d)
+        assert [half for half, _ in rings] == [1.5, 3.0, 6.0, 10.0]
+        ends = np.concatenate([cells for _, cells in rings])
+        low, high = ends.min(axis=1), ends.max(axis=1)
+        assert (high - low).prod(axis=1).sum() == pytest.approx(20.0**d)
+        assert [half for half, _ in replace(made, middle=0.0).rings(d)] == [10.0]
+
+
+def test_a_wide_box_costs_little_where_each_ring_has_its_own_groups():
+    """Neurons of a group differ by more far away; that of the far is not asked of the near."""
+    data = preset("alternating-circle", n=12)
+    net = train(data, TrainConfig(steps=8000, widths=(60,)), 0).net
+    net = normalise(net, data.x, data.y)[0]
+    near = Assumptions(box=2.0, angle=1e-3, light=1e-4, band=0.01, tau=0.0)
+    far = replace(near, box=30.0, middle=2.0)
+    at, label = data.x[0].numpy(), float(data.y[0])
+    alone, ringed, one = (
+        Cone.of(net, made).radius(at - 0.1, at + 0.1, label).low
+        for made in (near, far, replace(far, middle=0.0))
+    )
+    assert one < 0.7 * alone < ringed <= 1.02 * alone  # proven up to the solver's gap

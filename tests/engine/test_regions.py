@@ -324,7 +324,7 @@ def test_what_is_certified_of_itself_and_when_asked():
 
 def test_beyond_the_box_no_place_is_at_the_margin(trained):
     data, net = trained
-    wide = extent(net)
+    wide = extent(net).box
     assert wide > float(data.x.abs().max())
     for side in (1.0, -1.0):
         far = side * torch.linspace(wide, 5 * wide, 400, dtype=torch.float64)[:, None]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -22,13 +23,26 @@ from explorer.engine.network import Network
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.rounding import NOTHING
 
-# Found from the weights alone, the narrower first: shares of the box for tau, and bands.
+# Found from the weights alone, the narrower first: shares of the scale for tau, and bands.
 LADDER = {1: ((0.002, 0.01), (0.008, 0.05)), 2: ((0.0, 0.01), (0.0, 0.05))}
-REACH = {1: 0.0, 2: 0.008}  # of the box: chattering neurons leave points of the plane off by it
+REACH = {1: 0.0, 2: 0.008}  # of the scale: chattering neurons leave points of the plane off by it
 FITS = 0.05  # arbitrary: assumptions with a least residual up to this are taken
-ANGLES = (0.0, 1e-4, 5e-4, 2e-3, 1e-2)  # radians, the first with few enough groups
+ANGLES = (
+    0.0,
+    1e-4,
+    3e-4,
+    1e-3,
+    2e-3,
+    3e-3,
+    5e-3,
+    7e-3,
+    1e-2,
+)  # radians, the first with few enough groups
 MOST_LINES = 0.95  # of the path weight; arbitrary
-ROOM = 2.0  # arbitrary
+ROOM = 3.0  # of 60 sets of the plane no point on the margin was beyond 0.5 of the box; arbitrary
+MIDDLE = 1.5  # of the scale: the middle of the box; arbitrary
+WAYS, ENDED = 128, 0.9  # directions; share of them in which the level set is in the box; arbitrary
+SPREAD = 0.03  # of the larger: neurons' lines that spread less are parallel; arbitrary
 FLAT = 0.003  # arbitrary: a slope below this share of those that it sums is noise
 MOST = {1: 400, 2: 60}  # groups: 130 in the plane prove little more and take eight times as long
 HEAVY = 130  # groups where those cannot be had: a place takes half a second in the plane
@@ -46,40 +60,78 @@ FEWEST = 8  # neurons asked for their balance, or all; arbitrary
 THRESHOLD = 0.05  # arbitrary: a radius up to this is no claim
 
 
-def extent(net: Network) -> float:
-    """Return the half width of a box that holds the points which trained these weights; margin 1.
+class Extent(NamedTuple):
+    """Where the points that trained weights can be.
 
-    On the line, where |Phi| is 1 for the last time, and a fifth more, wherever the neurons' lines
-    are: a neuron that is nearly constant has its own far away. In the plane the level lines may
-    have no end: `ROOM` times the larger of the distance of the first layer's lines (all but a
-    twentieth of the path weight is nearer) and that at which |Phi| first is 1 (the median of 64
-    directions).
+    Attributes:
+        box: half width of a box that holds them.
+        scale: how far the level set |Phi| = 1 reaches in its middle; what tau and reach go by.
+    """
+
+    box: float
+    scale: float
+
+
+def extent(net: Network) -> Extent:
+    """Return where the points which trained these weights, at margin 1, can be.
+
+    They lie on the level set |Phi| = 1, which has an end on the line and mostly none in the plane.
     """
     layers = Layers.of(net, 1.0)
-    w, d = layers.weights[0], layers.d
     path = np.ones((1, 1))
     for later in layers.weights[:0:-1]:
         path = path @ np.abs(later)
-    width, size = np.linalg.norm(w[:, :-1], axis=1), np.linalg.norm(w, axis=1)
+    return (_on_the_line if layers.d == 1 else _in_the_plane)(layers, path[0])
+
+
+def _on_the_line(layers: Layers, path: Array) -> Extent:
+    """The box ends `ROOM` times where |Phi| is 1 for the last time, wherever neurons have lines.
+
+    A neuron that is nearly constant has its own far away: the scale is the last level and a fifth.
+    """
+    w = layers.weights[0]
+    width, size = np.abs(w[:, 0]), np.linalg.norm(w, axis=1)
     lines = width > STEEP * size
     away = np.abs(w[lines, -1]) / width[lines]
     order = np.argsort(away)
-    share = np.cumsum((path[0] * size)[lines][order])
+    share = np.cumsum((path * size)[lines][order])
     far = float(away[order][np.searchsorted(share, MOST_LINES * share[-1])]) if len(away) else 1.0
-    turns = np.linspace(0, 2 * np.pi, 64, endpoint=False)
-    ways = np.array([[-1.0], [1.0]]) if d == 1 else np.stack([np.cos(turns), np.sin(turns)], 1)
     steps = max(far, 1e-300) * np.geomspace(1e-3, 1e3, 600)
-    ones = np.ones((len(ways), 1))
+    ones = np.ones((2, 1))
+    ways = np.array([[-1.0], [1.0]])
     high = np.stack([_size(layers, np.concatenate([t * ways, ones], axis=1)) for t in steps])
     first = np.where((high >= 1).any(0), steps[(high >= 1).argmax(0)], 0.0)
-    if d == 2:
-        return ROOM * max(far, float(np.median(first)))
     wide = 6 * max(far, float(first.max()))
-    x = np.abs(regions(Layers.of(net, wide), 1.0, 1.01).pieces)
+    x = np.abs(regions(replace(layers, box=wide), 1.0, 1.01).pieces)
     last = float(x[x < wide * (1 - 1e-9)].max(initial=0.0))
     if len(layers.weights) == 2:
         last = max(last, _last_level(*layers.weights))
-    return 1.2 * (last if last > 0 else far)
+    scale = 1.2 * (last if last > 0 else far)
+    return Extent(ROOM * scale, scale)
+
+
+def _in_the_plane(layers: Layers, path: Array) -> Extent:
+    """The box holds `ROOM` times where |Phi| is 1 for the last time, in nine directions of ten.
+
+    Along the line where Phi is 0 the level set has no end. Directions go out from the middle of the
+    neurons' lines; the scale is the median of the last places with |Phi| = 1.
+    """
+    w = layers.weights[0]
+    size = np.linalg.norm(w, axis=1)
+    pull = np.sqrt(path / np.maximum(size, 1e-300))[:, None] * w
+    centre = np.linalg.lstsq(pull[:, :2], -pull[:, 2], rcond=SPREAD)[0]
+    turns = np.linspace(0, 2 * np.pi, WAYS, endpoint=False)
+    ways = np.stack([np.cos(turns), np.sin(turns), np.zeros(WAYS)], axis=1)
+    steps = np.geomspace(1e-2, 1e6, 400) / max(
+        float(path @ np.linalg.norm(w[:, :2], axis=1)), 1e-300
+    )
+    above = np.stack([_size(layers, np.append(centre, 1.0) + t * ways) >= 1 for t in steps])
+    crossed = np.where(above[1:] != above[:-1], steps[1:, None], 0.0).max(axis=0)
+    crossed = np.sort(crossed[crossed > 0])
+    if not len(crossed):
+        crossed = np.ones(1)
+    outer = float(np.quantile(crossed, ENDED, method="higher"))
+    return Extent(float(np.abs(centre).max()) + ROOM * outer, float(np.median(crossed)))
 
 
 def _last_level(w: Array, v: Array) -> float:
@@ -163,22 +215,23 @@ def assumed(
     why = refusal(net)
     if why:
         raise ValueError(why)
-    wide = extent(net) if box is None else box
+    found, scale = extent(net)
+    wide = found if box is None else box
     rounded = SPARE * rounding(net)
     off = scatter(net, rounded)
     if off < NOTHING * float(net.rho):
         off = 0.0
     stray = 2 * (rounded + off * math.sqrt(len(net.theta)) / float(net.rho))
     base = Assumptions(
-        box=wide, margin_error=margin_error, reach=REACH[net.d] * wide, doubt=DOUBT * off,
-        rounded=rounded, stray=stray,
+        box=wide, margin_error=margin_error, reach=REACH[net.d] * scale, doubt=DOUBT * off,
+        rounded=rounded, stray=stray, middle=MIDDLE * scale,
     )  # fmt: skip
     if net.d == 2 and len(net.weights) > 2:  # no slope is free there: lines that moved are reached
-        base = replace(base, reach=base.reach + 2 * rounded * wide)
-    angle, light = _thinned(net, wide, MOST[net.d])
+        base = replace(base, reach=base.reach + 2 * rounded * scale)
+    angle, light = _thinned(net, base, MOST[net.d])
     cones: list[Cone] = []
     for tau, band in with_progress(LADDER[net.d], len(LADDER[net.d]), progress):
-        made = replace(base, band=band, tau=tau * wide)
+        made = replace(base, band=band, tau=tau * scale)
         made = replace(made, band=band + _wider(net, made), angle=angle, light=light)
         cones.append(Cone.of(net, made))
         if cones[-1].least.high <= FITS:
@@ -190,7 +243,7 @@ def _wider(net: Network, made: Assumptions) -> float:
     """Return by what doubt and rounding can move y Phi apart at the points that a cone uses."""
     if not (made.doubt or made.rounded):
         return 0.0
-    angle, light = _thinned(net, made.box, ROUGH[net.d])
+    angle, light = _thinned(net, made, ROUGH[net.d])
     least = Cone.of(net, replace(made, angle=angle, light=light)).least
     steep = float(np.linalg.norm(least.columns, axis=1).max(initial=0.0))
     layers = Layers.of(net, made.box)
@@ -212,11 +265,12 @@ def threshold(cone: Cone, least: float = THRESHOLD) -> float:
     return min(max(least, far * left) + cone.assumptions.stray, 1.0)
 
 
-def _thinned(net: Network, box: float, most: int) -> tuple[float, float]:
+def _thinned(net: Network, made: Assumptions, most: int) -> tuple[float, float]:
     """Return the angle of groups and the share of light neurons that leave `most` groups.
 
-    Only neurons of two layers are grouped.
+    Only neurons of two layers are grouped. What light ones add is bounded in the middle of the box.
     """
+    box = min(made.middle, made.box)
     if len(net.weights) > 2 or len(parts_of(net)[1]) <= most:
         return 0.0, 0.0
     light = next(s for s in LIGHT if s == 0 or grouped(net, 0.0, 0.0, box, s).slack <= WIDER)
@@ -227,6 +281,7 @@ def _thinned(net: Network, box: float, most: int) -> tuple[float, float]:
 
 def groups_left(net: Network) -> int:
     """Return how many groups of neurons of two layers `assumed` would work with."""
-    wide = extent(net)
-    angle, light = _thinned(net, wide, MOST[net.d])
-    return len(grouped(net, angle, 0.0, wide, light).v)
+    box, scale = extent(net)
+    made = Assumptions(box=box, middle=MIDDLE * scale)
+    angle, light = _thinned(net, made, MOST[net.d])
+    return len(grouped(net, angle, 0.0, box, light).v)

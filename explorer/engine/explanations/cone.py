@@ -14,7 +14,7 @@ the *radius* r*(H, y):
 
 Every network of finite training is off a KKT point of its data; r is by how much. The rays are
 taken up as they are needed (column generation), and what is returned never rests on the solver. For
-any u, and any p with <p, g> > 0 for all rays (theta in two layers), d = u - t p with
+any u, and any p with <p, g> > 0 for all rays (theta, or its last layer), d = u - t p with
 t = max_g <u, g>+ / min_g <p, g> has <d, g> <= 0 for all rays, so that the distance is at least
 <d, theta> / |d|. docs/certified-radius.md proves it and says where it stops. What to assume:
 `certified`.
@@ -36,9 +36,11 @@ from explorer.engine.explanations.places import (
     Places,
     corners_of,
     cut,
+    frame,
     grouped,
     joined,
     places,
+    whole,
 )
 from explorer.engine.explanations.regions import Layers, RegionRays, regions
 from explorer.engine.kernels.loading import compiled_module
@@ -72,6 +74,8 @@ class Assumptions:
         band: they have 1 <= y Phi(x) <= 1 + band.
         tau: their slopes are free within this distance of a neuron's line, in units of x.
         box: they lie in [-box, box]^d.
+        middle: half width of the middle of the box; beyond it neurons of a group may differ more.
+            0: the whole box is one.
         angle: neurons within it are seen as one group; costs width of the zones, no proof.
         light: neurons below this share of the path weight stand in no group.
         margin_error: by how much the known margin may be off, as a share of it.
@@ -92,12 +96,26 @@ class Assumptions:
     doubt: float = 0.0
     rounded: float = 0.0
     stray: float = 0.0
+    middle: float = 0.0
 
     @property
     def levels(self) -> tuple[float, float]:
         """The least and the largest y Phi of a point, rounding left aside."""
         low, high = 1 - self.margin_error, (1 + self.band) * (1 + self.margin_error)
         return low - 1e-6, high + 1e-6
+
+    def rings(self, d: int) -> list[tuple[float, Array]]:
+        """The middle and the rings around it, each twice as wide: half widths, and their pieces.
+
+        What neurons of a group may differ by grows with the distance, and each ring has its own.
+        """
+        half = self.middle if 0 < self.middle < self.box else self.box
+        found = [(half, whole(half, d))]
+        while half < self.box:
+            outer = min(2 * half, self.box)
+            found.append((outer, frame(half, outer, d)))
+            half = outer
+        return found
 
 
 def refusal(net: Network) -> str:
@@ -126,6 +144,7 @@ class Rays:
         hard: whose slope is 1 there (p, k); of those that are not free.
         on: who is active there (p, k).
         at, group: each corner's groups of free slope, as pairs (f,), (f,).
+        off: how far their values can be off (f,); None where none is.
         neurons: the groups.
     """
 
@@ -136,6 +155,7 @@ class Rays:
     on: Array
     at: Index
     group: Index
+    off: Array | None
     neurons: Neurons
 
     @classmethod
@@ -144,7 +164,9 @@ class Rays:
         x, piece = corners_of(places.pieces)
         at, group = np.nonzero(places.free[piece])
         hard = (places.on & ~places.free).astype(float)
-        return cls(x, places.y[piece], piece, hard, places.on.astype(float), at, group, neurons)
+        off = places.off[piece[at], group] if places.off.any() else None
+        on = places.on.astype(float)
+        return cls(x, places.y[piece], piece, hard, on, at, group, off, neurons)
 
     def __len__(self) -> int:
         """The number of corners."""
@@ -173,9 +195,7 @@ class Rays:
     @cached_property
     def _lifts(self) -> Array | None:
         """At each free slope y times the slack of its value (f,); None if there is none."""
-        if not self.neurons.off_value.any():
-            return None
-        return np.asarray(self.y[self.at] * self.neurons.off_value[self.group])
+        return None if self.off is None else self.y[self.at] * self.off
 
     def _free(self, u: Array, some: slice | Flags) -> tuple[Array, Array | None]:
         """What some free slopes add to the gain at 1, and what their values' slack does. (f,)."""
@@ -197,8 +217,8 @@ class Rays:
             pull, lift = self._free(u, mine)
             row, group = place[self.at[mine]], self.group[mine]
             slope[row, group] = (pull > 0) * (y[:, 0][row] * neurons.v[group])
-            if lift is not None:
-                value[row, group] += (lift > 0) * (y[:, 0][row] * neurons.off_value[group])
+            if lift is not None and self.off is not None:
+                value[row, group] += (lift > 0) * (y[:, 0][row] * self.off[mine])
         blocks = slope[:, :, None] * x[:, None, :]
         return np.concatenate([blocks.reshape(len(rows), -1), value], axis=1)
 
@@ -343,17 +363,14 @@ class Cone:
     @classmethod
     def _grouped(cls, net: Network, assumed: Assumptions) -> Cone:
         """The cone of two layers, neurons seen as groups."""
-        neurons = grouped(
-            net,
-            assumed.angle,
-            assumed.tau,
-            assumed.box,
-            assumed.light,
-            assumed.doubt,
-            assumed.rounded,
-        )
-        found = places(neurons, *assumed.levels)
-        return cls(assumed, neurons, found, Rays.of(found, neurons))
+        rings = []
+        for half, cells in assumed.rings(net.d):
+            neurons = grouped(
+                net, assumed.angle, assumed.tau, half, assumed.light, assumed.doubt, assumed.rounded
+            )
+            rings.append((neurons, places(neurons, *assumed.levels, cells)))
+        found = Places.joined([each for _, each in rings])
+        return cls(assumed, rings[0][0], found, Rays.of(found, rings[0][0]))
 
     @classmethod
     def layered(cls, net: Network, assumed: Assumptions) -> Cone:
@@ -368,9 +385,17 @@ class Cone:
         return isinstance(self.neurons, Neurons) or len(self.neurons.weights) == 2
 
     @cached_property
+    def pivot(self) -> Array:
+        """A vector at an acute angle to all rays: of those known the one that is deepest inside."""
+        return max(self.neurons.pivots, key=lambda p: self._depth(p) / float(np.linalg.norm(p)))
+
+    @cached_property
     def pointed(self) -> float:
-        """The least <pivot, g> of all rays; above 0, see `Neurons.pivot` and `Layers.pivot`."""
-        return -float(self.rays.gains(-self.neurons.pivot).max(initial=-np.inf))
+        """The least <pivot, g> of all rays; above 0, or nothing can be proven."""
+        return self._depth(self.pivot)
+
+    def _depth(self, pivot: Array) -> float:
+        return -float(self.rays.gains(-pivot).max(initial=-np.inf))
 
     @cached_property
     def _sizes(self) -> Array:
@@ -429,9 +454,7 @@ class Cone:
         parts = [self._near(at, label, within) for at, label in zip(x, y, strict=True)]
         pieces, owners = zip(*parts, strict=True)
         owner = np.concatenate(owners)
-        of = self.places
-        mine = Places(joined(list(pieces)), of.y[owner], of.on[owner], of.free[owner])
-        rays = rays_of(mine, self.neurons)
+        rays = rays_of(self.places.parts(joined(list(pieces)), owner), self.neurons)
         return self._distance(np.zeros(len(self.rays), dtype=bool), rays, self._nothing, 0.0)
 
     def _near(self, x: Array, y: float, within: float) -> tuple[Array, Index]:
@@ -459,7 +482,7 @@ class Cone:
         parts, pointed = [(self.rays, self._sizes, kept)], self.pointed
         if rest is not None and len(rest):
             parts.append((rest, rest.sizes(), np.ones(len(rest), dtype=bool)))
-            pointed = min(pointed, -float(rest.gains(-self.neurons.pivot).max()))
+            pointed = min(pointed, -float(rest.gains(-self.pivot).max()))
         if not pointed > 0:  # no dual vector is sure to serve: nothing is proven
             return start
         none, start_gram = np.zeros(0, dtype=np.int64), start.columns @ start.columns.T
@@ -492,7 +515,7 @@ class Cone:
 
     def _proven(self, u: Array, most: float, pointed: float) -> float:
         theta, rho = self.neurons.theta, self.neurons.rho
-        down = u - (most + ROUND * rho**2) / pointed * self.neurons.pivot
+        down = u - (most + ROUND * rho**2) / pointed * self.pivot
         size = float(np.linalg.norm(down))
         return float(down @ theta) / (size * rho) * (1 - SAFE) if size > 0 else 0.0
 

@@ -135,7 +135,7 @@ def _inside(of: Places, low: Array, high: Array) -> Places:
         for side, wall in ((1.0, low), (-1.0, high)):
             parts, left = cut(parts, side * (parts[..., axis] - wall[axis]), 0.0)
             owner = owner[left]
-    return Places(parts, of.y[owner], of.on[owner], of.free[owner])
+    return of.parts(parts, owner)
 
 
 @few_threads()
@@ -185,8 +185,7 @@ def _nearest_parts(of: Places, x: Array) -> Places:
             owner = owner[left]
         parts.append(pieces)
         owners.append(owner)
-    owner = np.concatenate(owners)
-    return Places(joined(parts), of.y[owner], of.on[owner], of.free[owner])
+    return of.parts(joined(parts), np.concatenate(owners))
 
 
 def _gaps(x: Array, given: Array) -> Array:
@@ -250,8 +249,7 @@ def _bounded(
     if not any(part.there.any() for part in parts):
         return 0.0, _nothing(cone)
     pointed = min(
-        -float(part.rays.gains(-cone.neurons.pivot)[part.there].max(initial=-np.inf))
-        for part in parts
+        -float(part.rays.gains(-cone.pivot)[part.there].max(initial=-np.inf)) for part in parts
     )
     sizes = [part.rays.sizes() for part in parts]
     found = _nothing(cone)
@@ -290,7 +288,7 @@ def _solved(
             for part in parts
         ]
         most = max(float(o.max(initial=0.0)) for o in over)
-        down = u - most / pointed * cone.neurons.pivot
+        down = u - most / pointed * cone.pivot
         size = float(np.linalg.norm(down))
         bound = max(bound, (float(down @ theta) - residual * rho * size) / weight)
         reached = float(u @ u) / 2 + weight * float(found.lam @ found.price)

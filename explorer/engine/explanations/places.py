@@ -75,9 +75,13 @@ class Neurons:
         return np.concatenate([self.w.reshape(-1), self.v])
 
     @property
-    def pivot(self) -> Array:
-        """A vector with <pivot, y g> about 2 y Phi, above 0, at all places: theta, by Euler."""
-        return self.theta
+    def pivots(self) -> tuple[Array, ...]:
+        """Vectors with <pivot, y g> about 2 y Phi or y Phi: theta, by Euler, and the last layer.
+
+        Free slopes of lines that may lie elsewhere change the first by much, the second hardly.
+        """
+        theta = self.theta
+        return theta, np.concatenate([np.zeros(self.w.size), theta[self.w.size :]])
 
 
 def parts_of(net: Network) -> tuple[Array, Array]:
@@ -157,9 +161,23 @@ def _group(
 
 def whole(box: float, d: int) -> Array:
     """The box [-box, box]^d as one piece: (1, 2, 1) or (1, 4, 2)."""
+    return _boxes([[-box] * d], [[box] * d])
+
+
+def frame(inner: float, outer: float, d: int) -> Array:
+    """What the box of half width `outer` has beyond that of `inner`: two pieces, or four."""
+    a, b = inner, outer
     if d == 1:
-        return np.array([[[-box], [box]]])
-    return box * np.array([[[-1.0, -1], [1, -1], [1, 1], [-1, 1]]])
+        return _boxes([[-b], [a]], [[-a], [b]])
+    return _boxes([[-b, -b], [a, -b], [-a, -b], [-a, a]], [[-a, b], [b, b], [a, -a], [a, b]])
+
+
+def _boxes(low: list[list[float]], high: list[list[float]]) -> Array:
+    ends = np.array([low, high]).transpose(1, 0, 2)  # (p, 2, d)
+    if ends.shape[2] == 1:
+        return ends
+    x, y = [0, 1, 1, 0], [0, 0, 1, 1]
+    return np.stack([ends[:, x, 0], ends[:, y, 1]], axis=2)
 
 
 def corners_of(pieces: Array) -> tuple[Array, Index]:
@@ -260,16 +278,30 @@ class Places:
         y: label of each piece (p,).
         on: which groups are active there (p, k).
         free: whose slopes are free there (p, k).
+        off: how far the value of a group of free slope can be off there (p, k), or of none (p, 0).
     """
 
     pieces: Array
     y: Array
     on: Flags
     free: Flags
+    off: Array
 
     def take(self, index: Index | Flags) -> Places:
         """Some of the pieces, by index or mask."""
-        return Places(self.pieces[index], self.y[index], self.on[index], self.free[index])
+        return self.parts(self.pieces[index], index)
+
+    def parts(self, pieces: Array, of: Index | Flags) -> Places:
+        """Parts of these pieces (q, c, d), and of which each is one (q,)."""
+        return Places(pieces, self.y[of], self.on[of], self.free[of], self.off[of])
+
+    @classmethod
+    def joined(cls, some: list[Places]) -> Places:
+        """The pieces of all of them."""
+        rest = (
+            np.concatenate(v) for v in zip(*((p.y, p.on, p.free, p.off) for p in some), strict=True)
+        )
+        return cls(joined([p.pieces for p in some]), *rest)
 
     def without(self, low: Array, high: Array) -> Places:
         """What an open box low < x < high leaves of these pieces: each in up to 2 d parts."""
@@ -285,8 +317,7 @@ class Places:
             for side, wall in ((1.0, low), (-1.0, high)):
                 rest, left = cut(rest, side * (rest[..., axis] - wall[axis]), near)
                 of = of[left]
-        owner = np.concatenate(owners)
-        return Places(joined(parts), self.y[owner], self.on[owner], self.free[owner])
+        return self.parts(joined(parts), np.concatenate(owners))
 
     def meet(self, low: Array, high: Array, y: float) -> Flags:
         """Which pieces of label y (p,) may meet the open box: their bounding boxes do."""
@@ -296,8 +327,8 @@ class Places:
         return found
 
 
-def places(neurons: Neurons, low: float, high: float) -> Places:
-    """All places with low <= y Phi <= high in the box, for both labels.
+def places(neurons: Neurons, low: float, high: float, where: Array | None = None) -> Places:
+    """All places with low <= y Phi <= high in the box, or in pieces of it, for both labels.
 
     The band is widened by as much as Phi can be off, and pieces are cut at both walls of each zone.
     """
@@ -306,7 +337,7 @@ def places(neurons: Neurons, low: float, high: float) -> Places:
     steep = np.linalg.norm(neurons.w[:, :-1], axis=1)
     lines = np.flatnonzero(steep > STEEP * np.linalg.norm(neurons.w, axis=1))
     walls = neurons.w[lines] / steep[lines, None]
-    cells, _ = split(whole(box, d), walls, near)
+    cells, _ = split(whole(box, d) if where is None else where, walls, near)
     on = _values(cells.mean(axis=1), neurons.w) > 0
     touched = np.abs(_nearest(cells, neurons.w)) <= neurons.zone
     band, level = (low, high), ROUND * float(np.abs(neurons.part).sum()) * max(box, 1.0)
@@ -328,7 +359,8 @@ def places(neurons: Neurons, low: float, high: float) -> Places:
         found, _, of = banded(cells[mine], plane[mine], wide[mine], level, band, (label,))
         parts.append((found, mine[of]))
     at = np.concatenate([of for _, of in parts])
-    return Places(joined([found for found, _ in parts]), y[at], on[at], free[at])
+    pieces, off = joined([found for found, _ in parts]), np.where(free[at], neurons.off_value, 0.0)
+    return Places(pieces, y[at], on[at], free[at], off)
 
 
 def _values(x: Array, w: Array) -> Array:

@@ -78,11 +78,11 @@ class Layers:
         """The norm of all weights."""
         return float(np.linalg.norm(self.theta))
 
-    @cached_property
-    def pivot(self) -> Array:
-        """A vector with <pivot, y g> = y Phi at all places, whatever the slopes: the last layer."""
+    @property
+    def pivots(self) -> tuple[Array, ...]:
+        """Vectors with <pivot, y g> = y Phi at all places, whatever the slopes: the last layer."""
         last = self.weights[-1].size
-        return np.concatenate([np.zeros(len(self.theta) - last), self.theta[-last:]])
+        return (np.concatenate([np.zeros(len(self.theta) - last), self.theta[-last:]]),)
 
     def values(self, x: Array) -> list[Array]:
         """What goes into each layer, and last Phi, at x with a 1 at the end (r, d + 1)."""
@@ -135,13 +135,13 @@ def regions(
     on = [s[of] for s in on]
     if not tau:
         both = np.concatenate(on, axis=1)
-        return Places(cells, y, both, np.zeros_like(both))
+        return Places(cells, y, both, np.zeros_like(both), np.zeros((len(y), 0)))
     lines = np.concatenate(layers.lines(len(cells), on)[:-1], axis=1)
     zone = tau * np.linalg.norm(lines[:, :, :-1], axis=2) + _off(layers, cells, rounded)
     walls = np.concatenate([_shifted(lines, zone), _shifted(lines, -zone)], axis=1)
     cells, of = split(cells, _unit(walls), near)
     free = np.abs(_centre(cells, lines[of])) <= zone[of] * (1 + 1e-9)
-    return Places(cells, y[of], np.concatenate(on, axis=1)[of], free)
+    return Places(cells, y[of], np.concatenate(on, axis=1)[of], free, np.zeros((len(of), 0)))
 
 
 def _unit(lines: Array) -> Array:
