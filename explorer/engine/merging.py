@@ -28,6 +28,8 @@ from explorer.engine.network import Network, phi_all
 
 _TINY = torch.finfo(torch.float32).tiny
 _OPPOSITE = 1.0  # of two unit vectors: farther apart they share no wedge worth the name; arbitrary
+_FEW = 32  # coordinates that tell most pairs apart before the rest are looked at; arbitrary
+_SLACK = 1e-3  # of such a distance, for its rounding; arbitrary
 _MEAN = -0.5  # exponent of the mean of |w~|: -1 is too steep by 1e-3 of the loss, 1 too flat by
 # 2e-3, both measured on 2-1000-1 at alpha 50 (three draws of 40 candidates)
 
@@ -48,14 +50,23 @@ class Merged:
     slopes: tuple[Tensor, ...]
 
 
+def _gap(*pairs: tuple[Tensor, Tensor]) -> Tensor:
+    """Sum over pairs (vectors (k, D), one (D,)) of the distances of all vectors from the one."""
+    return torch.stack([(vectors - one).norm(dim=1) for vectors, one in pairs]).sum(dim=0)
+
+
 def _clusters(incoming: Tensor, outgoing: Tensor, weight: Tensor, angle: float) -> list[Tensor]:
     """Groups of neurons whose two directions lie within `angle` of the group's heaviest one."""
     left = torch.argsort(weight, descending=True)
     groups: list[Tensor] = []
     while len(left):
         head = left[0]
-        near = (incoming[left] - incoming[head]).norm(dim=1) < angle
-        near &= (outgoing[left] - outgoing[head]).norm(dim=1) < angle
+        mine = left
+        for some in (slice(_FEW), slice(None)):  # a distance in few coordinates is the smaller one
+            limit = angle * (1 + _SLACK) if some.stop else angle
+            for v in (incoming, outgoing):
+                mine = mine[(v[mine, some] - v[head, some]).norm(dim=1) < limit]
+        near = torch.isin(left, mine)
         near[0] = True  # the head itself, also for angle = 0
         groups.append(left[near])
         left = left[~near]
@@ -68,11 +79,16 @@ def _fold(rows: Tensor, columns: Tensor, path: Tensor, share: float) -> list[lis
     groups = [[i] for i in range(len(path))]
     path, rows = path.clone(), rows.clone()
     for i in torch.argsort(path, stable=True).tolist():
-        far = (u - u[i]).norm(dim=1) + (o - o[i]).norm(dim=1)
-        far[(path < path[i]) | (path == 0)] = torch.inf
-        far[i] = torch.inf
-        j = int(far.argmin())
-        if float(far[j]) < _OPPOSITE and float(path[i] * far[j]) <= share:
+        ways = (path >= path[i]) & (path > 0)
+        ways[i] = False
+        least = _gap((u[:, :_FEW], u[i, :_FEW]), (o[:, :_FEW], o[i, :_FEW])) / (1 + _SLACK)
+        near = (ways & (least < _OPPOSITE) & (path[i] * least <= share)).nonzero()[:, 0]
+        if not len(near):
+            continue
+        far = _gap((u[near], u[i]), (o[near], o[i]))
+        k = int(far.argmin())
+        j = int(near[k])
+        if float(far[k]) < _OPPOSITE and float(path[i] * far[k]) <= share:
             groups[j] += groups[i]
             groups[i] = []
             rows[j] += rows[i]

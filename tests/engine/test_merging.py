@@ -154,3 +154,27 @@ def test_slopes_are_those_of_equal_shares():
         values = getattr(same, got.name), getattr(whole, wanted.name)
         torch.testing.assert_close(*values, rtol=1e-9, atol=1e-10)
     assert abs(float(steeper.loss / whole.loss) - 1) > 1e-3
+
+
+@pytest.mark.parametrize(("angle", "fold"), [(0.02, 0.0), (0.0, 1e-9)])
+def test_neurons_that_differ_late_stay_apart_and_copies_merge(angle, fold):
+    first, row = draw(70, 2, seed=1), draw(70, seed=2)
+    late = torch.cat([row[:60], -row[60:]])
+    net = Network((first, torch.stack([row, late, 1.001 * row]), draw(1, 3, seed=4).abs()), (None,) * 3)
+    merged = merge_neurons(net, angle=angle, drop=0.0, fold=fold, probe=draw(9, 2, seed=3))
+    assert merged.net.widths == (70, 2) and merged.error < 1e-9
+
+
+def test_wide_layers_are_compared_in_few_coordinates(monkeypatch):
+    """Else 2-2000-2000-1 takes two minutes, in which its page answers nothing."""
+    generator = torch.Generator().manual_seed(0)
+    net, read = init_network(2, (300, 300), generator=generator, first_scale=1.0), [0]
+    norm = torch.Tensor.norm
+
+    def counted(self, *args, **options):
+        read[0] += self.numel()
+        return norm(self, *args, **options)
+
+    monkeypatch.setattr(torch.Tensor, "norm", counted)
+    merge_neurons(net, drop=0.0, fold=1e-6)
+    assert read[0] < 300 * 300 * 300
