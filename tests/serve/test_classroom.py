@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hmac
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -15,17 +18,37 @@ pytest.importorskip("voila")
 import websocket
 
 from explorer.serve import server as serve
-from tests.serve.visits import CLOSE, PATIENCE_S, ask, settings_module
+from tests.serve.visits import (
+    CLOSE,
+    PATIENCE_S,
+    ask,
+    connected,
+    kernel_of,
+    read_page,
+    settings_module,
+)
 
+CELLS = ("import ipywidgets", "ipywidgets.Button()")
 ONE_CELL = ("1 + 1",)
 SCENE = "v1.abc-_~"
-UNREADABLE = 1007  # a close code of RFC 6455
+UNREADABLE, LATER = 1007, 1013  # close codes of RFC 6455
+GAMES = itertools.count()
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[serve.Server]:
-    with serve.start(port=0, cells=ONE_CELL, class_size=3) as running:
+    with serve.start(port=0, cells=CELLS, class_size=4) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def kernels(server: serve.Server) -> Iterator[list[str]]:
+    """Three pages."""
+    with contextlib.ExitStack() as stack:
+        found = [kernel_of(read_page(server)) for _ in range(3)]
+        for kernel in found:
+            stack.enter_context(connected(server, kernel))
+        yield found
 
 
 Join = Callable[..., Any]
@@ -36,11 +59,13 @@ def classroom() -> Any:
 
 
 @pytest.fixture
-def join(server: serve.Server) -> Iterator[Join]:
-    """Open sockets of the class; all are closed at the end."""
+def join(server: serve.Server, kernels: list[str]) -> Iterator[Join]:
+    """Open sockets of the class, the first for the first page; all are closed at the end."""
     opened: list[Any] = []
+    free = iter(kernels * 2)
 
-    def joined(path: str = "class/student", **options: str) -> Any:
+    def joined(path: str = "", **options: str) -> Any:
+        path = path or f"class/student?kernel={next(free)}"
         address = server.url.replace("http", "ws", 1) + path
         opened.append(websocket.create_connection(address, timeout=PATIENCE_S, **options))
         return opened[-1]
@@ -90,6 +115,59 @@ def test_the_teacher_sees_how_many_are_where_and_nothing_else(join: Join, teache
     for socket in students:
         socket.shutdown()  # also where the server had closed already
     until(teacher, there=0)
+
+
+def test_a_page_is_counted_once_and_only_with_a_kernel(
+    server: serve.Server, kernels: list[str], join: Join, teacher: Any
+) -> None:
+    for wrong in ("", "?kernel=", f"?kernel={'0' * 36}"):
+        assert refusal(join(f"class/student{wrong}")) == LATER
+    mine = [join(f"class/student?kernel={kernels[0]}") for _ in range(20)]
+    hear(mine[-1])
+    other = join(f"class/student?kernel={kernels[1]}")
+    until(teacher, there=2)
+    assert refusal(mine[0]) == LATER, "the last one of a page stays"
+    say(teacher, freeze=True)
+    until(other, frozen=True)
+    until(mine[-1], frozen=True)
+    say(teacher, freeze=False)
+    until(other, frozen=False)
+
+
+def test_who_left_is_counted_no_more(server: serve.Server, join: Join, teacher: Any) -> None:
+    kernel = kernel_of(read_page(server))
+    left = join(f"class/student?kernel={kernel}")
+    until(teacher, there=1)
+    assert ask(f"{server.url}voila/api/shutdown/{kernel}", "POST")[0] == 204
+    join()  # its socket is closed when the next one comes
+    assert refusal(left) == LATER
+    until(teacher, there=1)
+
+
+def test_a_teachers_page_that_sleeps_is_told_the_last_state_alone() -> None:
+    """Its socket takes nothing for a while; meanwhile a hundred things happen."""
+    module, sent = classroom(), []
+
+    async def run() -> None:
+        awake = asyncio.Event()
+
+        async def write(words: str) -> None:
+            sent.append(words)
+            await awake.wait()
+
+        teacher = module.TeacherSocket.__new__(module.TeacherSocket)
+        teacher.initialize(module.Classroom(SIGN))
+        teacher.write_message = write
+        teacher.open()
+        for frozen in [True, False] * 50:
+            await asyncio.sleep(0)
+            teacher.room.frozen = frozen
+            teacher.room.tell_teachers()
+        awake.set()
+        await teacher.task
+
+    asyncio.run(run())
+    assert [json.loads(words)["frozen"] for words in sent] == [False, False] and len(sent) == 2
 
 
 def test_a_freeze_reaches_all_and_who_comes_later(join: Join, teacher: Any) -> None:
@@ -168,7 +246,7 @@ ANN, BOB = "a" * 32, "b" * 32
 
 def signed(points: int, found: int = 3, sign: str = SIGN) -> tuple[str, str]:
     """A score as a kernel signs it."""
-    score = json.dumps([points, found, 8])
+    score = json.dumps([points, found, 8, f"game {next(GAMES)}"])
     return score, hmac.new(sign.encode(), score.encode(), "sha256").hexdigest()
 
 
@@ -186,6 +264,15 @@ def test_the_board_holds_the_best_of_each_and_the_best_on_top() -> None:
     assert rows(room) == [["A", 70, 3, 8], ["Bob", 60, 3, 8]]
     assert room.put(BOB, "Bob", *signed(70, 4))
     assert rows(room)[0] == ["Bob", 70, 4, 8], "the newest of equal ones"
+
+
+def test_a_score_is_of_who_got_it() -> None:
+    room = classroom().Classroom(SIGN)
+    score = signed(90)
+    assert room.put(ANN, "Ann", *score) and room.put(ANN, "Ann B.", *score)
+    assert not room.put(BOB, "Bob", *score)
+    assert rows(room) == [["Ann B.", 90, 3, 8]]
+    assert room.put(BOB, "Bob", *signed(90)), "another game with as many points"
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 21, "a\x00b", "a\u202eb"])
@@ -217,13 +304,15 @@ def test_the_board_is_seen_and_cleared_by_the_teacher_alone(join: Join, teacher:
 def test_a_kernel_signs_what_the_server_believes() -> None:
     cells = ("from explorer.page.session import CLASS_KEY; print('sign:', CLASS_KEY, ':')",)
     with serve.start(port=0, cells=cells, class_size=1) as server:
-        found = re.search(r"sign: ([\w-]+) :", ask(server.url)[2])
+        page = read_page(server)
+        found = re.search(r"sign: ([\w-]+) :", page)
         assert found is not None
         address = server.url.replace("http", "ws", 1)
         teacher = websocket.create_connection(
             f"{address}class/teacher?{server.teacher.partition('?')[2]}", timeout=PATIENCE_S
         )
-        student = websocket.create_connection(f"{address}class/student", timeout=PATIENCE_S)
+        mine = f"{address}class/student?kernel={kernel_of(page)}"
+        student = websocket.create_connection(mine, timeout=PATIENCE_S)
         score, mark = signed(63, sign=found[1])
         say(student, who=ANN, name="<b>Ann</b>", score=score, mark=mark)
         until(teacher, board=[["<b>Ann</b>", 63, 3, 8]])

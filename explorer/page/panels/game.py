@@ -6,6 +6,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from typing import Any
 
 from explorer.engine.data import Dataset
@@ -20,7 +21,7 @@ from explorer.page.stages import game
 from explorer.page.words import share as words
 from explorer.research.game import LONGEST_LINK, Hidden, computer_hides
 
-MOST_SEED = 10_000  # of what the computer hides; arbitrary
+MOST_SEED = 2**53  # of what the computer hides: too many to be tried
 
 
 class GamePanel(Panel):
@@ -31,6 +32,7 @@ class GamePanel(Panel):
     def build(self) -> None:
         """One control; the computer plays beside the page."""
         session, self.job = self.session, Job()
+        self.mine = secrets.token_hex(8)  # no other page signs the same score
         self.view = self.widget = Control({
             "hide": self.command(lambda: game.begin(session)),
             "computer": self.command(self._computer),
@@ -111,7 +113,7 @@ class GamePanel(Panel):
         self.view.show(
             part=part, words=said, challenge=text, as_link=len(text) <= LONGEST_LINK,
             reveal=now.reveal if now.hides else "", guess=now.guess_text, scores=_scores(now),
-            busy=self.job.busy, signed=_signed(now),
+            busy=self.job.busy, signed=_signed(now, self.mine),
         )  # fmt: skip
 
     def end(self) -> None:
@@ -119,11 +121,12 @@ class GamePanel(Panel):
         self.job.close()
 
 
-def _signed(now: game.Game) -> dict[str, str] | None:
+def _signed(now: game.Game, page: str) -> dict[str, str] | None:
     """Return a score against the computer for the board of a class, as its server believes it."""
     if not IN_CLASS or not now.computer or now.score is None:
         return None
-    score = json.dumps([now.score.points, now.score.found, now.score.n])
+    game_of_page = sha256(f"{page} {now.challenge.text}".encode()).hexdigest()
+    score = json.dumps([now.score.points, now.score.found, now.score.n, game_of_page])
     mark = hmac.new(CLASS_KEY.encode(), score.encode(), "sha256").hexdigest()
     return {"score": score, "mark": mark}
 

@@ -10,11 +10,13 @@ voila.py loads this file by its path.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import re
 import time
 from collections import Counter
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +30,9 @@ SCENE = re.compile(r"[\w~.-]{1,6000}")  # what a link holds behind "scene="; nev
 MOST_NAME = 20  # letters of a name on the board
 WHO = re.compile(r"[0-9a-f]{32}")  # drawn by a page, so that a better score replaces its last one
 MOST_BYTES = 8000  # of one message
-MOST_SOCKETS = 500  # of pages; a class has thirty
+MOST_ENTRIES = 500  # on the board; a class has thirty
+MOST_SCORES = 20_000  # that were put there; arbitrary
+REST_S = 0.1  # between two messages of one page; arbitrary
 PAGE = Path(__file__).with_name("teacher.html")
 STYLES = Path(__file__).resolve().parents[2] / "page.css"
 WRONG_KEY = "This page is the teacher's. Open it by the address that the server printed."
@@ -48,10 +52,12 @@ class Entry:
 class Classroom:
     """Who is there, what the teacher last asked of all, and the board."""
 
-    def __init__(self, sign: str = "") -> None:
-        """Nobody is there. `sign`: what kernels sign scores with."""
+    def __init__(self, sign: str = "", kernels: Container[str] = ()) -> None:
+        """Nobody is there. `sign`: what kernels sign scores with; `kernels`: of the open pages."""
         self.sign = sign
+        self.kernels = kernels
         self.board: dict[str, Entry] = {}
+        self.owners: dict[str, str] = {}  # of each score, by its mark
         self.stages: dict[StudentSocket, str] = {}
         self.teachers: set[TeacherSocket] = set()
         self.frozen = False
@@ -74,7 +80,8 @@ class Classroom:
     def put(self, who: str, name: str, score: str, mark: str) -> bool:
         """Put a score that a kernel signed on the board; return whether it made sense.
 
-        A student stays there with the best score, the newest of equal ones.
+        A student stays there with the best score, the newest of equal ones. A score is of the one
+        student who put it there first.
         """
         name = " ".join(name.split())
         if not 0 < len(name) <= MOST_NAME or not name.isprintable() or not WHO.fullmatch(who):
@@ -82,11 +89,13 @@ class Classroom:
         made = hmac.new(self.sign.encode(), score.encode(), "sha256").hexdigest()
         if not self.sign or not hmac.compare_digest(made.encode(), mark.encode()):
             return False
-        points, found, n = json.loads(score)
+        if len(self.owners) >= MOST_SCORES or self.owners.setdefault(mark, who) != who:
+            return False
+        points, found, n, *_ = json.loads(score)  # and what no other score has
         before = self.board.get(who)
         if before is not None and before.points > points:
             self.board[who] = replace(before, name=name)
-        elif before is not None or len(self.board) < MOST_SOCKETS:
+        elif before is not None or len(self.board) < MOST_ENTRIES:
             self.board[who] = Entry(name, points, found, n, time.monotonic())
         self.tell_teachers()
         return True
@@ -94,7 +103,18 @@ class Classroom:
     def tell_teachers(self) -> None:
         """Send what is seen to every open teacher's page."""
         for socket in [*self.teachers]:
-            socket.tell(self.seen())
+            socket.show()
+
+    def enter(self, socket: StudentSocket, kernel: str) -> bool:
+        """Let a page in, if it has a kernel here; return whether it is in. It has one socket."""
+        gone = [s for s in self.stages if s.kernel == kernel or s.kernel not in self.kernels]
+        for other in gone:
+            del self.stages[other]
+            other.close(1013, "Another socket came for this page, or its kernel has ended.")
+        if kernel in self.kernels:
+            socket.kernel = kernel
+            self.stages[socket] = ""
+        return socket in self.stages
 
     def ask_all(self) -> None:
         """Send what is asked to every student's page."""
@@ -114,16 +134,18 @@ class _Socket(WebSocketHandler):
     def tell(self, words: str) -> None:
         """Send words; one that is closing, which is in the room until it has closed, is passed."""
         with suppress(WebSocketClosedError):
-            self.write_message(words)
+            sent = self.write_message(words)
+            sent.add_done_callback(lambda done: done.cancelled() or done.exception())
 
-    def on_message(self, message: str | bytes) -> None:
-        """Take a message, or close."""
+    async def on_message(self, message: str | bytes) -> None:
+        """Take a message, or close; the next is read after a rest."""
         try:
             found = json.loads(message) if len(message) <= MOST_BYTES else None
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict) or not self.take(found):
             self.close(1007, "Not as this page sends it.")
+        await asyncio.sleep(REST_S)
 
     def take(self, found: dict[str, Any]) -> bool:
         """Do what a message says; return whether it made sense."""
@@ -133,12 +155,13 @@ class _Socket(WebSocketHandler):
 class StudentSocket(_Socket):
     """One student's page."""
 
+    kernel = ""
+
     def open(self, *_: str, **__: str) -> None:
         """Count it, and say what holds now."""
-        if len(self.room.stages) >= MOST_SOCKETS:
-            self.close(1013, "Too many pages are open.")
+        if not self.room.enter(self, self.get_query_argument("kernel", "")):
+            self.close(1013, "This page has no kernel here any more. Reload it.")
             return
-        self.room.stages[self] = ""
         # A scene given out before is not forced on who comes later, nor again on who comes back.
         self.tell(json.dumps({"frozen": self.room.frozen, "number": self.room.scenes}))
         self.room.tell_teachers()
@@ -199,11 +222,26 @@ class TeacherSocket(_WithKey, _Socket):
         """Keep the room and the key."""
         super().initialize(room)
         self.key = key
+        self.news = self.telling = False
 
     def open(self, *_: str, **__: str) -> None:
         """Say who is there."""
         self.room.teachers.add(self)
-        self.tell(self.room.seen())
+        self.show()
+
+    def show(self) -> None:
+        """Tell what is seen, once all said before is on its way: a page may sleep."""
+        self.news = True
+        if not self.telling:
+            self.telling = True
+            self.task = asyncio.ensure_future(self._tell_news())
+
+    async def _tell_news(self) -> None:
+        with suppress(WebSocketClosedError):
+            while self.news:
+                self.news = False
+                await self.write_message(self.room.seen())
+        self.telling = False
 
     def take(self, found: dict[str, Any]) -> bool:
         """Freeze or free all screens, give a scene to all, or clear the board."""
@@ -225,9 +263,9 @@ class TeacherSocket(_WithKey, _Socket):
         self.room.teachers.discard(self)
 
 
-def handlers(base: str, key: str, sign: str = "") -> list[Any]:
+def handlers(base: str, key: str, sign: str = "", kernels: Container[str] = ()) -> list[Any]:
     """Return the addresses of a class: students' socket, the teacher's page and its socket."""
-    room = Classroom(sign)
+    room = Classroom(sign, kernels)
     return [
         (f"{base}class/student", StudentSocket, {"room": room}),
         (f"{base}class/teacher", TeacherSocket, {"room": room, "key": key}),

@@ -137,7 +137,8 @@ def _guard(server: Any) -> None:
         here = guard.OtherHost(self.ip, named)
         base = f"{self.server_url.rstrip('/')}/"
         sign = os.environ.get("MARGIN_EXPLORER_CLASS", "")
-        class_pages = classroom.handlers(re.escape(base), _TEACHER, sign) if _TEACHER else []
+        own = (re.escape(base), _TEACHER, sign, rooms)
+        class_pages = classroom.handlers(*own) if _TEACHER else []
         pages = _further_pages(self, _repair(made(self)))
         return [(here, guard.WrongHost), *class_pages, *pages]
 

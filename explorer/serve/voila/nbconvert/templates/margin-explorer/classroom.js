@@ -2,6 +2,7 @@
 (() => {
   const config = JSON.parse(document.getElementById("jupyter-config-data").textContent);
   const address = new URL(`${config.baseUrl}class/student`, location.href);
+  address.searchParams.set("kernel", config.kernelId);
   address.protocol = address.protocol.replace("http", "ws");
   const cover = document.createElement("div");
   cover.id = "frozen";
