@@ -2,4 +2,5 @@
 
 import sys
 
+TEACHER = "MARGIN_EXPLORER_TEACHER"  # the key of the teacher's page; read by voila.py
 COMPILING = (sys.executable, "-m", "explorer.engine.compiling")  # a program: here is no torch

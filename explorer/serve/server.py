@@ -24,14 +24,13 @@ from types import FrameType, TracebackType
 from typing import NoReturn, Self
 
 from explorer.research.pages import write_pages
-from explorer.serve import COMPILING
+from explorer.serve import COMPILING, TEACHER
 
 # Holds Voila's settings file, under nbconvert/templates the page's template, and under kernels
 # a Python kernel that keeps no history file and only logs errors.
 SETTINGS = Path(__file__).with_name("voila")
 HOSTS = "MARGIN_EXPLORER_HOSTS"  # read by voila.py
 CLASS = "MARGIN_EXPLORER_CLASS"  # signs scores of a class, else ""; read by page/session.py
-TEACHER = "MARGIN_EXPLORER_TEACHER"  # the key of the teacher's page; read by voila.py
 FOLDERS = "MARGIN_EXPLORER_FOLDERS"  # read by page/apps/digits.py; likewise
 NICENESS = 5  # arbitrary: of a class's kernels, so that the server passes on clicks first
 MEMORY = 2**30  # arbitrary: twice what was measured after every part of the page was used

@@ -24,9 +24,9 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
-from explorer.serve import COMPILING
+from explorer.serve import COMPILING, TEACHER
 
 POSSIBLE = sys.platform == "linux"  # macOS forbids much after a fork; Windows has none
 PROGRAM = (sys.executable, "-m", "explorer.serve.warm")
@@ -36,6 +36,7 @@ MOST_NICE = 10  # arbitrary
 PATIENCE_S = 0.1  # between two looks at it; arbitrary
 REHEARSAL = "explorer.page.apps.rehearsal"  # by name, as a notebook names a page: another layer
 MOST_STARTS = 3  # without a kernel; arbitrary
+READY_S, ANSWER_S = 120.0, 30.0  # of patience with a warm process; arbitrary
 OWN = Path("/proc/self")
 
 
@@ -57,6 +58,7 @@ class Warm:
             raise ForkError(f"{FORK} is 0")
         self._program = list(program)
         self._env = {**os.environ, **(env or {})}
+        self._env.pop(TEACHER, None)  # kernels show theirs, and would show ours
         self._line = threading.Lock()  # one request at a time
         self._said = threading.Event()
         self._ready, self._starts = False, 0
@@ -127,13 +129,15 @@ class Warm:
                 assert process.stdin is not None and process.stdout is not None
                 with contextlib.suppress(OSError):
                     if not self._ready:
-                        self._ready = process.stdout.readline() == READY
-                    process.stdin.write(line)
-                    process.stdin.flush()
-                    answer = process.stdout.readline()
+                        self._ready = _read_line(process.stdout, READY_S) == READY
+                    if self._ready:
+                        process.stdin.write(line)
+                        process.stdin.flush()
+                    answer = _read_line(process.stdout, ANSWER_S) if self._ready else b""
                     if answer:
                         self._starts = 0
                         return int(json.loads(answer)["pid"])
+                process.kill()  # it may hang
                 process.wait()
         raise ForkError("the warm process ended while it was asked")
 
@@ -142,6 +146,13 @@ class Warm:
         if not self._said.is_set():
             self._said.set()
             print(WORDS.format(error), file=sys.stderr, flush=True)
+
+
+def _read_line(pipe: IO[bytes], patience_s: float) -> bytes:
+    """Return the next line, or b"" where none comes."""
+    watch = select.poll()
+    watch.register(pipe, select.POLLIN)
+    return pipe.readline() if watch.poll(1000 * patience_s) else b""
 
 
 def _close_pipes(process: subprocess.Popen[bytes]) -> None:

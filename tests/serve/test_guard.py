@@ -326,7 +326,8 @@ def test_no_query_names_another_host_and_one_chooses_the_theme(host: Host) -> No
 
 WRONG = ("?theme=%ff", "nothing", "voila/templates/x", "voila/templates/lab/static/../../x",
          "login", "voila/labextensions/x", "voila/api/themes/x", "voila/static/x",
-         "voila/files/../x", "voila/query/a-b-c-d-e", "api/kernels/a-b-c-d-e")  # fmt: skip
+         "voila/files/../x", "logout", "%00", "voila/static/a%00b", "voila/render/%00.ipynb",
+          "voila/query/a-b-c-d-e", "api/kernels/a-b-c-d-e")  # fmt: skip
 
 
 @pytest.mark.parametrize("address", WRONG)

@@ -132,6 +132,7 @@ def test_server_that_cannot_start_says_so(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(("wrong", "words"), [
     ({"theme": "blue"}, "light"), ({"port": 99999}, "65535"), ({"port": -1}, "65535"),
+    ({"base_path": "/../"}, "base_path"), ({"base_path": "/a/./"}, "base_path"),
     ({"class_size": -1}, "class_size"), ({"per_address": -1}, "per_address"),
 ])  # fmt: skip
 def test_wrong_argument_is_named(wrong: dict[str, object], words: str) -> None:

@@ -163,6 +163,14 @@ def test_a_warm_process_that_cannot_begin_is_given_up(capfd: pytest.CaptureFixtu
     assert said.count(WORDS) == 1
 
 
+def test_a_warm_process_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "ANSWER_S", 0.2)
+    hanging = warm.Warm([sys.executable, "-c", "print('{}', flush=True); input(); input()"])
+    with pytest.raises(warm.ForkError):
+        hanging.fork({"argv": []})
+    hanging.close()
+
+
 def test_a_rehearsed_process_can_fork_and_its_next_page_works() -> None:
     program = """
 import ipykernel.ipkernel

@@ -239,6 +239,14 @@ class OtherHost(Matcher):
         return None if self.everywhere or address.is_loopback else {}
 
 
+class NoFile(Matcher):
+    """Matches a path that no file can have; those who look for one fail at it."""
+
+    def match(self, request: Any) -> dict[str, Any] | None:
+        """Return None for any other, so that the next rule is asked."""
+        return {} if "%00" in request.path else None
+
+
 class WrongHost(RequestHandler):
     """Refuses a request for another host, whatever its method."""
 
@@ -319,6 +327,16 @@ def say_plainly(handler: Any, status_code: int, **_: Any) -> None:
     """An error page: the stock one names what failed, and asks another host for its fonts."""
     handler.set_header("Content-Type", "text/html; charset=utf-8")
     handler.finish(page_of(WORDS.get(status_code, FAILED)))
+
+
+class Nothing(RequestHandler):
+    """There is nothing, whatever the method."""
+
+    def prepare(self) -> None:
+        """Say so."""
+        raise HTTPError(404)
+
+    write_error = say_plainly
 
 
 class _Guarded:

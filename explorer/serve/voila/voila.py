@@ -17,13 +17,14 @@ from typing import Any
 
 import voila.app
 import voila.server_extension
+from jupyter_server.auth.logout import LogoutHandler
 from jupyter_server.base.handlers import JupyterHandler
 from tornado.httpserver import HTTPServer
 from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler
 from voila.static_file_handler import TemplateStaticFileHandler
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
-from explorer.serve import warm
+from explorer.serve import TEACHER, warm
 
 c = get_config()  # noqa: F821  (given by traitlets)
 
@@ -57,7 +58,7 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 _OPENING = Path(__file__).parent / "nbconvert" / "templates" / "margin-explorer" / "opening.js"
 _VIEW = _PACKAGE / "page" / "view"
 _SCRIPTS = (_VIEW / "base.js", _VIEW / "plane.js", _OPENING)
-_TEACHER = os.environ.pop("MARGIN_EXPLORER_TEACHER", "")  # the key, not for kernels to read
+_TEACHER = os.environ.pop(TEACHER, "")  # the key, not for kernels to read
 c.VoilaConfiguration.resources = {
     "opening": {
         "css": (_PACKAGE / "page.css").read_text(encoding="utf-8"),
@@ -140,16 +141,17 @@ def _guard(server: Any) -> None:
         own = (re.escape(base), _TEACHER, sign, rooms)
         class_pages = classroom.handlers(*own) if _TEACHER else []
         pages = _further_pages(self, _repair(made(self)))
-        return [(here, guard.WrongHost), *class_pages, *pages]
+        return [(here, guard.WrongHost), (guard.NoFile(), guard.Nothing), *class_pages, *pages]
 
     server.init_handlers = init_handlers
     server.is_guarded = True
 
 
 def _repair(handlers: list[Any]) -> list[Any]:
-    """Return Voila's handlers with ours in the place of two."""
+    """Return Voila's handlers with ours in the place of three."""
     ours = {
         TemplateStaticFileHandler: guard.TemplateFiles,
+        LogoutHandler: guard.Nothing,  # nobody logs in
         VoilaKernelWebsocketHandler: guard.PageSocket,
     }
     return [(address, ours.get(handler, handler), *rest) for address, handler, *rest in handlers]
