@@ -47,6 +47,11 @@ class Kept:
         self.page.wait_for_function(f"words => ({ROWS})()[0]?.words.startsWith(words)", arg=words)
         return str(self.page.evaluate(f"({ROWS})()[0].text"))
 
+    def kept_among(self, words: str) -> None:
+        """Wait until one of the rows is told so."""
+        told = f"words => ({ROWS})().some(row => row.words.startsWith(words))"
+        self.page.wait_for_function(told, arg=words)
+
     def is_offered(self) -> Locator:
         """Wait until the drawing is offered again."""
         expect(self.bar).to_contain_text(re.compile(r"^Take up your drawing of \d\d:\d\d \(5 poi"))
@@ -105,6 +110,32 @@ def test_a_drawing_is_offered_again_after_a_reload(page: Page, voila_server: ser
     expect(rows).to_have_count(2)
     rows.nth(1).get_by_role("button", name="Take up").click()
     drawn.app.expect_points(5)
+
+
+def test_a_duplicated_tab_keeps_a_drawing_of_its_own(
+    page: Page, voila_server: serve.Server
+) -> None:
+    """The browser copies the session storage, so both tabs think of one row as theirs."""
+    first = Kept(page).draw(voila_server.url)
+    with page.context.expect_page() as opened:
+        page.evaluate("() => void window.open(location.href)")
+    second = Kept(opened.value)
+    second.is_offered().click()
+    second.app.expect_points(5)
+    for drawn, place in ((first, (0.5, 0.55)), (second, (0.4, 0.6)), (second, (0.55, 0.3))):
+        drawn.app.click(place)
+    first.kept_among("6 points")
+    second.kept_among("7 points")
+    for drawn, words in ((first, "6 points"), (second, "7 points")):
+        drawn.page.reload(wait_until="commit")
+        expect(drawn.bar).to_contain_text(words)
+    first.bar.get_by_role("button", name="Take up").click()  # nobody else writes on its row now
+    first.app.expect_points(6)
+    for place in ((0.25, 0.75), (0.75, 0.25)):
+        first.app.click(place)
+    first.kept_among("8 points")
+    assert len(page.evaluate(ROWS)) == 2
+    second.page.close()
 
 
 def covers_nothing(drawn: Kept) -> None:

@@ -3,6 +3,7 @@
 // somebody presses "Take up".
 // The kernel is asked so long after it was heard last; so long it may be silent; and so long each answer may take.
 const TICK_MS = 500, BEAT_MS = 2000, SILENT_MS = 5000, ANSWER_MS = 2500;
+const OWNER_MS = 400; // arbitrary: in which a tab that writes on a row says so
 const RESTS_MS = 600000; // of a page that nobody touches and that draws nothing; it then asks no more; arbitrary
 
 // --- the bar: one sentence and its buttons, above the side: it covers nothing ----------------------------------------
@@ -48,11 +49,21 @@ function render({ model, el }) {
   const reload = [model.get("says")["reload now"], () => { saved = latest?.text; location.reload(); }];
 
   const text = (name, about) => model.get("says")[name].replace("{time}", about ? clock(about.time) : "").replace("{words}", about?.words || "");
-  const startNew = () => {
-    const { key: old, ...left } = row; // it stays among the rows, but is not offered again
-    attempt(() => localStorage.setItem(old, JSON.stringify({ ...left, left: true })));
-    row = null;
-    say();
+  // A duplicated tab has the session storage of the first: a row is written on by one alone.
+  const tabs = attempt(() => new BroadcastChannel(MINE), null);
+  const answer = ({ data }) => { if (latest && data.asks === key) tabs.postMessage({ has: key }); };
+  const isFree = (asked) => new Promise((done) => {
+    if (!tabs) { done(false); return; }
+    const told = ({ data }) => { if (data.has === asked) end(false); };
+    const end = (free) => { tabs.removeEventListener("message", told); done(free); };
+    tabs.addEventListener("message", told);
+    tabs.postMessage({ asks: asked });
+    setTimeout(end, OWNER_MS, true);
+  });
+  const close = () => { const closed = row; row = null; say(); return closed; };
+  const startNew = async () => {
+    const { key: old, ...left } = close(); // it stays among the rows, but is not offered again
+    if (await isFree(old)) attempt(() => localStorage.setItem(old, JSON.stringify({ ...left, left: true })));
   };
   const say = () => {
     const last = latest || row, held = last ? [[text("download"), () => { saved = last.text; download(last); }]] : [];
@@ -64,13 +75,12 @@ function render({ model, el }) {
     else if (!stored && !shut) bar.show({ kind: "full", words: text("full"), buttons: [...held, [text("close"), () => { shut = true; say(); }]] });
     else bar.show(null);
   };
-  const takeUp = () => {
-    // A row of this tab is written on; that of another tab, which may be open, is left as it is.
-    if (row.key === attempt(() => sessionStorage.getItem(MINE), null)) key = row.key;
+  const takeUp = async () => {
+    // A row of this tab alone is written on; that of another tab, which may be open, is left as it is.
+    const taken = close(), mine = taken.key === attempt(() => sessionStorage.getItem(MINE), null);
+    if (mine && await isFree(taken.key)) key = taken.key;
     touched = true;
-    send({ kind: "take up", text: row.text, lesson: row.lesson });
-    row = null;
-    say();
+    send({ kind: "take up", text: taken.text, lesson: taken.lesson });
   };
   const keep = () => {
     const { text, words, whole, anew, own, lesson } = model.get("kept");
@@ -129,6 +139,7 @@ function render({ model, el }) {
 
   const listeners = [[document, "pointerdown", act, true], [document, "keydown", act, true], [document, "mx-drawn", drawn], [window, "beforeunload", leave]];
   for (const [on, kind, call, first] of listeners) on.addEventListener(kind, call, first);
+  tabs?.addEventListener("message", answer);
   model.on("msg:custom", message);
   model.on("change:kept", keep);
   kernel?.connectionStatusChanged?.connect?.(connection);
@@ -150,6 +161,7 @@ function render({ model, el }) {
     model.off("change:kept", keep);
     kernel?.connectionStatusChanged?.disconnect?.(connection);
     clearInterval(timer); clearTimeout(placing);
+    tabs?.close();
     bar.root.remove();
   };
 }
