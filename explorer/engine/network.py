@@ -186,9 +186,9 @@ class Network:
 
     def in_unit(self) -> Network:
         """Return the network of points divided by `unit`: the same function, with the unit 1."""
-        return self.with_unit(1.0)
+        return self.per(1.0)
 
-    def with_unit(self, unit: float) -> Network:
+    def per(self, unit: float) -> Network:
         """Return the same weights of training, of which points are `unit` times as large.
 
         Args:

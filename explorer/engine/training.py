@@ -21,10 +21,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, wraps
-from typing import Annotated, Concatenate, Literal, ParamSpec
+from functools import cached_property
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ from torch import Tensor
 from explorer.engine import backprop, optim
 from explorer.engine.classes import check_labels, margins, soft_contrast
 from explorer.engine.data import Dataset, unit_of
+from explorer.engine.data.unit import in_its_unit
 from explorer.engine.kernels import training_device, training_loops
 from explorer.engine.margin import Loss, gain_of, gamma_bar, log_loss, pull_weights, smoothed_margin
 from explorer.engine.network import Network, init_network, revived_network, scaled_network
@@ -50,6 +51,7 @@ RATES: dict[StepRule, float] = {
     "loss-scaled": 1.0,  # the inverse of the curvature bound
     "constant": 0.01,  # Haim et al. 2022, appendix B
 }
+BATCH_RATE = 0.02  # loss-scaled mini-batches; at 1 they switch all neurons off: docs/science.md
 
 
 @settings
@@ -96,8 +98,8 @@ class TrainConfig:
         "Rate in the units of the step rule; 0: automatic, the rule's own", title="step size",
         form="more",
         place=2, page=(0, 100), gt=0, unit="of the step rule",
-        note="None takes 1 (loss-scaled: the inverse of the curvature bound) or 0.01 (constant, on "
-        "the mean loss).",
+        note="None takes 1 (loss-scaled: the inverse of the curvature bound), with mini-batches "
+        "0.02, or 0.01 (constant, on the mean loss).",
     )] = None
     momentum: Annotated[float, setting(
         "Heavy-ball momentum, below 1", title="momentum", form="more", place=3, page=(0, 0.999),
@@ -165,6 +167,12 @@ class TrainConfig:
         return RATES[self.rule] if self.lr is None else self.lr
 
 
+def rate_on(config: TrainConfig, n: int) -> float:
+    """The rate in force on n points; mini-batches of them have a smaller default."""
+    part = config.lr is None and config.batch is not None and config.batch < n
+    return BATCH_RATE if part and config.rule == "loss-scaled" else config.rate
+
+
 # --- One moment of a training run; `training` makes them ----------------------------------------
 
 MAX_EXPONENT = 700.0  # exp(700) is still a double
@@ -185,8 +193,8 @@ class TrainState:
         log_pull: log of the mean of -l'(q_i) at the true weights; see `loss_gradient`.
         kappa: sum_i p_i ||grad Phi(net; x_i)||^2, 0 when no neuron is active on any point.
         rho: norm of net.theta.
-        velocity: (P,) the last displacement, in the units of `net`.
-            Where `net.unit` is not 1, rho, kappa, grads and velocity are those of `net.in_unit()`.
+        velocity: (P,) the last displacement, in the units of `net`. Like kappa, rho and grads it is
+            that of `net.in_unit()`.
         batch_seed: with t it fixes every mini-batch.
         loss: the loss that `log_loss` and `grads` are of.
         diverged: the step from here would not be finite and was not taken.
@@ -277,25 +285,6 @@ __all__ = [
 TRUST = 0.1  # measured: at 0.3 hard 1-D sets lose their neurons early, at 0.03 they get stuck
 NORM_RANGE = 16.0  # arbitrary: the carried norm is brought back to [1, 2) when it leaves 16^+-1
 COOLED = 1.0  # arbitrary: p is then neither uniform nor all on the worst point
-P = ParamSpec("P")
-OneStep = Callable[Concatenate[Dataset, TrainState, TrainConfig, P], TrainState]
-
-
-def _in_its_unit(run: OneStep[P]) -> OneStep[P]:
-    """Let `run` see points and weights in the unit of the network (`Network.unit`)."""
-
-    @wraps(run)
-    def inside(
-        target: Dataset, state: TrainState, config: TrainConfig, /, *more: P.args, **named: P.kwargs
-    ) -> TrainState:
-        unit = state.net.unit
-        if unit == 1:
-            return run(target, state, config, *more, **named)
-        within = replace(state, net=state.net.in_unit())
-        after = run(target.over(unit), within, config, *more, **named)
-        return replace(after, net=after.net.with_unit(unit))
-
-    return inside
 
 
 def init(
@@ -322,18 +311,11 @@ def init(
     Source: Haim et al. 2022, appendix B, for the small first layer.
     """
     if net is None:
-        unit = unit_of(target)
+        small = config.init_scale if config.init == "small" else None
         net = init_network(
-            target.d,
-            config.widths,
-            generator=generator,
-            first_scale=config.init_scale if config.init == "small" else None,
-            bias=config.bias,
-            all_biases=config.all_biases,
-            outputs=target.outputs,
-        )
-    else:
-        unit, net = net.unit, net.in_unit()
+            target.d, config.widths, generator=generator, first_scale=small, bias=config.bias,
+            all_biases=config.all_biases, outputs=target.outputs,
+        ).per(unit_of(target))  # fmt: skip
     if net.d != target.d:
         raise ValueError(
             f"the network takes points of dimension {net.d}; the set has dimension {target.d}"
@@ -342,15 +324,10 @@ def init(
     if not net.homogeneous and config.method == "ascent":
         raise ValueError("the ascent needs a homogeneous network; take method='gradient'")
     seed = int(torch.randint(2**31, (), generator=generator))
-    net = net.to(dtype=target.x.dtype, device=target.x.device)
-    seen = target if unit == 1 else target.over(unit)
-    state = _evaluate(seen, config, 0, net, 0.0, torch.zeros_like(net.theta), seed)
-    if state is None:
-        raise ValueError("these weights give outputs that are not finite; give smaller ones")
-    return replace(state, net=state.net.with_unit(unit)) if unit != 1 else state
+    return _at_rest(target, config, 0, net, seed)
 
 
-@_in_its_unit
+@in_its_unit
 @few_threads()
 def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
     """Return the state after one update.
@@ -385,7 +362,7 @@ def step(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
     return replace(state, diverged=True) if following is None else following
 
 
-@_in_its_unit
+@in_its_unit
 def refresh(target: Dataset, state: TrainState, config: TrainConfig) -> TrainState:
     """Return the same weights and time on other points: training goes on from where it is.
 
@@ -431,13 +408,18 @@ def with_net(
 
     ValueError where their outputs are not finite.
     """
-    net = net.to(dtype=target.x.dtype, device=target.x.device)
-    unit, net = net.unit, net.in_unit()
+    return _at_rest(target, config, t, net, state.batch_seed)
+
+
+def _at_rest(target: Dataset, config: TrainConfig, t: int, net: Network, seed: int) -> TrainState:
+    """The state at these weights, without velocity. ValueError where outputs are not finite."""
+    unit = net.unit
+    net = net.in_unit().to(dtype=target.x.dtype, device=target.x.device)
     seen = target if unit == 1 else target.over(unit)
-    made = _evaluate(seen, config, t, net, 0.0, torch.zeros_like(net.theta), state.batch_seed)
-    if made is None:
+    state = _evaluate(seen, config, t, net, 0.0, torch.zeros_like(net.theta), seed)
+    if state is None:
         raise ValueError("these weights give outputs that are not finite; give smaller ones")
-    return replace(made, net=made.net.with_unit(unit))
+    return state if unit == 1 else replace(state, net=state.net.per(unit))
 
 
 def terminate(state: TrainState, config: TrainConfig) -> Status:
@@ -457,7 +439,7 @@ def terminate(state: TrainState, config: TrainConfig) -> Status:
     return Status.FINISHED if state.t >= config.steps else Status.RUNNING
 
 
-@_in_its_unit
+@in_its_unit
 def advance(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -> TrainState:
     """Return the state after so many steps, or the last one where the run is over before.
 
@@ -522,7 +504,7 @@ def _leap(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -
     held = (state.net.theta, state.velocity, state.grads, state.q)
     rule = (
         config.method == "ascent", config.rule == "constant", config.loss == "logistic",
-        config.rate, config.momentum, config.weight_decay, math.log(config.beta_end),
+        rate_on(config, target.n), config.momentum, config.weight_decay, math.log(config.beta_end),
         float(config.ascent_steps), TRUST, NORM_RANGE if state.net.homogeneous else math.inf,
         MAX_EXPONENT, *training_loops.LARGEST,
     )  # fmt: skip
@@ -538,10 +520,10 @@ def _leap(target: Dataset, state: TrainState, config: TrainConfig, steps: int) -
 
 def _rate(state: TrainState, config: TrainConfig) -> float:
     """The factor of `grads` in the next displacement, in the units of the carried weights."""
-    order = state.net.depth
+    order, rate = state.net.depth, rate_on(config, len(state.q))
     if config.rule == "constant":
         exponent = state.log_pull + (order - 2) * state.log_scale
-        return config.rate * math.exp(exponent) if exponent < MAX_EXPONENT else math.inf
+        return rate * math.exp(exponent) if exponent < MAX_EXPONENT else math.inf
     if state.kappa == 0:
         return 0.0
     gain = math.exp(min(order * state.log_scale, MAX_EXPONENT))
@@ -550,29 +532,25 @@ def _rate(state: TrainState, config: TrainConfig) -> float:
     if gain == 0 or length == 0:
         return 0.0
     # The second is the trust region: 1/fade such steps add up to TRUST times the norm.
-    return min(config.rate / (state.kappa * gain), TRUST * fade * state.rho / length)
+    return min(rate / (state.kappa * gain), TRUST * fade * state.rho / length)
 
 
 def _next_displacement(state: TrainState, config: TrainConfig) -> Tensor:
     """The next displacement with weight decay, in the units of the carried weights."""
+    net, rate = state.net, rate_on(config, len(state.q))
     carried = optim.Carried(
-        state.net.theta, state.grads, state.net.depth, state.log_scale, state.log_pull, state.kappa
+        net.theta, state.grads, net.depth, state.log_scale, state.log_pull, state.kappa
     )
     if config.rule == "constant":
-        return optim.constant_decay(carried, config.weight_decay, config.rate)
+        return optim.constant_decay(carried, config.weight_decay, rate)
     reach = TRUST * (1 - config.momentum) * state.rho
-    return optim.scaled_decay(carried, config.weight_decay, config.rate, reach)
+    return optim.scaled_decay(carried, config.weight_decay, rate, reach)
 
 
 def _evaluate(
-    target: Dataset,
-    config: TrainConfig,
-    t: int,
-    net: Network,
-    log_scale: float,
-    velocity: Tensor,
+    target: Dataset, config: TrainConfig, t: int, net: Network, log_scale: float, velocity: Tensor,
     batch_seed: int,
-) -> TrainState | None:
+) -> TrainState | None:  # fmt: skip
     """The state at these weights, or None where a number of it is not finite."""
     theta = net.theta
     rho = math.sqrt(float(torch.dot(theta, theta)))  # one call; net.rho takes one per tensor

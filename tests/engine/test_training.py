@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.engine import backprop
+from explorer.engine import backprop, training
 from explorer.engine.data import PRESETS, Dataset, empty, preset
 from explorer.engine.network import (
     Network,
@@ -253,6 +253,21 @@ def test_every_epoch_of_mini_batches_uses_every_point_once() -> None:
         assert torch.allclose(total, whole.grads, rtol=0, atol=1e-14)
     assert not torch.allclose(parts[0].grads, parts[3].grads)
     assert parts[1].log_loss == whole.log_loss  # the shown loss is that of all points
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_mini_batches_keep_their_neurons_with_the_default_step(seed: int) -> None:
+    data, config = preset("alternating-circle", n=20), TrainConfig(batch=5, steps=8000)
+    first = training.init(data, config, torch.Generator().manual_seed(seed))
+    state = training.advance(data, first, config, config.steps)
+    assert training.terminate(state, config) is Status.FINISHED and state.q_min > 0
+
+
+def test_the_default_step_of_mini_batches_is_that_of_all_points_where_they_hold_all() -> None:
+    part, own, rate = TrainConfig(batch=5), TrainConfig(batch=5, lr=0.3), training.rate_on
+    assert rate(part, 6) < rate(part, 5) == rate(TrainConfig(), 6) == 1
+    assert rate(own, 6) == rate(own, 5) == 0.3
+    assert rate(TrainConfig(batch=5, step_rule="constant"), 6) == 0.01
 
 
 def test_mini_batches_separate_and_a_batch_of_all_is_the_full_one() -> None:

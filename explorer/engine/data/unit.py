@@ -8,8 +8,14 @@ by a unit, a power of two, which rounds nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from explorer.engine.data.dataset import Dataset
+
+Run = TypeVar("Run", bound=Callable[..., Any])
 
 # Measured on a circle of 12: 6 of them are met as given at radius 4, 7 at 1/4, 12 at 1/2 and 1.
 LARGE, SMALL = 4.0, 0.25
@@ -65,3 +71,18 @@ def in_unit(data: Dataset) -> Dataset:
     """
     unit = unit_of(data)
     return data if unit == 1 else data.over(unit)
+
+
+def in_its_unit(run: Run) -> Run:
+    """Let `run` of (points, state of a training, ...) see both in the unit of the network."""
+
+    @wraps(run)
+    def inside(target: Dataset, state: Any, *more: Any, **named: Any) -> Any:  # noqa: ANN401
+        unit = state.net.unit
+        if unit == 1:
+            return run(target, state, *more, **named)
+        within = replace(state, net=state.net.in_unit())
+        after = run(target.over(unit), within, *more, **named)
+        return replace(after, net=after.net.per(unit))
+
+    return cast(Run, inside)

@@ -16,7 +16,7 @@ _STATUS = {
     Status.COMPLETE: "Finished: the algorithm has come to its end, and nothing is left to do.",
     Status.CONVERGED: "Converged: another step changes less than the set tolerance.",
     Status.DEAD: "Stopped: no neuron is active on any point, so the gradient is zero. "
-    "Take a new seed, more neurons or a larger initialisation.",
+    "Take a new seed, more neurons, a larger initialisation, or a smaller step size.",
     Status.DIVERGED: "Stopped before a step that would not be finite; the last finite state is "
     "kept. Lower the step size or take the loss-scaled step.",
 }
