@@ -405,7 +405,7 @@ def line_picture(
 ) -> None:  # fmt: skip
     """Write a PNG: groups as bands with their rule, candidates, proven and likely points; lambda.
 
-    A circle means proven, a dashed diamond likely. The truth, if given, is hollow and larger than
+    A circle means proven, a dashed one likely. The truth, if given, is hollow and larger than
     the candidates.
     """
     line = view(target, state)
@@ -430,7 +430,7 @@ def line_picture(
     graph.scatter(x, y, 22, color="black", zorder=3, label="candidates")
     looks = (
         (drawn.rings, "proven", "o", "-", 260),
-        (drawn.diamonds, "likely, not proven", "D", "--", 180),
+        (drawn.likely, "likely, not proven", "o", "--", 260),
     )
     for places, name, marker, style, size in looks:
         if len(places):

@@ -14,6 +14,7 @@ from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
+from explorer.engine.explanations.cone import scope
 from explorer.engine.network import Network
 from explorer.engine.store import Run
 from explorer.research.planes import attack_picture
@@ -138,7 +139,7 @@ def of_attack(done: Attacked) -> dict[str, Any]:
         out["certainty"] = {
             "radius": made.radius, made.word: made.certain, "half": made.half,
             "reach": made.reach, "least": made.least, "truth": made.truth,
-            "threshold": made.threshold,
+            "threshold": made.threshold, "box": made.box, "top": made.top,
         }  # fmt: skip
     if scores is not None and verdict is not None:
         truth, control = scores
@@ -309,8 +310,8 @@ def _certified(made: Certainty) -> str:
     certain = made.radius[made.certain]
     reached = f", to {float(certain.min()):.2%} or more" if len(certain) else ""
     return (
-        f"{len(certain)} of {len(made.radius)} within {made.half + made.reach:.2g}{reached} "
-        f"({known}: {made.limit:.2%})"
+        f"{len(certain)} of {len(made.radius)} within {made.half + made.reach:.2g}{reached}, among "
+        f"explanations with {scope(made.box, made.top)} ({known}: {made.limit:.2%})"
     )
 
 

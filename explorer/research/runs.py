@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine import training
-from explorer.engine.attacks.certified import cone_of, fits
+from explorer.engine.attacks.certified import CertifiedState, cone_of, fits
 from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_EXACT, TAU_TRAINED, Certificate, certify, in_reach
@@ -465,6 +465,21 @@ def certified_points(found: Score, made: Certainty, radius: float = RADIUS) -> T
     match = found.matches[found.radii.index(radius)]
     certain = made.certain & made.proven
     return (match >= 0) & certain[match.clamp_min(0)] if len(certain) else match >= 0
+
+
+def certified_places(state: CertifiedState, known: Certainty | None) -> Tensor:
+    """Return which places (m,) are certified, not just likely: `known` tells what the points leave.
+
+    It must speak of the same box and margins.
+    """
+    if (
+        known is None
+        or known.truth is None
+        or known.box != state.box
+        or known.top > 1 + state.band + 1e-9
+    ):
+        return torch.zeros(len(state.radius), dtype=torch.bool)
+    return state.radius > known.truth
 
 
 def with_certainty(

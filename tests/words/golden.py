@@ -105,7 +105,7 @@ OTHERS = Explanation(torch.zeros(7, 2), torch.ones(7), torch.ones(7), (), torch.
 PAIR = OTHERS.keep(torch.arange(7) < 2)
 AS_WELL = AsWell(OTHERS, 0.412, 0.431, 0.1234, 0.125, replace(SCOPE, exact=False))
 FARTHEST = Farthest(OTHERS, 0.52, 3e-7, 1e-8, SCOPE)
-CERTAIN = Certainty(tensor(0.45, 0.1, 0.0), 0.03, 0.01, 0.05, 0.07, 0.15)
+CERTAIN = Certainty(tensor(0.45, 0.1, 0.0), 0.03, 0.01, 0.05, 0.07, 0.15, 2.5, 1.01)
 OVER_ALL = Determination(
     CERTAIN, tensor(1, 0, 0, 0), tensor(1, 0, 0, 0) > 0, 0.0712, 0.04, 1.5, 0.01,
     OverAll(0.01, 0.0123, 0.07, 0.0712, torch.zeros(2, 2), tensor(1, 1), tensor(1, 1)),
@@ -629,7 +629,9 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
     explain = replace(frame(), stage="explain")
     assert explain.target is not None
     for name, top, done in (("so far", 0.01, False), ("none", 0.1, True), ("some", 0.3, True)):
-        rays = RadiusMap(np.full((2, 3), top), *np.array([[-1.0], [1.0]]), 0.3, 0.0, 0.01, 0.15)
+        rays = RadiusMap(
+            np.full((2, 3), top), *np.array([[-1.0], [1.0]]), 0.3, 0.0, 0.01, 0.15, 2.5, 1.01
+        )
         yield f"radii, {name}", replace(explain, radii=Certain(explain.target, rays, done))
     part = replace(VERDICT, in_reach=13, reached=12)
     yield "found, some in reach", frame(part)

@@ -1,4 +1,4 @@
-r"""Places that must hold a training point: the certified radius, searched from coarse to fine.
+r"""Places likely to hold a training point: the certified radius, searched from coarse to fine.
 
 A place is an interval of the line or a square of the plane with a label. Its radius is the least
 residual of any explanation of the weights that has no point of that label there
@@ -6,7 +6,9 @@ residual of any explanation of the weights that has no point of that label there
 begins with wide places around the points of the least explanation, as every needed place holds
 one of them, keeps those with a radius above the threshold and goes on with narrower ones inside
 them. What is claimed are the centres of the narrowest places that do not meet: no two of them can
-stand for the same point.
+stand for the same point. That the radii exceed the threshold is proven; that the points of the
+weights leave less than it is a judgement, as nobody knows them here. Who does says which of the
+places are certified (`runs.certified_places`).
 """
 
 from __future__ import annotations
@@ -30,14 +32,14 @@ from explorer.engine.explanations.certified import (
     groups_left,
     threshold,
 )
-from explorer.engine.explanations.cone import Array, Cone, refusal
+from explorer.engine.explanations.cone import Array, Cone, refusal, scope
 from explorer.engine.progress import Progress, no_progress
 from explorer.engine.settings import setting, settings
 from explorer.engine.sizes import Size
 from explorer.engine.status import Status
 from explorer.engine.threads import few_threads
 
-_SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]])
+SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]])
 MOST_ASKED = {1: MOST[1], 2: 200}  # groups where one asks for it; a place of 160 takes a second
 WEIGHTS = {1: 20_000, 2: 5_000}  # of more layers, without being asked: a tenth of a second a place
 WEIGHTS_ASKED = {1: 60_000, 2: 25_000}  # where one asks for it: one to two seconds a place
@@ -112,7 +114,7 @@ class CertifiedState:
         least: least residual of any explanation, a share of |theta|.
         threshold: the radius that a claim exceeds.
         reach: how far from a place its training point may stand; units of x.
-        band: support points are assumed to have 1 <= y Phi <= 1 + band, up to the margin's error.
+        band: support points are assumed to have y Phi <= 1 + band.
         tau: slopes are free within this distance of a neuron's line.
         box: half width of the box of all points.
         looked: places looked at so far.
@@ -163,7 +165,7 @@ def _refusal(target: Target, most: dict[int, int], weights: dict[int, int]) -> s
         return why
     if target.decayed:
         return DECAYED
-    minutes = "Choose the attack “Certified places”: it takes minutes."
+    minutes = "Choose the attack “Likely places”: it takes minutes."
     if len(target.net.weights) > 2:
         count = len(target.net.theta)
         if count <= weights[d]:
@@ -198,7 +200,7 @@ def _begun(cone: Cone, state: CertifiedState, config: CertifiedConfig) -> Certif
     made = cone.assumptions
     return replace(
         state, t=1, waiting=torch.from_numpy(_first(cone, config.widest)), least=cone.least.high,
-        threshold=threshold(cone, config.threshold), reach=made.reach, band=made.band,
+        threshold=threshold(cone, config.threshold), reach=made.reach, band=made.top - 1,
         tau=made.tau, box=made.box,
     )  # fmt: skip
 
@@ -316,14 +318,14 @@ def _disjoint(rows: Array, d: int, reach: float) -> Array:
 
 
 def shapes(target: Target, state: CertifiedState) -> Shapes:
-    """Return the claimed places: spans of the line, or squares of the plane; rings at centres."""
-    x, half = state.x.numpy(), state.half.numpy()[:, None]
+    """Return the claimed places and their reach: spans, or squares; dashed rings at centres."""
+    x, half = state.x.numpy(), state.half.numpy()[:, None] + state.reach
     if target.net.d == 1:
         ends = np.column_stack([x - half, x + half])
         spans = tuple((float(low), float(high)) for low, high in ends)
-        return Shapes(spans=spans, rings=np.column_stack([x, state.y.numpy()]))
-    squares = [at + h * _SQUARE for at, h in zip(x, half, strict=True)]
-    return Shapes(lines=joined(squares), rings=x)
+        return Shapes(spans=spans, likely=np.column_stack([x, state.y.numpy()]))
+    squares = [at + h * SQUARE for at, h in zip(x, half, strict=True)]
+    return Shapes(lines=joined(squares), likely=x)
 
 
 def words(state: CertifiedState, config: CertifiedConfig) -> str:
@@ -337,17 +339,21 @@ def words(state: CertifiedState, config: CertifiedConfig) -> str:
         )
     if not state.looked:
         return (
-            f"Some explanation leaves {state.least:.1%} of the weights; a place is claimed where "
-            f"every explanation without a point there leaves more than {state.threshold:.1%}."
+            f"Some explanation leaves {state.least:.1%} of the weights; a place is likely where "
+            f"every explanation without a point there leaves more than {state.threshold:.1%}. "
+            f"Explanations are those with {scope(state.box, 1 + state.band)}."
         )
     left = f" {len(state.waiting)} places wait." if len(state.waiting) else ""
     if not len(state.radius):
-        return f"Of {state.looked} places looked at none has to hold a training point.{left}"
+        return f"Of {state.looked} places looked at none is likely to hold a training point.{left}"
     least = float(state.radius.min())
+    reach = f", or have one within {state.reach:.2g}" if state.reach else ""
     return (
-        f"Of {state.looked} places looked at {len(state.radius)} that do not meet are claimed: a "
-        f"training point lies in each, unless the weights are more than {least:.1%} of their norm "
-        f"from every explanation.{left}"
+        f"Of {state.looked} places looked at {len(state.radius)} that do not meet are likely to "
+        f"hold a training point each{reach}: without one every "
+        f"explanation with {scope(state.box, 1 + state.band)} leaves {least:.1%} of the "
+        f"weights or more. That the true points leave less is a judgement by a threshold "
+        f"({state.threshold:.1%}).{left}"
     )
 
 
@@ -358,11 +364,11 @@ def belongs(target: Target, state: CertifiedState, config: CertifiedConfig) -> b
 
 
 ATTACK = Attack(
-    place=7, heavy=True, key="certified_places", title="Certified places", paper="own",
-    sentence="Places that must hold a training point of a label: without one the weights would be "
-    "farther from every explanation than the stated radius.",
+    place=7, heavy=True, key="certified_places", title="Likely places", paper="own",
+    sentence="Places likely to hold a training point of a label: without one every explanation "
+    "leaves more of the weights than a threshold, which is found from the weights alone.",
     config=CertifiedConfig, state=CertifiedState,
     first=init, step=step, terminate=terminate, report=report, fits=_possible,
     shapes=shapes, words=words, belongs=belongs,
-    curves=(("proven", "places proven"), ("waiting", "places waiting")),
+    curves=(("proven", "places above the threshold"), ("waiting", "places waiting")),
 )  # fmt: skip

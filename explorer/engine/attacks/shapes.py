@@ -14,7 +14,7 @@ from explorer.engine.network import phi
 
 Array = NDArray[np.float64]
 NONE: Array = np.zeros((0, 2))
-PLACES = ("lines", "strong", "dots", "rings", "diamonds", "hands", "area")
+PLACES = ("lines", "strong", "dots", "rings", "likely", "diamonds", "hands", "area")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,8 @@ class Shapes:
         strong: thick paths, likewise.
         dots: small grey places (p, 2), such as candidates that were tried.
         rings: places with a ring around (r, 2), such as what is proven.
-        diamonds: places with a thin diamond around (d, 2): what is likely, not proven.
+        likely: places with a dashed ring around (l, 2): what is likely, not proven.
+        diamonds: places with a thin diamond around (d, 2), such as a lowest one.
         area: a pale polygon (k, 2).
         hands: places with a square around (h, 2): what is in hand.
         spans: shaded upright bands (low, high).
@@ -64,6 +65,7 @@ class Shapes:
     strong: Array = field(default_factory=lambda: NONE)
     dots: Array = field(default_factory=lambda: NONE)
     rings: Array = field(default_factory=lambda: NONE)
+    likely: Array = field(default_factory=lambda: NONE)
     diamonds: Array = field(default_factory=lambda: NONE)
     hands: Array = field(default_factory=lambda: NONE)
     area: Array = field(default_factory=lambda: NONE)

@@ -47,6 +47,8 @@ class Certainty:
         truth: residual of the known points under the same assumptions; None where nobody knows
             them.
         threshold: what a radius must exceed where nobody knows them; see `certified.threshold`.
+        box: explanations are those by points in [-box, box]^d, in units of the data,
+        top: and of margins up to this.
         tight: whether some explanation does without a point where none is certified. Of three
             layers and more a radius is a lower bound alone, and this is not known.
     """
@@ -57,6 +59,8 @@ class Certainty:
     least: float
     truth: float | None
     threshold: float
+    box: float
+    top: float
     tight: bool = True
 
     @property
@@ -146,7 +150,7 @@ def certainty(
     radius = torch.tensor(made, dtype=torch.float64)
     return Certainty(
         radius, half, cone.assumptions.reach, cone.least.high, known, threshold(cone),
-        cone.tight,
+        cone.assumptions.box, cone.assumptions.top, cone.tight,
     )  # fmt: skip
 
 
@@ -168,6 +172,8 @@ class RadiusMap:
         reach: a training point of a place may lie this far outside of it.
         least: least residual of any explanation: what no radius is below.
         threshold: a radius above it makes a training point likely: nobody told the points.
+        box: explanations are those by points in [-box, box]^d,
+        top: and of margins up to this.
     """
 
     values: Array
@@ -177,6 +183,8 @@ class RadiusMap:
     reach: float
     least: float
     threshold: float
+    box: float
+    top: float
 
     @property
     def needed(self) -> Flags:
@@ -246,7 +254,8 @@ def radius_map(
     def so_far() -> RadiusMap:
         shown = values.copy() if d == 1 else values.transpose(0, 2, 1)[:, ::-1].copy()
         return RadiusMap(
-            shown, ends[0], ends[1], half, made.reach, cone.least.high, threshold(cone)
+            shown, ends[0], ends[1], half, made.reach, cone.least.high, threshold(cone),
+            made.box, made.top,
         )  # fmt: skip
 
     waiting: list[tuple[float, Spans, Bound | None]]

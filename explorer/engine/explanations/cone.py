@@ -99,10 +99,14 @@ class Assumptions:
     middle: float = 0.0
 
     @property
+    def top(self) -> float:
+        """The largest y Phi of a point."""
+        return (1 + self.band) * (1 + self.margin_error)
+
+    @property
     def levels(self) -> tuple[float, float]:
         """The least and the largest y Phi of a point, rounding left aside."""
-        low, high = 1 - self.margin_error, (1 + self.band) * (1 + self.margin_error)
-        return low - 1e-6, high + 1e-6
+        return 1 - self.margin_error - 1e-6, self.top + 1e-6
 
     def rings(self, d: int) -> list[tuple[float, Array]]:
         """The middle and the rings around it, each twice as wide: half widths, and their pieces.
@@ -116,6 +120,11 @@ class Assumptions:
             found.append((outer, frame(half, outer, d)))
             half = outer
         return found
+
+
+def scope(box: float, top: float) -> str:
+    """Return of which explanations a radius speaks: the box and the margins of their points."""
+    return f"points within ±{box:.2g} and margins up to {top:.3g}"
 
 
 def refusal(net: Network) -> str:

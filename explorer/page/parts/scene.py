@@ -28,9 +28,10 @@ from explorer.page.axes import Axes
 from explorer.page.frame import LAYERS, Frame
 from explorer.page.shades import radius_shades, shades
 from explorer.page.words.found import percent
+from explorer.research.runs import certified_places
 
 Arrays = dict[str, NDArray[Any]]
-PLACES = ("area", "lines", "strong", "dots", "rings", "diamonds", "hands")
+PLACES = ("area", "lines", "strong", "dots", "rings", "likely", "diamonds", "hands")
 MOST_NUMBERS = 12  # arbitrary: more numbers than that hide the plane
 PLAIN = -1.0  # in place of a share: a point without a multiplier
 MAP_SIZE = 60  # samples a side: below 2 ms a frame for two hidden layers of 100
@@ -294,8 +295,12 @@ def _right(frame: Frame) -> Array:
     claims, made = frame.attack.claims, frame.attack.certainty
     count = 0 if claims is None else len(claims.x)
     right: Array = np.isin(np.arange(count), _matches(frame)).astype(float)
-    if isinstance(frame.attack.state, CertifiedState) and frame.truth is not None:
-        right = np.maximum(right, _holds(frame.attack.state, frame.truth))
+    state = frame.attack.state
+    if isinstance(state, CertifiedState) and frame.truth is not None:
+        order = torch.argsort(state.lam, descending=True, stable=True)  # as they are reported
+        right = np.maximum(right, _holds(state, frame.truth)[order.numpy()])
+        sure = certified_places(state, made)[order].numpy()
+        return np.where(right > 0, np.where(sure, 2.0, 3.0), 0.0)
     if made is None:
         return right
     return np.where((right > 0) & made.certain.numpy(), 2.0 if made.proven else 3.0, right)

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from explorer.engine.attacks.shapes import EMPTY, NONE, Array, Shapes
+from explorer.engine.attacks.certified import SQUARE
+from explorer.engine.attacks.shapes import EMPTY, NONE, Array, Shapes, joined
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import cell_interval, cell_of, cell_polygon, segment
 from explorer.engine.explanations.certainty import RadiusMap
@@ -24,9 +25,11 @@ WORDS = 0.28  # likewise: what a word and its distance take on the narrowest pla
 MOST_PINS = 12  # arbitrary: more words than that hide the plane
 
 
-def _rings(made: RadiusMap) -> Array:
-    """Return where a point must lie (p, 2); on a line at the height of its label."""
-    return made.places[:, :2]
+def _likely(drawn: Shapes, made: RadiusMap) -> Shapes:
+    """Add dashed rings where a point is likely, on a line at its label, and the places' edges."""
+    at, wide = made.places[:, :2], made.half + made.reach
+    edges = [x + wide * SQUARE for x in at] if len(made.low) == 2 else []
+    return replace(drawn, rings=NONE, likely=at, lines=joined(edges) if edges else NONE)
 
 
 def explain_shapes(state: Explained, axes: Axes) -> Shapes:
@@ -192,7 +195,7 @@ def shapes_of(frame: Frame, axes: Axes) -> Shapes:
     """Return what the attack on screen draws beside its candidates, or what the stage does."""
     if frame.stage == "explain" and frame.explain is not None:
         drawn = explain_shapes(frame.explain.present, axes)
-        return drawn if frame.certain is None else replace(drawn, rings=_rings(frame.certain.map))
+        return drawn if frame.certain is None else _likely(drawn, frame.certain.map)
     if frame.stage == "landscape" and frame.map_kind == "starts":
         return EMPTY if frame.starts is None else starts_shapes(frame.starts)
     if frame.stage == "landscape" and frame.landscape is not None:

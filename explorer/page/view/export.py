@@ -202,8 +202,8 @@ PLACED = {
     "candidates": ("candidate", ("class", "share", "in use")),
     "claims": ("claim", ("kind",)),
     "other": ("other set", ("class",)),
-    "rings": ("ring", ()), "diamonds": ("diamond", ()), "dots": ("cross", ()),
-    "hands": ("square", ()), "graph": ("graph of Phi over the margin", ()),
+    "rings": ("ring", ()), "likely": ("dashed ring", ()), "diamonds": ("diamond", ()),
+    "dots": ("cross", ()), "hands": ("square", ()), "graph": ("graph of Phi over the margin", ()),
     "lines": ("line", ()), "strong": ("strong line", ()),
 }  # fmt: skip
 
@@ -337,7 +337,8 @@ def _places(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
     right = claims[claims[:, 2] != 0] if len(claims) else claims
     marks = (
         (right, "o", 70.0, "good"), (wrong, "x", 30.0, "ink"),
-        (frame.get("rings", ()), "o", 70.0, "good"), (frame.get("diamonds", ()), "D", 60.0, "good"),
+        (frame.get("rings", ()), "o", 70.0, "good"), (frame.get("likely", ()), "o", 70.0, "good"),
+        (frame.get("diamonds", ()), "D", 60.0, "good"),
         (frame.get("dots", ()), "x", 26.0, "ink"), (frame.get("hands", ()), "s", 60.0, "accent"),
     )  # fmt: skip
     for held, marker, area, colour in marks:
@@ -345,8 +346,9 @@ def _places(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
         if len(places):
             inks = {"color": ink(colour)} if marker == "x" else {
                 "facecolors": "none", "edgecolors": ink(colour)}  # fmt: skip
+            dashed = "--" if held is frame.get("likely") else "-"
             axes.scatter(*places.T[:2], area, marker=marker, linewidths=1.0, transform=shares,
-                         zorder=5, **inks)  # fmt: skip
+                         linestyles=dashed, zorder=5, **inks)  # fmt: skip
 
 
 # --- The triangle of starts ----------------------------------------------------------------------

@@ -29,7 +29,7 @@
 //   other       (o, 3): x, y, class of another set that explains the weights
 //   area        (k, 2): a pale polygon          spans    (k, 2): upright bands, low and high
 //   lines       (k, 2): thin paths, NaN between  strong  (k, 2): thick paths, likewise
-//   dots, rings, diamonds, hands (k, 2): crosses, rings, diamonds, squares
+//   dots, rings, likely, diamonds, hands (k, 2): crosses, rings, dashed rings, diamonds, squares
 //   texts       [[x, y, text]]
 
 const TRAIL = 24; // places of a candidate that are remembered
@@ -301,6 +301,9 @@ const paintOver = (context, frame, paints, { X, Y, unit }) => {
     context.strokeStyle = colour; context.lineWidth = width * unit; context.stroke();
   });
   hollow(frame.rings, paints.good, 2.5, 1, 10.5);
+  context.setLineDash([4 * unit, 3 * unit]);
+  hollow(frame.likely, paints.good, 1.8, 1, 10.5);
+  context.setLineDash([]);
   hollow(frame.diamonds, paints.good, 2, 4, 13);
   hollow(frame.hands, paints.ink, 1.5, 3, 11.5);
   context.font = `12px ${FONT}`; context.textAlign = "left"; context.textBaseline = "middle";

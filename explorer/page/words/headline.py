@@ -13,6 +13,7 @@ import numpy as np
 from explorer.engine.certificate import ON_MARGIN, Certificate, Light
 from explorer.engine.classes import labels
 from explorer.engine.data import Dataset
+from explorer.engine.explanations.cone import scope
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
 from explorer.page.frame import Certain, Frame, Training
@@ -225,17 +226,17 @@ def _certain(shown: Certain) -> Headline:
     top = float(known.max(initial=made.least))
     fold = (
         ("least residual of any explanation", share(made.least)),
-        ("largest radius so far", percent(top)), ("claimed from", share(made.threshold)),
+        ("largest radius so far", percent(top)), ("likely from", share(made.threshold)),
         ("half width of a place", f"{made.half:.2g}"),
     )  # fmt: skip
     if len(places):
-        verb = "needs" if len(places) == 1 else "need"
-        title = f"{count(len(places), 'place')} {verb} a training point"
+        title = f"{count(len(places), 'place')} likely to hold a training point"
         title += "" if shown.done else ", so far"
         words = (
-            "Ringed: without a point there every explanation leaves "
-            f"{percent(float(places[:, -1].min()))} of the weights or more, at best "
-            f"{share(made.least)} can be left. From the weights alone."
+            f"Ringed: without a point within {made.half + made.reach:.2g} every explanation with "
+            f"{scope(made.box, made.top)} leaves {percent(float(places[:, -1].min()))} of the "
+            f"weights or more, at best {share(made.least)} can be left. From the weights alone, so "
+            f"likely by a threshold ({share(made.threshold)}), not certified."
         )
         return Headline(title, words, "good", fold)
     if not shown.done:
@@ -244,10 +245,10 @@ def _certain(shown: Certain) -> Headline:
         )
     words = (
         f"Some explanation leaves {share(made.least)} of them. Without a point in the brightest "
-        f"place {percent(top)} or more stay unexplained; a place is claimed above "
-        f"{share(made.threshold)}."
+        f"place {percent(top)} or more stay unexplained, by {scope(made.box, made.top)}; a place "
+        f"is likely above {share(made.threshold)}."
     )
-    return Headline("The weights alone make no place certain", words, "", fold)
+    return Headline("The weights alone make no place likely", words, "", fold)
 
 
 def _explain(state: Explained) -> Headline:

@@ -14,12 +14,14 @@ from explorer.engine.attacks.hinge import HingeState
 from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import SHAPED, Origin
+from explorer.engine.explanations.cone import scope
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.page.frame import Frame
 from explorer.page.words import found
 from explorer.page.words.found import UNMET, percent
 from explorer.page.words.statement import Action, Headline, count, explained, left
+from explorer.research.runs import certified_places
 from explorer.research.words import verdicts
 from explorer.research.words.explanations import VOID
 from explorer.research.words.numbers import PLAIN, digits, share
@@ -95,8 +97,8 @@ def _judged(frame: Frame, made: Verdict, running: bool) -> Headline:
     if isinstance(state, CertifiedState) and not _at_work(frame):
         if len(state.x):
             return _squares(frame, made, state)
-        words = "The search proves no training point anywhere. That proves no safety, either."
-        return Headline("No place is certified", words, "warn")
+        words = "By its threshold no place needs a training point. That proves no safety, either."
+        return Headline("No place is likely to hold a point", words, "warn")
     if isinstance(state, HingeState) and not made.claims and not _at_work(frame):
         many = count(len(state.x), "place")
         words = (
@@ -134,20 +136,29 @@ def _judged(frame: Frame, made: Verdict, running: bool) -> Headline:
 
 
 def _squares(frame: Frame, made: Verdict, state: CertifiedState) -> Headline:
-    """Return what is certified of places of any width; whether their centres are near is less."""
-    many = len(state.x)
-    each = "it holds" if many == 1 else "each holds"
-    title = f"{count(many, 'place')} certified: {each} a training point"
-    least = float(state.radius.min())
-    unless = (
-        f"Without a point there every explanation leaves {percent(least)} of the weights or more."
+    """Return how many places are certified and likely; whether their centres are near is less."""
+    many, known = len(state.x), frame.attack.certainty
+    sure = int(certified_places(state, known).sum())
+    if sure == many:
+        each = "it holds" if many == 1 else "each holds"
+        title = f"{count(many, 'place')} certified: {each} a training point"
+    elif sure:
+        title = f"{sure} of {count(many, 'place')} certified, {many - sure} likely"
+    else:
+        title = f"{count(many, 'place')} likely to hold a training point"
+    reach = f" or within {state.reach:.2g} of it" if state.reach else ""
+    words = (
+        f"Without a point there{reach} every explanation with "
+        f"{scope(state.box, 1 + state.band)} leaves {percent(float(state.radius.min()))} of the "
+        "weights or more"
     )
-    known, tone = frame.attack.certainty, "good"
-    if known is not None and known.truth is not None:
-        unless = f"{unless[:-1]}; your points leave {left(known.truth)}."
-        if known.truth >= least:  # nothing is certain of weights so far from their own points
-            title, tone = f"{count(many, 'place')}, and not all of them certain", "warn"
-    words = f"{unless} Their centres are within {made.radius:g} of {made.found} of {made.n} points."
+    words += (
+        f"; your points leave {left(known.truth)}."
+        if known is not None and known.truth is not None and known.box == state.box
+        else f". That the points leave less is judged by a threshold, {left(state.threshold)}."
+    )
+    words = f"{words} Their centres are within {made.radius:g} of {made.found} of {made.n} points."
+    tone = "good" if sure == many else "warn"
     return Headline(title, words, tone, action=_explain(frame, "Could they be elsewhere?"))
 
 
@@ -208,9 +219,11 @@ def _sure(frame: Frame, made: Verdict) -> str:
     if not made.certified:
         why = "other points explain the weights as well"
         return f" None is certified: {why if known.tight else ONE_SIDED}."
+    if not known.proven:
+        return f" {made.certified} likely, by a threshold ({share(known.limit)})."
     return (
-        " Certified: every explanation as good as your points "
-        f"({share(known.limit)} unexplained) has a point there."
+        f" Certified: every explanation with {scope(known.box, known.top)} as good as your points "
+        f"({share(known.limit)} unexplained) has a point within {known.half + known.reach:.2g}."
     )
 
 
@@ -295,6 +308,7 @@ def _certainty(frame: Frame, made: Verdict, at: AttackState) -> list[tuple[str, 
         return [("certified", why)] if why else []
     rows = [("certified points", f"{made.certified} of {made.found} met"),
             ("a point lies within", f"{known.half + known.reach:.2g} of each"),
+            ("among explanations with", scope(known.box, known.top)),
             ("least residual of any explanation", share(known.least))]  # fmt: skip
     if known.truth is not None:
         rows.append(("of explanations by points near the true ones", share(known.truth)))

@@ -21,7 +21,9 @@ ACTIVE = {
 
 def claims(state: UnivariateState) -> str:
     """Return how many candidates are proven or likely, why, and how they are drawn."""
-    kind, mark = ("likely, not proven", "◇") if state.doubt else ("proven", "◯")
+    kind, mark = ("likely, not proven", "◌") if state.doubt else (
+        "proven, if the margin is exact", "◯"
+    )  # fmt: skip
     why = f" ({escape(doubt_words(state))})" if state.doubt else ""
     return (
         f"{int(state.needed.sum())} of {len(state.x)} candidates {kind} "

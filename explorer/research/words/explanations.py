@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from explorer.engine.explanations.alternatives import BAND, FORCED, AsWell, Determined
+from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.programs import AS_WELL, COARSE, Farthest, Scope
 from explorer.engine.explanations.splitting import Merging
 from explorer.research.words.numbers import digits
@@ -75,9 +76,10 @@ def over_all(made: Determination) -> str:
     far, count = made.farthest, int(made.forced.sum())
     met = f"; one that is {far.distance:.2g} away was found" if made.certainty.tight else ""
     return (
-        f"Every explanation that leaves up to {made.allowed:.2%} of the weights has mass "
-        f"within {made.within:.2g} of {count} of {len(made.forced)} points. None within "
-        f"±{made.box:.3g} is farther than {far.at_most:.2g} from them on average{met}."
+        f"Of explanations with {scope(made.box, 1 + made.band)}, every one that leaves up to "
+        f"{made.allowed:.2%} of the weights has mass within {made.within:.2g} of {count} of "
+        f"{len(made.forced)} points. None is farther than {far.at_most:.2g} from them on "
+        f"average{met}."
     )
 
 

@@ -61,7 +61,8 @@ def verdict(made: Verdict) -> str:
         verb = "is" if made.certified == 1 else "are"
         text += (
             f" {made.certified} of the {made.found} found {verb} certified: no explanation of the "
-            "weights as good as that by the true points does without a point there."
+            "weights in the box and margins of the certificate, as good as that by the true "
+            "points, does without a point there."
         )
     if made.undecided:
         text += f" Rounding decides on {made.undecided}, at the edge of the radius."

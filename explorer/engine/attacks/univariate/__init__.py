@@ -429,10 +429,11 @@ def _fitted(state: UnivariateState, config: UnivariateConfig) -> str:
             f"unexplained (at most {config.largest_residual:.0%}){apart}. Too far from a KKT "
             "point: train longer."
         )
-    standing = f"What these need is likely, not proven: {doubt_words(state)}."
+    standing = f"What these need is likely, not proven: {doubt_words(state)}. {FALSE}"
     if state.doubt is None:
         standing = (
-            f"The weights are an exact KKT point (to {state.defect:.0e}): what they need is proven."
+            f"The weights are an exact KKT point (to {state.defect:.0e}): what they need is proven "
+            "if the margin is exactly the one given."
         )
     return (
         "With the best multipliers no equation of stationarity is missed by more than "
@@ -445,7 +446,9 @@ def _asked(state: UnivariateState, i: int) -> str:
     verdict = "the weights can be explained without it: not proven"
     if bool(state.needed[i]):
         verdict = "no explanation does without it: " + (
-            "proven, a training point" if state.doubt is None else "likely a training point"
+            "proven, a training point, if the margin is exact"
+            if state.doubt is None
+            else "likely a training point"
         )
     return f"x = {x:.3f} has λ between {low:.3g} and {high:.3g}; {verdict}."
 
@@ -465,6 +468,7 @@ def doubt_words(state: UnivariateState) -> str:
     )
 
 
+FALSE = "Of trained weights 0.2 to 4% of such points are false."  # docs/univariate.md
 FAR = 50.0  # beyond every plane: where an unbounded interval is drawn to end
 FOOT = -1.95  # height of the bar under the intervals looked at; arbitrary
 HIGH = 1.72  # height of a group's words on a plane of half width 2; arbitrary
@@ -473,11 +477,11 @@ HIGH = 1.72  # height of a group's words on a plane of half width 2; arbitrary
 def shapes(target: Target, state: UnivariateState) -> Shapes:
     """Return spans for groups, with their rule. Thick, at the foot: the intervals looked at.
 
-    Rings: proven points. Diamonds: likely ones. Crosses: the ends of a ramp by theorem 3.3.
+    Rings: proven points. Dashed: likely ones. Crosses: the ends of a ramp by theorem 3.3.
     """
     line = view(target, state)
     ramps = [(x, y) for g in state.groups if g.rule == "3.3" for x, y in zip(g.x, g.y, strict=True)]
-    rings, diamonds = (
+    rings, likely = (
         np.column_stack([state.x[kept, 0].numpy(), state.y[kept].numpy()])
         for kept in (state.proven, state.likely)
     )
@@ -487,7 +491,7 @@ def shapes(target: Target, state: UnivariateState) -> Shapes:
     )
     return Shapes(
         strong=_below(line, state.looked), dots=np.array(ramps).reshape(-1, 2), rings=rings,
-        diamonds=diamonds, texts=texts,
+        likely=likely, texts=texts,
         spans=tuple((max(g.low, -FAR), min(g.high, FAR)) for g in state.groups),
     )  # fmt: skip
 
