@@ -6,7 +6,7 @@ Twenty points on a circle are drawn, a network is trained on them and attacked, 
 what the page would show at that step. `opening.bin` is played before a kernel is there, by the
 code that draws the plane; `opening.safetensors` holds the states at its end, and those before that
 the slider of time goes through, `opening.json` what takes seconds and no page has to ask: how
-certain the claims are, and which places need a point. Run it again after a change of training,
+certain the points are, and which places need a point. Run it again after a change of training,
 attack, certificates or of what a headline says.
 
 The recording is one gzip file: a line of JSON, then the numbers of all arrays, one after the other.
@@ -39,7 +39,7 @@ from explorer.page.session import Session
 from explorer.page.stages import attack, draw
 from explorer.page.words.headline import headline
 from explorer.page.words.screen import RECORDED
-from explorer.research.runs import certify_claims
+from explorer.research.runs import certified_points
 
 HERE = Path(__file__).resolve().parents[1] / "explorer"
 RECORDING = HERE / "serve/voila/nbconvert/templates/margin-explorer/static/opening.bin"
@@ -91,8 +91,8 @@ def run(session: Session) -> Iterator[tuple[str, Frame]]:
             play.assess(session)
             yield name, session.frame
     end = session.frame
-    assert end.target is not None and end.attack.claims is not None
-    attack.take_certainty(session, certify_claims(end.target, end.attack.claims, end.truth))
+    assert end.target is not None and end.truth is not None
+    attack.take_certainty(session, certified_points(end.target, end.truth))
     for _ in range(SCENES["end"]):
         yield "end", session.frame
 
@@ -198,8 +198,9 @@ def opening() -> tuple[bytes, bytes, list[Picture], Session]:
 
 def certain(session: Session) -> bytes:
     """What is certain at the end of the recording, as JSON."""
-    made = session.frame.attack.certainty
-    assert made is not None
+    aim = session.frame.aim
+    assert aim is not None and aim.certainty is not None
+    made = aim.certainty
     return json.dumps({"certainty": plain(made), "places": plain(places(session))}).encode()
 
 

@@ -78,7 +78,7 @@ def _explanations(
 
     mass = forced_mass(sample, progress)
     bar.close()
-    over = None if fits(target) else determined(target, Dataset(state.truth.x, state.truth.y))
+    over = None if fits(target) else determined(target, points)
     forced, edge = (int(which.sum()) for which in forced_points(mass, sample.mass))
     content: dict[str, Any] = {
         "points": points.n, "support": state.truth.n, "exact": state.exact,
@@ -93,10 +93,10 @@ def _explanations(
     }  # fmt: skip
     rows = [
         ("points that carry the weights", f"{state.truth.n} of {points.n}"),
-        ("residual of the truth", f"{state.base:.1e}"),
-        ("pinned", str(content["pinned"])),
+        ("unexplained by the points", f"{state.base:.1e}"),
+        ("cannot be split", f"{content['pinned']} of {state.truth.n}"),
         ("split as far as they go", str(splits["points"])),
-        ("residual of the split set", f"{splits['residual']:.1e}"),
+        ("change of the sum by the splits", f"{splits['change']:.1e}"),
         (
             f"forced within {sample.radius:g}",
             f"{forced} of {state.truth.n}" + (f", {edge} at the edge" if edge else ""),
@@ -115,8 +115,8 @@ def _explanations(
 
 def _splits(state: explained.Explained, extent: float) -> dict[str, float]:
     e = explained.split_all(state, 2 * extent)
-    made = explained.measures(state.net, e)
-    keep = ("residual", "margin_error", "slackness")
+    made = explained.measures(state.net, e, state.reference)
+    keep = ("change", "margin_error", "slackness")
     return {"points": e.n, **{key: float(made[key]) for key in keep}}  # type: ignore[arg-type]
 
 

@@ -127,8 +127,8 @@ class Verdict:
         reached: how many of these are met; None likewise.
         origin: where the controls came from that gave this p.
         controls: how many of them there are.
-        certified: points met by a claim that is certified (`runs.certify_claims`); None where
-            nobody asked.
+        certified: certified points of the attacked network, met or not (`runs.certified_points`);
+            None where nobody asked.
 
     Example:
         >>> from explorer import control_sets, judge, preset

@@ -210,6 +210,7 @@ class Aim:
         truth: the points that they were trained on; none where nobody told them.
         controls: sets that stand for chance; none without a truth.
         certificate: of the weights on the truth; None where no theorem speaks of them.
+        certainty: of each point of the truth, whatever an attack claims, once it is computed.
     """
 
     net: Network
@@ -217,6 +218,7 @@ class Aim:
     truth: Dataset
     controls: Controls
     certificate: Certificate | None = None
+    certainty: Certainty | None = None
 
     @property
     def heldout(self) -> Dataset:
@@ -238,7 +240,7 @@ class Attacking:
         judged: what scores, verdict and claims are of: this state or an earlier one of the run.
         other: another set that explains the weights.
         seed: from which the run was begun; None where it was made elsewhere.
-        certainty: of the claims, once it is computed.
+        certainty: of the claims, where nobody told the truth, once it is computed.
     """
 
     name: str = DEFAULT

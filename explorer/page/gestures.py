@@ -344,11 +344,11 @@ class ExplainHand(Hand):
         if i is None:
             return "no point"
         where = ", ".join(f"{v:.2f}" for v in state.now.x[i].tolist())
-        pin = ", pinned" if bool(state.pinned[i]) else ""
+        pin = ", cannot be split" if bool(state.pinned[i]) else ""
         return f"point {i + 1} of {state.now.n}, class {NAMES[int(state.now.y[i])]} at {where}{pin}"
 
     def _residual(self) -> str:
-        return f"{explain.explanation(self.session).residual:.1e}"
+        return f"{explain.explanation(self.session).change:.1e}"
 
 
 # --- What the hand means in the landscape stage: a click chooses a point's map, a drag moves it -

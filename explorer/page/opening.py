@@ -36,8 +36,8 @@ def open_recorded(session: Session) -> None:
     arrays = {key: np.array(told["places"][key]) for key in ("values", "low", "high")}
     with session.hold_trait_notifications():  # else panels would begin to compute the certainty
         files.open_file(session, RECORDED.read_bytes())
-        target, claims = session.frame.target, session.frame.attack.claims
-        if claims is not None and len(claims.x) == len(made.radius):
+        target, truth = session.frame.target, session.frame.truth
+        if truth is not None and truth.n == len(made.radius):
             attack.take_certainty(session, made)
         if target is not None:
             places = RadiusMap(**{**told["places"], **arrays})

@@ -22,7 +22,7 @@ from explorer.engine.scoring import LEVEL as CHANCE
 from explorer.engine.scoring import RADII, Kind, adjusted_p_values, kind_of
 from explorer.research.experiment import Experiment, Refused, Victim, plain, run_attack
 from explorer.research.runs import RADIUS, RunFailed, Watch, no_watch
-from explorer.research.words import verdicts
+from explorer.research.words import explanations, verdicts
 
 AT = RADII.index(RADIUS)
 
@@ -54,7 +54,7 @@ class Line:
         p_value: chance of as many matches on the controls; nan where it cannot be known.
         chance: points of each control met within `RADIUS`, over the runs; of controls made in
             several ways, those that gave `p_value`.
-        determined: points that the weights determine, over the runs; -1 where not computed.
+        determined: certified points, over the runs; -1 where not computed.
         sure: how many of those were found within `RADIUS`.
         p_adjusted: p of the best of all attacks that ran; see `scoring.adjusted_p_values`.
         origin: how the controls were made.
@@ -215,7 +215,7 @@ def _origin(results: list[Row]) -> Origin:
 
 
 def _determined_counts(results: list[Row]) -> tuple[int, int]:
-    """Return how many points are determined, and how many of those found; -1, 0 if unknown."""
+    """Return how many points are certified, and how many of those found; -1, 0 if unknown."""
     told = [r for r in results if r.get("determined") is not None]
     if not told:
         return -1, 0
@@ -280,14 +280,12 @@ def sentence(lines: Sequence[Line]) -> str:
 
 
 def _open_questions(line: Line) -> str:
-    """Return what the weights determine, and what is not recoverable; "" if no program ran."""
+    """Return how many points are certified, and how many of those found; "" where not asked."""
     if line.determined < 0:
         return ""
     return (
-        f" The weights determine {line.determined} of the points up to the tolerance of the "
-        f"program; {line.title} found {line.sure} of these. The other "
-        f"{line.n - line.determined} are not recoverable with certainty: other points explain the "
-        "weights within it."
+        f" {explanations.certified(line.determined, line.n)}; {line.title} found {line.sure} of "
+        "these."
     )
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from explorer.engine.attacks.claims import Report
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.alternatives import forced_points
@@ -22,7 +21,7 @@ from explorer.engine.explanations.masses import (
     forced_masses,
 )
 from explorer.engine.progress import Progress, between, no_progress
-from explorer.research.runs import RADIUS, certify_claims, cone_around
+from explorer.research.runs import RADIUS, certified_points, cone_around
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +64,7 @@ def determined(
     Raises:
         ValueError: where nothing can be certified; the message says why.
     """
-    points = Report(truth.x, truth.y, truth.y.abs())
-    certain = certify_claims(target, points, truth, half, between(progress, 0.0, 0.4))
+    certain = certified_points(target, truth, half, between(progress, 0.0, 0.4))
     cone = cone_around(target, truth)
     allowed = allowed_residual(cone, certain.truth)
     mass = forced_masses(cone, truth.x, truth.y, half, allowed, between(progress, 0.4, 0.9))

@@ -25,12 +25,12 @@ from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import SUPPORT, TAU_TRAINED, Certificate, in_reach
 from explorer.engine.controls import Controls, control_sets, meeting_counts
 from explorer.engine.data import Dataset, preset
-from explorer.engine.explanations.alternatives import AsWell, as_well, determination
+from explorer.engine.explanations.alternatives import AsWell, as_well
 from explorer.engine.explanations.programs import sample_of
 from explorer.engine.multipliers import fit_multipliers
 from explorer.engine.progress import Progress, between, no_progress
 from explorer.engine.roster import DEFAULT, ROSTER, AttackConfig, AttackState, by_key
-from explorer.engine.scoring import RADII, Score, score
+from explorer.engine.scoring import RADII, score
 from explorer.engine.settings import config_of, setting, settings
 from explorer.engine.training import TrainConfig, TrainState
 from explorer.research import runs
@@ -39,7 +39,6 @@ from explorer.research.runs import (
     RADIUS,
     Trained,
     certified_points,
-    certify_claims,
     judgement,
     no_watch,
 )
@@ -78,18 +77,16 @@ class Victim:
 
 @dataclass(frozen=True, eq=False)
 class Otherwise:
-    """Which points the weights determine (`determination`), and what else explains them.
+    """Which points are certified (`certified_points`), and what else explains the weights.
 
     Attributes:
-        determined: (n,) bool: every explanation has mass within the radius of this point.
-        sentence: what that means, with the tolerance of the program.
+        certified: (n,) bool; None where nothing can be certified of these weights.
         other: another training set that explains the weights as well as the truth, the farthest
             found (`as_well`).
         other_sentence: how far off it is, and what both sets leave.
     """
 
-    determined: Tensor
-    sentence: str
+    certified: Tensor | None
     other: Report
     other_sentence: str
 
@@ -110,14 +107,13 @@ class Other:
 
     @property
     def sentence(self) -> str:
-        """What is seen, with what both sets leave unexplained."""
+        """What is seen."""
         if not self.apart:
             return explanations.as_well(self.far)
         return (
             f"{len(self.claims.x)} other points, on average {self.far.distance:.2g} from the "
-            f"nearest true one, explain these weights as well. They leave {self.far.residual:.1e} "
-            f"of ‖θ‖ unexplained, the true points {self.far.truth:.1e}: the weights alone cannot "
-            "tell the two sets apart."
+            "nearest true one, explain these weights as well: the weights alone cannot tell the "
+            "two sets apart."
         )
 
 
@@ -170,7 +166,7 @@ def other_set(
 
 
 def otherwise(victim: Victim, progress: Progress = no_progress) -> Otherwise | None:
-    """What the weights leave open (`determination`, `as_well`); None where no program applies.
+    """What the weights leave open (`as_well`), and what not; None where no program applies.
 
     They need points of one or two coordinates, one output, and homogeneous weights. `progress` is
     told the share that is done.
@@ -178,18 +174,11 @@ def otherwise(victim: Victim, progress: Progress = no_progress) -> Otherwise | N
     truth, made = victim.truth, victim.certificate
     if made is None or no_other(victim.target, truth, made):
         return None
-    net = victim.target.merged(MERGE_ANGLE)
-    found = determination(
-        net, truth.x, truth.y, made.lam, tau=made.tau, sharp=True,
-        progress=between(progress, 0.0, 0.5),
-    )  # fmt: skip
+    sure = None
+    if not fits(victim.target):
+        sure = certified_points(victim.target, truth, progress=between(progress, 0.0, 0.5)).certain
     other = other_set(victim.target, truth, made, between(progress, 0.5, 1.0))
-    return Otherwise(
-        found.forced,
-        explanations.determination(found),
-        other.claims,
-        explanations.as_well(other.far),
-    )
+    return Otherwise(sure, other.claims, explanations.as_well(other.far))
 
 
 class Refused(ValueError):
@@ -213,7 +202,7 @@ def run_attack(
         each control scores at each radius), controls (where they came from), beside (chance on
         controls made in other ways, by where they came from), distance (median to
         the nearest claim of the same label), residual, matched (which points were found within
-        `RADIUS`), certified (how many of these are; on the line, else None), kind, sentence and
+        `RADIUS`), certified (how many points are; on the line, else None), kind, sentence and
         p_value of the verdict, and the claims x, y, lam.
 
     Raises:
@@ -250,7 +239,7 @@ def judge_claims(victim: Victim, claims: Report) -> dict[str, Any]:
         "controls": victim.controls.origin.value, "beside": dict(zip(others, beside, strict=True)),
         "distance": distance if distance < float("inf") else None,
         "residual": _residual(victim.target, claims),
-        "certified": _certified(victim, claims, all_of),
+        "certified": _certified(victim),
         "matched": (all_of.matches[RADII.index(RADIUS)] >= 0).tolist(),
         "kind": verdict.kind.name, "sentence": verdicts.verdict(verdict),
         "p_value": verdict.p_value if verdict.p_value == verdict.p_value else None,
@@ -258,12 +247,11 @@ def judge_claims(victim: Victim, claims: Report) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _certified(victim: Victim, claims: Report, found: Score) -> int | None:
-    """How many found points are certified; None beyond the line, where it takes many seconds."""
+def _certified(victim: Victim) -> int | None:
+    """How many points are certified; None beyond the line, where it takes many seconds."""
     if victim.target.net.d > 1 or fits(victim.target) or not victim.truth.n:
         return None
-    made = certify_claims(victim.target, claims, victim.truth)
-    return int(certified_points(found, made).sum())
+    return int(certified_points(victim.target, victim.truth).certain.sum())
 
 
 def _residual(target: Target, claims: Report) -> float | None:
@@ -515,7 +503,7 @@ def _victim(text: str) -> Victim:
 
 @lru_cache(maxsize=KEPT_NETWORKS)
 def _determination(text: str) -> dict[str, Any]:
-    """Which points the network of a row determines, and another set; None where unknown."""
+    """Which points of a row's network are certified, and another set; None where unknown."""
     victim = _victim(text)
     found = otherwise(victim)
     if found is None:
@@ -525,7 +513,8 @@ def _determination(text: str) -> dict[str, Any]:
         "truth_x": victim.truth.x.tolist(), "truth_y": victim.truth.y.tolist(),
         "sentence": found.other_sentence,
     }  # fmt: skip
-    return {"determined": found.determined.tolist(), "other": other}
+    sure = found.certified
+    return {"determined": None if sure is None else sure.tolist(), "other": other}
 
 
 def _train(row: Experiment, truth: Dataset) -> Trained:

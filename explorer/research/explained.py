@@ -8,17 +8,20 @@ import torch
 from torch import Tensor
 
 from explorer.engine.attacks.target import Target
-from explorer.engine.certificate import TAU_TRAINED
+from explorer.engine.certificate import TAU_TRAINED, certify
 from explorer.engine.data import Dataset
-from explorer.engine.explanations.cells import KINK, Extent, level_directions, slopes_at
+from explorer.engine.explanations.cells import KINK, Extent, slopes_at
 from explorer.engine.explanations.splitting import (
     Explanation,
+    changed,
     explanation_of,
     extent_at,
+    free_direction,
     kinks_at,
     margin_error,
     pinned_points,
     predicted_jump,
+    remainder,
     residual,
     slackness,
     split,
@@ -31,6 +34,7 @@ EXPLAINS = 1e-5  # arbitrary: ten times the tolerance of the linear programs
 BESIDE = 1e-6  # arbitrary: the curve has places so near to a wall on both sides, relative
 EXACT = 1e-6  # the certificate's light "exact"
 ANGLE = 0.02  # radians: `merging`'s own default
+SAME = 0.01  # of what the truth leaves: so much less well is as well; arbitrary
 LEAST = 1e-9  # of the plane: shorter drags are none
 
 FARTHEST = "Mean distance from the truth"  # begins the words on what the linear program found
@@ -47,8 +51,8 @@ class Slide:
         extent: of the cell along u.
         at: how far it was dragged along u, signed.
         reach: how far the curve looks.
-        curve: rows (at, residual, margin error), STEPS of them and the walls.
-        jumps: (at, predicted residual) at the walls in reach.
+        curve: rows (at, change of the sum, margin error), STEPS of them and the walls.
+        jumps: (at, predicted change) at the walls in reach.
     """
 
     before: Explanation
@@ -71,8 +75,10 @@ class Explained:
         truth: the explanation by the points that it was trained on.
         now: the explanation on screen.
         exact: whether the truth explains the weights to rounding.
-        base: residual of the truth.
-        residual: of `now`, relative to |theta|.
+        base: what the points that it was trained on leave unexplained: the certificate's residual.
+        left: the same of the set that `now` was split from: the truth, or the farthest other one.
+        reference: theta minus the sum of that set (P,).
+        change: by how much the sum of `now` differs from that one, relative to |theta|.
         margin_error: max |y Phi - 1| of `now`.
         slackness: of `now`.
         pinned: (n,) of `now`.
@@ -90,7 +96,9 @@ class Explained:
     now: Explanation
     exact: bool
     base: float
-    residual: float
+    left: float
+    reference: Tensor
+    change: float
     margin_error: float
     slackness: float
     pinned: Tensor
@@ -109,8 +117,13 @@ class Explained:
         return self._kinks[i]
 
 
-def first_explained(target: Target, truth: Dataset) -> Explained:
-    """The explanation by the training points: exact where it can be, else with kinks as trained."""
+def first_explained(target: Target, truth: Dataset, base: float | None = None) -> Explained:
+    """The explanation by the training points: exact where it can be, else with kinks as trained.
+
+    `base`: the residual of their certificate, where it is known already.
+    """
+    if base is None:
+        base = unexplained(target, truth.x, truth.y)
     net = target.net.to(dtype=torch.float64, device="cpu")
     x, y = truth.x.cpu().double(), truth.y.cpu().double()
     e = explanation_of(net, x, y, KINK)
@@ -121,19 +134,25 @@ def first_explained(target: Target, truth: Dataset) -> Explained:
         net = scaled_network(net, low ** (-1 / net.order)) if low > 0 else net
         near = y * phi(net, x) <= 1 + TRAINED_MARGIN  # a trained margin is never quite level
         e = explanation_of(net, x[near], y[near], TAU_TRAINED)
+        e = replace(e, origin=near.nonzero().squeeze(1)[e.origin])  # in the whole set
         if net.depth > 2:
             e = replace(e, slopes=slopes_at(net, e.x))
-    made = measures(net, e)
+    reference = remainder(net, e)
     return Explained(
-        target=target, net=net, truth=e, exact=exact, base=float(made["residual"]),  # type: ignore[arg-type]
-        free=net.d == 1, **made,  # type: ignore[arg-type]
+        target=target, net=net, truth=e, exact=exact, base=base, left=base, reference=reference,
+        free=net.d == 1, **measures(net, e, reference),  # type: ignore[arg-type]
     )  # fmt: skip
 
 
-def measures(net: Network, e: Explanation) -> dict[str, object]:
-    """Return the fields of `Explained` that say how well e explains net."""
+def unexplained(target: Target, x: Tensor, y: Tensor) -> float:
+    """What points leave of the weights: the residual of their certificate."""
+    return certify(target.net, x, y).residual
+
+
+def measures(net: Network, e: Explanation, reference: Tensor) -> dict[str, object]:
+    """Return the fields of `Explained` that say how e compares with the set that it came from."""
     return {
-        "now": e, "residual": residual(net, e), "margin_error": margin_error(net, e),
+        "now": e, "change": changed(net, e, reference), "margin_error": margin_error(net, e),
         "slackness": slackness(net, e), "pinned": pinned_points(net, e), "_kinks": {},
     }  # fmt: skip
 
@@ -167,9 +186,10 @@ def split_toward(net: Network, before: Explanation, i: int, u: Tensor, extent: E
 
 
 def slide_along(
-    net: Network, before: Explanation, i: int, u: Tensor, at: float, reach: float, base: float
+    net: Network, before: Explanation, i: int, u: Tensor, at: float, reach: float, reference: Tensor
 ) -> Slide:
-    """The line of a drag with the curve of residual and margin along it."""
+    """The line of a drag, with the change of the sum from `reference` and the margin along it."""
+    base = changed(net, before, reference)
     extent = extent_at(net, before, i, u)
     walls = [s * e * f for s, e in ((1, extent.plus), (-1, extent.minus)) if e < reach
              for f in (1 - BESIDE, 1 + BESIDE)]  # fmt: skip
@@ -178,7 +198,7 @@ def slide_along(
     rows = []
     for place in places.tolist():
         e = split_toward(net, before, i, u, extent, place, reach)
-        rows.append([place, residual(net, e), margin_error(net, e)])
+        rows.append([place, changed(net, e, reference), margin_error(net, e)])
     jumps = []
     for sign, own, walls_here in (
         (1.0, extent.plus, extent.walls_plus), (-1.0, extent.minus, extent.walls_minus)
@@ -195,33 +215,27 @@ def slide_along(
     return Slide(before, i, u, extent, at, reach, curve, tuple(jumps))
 
 
-def free_direction(net: Network, e: Explanation, i: int) -> Tensor | None:
-    """Return the level direction of point i, if it has one: the first of several."""
-    basis = level_directions(net, e.x[i], e.at(i))
-    return basis[:, 0] if basis.shape[1] else None
-
-
 def split_all(state: Explained, reach: float) -> Explanation:
     """Return the truth with every point split to the ends of its cell on its level line."""
     e = state.truth
     for i in range(state.truth.n):
-        u = free_direction(state.net, e, i)
-        if u is not None:
-            extent = extent_at(state.net, e, i, u)
-            a, b = min(extent.plus, reach), min(extent.minus, reach)
-            if min(a, b) > LEAST:
-                e = split(state.net, e, i, u, a, b)
+        free = free_direction(state.net, e, i)
+        if free is not None:
+            u, extent = free
+            e = split(state.net, e, i, u, min(extent.plus, reach), min(extent.minus, reach))
     return e
 
 
 def refresh(state: Explained, e: Explanation, **changes: object) -> Explained:
     """Return the state with another explanation."""
-    return replace(state, **{**measures(state.net, e), **changes})  # type: ignore[arg-type]
+    reference = changes.get("reference", state.reference)
+    made = measures(state.net, e, reference)  # type: ignore[arg-type]
+    return replace(state, **{**made, **changes})  # type: ignore[arg-type]
 
 
 def misfit(state: Explained) -> str:
     """Return which condition the set on screen breaks: "residual", "margin", or "" for none."""
-    if state.residual > max(EXPLAINS, 1.01 * state.base):
+    if max(state.change, state.left - state.base) > max(EXPLAINS, SAME * state.base):
         return "residual"
     slack = EXACT_MARGIN if state.exact else TRAINED_MARGIN
     return "margin" if state.margin_error > slack else ""

@@ -114,7 +114,8 @@ class Judgement:
 class Attacked:
     """A finished attack; scores (truth, first control) and verdict where the truth is known.
 
-    `certainty` of the claims where it was asked for (`with_certainty`).
+    `certainty` where it was asked for (`with_certainty`): of the training points, or of the claims
+    where nobody knows those.
     """
 
     states: tuple[AttackState, ...]
@@ -454,17 +455,32 @@ def certify_claims(
     """
     known = truth if truth is not None and truth.n else None
     cone = cone_around(target, known, between(progress, 0.0, 0.4))
-    return certainty(cone, claims.x, claims.y, half, known, between(progress, 0.4, 1.0))
+    left = 0.0 if known is None else certify(target.net, known.x, known.y).residual
+    return certainty(cone, claims.x, claims.y, half, known, between(progress, 0.4, 1.0), left)
 
 
-def certified_points(found: Score, made: Certainty, radius: float = RADIUS) -> Tensor:
-    """Return which points (n,) of a score are met within `radius` by a certified claim.
+def certified_points(
+    target: Target, truth: Dataset, half: float = RADIUS, progress: Progress = no_progress
+) -> Certainty:
+    """Return how certain each training point is: the one count of certified points of a network.
 
-    No point is where a threshold was asked: such claims are likely at most.
+    It is of the weights and their points, whatever an attack claims, and kept with the target.
+
+    Args:
+        target: the weights.
+        truth: the points that they were trained on, at least one.
+        half: half width of the places around them, in units of the data.
+        progress: hears of the work, and may end it.
+
+    Raises:
+        ValueError: where nothing can be certified; the message says why.
     """
-    match = found.matches[found.radii.index(radius)]
-    certain = made.certain & made.proven
-    return (match >= 0) & certain[match.clamp_min(0)] if len(certain) else match >= 0
+    everyone = Report(truth.x, truth.y, truth.y.abs())
+    key = ("certified points", half, truth.x.numpy().tobytes(), truth.y.numpy().tobytes())
+    found: Certainty = target.kept(
+        key, lambda: certify_claims(target, everyone, truth, half, progress)
+    )
+    return found
 
 
 def certified_places(state: CertifiedState, known: Certainty | None) -> Tensor:
@@ -485,13 +501,17 @@ def certified_places(state: CertifiedState, known: Certainty | None) -> Tensor:
 def with_certainty(
     done: Attacked, truth: Dataset | None, progress: Progress = no_progress
 ) -> Attacked:
-    """Return the attack with the certainty of its claims, in its verdict as well.
+    """Return the attack with how certain the training points are, in its verdict as well.
+
+    Where nobody knows them it is how certain the claims are.
 
     Raises:
         ValueError: where nothing can be certified.
     """
-    made = certify_claims(done.target, done.claims, truth, progress=progress)
-    if done.scores is None or done.verdict is None:
+    if truth is None or not truth.n:
+        return replace(done, certainty=certify_claims(done.target, done.claims, progress=progress))
+    made = certified_points(done.target, truth, progress=progress)
+    if done.verdict is None:
         return replace(done, certainty=made)
-    count = int(certified_points(done.scores[0], made).sum())
-    return replace(done, certainty=made, verdict=replace(done.verdict, certified=count))
+    verdict = replace(done.verdict, certified=int(made.certain.sum()))
+    return replace(done, certainty=made, verdict=verdict)

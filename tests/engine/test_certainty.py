@@ -15,9 +15,8 @@ from explorer.engine.explanations.certified import assumed, threshold
 from explorer.engine.explanations.cone import Assumptions, Cone
 from explorer.engine.margin import normalise, q_of
 from explorer.engine.progress import Stopped
-from explorer.engine.scoring import score
 from explorer.engine.training import TrainConfig
-from explorer.research.runs import certified_points, train
+from explorer.research.runs import train
 from tests.engine.draws import draw, make, rng
 
 
@@ -87,8 +86,6 @@ def test_without_the_truth_the_threshold_decides():
     assert known.limit < blind.limit
     assert (known.proven, known.word) == (True, "certified")  # a theorem
     assert (blind.proven, blind.word) == (False, "likely")  # a judgement
-    met = score(data, data.x, data.y)
-    assert certified_points(met, known).any() and not certified_points(met, blind).any()
     assert bool((blind.certain <= known.certain).all()) and blind.certain.any()
     empty = certainty(cone, data.x[:0], data.y[:0], 0.03)
     assert len(empty.radius) == len(empty.certain) == 0

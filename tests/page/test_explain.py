@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 import torch
@@ -54,7 +55,7 @@ def test_a_drag_by_the_mouse_makes_two_points_that_explain_the_same(app: App) ->
     assert state(app).selected == i
     hand(app, {"kind": "move", **share(app, x + 0.05)}, {"kind": "up", **share(app, x + 0.05)})
     assert state(app).now.n == before + 1
-    assert state(app).residual < 1e-9 and state(app).margin_error < 1e-9
+    assert state(app).change < 1e-9 and state(app).margin_error < 1e-9
     assert headline(app.session.frame).tone == "good"
     explain.combine(app.session)
     assert torch.allclose(state(app).now.x, state(app).truth.x, atol=1e-9)
@@ -95,11 +96,11 @@ def test_a_pinned_point_says_so_and_moves_only_freely(app: App) -> None:
     explain.choose(app.session, i)
     x = state(app).now.x[i]
     app.session.guarded(explain.pull, app.session, x + 0.1)
-    assert "pinned" in app.session.message
-    assert "pinned" in app.panels["ExplainPanel"].drag.shown.foot
+    assert "cannot be split" in app.session.message
+    assert "cannot be split" in app.panels["ExplainPanel"].drag.shown.foot
     explain.set_free(app.session, True)
     app.session.guarded(explain.pull, app.session, x + 0.1)
-    assert state(app).residual > 1e-3
+    assert state(app).change > 1e-3
     assert headline(app.session.frame).tone == "bad"
     no_failures(app)
 
@@ -143,10 +144,12 @@ def test_the_linear_programs_run_and_show_their_sets(app: App) -> None:
 
 
 def test_words_beside_a_point_stay_on_the_plane(app: App) -> None:
-    right = max(x for x, _ in state(app).now.x[state(app).pinned].tolist())
+    forced = state(app).truth.lam / 2
+    right = max(x for x, _ in state(app).truth.x.tolist())
     for extent in (2.0, 1.05 * right):
-        texts = shapes.explain_shapes(state(app), Axes((0.0, extent), (0.0, extent))).texts
-        assert len(texts) == int(state(app).pinned.sum())
+        held = replace(state(app), forced=forced)
+        texts = shapes.explain_shapes(held, Axes((0.0, extent), (0.0, extent))).texts
+        assert len(texts) == state(app).truth.n
         assert all(abs(x) < (1 - 0.2) * extent for x, *_ in texts)
     assert any(x < right < x + 0.5 for x, *_ in texts)  # left of the last one
 

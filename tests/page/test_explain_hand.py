@@ -11,14 +11,14 @@ import torch
 from explorer.engine.data import preset
 from explorer.engine.explanations.alternatives import FORCED
 from explorer.engine.explanations.cells import Extent
-from explorer.engine.explanations.splitting import extent_at, margins
+from explorer.engine.explanations.splitting import free_direction, margins
 from explorer.page import history, play
 from explorer.page.apps.explorer import App
 from explorer.page.job import JobState
 from explorer.page.parts.shapes import pointed_at, shapes_of
 from explorer.page.stages import explain
 from explorer.research import explained
-from explorer.research.explained import Explained, free_direction, lengths, split_toward
+from explorer.research.explained import Explained, lengths, split_toward
 from tests.page.pages import opened, press, send
 
 
@@ -56,8 +56,8 @@ def test_both_children_go_the_same_share_of_their_way_and_wait_at_their_walls() 
 @pytest.mark.parametrize("at", [0.01, -0.01])
 def test_the_child_in_hand_is_where_it_was_dragged(app: App, at: float) -> None:
     e, i = state(app).truth, movable(app)[0]
-    u = free_direction(state(app).net, e, i)
-    made = split_toward(state(app).net, e, i, u, extent_at(state(app).net, e, i, u), at, 4.0)
+    u, extent = free_direction(state(app).net, e, i)
+    made = split_toward(state(app).net, e, i, u, extent, at, 4.0)
     torch.testing.assert_close(made.x[i], e.x[i] + at * u)
     back = (made.x[-1] - e.x[i]) @ u
     assert float(back) * at < 0
@@ -119,15 +119,12 @@ def test_the_widest_split_ends_at_a_wall_or_at_the_edge_of_the_plane(app: App) -
     for i in movable(app):
         explain.reset(app.session)
         net, e = state(app).net, state(app).truth
-        u = free_direction(net, e, i)
-        extent = extent_at(net, e, i, u)
+        _, extent = free_direction(net, e, i)
         explain.choose(app.session, i)
         explain.split_widest(app.session)
-        if state(app).now.n == e.n:  # it stands on a wall: refused in words
-            assert "wall" in app.session.message
-            continue
+        assert state(app).now.n == e.n + 1 and not app.session.message
         ends = torch.stack([state(app).now.x[i], state(app).now.x[-1]])
-        assert float(ends.abs().max()) <= edge + 1e-9 and state(app).residual < 1e-9
+        assert float(ends.abs().max()) <= edge + 1e-9 and state(app).change < 1e-9
         went = (ends - e.x[i]).norm(dim=1)
         limits = [extent.plus - went, extent.minus - went, edge - ends.abs().max(dim=1).values]
         assert min(float(v.abs().min()) for v in limits if torch.isfinite(v).all()) < 1e-6
@@ -152,7 +149,7 @@ def test_the_chart_shows_the_numbers_of_the_drag(app: App) -> None:
     explain.choose(app.session, i)
     assert not panel.drag.shown.series
     app.session.guarded(explain.pull, app.session, state(app).now.x[i] + torch.tensor([0.5, 0.4]))
-    slide, off = state(app).slide, state(app).residual
+    slide, off = state(app).slide, state(app).change
     assert off > 1e-3
     shown = panel.drag.shown
     named = {s.name: s for s in shown.series}
@@ -160,8 +157,8 @@ def test_the_chart_shows_the_numbers_of_the_drag(app: App) -> None:
     assert shown.handle == pytest.approx(slide.at)
     inside = np.abs(slide.curve[:, 0].numpy()) <= shown.x.high
     curve = slide.curve.numpy()[inside]
-    assert named["unexplained"].x == pytest.approx(curve[:, 0])
-    assert named["unexplained"].y == pytest.approx(curve[:, 1])
+    assert named["change of the sum"].x == pytest.approx(curve[:, 0])
+    assert named["change of the sum"].y == pytest.approx(curve[:, 1])
     assert named["margin error"].y == pytest.approx(np.minimum(curve[:, 2], shown.y.high))
     assert shown.y.high >= curve[:, 1].max()
 
@@ -182,8 +179,9 @@ def test_the_line_of_the_chart_drags_the_point(app: App) -> None:
 def test_every_point_is_a_dot_pinned_or_free_and_a_click_takes_it(app: App) -> None:
     panel = app.panels["ExplainPanel"]
     dots = {s.name: s.ids.tolist() for s in panel.dots.shown.series if s.name}
-    assert dots["free"] == movable(app)
-    assert sorted([*dots["free"], *dots["pinned"]]) == list(range(state(app).now.n))
+    assert dots["can become two"] == movable(app)
+    both = [*dots["can become two"], *dots["cannot be split"]]
+    assert sorted(both) == list(range(state(app).now.n))
     send(panel.dots, kind="choose", id=movable(app)[0])
     assert state(app).selected == movable(app)[0] == panel.dots.shown.lit
     send(panel.dots, kind="hover", id=3)
@@ -204,9 +202,12 @@ def test_forced_points_are_counted_and_one_program_runs_at_a_time(app: App) -> N
         await panel.farthest.job.done()
 
     asyncio.run(ask())
-    count = int((state(app).forced > FORCED * state(app).truth.mass).sum())
+    made = app.session.frame.aim.certainty
+    count = int(made.certain.sum())
     assert 0 < count < state(app).truth.n
-    assert f"{count} of {state(app).truth.n} points" in panel.forced.said
+    assert f"{count} of 12 points" in panel.forced.said
+    sure = made.certain[state(app).truth.origin]
+    assert bool((state(app).forced[sure] > FORCED * state(app).truth.mass).all())
     assert state(app).now is state(app).truth  # the second program was never begun
     assert panel.forced.box.items["cancel"].hidden
 

@@ -101,11 +101,11 @@ def test_a_farthest_set_that_explains_less_well_is_not_blamed_on_a_drag() -> Non
     session = Session()
     open_scenario(session, "other explanations")
     state = explain.explanation(session)
-    far = replace(state, words=f"{FARTHEST} 1.", residual=5 * state.base, slide=None)
+    far = replace(state, words=f"{FARTHEST} 1.", left=1.0, slide=None)
     session.put(explain=History(far))
     made = headline(session.frame)
     assert made.tone == "warn" and "cell" not in made.words and "program" in made.words
-    session.put(explain=History(replace(far, words="One point became two.")))
+    session.put(explain=History(replace(far, words="One point became two.", change=1.0)))
     assert "its cell" in headline(session.frame).words
 
 
@@ -134,4 +134,4 @@ def test_nothing_is_asked_to_be_dragged_where_all_is_pinned() -> None:
     play.go(session, "explain")
     assert bool(explain.explanation(session).pinned.all())
     made = headline(session.frame)
-    assert "pinned" in made.title and "its line" not in made.words
+    assert "can be split" in made.title and "its line" not in made.words

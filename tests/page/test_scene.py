@@ -16,6 +16,7 @@ from explorer.engine.network import phi
 from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.axes import Axes
+from explorer.page.parts.marks import FOUND
 from explorer.page.parts.scene import Look, backdrop, network, samples, scene
 from explorer.page.session import Session
 from explorer.page.stages import attack, draw, explain, train
@@ -89,7 +90,7 @@ def test_results_are_the_claims_and_matches_of_the_verdict() -> None:
     assert verdict.found > 0
     np.testing.assert_allclose(places(session.axes, seen["claims"]), claims.x, atol=1e-12)
     assert len(seen["claims"]) == verdict.claims
-    assert seen["claims"][:, 2].sum() == len(seen["links"]) == verdict.found
+    assert (seen["claims"][:, 2] == FOUND).sum() == len(seen["links"]) == verdict.found
     claim, point = seen["links"][:, :2], seen["links"][:, 2:]
     away = np.linalg.norm((claim - point) * session.axes.half, axis=1)
     assert away.max() <= verdict.radius

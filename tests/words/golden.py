@@ -517,19 +517,19 @@ def of_research() -> Named:
     ends[:, :, 1, 1] = np.nan
     yield "grid, one cell left", replace(grid, end=ends).sentence()
     state = SimpleNamespace(
-        residual=3e-9, base=1e-9, exact=True, margin_error=1e-9, slackness=0.0, words="",
+        change=3e-9, base=1e-9, left=1e-9, exact=True, margin_error=1e-9, slackness=0.0, words="",
         truth=OTHERS, now=OTHERS, pinned=torch.arange(7) < 5,
     )  # fmt: skip
     shown = {
         "truth": state, "all pinned": ns(state, pinned=torch.arange(7) < 7),
         "both pinned": ns(state, now=PAIR, truth=PAIR, pinned=torch.ones(2) > 0),
         "as well": ns(state, now=FARTHEST.explanation.keep(torch.ones(7) > 0), words="Split."),
-        "trained": ns(state, exact=False, base=0.0123, residual=0.0123),
-        "far from a KKT point": ns(state, exact=False, base=0.352, residual=0.352),
-        "split, far": ns(state, base=0.352, residual=0.352, words="Split.",
+        "trained": ns(state, exact=False, base=0.0123, left=0.0123),
+        "far from a KKT point": ns(state, exact=False, base=0.352, left=0.352),
+        "split, far": ns(state, base=0.352, left=0.352, words="Split.",
                          now=FARTHEST.explanation.keep(torch.ones(7) > 0)),
-        "off the margin": ns(state, margin_error=0.25), "left its cell": ns(state, residual=0.2),
-        "farthest, less well": ns(state, residual=0.2, words=f"{explained.FARTHEST} 0.5."),
+        "off the margin": ns(state, margin_error=0.25), "left its cell": ns(state, change=0.2),
+        "farthest, less well": ns(state, left=0.2, words=f"{explained.FARTHEST} 0.5."),
     }  # fmt: skip
     for name, each in shown.items():
         history: Any = SimpleNamespace(present=each)
@@ -602,10 +602,11 @@ def attacked_frames() -> Iterator[tuple[str, Frame]]:
 
     def frame(
         made: Verdict | None = VERDICT, at: Any = end, judged: Any = None, net: Network = NET,
-        known: Certificate | None = CERTIFICATE, over: bool = True, **changes: Any,
+        known: Certificate | None = CERTIFICATE, over: bool = True,
+        certainty: Certainty | None = None, **changes: Any,
     ) -> Frame:  # fmt: skip
         part = Attacking(state=at, verdict=made, judged=judged or at, **changes)
-        aim = Aim(net, Target(net), points, Controls(()), known)
+        aim = Aim(net, Target(net), points, Controls(()), known, certainty)
         status = Status.FINISHED if over else Status.RUNNING
         return Frame("attack", History(points), aim=aim, attack=part, status=status)
 
@@ -804,7 +805,7 @@ def of_page() -> Named:
 def answers() -> Named:
     """What a question of the page is answered with: a plain sentence, the rest folded."""
     sample: Any = SimpleNamespace(tolerance=1e-6, extent=2.0, radius=0.03, exact=False)
-    certain = {"exact": lambda k: page_explain.forced_exactly(k, 19, 0.0111, 0.039),
+    certain = {"exact": lambda k: page_explain.certified(k, 19, CERTAIN, 0.0111),
                "sampled": lambda k: page_explain.forced(sample, k, 19)}  # fmt: skip
     for name, told in certain.items():
         for k in (0, 1, 7):

@@ -44,8 +44,8 @@ class Certainty:
         half: half width of the places around the claims, in units of the data.
         reach: a training point of a place may lie this far outside of it, in units of the data.
         least: least residual of any explanation, a share of |theta|.
-        truth: residual of the known points under the same assumptions; None where nobody knows
-            them.
+        truth: what the known points leave, where they stand and, under the assumptions, within
+            `reach` of there: the larger of both; None where nobody knows them.
         threshold: what a radius must exceed where nobody knows them; see `certified.threshold`.
         box: explanations are those by points in [-box, box]^d, in units of the data,
         top: and of margins up to this.
@@ -105,7 +105,7 @@ def truth_residual(cone: Cone, data: Dataset) -> float:
 @few_threads()
 def certainty(
     cone: Cone, x: Tensor, y: Tensor, half: float, truth: Dataset | None = None,
-    progress: Progress = no_progress,
+    progress: Progress = no_progress, left: float = 0.0,
 ) -> Certainty:  # fmt: skip
     """Return the proven radii of squares of half width `half` around claims.
 
@@ -116,6 +116,7 @@ def certainty(
         half: half width of the places, in units of the data.
         truth: the points that the weights were trained on, where they are known.
         progress: hears of each claim, and may end the work.
+        left: what these points leave where they stand (`certificate.certify`), a share of |theta|.
 
     Returns:
         The radii, and what they are compared with.
@@ -141,7 +142,7 @@ def certainty(
         )
     if not (half > 0 and math.isfinite(half)):
         raise ValueError(f"half is a positive number, in units of the data; got {half}")
-    known = None if truth is None or not truth.n else truth_residual(cone, truth)
+    known = None if truth is None or not truth.n else max(truth_residual(cone, truth), left)
     limit = threshold(cone) if known is None else known
     made, rows = [], list(zip(x.detach().cpu().double().numpy(), y.tolist(), strict=True))
     for at, label in with_progress(rows, len(rows), progress):

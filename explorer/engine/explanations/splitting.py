@@ -173,8 +173,7 @@ def gradients(net: Network, e: Explanation) -> Tensor:
 
 def residual(net: Network, e: Explanation) -> float:
     """|theta - sum_i lam_i y_i grad Phi(x_i)| / |theta|, with the slopes of the explanation."""
-    left = residual_vector(net, e.x, e.lam * e.y, e.slopes)
-    return float(left.norm() / net.rho)
+    return float(remainder(net, e).norm() / net.rho)
 
 
 def margins(net: Network, e: Explanation) -> Tensor:
@@ -201,6 +200,7 @@ def slackness(net: Network, e: Explanation) -> float:
 # sum, and along the level line the margin too; beyond a wall the slope of one neuron changes at one
 # child, and the sum misses theta by lam |v_j| |(x, 1)|, to be divided by |theta|.
 
+ROOM = 1e-3  # of the farthest point: halves that go no farther are not seen apart; arbitrary
 ROUNDING = 1e-9  # arbitrary: a point that slid along a wall may be so far beyond it, relative
 
 
@@ -339,15 +339,42 @@ def predicted_jump(net: Network, x: Tensor, lam: float, walls: Sequence[tuple[in
     return lam * float((rows[0] - rows[1]).norm() / net.rho)
 
 
+def changed(net: Network, e: Explanation, left: Tensor) -> float:
+    """By how much the sum of an explanation differs from another's, relative to |theta|.
+
+    `left`: theta minus that other sum (P,), as `gradients.residual` gives it.
+    """
+    return float((remainder(net, e) - left).norm() / net.rho)
+
+
+def remainder(net: Network, e: Explanation) -> Tensor:
+    """Theta - sum_i lam_i y_i grad Phi(x_i), with the slopes of the explanation. -> (P,)."""
+    return residual_vector(net, e.x, e.lam * e.y, e.slopes)
+
+
+def free_direction(net: Network, e: Explanation, i: int) -> tuple[Tensor, Extent] | None:
+    """The line along which point i splits and keeps sum and margin, and how far; None for none.
+
+    It is the one answer to whether a point can be split: a level direction (d,) with room for both
+    halves. A wall of the cell that runs through the point leaves none.
+    """
+    least = ROOM * float(e.x.abs().max())
+    for u in level_directions(net, e.x[i], e.at(i)).T:
+        extent = extent_at(net, e, i, u)
+        if min(extent.plus, extent.minus) > least:
+            return u, extent
+    return None
+
+
 def pinned_points(net: Network, e: Explanation) -> Tensor:
     """Points that no split moves while it keeps stationarity and margin. -> (n,) bool.
 
     A point is pinned where its kinks and the gradient of Phi leave no direction: in the plane one
-    kink across the level line, or two kinks; on the line any point where Phi is not flat.
+    kink across the level line, or two kinks; on the line any point where Phi is not flat. So is one
+    through which a wall of its cell runs across that direction. Other sets may do without it all
+    the same: what must be there is certified elsewhere (`certainty`).
     """
-    return torch.tensor(
-        [not level_directions(net, e.x[i], e.at(i)).shape[1] for i in range(e.n)], dtype=torch.bool
-    )
+    return torch.tensor([free_direction(net, e, i) is None for i in range(e.n)], dtype=torch.bool)
 
 
 def kinks_at(net: Network, e: Explanation, i: int) -> int:

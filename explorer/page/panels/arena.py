@@ -26,6 +26,7 @@ from explorer.research import arena
 from explorer.research.arena import Line
 from explorer.research.experiment import Otherwise, Victim, otherwise
 from explorer.research.runs import RADIUS, watch_of
+from explorer.research.words import explanations
 
 RUN, CANCEL = "Run the attacks", "Cancel the runs"
 HEAD = ("recovered", "claims right", "false", "by chance", "CPU s")
@@ -259,6 +260,6 @@ def other_row(other: Otherwise | None) -> dict[str, Any]:
            "tip": "Draw other points that the weights admit"}  # fmt: skip
     if other is None:
         return {**row, "words": "looking for other points that could explain the weights …"}
-    open_points = len(other.determined) - int(other.determined.sum())
-    return {**row, "words": f"{open_points} of {len(other.determined)} points are not recoverable "
-            f"with certainty. {other.other_sentence}"}  # fmt: skip
+    sure = other.certified
+    known = "" if sure is None else f"{explanations.certified(int(sure.sum()), len(sure))}. "
+    return {**row, "words": f"{known}{other.other_sentence}"}

@@ -63,13 +63,13 @@ class CurvesPanel(ChartPanel):
         return Axis(0.0, next_step(max(float(values.max(initial=0.0)), 1e-12)))
 
     def chart(self, frame: Frame) -> Chart:
-        """Return one line for each column, named at its end with its newest value."""
+        """Return one line for each column, named at its end with its value."""
         curves = self.curves()
         values = np.concatenate([v[np.isfinite(v)] for *_, v in curves] or [np.zeros(0)])
         axis = self.upright(values)
         series = [
-            Series(t, shown_on(axis, v), name, colour=colour, value=newest(axis, v), end=True,
-                   look={"dashed": dashed, "width": 2 if i == 0 else 1.5})
+            Series(t, shown_on(axis, v), name, colour=colour, value=self.named(frame, axis, v),
+                   end=True, look={"dashed": dashed, "width": 2 if i == 0 else 1.5})
             for i, ((name, t, v), (colour, dashed)) in enumerate(zip(curves, LINES, strict=False))
         ]  # fmt: skip
         state, last = frame.state, max(self.session.timeline.last_t, 1)
@@ -78,11 +78,17 @@ class CurvesPanel(ChartPanel):
         now = None if state is None or not len(values) else float(np.clip(state.t, low, x.high))
         foot = "" if len(values) else FIRST
         return Chart(series, x, axis, self.title, self.note, foot, handle=now, handle_name="step",
-                     label=self.words(curves, axis))  # fmt: skip
+                     label=self.words(curves, axis, frame))  # fmt: skip
 
-    def words(self, curves: list[Curve], axis: Axis) -> str:
-        """Return what a screen reader says: the newest values."""
-        told = ", ".join(f"{name} {newest(axis, v)}" for name, _, v in curves if len(v))
+    def named(self, frame: Frame, axis: Axis, values: np.ndarray[Any, Any]) -> str:
+        """Return the value that stands at the end of a line: the newest."""
+        return newest(axis, values)
+
+    def words(self, curves: list[Curve], axis: Axis, frame: Frame) -> str:
+        """Return what a screen reader says: the values that stand at the lines."""
+        told = ", ".join(
+            f"{name} {self.named(frame, axis, v)}".rstrip() for name, _, v in curves if len(v)
+        )
         return f"{self.title}: {told or 'nothing yet'}"
 
 
@@ -132,6 +138,12 @@ class ResidualCurves(CurvesPanel):
         """Make the job that fills the curve."""
         super().build()
         self.job = Job(pause_s=BREATH_S)
+
+    def named(self, frame: Frame, axis: Axis, values: np.ndarray[Any, Any]) -> str:
+        """Return what the headline says of the step on screen; where it says nothing, nothing."""
+        part = frame.training
+        known = part.certificate is not None and part.certified is part.state
+        return share(part.certificate.residual) if known and part.certificate is not None else ""
 
     def upright(self, values: np.ndarray[Any, Any]) -> Axis:
         """Return a log axis up to 100%."""

@@ -9,15 +9,15 @@ from typing import TypeVar
 
 import ipywidgets as w
 import numpy as np
+import torch
 from torch import Tensor
 
 from explorer.engine.attacks.certified import cone_of
 from explorer.engine.attacks.target import Target
 from explorer.engine.certificate import TAU_TRAINED
-from explorer.engine.data import Dataset
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import KINK
-from explorer.engine.explanations.certainty import RadiusMap, radius_map, truth_residual
+from explorer.engine.explanations.certainty import Certainty, RadiusMap, radius_map
 from explorer.engine.explanations.masses import allowed_residual, forced_masses
 from explorer.engine.explanations.programs import (
     Farthest,
@@ -33,17 +33,17 @@ from explorer.page.job import JobState
 from explorer.page.panels.base import Panel
 from explorer.page.parts.row import Item, JobRow, Row, choices
 from explorer.page.shades import SHADING, radius_span
-from explorer.page.stages import explain
+from explorer.page.stages import attack, explain
 from explorer.page.view.chart import NOTHING, Axis, Chart, ChartView, Rule, Series, next_step
 from explorer.page.words import explain as words
 from explorer.page.words.found import percent
 from explorer.page.words.statement import folded
-from explorer.research.explained import EXPLAINS, Explained
-from explorer.research.runs import RADIUS, cone_around
+from explorer.research.explained import EXPLAINS, SAME, Explained
+from explorer.research.runs import RADIUS, certified_points, cone_around
 from explorer.research.words import explanations
 
 T = TypeVar("T")
-LEAST_TOP = 0.05  # of the residual's axis: rounding is not to fill the chart; arbitrary
+LEAST_TOP = 0.05  # of the axis of the change: rounding is not to fill the chart; arbitrary
 A_ROW = 25  # dots; arbitrary
 SIDES = {1: 240, 2: 40}  # pixels of a map of radii; arbitrary
 ASK, HIDE = "How certain is a point here?", "Hide the map"
@@ -66,8 +66,8 @@ class ExplainPanel(Panel):
         self.drag = ChartView()
         self.drag.on_handle(lambda at: self.command(lambda: self._pull(at))(None))
         self.forced = JobRow(
-            "Which points are certain?", "How much mass every set that explains the weights as "
-            "well has within 0.03 of each true point, at least",
+            "Which points are certified?", "Within 0.03 of which training point every set has one "
+            "that explains the weights as well, and how much of λ there, at least",
             lambda: self.command(self._ask_forced)(None),
         )  # fmt: skip
         self.farthest = JobRow(
@@ -185,27 +185,35 @@ class ExplainPanel(Panel):
         self.tell_failure(question.job.error)
 
     def _ask_forced(self) -> None:
-        """Bound the mass at each point over all explanations; where that takes long by sampling."""
-        held, target = self.session.frame.explain, self.session.frame.target
-        if held is None or target is None or any(other.job.busy for other in self.questions):
+        """Say which points are certified; where nothing is, bound the masses on a sample."""
+        held, target, aim = (
+            self.session.frame.explain, self.session.frame.target, self.session.frame.aim
+        )  # fmt: skip
+        if held is None or target is None or aim is None:
+            return
+        if any(other.job.busy for other in self.questions):
             return
         if words.no_radii(target):
             self._start(self.forced, forced_mass, 0, self._show_forced)
             return
-        truth = held.present.truth
+        state, points = held.present, aim.truth
 
-        def work(progress: Progress) -> Iterator[tuple[Tensor, float, float]]:
-            known = Dataset(truth.x, truth.y)
-            cone = cone_around(target, known, between(progress, 0.0, 0.2))
-            own = truth_residual(cone, known)
-            allowed, rest = allowed_residual(cone, own), between(progress, 0.2, 1.0)
-            made = forced_masses(cone, truth.x, truth.y, RADIUS, allowed, rest)
-            yield made, allowed, RADIUS + cone.assumptions.reach
+        def work(progress: Progress) -> Iterator[tuple[Certainty, Tensor]]:
+            made = certified_points(target, points, progress=between(progress, 0.0, 0.7))
+            cone, sure = cone_around(target, points), made.certain[state.truth.origin]
+            allowed, mass = allowed_residual(cone, made.truth), torch.zeros(state.truth.n).double()
+            mass[sure] = forced_masses(
+                cone, state.truth.x[sure], state.truth.y[sure], RADIUS, allowed,
+                between(progress, 0.7, 1.0),
+            )  # fmt: skip
+            yield made, mass
 
-        def take(part: tuple[Tensor, float, float]) -> None:
-            explain.take_forced(self.session, part[0])
-            count = int(forced_points(part[0], target.mass)[0].sum())
-            self.forced.say(folded(words.forced_exactly(count, len(part[0]), *part[1:])))
+        def take(part: tuple[Certainty, Tensor]) -> None:
+            made, mass = part
+            attack.take_certainty(self.session, made)
+            explain.take_forced(self.session, mass)
+            count = int(made.certain.sum())
+            self.forced.say(folded(words.certified(count, points.n, made, state.base)))
 
         self.forced.say("")
         self.about = target
@@ -264,7 +272,7 @@ def radius_legend(drawn: RadiusMap) -> str:
 
 
 def points_chart(state: Explained) -> Chart:
-    """Return one dot a point of the present explanation: a cross where it is pinned."""
+    """Return one dot a point of the present explanation, barred where it cannot be split."""
     n, pinned = state.now.n, state.pinned.numpy()
     at = np.arange(n)
     column, row = at % A_ROW, -(at // A_ROW)
@@ -272,16 +280,16 @@ def points_chart(state: Explained) -> Chart:
     series = []
     if pinned.any():
         series += [
-            Series(column[pinned], row[pinned], "", "dots", ids=at[pinned], colour="soft",
-                   look={"size": size}),
-            Series(column[pinned], row[pinned], "pinned", "dots", ids=at[pinned], colour="ink2",
-                   look={"size": size, "shape": "cross"}),
+            Series(column[pinned], row[pinned], "cannot be split", "dots", ids=at[pinned],
+                   colour="ink2", look={"size": size, "hollow": True}),
+            Series(column[pinned], row[pinned], "", "dots", ids=at[pinned], colour="ink2",
+                   look={"size": size, "shape": "bar"}),
         ]  # fmt: skip
     if not pinned.all():
         look = {"size": size, "hollow": True, "core": True}
         free = ~pinned
-        series.append(Series(column[free], row[free], "free", "dots", ids=at[free], colour="good",
-                             look=look))  # fmt: skip
+        series.append(Series(column[free], row[free], "can become two", "dots", ids=at[free],
+                             colour="good", look=look))  # fmt: skip
     below = (n - 1) // A_ROW if n else 0
     lit = -1 if state.selected is None else state.selected
     title, foot = words.TITLE, words.counts(state)
@@ -308,13 +316,13 @@ def drag_chart(state: Explained) -> Chart:
     series = [
         Series(at[inside], np.clip(margin, 0, top)[inside], "margin error", colour="ink3", end=True,
                look={"width": 1.5, "dashed": True}),
-        Series(at[inside], off[inside], "unexplained", end=True),
+        Series(at[inside], off[inside], "change of the sum", end=True),
         Series(jumps[:, 0], jumps[:, 1], "predicted jump", "dots", colour="good",
                look={"shape": "diamond", "size": 5}),
-        Series([slide.at], [state.residual], "now", "dots", colour="accent", look={"size": 5}),
+        Series([slide.at], [state.change], "now", "dots", colour="accent", look={"size": 5}),
     ]  # fmt: skip
     within = (at > -slide.extent.minus) & (at < slide.extent.plus)
-    as_well = float(off[within].max(initial=0.0)) <= max(EXPLAINS, 1.01 * state.base)
+    as_well = float(off[within].max(initial=0.0)) <= max(EXPLAINS, SAME * state.base)
     return Chart(
         series, x, Axis(0.0, top, short="share", percent=True), words.DRAG,
         words.UP_TO_WALL if walls and as_well else "", foot, label=said,

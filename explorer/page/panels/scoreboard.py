@@ -33,7 +33,7 @@ from explorer.page.words.found import (
     points_found,
     within,
 )
-from explorer.research.runs import RADIUS, certify_claims
+from explorer.research.runs import RADIUS, certified_points, certify_claims
 
 NEAREST, FARTHEST = RADIUS / 10, RADIUS * 10  # of the curve; arbitrary
 FINE = tuple(sorted({*RADII, *np.geomspace(NEAREST, FARTHEST, 41).tolist()}))
@@ -111,14 +111,15 @@ class Scoreboard(Panel):
         self._asked = None
 
     def _certify(self, frame: Frame) -> None:
-        """Begin to compute how certain the claims are, once the run has ended; any edit ends it.
+        """Begin to compute how certain the points are, once the run has ended; any edit ends it.
 
-        It takes ten seconds of a processor: in a class it waits until a visitor asks for it.
+        Where nobody told the points, the claims. It takes ten seconds of a processor: in a class it
+        waits until a visitor asks for it.
         """
         part, target, truth = frame.attack, frame.target, frame.truth
         state, claims = part.judged, part.claims
         new = (
-            state is not None and self._rests(frame, state) and part.certainty is None
+            state is not None and self._rests(frame, state) and known_of(frame) is None
             and self._asked is not state and target is not None and page_waits()
             and not fits(target)
         )  # fmt: skip
@@ -130,7 +131,10 @@ class Scoreboard(Panel):
 
         def work(progress: Progress) -> Iterator[Certainty]:
             assert claims is not None and target is not None
-            yield certify_claims(target, claims, truth, progress=progress)
+            if truth is not None and truth.n:
+                yield certified_points(target, truth, progress=progress)
+            else:
+                yield certify_claims(target, claims, progress=progress)
 
         def take(made: Certainty) -> None:
             attack.take_certainty(self.session, made)
@@ -141,7 +145,7 @@ class Scoreboard(Panel):
         )  # fmt: skip
 
     def _ask(self) -> None:
-        """Certify the claims on screen, as a visitor of a class asks."""
+        """Certify the points or claims on screen, as a visitor of a class asks."""
         self._wanted = self.session.frame.attack.judged
         self._certify(self.session.frame)
 
@@ -158,14 +162,21 @@ class Scoreboard(Panel):
         """Draw the dots, with what is known of how certain each is."""
         if self._met is None:
             return
-        target, part = self.session.frame.target, self.session.frame.attack
-        made = part.certainty if part.judged is part.state else None
+        target, aim = self.session.frame.target, self.session.frame.aim
+        own = self.session.entry.victim is not None
+        made = None if aim is None or own else aim.certainty
         share = self.job.share if self.job.state is JobState.RUNNING else None
         self.dots.draw(dots(self._met((self.radius,)), target, made, share))
 
     def end(self) -> None:
         """End the work when the page ends."""
         self.job.close()
+
+
+def known_of(frame: Frame) -> Certainty | None:
+    """Return what is known of how certain the points are, or the claims where nobody told those."""
+    told = frame.aim is not None and frame.aim.truth.n
+    return frame.aim.certainty if frame.aim is not None and told else frame.attack.certainty
 
 
 def controls_of(aim: Aim, verdict: Verdict) -> Controls:
@@ -212,36 +223,35 @@ def dots(
     here: RecallCurve, target: Target | None = None, made: Certainty | None = None,
     share: float | None = None,
 ) -> Chart:  # fmt: skip
-    """Return one dot a training point: full where it is found, and certified where that is known.
+    """Return one dot a training point: full where it is found, ringed and ticked where certified.
 
     Args:
         here: the counts at the one radius of the line.
         target: the attacked weights.
-        made: how certain the claims are; None where it is not known.
+        made: how certain the points are; None where it is not known.
         share: of the work on that; None where no work goes on.
     """
     n, met = here.n, here.met[0].numpy()
     at = np.arange(n)
     column, row = at % A_ROW, -(at // A_ROW)
     size = 6.0 if n <= A_ROW else 3.5
-    sure = met
-    if made is not None and len(made.radius):
-        match = here.matches[0]
-        sure = (made.certain[match.clamp_min(0)] & (match >= 0)).numpy()
+    sure = np.zeros(n, dtype=bool) if made is None else made.certain.numpy()
     kinds = (
-        ("found", "good", False, sure), ("found, not certified", "good", True, met & ~sure),
-        ("not found", "ink3", True, ~met),
-    )  # fmt: skip
+        ("found", "good", {"size": size}, met),
+        ("not found", "ink3", {"size": size, "hollow": True}, ~met),
+        ("certified", "good", {"size": 1.5 * size, "hollow": True}, sure),
+        ("", "card", {"size": size, "shape": "tick"}, sure & met),
+        ("", "good", {"size": size, "shape": "tick"}, sure & ~met),
+    )
     series = [
-        Series(column[mine], row[mine], name, "dots", ids=at[mine], colour=colour,
-               look={"size": size, "hollow": hollow})
-        for name, colour, hollow, mine in kinds
+        Series(column[mine], row[mine], name, "dots", ids=at[mine], colour=colour, look=look)
+        for name, colour, look, mine in kinds
         if mine.any()
-    ]  # fmt: skip
+    ]
     below = (n - 1) // A_ROW if n else 0
     x = Axis(-0.5, max(min(n, A_ROW), 10) - 0.5, hidden=True)
     y = Axis(-below - 0.5, 0.5, hidden=True)
-    foot = certified(target, share, met.tolist(), None if made is None else sure.tolist())
+    foot = certified(target, share, int(met.sum()), None if made is None else int(sure.sum()))
     said = f"{int(met.sum())} of {n} points found. {foot}".rstrip()
     tips = points_found(here, made)
     return Chart(series, x, y, foot=foot, picks=True, tips=tips, label=said)

@@ -13,26 +13,22 @@ import numpy as np
 import torch
 from contourpy import contour_generator
 from numpy.typing import NDArray
-from torch import Tensor
 
 from explorer.engine.attacks.bilevel import BilevelState, BilevelTarget
-from explorer.engine.attacks.certified import CertifiedState
 from explorer.engine.attacks.claims import MERGE_RADIUS, Report
 from explorer.engine.attacks.shapes import Array, Level, Shapes, joined
 from explorer.engine.certificate import in_reach
-from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.network import Network, phi, phi_all
 from explorer.engine.roster import AttackState, by_key
 from explorer.page.axes import Axes
 from explorer.page.frame import LAYERS, Frame
+from explorer.page.parts import marks
+from explorer.page.parts.marks import numbers, shares_of
 from explorer.page.shades import radius_shades, shades
-from explorer.page.words.found import percent
-from explorer.research.runs import certified_places
 
 Arrays = dict[str, NDArray[Any]]
 PLACES = ("area", "lines", "strong", "dots", "rings", "likely", "diamonds", "hands")
-MOST_NUMBERS = 12  # arbitrary: more numbers than that hide the plane
 PLAIN = -1.0  # in place of a share: a point without a multiplier
 MAP_SIZE = 60  # samples a side: below 2 ms a frame for two hidden layers of 100
 BLOCK = 300_000  # values of a layer at once, 1.2 MB: for width 1000 16 times as fast as all of them
@@ -151,15 +147,18 @@ def scene(
     if look.truth_shown or not frame.aimed:
         arrays["points"] = _points(frame, axes, look)
     arrays |= _candidates(frame, axes, look, values)
-    if look.truth_shown:
-        arrays |= _links(frame, axes, look)
+    if look.truth_shown and _finished(frame, look):
+        arrays |= marks.links(frame, axes)
     if frame.other_set is not None:
         other = frame.other_set
-        arrays["other"] = np.column_stack([_shares(other.x, other.y, axes), _numbers(other.y)])
+        arrays["other"] = np.column_stack([shares_of(other.x, other.y, axes), numbers(other.y)])
     arrays |= _shapes(shapes, axes)
     arrays |= _energy(frame, axes, values)
+    arrays |= marks.explained(frame, axes, look.truth_shown)
+    arrays = {name: array for name, array in arrays.items() if array.size}
+    values["legend"] = marks.legend(arrays, values)
     values["texts"] = [[*axes.shares([x, y])[0].tolist(), words] for x, y, words in shapes.texts]
-    return {name: array for name, array in arrays.items() if array.size}, values
+    return arrays, values
 
 
 def _energy(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
@@ -184,17 +183,6 @@ def _radii(drawn: RadiusMap, axes: Axes, values: dict[str, Any]) -> Arrays:
 
 
 # --- points and candidates --------------------------------------------------------------------
-def _numbers(values: Tensor) -> Array:
-    made: Array = values.detach().double().cpu().numpy()
-    return made
-
-
-def _shares(x: Tensor, y: Tensor, axes: Axes) -> Array:
-    """Places (k, 2) on the plane; points of a line stand at the height of their label."""
-    places = _numbers(x)
-    return axes.shares(places if x.shape[1] > 1 else np.column_stack([places, _numbers(y)]))
-
-
 def _weights(lam: Array | None, n: int) -> Array:
     """The share of the largest multiplier, or PLAIN for all."""
     if lam is None or not n or lam.max() <= 0:
@@ -207,8 +195,8 @@ def _points(frame: Frame, axes: Axes, look: Look) -> Array:
     data = frame.truth if frame.aimed and frame.truth is not None else frame.dataset
     made = frame.training.certificate
     known = made is not None and not frame.aimed and len(made.lam) == data.n
-    lam = _numbers(made.lam) if known and made is not None else None
-    place, y = _shares(data.x, data.y, axes), _numbers(data.y)
+    lam = numbers(made.lam) if known and made is not None else None
+    place, y = shares_of(data.x, data.y, axes), numbers(data.y)
     return np.column_stack([place, y, _weights(lam, data.n), _traceless(frame, look, data.n)])
 
 
@@ -218,7 +206,7 @@ def _traceless(frame: Frame, look: Look, n: int) -> Array:
     if own or frame.aim is None or not _finished(frame, look):
         return np.zeros(n)
     reach = in_reach(frame.aim.certificate, n)
-    return np.zeros(n) if reach is None else 1.0 - _numbers(reach)
+    return np.zeros(n) if reach is None else 1.0 - numbers(reach)
 
 
 def _finished(frame: Frame, look: Look) -> bool:
@@ -246,26 +234,16 @@ def _candidates(frame: Frame, axes: Axes, look: Look, values: dict[str, Any]) ->
         values.pop("trail", None)
     if shown is None:
         return {}
-    y, lam = _numbers(shown.y), _numbers(shown.lam)
+    y, lam = numbers(shown.y), numbers(shown.lam)
     used = np.ones(len(y))
     claims = frame.attack.claims if _finished(frame, look) else None
     if claims is not None:
         used = _used(frame.attack.state, claims)
-    rows = [_shares(shown.x, shown.y, axes), y, np.maximum(_weights(lam, len(y)), 0), used]
+    rows = [shares_of(shown.x, shown.y, axes), y, np.maximum(_weights(lam, len(y)), 0), used]
     made: Arrays = {"candidates": np.column_stack(rows)}
     if claims is not None and look.truth_shown and len(claims.x):
-        made["claims"] = np.column_stack([_shares(claims.x, claims.y, axes), _right(frame)])
-        values["certain"] = _proven(frame)
+        made |= marks.claimed(frame, axes, values)
     return made
-
-
-def _proven(frame: Frame) -> list[str]:
-    """To how many per cent each claim is certified, to be written beside a few of them."""
-    made = frame.attack.certainty
-    if made is None or not made.proven or int(made.certain.sum()) > MOST_NUMBERS:
-        return []
-    rows = zip(made.certain.tolist(), made.radius.tolist(), strict=True)
-    return [percent(radius) if certain else "" for certain, radius in rows]
 
 
 def _used(
@@ -273,56 +251,12 @@ def _used(
     claims: Report,
 ) -> Array:
     """Which candidates (m,) are part of a claim: of its label, and within the radius of merging."""
-    x, places = _numbers(state.x), _numbers(claims.x)
+    x, places = numbers(state.x), numbers(claims.x)
     apart = np.linalg.norm(x[:, None] - places[None], axis=2)
-    apart[_numbers(state.y)[:, None] != _numbers(claims.y)[None]] = np.inf
+    apart[numbers(state.y)[:, None] != numbers(claims.y)[None]] = np.inf
     near = (apart <= MERGE_RADIUS * (1 + 1e-9)).any(1)
-    used: Array = (near & (_numbers(state.lam) > 0)).astype(float)
+    used: Array = (near & (numbers(state.lam) > 0)).astype(float)
     return used
-
-
-def _matches(frame: Frame) -> NDArray[np.int64]:
-    """The claim of each point (n,) within the radius of the verdict, or -1."""
-    scores, verdict = frame.attack.scores, frame.attack.verdict
-    if scores is None or verdict is None or verdict.radius not in scores[0].radii:
-        return np.zeros(0, dtype=np.int64)
-    found: NDArray[np.int64] = scores[0].matches[scores[0].radii.index(verdict.radius)].numpy()
-    return found
-
-
-def _right(frame: Frame) -> Array:
-    """Of each claim (c,) whether it meets a point; 2 where it is certified, 3 where likely."""
-    claims, made = frame.attack.claims, frame.attack.certainty
-    count = 0 if claims is None else len(claims.x)
-    right: Array = np.isin(np.arange(count), _matches(frame)).astype(float)
-    state = frame.attack.state
-    if isinstance(state, CertifiedState) and frame.truth is not None:
-        order = torch.argsort(state.lam, descending=True, stable=True)  # as they are reported
-        right = np.maximum(right, _holds(state, frame.truth)[order.numpy()])
-        sure = certified_places(state, made)[order].numpy()
-        return np.where(right > 0, np.where(sure, 2.0, 3.0), 0.0)
-    if made is None:
-        return right
-    return np.where((right > 0) & made.certain.numpy(), 2.0 if made.proven else 3.0, right)
-
-
-def _holds(state: CertifiedState, truth: Dataset) -> Array:
-    """Which places (m,) hold a point of their label, as each of them claims: a place is no dot."""
-    apart = (state.x[:, None] - truth.x.to(state.x)[None]).abs().amax(2)
-    near = apart <= (state.half + state.reach)[:, None] * (1 + 1e-9)
-    held: Array = (near & (state.y[:, None] == truth.y.to(state.y)[None])).any(1).numpy()
-    return held.astype(float)
-
-
-def _links(frame: Frame, axes: Axes, look: Look) -> Arrays:
-    """From each claim to the point that it met."""
-    claims, truth = frame.attack.claims, frame.truth
-    if not _finished(frame, look) or claims is None or truth is None:
-        return {}
-    match = _matches(frame)
-    met = np.flatnonzero(match >= 0)
-    ends = _shares(truth.x, truth.y, axes)[met]
-    return {"links": np.column_stack([_shares(claims.x, claims.y, axes)[match[met]], ends])}
 
 
 # --- what an attack or an explanation draws ---------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,18 +10,16 @@ from explorer.engine.attacks.certified import SQUARE
 from explorer.engine.attacks.shapes import EMPTY, NONE, Array, Shapes, joined
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import cell_interval, cell_of, cell_polygon, segment
-from explorer.engine.explanations.certainty import RadiusMap
-from explorer.engine.explanations.splitting import extent_at
+from explorer.engine.explanations.splitting import free_direction
 from explorer.engine.roster import by_key
 from explorer.page.axes import Axes
 from explorer.page.frame import Candidates, Frame, PointMap, Starts
-from explorer.research.explained import Explained, free_direction
+from explorer.research.explained import Explained
 
-# --- What the explain stage draws: the cell of the point in hand, its level line, pins and masses
+# --- What the explain stage draws: the cell of the point in hand, its level line, least masses
 
 ASIDE = 0.055  # of the half width: where words stand beside a point; arbitrary
 WORDS = 0.28  # likewise: what a word and its distance take on the narrowest plane; arbitrary
-MOST_PINS = 12  # arbitrary: more words than that hide the plane
 
 
 def _likely(drawn: Shapes, made: RadiusMap) -> Shapes:
@@ -33,12 +30,11 @@ def _likely(drawn: Shapes, made: RadiusMap) -> Shapes:
 
 
 def explain_shapes(state: Explained, axes: Axes) -> Shapes:
-    """Polygon (or interval), level line, ring, pins, and forced masses of the truth."""
+    """Polygon (or interval), level line, and the least masses at points of the truth."""
     flat = state.net.d == 1
-    texts = _pins(state, axes) + _masses(state, axes)
-    rings = [_place_of(state, i) for i in _forced_indices(state)]
+    texts = _masses(state, axes)
     if state.selected is None:
-        return Shapes(rings=_table(rings), texts=tuple(texts))
+        return Shapes(texts=tuple(texts))
     e, i = (state.now, state.selected)
     if state.slide is not None:
         e, i = state.slide.before, state.slide.i
@@ -49,12 +45,12 @@ def explain_shapes(state: Explained, axes: Axes) -> Shapes:
     if flat:
         return Shapes(
             spans=(cell_interval(cell, e.x[i], axes.reach),), hands=_table(hand),
-            rings=_table(rings), texts=tuple(texts),
+            texts=tuple(texts),
         )  # fmt: skip
     corners = cell_polygon(cell, e.x[i], axes.reach)
     lines = np.vstack([corners, corners[:1]]) if len(corners) > 2 else NONE
     return Shapes(
-        area=lines, strong=_line(state, axes), hands=_table(hand), rings=_table(rings),
+        area=lines, strong=_line(state, axes), hands=_table(hand),
         lines=_table(hand) if halves else NONE, texts=tuple(texts),
     )  # fmt: skip
 
@@ -100,10 +96,10 @@ def _line(state: Explained, axes: Axes) -> Array:
     if slide is not None:
         ends = slide.extent
         return segment(slide.before.x[slide.i], slide.u, ends.minus, ends.plus, axes.reach)
-    u = None if i is None else free_direction(state.net, state.now, i)
-    if u is None or i is None:
+    found = None if i is None else free_direction(state.net, state.now, i)
+    if found is None or i is None:
         return NONE
-    reach = extent_at(state.net, state.now, i, u)
+    u, reach = found
     return segment(state.now.x[i], u, reach.minus, reach.plus, axes.reach)
 
 
@@ -129,18 +125,6 @@ def _masses(state: Explained, axes: Axes) -> list[tuple[float, float, str]]:
         x, y = _place_of(state, i)
         share = float(state.forced[i] / state.truth.lam[i])
         out.append((_aside(x, axes), y - 2 * ASIDE * axes.y[1], f"≥ {min(share, 1):.0%}"))
-    return out
-
-
-def _pins(state: Explained, axes: Axes) -> list[tuple[float, float, str]]:
-    which = state.pinned.nonzero().flatten().tolist()
-    if len(which) > MOST_PINS:
-        return []
-    out = []
-    for i in which:
-        x = state.now.x[i].tolist()
-        y = x[1] if len(x) > 1 else float(state.now.y[i])
-        out.append((_aside(x[0], axes), y + ASIDE * axes.y[1], "pinned"))
     return out
 
 

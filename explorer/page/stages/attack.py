@@ -19,7 +19,7 @@ from explorer.page.frame import Aim, Attacking, Frame, Shown, numbers
 from explorer.page.history import Timeline
 from explorer.page.session import Session
 from explorer.page.stages.train import certificate
-from explorer.research.runs import certified_points, judgement
+from explorer.research.runs import judgement
 
 
 def take_target(session: Session) -> None:
@@ -159,22 +159,27 @@ def judge(session: Session) -> None:
         attack = replace(attack, claims=claims, judged=attack.state, certainty=kept)
         if aim.truth.n:
             made = judgement(claims, aim.truth, aim.controls, known, more)
-            attack = _certified(replace(attack, scores=made.scores, verdict=made.verdict))
+            attack = replace(attack, scores=made.scores, verdict=made.verdict)
+            attack = _counted(attack, None if own else aim.certainty)
     session.show(attack=attack)
 
 
-def take_certainty(session: Session, made: Certainty | None) -> None:
-    """Show how certain the claims on screen are; None for not known."""
-    session.show(attack=_certified(replace(session.frame.attack, certainty=made)))
+def take_certainty(session: Session, made: Certainty) -> None:
+    """Show how certain the training points are, or the claims where nobody told those."""
+    aim, attack = session.frame.aim, session.frame.attack
+    if not made.proven or aim is None:
+        session.show(attack=replace(attack, certainty=made))
+        return
+    own = session.entry.victim is not None
+    session.show(aim=replace(aim, certainty=made), attack=attack if own else _counted(attack, made))
 
 
-def _certified(attack: Attacking) -> Attacking:
+def _counted(attack: Attacking, made: Certainty | None) -> Attacking:
     """Return the stage with the count of certified points in its verdict."""
-    made, scores, verdict = attack.certainty, attack.scores, attack.verdict
-    if scores is None or verdict is None:
+    if made is None or attack.verdict is None:
         return attack
-    count = None if made is None else int(certified_points(scores[0], made).sum())
-    return replace(attack, verdict=replace(verdict, certified=count))
+    verdict = replace(attack.verdict, certified=int(made.certain.sum()))
+    return replace(attack, verdict=verdict)
 
 
 def show_other(session: Session, other: Shown | None) -> None:

@@ -8,24 +8,30 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from explorer.engine.explanations.cells import cell_of
 from explorer.engine.explanations.programs import Farthest
-from explorer.engine.explanations.splitting import Explanation, merge
+from explorer.engine.explanations.splitting import (
+    Explanation,
+    free_direction,
+    kinks_at,
+    merge,
+    remainder,
+)
 from explorer.engine.network import Network
 from explorer.page.axes import Axes
 from explorer.page.frame import Certain
 from explorer.page.history import History
 from explorer.page.session import Session
+from explorer.page.words import explain as words
 from explorer.research.explained import (
     FARTHEST,
     LEAST,
     Explained,
     Slide,
     first_explained,
-    free_direction,
     refresh,
     slide_along,
     split_toward,
+    unexplained,
 )
 from explorer.research.words import explanations
 
@@ -62,7 +68,8 @@ def begin(session: Session) -> None:
             "beyond the first layer, or of more classes, no theorem says that points explain "
             "them."
         )
-    session.show(explain=History(first_explained(now.target, now.truth)))
+    made = None if now.aim is None or now.aim.certificate is None else now.aim.certificate.residual
+    session.show(explain=History(first_explained(now.target, now.truth, made)))
 
 
 # --- the hand ---------------------------------------------------------------------------
@@ -85,7 +92,7 @@ def pull(session: Session, place: Tensor, free: bool | None = None) -> None:
     """Split the chosen point so that one child is at `place` (d,), or nearest to it.
 
     Raises:
-        ValueError: if no point is chosen, or a pinned one: the message says why.
+        ValueError: if no point is chosen, or one that cannot be split: the message says why.
     """
     state = explanation(session)
     free = state.free if free is None else free
@@ -101,12 +108,7 @@ def pull(session: Session, place: Tensor, free: bool | None = None) -> None:
         slide = replace(slide, at=at)
     else:
         reach = 2 * session.extent
-        slide = slide_along(state.net, before, own, u, at, reach, state.base)
-    if not free and min(slide.extent.plus, slide.extent.minus) <= LEAST:
-        raise ValueError(
-            "This point stands on a wall of its cell, so it cannot be split along the level "
-            "line. Drag freely (Shift) to see the residual jump."
-        )
+        slide = slide_along(state.net, before, own, u, at, reach, state.reference)
     _slide(session, state, slide)
 
 
@@ -123,16 +125,10 @@ def _direction(net: Network, e: Explanation, i: int, offset: Tensor, free: bool)
     if free:
         size = float(offset.norm())
         return offset / size if size > LEAST else torch.eye(len(offset), dtype=offset.dtype)[0]
-    u = free_direction(net, e, i)
-    if u is None:
-        kinks = len(cell_of(net, e.x[i], e.at(i)).kinks)
-        why = (
-            f"{kinks} neurons stand on it" if kinks > 1
-            else "a neuron stands on it, across the level line" if kinks and net.d > 1
-            else "on a line the level set is made of points"
-        )  # fmt: skip
-        raise ValueError(f"This point is pinned: {why}. Drag freely (Shift) to see what breaks.")
-    return u
+    found = free_direction(net, e, i)
+    if found is None:
+        raise ValueError(words.cannot(net.d, kinks_at(net, e, i)))
+    return found[0]
 
 
 def nudge(session: Session, step: tuple[float, float]) -> None:
@@ -161,18 +157,17 @@ def split_widest(session: Session) -> None:
     if state.selected is None:
         raise ValueError("No point in hand: click one first.")
     i = state.selected
-    u = free_direction(state.net, state.now, i)
+    found = free_direction(state.net, state.now, i)
     drop(session)
-    if u is None:
+    if found is None:
         pull(session, state.now.x[i], free=False)  # says why
         return
-    slide = slide_along(state.net, state.now, i, u, 0.0, 2 * session.extent, state.base)
+    u = found[0]
+    slide = slide_along(state.net, state.now, i, u, 0.0, 2 * session.extent, state.reference)
     room = [_in_view(state.now.x[i], s * u, session.axes) for s in (1.0, -1.0)]
-    plus = min(slide.extent.plus, room[0])
-    share = min(1.0, *(r / e for r, e in zip(
-        room, (slide.extent.plus, slide.extent.minus), strict=True) if e > LEAST))  # fmt: skip
-    at = plus if slide.extent.plus > 2 * session.extent else slide.extent.plus * share
-    pull(session, state.now.x[i] + at * u, free=False)
+    ends = [min(end, slide.reach) for end in (slide.extent.plus, slide.extent.minus)]
+    share = min(1.0, *(r / end for r, end in zip(room, ends, strict=True)))  # as `lengths` goes
+    pull(session, state.now.x[i] + share * ends[0] * u, free=False)
     drop(session)
 
 
@@ -192,7 +187,7 @@ def reset(session: Session) -> None:
     """Go back to the training points; undo brings the present ones back."""
     state = explanation(session)
     if state.now is not state.truth:
-        _push(session, refresh(state, state.truth, **LET_GO))
+        _push(session, refresh(state, state.truth, **LET_GO, **_origin(state, state.truth)))
 
 
 def restore(session: Session, history: History[Explained]) -> None:
@@ -229,7 +224,13 @@ def take_farthest(session: Session, found: Farthest) -> None:
     session.message = ""
     state = explanation(session)
     let_go = {**LET_GO, "words": f"{FARTHEST} {found.distance:.2g}."}
-    _push(session, refresh(state, found.explanation, **let_go))
+    _push(session, refresh(state, found.explanation, **let_go, **_origin(state, found.explanation)))
+
+
+def _origin(state: Explained, e: Explanation) -> dict[str, Any]:
+    """Return what a set leaves, and its sum, with which the sets that are split from it compare."""
+    left = state.base if e is state.truth else unexplained(state.target, e.x, e.y)
+    return {"left": left, "reference": remainder(state.net, e)}
 
 
 def _in_view(x: Tensor, u: Tensor, axes: Axes) -> float:

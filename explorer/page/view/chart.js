@@ -83,8 +83,11 @@ const SHAPES = {
   triangle: (c, x, y, r) => { c.moveTo(x, y - 1.15 * r); c.lineTo(x + r, y + 0.75 * r); c.lineTo(x - r, y + 0.75 * r); c.closePath(); },
   square: (c, x, y, r) => c.rect(x - 0.85 * r, y - 0.85 * r, 1.7 * r, 1.7 * r),
   diamond: (c, x, y, r) => { c.moveTo(x, y - 1.2 * r); c.lineTo(x + 1.2 * r, y); c.lineTo(x, y + 1.2 * r); c.lineTo(x - 1.2 * r, y); c.closePath(); },
+  tick: (c, x, y, r) => { c.moveTo(x - 0.5 * r, y + 0.05 * r); c.lineTo(x - 0.1 * r, y + 0.45 * r); c.lineTo(x + 0.55 * r, y - 0.4 * r); },
+  bar: (c, x, y, r) => { c.moveTo(x - 0.6 * r, y); c.lineTo(x + 0.6 * r, y); },
   cross: (c, x, y, r) => { const k = 0.5 * r; c.moveTo(x - k, y - k); c.lineTo(x + k, y + k); c.moveTo(x + k, y - k); c.lineTo(x - k, y + k); },
 };
+const OPEN = new Set(["tick", "bar", "cross"]); // strokes
 const straight = (c, points, dash = []) => {
   c.setLineDash(dash);
   c.beginPath();
@@ -180,7 +183,7 @@ const paintSeries = (c, s, rows, at, paints, lit) => {
       c.fillStyle = c.strokeStyle = ink;
       c.beginPath();
       (SHAPES[s.shape] || SHAPES.circle)(c, x, y, size);
-      if (s.hollow || s.shape === "cross") c.stroke(); else c.fill();
+      if (s.hollow || OPEN.has(s.shape)) c.stroke(); else c.fill();
       if (s.core) { c.beginPath(); c.arc(x, y, 0.45 * size, 0, 2 * Math.PI); c.fill(); }
     });
   }

@@ -23,13 +23,15 @@
 //   candidates  (m, 5): x, y, class, share of the largest multiplier, 1 unless it is unused
 //   trail       step of the run: `remember` joins the candidates of successive steps to trails
 //   trails      [(m, 5)]: earlier places of the candidates, oldest first (made by `remember`)
-//   claims      (c, 3): x, y, 1 if it meets a point and 0 if it is wrong; 2 if a point is certified
-//               there as well, 3 if it is likely, by a threshold. certain [text]: to how many per cent, or ""
+//   claims      (c, 3): x, y, a number of MARKS; certain [text]: to how many per cent, or ""
+//   marks       (c, 3): likewise, beside claims
+//   legend      [[key of GLYPHS, name, sentence]]: what the glyphs of this frame mean
 //   links       (l, 4): from a claim x, y to the point x, y that it found
 //   other       (o, 3): x, y, class of another set that explains the weights
 //   area        (k, 2): a pale polygon          spans    (k, 2): upright bands, low and high
 //   lines       (k, 2): thin paths, NaN between  strong  (k, 2): thick paths, likewise
-//   dots, rings, likely, diamonds, hands (k, 2): crosses, rings, dashed rings, diamonds, squares
+//   dots, rings, likely, diamonds, hands (k, 2): upright crosses, double rings, dashed rings,
+//               triangles that point down, squares
 //   texts       [[x, y, text]]
 
 const TRAIL = 24; // places of a candidate that are remembered
@@ -202,13 +204,23 @@ const paintPoints = (context, frame, paints, { X, Y, unit }) => {
   eachRow(frame.points, ([x, y, label, share, traceless]) => {
     const colour = traceless ? paints.ink3 : paintOf(label, paints), plain = frame.hollow ? 8 : 6.5;
     const r = unit * (share < 0 ? plain * many : 3.4 + 5 * Math.sqrt(Math.max(0, share)));
-    shape(context, X(x), Y(y), label, r);
-    context.globalAlpha = frame.hollow ? 0.65 : 1;
-    context.fillStyle = frame.hollow ? paints.card : colour; context.fill();
-    context.globalAlpha = 1;
-    context.strokeStyle = frame.hollow ? colour : paints.card; context.lineWidth = unit * (frame.hollow ? 2 : 1.5);
-    context.stroke();
+    paintPoint(context, X(x), Y(y), label, r, colour, frame.hollow, paints, unit);
   });
+};
+const paintPoint = (context, x, y, label, r, colour, hollow, paints, unit) => {
+  shape(context, x, y, label, r);
+  context.globalAlpha = hollow ? 0.65 : 1;
+  context.fillStyle = hollow ? paints.card : colour; context.fill();
+  context.globalAlpha = 1;
+  context.strokeStyle = hollow ? colour : paints.card; context.lineWidth = unit * (hollow ? 2 : 1.5);
+  context.stroke();
+};
+const paintCandidate = (context, x, y, label, r, used, paints, unit) => {
+  shape(context, x, y, label, r);
+  context.globalAlpha = used ? 1 : FADED;
+  context.fillStyle = paintOf(label, paints); context.fill();
+  context.strokeStyle = paints.card; context.lineWidth = 1.2 * unit; context.stroke();
+  context.globalAlpha = 1;
 };
 const paintCandidates = (context, frame, paints, { X, Y, unit }) => {
   const past = frame.trails || [];
@@ -224,49 +236,87 @@ const paintCandidates = (context, frame, paints, { X, Y, unit }) => {
     });
   }
   eachRow(frame.candidates, ([x, y, label, share, used]) => {
-    shape(context, X(x), Y(y), label, unit * (2.2 + 3.6 * Math.sqrt(Math.max(0, share))));
-    context.globalAlpha = used ? 1 : FADED;
-    context.fillStyle = paintOf(label, paints); context.fill();
-    context.strokeStyle = paints.card; context.lineWidth = 1.2 * unit; context.stroke();
+    paintCandidate(context, X(x), Y(y), label, unit * (2.2 + 3.6 * Math.sqrt(Math.max(0, share))), used, paints, unit);
   });
-  context.globalAlpha = 1;
 };
 const paintResults = (context, frame, paints, { X, Y, unit }) => {
   context.strokeStyle = paints.good; context.lineWidth = 1.6 * unit;
   eachRow(frame.links, ([x, y, a, b]) => {
     context.beginPath(); context.moveTo(X(x), Y(y)); context.lineTo(X(a), Y(b)); context.stroke();
   });
-  eachRow(frame.claims, ([x, y, right]) => {
-    const r = (right ? 12 : 6) * unit, [px, py] = [X(x), Y(y)];
-    const thick = right === 2 ? 3 : right === 3 ? 1.4 : 2.2;
-    for (const [colour, width] of [[paints.card, thick + 2.3], [right ? paints.good : paints.ink, thick]]) {
-      context.strokeStyle = colour; context.lineWidth = width * unit;
-      context.setLineDash(right === 3 ? [3 * unit, 3 * unit] : []);
-      context.beginPath();
-      if (right) context.arc(px, py, r, 0, 2 * Math.PI);
-      else { context.moveTo(px - r, py - r); context.lineTo(px + r, py + r); context.moveTo(px - r, py + r); context.lineTo(px + r, py - r); }
-      context.stroke();
-    }
-    context.setLineDash([]);
-  });
-  eachRow(frame.claims, ([x, y, right], i) => {
-    if (right === 2) paintCertified(context, X(x), Y(y), frame.certain?.[i], paints, unit);
+  for (const rows of [frame.marks, frame.claims])
+    eachRow(rows, ([x, y, kind]) => GLYPHS[MARKS[kind]](context, X(x), Y(y), paints, unit));
+  eachRow(frame.claims, ([x, y], i) => {
+    if (frame.certain?.[i]) paintShare(context, X(x), Y(y), frame.certain[i], paints, unit);
   });
 };
-// A tick on the ring of a certified point, and to how many per cent it is certified.
-const paintCertified = (context, x, y, words, paints, unit) => {
-  const [px, py, r] = [x + 9 * unit, y - 9 * unit, 6.5 * unit];
-  context.beginPath(); context.arc(px, py, r, 0, 2 * Math.PI);
-  context.fillStyle = paints.good; context.fill();
-  context.strokeStyle = paints.card; context.lineWidth = 1.4 * unit; context.stroke();
-  context.beginPath();
-  context.moveTo(px - 0.5 * r, py + 0.05 * r); context.lineTo(px - 0.1 * r, py + 0.45 * r); context.lineTo(px + 0.55 * r, py - 0.4 * r);
-  context.lineWidth = 1.8 * unit; context.stroke();
-  if (!words) return;
+// One glyph, one meaning: `page/parts/marks.py` says which is where, `page/words/marks.py` what each
+// means, and the legend draws its rows with these same functions.
+const MARKS = ["wrong", "found", "certified", "likely", "beside", "unknown", "fixed"];
+// A path in a colour, over a wider one in the colour of the card, so that it is seen on any map.
+const edged = (context, colour, width, paints, unit, path, dash = []) => {
+  for (const [ink, wide] of [[paints.card, width + 2.3], [colour, width]]) {
+    context.strokeStyle = ink; context.lineWidth = wide * unit;
+    context.setLineDash(dash.map((d) => d * unit));
+    context.beginPath(); path(); context.stroke();
+  }
+  context.setLineDash([]);
+};
+const circle = (context, x, y, r) => { context.moveTo(x + r, y); context.arc(x, y, r, 0, 2 * Math.PI); };
+const GLYPHS = {
+  point: (c, x, y, paints, unit) => paintPoint(c, x, y, 1, 6.5 * unit, paints.pos, false, paints, unit),
+  truth: (c, x, y, paints, unit) => paintPoint(c, x, y, 1, 8 * unit, paints.pos, true, paints, unit),
+  traceless: (c, x, y, paints, unit) => paintPoint(c, x, y, 1, 8 * unit, paints.ink3, true, paints, unit),
+  candidate: (c, x, y, paints, unit) => paintCandidate(c, x, y, 1, 4.5 * unit, true, paints, unit),
+  unused: (c, x, y, paints, unit) => paintCandidate(c, x, y, 1, 4.5 * unit, false, paints, unit),
+  wrong: (c, x, y, paints, unit) => {
+    const r = 6 * unit;
+    edged(c, paints.ink, 2.2, paints, unit, () => { c.moveTo(x - r, y - r); c.lineTo(x + r, y + r); c.moveTo(x - r, y + r); c.lineTo(x + r, y - r); });
+  },
+  found: (c, x, y, paints, unit) => edged(c, paints.good, 1.8, paints, unit, () => circle(c, x, y, 12 * unit)),
+  likely: (c, x, y, paints, unit) => edged(c, paints.good, 2.2, paints, unit, () => circle(c, x, y, 12 * unit), [3, 3]),
+  certified: (c, x, y, paints, unit) => {
+    edged(c, paints.good, 3, paints, unit, () => circle(c, x, y, 12 * unit));
+    const [px, py, r] = [x + 9 * unit, y - 9 * unit, 6.5 * unit];
+    c.beginPath(); circle(c, px, py, r);
+    c.fillStyle = paints.good; c.fill();
+    c.strokeStyle = paints.card; c.lineWidth = 1.4 * unit; c.stroke();
+    c.beginPath();
+    c.moveTo(px - 0.5 * r, py + 0.05 * r); c.lineTo(px - 0.1 * r, py + 0.45 * r); c.lineTo(px + 0.55 * r, py - 0.4 * r);
+    c.lineWidth = 1.8 * unit; c.stroke();
+  },
+  beside: (c, x, y, paints, unit) => edged(c, paints.ink3, 1.4, paints, unit, () => { for (const d of [-2, 2]) { c.moveTo(x - 4 * unit, y + d * unit); c.lineTo(x + 4 * unit, y + d * unit); } }),
+  unknown: (c, x, y, paints, unit) => {
+    c.beginPath(); circle(c, x, y, 8 * unit);
+    c.fillStyle = paints.card; c.fill();
+    c.strokeStyle = c.fillStyle = paints.ink2; c.lineWidth = 1.6 * unit; c.stroke();
+    c.font = `700 ${11 * unit}px ${FONT}`; c.textAlign = "center"; c.textBaseline = "middle";
+    c.fillText("?", x, y + 0.5 * unit);
+  },
+  fixed: (c, x, y, paints, unit) => edged(c, paints.ink, 2, paints, unit, () => { circle(c, x, y, 6.5 * unit); c.moveTo(x - 6.5 * unit, y); c.lineTo(x + 6.5 * unit, y); }),
+  other: (c, x, y, paints, unit, colour = paints.pos) => { shape(c, x, y, 4, 8.5 * unit); c.strokeStyle = colour; c.lineWidth = 2.5 * unit; c.stroke(); },
+  cross: (c, x, y, paints, unit) => {
+    const r = 2.5 * unit;
+    c.strokeStyle = paints.ink2; c.lineWidth = 1.2 * unit;
+    c.beginPath(); c.moveTo(x - r, y); c.lineTo(x + r, y); c.moveTo(x, y - r); c.lineTo(x, y + r); c.stroke();
+  },
+  ring: (c, x, y, paints, unit) => {
+    c.strokeStyle = paints.accent; c.lineWidth = 1.3 * unit;
+    c.beginPath(); circle(c, x, y, 8 * unit); circle(c, x, y, 10.5 * unit); c.stroke();
+  },
+  diamond: (c, x, y, paints, unit) => {
+    const h = 12 * unit;
+    edged(c, paints.good, 2, paints, unit, () => { c.moveTo(x - h, y - 0.7 * h); c.lineTo(x + h, y - 0.7 * h); c.lineTo(x, y + 0.95 * h); c.closePath(); });
+  },
+  hand: (c, x, y, paints, unit) => { shape(c, x, y, 3, 11.5 * unit); c.strokeStyle = paints.ink; c.lineWidth = 1.5 * unit; c.stroke(); },
+};
+// To how many per cent a point is certified, beside its mark.
+const paintShare = (context, x, y, words, paints, unit) => {
+  const [px, py] = [x + 18 * unit, y - 9 * unit];
   context.font = `600 ${11 * unit}px ${FONT}`; context.textAlign = "left"; context.textBaseline = "middle";
   context.strokeStyle = paints.card; context.lineWidth = 3; context.lineJoin = "round";
-  context.strokeText(words, px + 1.4 * r, py);
-  context.fillStyle = paints.ink; context.fillText(words, px + 1.4 * r, py);
+  context.strokeText(words, px, py);
+  context.fillStyle = paints.ink; context.fillText(words, px, py);
 };
 
 // What an attack or an explanation draws: under the points, and over them.
@@ -285,27 +335,12 @@ const paintUnder = (context, frame, paints, { X, Y, unit }, size) => {
     polyline(context, path, X, Y);
     context.strokeStyle = colour; context.lineWidth = width; context.stroke();
   }
-  context.strokeStyle = paints.ink2; context.lineWidth = 1.2 * unit;
-  eachRow(frame.dots, ([x, y]) => {
-    const r = 2.5 * unit, [px, py] = [X(x), Y(y)];
-    context.beginPath(); context.moveTo(px - r, py); context.lineTo(px + r, py); context.moveTo(px, py - r); context.lineTo(px, py + r); context.stroke();
-  });
+  eachRow(frame.dots, ([x, y]) => GLYPHS.cross(context, X(x), Y(y), paints, unit));
 };
 const paintOver = (context, frame, paints, { X, Y, unit }) => {
-  eachRow(frame.other, ([x, y, label]) => {
-    shape(context, X(x), Y(y), 4, 8.5 * unit);
-    context.strokeStyle = paintOf(label, paints); context.lineWidth = 2.5 * unit; context.stroke();
-  });
-  const hollow = (places, colour, width, label, r) => eachRow(places, ([x, y]) => {
-    shape(context, X(x), Y(y), label, r * unit);
-    context.strokeStyle = colour; context.lineWidth = width * unit; context.stroke();
-  });
-  hollow(frame.rings, paints.good, 2.5, 1, 10.5);
-  context.setLineDash([4 * unit, 3 * unit]);
-  hollow(frame.likely, paints.good, 1.8, 1, 10.5);
-  context.setLineDash([]);
-  hollow(frame.diamonds, paints.good, 2, 4, 13);
-  hollow(frame.hands, paints.ink, 1.5, 3, 11.5);
+  eachRow(frame.other, ([x, y, label]) => GLYPHS.other(context, X(x), Y(y), paints, unit, paintOf(label, paints)));
+  for (const [rows, key] of [[frame.rings, "ring"], [frame.likely, "likely"], [frame.diamonds, "diamond"], [frame.hands, "hand"]])
+    eachRow(rows, ([x, y]) => GLYPHS[key](context, X(x), Y(y), paints, unit));
   context.font = `12px ${FONT}`; context.textAlign = "left"; context.textBaseline = "middle";
   for (const [x, y, words] of frame.texts || []) {
     context.strokeStyle = paints.card; context.lineWidth = 3; context.lineJoin = "round";

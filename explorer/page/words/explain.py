@@ -6,9 +6,11 @@ import numpy as np
 
 from explorer.engine.attacks.certified import fits
 from explorer.engine.attacks.target import Target
-from explorer.engine.explanations.certainty import RadiusMap
+from explorer.engine.explanations.certainty import Certainty, RadiusMap
+from explorer.engine.explanations.cone import scope
 from explorer.engine.explanations.programs import Sample
 from explorer.research.explained import Explained
+from explorer.research.words import explanations
 from explorer.research.words.numbers import plain, share
 
 TITLE, NOTE = "Can this point be somewhere else?", "each dot is one of the filled points"
@@ -17,15 +19,15 @@ UP_TO_WALL = "up to the wall both halves explain the weights as well"
 
 
 def counts(state: Explained) -> str:
-    """Return how many points are free, and how many are pinned."""
-    pinned = int(state.pinned.sum())
-    return f"● free along a line: {state.now.n - pinned}   ✕ pinned where they are: {pinned}"
+    """Return how many points can be split, and how many cannot."""
+    still = int(state.pinned.sum())
+    return f"○ can become two: {state.now.n - still}   ⊖ cannot be split: {still}"
 
 
 def points(state: Explained) -> list[str]:
-    """Return of each point whether it can move, and its multiplier."""
+    """Return of each point whether it can be split, and its multiplier."""
     return [
-        f"point {i + 1}: {'pinned' if fixed else 'free along a line'}, λ = {float(lam):.3g}"
+        f"point {i + 1}: {'cannot be split' if fixed else 'can become two'}, λ = {float(lam):.3g}"
         for i, (fixed, lam) in enumerate(zip(state.pinned, state.now.lam, strict=True))
     ]
 
@@ -45,10 +47,26 @@ def hand(state: Explained) -> str:
         return "Click a filled point on the plane and drag it along its green line."
     i = state.selected
     if bool(state.pinned[i]):
-        count = state.kinks(i)
-        stand = "neuron stands" if count == 1 else "neurons stand"
-        return f"Point {i + 1} is pinned: {count} {stand} on it."
+        return f"Point {i + 1} cannot be split: {_held(state.net.d, state.kinks(i))}."
     return f"Point {i + 1} is in hand: drag it along its green line."
+
+
+def cannot(d: int, kinks: int) -> str:
+    """Return why a point of d coordinates with so many kinks is not split."""
+    return (
+        f"This point cannot be split: {_held(d, kinks)}. Drag it anywhere (Shift) to see what "
+        "breaks."
+    )
+
+
+def _held(d: int, kinks: int) -> str:
+    if d == 1:
+        return "on a line the margin is made of points"
+    if kinks > 1:
+        return f"{kinks} neurons stand on it"
+    if kinks == 1:
+        return "a neuron stands on it, across the level line"
+    return "a neuron’s line runs through it, across the level line"
 
 
 def no_radii(target: Target) -> str:
@@ -60,46 +78,34 @@ def radii(drawn: RadiusMap) -> str:
     """Return what the colours of a map of radii mean."""
     near = f"{drawn.half + drawn.reach:.2g}"
     return (
-        f"Share of the weights that stays unexplained without a point within {near} of here, at "
-        "least. Without colour: no point is proven there."
+        f"Share of the weights that every set misses without a point within {near} of here, at "
+        "least. Without colour: no point is likely there."
     )
 
 
 def forced(sample: Sample, count: int, of: int) -> str:
-    """Return how many points every training set has, over which sets."""
+    """Return how many points every set of a linear program has, over which sets."""
     tolerance = plain(f"{sample.tolerance:.0e}")
     sampled = "" if sample.exact else ", up to sampling"
-    if not count:
-        return (
-            f"None of these {of} points is certain{sampled}. Training sets on the margin within "
-            f"±{sample.extent:g} that explain the weights to {tolerance} were bounded."
-        )
+    which = "none" if not count else f"{count}"
     return (
-        f"{_certain(count, of)}: every training set on the margin that explains the weights has "
-        f"a point within {sample.radius:g} of {_each(count)}{sampled}. Those within "
-        f"±{sample.extent:g} that explain the weights to {tolerance} have at least the share of λ "
-        "written there."
+        f"Nothing is certified of these weights. Of {of} points {which} is in every set that was "
+        f"bounded{sampled}. These sets are on the margin, within ±{sample.extent:g}, explain the "
+        f"weights to {tolerance}, and have a point within {sample.radius:g} of it, with at least "
+        "the share of λ written there."
     )
 
 
-def forced_exactly(count: int, of: int, allowed: float, near: float) -> str:
-    """Return how many points every explanation has, over all explanations up to `allowed`."""
+def certified(count: int, of: int, made: Certainty, left: float) -> str:
+    """Return how many points are certified, and over which sets: box, band, reach, residual."""
+    told = explanations.certified(count, of)
+    near = f"{made.half + made.reach:.2g}"
     if not count:
-        return (
-            f"None of these {of} points is proven certain. Of all sets that leave up to "
-            f"{share(allowed)} of the weights unexplained, none is left out."
-        )
+        some = f"for each there is a set with {scope(made.box, made.top)} that does without it"
+        sure = made.tight and made.limit <= explanations.VOID
+        return f"{told}: {some if sure else 'that does not say that they could be missing'}."
+    each = "it" if count == 1 else "each"
     return (
-        f"{_certain(count, of)}: every set that leaves up to {share(allowed)} of the weights "
-        f"unexplained has a point within {near:.2g} of {_each(count)}. At least the share of λ "
-        "written there lies there; no explanation is left out."
+        f"{told}. Every set with {scope(made.box, made.top)} that leaves as little of the weights unexplained as these points, {share(left)}, has a point "
+        f"within {near} of {each}, with at least the share of λ written there."
     )
-
-
-def _certain(count: int, of: int) -> str:
-    verb = "is" if count == 1 else "are"
-    return f"{count} of {of} points {verb} certain (ringed)"
-
-
-def _each(count: int) -> str:
-    return "it" if count == 1 else "each"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from explorer.engine.attacks.certified import fits
 from explorer.engine.attacks.target import Target
@@ -37,13 +36,13 @@ def points_found(here: RecallCurve, made: Certainty | None = None) -> list[str]:
     said, matches = [], here.matches[0].tolist()
     for i, (away, match) in enumerate(zip(here.distances.tolist(), matches, strict=True)):
         near = f"nearest claim {away:.2g} away" if away < float("inf") else "no claim of its class"
-        sure = "" if made is None or match < 0 else f"; {certainty(made, match)}"
+        sure = "" if made is None else f"; {certainty(made, i)}"
         said.append(f"point {i + 1}: {'found, ' if match >= 0 else 'not found, '}{near}{sure}")
     return said
 
 
 def certainty(made: Certainty, i: int) -> str:
-    """Return how certain claim i is."""
+    """Return how certain point i is, or claim i where nobody told the points."""
     if bool(made.certain[i]):
         return f"{made.word} to {percent(float(made.radius[i]))}"
     if made.limit > VOID or not made.tight:
@@ -51,16 +50,14 @@ def certainty(made: Certainty, i: int) -> str:
     return "other points explain the weights as well"
 
 
-def certified(
-    target: Target | None, share: float | None, met: Sequence[bool], sure: Sequence[bool] | None
-) -> str:
-    """Return what is to be said of how certain the found points are.
+def certified(target: Target | None, share: float | None, met: int, sure: int | None) -> str:
+    """Return what is to be said of how certain the points are.
 
     Args:
         target: the attacked weights; None where there are none.
         share: of the work that is done; None where no work goes on.
-        met: which points are found (n,).
-        sure: which of them are certified (n,); None where that is not known.
+        met: how many points are found.
+        sure: how many are certified, found or not; None where that is not known.
     """
     if target is None:
         return ""
@@ -68,8 +65,7 @@ def certified(
         return f"How certain is each? Computing: {share:.0%}"
     if sure is None:
         return why_none(target)
-    count = sum(sure)
-    return f"● certified: {count}   ○ found, not certified: {sum(met) - count}"
+    return f"● found: {met}   ✓ certified: {sure}"
 
 
 def why_none(target: Target) -> str:

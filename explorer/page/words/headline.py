@@ -187,11 +187,11 @@ def _train_numbers(part: Training, state: TrainState) -> tuple[tuple[str, str], 
 def _certificate_numbers(made: Certificate) -> list[tuple[str, str]]:
     rows = [
         ("points with a multiplier", f"{made.n_support} of {len(made.q)}"),
-        ("residual", share(made.residual)), ("slackness", share(made.slackness)),
+        ("unexplained", share(made.residual)), ("slackness", share(made.slackness)),
         ("tau", f"{made.tau:g}, slopes free at {made.n_kinks} kinks"),
     ]  # fmt: skip
     if made.residual_exact is not None:
-        rows.append(("residual without free slopes", share(made.residual_exact)))
+        rows.append(("without free slopes", share(made.residual_exact)))
     return rows
 
 
@@ -225,7 +225,7 @@ def _certain(shown: Certain) -> Headline:
     known = made.values[np.isfinite(made.values)]
     top = float(known.max(initial=made.least))
     fold = (
-        ("least residual of any explanation", share(made.least)),
+        ("bound below any explanation", share(made.least)),
         ("largest radius so far", percent(top)), ("likely from", share(made.threshold)),
         ("half width of a place", f"{made.half:.2g}"),
     )  # fmt: skip
@@ -233,9 +233,9 @@ def _certain(shown: Certain) -> Headline:
         title = f"{count(len(places), 'place')} likely to hold a training point"
         title += "" if shown.done else ", so far"
         words = (
-            f"Ringed: without a point within {made.half + made.reach:.2g} every explanation with "
-            f"{scope(made.box, made.top)} leaves {percent(float(places[:, -1].min()))} of the "
-            f"weights or more, at best {share(made.least)} can be left. From the weights alone, so "
+            f"Ringed: without a point within {made.half + made.reach:.2g} every set with "
+            f"{scope(made.box, made.top)} misses {percent(float(places[:, -1].min()))} of the "
+            f"weights or more, at best {share(made.least)}. From the weights alone, so "
             f"likely by a threshold ({share(made.threshold)}), not certified."
         )
         return Headline(title, words, "good", fold)
@@ -244,8 +244,8 @@ def _certain(shown: Certain) -> Headline:
             "How certain is a point here?", "From the weights alone, place by place.", "", fold
         )
     words = (
-        f"Some explanation leaves {share(made.least)} of them. Without a point in the brightest "
-        f"place {percent(top)} or more stay unexplained, by {scope(made.box, made.top)}; a place "
+        f"Some set misses {share(made.least)} of them. Without a point in the brightest "
+        f"place {percent(top)} or more are missed, by {scope(made.box, made.top)}; a place "
         f"is likely above {share(made.threshold)}."
     )
     return Headline("The weights alone make no place likely", words, "", fold)
@@ -254,22 +254,23 @@ def _certain(shown: Certain) -> Headline:
 def _explain(state: Explained) -> Headline:
     n, still = state.now.n, int(state.pinned.sum())
     fold = (
-        ("residual", left(state.residual)), ("of your points", left(state.base)),
+        ("unexplained by your points", left(state.base)), ("change of the sum", left(state.change)),
         ("slackness", digits(state.slackness, "+.1e")),
-        ("margin error", digits(state.margin_error, ".2g")), ("pinned", f"{still} of {n}"),
+        ("margin error", digits(state.margin_error, ".2g")),
+        ("cannot be split", f"{still} of {n}"),
     )  # fmt: skip
     off = misfit(state)
     if off == "residual" and state.words.startswith(FARTHEST):
         return Headline(
             "This set explains the weights less well",
-            f"It leaves {left(state.residual)} unexplained, your points {left(state.base)}: the "
+            f"It leaves {left(state.left)} unexplained, your points {left(state.base)}: the "
             f"program lets every weight miss a little. {state.words}",
             "warn", fold,
         )  # fmt: skip
     if off == "residual":
         return Headline(
             "These points explain the weights no longer",
-            f"A point left its cell, and {left(state.residual)} of the weights is unexplained. "
+            f"A point left its cell, and the sum changes by {left(state.change)} of the weights. "
             "Drag it back inside, or undo.",
             "bad", fold,
         )  # fmt: skip
@@ -280,7 +281,7 @@ def _explain(state: Explained) -> Headline:
             "warn", fold,
         )  # fmt: skip
     if state.now is not state.truth:
-        words = f"{count(n, 'point')} leave {left(state.residual)} unexplained. {state.words}"
+        words = f"{count(n, 'point')} leave {left(state.left)} unexplained. {state.words}"
         if state.base > EXPLAINING:  # neither set explains the weights
             return Headline("Other points leave as much unexplained", words.rstrip(), "warn", fold)
         return Headline("Other points, the same weights", words.rstrip(), "good", fold)
@@ -290,11 +291,13 @@ def _explain(state: Explained) -> Headline:
         title = f"These points leave {left(state.base)} of the weights unexplained"
         return Headline(title, words, "warn", fold, Action("train", "Train on"))
     if still == n:
-        words = "Neurons hold each of them in place. Drag one freely (Shift) to see what breaks."
-        every = "Both" if n == 2 else f"All {n}"
-        title = f"{every} points that carry the weights are pinned"
+        words = (
+            "Neurons hold each of them. That does not make one certain: other sets may do without "
+            "it. Drag one freely (Shift) to see what breaks."
+        )
+        title = f"None of the {n} points that carry the weights can be split"
         if n == 1:
-            title = "The one point that carries the weights is pinned"
+            title = "The one point that carries the weights cannot be split"
         return Headline(title, words, "", fold, Action("compare", "Compare attacks"))
     return Headline(
         f"{n - still} of {n} points that carry the weights can become two",

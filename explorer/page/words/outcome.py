@@ -14,6 +14,7 @@ from explorer.engine.attacks.hinge import HingeState
 from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import SHAPED, Origin
+from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.cone import scope
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
@@ -137,7 +138,7 @@ def _judged(frame: Frame, made: Verdict, running: bool) -> Headline:
 
 def _squares(frame: Frame, made: Verdict, state: CertifiedState) -> Headline:
     """Return how many places are certified and likely; whether their centres are near is less."""
-    many, known = len(state.x), frame.attack.certainty
+    many, known = len(state.x), _known(frame)
     sure = int(certified_places(state, known).sum())
     if sure == many:
         each = "it holds" if many == 1 else "each holds"
@@ -153,7 +154,7 @@ def _squares(frame: Frame, made: Verdict, state: CertifiedState) -> Headline:
         "weights or more"
     )
     words += (
-        f"; your points leave {left(known.truth)}."
+        f"; your points leave {left(_residual(frame))}."
         if known is not None and known.truth is not None and known.box == state.box
         else f". That the points leave less is judged by a threshold, {left(state.threshold)}."
     )
@@ -169,16 +170,15 @@ def _met(made: Verdict) -> str:
     """
     beyond = made.why_not is None and made.doubt is None and made.chance < made.found
     verb = "recovered" if beyond or not made.found else "met"
-    sure = f", {made.certified} of them certified" if made.certified and made.found else ""
+    sure = f", {made.certified} certified" if made.certified and made.found else ""
     if made.in_reach is not None and made.reached is not None and made.in_reach < made.n:
-        sure = "" if made.reached != made.found else sure
         return f"{made.reached} of {made.in_reach} points that leave a trace {verb}{sure}"
     return f"{made.found} of {made.n} points {verb}{sure}"
 
 
 def _by_chance(made: Verdict) -> tuple[str, str] | None:
     """Return title and sentence of claims that chance may explain; None where it does not."""
-    if not made.found or made.why_not is not None or made.certified:
+    if not made.found or made.why_not is not None:
         return None
     if made.chance < made.found and made.doubt is not Doubt.LIKELY_CHANCE:
         return None
@@ -211,7 +211,7 @@ def _traceless(made: Verdict) -> str:
 
 def _sure(frame: Frame, made: Verdict) -> str:
     """Return what certified means, and what is to be said of the others."""
-    known = frame.attack.certainty
+    known = _known(frame)
     if made.certified is None or known is None:
         return ""
     if known.limit > VOID:
@@ -219,11 +219,9 @@ def _sure(frame: Frame, made: Verdict) -> str:
     if not made.certified:
         why = "other points explain the weights as well"
         return f" None is certified: {why if known.tight else ONE_SIDED}."
-    if not known.proven:
-        return f" {made.certified} likely, by a threshold ({share(known.limit)})."
     return (
         f" Certified: every explanation with {scope(known.box, known.top)} as good as your points "
-        f"({share(known.limit)} unexplained) has a point within {known.half + known.reach:.2g}."
+        f"({left(_residual(frame))} unexplained) has a point within {known.half + known.reach:.2g}."
     )
 
 
@@ -283,7 +281,7 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         return f"{apart[0].upper()}{apart[1:]}.", _explain(frame, OTHERS)
     share_left = _left_by_candidates(frame)
     if share_left is not None:
-        words = f"The candidates leave {left(share_left)} of the weights unexplained."
+        words = f"The candidates miss {left(share_left)} of the weights."
         return words, _more_candidates(frame)
     return f"{made.found} of {made.claims} claims are right.", ANEW
 
@@ -302,17 +300,28 @@ def _seen_through(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
 
 def _certainty(frame: Frame, made: Verdict, at: AttackState) -> list[tuple[str, str]]:
     """Return the rows on how certain the claims are, or why that is not known."""
-    known = frame.attack.certainty
+    known = _known(frame)
     if made.certified is None or known is None or at is not frame.attack.judged:
         why = "" if frame.target is None else found.why_none(frame.target)
         return [("certified", why)] if why else []
-    rows = [("certified points", f"{made.certified} of {made.found} met"),
-            ("a point lies within", f"{known.half + known.reach:.2g} of each"),
-            ("among explanations with", scope(known.box, known.top)),
-            ("least residual of any explanation", share(known.least))]  # fmt: skip
-    if known.truth is not None:
-        rows.append(("of explanations by points near the true ones", share(known.truth)))
-    return rows
+    return [
+        ("certified points", f"{made.certified} of {made.n}"),
+        ("a point lies within", f"{known.half + known.reach:.2g} of each"),
+        ("among explanations with", scope(known.box, known.top)),
+        ("certified from a radius of", share(known.limit)),
+        ("bound below any explanation", share(known.least)),
+    ]
+
+
+def _known(frame: Frame) -> Certainty | None:
+    """Return how certain the points are, once that is known."""
+    return None if frame.aim is None else frame.aim.certainty
+
+
+def _residual(frame: Frame) -> float:
+    """Return what the known points leave: the one number that is called unexplained."""
+    made = None if frame.aim is None else frame.aim.certificate
+    return 1.0 if made is None else made.residual
 
 
 def _at_work(frame: Frame) -> bool:
@@ -328,13 +337,13 @@ def _apart(frame: Frame, known: Certificate | None) -> str:
         return ""
     how = "as well" if share_left <= known.residual else "nearly as well"
     return (
-        f"other points explain the weights {how} ({left(share_left)} is left unexplained, by "
-        f"yours {left(known.residual)})"
+        f"other points explain the weights {how} (the candidates miss {left(share_left)}; "
+        f"{left(known.residual)} is unexplained by yours)"
     )
 
 
 def _left_by_candidates(frame: Frame) -> float | None:
-    """Return the share of the norm that candidates leave unexplained, where the attack says it."""
+    """Return the share of the norm that the candidates miss, where the attack says it."""
     state = frame.attack.state
     numbers = {} if state is None else state.numbers()
     if "l_stationary" in numbers:
@@ -387,10 +396,10 @@ def _numbers(frame: Frame, made: Verdict, at: AttackState) -> tuple[tuple[str, s
     if made.in_reach is not None:
         rows.append(("on the margin or with a multiplier", f"{made.in_reach} of {made.n}"))
     if frame.aim is not None and frame.aim.certificate is not None:
-        rows.append(("residual of the points", share(frame.aim.certificate.residual)))
+        rows.append(("unexplained by the points", share(frame.aim.certificate.residual)))
     share_left = _left_by_candidates(frame)
     if share_left is not None and at is frame.attack.state:
-        rows.append(("residual of the candidates", left(share_left)))
+        rows.append(("missed by the candidates", left(share_left)))
     if not _homogeneous(frame):
         rows.append(("theorem", NO_THEOREM))
     return tuple(rows)

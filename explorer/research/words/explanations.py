@@ -45,20 +45,24 @@ def determination(made: Determined) -> str:
 
 def as_well(made: AsWell) -> str:
     """Return which other set explains the weights as well as the true points, and how far it is."""
-    scope, truly = _sampling(made.scope), digits(made.truth, ".3g")
+    scope = _sampling(made.scope)
     if not made.other:
         return (
-            "No training set was found that explains the weights as well as the true points, "
-            f"which leave {truly} of their norm, and is over {made.distance:.2g} away from them on "
-            f"average; none is farther than {made.at_most:.2g} (box {scope})."
+            "No training set was found that explains the weights as well as the true points and "
+            f"is over {made.distance:.2g} away from them on average; none is farther than "
+            f"{made.at_most:.2g} (box {scope})."
         )
     within = "" if made.truth >= AS_WELL else f", up to {AS_WELL:.0e}"
     return (
-        f"{made.explanation.n} other points explain the weights as well{within}: they leave "
-        f"{digits(made.residual, '.3g')} of their norm, the true ones {truly}, and lie "
+        f"{made.explanation.n} other points explain the weights as well{within}, "
         f"{made.distance:.2g} from the nearest true one on average; no such set is farther than "
         f"{made.at_most:.2g} (box {scope})."
     )
+
+
+def certified(count: int, of: int) -> str:
+    """Return how many points of a network are certified: one count, wherever it is said."""
+    return f"{count} of {of} points {'is' if count == 1 else 'are'} certified"
 
 
 def unfit(left: float) -> str:
@@ -98,11 +102,11 @@ def farthest(made: Farthest) -> str:
     how, truly = "the same weights", ""
     if not made.as_well:
         how = "the weights, less well than the true ones"
-        truly = f", that of the true ones {digits(made.truth, '.1e')}"
+        truly = f", the true ones {digits(made.truth, '.1e')}"
     return (
         f"{made.explanation.n} other points explain {how}: on average {made.distance:.2g} from the "
-        f"nearest true one. Their residual is {digits(made.residual, '.1e')}{truly} (the box is "
-        f"{scope})."
+        f"nearest true one. In the program they miss {digits(made.residual, '.1e')}{truly} (the "
+        f"box is {scope})."
     )
 
 

@@ -8,6 +8,7 @@ from explorer.engine.controls import Origin, least_p
 from explorer.engine.images import EVEN, NCC_LEAST, SSIM_LEAST, ImageVerdict
 from explorer.engine.scoring import LEVEL, MIN_POINTS, Doubt, Kind, Unknowable, Verdict
 from explorer.engine.scoring import doubt as doubt_of
+from explorer.research.words import explanations
 
 _KINDS = {
     Kind.FOUND: "Found: half of the points in reach or more, half of the claims right, chance "
@@ -57,13 +58,13 @@ def verdict(made: Verdict) -> str:
         f"({controls(made)}, p = {made.p_value:.2g}). "
         f"{made.found} of {made.claims} claims match a point."
     )
-    if made.certified is not None and made.found:
-        verb = "is" if made.certified == 1 else "are"
-        text += (
-            f" {made.certified} of the {made.found} found {verb} certified: no explanation of the "
-            "weights in the box and margins of the certificate, as good as that by the true "
-            "points, does without a point there."
+    if made.certified is not None:
+        text += f" {explanations.certified(made.certified, made.n)}"
+        why = (
+            "no explanation of the weights in the box and margins of the certificate, as good as "
+            "that by the true points, does without a point there"
         )
+        text += f": {why}." if made.certified else "."
     if made.undecided:
         text += f" Rounding decides on {made.undecided}, at the edge of the radius."
     if made.in_reach is not None and made.reached is not None and made.in_reach < made.n:

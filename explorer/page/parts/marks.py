@@ -1,0 +1,177 @@
+"""The marks over the points of a plane, and its legend: one glyph, one meaning.
+
+A mark is a glyph of `plane.js`, at the place of its key in `MARKS`. What it means stands once, in
+`page.words.marks`: the legend has a row of each glyph that is on the plane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from explorer.engine.attacks.certified import CertifiedState
+from explorer.engine.attacks.shapes import Array
+from explorer.engine.data import Dataset
+from explorer.engine.explanations.certainty import Certainty
+from explorer.page.axes import Axes
+from explorer.page.frame import Frame
+from explorer.page.words.found import percent
+from explorer.page.words.marks import ROWS
+from explorer.research.runs import certified_places
+
+Arrays = dict[str, NDArray[Any]]
+# Keys by their number in the arrays `claims` and `marks`, as in `plane.js`.
+MARKS = ("wrong", "found", "certified", "likely", "beside", "unknown", "fixed")
+WRONG, FOUND, CERTIFIED, LIKELY, BESIDE, UNKNOWN, FIXED = (float(i) for i in range(len(MARKS)))
+PLACED = {"other": "other", "dots": "cross", "rings": "ring", "diamonds": "diamond",
+          "likely": "likely",
+          "hands": "hand"}  # fmt: skip
+MOST_NUMBERS = 12  # arbitrary: more numbers than that hide the plane
+ASIDE = 2.0  # times the radius of a match: a claim so near to a found point; arbitrary
+
+
+def numbers(values: Tensor) -> Array:
+    """Return a tensor as numbers of float64."""
+    made: Array = values.detach().double().cpu().numpy()
+    return made
+
+
+def shares_of(x: Tensor, y: Tensor, axes: Axes) -> Array:
+    """Return places (k, 2) on the plane; points of a line stand at the height of their label."""
+    places = numbers(x)
+    return axes.shares(places if x.shape[1] > 1 else np.column_stack([places, numbers(y)]))
+
+
+# --- claims -----------------------------------------------------------------------------------
+def claimed(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
+    """Return a mark at each claim, and at each certified point that no claim met.
+
+    `values` gets to how many per cent each is certified, to be written beside a few of them.
+    """
+    claims, truth = frame.attack.claims, frame.truth
+    assert claims is not None  # a finished attack has some
+    if truth is None or not truth.n:
+        kinds = _untold(frame.attack.certainty, len(claims.x))
+        return {"claims": np.column_stack([shares_of(claims.x, claims.y, axes), kinds])}
+    kinds, match, made = _judged(frame, truth), matches(frame), _certainty(frame)
+    if isinstance(frame.attack.state, CertifiedState):
+        made = None  # its claims are places, certified by themselves
+    rows = [np.column_stack([shares_of(claims.x, claims.y, axes), kinds])]
+    said = [""] * len(kinds)
+    if made is not None and len(match) == truth.n:
+        sure = numbers(made.certain) > 0
+        met = sure & (match >= 0)
+        rows[0][match[met], 2] = CERTIFIED
+        missed = sure & (match < 0)
+        places = shares_of(truth.x, truth.y, axes)[missed]
+        rows.append(np.column_stack([places, np.full(len(places), CERTIFIED)]))
+        if sure.sum() <= MOST_NUMBERS:
+            shares = [percent(radius) for radius in made.radius.tolist()]
+            for i in np.flatnonzero(met):
+                said[match[i]] = shares[i]
+            said += [shares[i] for i in np.flatnonzero(missed)]
+    values["certain"] = said
+    return {"claims": np.concatenate(rows)}
+
+
+def _untold(made: Certainty | None, count: int) -> Array:
+    """The kinds of claims whose truth nobody told: likely by a threshold, or not known."""
+    likely = np.zeros(count) if made is None else numbers(made.certain)
+    return np.where(likely > 0, LIKELY, UNKNOWN)
+
+
+def _judged(frame: Frame, truth: Dataset) -> Array:
+    """The kinds of claims (c,) on a known truth."""
+    claims, state, verdict = frame.attack.claims, frame.attack.state, frame.attack.verdict
+    match = matches(frame)
+    count = 0 if claims is None else len(claims.x)
+    kinds = np.where(np.isin(np.arange(count), match), FOUND, WRONG)
+    if claims is not None and verdict is not None and len(match) == truth.n and count:
+        x, y = numbers(claims.x), numbers(claims.y)
+        apart = np.linalg.norm(x[:, None] - numbers(truth.x)[None], axis=2)
+        near = (apart <= ASIDE * verdict.radius) & (y[:, None] == numbers(truth.y)[None])
+        kinds[(kinds == WRONG) & (near & (match >= 0)).any(1)] = BESIDE
+    if isinstance(state, CertifiedState):
+        order = torch.argsort(state.lam, descending=True, stable=True).numpy()  # as reported
+        sure = certified_places(state, _certainty(frame)).numpy()[order]
+        kinds = np.where(_holds(state, truth)[order], np.where(sure, CERTIFIED, LIKELY), WRONG)
+    return kinds
+
+
+def _certainty(frame: Frame) -> Certainty | None:
+    """How certain the points of the truth are, where the attack is on these weights."""
+    verdict, aim = frame.attack.verdict, frame.aim
+    told = verdict is not None and verdict.certified is not None
+    return aim.certainty if told and aim is not None else None
+
+
+def matches(frame: Frame) -> NDArray[np.int64]:
+    """Return the claim of each point (n,) within the radius of the verdict, or -1."""
+    scores, verdict = frame.attack.scores, frame.attack.verdict
+    if scores is None or verdict is None or verdict.radius not in scores[0].radii:
+        return np.zeros(0, dtype=np.int64)
+    found: NDArray[np.int64] = scores[0].matches[scores[0].radii.index(verdict.radius)].numpy()
+    return found
+
+
+def _holds(state: CertifiedState, truth: Dataset) -> NDArray[np.bool_]:
+    """Which places (m,) hold a point of their label, as each of them claims: a place is no dot."""
+    apart = (state.x[:, None] - truth.x.to(state.x)[None]).abs().amax(2)
+    near = apart <= (state.half + state.reach)[:, None] * (1 + 1e-9)
+    return (near & (state.y[:, None] == truth.y.to(state.y)[None])).any(1).numpy()
+
+
+def links(frame: Frame, axes: Axes) -> Arrays:
+    """Return a line from each claim to the point that it met."""
+    claims, truth, match = frame.attack.claims, frame.truth, matches(frame)
+    if claims is None or truth is None:
+        return {}
+    met = np.flatnonzero(match >= 0)
+    ends = shares_of(truth.x, truth.y, axes)[met]
+    return {"links": np.column_stack([shares_of(claims.x, claims.y, axes)[match[met]], ends])}
+
+
+# --- the explain stage ------------------------------------------------------------------------
+def explained(frame: Frame, axes: Axes, truth_shown: bool) -> Arrays:
+    """Return what holds of points of the explain stage: which cannot be split, or are certified."""
+    rows = []
+    if (
+        frame.certain is None
+        and frame.stage == "explain"
+        and frame.explain is not None
+        and truth_shown
+    ):
+        state = frame.explain.present
+        e, still = state.now, state.pinned
+        rows.append(_rows(e.x[still], e.y[still], FIXED, axes))
+        aim = frame.aim
+        if aim is not None and aim.certainty is not None and state.forced is not None:
+            sure = aim.certainty.certain
+            rows.append(_rows(aim.truth.x[sure], aim.truth.y[sure], CERTIFIED, axes))
+    return {"marks": np.concatenate(rows)} if rows else {}
+
+
+def _rows(x: Tensor, y: Tensor, kind: float, axes: Axes) -> Array:
+    return np.column_stack([shares_of(x, y, axes), np.full(len(x), kind)])
+
+
+# --- the legend -------------------------------------------------------------------------------
+def legend(arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> list[list[str]]:
+    """Return a row for each glyph that these arrays draw: its key, its name, what it means."""
+    keys: list[str] = []
+    if "points" in arrays:
+        traceless = arrays["points"][:, 4] > 0
+        keys += ["truth" if values.get("hollow") else "point"] * bool((~traceless).any())
+        keys += ["traceless"] * bool(traceless.any())
+    if "candidates" in arrays:
+        used = arrays["candidates"][:, 4] > 0
+        keys += ["candidate"] * bool(used.any()) + ["unused"] * bool((~used).any())
+    kinds = {int(k) for name in ("claims", "marks") if name in arrays for k in arrays[name][:, 2]}
+    keys += [key for i, key in enumerate(MARKS) if i in kinds]
+    keys += [key for name, key in PLACED.items() if name in arrays and key not in keys]
+    return [[key, *ROWS[key]] for key in keys]

@@ -1,0 +1,29 @@
+"""What each glyph on the plane means: its name in the legend, and one sentence."""
+
+from __future__ import annotations
+
+ROWS: dict[str, tuple[str, str]] = {
+    "point": ("training point", "A training point: larger is more of the weights."),
+    "truth": ("training point", "A training point of the attacked weights."),
+    "traceless": ("leaves no trace", "A training point that leaves no trace in the weights."),
+    "candidate": ("point that is tried", "A point that is tried: larger is more of the weights."),
+    "unused": ("tried, not claimed", "A point that was tried and is no part of a claim."),
+    "wrong": ("wrong claim", "A wrong claim: no training point of its class is near."),
+    "found": ("found", "Found: this claim is close to a training point of its class."),
+    "certified": ("certified", "Certified: every set that explains as much has a point here."),
+    "likely": ("likely", "Likely to hold a training point, by a threshold: it can be wrong."),
+    "beside": (
+        "beside a found point",
+        "One claim more, beside a found point: counted as not right.",
+    ),
+    "unknown": ("claim", "A claim: nobody told the training points, so it may be right or wrong."),
+    "fixed": (
+        "cannot be split",
+        "It cannot become two; another set may do without it all the same.",
+    ),
+    "other": ("another set", "A point of another set that explains the same weights."),
+    "cross": ("moved or looked at", "A moved point, or a place that the attack looks at."),
+    "ring": ("chosen place", "A place that the attack on screen has chosen; its words say why."),
+    "diamond": ("lowest place", "The lowest place: a point here explains most."),
+    "hand": ("in hand", "The point in hand, or under the pointer in a chart."),
+}

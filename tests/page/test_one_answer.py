@@ -1,0 +1,121 @@
+"""One answer on every screen: offers that do, one remainder, one count of certified points."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import numpy as np
+import pytest
+
+from explorer.engine.data import preset
+from explorer.page import play
+from explorer.page.apps.explorer import App
+from explorer.page.panels.arena import other_row
+from explorer.page.session import Session
+from explorer.page.stages import attack, explain, train
+from explorer.page.words import explain as words
+from explorer.page.words.headline import headline
+from explorer.research.experiment import Victim, otherwise
+from explorer.research.runs import certified_points
+from explorer.research.words.numbers import share
+from tests.page.pages import on_plane, press
+
+SETS = ("moons", "alternating-circle", "random-circle", "xor", "alternating-line", "blobs")
+UNEXPLAINED = re.compile(r"([\d.]+%)[^.%]*? unexplained|unexplained[^.%]{0,20}? ([\d.]+%)")
+
+
+@pytest.mark.parametrize("steps", [0, 2000])
+@pytest.mark.parametrize("name", SETS)
+def test_a_point_that_is_offered_becomes_two_and_no_other_does(name: str, steps: int) -> None:
+    session = Session(preset(name, n=8))
+    if steps:
+        play.go(session, "train")
+        play.advance(session, steps=steps)
+    else:
+        train.jump_to_exact(session)
+    play.go(session, "explain")
+    state = explain.explanation(session)
+    free = int((~state.pinned).sum())
+    assert re.findall(r"\d+", words.counts(state)) == [str(free), str(state.now.n - free)]
+    for i in range(state.truth.n):
+        explain.reset(session)
+        explain.choose(session, i)
+        session.message = ""
+        session.guarded(explain.split_widest, session)
+        now = explain.explanation(session)
+        if state.pinned[i]:
+            assert now.now.n == state.truth.n and "cannot be split" in session.message
+        else:
+            assert now.now.n == state.truth.n + 1 and not session.message
+            assert now.change < 1e-6 and float((now.now.x[i] - now.now.x[-1]).norm()) > 1e-4
+
+
+@pytest.fixture(scope="module")
+def app():
+    """Trained by too few steps, attacked to the end: three definitions would be three numbers."""
+    made = App(preset("alternating-circle", n=6))
+    made.session.train_config = made.session.train_config.__class__(widths=(20,), steps=4000)
+    play.go(made.session, "train")
+    play.advance(made.session, steps=3000)
+    play.assess(made.session)
+    yield made
+    made.close()
+
+
+def told(app: App) -> str:
+    made = headline(app.session.frame)
+    return f"{made.title}. {made.words} " + ". ".join(f"{a} {b}" for a, b in made.fold)
+
+
+def test_every_stage_leaves_the_same_share_unexplained_and_certifies_the_same_points(
+    app: App,
+) -> None:
+    session = app.session
+    said = {"train": told(app)}
+    chart = app.panels["ResidualCurves"].chart(session.frame)
+    made = session.frame.training.certificate
+    assert [s.value for s in chart.series] == [share(made.residual)]
+    play.go(session, "attack")
+    play.configure(session, steps=400)
+    while not session.frame.status.over:
+        play.go_on(session, 400)
+    target, truth = session.frame.target, session.frame.truth
+    known = certified_points(target, truth)
+    attack.take_certainty(session, known)
+    said["attack"] = told(app)
+    count = int(known.certain.sum())
+    assert 0 < count < truth.n
+    assert session.frame.attack.verdict.certified == count
+    kinds = on_plane(app)["claims"][:, 2]
+    assert int((kinds == 2).sum()) == count and not (kinds == 3).any()
+    play.go(session, "explain")
+    state = explain.explanation(session)
+    said["explain"] = told(app)
+
+    async def ask() -> None:
+        panel = app.panels["ExplainPanel"]
+        press(panel.forced.box, "ask")
+        await panel.forced.job.done()
+        said["certified"] = panel.forced.said
+        press(panel.farthest.box, "ask")
+        await panel.farthest.job.done()
+
+    asyncio.run(ask())
+    assert f"{count} of 6 points" in said["certified"]
+    assert state.base == made.residual
+    other = otherwise(Victim(target, truth, session.frame.aim.controls, made, 0.0))
+    said["compare"] = other_row(other)["words"]
+    assert f"{count} of 6 points" in said["compare"]
+    numbers = {k: {a or b for a, b in UNEXPLAINED.findall(v)} for k, v in said.items()}
+    assert numbers["train"] == numbers["explain"] == {share(made.residual)}, said
+    assert set.union(*numbers.values()) == {share(made.residual)}, (numbers, said)
+
+
+def test_certified_is_beyond_what_the_points_leave_where_they_stand(app: App) -> None:
+    frame = app.session.frame
+    made = certified_points(frame.target, frame.truth)
+    assert made.proven and made.truth >= frame.aim.certificate.residual - 1e-12
+    np.testing.assert_array_equal(made.certain, made.radius > made.truth)
+    again = certified_points(frame.target, frame.truth)
+    assert again is made  # one of a network, whoever asks
