@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from explorer.engine.attacks.certified import SQUARE
 from explorer.engine.attacks.shapes import EMPTY, NONE, Array, Shapes, joined
 from explorer.engine.explanations.alternatives import forced_points
 from explorer.engine.explanations.cells import cell_interval, cell_of, cell_polygon, segment
+from explorer.engine.explanations.certainty import RadiusMap
 from explorer.engine.explanations.splitting import free_direction
 from explorer.engine.roster import by_key
 from explorer.page.axes import Axes

@@ -349,6 +349,58 @@ const paintOver = (context, frame, paints, { X, Y, unit }) => {
   }
 };
 
+// --- what a glyph means -----------------------------------------------------------------------
+const ICON = 30; // px
+// The chip of the legend: a button, and a list with a row of each glyph that is on the plane.
+const attachLegend = (el) => {
+  const chip = document.createElement("button"), list = document.createElement("ul");
+  Object.assign(chip, { type: "button", className: "mx-legend-chip", textContent: "Legend", title: "What the marks on the plane mean" });
+  chip.setAttribute("aria-expanded", "false");
+  list.className = "mx-legend"; list.hidden = true;
+  el.append(chip, list);
+  let rows = [], shown = "";
+  const fill = () => {
+    const paints = colours(el), key = JSON.stringify(rows) + paints.card;
+    if (list.hidden || key === shown) return;
+    shown = key;
+    list.replaceChildren(...rows.map(([name, words, sentence]) => {
+      const row = document.createElement("li"), icon = document.createElement("canvas"), k = window.devicePixelRatio || 1;
+      Object.assign(row, { title: sentence, tabIndex: 0 });
+      row.dataset.glyph = name;
+      icon.width = icon.height = ICON * k;
+      const context = icon.getContext("2d");
+      context.scale(k, k);
+      GLYPHS[name](context, ICON / 2 - 1, ICON / 2 + 1, paints, 0.8);
+      row.append(icon, words);
+      return row;
+    }));
+  };
+  const open = (wanted) => { list.hidden = !wanted; chip.setAttribute("aria-expanded", String(wanted)); fill(); };
+  chip.addEventListener("click", () => open(list.hidden));
+  el.addEventListener("keydown", (e) => { if (e.key === "Escape" && !list.hidden) { open(false); chip.focus(); } });
+  const take = (legend) => { rows = legend || []; chip.hidden = !rows.length; if (chip.hidden) list.hidden = true; fill(); };
+  return { take, fill };
+};
+// The sentence of the glyph at a place of the plane (shares): the uppermost within its radius; "".
+const sentenceAt = (frame, u, v, size) => {
+  const told = Object.fromEntries((frame.legend || []).map(([key, , sentence]) => [key, sentence]));
+  const near = (rows, keyOf, reach) => {
+    let best = "", least = reach;
+    eachRow(rows, (row, i) => {
+      const away = Math.hypot(((row[0] - u) * size.width) / 2, ((row[1] - v) * size.height) / 2);
+      if (away < least) { least = away; best = keyOf(row, i); }
+    });
+    return best;
+  };
+  const mark = (row) => told[MARKS[row[2]]] || "";
+  const certain = (row, i) => mark(row) + (frame.certain?.[i] ? ` Without it ${frame.certain[i]} or more are left.` : "");
+  return near(frame.claims, certain, 13) || near(frame.marks, mark, 13) || near(frame.likely, () => told.likely, 13)
+    || near(frame.other, () => told.other, 10)
+    || near(frame.candidates, (row) => told[row[4] ? "candidate" : "unused"], 9)
+    || near(frame.points, (row, i) => `Point ${i + 1}. ${told[row[4] ? "traceless" : frame.hollow ? "truth" : "point"]}`, 11)
+    || near(frame.rings, () => told.ring, 12) || near(frame.dots, () => told.cross, 6) || near(frame.diamonds, () => told.diamond, 14);
+};
+
 // --- axes -------------------------------------------------------------------------------------
 // Nice numbers within centre +- half, about `most` of them, and how they are written.
 const niceTicks = (centre, half, most) => {
@@ -461,8 +513,16 @@ function render({ model, el }) {
   const shown = surface(el, paint, true);
   const pad = attachPad(model, el);
   const unsave = offerPictures(model, el, el, paint, () => "plane");
+  const legend = attachLegend(el), surfaceOf = el.querySelector(".mx-pad-surface");
+  surfaceOf.addEventListener("pointermove", (e) => {
+    const r = surfaceOf.getBoundingClientRect();
+    const said = frame ? sentenceAt(frame, (2 * (e.clientX - r.left)) / r.width - 1, 1 - (2 * (e.clientY - r.top)) / r.height, r) : "";
+    const title = said || model.get("tip");
+    if (surfaceOf.title !== title) surfaceOf.title = title;
+  });
   const take = (newest) => {
     frame = remember(memory, newest);
+    legend.take(frame.legend);
     shown.canvas.mxFrame = frame; // for tests and for those who look: the numbers on screen
     pad.answer();
   };

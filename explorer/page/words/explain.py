@@ -106,6 +106,7 @@ def certified(count: int, of: int, made: Certainty, left: float) -> str:
         return f"{told}: {some if sure else 'that does not say that they could be missing'}."
     each = "it" if count == 1 else "each"
     return (
-        f"{told}. Every set with {scope(made.box, made.top)} that leaves as little of the weights unexplained as these points, {share(left)}, has a point "
-        f"within {near} of {each}, with at least the share of λ written there."
+        f"{told}. Every set with {scope(made.box, made.top)} that leaves as little of the weights "
+        f"unexplained as these points, {share(left)}, has a point within {near} of {each}, with at "
+        "least the share of λ written there."
     )
