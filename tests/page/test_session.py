@@ -457,6 +457,7 @@ def test_a_network_that_cannot_be_finished_trains_on_and_says_why() -> None:
     session = app.session
     play.go(session, "train")
     play.advance(session, steps=50)
+    app.player.close()
     session.running = True
     app.panels["TrainForm"].finish.press()
     assert session.running, "it goes on"
@@ -491,6 +492,7 @@ def test_score_and_dots_are_those_of_the_judged_step() -> None:
     play.advance(session, steps=600)
     play.go(session, "attack")
     play.configure(session, steps=400)
+    app.player.close()
     session.running = True
     counts = set()
     for _ in range(8):

@@ -93,10 +93,10 @@ class DescentConfig:
         title="first λ up to", unit="mean multipliers", form="more", place=12, page=(0, 1e6), ge=0,
     )] = 2.0
     near: Annotated[bool, setting(
-        "The start holds data: no annealing, which first drives candidates apart, and with Adam "
-        "short steps from multipliers fitted to the start; else it would leave even the truth",
+        "No annealing, and with Adam short steps from multipliers fitted to the start",
         title="a start that holds data", form="more", place=12,
-        labels=(("as from noise", False), ("is kept", True)), note="Published: as from noise.",
+        labels=(("as from noise", False), ("is kept", True)), note="Annealing drives candidates "
+        "apart, and full steps leave even the truth. Published: as from noise.",
     )] = False
     lam_min: Annotated[float, setting(
         "Multipliers below this share of their mean are pulled up", title="floor λ_min",
