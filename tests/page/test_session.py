@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 import torch
 from traitlets import TraitError
@@ -457,10 +459,14 @@ def test_a_network_that_cannot_be_finished_trains_on_and_says_why() -> None:
     session = app.session
     play.go(session, "train")
     play.advance(session, steps=50)
-    app.player.close()
-    session.running = True
-    app.panels["TrainForm"].finish.press()
-    assert session.running, "it goes on"
+
+    async def press() -> None:
+        session.running = True
+        app.panels["TrainForm"].finish.press()
+        assert session.running, "it goes on"
+        session.running = False
+
+    asyncio.run(press())
     assert "3 classes" in session.message and "Network" not in session.message
     app.close()
 
@@ -486,26 +492,27 @@ def test_hidden_points_are_told_by_nothing_on_the_page() -> None:
 
 def test_score_and_dots_are_those_of_the_judged_step() -> None:
     app = App(preset("alternating-circle", n=6))
-    session = app.session
+    session, board, counts = app.session, app.panels["Scoreboard"], set()
     play.configure(session, widths=(20,))
     play.go(session, "train")
     play.advance(session, steps=600)
     play.go(session, "attack")
     play.configure(session, steps=400)
-    app.player.close()
-    session.running = True
-    counts = set()
-    for _ in range(8):
-        play.advance(session, steps=50)
-        session.show()  # a frame in between: it is not judged
-        attack.judge(session)
-        found = session.frame.attack.verdict.found
-        counts.add(found)
-        assert app.panels["Scoreboard"].dots.shown.label.startswith(f"{found} of 6")
-        before = app.panels["Scoreboard"].dots.shown.label
-        play.advance(session, steps=3)
-        session.show()
-        assert app.panels["Scoreboard"].dots.shown.label == before
-    session.running = False
+
+    async def run() -> None:  # the steps of the clock, which waits meanwhile
+        session.running = True
+        for _ in range(8):
+            play.advance(session, steps=50)
+            session.show()  # a frame in between: it is not judged
+            attack.judge(session)
+            counts.add(session.frame.attack.verdict.found)
+            label = board.dots.shown.label
+            assert label.startswith(f"{session.frame.attack.verdict.found} of 6")
+            play.advance(session, steps=3)
+            session.show()
+            assert board.dots.shown.label == label
+        session.running = False
+
+    asyncio.run(run())
     assert len(counts) > 1
     app.close()
