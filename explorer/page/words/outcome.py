@@ -269,7 +269,9 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         return f"{why}: training has not come near a KKT point.", Action("train", "Train on")
     apart = _apart(frame, known)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
-        only = "Only 1 does" if made.in_reach == 1 else f"Only {made.in_reach} do"
+        only = "Only 1 holds the margin or has a multiplier"
+        if made.in_reach != 1:
+            only = f"Only {made.in_reach} hold the margin or have a multiplier"
         words = f"{only}, and the claims meet {made.reached} of them"
         return f"{words}{f': {apart}' if apart else ''}.", ALTERNATE
     if 2 * made.found < made.claims and made.found:
