@@ -180,3 +180,31 @@ def test_legends_and_buttons_are_whole_beside_a_lesson(new_page, voila_server, k
     for head in page.locator(".mx-table th").all():  # no column is pushed out of its card
         box, card = head.bounding_box(), page.locator(".mx-compare").bounding_box()
         assert box and card and box["x"] + box["width"] <= card["x"] + card["width"] + 1
+
+
+def test_a_task_on_another_page_ticks_its_step_and_the_menu_the_lesson(
+    new_page, voila_server
+) -> None:
+    page = new_page(viewport=LAPTOP)
+    page.goto(f"{voila_server.url}?lesson=10")
+    expect(page.locator(".mx-lesson-title")).to_have_text(packaged()[10].title)
+    ready(page)
+    page.locator(".mx-play").click()
+    done = page.locator(".mx-lesson-dot.done")
+    expect(done).to_have_count(1)
+    page.locator(".mx-lesson-next").click()
+    with page.context.expect_page() as opened:
+        page.locator(".mx-lesson-link").click()
+    other = opened.value
+    slider = other.locator(".noUi-handle, [role=slider]").first
+    expect(other.locator(".mx-verdict")).to_contain_text("members found", timeout=90_000)
+    expect(done).to_have_count(1)
+    slider.focus()
+    for _ in range(12):
+        other.keyboard.press("ArrowRight")
+        other.wait_for_timeout(400)  # each is drawn, as for an eye
+        if done.count() == 2:
+            break
+    expect(done).to_have_count(2)
+    page.get_by_role("button", name="Lessons").click()
+    expect(page.locator(".mx-lessons .mx-menu-row", has_text="✓")).to_have_count(1)

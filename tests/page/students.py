@@ -138,9 +138,9 @@ STUDENTS: tuple[tuple[Student | None, ...], ...] = (
     (splits, breaks, asks("forced"), asks("farthest")),
     (plays, plays),
     (plays, plays, plays),
-    (plays, course.note_opened),
+    (plays, course.note_done),
     (plays, plays),
-    (None, course.note_opened),
+    (None, course.note_done),
     (plays,) * 7,
     (compares, goes("attack")),
 )  # fmt: skip

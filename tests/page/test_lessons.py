@@ -14,6 +14,7 @@ from explorer.engine.explanations.certified import assumed
 from explorer.page import files, play
 from explorer.page.apps.explorer import App, lesson_of
 from explorer.page.apps.lessons import LessonsApp, picture
+from explorer.page.apps.membership import DIMS, MembershipApp
 from explorer.page.lessons import course, file
 from explorer.page.lessons.file import (
     CARDS,
@@ -122,6 +123,51 @@ def test_what_began_at_the_truth_is_not_recovered() -> None:
 @pytest.mark.slow
 def test_weight_decay_ends_far_from_a_kkt_point_of_the_margin() -> None:
     assert unexplained(opened(Lesson(title="x", steps=packaged()[9].steps[2:]))) > 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(("i", "least", "most"), [(0, 9, 9), (1, 3, 8)])
+def test_rivals_find_what_lesson_9_says_whatever_the_seed(i, least, most, seed) -> None:
+    step = packaged()[9].steps[i]
+    session = opened(
+        Lesson(title="x", steps=(replace(step, state=replace(step.state, seed=seed)),))
+    )
+    play.step(session, 2000)
+    assert done(session) and session.frame.status.over
+    assert least <= session.frame.attack.verdict.found <= most
+
+
+def test_a_page_beside_a_lesson_tells_when_its_task_is_done_and_not_when_it_opens() -> None:
+    page = MembershipApp()
+    assert page.access.task == ""
+    for d in (60, 2000):  # a jump over what lies between tells nothing
+        page.controls.d.value = d
+    assert page.access.task == ""
+    for d in reversed(DIMS):
+        page.controls.d.value = d
+        if page.access.task:
+            break
+    assert page.access.task == "membership" and 200 < page.controls.d.value < 1000
+    page.close()
+
+
+def test_the_menu_learns_of_a_lesson_when_all_of_its_steps_are_done() -> None:
+    app = App()
+    header, session = app.panels["Header"], app.session
+    session.show()
+    assert header.view.state["finished"] == -1
+    send(header.view, kind="lesson", value=10)
+    put(session)
+    course.turn(session, 1)
+    course.note_done(session)
+    assert header.view.state["finished"] == -1, "its first step is not done"
+    course.turn(session, 0)
+    put(session)
+    STUDENTS[10][0](session)
+    course.check(session)
+    assert header.view.state["finished"] == 10
+    app.close()
 
 
 def test_the_course_has_fifteen_lessons_that_say_what_they_show() -> None:

@@ -306,6 +306,9 @@ def _recovered(found: Scored) -> str:
     return images(found.verdict.found, found.verdict.n, found.chance)
 
 
+SMALL_SCALE = 1e-4  # of the second network of lesson 12
+
+
 class DigitsApp(Page):
     """One visitor's page."""
 
@@ -317,6 +320,7 @@ class DigitsApp(Page):
         self.attacked: AttackState | None = None
         self.scored: Scored | None = None
         self._again: Callable[[], None] = lambda: None  # shows what is shown, by another vote
+        self._scales: list[float] = []  # first scales of the networks that were attacked
         self.job = Job()
         self.controls = Controls(
             self.job, run or ImageRun(), self.redraw, self._forget_net, self._forget_attack,
@@ -337,7 +341,8 @@ class DigitsApp(Page):
                        self.grid.widget, w.HTML(THEOREM).add_class("mx-note")],
                       layout=w.Layout(overflow="visible"))  # fmt: skip
         remembered = Remembered(self.controls.fields)
-        parts = [w.HTML(CSS + PIXELATED), Access(tips=tips_of(page)), Keeper(), remembered, page]
+        self.access = Access(tips=tips_of(page))
+        parts = [w.HTML(CSS + PIXELATED), self.access, Keeper(), remembered, page]
         return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
 
     # --- what is there ------------------------------------------------------------------------
@@ -478,7 +483,17 @@ class DigitsApp(Page):
         def finish(state: AttackState) -> None:
             self._show(drawn, run, aimed[0], state)
 
-        self._start(self.controls.go, run.step_count, states, show, finish)
+        def end(state: AttackState) -> None:
+            finish(state)
+            self._note(run.first_scale)
+
+        self._start(self.controls.go, run.step_count, states, show, end)
+
+    def _note(self, scale: float) -> None:
+        """Note an attack; the lesson asks for two, the second after a far smaller first scale."""
+        if scale <= SMALL_SCALE < max(self._scales, default=0.0):
+            self.access.task = "digits"
+        self._scales.append(scale)
 
     # --- what is seen -------------------------------------------------------------------------
     def _show(self, drawn: Draw, run: ImageRun, aimed: Aimed, state: AttackState) -> None:

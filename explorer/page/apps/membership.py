@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from html import escape
+from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
@@ -260,6 +261,7 @@ class MembershipApp(Page):
         self.drawn_ms = 0.0
         self.trials: list[MembershipTrial] = []
         self._world: tuple[object, World] | None = None
+        self._right: dict[Settings, bool] = {}  # settings that were looked at
         self._due: asyncio.TimerHandle | None = None
         super().__init__()
         self.theorem = w.HTML().add_class("mx-note")
@@ -289,7 +291,8 @@ class MembershipApp(Page):
         body = w.VBox([head, self.verdict, self.controls.widget, charts,
                        self.trained.widget, self.failure, self.theorem, self.timing])  # fmt: skip
         remembered = Remembered(self.controls.fields | self.trained.fields)
-        parts = [w.HTML(CSS), Access(tips=tips_of(body)), Keeper(), remembered, body]
+        self.access = Access(tips=tips_of(body))
+        parts = [w.HTML(CSS), self.access, Keeper(), remembered, body]
         return w.VBox(parts, layout=w.Layout(overflow="visible")).add_class("mx-app")
 
     # --- the exact network --------------------------------------------------------------------
@@ -316,9 +319,20 @@ class MembershipApp(Page):
         except NotSeparableError as error:
             self._empty(str(error))
         else:
-            self._show(there, outcome(settings, there), settings.law)
+            found = outcome(settings, there)
+            self._show(there, found, settings.law)
+            self._note(settings, found.hits == found.n and not found.alarms)
         self.drawn_ms = 1000 * (perf_counter() - begun)
         self.timing.value = f"Computed in {self.drawn_ms:.0f} ms."
+
+    def _note(self, settings: Settings, right: bool) -> None:
+        """Note whether the rule is right here; the lesson asks for the least d where it is."""
+        self._right[settings] = right
+        below = max((d for d in DIMS if d < settings.d), default=settings.d)
+        above = min((d for d in DIMS if d > settings.d), default=settings.d)
+        told = [self._right.get(replace(settings, d=d)) for d in (below, settings.d, above)]
+        if (False, True) in pairwise(told):
+            self.access.task = "membership"
 
     def _world_of(self, settings: Settings) -> World:
         if self._world is None or self._world[0] != settings.drawn:

@@ -29,8 +29,8 @@ from explorer.page import play
 from explorer.page.axes import Axes, fitted
 from explorer.page.frame import LAYERS, Branch, Frame
 from explorer.page.history import History, Timeline
-from explorer.page.lessons.file import CARDS, MOST_STEPS, Goal, Lesson, State, Step, read, write
-from explorer.page.lessons.goals import KINDS, OPENED
+from explorer.page.lessons.file import CARDS, MOST_STEPS, Goal, Lesson, State, Step, packaged, read, write
+from explorer.page.lessons.goals import ELSEWHERE, KINDS
 from explorer.page.session import LIVE_STEPS, Session
 from explorer.page.stages import attack, landscape, train
 
@@ -123,6 +123,14 @@ def offers(session: Session, panel: str) -> bool:
     return cards is None or panel in cards
 
 
+def finished(session: Session) -> int:
+    """Return the number of the lesson of the course whose steps are all done; -1 for none."""
+    walk = session.lesson
+    if not isinstance(walk, Walk) or walk.draft is not None or walk.lesson not in packaged():
+        return -1
+    return packaged().index(walk.lesson) if len(walk.done) == len(walk.lesson.steps) else -1
+
+
 # --- walking ------------------------------------------------------------------------------------
 def begin(session: Session, lesson: Lesson, draft: Draft | None = None) -> None:
     """Open a lesson at its first step; `putting` then puts the page there."""
@@ -152,10 +160,10 @@ def check(session: Session) -> None:
         session.lesson = replace(walk, done=walk.done | {walk.at})
 
 
-def note_opened(session: Session) -> None:
-    """Note that the page which a step leads to was opened."""
+def note_done(session: Session) -> None:
+    """Note that the task was done on the page which the step leads to."""
     walk = walk_of(session)
-    if walk.step.goal is not None and walk.step.goal.name == OPENED:
+    if walk.step.goal is not None and walk.step.goal.name == ELSEWHERE:
         session.lesson = replace(walk, done=walk.done | {walk.at})
 
 

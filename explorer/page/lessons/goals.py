@@ -30,7 +30,7 @@ from explorer.page.frame import STAGES, Frame
 from explorer.research.explained import FARTHEST, misfit
 from explorer.research.words.numbers import PLAIN, plain
 
-OPENED = "page opened"  # of the lesson, and not of the frame: `course.note_opened`
+ELSEWHERE = "task of its page"  # not of the frame: that page tells it, `course.note_done`
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ KINDS: dict[str, Kind] = {
     "certain points known": Kind("It is known which points are certain", _forced),
     "farthest set": Kind("The farthest other set is on screen", _farthest),
     "attacks compared": Kind("The claims of a compared attack are on screen", _compared),
-    OPENED: Kind("Open the page of this lesson", lambda frame, _: False),
+    ELSEWHERE: Kind("Do it there: this page hears of it", lambda frame, _: False),
 }  # fmt: skip
 
 Name = Literal[
@@ -263,7 +263,7 @@ Name = Literal[
     "recovered at most", "p at most", "proven at least", "needed at least", "upper loss at most",
     "energies known", "energy at most", "energy at least", "run without truth down to",
     "map of one point", "point moved at least", "split in two", "explains no longer",
-    "certain points known", "farthest set", "attacks compared", "page opened",
+    "certain points known", "farthest set", "attacks compared", "task of its page",
 ]  # fmt: skip
 GOALS: tuple[str, ...] = tuple(KINDS)
 

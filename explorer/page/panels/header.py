@@ -39,6 +39,7 @@ class Header(Panel):
     def __init__(self, session: Session, share: Callable[[], None] | None = None) -> None:
         """`share` opens the place where files are saved and opened."""
         self._share = share
+        session.observe(lambda _: self._draw(session.frame), names=["lesson"])
         super().__init__(session)
 
     def build(self) -> None:
@@ -123,7 +124,7 @@ class Header(Panel):
     def render(self, frame: Frame) -> None:
         """Show the stage of this frame, and which ones are done or not yet to be had."""
         self.view.show(
-            now=frame.stage, legend=escape(legend(frame)),
+            now=frame.stage, finished=course.finished(self.session), legend=escape(legend(frame)),
             stages=[
                 {"key": key, "title": title, "tip": stage_tip(frame, key, tip),
                  "state": _state(frame, key)}

@@ -14,7 +14,7 @@ from explorer.page.job import Job
 from explorer.page.lessons import course
 from explorer.page.lessons.course import Draft, Walk
 from explorer.page.lessons.file import file_name, link_of, packaged, read, read_link, write
-from explorer.page.lessons.goals import KINDS, OPENED
+from explorer.page.lessons.goals import ELSEWHERE, KINDS
 from explorer.page.panels.base import Panel
 from explorer.page.parts.controls import LessonBox, LessonForm
 from explorer.page.session import Session
@@ -45,7 +45,7 @@ class LessonPanel(Panel):
         self.asked: Walk | None = None  # the step that the page is being put to
         self.view = LessonBox({
             "turn": self._on_turn, "next": self._on_next, "leave": self._on_leave,
-            "opened": self.command(lambda: course.note_opened(self.session)),
+            "done": self.command(lambda: course.note_done(self.session)),
         }, ("mx-lesson",))  # fmt: skip
         self.form = LessonForm({
             "words": self._on_words, "text": self._on_text, "goal": self._on_goal,
@@ -189,7 +189,7 @@ def _walk(walk: Walk) -> dict[str, Any]:
         "next": following, "ready": step.goal is None or walk.at in walk.done,
         "leave": words.leaving(walk.draft is not None),
         "links": [{"page": f"{name}.ipynb", "title": words.PAGES[name]}
-                  for name in walk.lesson.pages if step.goal and step.goal.name == OPENED],
+                  for name in walk.lesson.pages if step.goal and step.goal.name == ELSEWHERE],
     }  # fmt: skip
 
 

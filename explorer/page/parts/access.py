@@ -8,7 +8,7 @@ from typing import Any
 
 import anywidget
 import ipywidgets as w
-from traitlets import Bool, Dict, List
+from traitlets import Bool, Dict, List, Unicode
 
 from explorer.page.view.base import POPUP
 from explorer.page.words.screen import MARKS
@@ -20,11 +20,13 @@ class Access(anywidget.AnyWidget):
     Attributes:
         tips: the tooltip of each control, by its text.
         present: whether the page is shown to a class: plane and pictures large, no settings.
+        task: the page whose task in a lesson was done here, as "digits"; "" for none yet.
     """
 
     _esm = f"{POPUP}\n{Path(__file__).with_name('access.js').read_text(encoding='utf-8')}"
     tips = Dict().tag(sync=True)
     present = Bool(False).tag(sync=True)
+    task = Unicode("").tag(sync=True)
 
 
 def tips_of(root: w.Widget) -> dict[str, str]:

@@ -78,10 +78,11 @@ const lessonsOf = (state, send) => {
     file.value = "";
   });
   const link = ({ page, title }) => make("a", "mx-menu-row", { href: address(page), target: "_blank", textContent: title });
+  const rows = state.lessons.map(({ title, line }, i) => row(`${i} ${title}`, line, () => send("lesson", i)));
   const lessons = menu("mx-lessons", "Lessons", "Lessons and further pages", [
     make("div", "mx-menu-head", { textContent: "Begin with the first; each takes five to ten minutes" }),
     ...state.pages.filter(({ page }) => page === "lessons.ipynb").map(link),
-    ...state.lessons.map(({ title, line }, i) => row(`${i} ${title}`, line, () => send("lesson", i))),
+    ...rows,
     make("div", "mx-menu-pair", {}, make("div", "", {},
       make("div", "mx-menu-head", { textContent: "Your own" }),
       row("Open a lesson…", "From a file", () => file.click()),
@@ -91,6 +92,13 @@ const lessonsOf = (state, send) => {
       ...state.pages.filter(({ page }) => page !== "lessons.ipynb").map(link), file,
     )),
   ]);
+  // Which are done, the browser keeps: a tick before the name.
+  const done = () => { try { return JSON.parse(localStorage.getItem("mx-lessons") || "[]"); } catch { return []; } };
+  lessons.tick = (i) => {
+    const every = [...new Set([...done(), ...(i >= 0 ? [i] : [])])];
+    if (i >= 0) try { localStorage.setItem("mx-lessons", JSON.stringify(every)); } catch { /* ticks of this page alone */ }
+    for (const k of every) if (rows[k]) put(rows[k].firstChild, "textContent", `✓ ${k} ${state.lessons[k].title}`);
+  };
   return lessons;
 };
 
@@ -120,13 +128,15 @@ const build = (el, send, onClose) => {
     help.button.setAttribute("aria-label", "Help");
     right.append(examples.root, lessons.root, share, theme.button, help.root);
     for (const one of [examples, lessons, help]) onClose(one.close);
+    tick = lessons.tick;
     return help.box.firstChild;
   };
-  let text = null;
+  let text = null, tick = null;
   return (state) => {
     if (!state.stages) return;
     tabs.update(state.stages, state.now);
     if (!built) text = menus(state);
+    tick(state.finished ?? -1);
     const rows = [state.legend, ...state.keys.map(([k, words]) => `<kbd>${k}</kbd> ${words}`)];
     put(text, "innerHTML", rows.map((row) => `<p>${row}</p>`).join(""));
   };

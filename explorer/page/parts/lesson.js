@@ -1,5 +1,5 @@
 // A step of a lesson: its words, a question with a folded answer, a goal that ticks itself off.
-const build = (el, send) => {
+const build = (el, send, onClose) => {
   const number = make("div", "mx-lesson-number"), title = make("h2", "mx-lesson-title");
   const leave = make("button", "mx-lesson-leave", { type: "button", on: { click: () => send("leave") } });
   const dots = make("div", "mx-lesson-steps", { role: "group", "aria-label": "Steps of the lesson" });
@@ -15,9 +15,14 @@ const build = (el, send) => {
   const next = make("button", "mx-flat mx-lesson-next", { type: "button", on: { click: () => send("next") } });
   el.append(make("div", "mx-lesson-head", {}, number, leave), title, dots, body, make("div", "mx-lesson-foot", {}, back, next));
   const paragraphs = (text) => text.split(/\n\s*\n/).filter((part) => part.trim()).map((part) => make("p", "", { textContent: part.trim() }));
-  let shown = "";
+  let shown = "", pages = [];
+  // The other page, in a tab of the same browser, says when its task is done; see access.js.
+  const heard = (e) => { if (e.key === "mx-task" && pages.includes((e.newValue || "").split(" ")[0])) send("done"); };
+  window.addEventListener("storage", heard);
+  onClose(() => window.removeEventListener("storage", heard));
   return (state) => {
     if (!state.steps) return;
+    pages = state.links.map(({ page }) => page.replace(".ipynb", ""));
     put(number, "textContent", state.number);
     put(title, "textContent", state.title);
     put(leave, "textContent", state.leave);
@@ -29,7 +34,7 @@ const build = (el, send) => {
       answer.replaceChildren(...paragraphs(state.answer));
       put(question, "textContent", state.question);
       links.replaceChildren(...state.links.map(({ page, title: name }) => make("a", "mx-lesson-link", {
-        href: address(page), target: "_blank", textContent: `${name} ↗`, on: { click: () => send("opened") },
+        href: address(page), target: "_blank", textContent: `${name} ↗`,
       })));
       fold.open = false;
       body.scrollTop = 0;
