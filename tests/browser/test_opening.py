@@ -79,16 +79,47 @@ def test_who_wants_no_motion_sees_the_last_frame(
     assert len(seen) == 1 and "2,000" in seen[0]
 
 
-def test_three_marks_at_the_first_visit_and_never_again(page: Page, voila_server: Server) -> None:
+OVER = """() => {
+  const over = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  const box = (q) => document.querySelector(q).getBoundingClientRect();
+  return over(box('.mx-mark-box'), box('.mx-headline'));
+}"""
+
+
+def test_three_marks_at_the_first_drawing_and_never_again(page: Page, voila_server: Server) -> None:
     page.goto(voila_server.url, wait_until="commit")
     page.locator(".mx-opening-now").click()
-    mark = page.locator(".mx-mark-box")
-    expect(played(page).locator(".mx-mark-box")).to_contain_text("1 of")
-    mark.get_by_role("button").click()
-    expect(mark).to_contain_text("2 of")
+    mark, app = page.locator(".mx-mark-box"), Explorer(played(page))
+    app.expect_points(20)
+    expect(mark).to_have_count(0)  # the verdict is read first, and it is of another stage
+    app.press("1 Draw")
+    for k in (1, 2, 3):
+        expect(mark).to_contain_text(f"{k} of")
+        assert not page.evaluate(OVER)
+        mark.get_by_role("button").click()
+    expect(mark).to_have_count(0)
+    page.goto(voila_server.url, wait_until="commit")
+    page.locator(".mx-opening-now").click()
+    app = Explorer(played(page))
+    app.press("1 Draw")
+    app.expect_points(20)
+    expect(mark).to_have_count(0)
+
+
+def test_the_opening_is_played_again_over_a_page_that_stays(
+    page: Page, voila_server: Server
+) -> None:
+    page.goto(voila_server.url, wait_until="commit")
+    page.locator(".mx-opening-now").click()
+    app = Explorer(played(page))
+    app.press("2 Train")
+    for ending in (".mx-opening-now", ".mx-opening-own"):
+        page.get_by_role("button", name="Help").click()
+        page.get_by_role("button", name="Play the opening again").click()
+        expect(page.locator(".mx-opening-title")).not_to_be_empty()
+        page.locator(ending).click()
+        expect(page.locator("#opening")).to_have_count(0)
+        app.expect_points(20 if ending == ".mx-opening-now" else 0)
     page.keyboard.press("Escape")
-    expect(mark).to_have_count(0)
-    page.goto(voila_server.url, wait_until="commit")
-    page.locator(".mx-opening-now").click()
-    Explorer(played(page)).expect_points(20)
-    expect(mark).to_have_count(0)
+    app.press("Undo")
+    app.expect_points(20)

@@ -29,7 +29,17 @@ from explorer.page import play
 from explorer.page.axes import Axes, fitted
 from explorer.page.frame import LAYERS, Branch, Frame
 from explorer.page.history import History, Timeline
-from explorer.page.lessons.file import CARDS, MOST_STEPS, Goal, Lesson, State, Step, packaged, read, write
+from explorer.page.lessons.file import (
+    CARDS,
+    MOST_STEPS,
+    Goal,
+    Lesson,
+    State,
+    Step,
+    packaged,
+    read,
+    write,
+)
 from explorer.page.lessons.goals import ELSEWHERE, KINDS
 from explorer.page.session import LIVE_STEPS, Session
 from explorer.page.stages import attack, landscape, train

@@ -140,6 +140,6 @@ class PlanePanel(Panel):
                 self.view.echo, self.view.spacing, self.view.cursor = False, 2, "grab"
             elif self.view.spacing != SPACING[self.session.tool]:
                 self._tool_of(self.session)
-            self.view.hint = self._first(frame) * (not n)
+            self.view.hint = self._first(frame) * (not n and self.session.game is None)
             self.view.tip = keys
             self.view.label = f"Plane with {n} points. {keys}"

@@ -69,7 +69,11 @@ class Presets(Panel):
     def render(self, frame: Frame) -> None:
         """Show which set is drawn, and its numbers."""
         source = frame.dataset.source
-        shown: dict[str, Any] = {"chosen": "", "seed": self.session.seed}
+        shown: dict[str, Any] = {
+            "chosen": "",
+            "seed": self.session.seed,
+            "drawn": frame.dataset.n > 0,
+        }
         if source is not None:
             row = PRESETS[source.preset]
             shown |= {"chosen": source.preset, "n": source.n, "noise": source.noise,

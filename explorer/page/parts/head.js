@@ -124,7 +124,9 @@ const build = (el, send, onClose) => {
       type: "button", textContent: "Share", title: "A link, the code, files, and a game of two",
       on: { click: () => send("share") },
     });
-    const help = menu("mx-help", "?", "Help: keys, and what the plane shows", [make("div", "mx-help-text")]);
+    const replay = make("button", "mx-menu-row", { type: "button", textContent: "Play the opening again", hidden: !window.mxOpening,
+      on: { click: () => { help.set(false); window.mxOpening.again(); } } });
+    const help = menu("mx-help", "?", "Help: keys, and what the plane shows", [make("div", "mx-help-text"), replay]);
     help.button.setAttribute("aria-label", "Help");
     right.append(examples.root, lessons.root, share, theme.button, help.root);
     for (const one of [examples, lessons, help]) onClose(one.close);

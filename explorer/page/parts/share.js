@@ -6,7 +6,7 @@ const build = (el, send, onClose, onMessage) => {
   const note = make("p", "mx-note", {});
   const paste = pasteLine("Paste a link or a challenge", "Open", (text) => send("open", text));
   const tabs = make("div", "mx-seg", { role: "group", "aria-label": "Language" });
-  const code = make("textarea", "mx-code", { readOnly: true, spellcheck: false, rows: 6, "aria-label": "Code", wrap: "off" });
+  const code = make("textarea", "mx-code", { readOnly: true, spellcheck: false, rows: 4, "aria-label": "Code", wrap: "off" });
   const copyCode = make("button", "mx-flat", { type: "button", textContent: "Copy", title: "Copy the code", on: { click: () => copyText(code, copyCode) } });
   const files = make("div", "mx-share-files");
   let now = {}, language = "python", rows = "";
@@ -15,8 +15,8 @@ const build = (el, send, onClose, onMessage) => {
     tabs.append(b);
     return [key, b];
   });
-  el.append(title("Link"), link.root, note, paste.root,
-    make("div", "mx-share-head", {}, title("The same in code"), tabs, copyCode), code, title("Save"), files);
+  el.append(title("Link"), link.root, note, paste.root, title("Save: points, pictures, films, the run"), files,
+    make("div", "mx-share-head", {}, title("The same in code"), tabs, copyCode), code);
   const show = () => {
     link.set(now.link ? addressOf(now.link) : "");
     put(link.button, "disabled", !now.link);

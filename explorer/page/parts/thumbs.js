@@ -25,8 +25,9 @@ const build = (el, send) => {
     type: "button", textContent: "↻ another", title: "Draw the set with the next seed",
     on: { click: () => send("another") },
   });
+  const why = make("p", "mx-note-text", { textContent: "Points, noise and another draw are of a ready-made set: yours are drawn by hand." });
   el.append(make("div", "mx-card-title", { textContent: "Start from a set" }), grid,
-    make("div", "mx-fields", {}, n.box, noise.box, make("div", "mx-field-row", {}, seed.box, again)));
+    make("div", "mx-fields", {}, n.box, noise.box, make("div", "mx-field-row", {}, seed.box, again)), why);
   const redraw = () => send("redraw", { n: Number(n.input.value), noise: Number(noise.input.value) });
   for (const f of [n, noise]) {
     f.input.addEventListener("input", () => { f.shown.textContent = f.input.value; });
@@ -48,5 +49,6 @@ const build = (el, send) => {
     for (const [f, value] of [[n, state.n], [noise, state.noise], [seed, state.seed]])
       if (document.activeElement !== f.input || f.input.type === "range") { put(f.input, "value", String(value)); f.shown.textContent = value; }
     n.input.disabled = noise.input.disabled = again.disabled = !state.chosen;
+    why.hidden = Boolean(state.chosen) || !state.drawn;
   };
 };

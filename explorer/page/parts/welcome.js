@@ -1,16 +1,16 @@
-// After the opening: tell the kernel what the visitor wished for; at the first visit three marks,
-// one after the other. They are never shown again, and Escape or a click elsewhere ends them.
+// After the opening: tell the kernel what the visitor wished for; when a visitor draws for the first
+// time three marks, one after the other. They are never shown again; Escape or a click elsewhere ends them.
 const KEY = "mx-marks-seen";
 const seen = () => { try { return localStorage.getItem(KEY) !== null; } catch { return true; } };
 const keep = () => { try { localStorage.setItem(KEY, "1"); } catch { /* without storage: seen() */ } };
 const GAP = 12;
 
-const STYLE = `position:fixed;z-index:80;max-width:280px;padding:12px 14px;border-radius:12px;font-size:14px;line-height:1.45;
+const STYLE = `position:fixed;inset:auto;margin:0;border:0;max-width:280px;padding:12px 14px;border-radius:12px;font-size:14px;line-height:1.45;
   background:var(--mx-ink);color:var(--mx-card);box-shadow:0 8px 24px #00000040`;
 const BUTTON = `margin-left:auto;border:0;border-radius:8px;padding:4px 12px;font:inherit;font-weight:600;cursor:pointer;
   background:var(--mx-card);color:var(--mx-ink)`;
 
-// In a large part near its foot; else beside it: to its right where there is room, or under it.
+// In a large part near its foot; else where it covers no headline: under a part of the head, or to the left.
 const put = (box, part) => {
   const r = part.getBoundingClientRect(), b = box.getBoundingClientRect(), zoom = box.currentCSSZoom || 1;
   const stand = (left, top) => { box.style.left = `${left / zoom}px`; box.style.top = `${top / zoom}px`; };
@@ -19,9 +19,9 @@ const put = (box, part) => {
     stand(r.left + (r.width - b.width) / 2, r.bottom - b.height - 6 * GAP);
     return;
   }
-  const fits = r.right + GAP + b.width < innerWidth;
-  const left = fits ? r.right + GAP : Math.min(r.left, innerWidth - b.width - GAP);
-  const top = fits ? Math.max(r.top + GAP, GAP) : r.bottom + GAP;
+  const fits = r.left > b.width + 2 * GAP && !part.closest(".mx-head");
+  const left = fits ? r.left - GAP - b.width : Math.min(r.left, innerWidth - b.width - GAP);
+  const top = fits ? r.top : r.bottom + GAP;
   stand(Math.max(GAP, left), Math.min(Math.max(GAP, top), innerHeight - b.height - GAP));
 };
 
@@ -49,6 +49,7 @@ const showMarks = (app, marks, onClose) => {
     box.className = "mx-mark-box";
     box.style.cssText = STYLE;
     box.setAttribute("role", "status");
+    box.popover = "manual"; // over all, and cut by no cell of a notebook
     const words = document.createElement("div"), row = document.createElement("div"), button = document.createElement("button");
     words.textContent = marks[at][1];
     row.style.cssText = "display:flex;align-items:center;gap:12px;margin-top:8px;font-size:12px";
@@ -59,6 +60,7 @@ const showMarks = (app, marks, onClose) => {
     button.addEventListener("click", next);
     box.append(words, row);
     app.append(box);
+    box.showPopover();
     place();
   };
   keep();
@@ -67,6 +69,16 @@ const showMarks = (app, marks, onClose) => {
   addEventListener("resize", place);
   onClose(close);
   next();
+};
+// At once where one draws already, else when one first turns to it, outside a lesson.
+const whenDrawing = (app, call, onClose) => {
+  const look = () => {
+    if (app.querySelector(".mx-tab")?.classList.contains("now") && !visible(app, ".mx-lesson")) { watch.disconnect(); call(); }
+  };
+  const watch = new MutationObserver(look), tabs = app.querySelector(".mx-tabs");
+  if (tabs) watch.observe(tabs, { subtree: true, attributes: true, attributeFilter: ["class"] });
+  onClose(() => watch.disconnect());
+  look();
 };
 const visible = (app, selector) => {
   const part = app.querySelector(selector);
@@ -95,8 +107,13 @@ function render({ model, el }) {
       return void model.send({ lesson: Number(asked) });
     }
     const app = el.closest(".mx-app");
-    if (app && !seen()) showMarks(app, model.get("marks"), (call) => closing.push(call));
+    const onClose = (call) => closing.push(call);
+    if (app && !seen()) whenDrawing(app, () => showMarks(app, model.get("marks"), onClose), onClose);
   };
+  // The opening played again ends in a wish, too.
+  const again = (e) => { if (e.detail === "own") model.send({ wish: e.detail }); };
+  document.addEventListener("mx-replayed", again);
+  closing.push(() => document.removeEventListener("mx-replayed", again));
   // In a notebook there is no opening: the marks come when the plane has been drawn.
   const drawn = () => new Promise((done) => document.addEventListener("mx-drawn", () => done(""), { once: true }));
   (window.mxOpening ? window.mxOpening.ended : drawn()).then(begin);

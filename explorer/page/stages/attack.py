@@ -37,7 +37,7 @@ def take_target(session: Session) -> None:
     if not q_min > 0:
         raise ValueError(
             "The network does not separate the points, so it has no margin to attack. "
-            "Train on until the light says that it separates them."
+            "Train on until all of them are on the side of their class."
         )
     target = Target.of(state.net, q_min, frame.training.weight_decay > 0)
     name = _suitable(session, target)

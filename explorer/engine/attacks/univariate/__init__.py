@@ -486,7 +486,7 @@ def shapes(target: Target, state: UnivariateState) -> Shapes:
         for kept in (state.proven, state.likely)
     )
     texts = tuple(
-        (_middle(g.low, g.high), HIGH - 0.16 * (i % 2), f"{i + 1}: {g.rule}")
+        (_middle(g.low, g.high), HIGH - 0.16 * (i % 2), f"{i + 1}: rule {g.rule}")
         for i, g in enumerate(state.groups)
     )
     return Shapes(

@@ -28,13 +28,15 @@ const playOpening = (root, address) => {
   const find = (name) => root.querySelector(name);
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const lesson = new URLSearchParams(location.search).has("lesson"); // it begins without the recording
-  let now = null, frames = [], ended = lesson, live = false, gone = false, wish = "";
-  const memory = {}, listeners = [];
-  const view = surface(find(".mx-opening-plane"), (context, size, paints) => {
+  let now = null, rate = 1, frames = [], ended = lesson, live = false, gone = false, wish = "";
+  const listeners = [];
+  let memory = {}, view = null;
+  const open = () => { view = surface(find(".mx-opening-plane"), (context, size, paints) => {
     if (!now) return;
     paintPlane(context, now.frame, size, paints);
     if (!performance.getEntriesByName("mx-first-picture").length) performance.mark("mx-first-picture");
-  });
+  }); };
+  open();
   const write = (name, text) => {
     const e = find(name);
     if (e.textContent !== text) e.textContent = text;
@@ -57,7 +59,8 @@ const playOpening = (root, address) => {
     performance.mark("mx-live");
     view.close();
     root.remove();
-    for (const call of listeners) call(wish);
+    if (!listeners.length) document.dispatchEvent(new CustomEvent("mx-replayed", { detail: wish }));
+    for (const call of listeners.splice(0)) call(wish);
   };
   const end = () => {
     if (frames.length && !wish) show(frames.length - 1);
@@ -78,23 +81,37 @@ const playOpening = (root, address) => {
   document.addEventListener("keydown", (e) => { if (e.key === "Escape" && !gone) end(); });
   document.addEventListener("mx-drawn", (e) => { if (e.target.closest(".mx-plane")) { live = true; leave(); } });
   // The page behind asks what became of the opening, and gets "own" for a plane of one's own.
-  window.mxOpening = { ended: new Promise((done) => listeners.push(done)) };
+  // It can be played again over the page, which stays as it is.
+  const again = () => {
+    if (!gone) return;
+    gone = ended = false;
+    [wish, memory, now] = ["", {}, null];
+    find("[role=status]").hidden = true; // the kernel has long been there
+    document.body.append(root);
+    open();
+    if (frames.length) play({ rate, frames }); else begin();
+  };
+  window.mxOpening = { again, ended: new Promise((done) => listeners.push(done)) };
 
   const play = (recording) => {
-    frames = recording.frames;
+    ({ rate, frames } = recording);
     if (ended) return void (wish || end());
     if (calm) return void end();
     let first = 0;
     const tick = (time) => {
       if (ended) return;
       first = first || time;
-      const i = Math.floor(((time - first) / 1000) * recording.rate);
+      const i = Math.floor(((time - first) / 1000) * rate);
       if (i >= frames.length) return void end();
       show(i);
       requestAnimationFrame(tick);
     };
     requestAnimationFrame(tick);
   };
+  // Without the recording the page comes all the same.
+  const begin = () => fetch(address).then((response) => { if (!response.ok) throw new Error(response.status); return unzipped(response); })
+    .then((bytes) => play(framesOf(bytes)))
+    .catch((error) => { console.warn("The opening cannot be played:", error); end(); });
   // With a link in the address there is something else to see.
   if (/^#mx[a-z]?\d/.test(location.hash)) {
     wish = "link";
@@ -103,10 +120,7 @@ const playOpening = (root, address) => {
     write(".mx-opening-words", "Its points are drawn, trained and attacked anew in a moment.");
     return;
   }
-  // Without the recording the page comes all the same.
-  fetch(address).then((response) => { if (!response.ok) throw new Error(response.status); return unzipped(response); })
-    .then((bytes) => play(framesOf(bytes)))
-    .catch((error) => { console.warn("The opening cannot be played:", error); end(); });
+  begin();
 };
 
 // The theme of the page: the visitor's choice, else the address's, else the system's.
