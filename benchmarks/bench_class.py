@@ -2,6 +2,7 @@
 
     python benchmarks/bench_class.py [--students 30] [--browsers 4] [--seconds 5] [--turns 1]
     python benchmarks/bench_class.py --only forked --cores 0,1
+    python benchmarks/bench_class.py --only forked --students 60 --browsers 0
     python benchmarks/bench_class.py --soak 30
 
 Each student opens the page within ten seconds of the others, draws the alternating circle, trains,
@@ -389,6 +390,7 @@ def show(name: str, seen: Seen) -> None:
     """Print one side of the table."""
     print(f"\n{name}; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     rows = [
+        ("usable pages", f"{len(seen.usable)}", "all"),
         ("failures", f"{len(seen.failures)}", "0"),
         ("click, median", f"{statistics.median(seen.clicks or [0]):.2f} s", ""),
         ("click, 95th percentile", f"{quantile(seen.clicks or [0], 0.95):.2f} s", "1 s"),

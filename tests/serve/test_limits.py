@@ -37,10 +37,12 @@ from tests.serve.visits import (
 CELLS = ("import ipywidgets", "ipywidgets.Button(description='Hello')")
 WORKS = (
     "import ipykernel.comm, time, comm",
+    "import ipywidgets; ipywidgets.Image(value=bytes(10**6))",
     "comm.get_comm_manager().register_target('work', lambda *_: time.sleep(600))",
 )
 resource = pytest.importorskip("resource", reason="bounds open files")
 WORK = {"comm_id": "w", "target_name": "work", "data": {}}
+STATES = {"comm_id": "all", "target_name": "jupyter.widget.control", "data": {}}
 MB = 10**6
 MOST_GROWTH = 150 * MB  # arbitrary; the stock server grew by 1.2 and 2.9 GB
 TOO_MUCH = 1008  # a close code of RFC 6455
@@ -191,6 +193,31 @@ def test_a_kernel_that_works_is_sent_no_more_than_some_megabytes(server: serve.S
                 assert code == TOO_MUCH and words.endswith(".")
         assert memory(server) - before < MOST_GROWTH
     assert is_served(server)
+
+
+def test_who_asks_without_end_and_reads_nothing_is_left(server: serve.Server) -> None:
+    kernel = kernel_of(read_page(server))
+    asks = {"comm_id": "all", "data": {"method": "request_states"}}
+    with connected(server, kernel) as link:
+        link.send_binary(frame("comm_open", content=STATES, metadata={"version": "1.0.0"}))
+        link.recv()
+        before = memory(server)
+        with contextlib.suppress(OSError):  # closed while we send
+            for _ in range(300):
+                link.send_binary(frame("comm_msg", content=asks))
+        assert status(f"{server.url}voila/static/voila.js") == 200
+        assert within(PATIENCE_S, lambda: _is_closed(link))
+        assert memory(server) - before < MOST_GROWTH
+
+
+def _is_closed(link: Any) -> bool:
+    """Whether the other end has gone; nothing is read for it."""
+    try:
+        for _ in range(2):
+            link.send_binary(frame())
+    except OSError:
+        return True
+    return False
 
 
 def test_a_kernel_that_works_ends_when_its_page_is_lost(server: serve.Server) -> None:
