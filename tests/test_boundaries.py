@@ -311,3 +311,16 @@ def test_constraints_pin_every_dependency_we_name() -> None:
     for requirement in named:
         name = re.match(r"[\w.-]+", requirement)[0]
         assert name == "margin-explorer" or name in canonical, f"{name} is not pinned"
+
+
+def test_the_source_archive_holds_the_whole_tree_and_an_image_what_it_needs() -> None:
+    """What git keeps is in the sdist; what it ignores, and its own folder, is not in an image."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("no checkout of git")
+    told = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    there = {line.partition("/")[0] for line in told.stdout.splitlines()}
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    packed = settings["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert there == {name.removeprefix("/") for name in packed}
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+    assert {".git", *ignored} <= set((ROOT / ".dockerignore").read_text(encoding="utf-8").split())

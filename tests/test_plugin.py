@@ -181,6 +181,8 @@ def test_it_is_on_the_page_with_its_form_and_its_shapes(site) -> None:
     [
         ("ATTACK = 3", "expected an Attack; got a int"),
         ("raise RuntimeError('no such card')", "no such card"),
+        ("raise SystemExit(3)", "it raises SystemExit"),
+        ("class Odd(BaseException): pass\nraise Odd", "it raises Odd"),
         ("from explorer.engine.attacks.kkt import ATTACK", "there is an attack 'kkt' already"),
     ],
 )

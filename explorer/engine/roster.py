@@ -79,8 +79,11 @@ class Roster(MutableMapping[str, AnyAttack]):
                 raise TypeError(f"expected an Attack; got a {type(made).__name__}")
             if made.key in self._rows:
                 raise ValueError(f"there is an attack {made.key!r} already")
-        except Exception as error:
-            what = str(error) or type(error).__name__
+        except KeyboardInterrupt:  # a hand that stops the program
+            raise
+        except BaseException as error:  # an `exit()` of it must not end every verb
+            told = str(error) if isinstance(error, Exception) else ""
+            what = told or f"it raises {type(error).__name__}"
             warnings.warn(
                 f"The attack {point.name!r} of {point.value!r} is left out: {what}. Mend or "
                 "uninstall its package.", stacklevel=2,

@@ -16,7 +16,7 @@ from explorer.engine.classes import class_numbers
 from explorer.engine.files import write_file
 from explorer.engine.ranks import RankVerdict
 from explorer.engine.scoring import score
-from explorer.research.planes import new_figure, save_figure
+from explorer.research.planes import new_figure, plain, save_figure
 from explorer.research.report import jsonable, of_network
 from explorer.research.words import verdicts
 from explorer.research.words.audit import assumptions, found_where, standings, tried
@@ -119,8 +119,8 @@ def draw(made: Audit, ax: Any = None) -> Any:  # noqa: ANN401 - matplotlib is un
     if best is not None:
         ax.scatter([], [], s=14, color=INK, label=f"claim of {best.title}")
     ax.legend(fontsize=8)
-    ax.set_xlabel(columns(made)[0])
-    ax.set_ylabel(columns(made)[1] if made.data.d == 2 else "")
+    ax.set_xlabel(plain(columns(made)[0]))
+    ax.set_ylabel(plain(columns(made)[1]) if made.data.d == 2 else "")
     if made.data.d == 2:
         ax.set_aspect("equal", adjustable="datalim")
     return ax

@@ -30,7 +30,7 @@ from explorer.engine.scoring import RADII
 from explorer.research.arena import Line
 from explorer.research.explained import Explained
 from explorer.research.grid import WORDS, Maps, band
-from explorer.research.planes import new_figure, save_figure
+from explorer.research.planes import new_figure, plain, save_figure
 from explorer.research.rates import Interval, roc, summary
 from explorer.research.tuning import Trial, front
 from explorer.research.words import energy
@@ -58,7 +58,7 @@ def arena_figure(path: Path, lines: Sequence[Line], title: str) -> None:
         axes.invert_yaxis() if i == 0 else None
     if ran:
         figure.legend(*parts[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    figure.suptitle("\n".join(textwrap.wrap(title, 110)), fontsize=10)
+    figure.suptitle("\n".join(textwrap.wrap(plain(title), 110)), fontsize=10)
     path.parent.mkdir(parents=True, exist_ok=True)
     save_figure(path, figure, dpi=130)
 

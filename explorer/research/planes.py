@@ -37,12 +37,22 @@ def new_figure(width: float, height: float, dpi: float = 100) -> Any:  # noqa: A
 
     It is not pyplot's: it needs no window system, and is freed after its drawing.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            "pictures need matplotlib: pip install margin-explorer[cli]", name="matplotlib"
+        ) from error
 
     made = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
     FigureCanvasAgg(made)
     return made
+
+
+def plain(words: str) -> str:
+    """Words of others, in which matplotlib sees no formula."""
+    return words.replace("$", r"\$")
 
 
 def save_figure(path: Path, figure: Any, **more: Any) -> None:  # noqa: ANN401 - untyped
@@ -91,14 +101,14 @@ def run_figure(
 
     ImportError without matplotlib.
     """
-    from matplotlib.ticker import MaxNLocator
-
     figure = new_figure(*size)
     if title:
         figure.suptitle(title, fontsize=9, wrap=True)
     if net is None:
         _marks(figure.subplots(), data, None)
         return figure
+    from matplotlib.ticker import MaxNLocator
+
     plane, bars = figure.subplots(1, 2, width_ratios=(1.1, 1))
     q = q_of(net, data.x, data.y)
     plot_claims(plane, data, net, claims)

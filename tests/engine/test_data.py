@@ -27,6 +27,7 @@ from explorer.engine.data import (
     write_csv,
     write_npz,
 )
+from explorer.engine.data.files import read_table
 
 NAMES = list(PRESETS)
 
@@ -323,3 +324,24 @@ def test_to_changes_the_type_and_keeps_the_source() -> None:
     assert (data.x.dtype, data.y.dtype) == (torch.float32, torch.float32)
     assert data.source is not None
     assert heldout(data).x.dtype == torch.float32
+
+
+def test_numbers_of_a_table_are_in_plain_digits() -> None:
+    """Python takes more for a number than a table may hold."""
+    for cell in ("1_0", "\u0661\u0662", "\uff11", "0x1"):
+        with pytest.raises(DataError, match="line 2: x1 must be a number with a decimal point"):
+            read_csv(f"x1,y\n{cell},1\n")
+        assert read_table(f"x1,y\n0.5,{cell}\n0.6,b\n".encode()).y == [cell, "b"]
+    assert read_csv("x1,y\n 1e0 ,1\n").x.item() == 1
+
+
+@pytest.mark.parametrize("value", ["1e308", "-1e151"])
+def test_points_too_large_to_be_squared_are_refused_as_points(value: str) -> None:
+    text = f"x1,y\n{value},1\n0,-1\n"
+    for read in (read_csv, lambda table: read_table(table.encode())):
+        with pytest.raises(DataError, match=r"line 2: x1 must be within 1e\+150 of 0; take"):
+            read(text)
+    out = io.BytesIO()
+    np.savez(out, x=np.array([[float(value)], [0.0]]), y=np.array([1.0, -1.0]))
+    with pytest.raises(DataError, match="within"):
+        read_npz(out.getvalue())

@@ -20,7 +20,7 @@ from explorer.engine.attacks.kkt.loss import evaluate
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import preset
 from explorer.engine.kernels.reference import signals_at, stationarity
-from explorer.engine.network import Network, phi, preactivations, scaled_network
+from explorer.engine.network import Network, init_network, phi, preactivations, scaled_network
 from explorer.engine.scoring import score
 from explorer.engine.status import Status
 from explorer.engine.training import TrainConfig
@@ -231,6 +231,20 @@ def test_a_run_lowers_the_loss_and_repeats_and_keeps_its_past(optimizer, multipl
     assert torch.equal(again.x, states[-1].x) and torch.equal(again.loss, states[-1].loss)
     assert kkt.terminate(states[-1], config) is Status.FINISHED
     assert kkt.terminate(first, config) is Status.RUNNING
+
+
+@pytest.mark.parametrize("least", [1e-320, 5e-324])
+def test_the_slope_is_defined_for_all_settings_that_are_taken(least):
+    """Quotients of numbers near the least double are zero, and nothing divides by them."""
+    for name in ("relu_alpha", "relu_alpha_start"):
+        with pytest.raises(ValueError, match=f"{name} must be at least 1e-06"):
+            KKTConfig(**{name: least})
+    config = KKTConfig(relu_alpha=1e-6, relu_alpha_start=1e-6, deep_alpha=least)
+    net = init_network(2, (5, 5), generator=rng(0), first_scale=1.0)
+    steep = steepness(Target.of(net, 1.0), config)
+    for start in (1e-6, None):
+        made = replace(config, relu_alpha_start=start)
+        assert all(made.alpha(t, steep) > 0 for t in (0, 1, made.steps))
 
 
 def test_alpha_rises_and_the_rate_falls():

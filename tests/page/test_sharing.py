@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -228,6 +229,21 @@ def test_no_headline_bids_to_press_play_while_a_link_is_opened() -> None:
     assert other.opening
     slices.close()
     assert not other.opening, "also where it is given up"
+
+
+def test_without_matplotlib_what_needs_it_names_the_extra(monkeypatch) -> None:
+    session = Session(by_hand())
+    play.step(session, 30)
+    panel = SharePanel(session)
+    session.show()
+    for name in [name for name in sys.modules if name.startswith("matplotlib")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for key in ("pdf", "png", "report", "train"):
+        session.message = ""
+        send(panel.view, kind="save", value=key)
+        assert session.message == "pictures need matplotlib: pip install margin-explorer[cli]"
+        assert not panel.failure.value
 
 
 def test_a_film_is_saved_as_gif_or_given_to_the_browser_frame_by_frame(monkeypatch) -> None:

@@ -389,6 +389,14 @@ def test_the_table_the_page_and_the_files(trained: Network, tmp_path) -> None:
         made.save(tmp_path / "audit.docx")
 
 
+@pytest.mark.parametrize("ending", ["html", "png"])
+def test_columns_may_have_any_names(trained: Network, tmp_path, ending: str) -> None:
+    """No name is taken for a formula, which a picture would fail at after all work."""
+    made = audit(trained, CIRCLE.x, CIRCLE.y > 0, attacks=("hinge",), steps=STEPS)
+    named = replace(made, names=(r"$\frac{$", "price $ and $"))
+    assert named.save(tmp_path / f"audit.{ending}").stat().st_size > 500
+
+
 def test_what_is_not_proven_of_three_layers_is_not_said_to_be_replaceable() -> None:
     ways, one = torch.tensor([[1.0], [-1.0]]).double(), torch.eye(2).double()
     biases = (torch.zeros(2).double(), None, None)

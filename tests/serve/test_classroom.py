@@ -17,6 +17,7 @@ pytest.importorskip("voila")
 
 import websocket
 
+from explorer import Run, TrainConfig, link_of, preset
 from explorer.serve import server as serve
 from tests.serve.visits import (
     CLOSE,
@@ -30,7 +31,8 @@ from tests.serve.visits import (
 
 CELLS = ("import ipywidgets", "ipywidgets.Button()")
 ONE_CELL = ("1 + 1",)
-SCENE = "v1.abc-_~"
+SCENE = link_of(Run(preset("moons", n=10), TrainConfig()))
+WIDE = link_of(Run(preset("moons", n=10), TrainConfig(widths=(10**6,))))
 UNREADABLE, LATER = 1007, 1013  # close codes of RFC 6455
 GAMES = itertools.count()
 
@@ -200,8 +202,21 @@ def test_a_scene_is_given_once_to_who_is_there(join: Join, teacher: Any) -> None
     before = hear(student)["number"]
     say(teacher, scene=SCENE)
     until(student, scene=SCENE, number=before + 1)
+    until(teacher, said="Given to all.")
     late = join()
     assert hear(late) == {"frozen": False, "number": before + 1}, "who comes later has their own"
+
+
+@pytest.mark.parametrize("scene", [SCENE[:-9], WIDE, "mx1.AAAA", "mxl1.AAAA", "mxc1.AAAA", "v1"])
+def test_what_pages_would_refuse_is_given_to_none(join: Join, teacher: Any, scene: str) -> None:
+    student = join()
+    before = hear(student)["number"]
+    say(teacher, scene=scene)
+    while not (said := hear(teacher).get("said")):
+        pass
+    assert said.endswith("Nothing was given.") and len(said) > 40
+    say(teacher, freeze=False)
+    assert hear(student)["number"] == before
 
 
 @pytest.mark.parametrize("message", [

@@ -28,6 +28,7 @@ EPS = 1e-12  # arbitrary: below Adam's usual 1e-8, as gradients of a share of ||
 
 # On images, chosen on draws of seeds 100 and up (docs/digits.md); the rest are usual defaults.
 PER_PICTURE = 4  # candidates per training image from noise; the paper takes at least 2
+LEAST_ALPHA = 1e-6  # arbitrary: far below what does anything; quotients of the least doubles are 0
 SIGMA_PICTURES = 0.1  # noise of a start, of pixels less their mean
 
 
@@ -75,12 +76,12 @@ class DescentConfig:
     )] = 0.7
     relu_alpha: Annotated[float, setting(
         "Slope sigmoid(αz) in the backward pass", title="ReLU α", form="sight", place=2,
-        page=(1, 10_000), gt=0, unit="per unit of a neuron's input",
+        page=(1, 10_000), ge=LEAST_ALPHA, unit="per unit of a neuron's input",
         note="Of the modified ReLU at the last step.",
     )] = 200.0
     relu_alpha_start: Annotated[float | None, setting(
         "ReLU α at the first step; 0: constant, as published", title="annealed from", form="more",
-        place=3, page=(0, 10_000), gt=0, note="It rises geometrically to ReLU α.",
+        place=3, page=(0, 10_000), ge=LEAST_ALPHA, note="It rises geometrically to ReLU α.",
     )] = 5.0
     deep_alpha: Annotated[float, setting(
         "From three layers on, the last ReLU α is times this over the rms length of a neuron's "
@@ -182,7 +183,7 @@ def steepness(target: Target, config: DescentConfig) -> float:
     """
     if len(target.net.weights) < 3 or not config.deep_alpha:
         return 1.0
-    return config.deep_alpha / target.row_length
+    return max(config.deep_alpha / target.row_length, LEAST_ALPHA)
 
 
 @dataclass(frozen=True, eq=False)

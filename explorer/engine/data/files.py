@@ -24,6 +24,8 @@ from explorer.engine.files import FileError, is_archive, members, reading, safe_
 CLASS = "class"  # the column of class numbers; y is that of two labels
 MAX_BYTES = 8 * 2**20  # arbitrary: 200 points of 1000 coordinates as text are about 4 MB
 MAX_COORDINATES = 10_000  # arbitrary: an image of 100 by 100
+LARGEST = 1e150  # arbitrary: the squares of distances are still numbers
+TOO_LARGE = f"be within {LARGEST:g} of 0; take another unit of length"
 NPZ = "Write it with numpy.savez(file, x=x, y=y)."
 
 
@@ -211,9 +213,16 @@ def _table_of_arrays(data: bytes, label: str | None) -> Table:
 def class_of(cell: str) -> float | str:
     """A class as a number if the cell holds one."""
     try:
-        return float(cell)
+        return number_of(cell)
     except ValueError:
         return cell
+
+
+def number_of(cell: str) -> float:
+    """A number in plain digits. ValueError for 1_0 and other scripts, which Python takes too."""
+    if "_" in cell or not cell.strip().isascii():
+        raise ValueError(f"no number in plain digits: {cell!r}")
+    return float(cell)
 
 
 def write_npz(dataset: Dataset) -> bytes:
@@ -264,6 +273,8 @@ def _array(content: bytes, name: str, kinds: str = "fiu") -> np.ndarray:
         raise DataError(f"array {name} is damaged: its header says {shape}. {NPZ}")
     raw.seek(0)
     array: np.ndarray = np.lib.format.read_array(raw, allow_pickle=False)
+    if array.dtype.kind == "f" and bool(((abs(array) > LARGEST) & np.isfinite(array)).any()):
+        raise DataError(f"array {name}: its numbers must {TOO_LARGE}")
     return array
 
 
@@ -275,11 +286,13 @@ def _numbers(line: int, row: list[str], head: list[str]) -> list[float]:
     values = []
     for name, cell in zip(head, row, strict=True):
         try:
-            values.append(float(cell))
+            values.append(number_of(cell))
         except ValueError as error:
             raise DataError(
                 f"line {line}: {name} must be a number with a decimal point; got {cell[:40]!r}"
             ) from error
+        if LARGEST < abs(values[-1]) < math.inf:
+            raise DataError(f"line {line}: {name} must {TOO_LARGE}; got {cell[:40]}")
     return values
 
 

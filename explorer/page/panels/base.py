@@ -108,7 +108,7 @@ class Panel:
 
     def tell_failure(self, error: Exception | None) -> None:
         """Show how a job failed: a refusal on the page, another error in this panel's own box."""
-        if isinstance(error, ValueError):
+        if isinstance(error, ValueError | ImportError):  # it names the extra
             play.tell(self.session, Refusal(error))
         elif error is not None:
             self.fail(error)
@@ -120,7 +120,7 @@ class Panel:
             try:
                 self.session.guarded(call)
             except Exception as error:  # would vanish in the kernel's log
-                self.fail(error)
+                self.tell_failure(error)
 
         return run
 

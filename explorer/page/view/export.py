@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from explorer.engine.energy.starts import CORNERS, outline
 from explorer.research import planes
+from explorer.research.planes import plain
 from explorer.style import PAPER_INKS
 
 if TYPE_CHECKING:
@@ -116,13 +117,13 @@ def chart_figure(chart: Chart, size: tuple[float, float] = COLUMN) -> Any:  # no
         _axis(axes, which, getattr(chart, which))
     for rule in chart.rules:
         (axes.axvline if rule.axis == "x" else axes.axhline)(
-            rule.at, color=ink(rule.colour), lw=0.7, ls=(0, (4, 3)), label=_plain(rule.name)
+            rule.at, color=ink(rule.colour), lw=0.7, ls=(0, (4, 3)), label=plain(rule.name)
         )
     if chart.handle is not None and chart.handle_name:
         axes.axvline(chart.handle, color=ink("accent"), lw=0.9, ls=":",
-                     label=_plain(f"{chart.handle_name} {chart.handle:.4g}"))  # fmt: skip
+                     label=plain(f"{chart.handle_name} {chart.handle:.4g}"))  # fmt: skip
     if chart.title:
-        axes.set_title(_plain(chart.title), fontsize=SMALL + 1)
+        axes.set_title(plain(chart.title), fontsize=SMALL + 1)
     _legend(axes)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
@@ -131,7 +132,7 @@ def chart_figure(chart: Chart, size: tuple[float, float] = COLUMN) -> Any:  # no
 def _series(axes: Any, one: Series) -> None:  # noqa: ANN401
     x, y = (np.asarray(v, dtype=np.float64).reshape(-1) for v in (one.x, one.y))
     z = np.zeros(len(x)) if one.z is None else np.asarray(one.z, dtype=np.float64).reshape(-1)
-    look, colour, label = one.look, ink(one.colour), _plain(one.name)
+    look, colour, label = one.look, ink(one.colour), plain(one.name)
     alpha = np.asarray(look.get("opacity", 0.18 if one.kind == "band" else 1.0))
     if one.kind == "line":
         axes.plot(x, y, color=colour, lw=THIN * min(look.get("width", 2), 12), alpha=float(alpha),
@@ -167,9 +168,9 @@ def _axis(axes: Any, which: str, axis: Axis) -> None:  # noqa: ANN401
         shown.set_minor_locator(ticker.NullLocator())
         if any(words is not None for _, words in told):
             shown.set_major_formatter(
-                ticker.FixedFormatter(["" if words is None else _plain(words) for _, words in told])
+                ticker.FixedFormatter(["" if words is None else plain(words) for _, words in told])
             )
-    getattr(axes, f"set_{which}label")(_plain(axis.name or axis.short), fontsize=SMALL + 1)
+    getattr(axes, f"set_{which}label")(plain(axis.name or axis.short), fontsize=SMALL + 1)
     shown.set_tick_params(labelsize=SMALL)
     shown.set_visible(not axis.hidden)
     axes.spines["bottom" if which == "x" else "left"].set_visible(not axis.hidden)
@@ -182,11 +183,6 @@ def _legend(axes: Any) -> None:  # noqa: ANN401
     if named:
         axes.figure.legend(named.values(), named.keys(), fontsize=SMALL, frameon=False,
                            loc="outside lower center", ncols=2)  # fmt: skip
-
-
-def _plain(words: str) -> str:
-    """Words in which matplotlib sees no formula."""
-    return words.replace("$", r"\$")
 
 
 def ink(name: str) -> str:
@@ -316,7 +312,7 @@ def _paths(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
     for x, y, a, b in np.asarray(frame.get("links", np.zeros((0, 4))), dtype=float):
         axes.plot([x, a], [y, b], color=ink("good"), lw=0.6, transform=shares, zorder=3)
     for x, y, words in frame.get("texts", ()):
-        axes.text(x, y, _plain(words), transform=shares, fontsize=SMALL, ha="center")
+        axes.text(x, y, plain(words), transform=shares, fontsize=SMALL, ha="center")
 
 
 def _places(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401

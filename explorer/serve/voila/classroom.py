@@ -14,6 +14,7 @@ import asyncio
 import hmac
 import json
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Container
@@ -26,7 +27,9 @@ from tornado.web import RequestHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 STAGES = ("draw", "train", "attack", "landscape", "explain", "arena")
-SCENE = re.compile(r"[\w~.-]{1,6000}")  # what a link holds behind "scene="; never read here
+SCENE = re.compile(r"[\w~.-]{1,6000}")  # what a link holds behind "#"; never read in this process
+READER = ("-m", "explorer.page.apps.scene")  # by name, as a notebook names a page: another layer
+READER_S = 60  # arbitrary: it loads torch first
 MOST_NAME = 20  # letters of a name on the board
 WHO = re.compile(r"[0-9a-f]{32}")  # drawn by a page, so that a better score replaces its last one
 MOST_BYTES = 8000  # of one message
@@ -185,6 +188,21 @@ class StudentSocket(_Socket):
             self.room.tell_teachers()
 
 
+async def why_not(scene: str) -> str:
+    """Return why pages would refuse a scene; empty where they open it."""
+    pipe = asyncio.subprocess.PIPE
+    reader = await asyncio.create_subprocess_exec(
+        sys.executable, *READER, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        said, _ = await asyncio.wait_for(reader.communicate(scene.encode()), READER_S)
+    except TimeoutError:
+        reader.kill()
+        return "It took too long to read this link. Nothing was given."
+    refused = said.decode().strip() or (reader.returncode and "This link cannot be read.")
+    return f"{refused} Nothing was given." if refused else ""
+
+
 class _WithKey(RequestHandler):
     """What the teacher's key opens."""
 
@@ -249,7 +267,8 @@ class TeacherSocket(_WithKey, _Socket):
             case {"freeze": bool(frozen)}:
                 self.room.frozen = frozen
             case {"scene": str(scene)} if SCENE.fullmatch(scene):
-                self.room.scene, self.room.scenes = scene, self.room.scenes + 1
+                self.giving = asyncio.ensure_future(self._give(scene))
+                return True
             case {"clear": True}:
                 self.room.board.clear()
             case _:
@@ -257,6 +276,14 @@ class TeacherSocket(_WithKey, _Socket):
         self.room.ask_all()
         self.room.tell_teachers()
         return True
+
+    async def _give(self, scene: str) -> None:
+        """Give a scene to all pages, unless they would refuse it; say which."""
+        refused = await why_not(scene)
+        if not refused:
+            self.room.scene, self.room.scenes = scene, self.room.scenes + 1
+            self.room.ask_all()
+        self.tell(json.dumps({"said": refused or "Given to all."}))
 
     def on_close(self) -> None:
         """Tell it nothing more."""
