@@ -73,9 +73,10 @@ def test_bilevel_prints_the_three_starts_of_both_models() -> None:
     for model in ("affine", "hidden"):
         truth = rows[model, "truth"]
         assert truth["before"] == truth["after"] == truth["truth"] == 0
+        assert truth["converged"] == truth["seeds"] == 1 > rows[model, "random"]["converged"]
         assert rows[model, "partition"]["heldout"] < rows[model, "partition"]["truth"]
-    assert rows["affine", "random"]["paper"] == 1.12e-3
-    assert "partition" in call(*words)
+    assert rows["affine", "random"]["paper"] == 1.1214e-3
+    assert call(*words).partition("converged:")[2].count("random") == 2
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from explorer.engine.attacks.bilevel import AGREE
 from explorer.engine.attacks.certified import CertifiedState
 from explorer.engine.attacks.hinge import HingeState
 from explorer.engine.attacks.target import NO_THEOREM
@@ -27,7 +28,6 @@ from explorer.research.words import verdicts
 from explorer.research.words.explanations import VOID
 from explorer.research.words.numbers import PLAIN, digits, share
 
-AGREE = 1e-4  # arbitrary: upper loss of weights that agree
 ONE_SIDED = "of three layers the proof is one-sided, and they may be certain all the same"
 AS_WELL = 0.02  # arbitrary: share of the norm up to which candidates explain the weights
 MOST = 800  # arbitrary: candidates of one attack
@@ -225,6 +225,9 @@ def _sure(frame: Frame, made: Verdict) -> str:
     )
 
 
+LONGER = "Set more steps, or begin elsewhere."
+
+
 def _sets(made: Verdict) -> str:
     if made.origin is Origin.HELD_OUT:
         return f"{made.controls} unseen sets"
@@ -238,7 +241,10 @@ def _unknowable(made: Verdict, why: Unknowable) -> Headline:
         words = "No candidate passes the attack’s own test: on the margin, with a multiplier."
         return Headline("The attack claims nothing", words, "bad", action=ANEW)
     if why is Unknowable.FEW_POINTS:
-        words = f"With fewer than {MIN_POINTS} points a match may be luck. Draw more of them."
+        words = (
+            f"A comparison with chance takes {MIN_POINTS} points or more: draw more of them. "
+            "A proof needs none."
+        )
         return Headline(_met(made), words, action=Action("draw", "Draw more points"))
     if why is Unknowable.NO_CONTROLS:
         words = "There are no unseen sets, so chance is not measured."
@@ -294,7 +300,7 @@ def _seen_through(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
     loss = math.inf if state is None else state.numbers().get("l_upper", math.inf)
     said = f"½‖θ(x) − θ*‖² is {share(loss) if loss < PLAIN else digits(loss)}"
     if loss > AGREE:
-        return f"The weights do not agree yet: {said}.", ANEW
+        return f"Not converged: the weights do not agree yet, {said}. {LONGER}", ANEW
     if made.found == made.n:
         return f"Training on the claims gives the attacked weights: {said}.", None
     return f"Training on the claims gives the attacked weights, too: {said}.", None

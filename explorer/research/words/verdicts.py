@@ -127,7 +127,10 @@ def _why_not(made: Verdict, why: Unknowable) -> str:
             "multiplier of its own, or needed by every explanation)."
         )
     if why is Unknowable.FEW_POINTS:
-        return f"With {made.n} points a match may be luck; draw {MIN_POINTS} or more."
+        return (
+            f"No comparison with chance: it takes {MIN_POINTS} points or more, and there "
+            f"{'is' if made.n == 1 else 'are'} {made.n}. A proof needs none."
+        )
     if why is Unknowable.NO_CONTROLS:
         return "There are no controls, so chance is not measured: take `control_sets(truth)`."
     return (

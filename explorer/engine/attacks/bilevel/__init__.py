@@ -233,6 +233,9 @@ class BilevelState:
         }
 
 
+AGREE = 1e-4  # arbitrary: upper loss up to which training on the candidates gives the weights
+
+
 @few_threads()
 def init(
     target: BilevelTarget,
