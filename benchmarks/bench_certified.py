@@ -6,6 +6,8 @@
     python benchmarks/bench_certified.py --exact 0 --trained 24 --plane 0 --unchanged
     python benchmarks/bench_certified.py --exact 0 --trained 0 --plane 0 --kinds 20
     python benchmarks/bench_certified.py --exact 0 --trained 0 --plane 0 --deep 60
+    python benchmarks/bench_certified.py --exact 0 --trained 0 --plane 0 --changed 12
+    python benchmarks/bench_certified.py --exact 0 --trained 0 --plane 0 --boxes 60
 
 On the line set s has n of 3 to 10 points, uniform on [-2, 2], labels at random with both classes
 there; s seeds n, the points, the labels and the first weights. Each network is also moved along a
@@ -14,7 +16,10 @@ to 10%, which the attack is told. In the plane: alternating circles of 10 points
 --kinds six kinds of sets in turns, of which the attack alone is asked, of the weights as made,
 moved by one of 1e-4, 1e-3, 1e-2 and stored in float16 or bfloat16. With --deep networks of three
 layers on five kinds of sets of the line in turns, of widths 20, 50 and 100, by descent and ascent,
-changed as those of --kinds.
+changed as those of --kinds. With --changed networks of the line (5000 steps) whose balance was
+restored or never told: neurons pruned, merged, weights moved and balanced anew, stored; and three
+layers trained with weight decay: the attack alone is asked, without being told. With --boxes
+networks of the plane: whether a point on the margin lies beyond the box (`extent`).
 
 Assumptions and threshold are found from the weights (`assumed`, `threshold`). A place is certified
 where its radius exceeds the residual of the truth under the same assumptions, and claimed where it
@@ -39,8 +44,10 @@ from explorer.engine.attacks import certified as attack
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations.certified import assumed, threshold
+from explorer.engine.explanations.certified import assumed, extent, threshold
 from explorer.engine.margin import normalise, q_of
+from explorer.engine.merging import merge_neurons
+from explorer.engine.network import Network
 from explorer.engine.training import TrainConfig
 
 SUPPORT = 0.01  # of the margin
@@ -151,6 +158,69 @@ def of_the_plane(seed, counts):
         searched(data, normalise(net, data.x, data.y)[0], 0.0, count)
 
 
+def pruned(net, share):
+    """Return the network with the first and last weights of its smallest neurons set to 0."""
+    w, v = net.weights
+    path = v.abs().sum(0) * torch.cat([w, net.biases[0][:, None]], 1).norm(dim=1)
+    out = path.argsort()[: int(share * len(path))]
+    kept = torch.ones(len(path), dtype=w.dtype)
+    kept[out] = 0
+    return Network((w * kept[:, None], v * kept), (net.biases[0] * kept, None))
+
+
+def balanced(net):
+    """Return the network with each neuron scaled so that |v| = |(w, b)|: the function stays."""
+    w, v = net.weights
+    size = torch.cat([w, net.biases[0][:, None]], 1).norm(dim=1)
+    by = (v[0].abs() / size.clamp_min(1e-300)).sqrt().clamp_min(1e-300)
+    return Network((w * by[:, None], v / by), (net.biases[0] * by, None))
+
+
+def moved(net, share, seed):
+    """Return the network moved by a share of its norm."""
+    g = torch.Generator().manual_seed(seed)
+    step = torch.randn(net.theta.shape, generator=g, dtype=torch.float64)
+    return net.with_theta(net.theta + step * share * net.rho / step.norm())
+
+
+def of_changed(seed, counts):
+    """Add to `counts` what the attack claims of weights changed in ways that leave no imbalance."""
+    data = linear(seed)[1]
+    net = trained(data, seed, METHODS[seed % 2], 5000, 100)
+    config = TrainConfig(method="gradient", steps=5000, widths=(40, 40), weight_decay=1e-3)
+    state = training.init(data, config, torch.Generator().manual_seed(seed))
+    for following in training.iterate(data, state, config):
+        state = following
+    made = [("as made", net), ("three layers, weight decay", state.net)]
+    made += [(f"pruned {s:.0%}", pruned(net, s)) for s in (0.2, 0.5, 0.7)]
+    made += [(f"merged {t}", merge_neurons(net, t).net) for t in (0.02, 0.1)]
+    made += [(f"moved {s} and balanced", balanced(moved(net, s, seed))) for s in (1e-3, 1e-2)]
+    half = net.with_parameters([p.half().double() for p in net.parameters])
+    made += [("float16", half), ("balanced, float16", balanced(half))]
+    for name, other in made:
+        count = counts[f"changed, {name}"]
+        if not float(q_of(other, data.x, data.y).min()) > 0:
+            count["not separated"] += 1
+            continue
+        count["sets"], count["points"] = count["sets"] + 1, count["points"] + data.n
+        searched(data, normalise(other, data.x, data.y)[0], 0.0, count)
+
+
+def of_boxes(seed, count):
+    """Add to `count` whether a point on the margin lies beyond the box of a plane network."""
+    _, data, width = planar(seed)
+    net = trained(data, seed, "gradient", 5000, width)
+    q = q_of(net, data.x, data.y)
+    if not float(q.min()) > 0:
+        count["not separated"] += 1
+        return
+    far = data.x.abs().amax(1)[q <= (1 + SUPPORT) * q.min()]
+    box = extent(normalise(net, data.x, data.y)[0]).box
+    count["sets"], count["points"] = count["sets"] + 1, count["points"] + len(far)
+    count["networks with a point outside"] += bool((far > box).any())
+    count["points outside"] += int((far > box).sum())
+
+
 def places(cone, data, support, half, rng):
     """Return (centre, label) of all places on the line, or of some in the plane."""
     box = cone.assumptions.box
@@ -238,6 +308,8 @@ def main():
     parser.add_argument("--plane", type=int, default=1)
     parser.add_argument("--kinds", type=int, default=0)
     parser.add_argument("--deep", type=int, default=0)
+    parser.add_argument("--changed", type=int, default=0)
+    parser.add_argument("--boxes", type=int, default=0)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--unchanged", action="store_true", help="networks as made alone")
     options = parser.parse_args()
@@ -264,6 +336,10 @@ def main():
         of_the_plane(seed, counts)
     for seed in range(options.start, options.start + options.deep):
         of_three_layers(seed, counts)
+    for seed in range(options.start, options.start + options.changed):
+        of_changed(seed, counts)
+    for seed in range(options.start, options.start + options.boxes):
+        of_boxes(seed, counts["boxes of the plane"])
     total = Counter()
     for kind, count in counts.items():
         total.update({k: v for k, v in count.items() if k != "largest least"})

@@ -15,10 +15,18 @@ from explorer.engine.attacks.attack import Start
 from explorer.engine.attacks.target import Target
 from explorer.engine.data import Dataset, preset
 from explorer.engine.exact import maximum_margin
-from explorer.engine.explanations.certified import assumed, extent, rounding, scatter, threshold
+from explorer.engine.explanations.certified import (
+    assumed,
+    extent,
+    rounding,
+    scatter,
+    threshold,
+    unfounded,
+)
 from explorer.engine.explanations.cone import Assumptions, Cone, nonnegative, refusal
 from explorer.engine.explanations.places import cut, grouped, places, whole
 from explorer.engine.margin import normalise, q_of
+from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network
 from explorer.engine.progress import Stopped
 from explorer.engine.training import TrainConfig
@@ -506,3 +514,54 @@ def test_a_wide_box_costs_little_where_each_ring_has_its_own_groups():
         for made in (near, far, replace(far, middle=0.0))
     )
     assert one < 0.7 * alone < ringed <= 1.02 * alone  # proven up to the solver's gap
+
+
+def rescaled(net):
+    """Each neuron in balance, |v| = |(w, b)|; the function stays."""
+    w, b, v = net.weights[0], net.biases[0], net.weights[1]
+    by = (v[0].abs() / torch.cat([w, b[:, None]], 1).norm(dim=1)).sqrt()
+    return Network((w * by[:, None], v / by), (b * by, None))
+
+
+def without_light(net, share):
+    """The network with its lightest neurons set to 0, as pruning does."""
+    w, b, v = net.weights[0], net.biases[0], net.weights[1]
+    kept = torch.ones(len(b), dtype=torch.float64)
+    kept[(v[0].abs() * w.norm(dim=1)).argsort()[: int(share * len(b))]] = 0
+    return Network((w * kept[:, None], v * kept), (b * kept, None))
+
+
+CHANGES = {
+    "balanced": rescaled, "pruned": lambda net: without_light(net, 0.5),
+    "merged": lambda net: merge_neurons(net, 0.02).net,
+    "balanced, float32": lambda net: (
+        (made := rescaled(net)).with_parameters([p.float().double() for p in made.parameters])
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("d", [1, 2])
+def test_weights_that_were_changed_claim_nothing_by_a_threshold(change, d):
+    """Of such weights up to a third of the claims were false; who knows the points needs none."""
+    data = preset("alternating-line", n=6) if d == 1 else preset("alternating-circle", n=8)
+    made = train(data, TrainConfig(steps=2000, widths=(40,)), 1).net
+    other = normalise(CHANGES[change](made), data.x, data.y)[0]
+    cone = assumed(other)
+    assert unfounded(cone) and threshold(cone) == 1
+    state = searched(other)[2]
+    assert state.why == unfounded(cone) and not len(state.x)
+    assert attack.words(state, attack.CertifiedConfig()) == state.why
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.float32])
+def test_weights_as_made_are_no_changed_ones(kind):
+    """Trained for short and long, and exact, of several seeds, and stored in few bits."""
+    made = [exact(seed)[2] for seed in range(6)]
+    for seed, steps in product(range(3), (1000, 4000)):
+        data = preset("alternating-line", n=4 + seed)
+        net = train(data, TrainConfig(steps=steps, widths=(30,)), seed).net
+        made.append(normalise(net, data.x, data.y)[0])
+    for net in made:
+        stored = net.with_parameters([p.to(kind).double() for p in net.parameters])
+        assert not unfounded(assumed(stored))

@@ -92,9 +92,9 @@ def test_likely_points_are_drawn_and_told_otherwise(app):
     assert state.phase == "done" and state.likely.any()
     seen = shapes_of(session.frame, session.axes)
     assert len(seen.rings) == 0
-    assert len(seen.diamonds) == int(state.likely.sum())
+    assert len(seen.likely) == int(state.likely.sum())
     shown = on_plane(app)
-    assert "rings" not in shown and len(shown["diamonds"]) == len(seen.diamonds)
+    assert "rings" not in shown and len(shown["likely"]) == len(seen.likely)
     assert "not proven" in here.bar_words.value and "◇" in here.bar_words.value
     assert "exact KKT" in here.bar_words.value
     assert "nothing is" in here.rules.value and "must be" not in here.rules.value

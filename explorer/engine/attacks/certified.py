@@ -31,6 +31,7 @@ from explorer.engine.explanations.certified import (
     assumed,
     groups_left,
     threshold,
+    unfounded,
 )
 from explorer.engine.explanations.cone import Array, Cone, refusal, scope
 from explorer.engine.progress import Progress, no_progress
@@ -118,6 +119,7 @@ class CertifiedState:
         tau: slopes are free within this distance of a neuron's line.
         box: half width of the box of all points.
         looked: places looked at so far.
+        why: why nothing can be likely of these weights, as a sentence; or "".
     """
 
     t: int
@@ -135,6 +137,7 @@ class CertifiedState:
     tau: float
     box: float
     looked: int = 0
+    why: str = ""
 
     def numbers(self) -> dict[str, float]:
         """Counts, and the least residual of any explanation."""
@@ -201,7 +204,7 @@ def _begun(cone: Cone, state: CertifiedState, config: CertifiedConfig) -> Certif
     return replace(
         state, t=1, waiting=torch.from_numpy(_first(cone, config.widest)), least=cone.least.high,
         threshold=threshold(cone, config.threshold), reach=made.reach, band=made.top - 1,
-        tau=made.tau, box=made.box,
+        tau=made.tau, box=made.box, why=unfounded(cone),
     )  # fmt: skip
 
 
@@ -332,6 +335,8 @@ def words(state: CertifiedState, config: CertifiedConfig) -> str:
     """Return what is proven so far, on which assumption, and what still waits."""
     if not state.t:
         return "The first step finds what must be assumed of the points, from the weights alone."
+    if state.why:
+        return state.why
     if state.threshold >= 1:
         return (
             f"The nearest explanation leaves {state.least:.1%} of the weights: too much for any "

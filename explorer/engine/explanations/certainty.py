@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from explorer.engine.data import Dataset
-from explorer.engine.explanations.certified import threshold
+from explorer.engine.explanations.certified import threshold, unfounded
 from explorer.engine.explanations.cone import Array, Bound, Cone, Flags
 from explorer.engine.progress import Progress, no_progress, with_progress
 from explorer.engine.threads import few_threads
@@ -175,6 +175,7 @@ class RadiusMap:
         threshold: a radius above it makes a training point likely: nobody told the points.
         box: explanations are those by points in [-box, box]^d,
         top: and of margins up to this.
+        why: why nothing is likely of these weights, as a sentence; "" where something can be.
     """
 
     values: Array
@@ -186,6 +187,7 @@ class RadiusMap:
     threshold: float
     box: float
     top: float
+    why: str = ""
 
     @property
     def needed(self) -> Flags:
@@ -256,7 +258,7 @@ def radius_map(
         shown = values.copy() if d == 1 else values.transpose(0, 2, 1)[:, ::-1].copy()
         return RadiusMap(
             shown, ends[0], ends[1], half, made.reach, cone.least.high, threshold(cone),
-            made.box, made.top,
+            made.box, made.top, unfounded(cone),
         )  # fmt: skip
 
     waiting: list[tuple[float, Spans, Bound | None]]

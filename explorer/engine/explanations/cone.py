@@ -74,6 +74,7 @@ class Assumptions:
         band: they have 1 <= y Phi(x) <= 1 + band.
         tau: their slopes are free within this distance of a neuron's line, in units of x.
         box: they lie in [-box, box]^d.
+        changed: why these weights say nothing of how far they are from their points, or "".
         middle: half width of the middle of the box; beyond it neurons of a group may differ more.
             0: the whole box is one.
         angle: neurons within it are seen as one group; costs width of the zones, no proof.
@@ -97,6 +98,7 @@ class Assumptions:
     rounded: float = 0.0
     stray: float = 0.0
     middle: float = 0.0
+    changed: str = ""
 
     @property
     def top(self) -> float:

@@ -248,6 +248,7 @@ def _certain(shown: Certain) -> Headline:
         f"place {percent(top)} or more are missed, by {scope(made.box, made.top)}; a place "
         f"is likely above {share(made.threshold)}."
     )
+    words = made.why or words
     return Headline("The weights alone make no place likely", words, "", fold)
 
 

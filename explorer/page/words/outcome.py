@@ -98,7 +98,10 @@ def _judged(frame: Frame, made: Verdict, running: bool) -> Headline:
     if isinstance(state, CertifiedState) and not _at_work(frame):
         if len(state.x):
             return _squares(frame, made, state)
-        words = "By its threshold no place needs a training point. That proves no safety, either."
+        words = (
+            state.why
+            or "By its threshold no place needs a training point. That proves no safety, either."
+        )
         return Headline("No place is likely to hold a point", words, "warn")
     if isinstance(state, HingeState) and not made.claims and not _at_work(frame):
         many = count(len(state.x), "place")
