@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -30,7 +31,7 @@ from explorer.engine.merging import merge_neurons
 from explorer.engine.network import Network
 from explorer.engine.progress import Stopped
 from explorer.engine.training import TrainConfig
-from explorer.research.runs import train
+from explorer.research.runs import RunFailed, train
 from tests.engine.draws import draw, make, rng
 
 LINE = Assumptions(band=0.01, tau=0.005, box=4.0)
@@ -560,8 +561,10 @@ def test_weights_as_made_are_no_changed_ones(kind):
     made = [exact(seed)[2] for seed in range(6)]
     for seed, steps in product(range(3), (1000, 4000)):
         data = preset("alternating-line", n=4 + seed)
-        net = train(data, TrainConfig(steps=steps, widths=(30,)), seed).net
-        made.append(normalise(net, data.x, data.y)[0])
+        with suppress(RunFailed):  # not separated so soon
+            net = train(data, TrainConfig(steps=steps, widths=(30,)), seed).net
+            made.append(normalise(net, data.x, data.y)[0])
+    assert len(made) > 8
     for net in made:
         stored = net.with_parameters([p.to(kind).double() for p in net.parameters])
         assert not unfounded(assumed(stored))
