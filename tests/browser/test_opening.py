@@ -80,7 +80,8 @@ def test_who_wants_no_motion_sees_the_last_frame(
 
 
 OVER = """() => {
-  const over = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  const over = (a, b) =>
+    a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
   const box = (q) => document.querySelector(q).getBoundingClientRect();
   return over(box('.mx-mark-box'), box('.mx-headline'));
 }"""
