@@ -92,7 +92,9 @@ def claimed(session: Session, x: list, y: list, **changes) -> dict:
     frame, claims = session.frame, Report(torch.tensor(x), torch.tensor(y), torch.ones(len(y)))
     claims = replace(claims, x=claims.x.double(), y=claims.y.double())
     state = frame.attack.state
-    made = attack.judgement(claims, frame.truth, frame.aim.controls, None) if frame.truth.n else None
+    made = (
+        attack.judgement(claims, frame.truth, frame.aim.controls, None) if frame.truth.n else None
+    )
     part = replace(frame.attack, claims=claims, judged=state)
     if made is not None:
         part = replace(part, scores=made.scores, verdict=made.verdict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from explorer.page import play
 from explorer.page.apps.explorer import App
 from explorer.page.panels.arena import other_row
 from explorer.page.session import Session
-from explorer.page.stages import attack, explain, train
+from explorer.page.stages import attack, draw, explain, train
 from explorer.page.words import explain as words
 from explorer.page.words.headline import headline
 from explorer.research.experiment import Victim, otherwise
@@ -119,3 +120,31 @@ def test_certified_is_beyond_what_the_points_leave_where_they_stand(app: App) ->
     np.testing.assert_array_equal(made.certain, made.radius > made.truth)
     again = certified_points(frame.target, frame.truth)
     assert again is made  # one of a network, whoever asks
+
+
+def test_to_the_truth_takes_every_answer_away_and_a_set_beyond_the_frame_gets_a_fit() -> None:
+    made = App(preset("moons", n=8))
+    session, panel = made.session, made.panels["ExplainPanel"]
+    train.jump_to_exact(session)
+    play.go(session, "explain")
+
+    async def ask() -> None:
+        for question in (panel.forced, panel.farthest):
+            press(question.box, "ask")
+            await question.job.done()
+
+    asyncio.run(ask())
+    assert panel.forced.said and panel.farthest.said
+    state = explain.explanation(session)
+    x = state.now.x / state.now.x.abs().max() * session.extent  # on the frame
+    wide = replace(state, now=replace(state.now, x=x))
+    session.show(explain=session.frame.explain.amend(wide))
+    assert any(chip["key"] == "fit" for chip in made.panels["Tools"]._chips(session.frame))
+    draw.refit(session)
+    assert float(np.abs(session.axes.shares(x.numpy())).max()) < 1
+    explain.reset(session)
+    assert not panel.forced.said and not panel.farthest.said
+    assert explain.explanation(session).forced is None and session.frame.radii is None
+    play.undo(session)
+    assert explain.explanation(session).now is wide.now
+    made.close()

@@ -250,7 +250,7 @@ KINDS: dict[str, Kind] = {
     "point moved at least": Kind("Move a point by at least {}", _moved, 0, usual=0.2),
     "split in two": Kind("One point became two, and the weights are still explained", _split),
     "explains no longer": Kind("The points explain the weights no longer", _broken),
-    "certain points known": Kind("It is known which points are certain", _forced),
+    "certain points known": Kind("It is known which points are certified", _forced),
     "farthest set": Kind("The farthest other set is on screen", _farthest),
     "attacks compared": Kind("The claims of a compared attack are on screen", _compared),
     ELSEWHERE: Kind("Do it there: this page hears of it", lambda frame, _: False),

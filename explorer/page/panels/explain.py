@@ -38,7 +38,7 @@ from explorer.page.view.chart import NOTHING, Axis, Chart, ChartView, Rule, Seri
 from explorer.page.words import explain as words
 from explorer.page.words.found import percent
 from explorer.page.words.statement import folded
-from explorer.research.explained import EXPLAINS, SAME, Explained
+from explorer.research.explained import EXPLAINS, FARTHEST, SAME, Explained
 from explorer.research.runs import RADIUS, certified_points, cone_around
 from explorer.research.words import explanations
 
@@ -81,6 +81,7 @@ class ExplainPanel(Panel):
             lambda: self.command(self._ask_radii)(None),
         )  # fmt: skip
         self.questions = (self.radii, self.farthest, self.forced)
+        self._asked = (False, False)  # whether masses, and the farthest set, are on the plane
         self.about: Target | None = None  # the weights that the answers on screen are of
         rows = [question.box for question in self.questions]
         self.hand = self._hand()
@@ -256,6 +257,13 @@ class ExplainPanel(Panel):
             self.drag.draw(NOTHING)
             return
         state = frame.explain.present
+        asked = state.forced is not None, state.words.startswith(FARTHEST)
+        for question, was, now in zip(
+            (self.forced, self.farthest), self._asked, asked, strict=True
+        ):
+            if was and not now and not question.job.busy:  # what it said is gone from the plane
+                question.say("")
+        self._asked = asked
         self.hand.put("free", value=state.free)
         self.dots.draw(points_chart(state))
         self.drag.draw(drag_chart(state))
@@ -263,10 +271,12 @@ class ExplainPanel(Panel):
 
 def radius_legend(drawn: RadiusMap) -> str:
     """Return the legend of a map of radii: colours with shares in per cent, and what they mean."""
-    low, top = radius_span(drawn)
+    low, top = (percent(end) for end in radius_span(drawn))
+    if low == top:  # one colour has no scale
+        return f"<div>{escape(words.all_alike(low))}</div>"
     return (
         f"<div class='mx-scale'><div style='background:linear-gradient(to right, "
-        f"{', '.join(SHADING)})'></div><span>{percent(low)}</span><span>{percent(top)}</span></div>"
+        f"{', '.join(SHADING)})'></div><span>{low}</span><span>{top}</span></div>"
         f"<div>{escape(words.radii(drawn))}</div>"
     )
 

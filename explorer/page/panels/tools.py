@@ -87,7 +87,7 @@ class Tools(Panel):
             for key, (name, tip) in CHIPS.items() if frame.stage in LAYERS[key]
         ]  # fmt: skip
         axes = self.session.axes
-        if fitted(axes, frame.dataset, loaded=True) != axes:
+        if fitted(axes, draw.in_view(frame, axes), loaded=True) != axes:
             chips.append({"key": "fit", "name": FIT[0], "tip": FIT[1], "on": False})
         if frame.aimed:
             shown = self.session.truth_shown

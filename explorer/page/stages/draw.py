@@ -11,11 +11,12 @@ from explorer.engine import data, training
 from explorer.engine.data import Dataset
 from explorer.engine.status import Status
 from explorer.engine.training import TrainState
-from explorer.page.axes import fitted
+from explorer.page.axes import Axes, fitted
 from explorer.page.frame import Attacking, Frame, Moment, Recipe, Stage, Training, numbers
 from explorer.page.history import MOST_BYTES, History, Timeline
 from explorer.page.session import Session, standing
 
+WHOLE = 1.05  # times as far from the middle: so marks at the edge are whole; arbitrary
 NO_PAST, NO_FUTURE = "no edit was made before.", "no edit was taken back."
 REVIVED = (
     "Neurons that were off on every point were drawn anew: without them the network could not "
@@ -224,9 +225,23 @@ def _begun_again(old: Training, dataset: Dataset) -> tuple[TrainState, Recipe] |
 
 
 def refit(session: Session) -> None:
-    """Let the plane show the drawn points as if they had just been loaded."""
-    fit(session, session.frame.dataset, loaded=True)
+    """Let the plane show what stands on it as if it had just been loaded."""
+    fit(session, in_view(session.frame, session.axes), loaded=True)
     session.show()
+
+
+def in_view(frame: Frame, axes: Axes) -> Dataset:
+    """Return what should lie on the plane: the drawn points, in Explain those on screen as well.
+
+    These stand a little farther out, so that none is cut by the frame.
+    """
+    drawn = frame.dataset
+    if frame.stage != "explain" or frame.explain is None:
+        return drawn
+    e = frame.explain.present.now
+    centre = torch.from_numpy(axes.centre[: drawn.d])
+    x = torch.cat([drawn.x.double(), centre + WHOLE * (e.x - centre)])
+    return Dataset(x, torch.cat([drawn.y.double(), e.y]))
 
 
 def fit(session: Session, dataset: Dataset, loaded: bool = False) -> None:

@@ -184,10 +184,15 @@ def combine(session: Session) -> None:
 
 # --- memory -----------------------------------------------------------------------------
 def reset(session: Session) -> None:
-    """Go back to the training points; undo brings the present ones back."""
+    """Go back to the training points, without any answer; undo brings the present ones back."""
     state = explanation(session)
+    bare = {**LET_GO, "forced": None}
     if state.now is not state.truth:
-        _push(session, refresh(state, state.truth, **LET_GO, **_origin(state, state.truth)))
+        _push(session, refresh(state, state.truth, **bare, **_origin(state, state.truth)))
+    else:
+        _amend(session, replace(state, **bare))
+    if session.frame.radii is not None:
+        session.show(radii=None)
 
 
 def restore(session: Session, history: History[Explained]) -> None:

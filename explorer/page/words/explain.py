@@ -83,6 +83,11 @@ def radii(drawn: RadiusMap) -> str:
     )
 
 
+def all_alike(least: str) -> str:
+    """Return what a map of radii says that has one colour."""
+    return f"No place is likely: without a point there {least} of the weights may be missed."
+
+
 def forced(sample: Sample, count: int, of: int) -> str:
     """Return how many points every set of a linear program has, over which sets."""
     tolerance = plain(f"{sample.tolerance:.0e}")
