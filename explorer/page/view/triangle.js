@@ -99,11 +99,6 @@ const trailPlaces = (frame, corners) => {
     }));
 };
 
-// Where a run has come; one that has left the view waits at its rim.
-const ballPlace = (path, { width, height }) => {
-  const [x, y] = path[path.length - 1], r = 6;
-  return [Math.min(Math.max(x, r), width - r), Math.min(Math.max(y, r), height - r)];
-};
 
 const paintTriangle = (context, frame, size, colours) => {
   const corners = cornersOf(size, frame.small), [top, left, right] = corners;
@@ -125,7 +120,7 @@ const paintTriangle = (context, frame, size, colours) => {
     }
   }
   paths.forEach((path, run) => {
-    const [x, y] = ballPlace(path, size), set = frame.ends ? frame.ends.data[run] : 3;
+    const [x, y] = path[path.length - 1], set = frame.ends ? frame.ends.data[run] : 3;
     ballPath(context, x, y, set, many ? 3 : 4.5);
     context.fillStyle = ON_MAP.ends[set]; context.fill();
     context.strokeStyle = ON_MAP.halo; context.lineWidth = 1.2; context.stroke();
@@ -189,7 +184,7 @@ function render({ model, el }) {
     const paths = trailPlaces(frame, corners());
     let best = -1, near = 8;
     paths.forEach((path, run) => {
-      const [px, py] = ballPlace(path, rectOf(pad)), far = Math.hypot(px - x, py - y);
+      const [px, py] = path[path.length - 1], far = Math.hypot(px - x, py - y);
       if (far < near) { near = far; best = run; }
     });
     return best;
