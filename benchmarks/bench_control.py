@@ -1,11 +1,11 @@
 """How often claims that know no single point pass for a find, by the control that judges them.
 
-    python benchmarks/bench_control.py [--sets 200] [--laws ring star]
+    python benchmarks/bench_control.py [--sets 200] [--laws ring star] [--null]
 
 Claims are a fresh draw of the very law that the points came from: they know the shape and no point.
 A sound control rules chance out (p <= 0.05) for a twentieth of them at most. The sets are judged as
 drawings, whose source nobody knows (`control_sets`), and the presets also with it. "Resampled" is
-the same by the first of the four ways alone. Power: claims are the points themselves, each about
+the same by the first of the six ways alone. Power: claims are the points themselves, each about
 0.007 off; "half": of such claims every second is one of another draw.
 """
 
@@ -81,25 +81,66 @@ def grid(jitter: float, chequered: bool = True) -> Law:
 STROKES = {  # from corner to corner; the pen is lifted between the lists
     "letter A": [[(-1, -1), (0, 1), (1, -1)], [(-0.5, 0), (0.5, 0)]],
     "letter I": [[(0, -1), (0, 1)]],
+    "letter M": [[(-1, -1), (-1, 1), (0, 0), (1, 1), (1, -1)]],
+    "letter T": [[(-1, 1), (1, 1)], [(0, 1), (0, -1)]],
     "letter X": [[(-1, -1), (1, 1)], [(-1, 1), (1, -1)]],
+    "letter Z": [[(-1, 1), (1, 1), (-1, -1), (1, -1)]],
 }
 
 
-def strokes(name: str, n: int, jitter: float) -> Law:
-    """Points one after the other on the strokes of a letter, one anywhere in each nth of them."""
-    starts, ways = [], []
-    for stroke in STROKES[name]:
-        corners = torch.tensor(stroke).double()
-        starts.append(corners[:-1])
-        ways.append(corners[1:] - corners[:-1])
-    begin, way = torch.cat(starts), torch.cat(ways)
+Curve = Callable[[Tensor], Tensor]  # places (n, 2) at shares (n,) of the way
+
+
+def strokes(*corners: list[tuple[float, float]]) -> Curve:
+    """Straight strokes from corner to corner."""
+    lines = [torch.tensor(stroke).double() for stroke in corners]
+    begin = torch.cat([line[:-1] for line in lines])
+    way = torch.cat([line[1:] - line[:-1] for line in lines])
     ends = way.norm(dim=1).cumsum(0)
 
+    def at(share: Tensor) -> Tensor:
+        far = ends[-1] * share
+        part = torch.searchsorted(ends, far).clamp_max(len(ends) - 1)
+        return begin[part] + (1 - (ends[part] - far) / way[part].norm(dim=1))[:, None] * way[part]
+
+    return at
+
+
+def polygons(corners: int) -> Curve:
+    """Two polygons, one in the other."""
+    angle = 2 * math.pi * torch.arange(corners + 1) / corners
+    one = torch.stack([angle.cos(), angle.sin()], 1)
+    return strokes(*[[(x, y) for x, y in (r * one).tolist()] for r in (1.2, 0.6)])
+
+
+def line_of(x: Callable[[Tensor], Tensor], y: Callable[[Tensor], Tensor], turns: float) -> Curve:
+    """A curve of two functions of an angle, in steps of equal length."""
+    angle = 2 * math.pi * turns * torch.linspace(0, 1, 2001).double()
+    return strokes(list(zip(x(angle).tolist(), y(angle).tolist(), strict=True)))
+
+
+def arms(share: Tensor) -> Tensor:
+    """Two arms of a spiral, one after the other."""
+    along = 2 * share % 1
+    angle = 2 * math.pi * along + math.pi * (share >= 0.5)
+    return (0.3 + along)[:, None] * torch.stack([angle.cos(), angle.sin()], 1)
+
+
+def clicks(
+    curve: Curve, how: str, jitter: float = 0.01, n: int = 20, shuffled: bool = False
+) -> Law:
+    """Points on a curve, labels in turn: in even steps, one anywhere in each nth, or anywhere.
+
+    Even steps begin at any share of a step. `shuffled`: their order is lost.
+    """
+
     def draw(g: torch.Generator) -> Dataset:
-        along = ends[-1] * (torch.arange(n).double() + uniform(g, n)) / n
-        part = torch.searchsorted(ends, along).clamp_max(len(ends) - 1)
-        share = 1 - (ends[part] - along) / way[part].norm(dim=1)
-        return Dataset(hand(g, begin[part] + share[:, None] * way[part], jitter), in_turn(n))
+        share = (torch.arange(n).double() + uniform(g, 1 if how == "even" else n)) / n
+        if how == "random":
+            share = uniform(g, n).sort().values
+        x, y = hand(g, curve(share), jitter), in_turn(n)
+        order = torch.randperm(n, generator=g) if shuffled else torch.arange(n)
+        return Dataset(x[order], y[order])
 
     return draw
 
@@ -119,6 +160,15 @@ def of_preset(name: str) -> Law:
     return draw
 
 
+CURVES: dict[str, Curve] = {
+    "sine": line_of(lambda a: a / math.pi - 1.5, lambda a: 0.8 * a.sin(), 1.5),
+    "figure eight": line_of(lambda a: 1.3 * a.sin(), lambda a: 0.8 * (2 * a).sin(), 1.0),
+    "smile": line_of(lambda a: -1.2 * a.cos(), lambda a: -1.2 * a.sin(), 0.5),
+    "two arms": arms,
+    "squares": polygons(4),
+    "hexagons": polygons(6),
+    "rings": polygons(360),
+}
 REGULAR = {name for name, row in PRESETS.items() if row.d == 1 or name.endswith("-circle")}
 LAWS: dict[str, Law] = {
     "ring, exact": ring(0.0),
@@ -132,9 +182,23 @@ LAWS: dict[str, Law] = {
     "grid, exact": grid(0.0),
     "grid": grid(0.01),
     "grid of halves": grid(0.01, chequered=False),
-    "letter A": strokes("letter A", 20, 0.01),
-    "letter I": strokes("letter I", 12, 0.01),
-    "letter X": strokes("letter X", 20, 0.0),
+    "letter A": clicks(strokes(*STROKES["letter A"]), "each"),
+    "letter I": clicks(strokes(*STROKES["letter I"]), "each", n=12),
+    "letter X": clicks(strokes(*STROKES["letter X"]), "each", 0.0),
+    **{
+        f"letter {name}, {how}": clicks(
+            strokes(*STROKES[f"letter {name}"]),
+            how.replace("exact", "even"),
+            0.01 * (how != "exact"),
+        )
+        for name in "TMZA"
+        for how in ("even", "random", "exact")
+    },
+    **{f"{name}, even": clicks(curve, "even") for name, curve in CURVES.items()},
+    **{
+        f"{name}, shuffled": clicks(CURVES[name], "even", shuffled=True)
+        for name in ("sine", "figure eight", "two arms")
+    },
     "uniform": anywhere,
     **{name: of_preset(name) for name in PRESETS if name not in REGULAR},
 }
@@ -156,8 +220,11 @@ def ruled_out(p_value: float) -> bool:
     return p_value <= LEVEL
 
 
-def counts(law: Law, sets: int, more: bool = False) -> Counts:
-    """Counts over so many draws of a law; `more`: with the sequential test."""
+def counts(law: Law, sets: int, more: bool = False, power: bool = True) -> Counts:
+    """Counts over so many draws of a law; `more`: with the sequential test.
+
+    Without `power` those of claims that know nothing, by all ways, alone.
+    """
     made = Counts()
     for seed in range(sets):
         g = torch.Generator().manual_seed(seed)
@@ -166,6 +233,8 @@ def counts(law: Law, sets: int, more: bool = False) -> Counts:
         null = judge(truth, controls, other.x, other.y, RADIUS, more=more).p_value
         made.null += ruled_out(null)
         made.unknown += null != null
+        if not power:
+            continue
         alone = judge(truth, replace(controls, beside=()), other.x, other.y, RADIUS).p_value
         made.resampled += ruled_out(alone)
         near = hand(g, truth.x, NEAR)
@@ -190,13 +259,17 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=200)
     parser.add_argument("--laws", nargs="*", choices=LAWS, help="these alone, and no preset")
     parser.add_argument("--more", action="store_true", help="the sequential test")
+    parser.add_argument("--null", action="store_true", help="only how often it finds by chance")
     args = parser.parse_args()
     print("| drawing | find by chance | resampled alone | cannot know | power | half |")
     print("|---|---|---|---|---|---|")
     for name in args.laws or LAWS:
-        row = counts(LAWS[name], args.sets, args.more)
+        row = counts(LAWS[name], args.sets, args.more, not args.null)
         shares = (row.null, row.resampled, row.unknown, row.power, row.half)
-        print(f"| {name} | {' | '.join(f'{v / args.sets:.1%}' for v in shares)} |", flush=True)
+        cells = [f"{v / args.sets:.1%}" for v in shares]
+        if args.null:
+            cells = [cells[0], "", cells[2], "", ""]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
     if args.laws:
         return
     print("\n| preset, its source known | find by chance |\n|---|---|")

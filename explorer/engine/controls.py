@@ -20,7 +20,7 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 
 from explorer.engine.data import Dataset, heldout
-from explorer.engine.data.drawings import rephased, shifted, slid, turned
+from explorer.engine.data.drawings import followed, rephased, shifted, slid, turned
 from explorer.engine.threads import few_threads
 
 Array = np.ndarray[Any, Any]
@@ -43,12 +43,20 @@ class Origin(Enum):
     SHIFTED = "shifted"
     REPHASED = "re-phased"
     SLID = "slid"
+    FOLLOWED = "followed"
     POOLED = "pooled"
     GIVEN = "control"
 
 
 # Made from the points of the truth, which say no law.
-SHAPED = (Origin.RESAMPLED, Origin.TURNED, Origin.SHIFTED, Origin.REPHASED, Origin.SLID)
+SHAPED = (
+    Origin.RESAMPLED,
+    Origin.TURNED,
+    Origin.SHIFTED,
+    Origin.REPHASED,
+    Origin.SLID,
+    Origin.FOLLOWED,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +66,8 @@ class Controls:
     Attributes:
         sets: as many points each as the truth, best of all; of its dimension.
         origin: HELD_OUT for sets of the source that the truth came from; RESAMPLED, TURNED,
-            SHIFTED, REPHASED and SLID for sets made from the points of the truth; POOLED for sets
-            of training and held-out points together; GIVEN where nobody says.
+            SHIFTED, REPHASED, SLID and FOLLOWED for sets made from the points of the truth; POOLED
+            for sets of training and held-out points together; GIVEN where nobody says.
         beside: controls made in other ways. Claims must beat each of them: a drawing does not say
             of which law it is, and where one of the ways follows that law, the largest p holds.
         truth: the points that all of these were made for, so that more can be; None for others.
@@ -166,8 +174,8 @@ def control_sets(truth: Dataset, count: int = COUNT) -> Controls:
 
     A preset is drawn again by `heldout`, with a seed for each set. Points drawn by hand have no
     source: they are resampled by `heldout` and, beside that, turned about their centre, shifted,
-    re-phased and slid (`drawings`), because a ring, a star, a grid or a letter gives its points
-    away to any other.
+    re-phased, slid and followed (`drawings`), because a ring, a star, a grid or a letter gives its
+    points away to any other.
 
     Args:
         truth: the points that a network was trained on.
@@ -188,7 +196,7 @@ def control_sets(truth: Dataset, count: int = COUNT) -> Controls:
         return Controls(sets, Origin.HELD_OUT, truth=truth)
     ways = {Origin.SHIFTED: shifted, Origin.SLID: slid}
     if truth.d == 2:
-        ways |= {Origin.TURNED: turned, Origin.REPHASED: rephased}
+        ways |= {Origin.TURNED: turned, Origin.REPHASED: rephased, Origin.FOLLOWED: followed}
     beside = tuple(
         Controls(tuple(Dataset(x.to(truth.x), truth.y) for x in make(truth, count)), origin)
         for origin, make in ways.items()

@@ -1,22 +1,29 @@
 """Other sets of the shape of a drawing, made from its points alone: what stands for its source.
 
-A drawing does not say what law it follows, so there are five guesses. Resampled: groups and clouds.
+A drawing does not say what law it follows, so there are six guesses. Resampled: groups and clouds.
 Turned about the centre: rings and stars. Shifted by up to half of the way to a neighbour: grids,
 lines and tight groups. Re-phased, each point moved by one share of the way round to the next of its
 class: closed curves that are no circles. Slid, each point by itself on the line through its
-neighbour: letters and other strokes. Each keeps how many points a class has.
+neighbour: letters and other strokes. Followed, all points one share of a step along their strokes:
+clicks in even steps on open and crossing curves. Each keeps how many points a class has.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
+from scipy.interpolate import CubicSpline
 from torch import Tensor
 
 from explorer.engine.data.dataset import Dataset
 
+LIFTED = 2.0  # arbitrary: of the usual step between points of a stroke
+SHORTER = 1.5  # arbitrary: a chain is the stroke where the order given is as many times as long
+CHAINS = 20  # starts of a chain that are tried; arbitrary
+TINY = 1e-12  # of a step: points at one place; arbitrary
 MIN_BANDWIDTH = 0.01  # arbitrary: the bootstrap of a class of equal points still moves
 
 
@@ -111,6 +118,60 @@ def slid(dataset: Dataset, count: int) -> Tensor:
     share = _uniform(dataset, 5, count * len(places)).view(count, -1, 1) - 0.5
     made: Tensor = places + share * (places[near] - places)
     return made[:, place]
+
+
+def followed(dataset: Dataset, count: int) -> Tensor:
+    """Each point moved a share of a step along the stroke that it was put on. (count, n, 2).
+
+    The points are taken in the order of `stroke_order`; a step of more than `LIFTED` of the usual
+    one lifts the pen. A cubic spline in their numbers leads through those of a stroke. The share is
+    one for all points of a set, uniform from half a step back to half a step on.
+    """
+    x = dataset.x.to("cpu", torch.float64).numpy()
+    order = stroke_order(x)
+    x = x[order]
+    step = np.linalg.norm(np.diff(x, axis=0), axis=1)
+    lifted = np.flatnonzero(step > LIFTED * np.median(step)) + 1 if len(step) else []
+    share = _uniform(dataset, 6, count).numpy()[:, None] - 0.5
+    parts = []
+    for stroke in np.split(x, lifted):
+        if len(stroke) == 1:
+            parts.append(np.repeat(stroke[None], count, axis=0))
+        elif len(stroke) == 2:
+            parts.append(stroke + share[:, :, None] * (stroke[1] - stroke[0]))
+        else:
+            at = np.arange(len(stroke))
+            parts.append(CubicSpline(at, stroke)(at + share))
+    return torch.from_numpy(np.concatenate(parts, axis=1)[:, order.argsort()])
+
+
+def stroke_order(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The order (n,) in which points (n, 2) were clicked: their own, unless a chain is far shorter.
+
+    A chain goes on to the point that is near and ahead: a turn back makes a step thrice as long.
+    """
+
+    def length(order: np.ndarray[Any, Any]) -> float:
+        return float(np.linalg.norm(np.diff(x[order], axis=0), axis=1).sum())
+
+    own = np.arange(len(x))
+    chains = [_chain(x, start) for start in own[:: max(1, len(x) // CHAINS)]]
+    best = min(chains, key=length, default=own)
+    return best if length(own) > SHORTER * length(best) else own
+
+
+def _chain(x: np.ndarray[Any, Any], start: int) -> np.ndarray[Any, Any]:
+    """A greedy chain through points (n, 2); see `stroke_order`."""
+    order, left = [start], np.arange(len(x)) != start
+    ahead = np.zeros(2)
+    while left.any():
+        way = x - x[order[-1]]
+        far = np.linalg.norm(way, axis=1)
+        cost = far * (2 - way @ ahead / np.maximum(far, TINY))
+        order.append(int(np.where(left, cost, np.inf).argmin()))
+        left[order[-1]] = False
+        ahead = way[order[-1]] / max(far[order[-1]], TINY)
+    return np.array(order)
 
 
 def _uniform(dataset: Dataset, kind: int, count: int) -> Tensor:

@@ -26,6 +26,7 @@ _MADE = {
     Origin.POOLED: "drawn from the training and the unseen points together",
     Origin.REPHASED: "made by moving the points along their outline",
     Origin.SLID: "made by moving each point towards its neighbours",
+    Origin.FOLLOWED: "made by moving the points along their strokes",
 }
 
 
