@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from scipy.interpolate import CubicSpline
+from scipy.spatial.distance import cdist
 from torch import Tensor
 
 from explorer.engine.data.dataset import Dataset
@@ -125,24 +126,32 @@ def followed(dataset: Dataset, count: int) -> Tensor:
 
     The points are taken in the order of `stroke_order`; a step of more than `LIFTED` of the usual
     one lifts the pen. A cubic spline in their numbers leads through those of a stroke. The share is
-    one for all points of a set, uniform from half a step back to half a step on.
+    one for all points of a set, uniform from half a step back to half a step on. A point alone on
+    its stroke moves on the line through its nearest place. Points at one place move as one.
     """
-    x = dataset.x.to("cpu", torch.float64).numpy()
+    given = dataset.x.to("cpu", torch.float64).numpy()
+    _, first, place = np.unique(given, axis=0, return_index=True, return_inverse=True)
+    if len(first) < 2:
+        return dataset.x.to("cpu", torch.float64).repeat(count, 1, 1)
+    clicked = first.argsort()  # places in the order given
+    x = given[first[clicked]]
     order = stroke_order(x)
-    x = x[order]
+    x, place = x[order], order.argsort()[clicked.argsort()[place.reshape(-1)]]
+    apart = cdist(x, x)
+    np.fill_diagonal(apart, np.inf)
+    near = x[apart.argmin(1)]
     step = np.linalg.norm(np.diff(x, axis=0), axis=1)
-    lifted = np.flatnonzero(step > LIFTED * np.median(step)) + 1 if len(step) else []
+    lifted = np.flatnonzero(step > LIFTED * np.median(step)) + 1
     share = _uniform(dataset, 6, count).numpy()[:, None] - 0.5
     parts = []
-    for stroke in np.split(x, lifted):
-        if len(stroke) == 1:
-            parts.append(np.repeat(stroke[None], count, axis=0))
-        elif len(stroke) == 2:
-            parts.append(stroke + share[:, :, None] * (stroke[1] - stroke[0]))
+    for stroke, beside in zip(np.split(x, lifted), np.split(near, lifted), strict=True):
+        if len(stroke) < 3:
+            end = beside if len(stroke) == 1 else stroke[1:]
+            parts.append(stroke + share[:, :, None] * (end - stroke[0]))
         else:
             at = np.arange(len(stroke))
             parts.append(CubicSpline(at, stroke)(at + share))
-    return torch.from_numpy(np.concatenate(parts, axis=1)[:, order.argsort()])
+    return torch.from_numpy(np.concatenate(parts, axis=1)[:, place])
 
 
 def stroke_order(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
