@@ -81,7 +81,7 @@ BAD: dict[str, str | bytes] = {
     "a kind that is no word": packed([b"shell", b'{"msg_type": []}', b"{}", b"{}", b"{}"]),
     "brackets without end": packed([b"shell", b"[" * 100_000, b"{}", b"{}", b"{}"]),
     "a number of many digits": packed([b"shell", b'{"a": ' + b"9" * 9999 + b"}"] + [b"{}"] * 3),
-    "a header too long": packed([b"shell", HEADER[:-1] + b" " * 10_000 + b"}"] + [b"{}"] * 3),
+    "a header too long": packed([b"shell", HEADER[:-1] + b" " * 2**20 + b"}"] + [b"{}"] * 3),
     "a channel that is only heard": frame(channel="iopub"),
     "a channel that is not": frame(channel="x" * 1000),
 }  # fmt: skip

@@ -28,6 +28,7 @@ from tests.serve.visits import (
     frame,
     is_served,
     kernel_of,
+    packed,
     read_page,
     settings_module,
     status,
@@ -174,6 +175,17 @@ def test_a_long_body_is_not_read(server: serve.Server) -> None:
                     pass
         assert memory(server) - before < MOST_GROWTH
     assert status(f"{server.url}voila/static/voila.js") == 200
+
+
+@pytest.mark.parametrize("part", [1, 2, 3], ids=["header", "parent header", "metadata"])
+def test_what_is_read_of_a_message_is_short(part: int) -> None:
+    guard = settings_module("guard")
+    header = b'{"msg_type": "a", "msg_id": "b"}'
+    parts = [b"shell", header, b"{}", b"{}", b"{}"]
+    assert guard.name_of(packed(parts)) == "b"
+    parts[part] = parts[part][:-1] + b" " * 10_000 + b"}"
+    with pytest.raises(guard.Mistake):
+        guard.name_of(packed(parts))
 
 
 def test_a_kernel_that_works_is_sent_no_more_than_some_megabytes(server: serve.Server) -> None:

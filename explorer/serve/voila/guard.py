@@ -32,6 +32,7 @@ PARTS = ("header", "parent header", "metadata", "content")
 LEAST_OFFSETS = 2 + len(PARTS)  # of the channel, of each part, and the end
 MOST_BUFFERS = 1000  # arbitrary; a widget sends a few
 MOST_READ = 10_000  # bytes of JSON read here; of what is longer only a content may be, unread
+OF_A_NOTEBOOK = 2**20  # likewise in a Jupyter server, whose notebooks tell of their cells
 PROTOCOL_ERROR, UNREADABLE, TOO_MUCH = 1002, 1007, 1008  # close codes of RFC 6455
 # As a kernel writes it: in a value, quotation marks would be escaped.
 UNREAD = tuple(
@@ -49,8 +50,8 @@ class Mistake(ValueError):
     """What is wrong with a frame of a visitor, as a sentence."""
 
 
-def name_of(message: str | bytes) -> str:
-    """Return the name that a visitor gave a message.
+def name_of(message: str | bytes, most: int = MOST_READ) -> str:
+    """Return the name that a visitor gave a message; of its JSON `most` bytes a part are read.
 
     The layout: a count of offsets and the offsets, numbers of 8 bytes with the lowest first; then
     channel, header, parent header, metadata, content and buffers, each from one offset to the next.
@@ -74,9 +75,9 @@ def name_of(message: str | bytes) -> str:
         raise Mistake("The channel must be shell, control or stdin.")
     found = {}
     for name, part in zip(PARTS, parts, strict=True):
-        if name == "content" and len(part) > MOST_READ:
+        if name == "content" and len(part) > most:
             continue  # the visitor's own kernel reads it
-        found[name] = _object(part)
+        found[name] = _object(part) if len(part) <= most else None
         if found[name] is None:
             raise Mistake(f"The {name} is not as the protocol has it.")
     kind, name = (found["header"].get(key) for key in ("msg_type", "msg_id"))
@@ -86,9 +87,7 @@ def name_of(message: str | bytes) -> str:
 
 
 def _object(part: bytes) -> dict[str, Any] | None:
-    """Return the JSON object, or None if it is none or too long."""
-    if len(part) > MOST_READ:
-        return None
+    """Return the JSON object, or None if it is none."""
     try:
         found = json.loads(part)
     except (ValueError, RecursionError):  # also of bytes that are no text
@@ -152,7 +151,8 @@ class CheckedConnection(ZMQChannelsWebsocketConnection):
         if self.closed_for:
             return
         try:
-            name = name_of(incoming_msg)
+            most = OF_A_NOTEBOOK if self.traffic is None else MOST_READ
+            name = name_of(incoming_msg, most)
         except Mistake as mistake:
             self._refuse(UNREADABLE, str(mistake))
             return
