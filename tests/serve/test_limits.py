@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
@@ -327,44 +327,43 @@ def test_without_a_class_there_are_places_as_memory_and_files_allow(
     assert room.Room(most=7).most == 7
 
 
-@pytest.fixture
-def asks() -> Callable[..., tuple[Any, Callable[[str], bool]]]:
-    """Rooms whose kernels are never started: who asks has a page that opens for ever."""
-    room = settings_module("room")
+class Guests:
+    """A room without kernels: who gets in has a page that opens until they leave."""
 
-    def made(**options: object) -> tuple[Any, Callable[[str], bool]]:
-        held = room.Room(**options)
+    def __init__(self, most: int) -> None:
+        self.room = settings_module("room").Room(most=most)
+        self.pages: list[contextlib.ExitStack] = []
 
-        def ask_from(address: str) -> bool:
-            if held.full(address):
-                return False
-            held._here.append(room.Visit(address))
-            return True
+    def asks(self, address: str) -> bool:
+        if self.room.full(address):
+            return False
+        self.pages.append(contextlib.ExitStack())
+        self.pages[-1].enter_context(self.room.visit(address))
+        return True
 
-        return held, ask_from
-
-    return made
-
-
-def test_who_has_fewest_places_comes_first_then_who_waits_longest(asks) -> None:
-    held, ask_from = asks(most=3)
-    assert all(ask_from("greedy") for _ in range(3))
-    assert not any(ask_from(who) for who in ("greedy", "late", "later", "greedy"))
-    held._here.pop()
-    assert [ask_from(who) for who in ("greedy", "later", "late")] == [False, False, True]
-    held._here.pop(0)
-    assert [ask_from(who) for who in ("greedy", "later")] == [False, True]
+    def leaves(self) -> None:
+        """The first who came."""
+        self.pages.pop(0).close()
 
 
-def test_who_waits_no_more_keeps_nobody_waiting(asks, monkeypatch: pytest.MonkeyPatch) -> None:
-    held, ask_from = asks(most=1)
-    room = settings_module("room")
-    assert ask_from("a") and not ask_from("left")
-    held._here.clear()
-    assert not ask_from("b")
-    now = room.time.monotonic() + 20
-    monkeypatch.setattr(room.time, "monotonic", lambda: now)
-    assert ask_from("b")
+def test_who_has_fewest_places_comes_first_then_who_waits_longest() -> None:
+    guests = Guests(3)
+    assert all(guests.asks("greedy") for _ in range(3))
+    assert not any(guests.asks(who) for who in ("greedy", "late", "later", "greedy"))
+    guests.leaves()
+    assert [guests.asks(who) for who in ("greedy", "later", "late")] == [False, False, True]
+    guests.leaves()
+    assert [guests.asks(who) for who in ("greedy", "later")] == [False, True]
+
+
+def test_who_waits_no_more_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    guests, clock = Guests(1), settings_module("room").time
+    assert guests.asks("a") and not guests.asks("left")
+    guests.leaves()
+    assert not guests.asks("b")
+    now = clock.monotonic() + 20
+    monkeypatch.setattr(clock, "monotonic", lambda: now)
+    assert guests.asks("b")
 
 
 def test_an_address_behind_a_proxy_is_read_where_the_operator_says_so() -> None:
