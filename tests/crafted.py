@@ -348,7 +348,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "link: a million neurons": asking(10**6),
     "link: two layers of 2000": asking(2000, 2000),
     "link: a million candidates": asking(9, attack_config=kkt.KKTConfig(m=10**6)),
-    "link: as large as it may be": asking(1000, 1000),
+    "link: largest": asking(1000, 1000),
     "csv: columns": lambda: (",".join(f"x{k}" for k in range(1, 500_000)) + ",y\n").encode(),
     "csv: rows": lambda: b"x1,y\n" + b"1,1\n" * (2**21 - 9),
     "csv: quotes": lambda: b'x1,y\n"' + b"1" * (2**23 - 99),

@@ -84,6 +84,8 @@ def owners() -> list[type]:
 def members(owner: object, name: str) -> Iterator[object]:
     if is_dataclass(owner):
         yield from (f.default for f in fields(owner) if f.name == name)
+        if callable(getattr(owner, name, None)):  # a method, such as one that makes settings
+            yield getattr(owner, name)
     elif hasattr(owner, name):
         yield getattr(owner, name)
 

@@ -20,6 +20,7 @@ from explorer.engine.files import write_file
 
 pytest.importorskip("matplotlib")
 
+NO_ROOM = os.strerror(errno.ENOSPC)
 TRAIN = ["train", "--preset", "two-points", "--widths", "8", "--steps", "300"]
 ENERGY = ["energy", "--preset", "two-points", "--size", "4"]
 # A verb for each kind of file; its name comes last.
@@ -37,7 +38,7 @@ SAVED = {
 
 def full(number: int) -> None:
     """What the system says when a disk is full."""
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    raise OSError(errno.ENOSPC, NO_ROOM)
 
 
 def test_what_a_disk_has_no_room_for_replaces_nothing(tmp_path: Path, monkeypatch) -> None:
@@ -88,7 +89,7 @@ def test_a_limit_of_the_system_destroys_no_run(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", program, str(path)], capture_output=True, text=True
     )
-    assert "cannot write run.safetensors: File too large" in done.stderr
+    assert "run.safetensors" in done.stderr and os.strerror(errno.EFBIG) in done.stderr
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
 
 
@@ -110,7 +111,7 @@ def test_each_verb_keeps_what_stood_there(
     words = [given.get(word, word) for word in SAVED[name]] + [str(path)]
     monkeypatch.setattr(files.os, "fsync", full)
     done = CliRunner().invoke(app, words)
-    assert done.exit_code == 2 and f"cannot write {name}: No space" in done.stderr, done.output
+    assert done.exit_code == 2 and name in done.stderr and NO_ROOM in done.stderr, done.output
     assert path.read_bytes() == b"good" and list(tmp_path.iterdir()) == [path]
     monkeypatch.undo()
     assert CliRunner().invoke(app, words).exit_code == 0

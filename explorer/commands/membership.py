@@ -18,7 +18,7 @@ from explorer.commands.outputs import check_folder
 from explorer.engine.data.highdim import LABELS, LAWS, Labels, Law
 from explorer.engine.membership.experiment import DIMS, MembershipConfig, membership_experiment
 from explorer.research import figures as membership_pictures
-from explorer.research import rates, report
+from explorer.research import rates, report, words
 
 _Law = StrEnum("_Law", {law: law for law in LAWS})  # type: ignore[misc]
 _Labels = StrEnum("_Labels", {name: name for name in LABELS})  # type: ignore[misc]
@@ -92,6 +92,8 @@ def membership(
         print(json.dumps(report.jsonable(content), indent=1, allow_nan=False))
         return
     _print(found, config)
+    if told := words.membership.unseparated(sum(row["train_accuracy"] < 1 for row in rows), total):
+        print(told)
     for path in files:
         print(path)
 

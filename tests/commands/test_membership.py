@@ -61,6 +61,16 @@ def test_speaks_json_alone_and_repeats(call, law):
     assert out["summary"]["8"]["beyond"]["mean"] == pytest.approx(mean)
 
 
+def test_networks_without_a_margin_are_counted(call):
+    """Twenty points of a sphere in space with labels by parity: a narrow network fails."""
+    size = ("--width", "40", "--test", "60", "--trials", "2")
+    told = call(*size, "--d", "3").stdout
+    trials = json.loads(call(*size, "--d", "3", "--json").stdout)["trials"]
+    wrong = sum(trial["train_accuracy"] < 1 for trial in trials)
+    assert wrong and f"{wrong} of 2 networks" in told
+    assert "networks leave" not in call(*TINY).stdout
+
+
 @pytest.mark.parametrize(
     "wrong",
     [("--d", "no"), ("--d", "9:3"), ("--d", "0"), ("--d", "1:2:3:4"), ("--labels", "component")],

@@ -97,8 +97,7 @@ def test_a_form_does_not_offer_what_a_file_may_not_ask() -> None:
     width.value = train.MOST_WIDTH
     layers.value = 2
     assert session.train_config.widths == (train.MOST_WIDTH,)
-    assert layers.value == 1 and "on a page" in session.message
-    assert len(session.message) <= MOST_WORDS
+    assert layers.value == 1 and 0 < len(session.message) <= MOST_WORDS
 
 
 @pytest.mark.parametrize("key", ROSTER)

