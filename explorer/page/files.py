@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from explorer.engine import store
 from explorer.engine.data import Dataset
-from explorer.engine.files import reading, safe_name
+from explorer.engine.files import FileError, reading, safe_name
 from explorer.engine.network import Network
 from explorer.engine.roster import by_key
 from explorer.engine.store import Run
@@ -157,7 +157,7 @@ def take_up(session: Session, text: str) -> None:
         run, past = _read_kept(text)
         _show(session, run, past)
     except ValueError as error:
-        raise ValueError(REFUSED.format(error)) from error
+        raise FileError(REFUSED.format(error)) from error
     _tell_relu(session, run.net)
 
 

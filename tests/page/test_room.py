@@ -87,6 +87,16 @@ def test_a_lesson_is_held_to_the_same(key: str, value: object) -> None:
         read((text % (key, value)).encode())
 
 
+def test_a_refusal_of_what_was_kept_is_as_short_as_any_other(monkeypatch) -> None:
+    def long(text: str) -> Run:
+        raise store.StoreError("x " * MOST_WORDS)
+
+    monkeypatch.setattr(files, "from_text", long)
+    with pytest.raises(ValueError) as refused:
+        files.take_up(Session(), "mx1.AAAA")
+    assert len(str(refused.value)) <= MOST_WORDS
+
+
 def test_a_form_does_not_offer_what_a_file_may_not_ask() -> None:
     """What one field after another gives is within the bound, or it jumps back with a sentence."""
     session = Session(preset("moons", 10))
