@@ -36,6 +36,7 @@ from explorer.engine.settings import setting, settings
 DecayLoss = Literal["squared", "logistic"]
 
 _SMALL = 1e-10  # gradient norm at which a run counts as settled; measured: most runs reach 1e-13
+_NOTHING = 1e-4  # arbitrary: weights whose norm is less are zero but for rounding
 _ITERATIONS = 200  # of L-BFGS; arbitrary
 _KINKED = (
     1e-4  # a gradient above it after L-BFGS: the run sits on a kink; measured, those are 1e-3 up
@@ -150,23 +151,33 @@ def settle(
         outputs: C.
 
     Raises:
-        ValueError: where every try ended on a kink.
+        ValueError: where every try ended on a kink, or at weights of zero: these are stationary,
+            and tell nothing of the points.
     """
-    best = float("inf")
+    best, zero = float("inf"), 0
     for attempt in range(config.tries):
         net = _begin(x.shape[1], config, generator, outputs)
         net = _descend(net, x, y, config)
         if float(objective(net, x, y, config.loss, config.weight_decay)[1].norm()) < _KINKED:
             net = _polish(net, x, y, config)
         loss, grad = objective(net, x, y, config.loss, config.weight_decay)
+        if float(net.rho) < _NOTHING:
+            zero += 1
+            continue
         best = min(best, float(grad.norm()))
         if float(grad.norm()) < _SMALL:
             lam = multipliers(net, x, y, config.loss, config.weight_decay)
             left = float(stationarity_remainder(net, x, lam).norm())
             return Decayed(net, loss, float(grad.norm()), lam, left, attempt)
+    if zero == config.tries:
+        raise ValueError(
+            f"all of {zero} initialisations ended at weights of zero, which tell nothing of the "
+            f"points. Take a smaller weight decay than {config.weight_decay:g}."
+        )
     raise ValueError(
-        f"none of {config.tries} initialisations settled: each ended on a kink, the least gradient "
-        f"being {best:.1e}. Take another seed, fewer neurons or a larger weight decay."
+        f"none of {config.tries} initialisations settled: {config.tries - zero} ended on a kink, "
+        f"the least gradient being {best:.1e}, and {zero} at weights of zero. Take another seed, "
+        "fewer neurons or another weight decay."
     )
 
 
