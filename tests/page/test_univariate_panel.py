@@ -95,7 +95,7 @@ def test_likely_points_are_drawn_and_told_otherwise(app):
     assert len(seen.likely) == int(state.likely.sum())
     shown = on_plane(app)
     assert "rings" not in shown and len(shown["likely"]) == len(seen.likely)
-    assert "not proven" in here.bar_words.value and "◇" in here.bar_words.value
+    assert "not proven" in here.bar_words.value and "◌" in here.bar_words.value
     assert "exact KKT" in here.bar_words.value
     assert "nothing is" in here.rules.value and "must be" not in here.rules.value
     likely, proven = (drawn(here.bars, name) for name in ("likely", "proven"))
