@@ -178,7 +178,7 @@ def test_a_drag_of_the_line_fills_the_dots_that_are_found_within(app: App) -> No
     for radius in (0.3, 0.02, 0.1):
         send(panel.curve, kind="handle", at=radius)
         met = score(aim.truth, claims.x, claims.y, (radius,)).matches[0] >= 0
-        full = [s for s in panel.dots.shown.series if not s.look["hollow"]]
+        full = [s for s in panel.dots.shown.series if s.name == "found"]
         assert sorted(int(i) for s in full for i in s.ids) == torch.nonzero(met)[:, 0].tolist()
         assert panel.curve.shown.handle == radius
 

@@ -134,4 +134,4 @@ def test_nothing_is_asked_to_be_dragged_where_all_is_pinned() -> None:
     play.go(session, "explain")
     assert bool(explain.explanation(session).pinned.all())
     made = headline(session.frame)
-    assert "can be split" in made.title and "its line" not in made.words
+    assert "split" in made.title and "its line" not in made.words

@@ -46,7 +46,7 @@ def test_a_point_that_is_offered_becomes_two_and_no_other_does(name: str, steps:
         session.guarded(explain.split_widest, session)
         now = explain.explanation(session)
         if state.pinned[i]:
-            assert now.now.n == state.truth.n and "cannot be split" in session.message
+            assert now.now.n == state.truth.n and "split" in session.message
         else:
             assert now.now.n == state.truth.n + 1 and not session.message
             assert now.change < 1e-6 and float((now.now.x[i] - now.now.x[-1]).norm()) > 1e-4

@@ -186,7 +186,7 @@ def test_what_is_not_determined_is_said_and_another_set_explains_the_weights() -
     exact = Experiment(preset="alternating-circle", n=6, method="exact", attack="")
     victim = victim_of(exact)
     found = otherwise(victim)
-    assert found is not None and found.determined.shape == (6,)
+    assert found is not None and found.certified.shape == (6,)
     x, y = found.other.x, found.other.y
     net = victim.target.merged(0.02)
     assert fit_multipliers(net, x, y, 1e-6).residual < 1e-4  # they explain theta as well

@@ -28,7 +28,15 @@ COLUMN = (3.4, 2.5)  # inches: a column of a two-column page
 SQUARE = (3.4, 3.4)
 SMALL = 7  # points, of words in a figure
 THIN = 0.6  # of a width in pixels of the screen, in points
-MARKS = {"circle": "o", "triangle": "^", "square": "s", "diamond": "D", "cross": "x"}
+MARKS = {"circle": "o", "triangle": "^", "square": "s", "diamond": "D", "cross": "x", "tick": "$✓$",
+         "bar": "_"}  # fmt: skip
+# How the kinds of `page.parts.marks.MARKS` look on paper: number, then shape, area and colour.
+KINDS = (
+    (0, ("x", 30.0, "ink")), (1, ("o", 70.0, "good")), (2, ("o", 70.0, "good")),
+    (2, ("$✓$", 40.0, "good")), (3, ("8", 70.0, "good")), (4, ("_", 30.0, "ink3")),
+    (5, ("$?$", 40.0, "ink2")), (6, ("_", 50.0, "ink")),
+)  # fmt: skip
+STROKES = ("x", "+", "_", "$✓$", "$?$")
 SETS = ("truth", "unseen", "noise", "running")  # of the end of a run on the triangle
 CLASSES = {1: ("pos", "o"), -1: ("neg", "^"), 3: ("third", "s"), 4: ("fourth", "D")}
 Frame = Mapping[str, Any]  # arrays and values of a view, as it was given them
@@ -145,10 +153,11 @@ def _series(axes: Any, one: Series) -> None:  # noqa: ANN401
                     label=label)  # fmt: skip
     else:
         area, shape = (1.3 * look.get("size", 4)) ** 2, look.get("shape", "circle")
-        hollow = look.get("hollow") and shape != "cross"
+        stroke = shape in ("cross", "tick", "bar")
+        hollow = look.get("hollow") and not stroke
         axes.scatter(x, y, area, marker=MARKS[shape], label=label, linewidths=0.9,
                      facecolors="none" if hollow else colour,
-                     **({} if shape == "cross" else {"edgecolors": colour}))  # fmt: skip
+                     **({} if stroke else {"edgecolors": colour}))  # fmt: skip
 
 
 def _axis(axes: Any, which: str, axis: Axis) -> None:  # noqa: ANN401
@@ -196,7 +205,7 @@ def ink(name: str) -> str:
 PLACED = {
     "points": ("point", ("class", "share", "no trace")),
     "candidates": ("candidate", ("class", "share", "in use")),
-    "claims": ("claim", ("kind",)),
+    "claims": ("claim", ("kind",)), "marks": ("mark", ("kind",)),
     "other": ("other set", ("class",)),
     "rings": ("ring", ()), "likely": ("dashed ring", ()), "diamonds": ("diamond", ()),
     "dots": ("cross", ()), "hands": ("square", ()), "graph": ("graph of Phi over the margin", ()),
@@ -328,19 +337,19 @@ def _places(axes: Any, frame: Frame, shares: Any) -> None:  # noqa: ANN401
             for kept, alpha in ((mine[~used], 0.15), (mine[used], 1.0)):
                 axes.scatter(*kept.T[:2], area, marker=marker, linewidths=1.0, transform=shares,
                              alpha=alpha, zorder=4, **inks)  # fmt: skip
-    claims = np.asarray(frame.get("claims", np.zeros((0, 3))), dtype=float)
-    wrong = claims[claims[:, 2] == 0] if len(claims) else claims
-    right = claims[claims[:, 2] != 0] if len(claims) else claims
+    claims, beside = (
+        np.asarray(frame.get(name, np.zeros((0, 3))), dtype=float) for name in ("claims", "marks")
+    )
     marks = (
-        (right, "o", 70.0, "good"), (wrong, "x", 30.0, "ink"),
+        *((told[told[:, 2] == kind], *look) for kind, look in KINDS for told in (claims, beside)),
         (frame.get("rings", ()), "o", 70.0, "good"), (frame.get("likely", ()), "o", 70.0, "good"),
         (frame.get("diamonds", ()), "D", 60.0, "good"),
-        (frame.get("dots", ()), "x", 26.0, "ink"), (frame.get("hands", ()), "s", 60.0, "accent"),
+        (frame.get("dots", ()), "+", 26.0, "ink"), (frame.get("hands", ()), "s", 60.0, "accent"),
     )  # fmt: skip
     for held, marker, area, colour in marks:
         places = np.asarray(held, dtype=float).reshape(-1, np.shape(held)[1] if len(held) else 2)
         if len(places):
-            inks = {"color": ink(colour)} if marker == "x" else {
+            inks = {"color": ink(colour)} if marker in STROKES else {
                 "facecolors": "none", "edgecolors": ink(colour)}  # fmt: skip
             dashed = "--" if held is frame.get("likely") else "-"
             axes.scatter(*places.T[:2], area, marker=marker, linewidths=1.0, transform=shares,
