@@ -130,7 +130,7 @@ def attack_file(
     }  # fmt: skip
     why = _why_uncertified(target, attack) if certified else ""
     rows = [("note", note)] if note else []
-    rows += [("certified claims", why)] if why else []
+    rows += [("certified points", why)] if why else []
     content: dict[str, Any] = {"network": report.of_network(net), "note": note}
     sure = certified and not why
     if starts > 1:

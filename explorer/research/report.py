@@ -293,7 +293,8 @@ def _judged_rows(done: Attacked) -> list[tuple[str, str]]:
     """What may be said of claims; the verdict is the last row."""
     rows = []
     if done.certainty is not None:
-        rows.append((f"{done.certainty.word} claims", _certified(done.certainty)))
+        noun = "points" if done.certainty.proven else "claims"
+        rows.append((f"{done.certainty.word} {noun}", _certified(done.certainty)))
     if done.scores is None or done.verdict is None:
         return [*rows, ("verdict", "Cannot know: nothing to compare the claims with.")]
     truth, control = done.scores

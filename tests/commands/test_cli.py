@@ -135,7 +135,7 @@ def test_attack_says_how_certain_each_claim_is(call):
     sure = [r > made["truth"] for r in made["radius"]]
     assert sure == made["certified"] and any(sure)
     shown = call("attack", "line", "--steps", 300).stdout
-    assert "certified claims" in shown
+    assert "certified points" in shown
     plain = answer(call("attack", "line", "--steps", 300, "--no-certified", "--json"))
     assert plain["attack"]["certainty"] is None
     call("train", "--preset", "blobs", "--n", 4, "--widths", "4,4", "--steps", 50, "--out", "deep")
