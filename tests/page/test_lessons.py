@@ -152,6 +152,12 @@ def test_a_page_beside_a_lesson_tells_when_its_task_is_done_and_not_when_it_open
     page.close()
 
 
+def test_a_lesson_file_with_the_former_name_of_a_task_elsewhere_opens() -> None:
+    text = write(packaged()[10])
+    assert text.count(b'"task of its page"') == 1
+    assert read(text.replace(b'"task of its page"', b'"page opened"')) == packaged()[10]
+
+
 def test_the_menu_learns_of_a_lesson_when_all_of_its_steps_are_done() -> None:
     app = App()
     header, session = app.panels["Header"], app.session

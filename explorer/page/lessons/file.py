@@ -33,7 +33,7 @@ from explorer.engine.files import FileError, check_size, one_line, reading, safe
 from explorer.engine.roster import DEFAULT, AttackConfig, by_key
 from explorer.engine.settings import config_of, json_schema, setting, settings
 from explorer.engine.training import TrainConfig
-from explorer.page.lessons.goals import GOALS, Goal
+from explorer.page.lessons.goals import ELSEWHERE, FORMER, GOALS, Goal
 from explorer.page.stages import attack, draw, train
 from explorer.research.state import bytes_of, letters_of
 
@@ -235,7 +235,10 @@ def _step(given: Any, where: str) -> Step:  # noqa: ANN401 - from a file
     for name, kind in parts.items():
         if row.get(name) is not None:
             inner = f"{where}: {name}"
-            row[name] = _made(kind, _table(row[name], inner), inner)
+            table = _table(row[name], inner)
+            if kind is Goal and table.get("name") == FORMER:
+                table = {**table, "name": ELSEWHERE}
+            row[name] = _made(kind, table, inner)
     return _made(Step, row, where)
 
 

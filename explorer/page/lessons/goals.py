@@ -31,6 +31,7 @@ from explorer.research.explained import FARTHEST, misfit
 from explorer.research.words.numbers import PLAIN, plain
 
 ELSEWHERE = "task of its page"  # not of the frame: that page tells it, `course.note_done`
+FORMER = "page opened"  # its name in lesson files of before
 
 
 @dataclass(frozen=True)
