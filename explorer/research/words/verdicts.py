@@ -59,7 +59,7 @@ def verdict(made: Verdict) -> str:
         f"({controls(made)}, p = {made.p_value:.2g}). "
         f"{made.found} of {made.claims} claims match a point."
     )
-    if made.certified is not None:
+    if made.certified is not None and made.found:
         text += f" {explanations.certified(made.certified, made.n)}"
         why = (
             "no explanation of the weights in the box and margins of the certificate, as good as "
