@@ -295,6 +295,11 @@ class Frame:
         return None if self.aim is None else self.aim.heldout
 
     @property
+    def certainty(self) -> Certainty | None:
+        """How certain each point of the truth is, once that is known."""
+        return None if self.aim is None else self.aim.certainty
+
+    @property
     def aimed(self) -> bool:
         """Return whether this stage looks at the attacked weights rather than at training."""
         return self.stage not in BEFORE

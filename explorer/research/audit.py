@@ -299,7 +299,8 @@ def audit(
     names = (attacks,) if isinstance(attacks, str) else attacks
     wanted = None if names is None else [by_key(key) for key in names]
     read = read_model(model, points_like(x, y) if isinstance(model, nn.Module) else None)
-    read = replace(read, net=read.net.to(dtype=torch.float64, device="cpu"))
+    # Which unit of length a training used is asked below, of every model alike.
+    read = replace(read, net=replace(read.net, unit=1.0).to(dtype=torch.float64, device="cpu"))
     if not all(bool(p.isfinite().all()) for p in read.net.parameters):
         raise ModelError(
             "the model's weights are not all finite: its training diverged, and what it was "
@@ -329,19 +330,9 @@ def audit(
         one = Target.of(coordinates.net(net), _rounded(float(q.min())))
         target = replace(one, net=one.net.with_theta(_round_all(one.net.theta)))
         case = _Case(
-            target,
-            z,
-            unseen,
-            controls,
-            made,
-            spread,
-            share,
-            coordinates,
-            seed,
-            steps,
-            watch,
+            target, z, unseen, controls, made, spread, share, coordinates, seed, steps, watch,
             device,
-        )
+        )  # fmt: skip
         tried = tuple(case.attacked(entry) for entry in wanted or _entries(target))
         why = fits(target)
         if attacks is None and not why:

@@ -36,7 +36,6 @@ class Determination:
         allowed: what an explanation may leave, a share of |theta|.
         within: how near to its point, in units of the data.
         box: half width of the box of all explanations, in units of the data.
-        band: their margins are up to this share above the least.
         farthest: of these explanations, one far from the points, and the bound.
     """
 
@@ -46,7 +45,6 @@ class Determination:
     allowed: float
     within: float
     box: float
-    band: float
     farthest: Farthest
 
 
@@ -71,5 +69,5 @@ def determined(
     far = farthest(cone, truth.x, allowed, between(progress, 0.9, 1.0))
     return Determination(
         certain, mass, forced_points(mass, target.mass)[0], allowed, half + certain.reach,
-        cone.assumptions.box, cone.assumptions.band, far,
+        certain.box, far,
     )  # fmt: skip

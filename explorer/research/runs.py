@@ -431,6 +431,11 @@ def cone_around(target: Target, truth: Dataset | None, progress: Progress = no_p
     """
     far = 0.0 if truth is None or not truth.n else float(truth.x.abs().max())
     why = fits(target)
+    if target.unit != 1:
+        why = (
+            f"these weights were trained on points divided by {target.unit:g}: give "
+            "`target.inside`, and points and lengths divided by it (`Dataset.over`)"
+        )
     if why:
         raise ValueError(why)
     wide = extent(target.net).box < far
@@ -486,16 +491,27 @@ def certified_points(
 def certified_places(state: CertifiedState, known: Certainty | None) -> Tensor:
     """Return which places (m,) are certified, not just likely: `known` tells what the points leave.
 
-    It must speak of the same box and margins.
+    It must speak of the same box, and of no larger margins.
     """
-    if (
-        known is None
-        or known.truth is None
-        or known.box != state.box
-        or known.top > 1 + state.band + 1e-9
-    ):
-        return torch.zeros(len(state.radius), dtype=torch.bool)
-    return state.radius > known.truth
+    if known is None or known.truth is None or known.box != state.box:
+        return torch.zeros_like(state.radius, dtype=torch.bool)
+    return (state.radius > known.truth) & (known.top <= 1 + state.band + 1e-9)
+
+
+def judged_places(
+    state: AttackState | None, truth: Dataset, known: Certainty | None
+) -> tuple[Tensor, Tensor] | None:
+    """Return of claimed places which hold a point (c,), and which are certified (c,).
+
+    A place is no dot: its point may stand anywhere in it. None for attacks that claim no places.
+    """
+    if not isinstance(state, CertifiedState):
+        return None
+    apart = (state.x[:, None] - truth.x.to(state.x)[None]).abs().amax(2)
+    near = apart <= (state.half + state.reach)[:, None] * (1 + 1e-9)
+    holds = (near & (state.y[:, None] == truth.y.to(state.y)[None])).any(1)
+    order = torch.argsort(state.lam, descending=True, stable=True)  # as reported
+    return holds[order], certified_places(state, known)[order]
 
 
 def with_certainty(

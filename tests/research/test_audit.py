@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from explorer.engine.attacks.target import Target
 from explorer.engine.classes import class_numbers
 from explorer.engine.controls import Origin
 from explorer.engine.data import Dataset, preset
@@ -93,6 +94,18 @@ def test_what_is_proven_is_the_same_in_every_unit_of_length() -> None:
     assert other.sentence == one.sentence and "certified" in one.sentence
     json.dumps(json.loads(json.dumps(audit_report.as_json(one))))
     assert audit(net, line.x, line.y, attacks=("univariate",)).determined is None
+
+
+def test_a_network_that_knows_its_unit_is_audited_as_its_bare_weights() -> None:
+    circle = preset("alternating-circle", n=8)
+    data = Dataset(128 * circle.x, circle.y)
+    config = TrainConfig(steps=500, widths=(20,))
+    net = runs.train(data, config, 0).net
+    assert net.unit == 128
+    made, bare = (audit(n, data, attacks=("kkt",), steps=5) for n in (net, replace(net, unit=1.0)))
+    assert made.coordinates.name == bare.coordinates.name and made.sentence == bare.sentence
+    with pytest.raises(ValueError, match="divided by 128"):
+        runs.certified_points(Target.of(net, 1.0), data)
 
 
 @pytest.mark.slow
@@ -416,7 +429,7 @@ def test_what_is_certified_names_its_box_and_its_band() -> None:
     told = made.determined
     assert told is not None
     assert f"±{told.box / made.spread:.3g}" in made.sentence
-    assert f"{1 + told.band:.3g}." in made.sentence
+    assert f"{told.certainty.top:.3g}." in made.sentence
 
 
 def digits(seed: int) -> tuple[Dataset, Dataset, Network]:

@@ -162,11 +162,10 @@ class Scoreboard(Panel):
         """Draw the dots, with what is known of how certain each is."""
         if self._met is None:
             return
-        target, aim = self.session.frame.target, self.session.frame.aim
-        own = self.session.entry.victim is not None
-        made = None if aim is None or own else aim.certainty
+        frame = self.session.frame
+        made = frame.certainty if self.session.entry.victim is None else None
         share = self.job.share if self.job.state is JobState.RUNNING else None
-        self.dots.draw(dots(self._met((self.radius,)), target, made, share))
+        self.dots.draw(dots(self._met((self.radius,)), frame.target, made, share))
 
     def end(self) -> None:
         """End the work when the page ends."""
@@ -175,8 +174,7 @@ class Scoreboard(Panel):
 
 def known_of(frame: Frame) -> Certainty | None:
     """Return what is known of how certain the points are, or the claims where nobody told those."""
-    told = frame.aim is not None and frame.aim.truth.n
-    return frame.aim.certainty if frame.aim is not None and told else frame.attack.certainty
+    return frame.certainty if frame.truth is not None and frame.truth.n else frame.attack.certainty
 
 
 def controls_of(aim: Aim, verdict: Verdict) -> Controls:

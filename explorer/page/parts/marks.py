@@ -10,11 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from explorer.engine.attacks.certified import CertifiedState
 from explorer.engine.attacks.shapes import Array
 from explorer.engine.data import Dataset
 from explorer.engine.explanations.certainty import Certainty
@@ -22,15 +20,14 @@ from explorer.page.axes import Axes
 from explorer.page.frame import Frame
 from explorer.page.words.found import percent
 from explorer.page.words.marks import ROWS
-from explorer.research.runs import certified_places
+from explorer.research.runs import judged_places
 
 Arrays = dict[str, NDArray[Any]]
 # Keys by their number in the arrays `claims` and `marks`, as in `plane.js`.
 MARKS = ("wrong", "found", "certified", "likely", "beside", "unknown", "fixed")
 WRONG, FOUND, CERTIFIED, LIKELY, BESIDE, UNKNOWN, FIXED = (float(i) for i in range(len(MARKS)))
 PLACED = {"other": "other", "dots": "cross", "rings": "ring", "diamonds": "diamond",
-          "likely": "likely",
-          "hands": "hand"}  # fmt: skip
+          "likely": "likely", "hands": "hand"}  # fmt: skip
 MOST_NUMBERS = 12  # arbitrary: more numbers than that hide the plane
 ASIDE = 2.0  # times the radius of a match: a claim so near to a found point; arbitrary
 
@@ -59,8 +56,10 @@ def claimed(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
         kinds = _untold(frame.attack.certainty, len(claims.x))
         return {"claims": np.column_stack([shares_of(claims.x, claims.y, axes), kinds])}
     kinds, match, made = _judged(frame, truth), matches(frame), _certainty(frame)
-    if isinstance(frame.attack.state, CertifiedState):
-        made = None  # its claims are places, certified by themselves
+    places = judged_places(frame.attack.state, truth, made)
+    if places is not None:  # certified by themselves
+        holds, sure = (numbers(which) > 0 for which in places)
+        kinds, made = np.where(holds, np.where(sure, CERTIFIED, LIKELY), WRONG), None
     rows = [np.column_stack([shares_of(claims.x, claims.y, axes), kinds])]
     said = [""] * len(kinds)
     if made is not None and len(match) == truth.n:
@@ -68,8 +67,7 @@ def claimed(frame: Frame, axes: Axes, values: dict[str, Any]) -> Arrays:
         met = sure & (match >= 0)
         rows[0][match[met], 2] = CERTIFIED
         missed = sure & (match < 0)
-        places = shares_of(truth.x, truth.y, axes)[missed]
-        rows.append(np.column_stack([places, np.full(len(places), CERTIFIED)]))
+        rows.append(_rows(truth.x[missed], truth.y[missed], CERTIFIED, axes))
         if sure.sum() <= MOST_NUMBERS:
             shares = [percent(radius) for radius in made.radius.tolist()]
             for i in np.flatnonzero(met):
@@ -87,8 +85,7 @@ def _untold(made: Certainty | None, count: int) -> Array:
 
 def _judged(frame: Frame, truth: Dataset) -> Array:
     """The kinds of claims (c,) on a known truth."""
-    claims, state, verdict = frame.attack.claims, frame.attack.state, frame.attack.verdict
-    match = matches(frame)
+    claims, verdict, match = frame.attack.claims, frame.attack.verdict, matches(frame)
     count = 0 if claims is None else len(claims.x)
     kinds = np.where(np.isin(np.arange(count), match), FOUND, WRONG)
     if claims is not None and verdict is not None and len(match) == truth.n and count:
@@ -96,18 +93,13 @@ def _judged(frame: Frame, truth: Dataset) -> Array:
         apart = np.linalg.norm(x[:, None] - numbers(truth.x)[None], axis=2)
         near = (apart <= ASIDE * verdict.radius) & (y[:, None] == numbers(truth.y)[None])
         kinds[(kinds == WRONG) & (near & (match >= 0)).any(1)] = BESIDE
-    if isinstance(state, CertifiedState):
-        order = torch.argsort(state.lam, descending=True, stable=True).numpy()  # as reported
-        sure = certified_places(state, _certainty(frame)).numpy()[order]
-        kinds = np.where(_holds(state, truth)[order], np.where(sure, CERTIFIED, LIKELY), WRONG)
     return kinds
 
 
 def _certainty(frame: Frame) -> Certainty | None:
     """How certain the points of the truth are, where the attack is on these weights."""
-    verdict, aim = frame.attack.verdict, frame.aim
-    told = verdict is not None and verdict.certified is not None
-    return aim.certainty if told and aim is not None else None
+    verdict = frame.attack.verdict
+    return None if verdict is None or verdict.certified is None else frame.certainty
 
 
 def matches(frame: Frame) -> NDArray[np.int64]:
@@ -117,13 +109,6 @@ def matches(frame: Frame) -> NDArray[np.int64]:
         return np.zeros(0, dtype=np.int64)
     found: NDArray[np.int64] = scores[0].matches[scores[0].radii.index(verdict.radius)].numpy()
     return found
-
-
-def _holds(state: CertifiedState, truth: Dataset) -> NDArray[np.bool_]:
-    """Which places (m,) hold a point of their label, as each of them claims: a place is no dot."""
-    apart = (state.x[:, None] - truth.x.to(state.x)[None]).abs().amax(2)
-    near = apart <= (state.half + state.reach)[:, None] * (1 + 1e-9)
-    return (near & (state.y[:, None] == truth.y.to(state.y)[None])).any(1).numpy()
 
 
 def links(frame: Frame, axes: Axes) -> Arrays:
@@ -139,21 +124,15 @@ def links(frame: Frame, axes: Axes) -> Arrays:
 # --- the explain stage ------------------------------------------------------------------------
 def explained(frame: Frame, axes: Axes, truth_shown: bool) -> Arrays:
     """Return what holds of points of the explain stage: which cannot be split, or are certified."""
-    rows = []
-    if (
-        frame.certain is None
-        and frame.stage == "explain"
-        and frame.explain is not None
-        and truth_shown
-    ):
-        state = frame.explain.present
-        e, still = state.now, state.pinned
-        rows.append(_rows(e.x[still], e.y[still], FIXED, axes))
-        aim = frame.aim
-        if aim is not None and aim.certainty is not None and state.forced is not None:
-            sure = aim.certainty.certain
-            rows.append(_rows(aim.truth.x[sure], aim.truth.y[sure], CERTIFIED, axes))
-    return {"marks": np.concatenate(rows)} if rows else {}
+    if frame.stage != "explain" or frame.explain is None or frame.certain or not truth_shown:
+        return {}
+    state, truth = frame.explain.present, frame.truth
+    e, still = state.now, state.pinned
+    rows = [_rows(e.x[still], e.y[still], FIXED, axes)]
+    if frame.certainty is not None and truth is not None and state.forced is not None:
+        sure = frame.certainty.certain
+        rows.append(_rows(truth.x[sure], truth.y[sure], CERTIFIED, axes))
+    return {"marks": np.concatenate(rows)}
 
 
 def _rows(x: Tensor, y: Tensor, kind: float, axes: Axes) -> Array:

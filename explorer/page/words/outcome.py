@@ -15,7 +15,6 @@ from explorer.engine.attacks.hinge import HingeState
 from explorer.engine.attacks.target import NO_THEOREM
 from explorer.engine.certificate import Certificate, Light
 from explorer.engine.controls import SHAPED, Origin
-from explorer.engine.explanations.certainty import Certainty
 from explorer.engine.explanations.cone import scope
 from explorer.engine.roster import AttackState, by_key
 from explorer.engine.scoring import MIN_POINTS, Doubt, Kind, Unknowable, Verdict
@@ -98,11 +97,8 @@ def _judged(frame: Frame, made: Verdict, running: bool) -> Headline:
     if isinstance(state, CertifiedState) and not _at_work(frame):
         if len(state.x):
             return _squares(frame, made, state)
-        words = (
-            state.why
-            or "By its threshold no place needs a training point. That proves no safety, either."
-        )
-        return Headline("No place is likely to hold a point", words, "warn")
+        nothing = "By its threshold no place needs a training point. That proves no safety, either."
+        return Headline("No place is likely to hold a point", state.why or nothing, "warn")
     if isinstance(state, HingeState) and not made.claims and not _at_work(frame):
         many = count(len(state.x), "place")
         words = (
@@ -141,7 +137,7 @@ def _judged(frame: Frame, made: Verdict, running: bool) -> Headline:
 
 def _squares(frame: Frame, made: Verdict, state: CertifiedState) -> Headline:
     """Return how many places are certified and likely; whether their centres are near is less."""
-    many, known = len(state.x), _known(frame)
+    many, known = len(state.x), frame.certainty
     sure = int(certified_places(state, known).sum())
     if sure == many:
         each = "it holds" if many == 1 else "each holds"
@@ -214,7 +210,7 @@ def _traceless(made: Verdict) -> str:
 
 def _sure(frame: Frame, made: Verdict) -> str:
     """Return what certified means, and what is to be said of the others."""
-    known = _known(frame)
+    known = frame.certainty
     if made.certified is None or known is None:
         return ""
     if known.limit > VOID:
@@ -278,9 +274,8 @@ def _reason(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
         return f"{why}: training has not come near a KKT point.", Action("train", "Train on")
     apart = _apart(frame, known)
     if made.kind is Kind.NOT_RECOVERABLE and made.in_reach is not None:
-        only = "Only 1 holds the margin or has a multiplier"
-        if made.in_reach != 1:
-            only = f"Only {made.in_reach} hold the margin or have a multiplier"
+        verbs = ("holds", "has") if made.in_reach == 1 else ("hold", "have")
+        only = f"Only {made.in_reach} {verbs[0]} the margin or {verbs[1]} a multiplier"
         words = f"{only}, and the claims meet {made.reached} of them"
         return f"{words}{f': {apart}' if apart else ''}.", ALTERNATE
     if 2 * made.found < made.claims and made.found:
@@ -311,7 +306,7 @@ def _seen_through(frame: Frame, made: Verdict) -> tuple[str, Action | None]:
 
 def _certainty(frame: Frame, made: Verdict, at: AttackState) -> list[tuple[str, str]]:
     """Return the rows on how certain the claims are, or why that is not known."""
-    known = _known(frame)
+    known = frame.certainty
     if made.certified is None or known is None or at is not frame.attack.judged:
         why = "" if frame.target is None else found.why_none(frame.target)
         return [("certified", why)] if why else []
@@ -322,11 +317,6 @@ def _certainty(frame: Frame, made: Verdict, at: AttackState) -> list[tuple[str, 
         ("certified from a radius of", share(known.limit)),
         ("bound below any explanation", share(known.least)),
     ]
-
-
-def _known(frame: Frame) -> Certainty | None:
-    """Return how certain the points are, once that is known."""
-    return None if frame.aim is None else frame.aim.certainty
 
 
 def _residual(frame: Frame) -> float:

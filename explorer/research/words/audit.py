@@ -208,7 +208,7 @@ def determination(made: Audit) -> str:
     verb = "is" if sure == 1 else "are"
     text = (
         f" Other data are those within ±{told.box / unit:.3g} spreads of 0, of margins up to "
-        f"{1 + told.band:.3g}."
+        f"{told.certainty.top:.3g}."
     )
     if not sure:
         text += " No point is certified."

@@ -80,7 +80,7 @@ def over_all(made: Determination) -> str:
     far, count = made.farthest, int(made.forced.sum())
     met = f"; one that is {far.distance:.2g} away was found" if made.certainty.tight else ""
     return (
-        f"Of explanations with {scope(made.box, 1 + made.band)}, every one that leaves up to "
+        f"Of explanations with {scope(made.box, made.certainty.top)}, every one that leaves up to "
         f"{made.allowed:.2%} of the weights has mass within {made.within:.2g} of {count} of "
         f"{len(made.forced)} points. None is farther than {far.at_most:.2g} from them on "
         f"average{met}."
