@@ -130,9 +130,8 @@ def _write(path: Path, made: Picture) -> None:
         up = top - (np.arange(h) + 0.5) / h * (top - bottom)
         first, second = (g.ravel() for g in np.meshgrid(across, up))
     if path.suffix == ".npz":
-        np.savez_compressed(
-            packed := io.BytesIO(), a=first, b=second, energy=made.values.ravel(), shape=(h, w)
-        )
+        packed, values = io.BytesIO(), made.values.ravel()
+        np.savez_compressed(packed, a=first, b=second, energy=values, shape=(h, w))
         write_file(path, packed.getvalue())
         return
     writer = csv.writer(out := io.StringIO())

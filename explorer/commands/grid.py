@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,6 +48,7 @@ from explorer.research.grid import (
     open_cell,
     run_cell,
 )
+from explorer.research.records import table_of
 from explorer.research.runs import fingerprint, points_in
 from explorer.research.sweep import key_of, processes, seeds_of, sweep, threads
 
@@ -99,7 +98,7 @@ def grid(
     found = maps(side, done)
     grid_picture(out, found, done, f"{attack} on {data}, seed {seeds}")
     if table is not None:
-        _write(table, done)
+        write_file(table, table_of([_flat(row) for row in done]))
     content = {
         "data": data, "attack": attack, "side": side, "sentence": found.sentence(),
         "cells": [{**_flat(row), "trail": row["result"]["trail"]} for row in done],
@@ -252,14 +251,6 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
         **{f"{n}_before": result["start"][n] for n in NAMES}, **{n: result[n] for n in NAMES},
         "steps": result["steps"], **result["numbers"],
     }  # fmt: skip
-
-
-def _write(path: Path, done: Sequence[dict[str, Any]]) -> None:
-    lines = [_flat(row) for row in done]
-    writer = csv.DictWriter(out := io.StringIO(), fieldnames=list(lines[0]))
-    writer.writeheader()
-    writer.writerows(lines)
-    write_file(path, out.getvalue())
 
 
 VERBS = {"grid": grid, "bilevel": bilevel}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -17,6 +16,7 @@ from explorer.engine.files import write_file
 from explorer.engine.ranks import RankVerdict
 from explorer.engine.scoring import score
 from explorer.research.planes import new_figure, plain, save_figure
+from explorer.research.records import table_of
 from explorer.research.report import jsonable, of_network
 from explorer.research.words import verdicts
 from explorer.research.words.audit import assumptions, found_where, standings, tried
@@ -249,10 +249,7 @@ def save(made: Audit, path: Path) -> Path:
     elif ending == "json":
         write_file(path, json.dumps(as_json(made), indent=1, allow_nan=False))
     elif ending == "csv":
-        writer = csv.DictWriter(out := io.StringIO(), list(made.rows[0]))
-        writer.writeheader()
-        writer.writerows(made.rows)
-        write_file(path, out.getvalue())
+        write_file(path, table_of(made.rows))
     elif ending in PICTURES:
         save_figure(path, draw(made).figure)
     else:

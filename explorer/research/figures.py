@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -32,6 +30,7 @@ from explorer.research.explained import Explained
 from explorer.research.grid import WORDS, Maps, band
 from explorer.research.planes import new_figure, plain, save_figure
 from explorer.research.rates import Interval, roc, summary
+from explorer.research.records import table_of
 from explorer.research.tuning import Trial, front
 from explorer.research.words import energy
 from explorer.style import COLOURS, CONTROL, CURVES, INK, NEGATIVE, POSITIVE, PROVEN, SHADES
@@ -305,10 +304,7 @@ Row = dict[str, float | int]
 def write(folder: Path, trials: Sequence[MembershipTrial], rows: Sequence[Row]) -> list[Path]:
     """The CSV of all trials and the three figures, in `folder`, which is made."""
     folder.mkdir(parents=True, exist_ok=True)
-    table = csv.DictWriter(out := io.StringIO(), list(rows[0]), lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows)
-    write_file(folder / TABLE, out.getvalue())
+    write_file(folder / TABLE, table_of(rows))
     found = summary(rows)
     paths = [folder / name for name in FIGURES]
     for path, draw in zip(paths, (_on_margin, _fresh), strict=False):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -266,12 +266,16 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def csv_of(rows: Iterable[Mapping[str, Any]]) -> str:
-    """All rows as one table; a column that a row lacks is empty there."""
-    table = [flat(row) for row in rows]
+    """All rows as one table of what is `flat` of them."""
+    return table_of([flat(row) for row in rows])
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows of plain values as CSV; a column that a row lacks is empty there."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(dict.fromkeys(name for row in table for name in row)))
+    writer = csv.DictWriter(out, list(dict.fromkeys(name for row in rows for name in row)))
     writer.writeheader()
-    writer.writerows(table)
+    writer.writerows(rows)
     return out.getvalue()
 
 

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from explorer.engine.attacks.attack import Attack, Start
 from explorer.engine.attacks.claims import Report, in_units_of_data
-from explorer.engine.attacks.shapes import Shapes, joined
+from explorer.engine.attacks.shapes import SQUARE, Shapes, joined
 from explorer.engine.attacks.target import Target
 from explorer.engine.explanations.certified import (
     MOST,
@@ -40,7 +40,6 @@ from explorer.engine.sizes import Size
 from explorer.engine.status import Status
 from explorer.engine.threads import few_threads
 
-SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]])
 MOST_ASKED = {1: MOST[1], 2: 200}  # groups where one asks for it; a place of 160 takes a second
 WEIGHTS = {1: 20_000, 2: 5_000}  # of more layers, without being asked: a tenth of a second a place
 WEIGHTS_ASKED = {1: 60_000, 2: 25_000}  # where one asks for it: one to two seconds a place

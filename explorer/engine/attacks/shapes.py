@@ -14,6 +14,7 @@ from explorer.engine.network import phi
 
 Array = NDArray[np.float64]
 NONE: Array = np.zeros((0, 2))
+SQUARE: Array = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]])
 PLACES = ("lines", "strong", "dots", "rings", "likely", "diamonds", "hands", "area")
 
 

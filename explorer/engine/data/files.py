@@ -219,9 +219,9 @@ def class_of(cell: str) -> float | str:
 
 
 def number_of(cell: str) -> float:
-    """A number in plain digits. ValueError for 1_0 and other scripts, which Python takes too."""
+    """A number in plain digits. DataError for 1_0 and other scripts, which Python takes too."""
     if "_" in cell or not cell.strip().isascii():
-        raise ValueError(f"no number in plain digits: {cell!r}")
+        raise DataError(f"no number in plain digits: {cell[:40]!r}")
     return float(cell)
 
 

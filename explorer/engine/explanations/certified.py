@@ -27,17 +27,8 @@ from explorer.engine.rounding import NOTHING
 LADDER = {1: ((0.002, 0.01), (0.008, 0.05)), 2: ((0.0, 0.01), (0.0, 0.05))}
 REACH = {1: 0.0, 2: 0.008}  # of the scale: chattering neurons leave points of the plane off by it
 FITS = 0.05  # arbitrary: assumptions with a least residual up to this are taken
-ANGLES = (
-    0.0,
-    1e-4,
-    3e-4,
-    1e-3,
-    2e-3,
-    3e-3,
-    5e-3,
-    7e-3,
-    1e-2,
-)  # radians, the first with few enough groups
+# Radians, the first with few enough groups.
+ANGLES = (0.0, 1e-4, 3e-4, 1e-3, 2e-3, 3e-3, 5e-3, 7e-3, 1e-2)
 MOST_LINES = 0.95  # of the path weight; arbitrary
 ROOM = 3.0  # of 60 sets of the plane no point on the margin was beyond 0.5 of the box; arbitrary
 MIDDLE = 1.5  # of the scale: the middle of the box; arbitrary
@@ -67,7 +58,7 @@ OF_BALANCED = "the neurons are in balance far beyond what training leaves, as af
 THRESHOLD = 0.05  # arbitrary: a radius up to this is no claim
 
 
-class Extent(NamedTuple):
+class Domain(NamedTuple):
     """Where the points that trained weights can be.
 
     Attributes:
@@ -79,7 +70,7 @@ class Extent(NamedTuple):
     scale: float
 
 
-def extent(net: Network) -> Extent:
+def extent(net: Network) -> Domain:
     """Return where the points which trained these weights, at margin 1, can be.
 
     They lie on the level set |Phi| = 1, which has an end on the line and mostly none in the plane.
@@ -91,7 +82,7 @@ def extent(net: Network) -> Extent:
     return (_on_the_line if layers.d == 1 else _in_the_plane)(layers, path[0])
 
 
-def _on_the_line(layers: Layers, path: Array) -> Extent:
+def _on_the_line(layers: Layers, path: Array) -> Domain:
     """The box ends `ROOM` times where |Phi| is 1 for the last time, wherever neurons have lines.
 
     A neuron that is nearly constant has its own far away: the scale is the last level and a fifth.
@@ -104,9 +95,7 @@ def _on_the_line(layers: Layers, path: Array) -> Extent:
     share = np.cumsum((path * size)[lines][order])
     far = float(away[order][np.searchsorted(share, MOST_LINES * share[-1])]) if len(away) else 1.0
     steps = max(far, 1e-300) * np.geomspace(1e-3, 1e3, 600)
-    ones = np.ones((2, 1))
-    ways = np.array([[-1.0], [1.0]])
-    high = np.stack([_size(layers, np.concatenate([t * ways, ones], axis=1)) for t in steps])
+    high = np.stack([_size(layers, np.array([[-t, 1.0], [t, 1.0]])) for t in steps])
     first = np.where((high >= 1).any(0), steps[(high >= 1).argmax(0)], 0.0)
     wide = 6 * max(far, float(first.max()))
     x = np.abs(regions(replace(layers, box=wide), 1.0, 1.01).pieces)
@@ -114,10 +103,10 @@ def _on_the_line(layers: Layers, path: Array) -> Extent:
     if len(layers.weights) == 2:
         last = max(last, _last_level(*layers.weights))
     scale = 1.2 * (last if last > 0 else far)
-    return Extent(ROOM * scale, scale)
+    return Domain(ROOM * scale, scale)
 
 
-def _in_the_plane(layers: Layers, path: Array) -> Extent:
+def _in_the_plane(layers: Layers, path: Array) -> Domain:
     """The box holds `ROOM` times where |Phi| is 1 for the last time, in nine directions of ten.
 
     Along the line where Phi is 0 the level set has no end. Directions go out from the middle of the
@@ -129,16 +118,13 @@ def _in_the_plane(layers: Layers, path: Array) -> Extent:
     centre = np.linalg.lstsq(pull[:, :2], -pull[:, 2], rcond=SPREAD)[0]
     turns = np.linspace(0, 2 * np.pi, WAYS, endpoint=False)
     ways = np.stack([np.cos(turns), np.sin(turns), np.zeros(WAYS)], axis=1)
-    steps = np.geomspace(1e-2, 1e6, 400) / max(
-        float(path @ np.linalg.norm(w[:, :2], axis=1)), 1e-300
-    )
+    steepest = float(path @ np.linalg.norm(w[:, :2], axis=1))
+    steps = np.geomspace(1e-2, 1e6, 400) / max(steepest, 1e-300)
     above = np.stack([_size(layers, np.append(centre, 1.0) + t * ways) >= 1 for t in steps])
     crossed = np.where(above[1:] != above[:-1], steps[1:, None], 0.0).max(axis=0)
-    crossed = np.sort(crossed[crossed > 0])
-    if not len(crossed):
-        crossed = np.ones(1)
+    crossed = crossed[crossed > 0] if crossed.any() else np.ones(1)
     outer = float(np.quantile(crossed, ENDED, method="higher"))
-    return Extent(float(np.abs(centre).max()) + ROOM * outer, float(np.median(crossed)))
+    return Domain(float(np.abs(centre).max()) + ROOM * outer, float(np.median(crossed)))
 
 
 def _last_level(w: Array, v: Array) -> float:

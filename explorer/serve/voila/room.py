@@ -86,7 +86,7 @@ class Traffic:
 VISIT: ContextVar[Visit | None] = ContextVar("VISIT", default=None)
 
 
-class Kept(list[Any]):
+class Buffer(list[Any]):
     """Messages up to so many bytes; further ones are lost."""
 
     bytes = 0
@@ -197,7 +197,7 @@ class Room(AsyncMappingKernelManager):
     def start_buffering(self, kernel_id: str, session_key: str, channels: Any) -> None:
         """Keep what a kernel says while its page is away: not all."""
         super().start_buffering(kernel_id, session_key, channels)
-        self._kernel_buffers[kernel_id]["buffer"] = Kept()
+        self._kernel_buffers[kernel_id]["buffer"] = Buffer()
 
     def start_watching_activity(self, kernel_id: str) -> None:
         """Watch whether a kernel works, which its status tells; nothing else is received for it."""
