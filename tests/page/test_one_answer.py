@@ -139,7 +139,7 @@ def test_to_the_truth_takes_every_answer_away_and_a_set_beyond_the_frame_gets_a_
     x = state.now.x / state.now.x.abs().max() * session.extent  # on the frame
     wide = replace(state, now=replace(state.now, x=x))
     session.show(explain=session.frame.explain.amend(wide))
-    assert any(chip["key"] == "fit" for chip in made.panels["Tools"]._chips(session.frame))
+    assert any(chip["key"] == "fit" for chip in made.panels["Tools"].view.state["chips"])
     draw.refit(session)
     assert float(np.abs(session.axes.shares(x.numpy())).max()) < 1
     explain.reset(session)
