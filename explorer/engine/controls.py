@@ -50,13 +50,8 @@ class Origin(Enum):
 
 # Made from the points of the truth, which say no law.
 SHAPED = (
-    Origin.RESAMPLED,
-    Origin.TURNED,
-    Origin.SHIFTED,
-    Origin.REPHASED,
-    Origin.SLID,
-    Origin.FOLLOWED,
-)
+    Origin.RESAMPLED, Origin.TURNED, Origin.SHIFTED, Origin.REPHASED, Origin.SLID, Origin.FOLLOWED,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

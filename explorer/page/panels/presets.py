@@ -69,11 +69,8 @@ class Presets(Panel):
     def render(self, frame: Frame) -> None:
         """Show which set is drawn, and its numbers."""
         source = frame.dataset.source
-        shown: dict[str, Any] = {
-            "chosen": "",
-            "seed": self.session.seed,
-            "drawn": frame.dataset.n > 0,
-        }
+        drawn = frame.dataset.n > 0
+        shown: dict[str, Any] = {"chosen": "", "seed": self.session.seed, "drawn": drawn}
         if source is not None:
             row = PRESETS[source.preset]
             shown |= {"chosen": source.preset, "n": source.n, "noise": source.noise,

@@ -243,12 +243,11 @@ def _certain(shown: Certain) -> Headline:
         return Headline(
             "How certain is a point here?", "From the weights alone, place by place.", "", fold
         )
-    words = (
+    words = made.why or (
         f"Some set misses {share(made.least)} of them. Without a point in the brightest "
         f"place {percent(top)} or more are missed, by {scope(made.box, made.top)}; a place "
         f"is likely above {share(made.threshold)}."
     )
-    words = made.why or words
     return Headline("The weights alone make no place likely", words, "", fold)
 
 

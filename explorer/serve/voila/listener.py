@@ -38,13 +38,9 @@ class Listener(HTTPServer):
     def initialize(self, *args: Any, places: int = 0, one_address: bool = False, **kw: Any) -> None:
         """Take the numbers. `one_address`: all come through a proxy, so from its address."""
         super().initialize(
-            *args,
-            **kw,
-            max_body_size=MOST_BODY,
-            max_buffer_size=MOST_BUFFER,
-            idle_connection_timeout=IDLE_S,
-            body_timeout=BODY_S,
-        )
+            *args, **kw, max_body_size=MOST_BODY, max_buffer_size=MOST_BUFFER,
+            idle_connection_timeout=IDLE_S, body_timeout=BODY_S,
+        )  # fmt: skip
         self.most = most_connections(places)
         self.most_each = self.most if one_address else self.most // 2
         self.streams: dict[IOStream, str] = {}
